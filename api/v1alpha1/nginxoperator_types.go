@@ -1,0 +1,109 @@
+package v1alpha1
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// NginxOperator runs one nginx application. Newer fields are in v1alpha2; reading
+// or writing an object through v1alpha1 loses none of them.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=nginx,categories=all
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the application is as declared and serving"
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.readyReplicas`,description="Pods that serve now"
+// +kubebuilder:printcolumn:name="Port",type=integer,JSONPath=`.spec.port`,description="The port that nginx listens on"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45",message="metadata.name must be at most 45 characters long: the names of the objects made for it (such as <name>-config) are derived from it and must stay legal"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
+type NginxOperator struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the application as it should be.
+	// +optional
+	// +kubebuilder:default={}
+	Spec NginxOperatorSpec `json:"spec,omitempty"`
+	// status is the application as it was last observed.
+	// +optional
+	Status NginxOperatorStatus `json:"status,omitempty"`
+}
+
+// NginxOperatorList is a list of NginxOperators.
+//
+// +kubebuilder:object:root=true
+type NginxOperatorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NginxOperator `json:"items"`
+}
+
+// NginxOperatorSpec declares one nginx application.
+type NginxOperatorSpec struct {
+	// port is the port that nginx listens on and the Service offers: the first of
+	// v1alpha2's ports.
+	// +optional
+	// +kubebuilder:default=80
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+
+	// replicas is the number of pods. 0 scales the application to zero.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// forceRedeploy rolls every pod when its value changes; the value itself means
+	// nothing.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ForceRedeploy *string `json:"forceRedeploy,omitempty"`
+}
+
+// NginxOperatorStatus is what the operator observed.
+type NginxOperatorStatus struct {
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions tell the state of the application. Wait for Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// replicas is the number of pods that exist.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// readyReplicas is the number of pods that serve.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// updatedReplicas is the number of pods of the newest template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// restarts is how often containers of the present pods were restarted.
+	// +optional
+	Restarts int32 `json:"restarts"`
+	// selector finds the pods; the scale subresource needs it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Selector string `json:"selector,omitempty"`
+	// image is the image that the pods run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// config tells which configuration is asked for and how many pods serve it.
+	// +optional
+	Config *ConfigStatus `json:"config,omitempty"`
+}
+
+// ConfigStatus tells how far a configuration has come.
+type ConfigStatus struct {
+	// revision is the content hash of the configuration asked for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Revision string `json:"revision,omitempty"`
+	// loadedReplicas is the number of ready pods that serve this revision.
+	// +optional
+	LoadedReplicas int32 `json:"loadedReplicas"`
+}

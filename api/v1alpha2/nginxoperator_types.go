@@ -1,0 +1,311 @@
+package v1alpha2
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
+
+// NginxOperator runs one nginx application: a Deployment of hardened nginx pods,
+// the Service in front of it, and the configuration that the pods serve.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=nginx,categories=all
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the application is as declared and serving"
+// +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.readyReplicas`,description="Pods that serve now"
+// +kubebuilder:printcolumn:name="Image",type=string,JSONPath=`.status.image`,description="The image that the pods run"
+// +kubebuilder:printcolumn:name="Config",type=string,JSONPath=`.status.config.revision`,description="The revision of the configuration asked for"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is Ready or not"
+// +kubebuilder:printcolumn:name="Desired",type=integer,priority=1,JSONPath=`.spec.replicas`,description="Pods asked for"
+// +kubebuilder:printcolumn:name="Up-To-Date",type=integer,priority=1,JSONPath=`.status.updatedReplicas`,description="Pods of the newest template"
+// +kubebuilder:printcolumn:name="Loaded",type=integer,priority=1,JSONPath=`.status.config.loadedReplicas`,description="Pods that serve the configuration asked for"
+// +kubebuilder:printcolumn:name="Restarts",type=integer,priority=1,JSONPath=`.status.restarts`,description="Container restarts of the present pods"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45",message="metadata.name must be at most 45 characters long: the names of the objects made for it (such as <name>-config) are derived from it and must stay legal"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
+type NginxOperator struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec is the application as it should be.
+	// +optional
+	// +kubebuilder:default={}
+	Spec NginxOperatorSpec `json:"spec,omitempty"`
+	// status is the application as it was last observed. It is written by the
+	// operator only and can be rebuilt from the cluster at any time.
+	// +optional
+	Status NginxOperatorStatus `json:"status,omitempty"`
+}
+
+// NginxOperatorList is a list of NginxOperators.
+//
+// +kubebuilder:object:root=true
+type NginxOperatorList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NginxOperator `json:"items"`
+}
+
+// NginxOperatorSpec declares one nginx application. Every field is optional: an
+// empty spec is one pod of the operator's default image that serves the image's
+// own welcome page on port 80.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.config) || !has(self.ports) || self.ports.all(p, p.protocol == 'TCP')",message="spec.config is required when a port uses UDP: the built-in configuration serves HTTP over TCP only"
+type NginxOperatorSpec struct {
+	// image is the nginx image that the pods run: any image with nginx on its PATH.
+	// Unset: the operator's default image.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$')",message="image must be an image reference such as registry.example.com/nginx:1.30"
+	Image *string `json:"image,omitempty"`
+
+	// replicas is the number of pods. 0 scales the application to zero. It is left
+	// to a HorizontalPodAutoscaler where one targets the Deployment.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=1000
+	Replicas *int32 `json:"replicas,omitempty"`
+
+	// ports are the ports that nginx listens on and the Service offers.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:default={{name: "http", port: 80, protocol: "TCP"}}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.port == p.port && q.protocol == p.protocol))",message="two ports have the same port number and protocol: each can be listed once"
+	Ports []Port `json:"ports,omitempty"`
+
+	// forceRedeploy rolls every pod when its value changes; the value itself means
+	// nothing. A date or a ticket number tells others why.
+	// +optional
+	// +kubebuilder:validation:MaxLength=256
+	ForceRedeploy *string `json:"forceRedeploy,omitempty"`
+
+	// config is the nginx configuration. Unset: a built-in one that serves the files
+	// of /usr/share/nginx/html on every port.
+	// +optional
+	Config *Config `json:"config,omitempty"`
+
+	// content are read-only folders of static files, mounted into every nginx container.
+	// +optional
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=16
+	Content []Content `json:"content,omitempty"`
+
+	// service shapes the Service in front of the pods.
+	// +optional
+	Service *Service `json:"service,omitempty"`
+
+	// resources are the compute resources of the nginx container.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+
+	// podTemplate adds to the pods. It is merged under the operator's own template:
+	// it can add to the pods' hardening, never weaken it.
+	// +optional
+	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
+
+	// rollout tunes how a change of the pods is rolled out.
+	// +optional
+	Rollout *Rollout `json:"rollout,omitempty"`
+
+	// suspend makes the operator observe and report only: it changes nothing until
+	// suspend is false again.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+}
+
+// Port is one port of the application.
+type Port struct {
+	// name of the port, unique within the application. It names the container's and
+	// the Service's port alike.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('[a-z]') && !self.contains('--')",message="a port name needs at least one letter and no two '-' in a row"
+	Name string `json:"name"`
+	// port is the number that nginx listens on and the Service offers.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port int32 `json:"port"`
+	// protocol is TCP or UDP.
+	// +optional
+	// +kubebuilder:default=TCP
+	// +kubebuilder:validation:Enum=TCP;UDP
+	Protocol corev1.Protocol `json:"protocol,omitempty"`
+	// nodePort is the port on every node, for a Service of type NodePort or
+	// LoadBalancer. Unset: chosen by Kubernetes.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	NodePort *int32 `json:"nodePort,omitempty"`
+}
+
+// Config says where the nginx configuration comes from.
+//
+// The files are flat. A file called nginx.conf is the whole configuration;
+// otherwise every *.conf is included in the http context, in the order of the
+// names, *.stream.conf in the stream context and *.main.conf at the top level.
+// All other files are plain files beside them.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.files) != has(self.configMap)",message="set exactly one of config.files and config.configMap"
+type Config struct {
+	// files are the configuration files, by file name.
+	// +optional
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=64
+	Files map[string]ConfigFile `json:"files,omitempty"`
+	// configMap names a ConfigMap of the same namespace that holds the files. It is
+	// watched, and never changed.
+	// +optional
+	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
+}
+
+// ConfigFile is the text of one configuration file.
+//
+// +kubebuilder:validation:MaxLength=262144
+type ConfigFile string
+
+// ConfigMapReference names a ConfigMap of the same namespace.
+type ConfigMapReference struct {
+	// name of the ConfigMap.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+}
+
+// Content is one folder of static files.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.configMap), has(self.persistentVolumeClaim), has(self.image)].filter(x, x).size() == 1",message="set exactly one of configMap, persistentVolumeClaim and image"
+type Content struct {
+	// mountPath is where nginx finds the files.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^/[-._a-zA-Z0-9/]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !self.endsWith('/') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element and no '/' at the end"
+	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
+	MountPath string `json:"mountPath"`
+	// configMap holds the files of a small site. Its keys are the file names.
+	// +optional
+	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
+	// persistentVolumeClaim is a volume that holds the files.
+	// +optional
+	PersistentVolumeClaim *PersistentVolumeClaimReference `json:"persistentVolumeClaim,omitempty"`
+	// image is an OCI image whose file system holds the files (KEP-4639).
+	// +optional
+	Image *ImageVolume `json:"image,omitempty"`
+}
+
+// PersistentVolumeClaimReference names a PersistentVolumeClaim of the same namespace.
+type PersistentVolumeClaimReference struct {
+	// claimName is the name of the PersistentVolumeClaim.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	ClaimName string `json:"claimName"`
+}
+
+// ImageVolume is an OCI image mounted as a read-only folder.
+type ImageVolume struct {
+	// reference is the image.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Reference string `json:"reference"`
+	// pullPolicy is Always, IfNotPresent or Never. Unset: Always for the tag latest,
+	// IfNotPresent otherwise.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	PullPolicy *corev1.PullPolicy `json:"pullPolicy,omitempty"`
+}
+
+// Rollout tunes the Deployment's rolling update.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)",message="rollout.progressDeadlineSeconds must be greater than rollout.minReadySeconds"
+// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && string(self.maxSurge) in ['0', '0%']) || (has(self.maxUnavailable) && !(string(self.maxUnavailable) in ['0', '0%']))",message="rollout.maxSurge and rollout.maxUnavailable cannot both be 0: no pod could ever be replaced (maxUnavailable is 0 when unset)"
+type Rollout struct {
+	// maxSurge is how many pods may exist above replicas during a rollout: a number
+	// or a percentage. Default: 25%.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.size() <= 4 && self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
+	// maxUnavailable is how many of the pods may be missing during a rollout: a
+	// number or a percentage. Default: 0.
+	// +optional
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.size() <= 4 && self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number from 0 to 1000 or a percentage from 0% to 100%"
+	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
+	// minReadySeconds is how many seconds a new pod has to be ready before it counts
+	// as available. Default: 0.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
+	// progressDeadlineSeconds is how many seconds a rollout may stand still before it
+	// is reported as failed. Default: 600.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+}
+
+// NginxOperatorStatus is what the operator observed.
+type NginxOperatorStatus struct {
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions tell the state of the application. Wait for Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=32
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// replicas is the number of pods that exist.
+	// +optional
+	Replicas int32 `json:"replicas"`
+	// readyReplicas is the number of pods that serve.
+	// +optional
+	ReadyReplicas int32 `json:"readyReplicas"`
+	// updatedReplicas is the number of pods of the newest template.
+	// +optional
+	UpdatedReplicas int32 `json:"updatedReplicas"`
+	// restarts is how often containers of the present pods were restarted.
+	// +optional
+	Restarts int32 `json:"restarts"`
+	// selector finds the pods; the scale subresource needs it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Selector string `json:"selector,omitempty"`
+	// image is the image that the pods run.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image,omitempty"`
+	// config tells which configuration is asked for and how many pods serve it.
+	// +optional
+	Config *ConfigStatus `json:"config,omitempty"`
+}
+
+// ConfigStatus tells how far a configuration has come.
+type ConfigStatus struct {
+	// revision is the content hash of the configuration asked for.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	Revision string `json:"revision,omitempty"`
+	// loadedReplicas is the number of ready pods that serve this revision.
+	// +optional
+	LoadedReplicas int32 `json:"loadedReplicas"`
+}

@@ -1,0 +1,249 @@
+package v1alpha2
+
+import corev1 "k8s.io/api/core/v1"
+
+// PodTemplate adds to the pods of the application. Whatever would weaken their
+// hardening (privileges, capabilities, host namespaces, host paths, service
+// account tokens) cannot be said here.
+type PodTemplate struct {
+	// labels are added to the pods. Keys of operator.example.com and the
+	// app.kubernetes.io keys that the operator sets stay as they are.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
+	// annotations are added to the pods. Keys of operator.example.com stay as they are.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Annotations map[string]string `json:"annotations,omitempty"`
+	// nodeSelector picks the nodes that pods may run on.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=32
+	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
+	// affinity of the pods.
+	// +optional
+	Affinity *corev1.Affinity `json:"affinity,omitempty"`
+	// tolerations of the pods.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+	// topologySpreadConstraints of the pods. Unset: the operator spreads the pods
+	// over nodes where it can.
+	// +optional
+	// +listType=map
+	// +listMapKey=topologyKey
+	// +listMapKey=whenUnsatisfiable
+	// +kubebuilder:validation:MaxItems=16
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
+	// priorityClassName of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	PriorityClassName *string `json:"priorityClassName,omitempty"`
+	// runtimeClassName of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
+	// schedulerName of the pods.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	SchedulerName *string `json:"schedulerName,omitempty"`
+	// imagePullSecrets name Secrets with credentials for the images' registries.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ImagePullSecrets []SecretReference `json:"imagePullSecrets,omitempty"`
+	// imagePullPolicy of the nginx image. Unset: Always for the tag latest,
+	// IfNotPresent otherwise.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy *corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// env are environment variables of the nginx container.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// volumes are added to the pods.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=32
+	Volumes []Volume `json:"volumes,omitempty"`
+	// volumeMounts are added to the nginx container.
+	// +optional
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=32
+	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+	// initContainers run before nginx starts; with restartPolicy Always they run
+	// beside it (KEP-753).
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	InitContainers []Container `json:"initContainers,omitempty"`
+	// containers run beside nginx.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=8
+	Containers []Container `json:"containers,omitempty"`
+}
+
+// SecretReference names a Secret of the same namespace. The operator never reads it.
+type SecretReference struct {
+	// name of the Secret.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+}
+
+// Volume is a volume of a kind that the restricted Pod Security Standard allows.
+//
+// +kubebuilder:validation:XValidation:rule="[has(self.configMap), has(self.secret), has(self.persistentVolumeClaim), has(self.emptyDir), has(self.csi), has(self.image)].filter(x, x).size() == 1",message="set exactly one of configMap, secret, persistentVolumeClaim, emptyDir, csi and image"
+type Volume struct {
+	// name of the volume.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'scratch']) && !self.startsWith('content-')",message="volume names config, scratch and content-* are the operator's"
+	Name string `json:"name"`
+	// configMap is a ConfigMap as files.
+	// +optional
+	ConfigMap *corev1.ConfigMapVolumeSource `json:"configMap,omitempty"`
+	// secret is a Secret as files.
+	// +optional
+	Secret *corev1.SecretVolumeSource `json:"secret,omitempty"`
+	// persistentVolumeClaim is a volume claimed in the same namespace.
+	// +optional
+	PersistentVolumeClaim *corev1.PersistentVolumeClaimVolumeSource `json:"persistentVolumeClaim,omitempty"`
+	// emptyDir is scratch space that lives as long as the pod.
+	// +optional
+	EmptyDir *corev1.EmptyDirVolumeSource `json:"emptyDir,omitempty"`
+	// csi is an ephemeral volume of a CSI driver.
+	// +optional
+	CSI *corev1.CSIVolumeSource `json:"csi,omitempty"`
+	// image is an OCI image as files.
+	// +optional
+	Image *ImageVolume `json:"image,omitempty"`
+}
+
+// VolumeMount mounts a volume of podTemplate.volumes.
+type VolumeMount struct {
+	// name of the volume.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// mountPath is where the container finds the volume.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=512
+	// +kubebuilder:validation:Pattern=`^/[^:]*$`
+	MountPath string `json:"mountPath"`
+	// subPath is a path inside the volume. Such a mount never sees updates of a
+	// ConfigMap or Secret.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	SubPath *string `json:"subPath,omitempty"`
+	// readOnly mounts the volume read-only.
+	// +optional
+	ReadOnly *bool `json:"readOnly,omitempty"`
+}
+
+// Container is a container that runs in the pods of the application. It gets the
+// same hardening as nginx: no privileges, no capabilities, a read-only root
+// file system, not root.
+type Container struct {
+	// name of the container.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self != 'nginx' && !self.startsWith('nginx-operator-')",message="container names nginx and nginx-operator-* are the operator's"
+	Name string `json:"name"`
+	// image of the container.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Image string `json:"image"`
+	// imagePullPolicy of the image.
+	// +optional
+	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
+	ImagePullPolicy *corev1.PullPolicy `json:"imagePullPolicy,omitempty"`
+	// command replaces the image's entrypoint.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=4096
+	Command []string `json:"command,omitempty"`
+	// args replaces the image's arguments.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=128
+	// +kubebuilder:validation:items:MaxLength=4096
+	Args []string `json:"args,omitempty"`
+	// env are environment variables.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=128
+	Env []corev1.EnvVar `json:"env,omitempty"`
+	// ports that the container listens on.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Ports []ContainerPort `json:"ports,omitempty"`
+	// resources of the container.
+	// +optional
+	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+	// volumeMounts of the container.
+	// +optional
+	// +listType=map
+	// +listMapKey=mountPath
+	// +kubebuilder:validation:MaxItems=32
+	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+	// livenessProbe restarts the container when it fails.
+	// +optional
+	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
+	// readinessProbe takes the pod out of the Service when it fails.
+	// +optional
+	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
+	// startupProbe holds the other probes back until it succeeds.
+	// +optional
+	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
+	// restartPolicy Always makes an init container run beside nginx.
+	// +optional
+	// +kubebuilder:validation:Enum=Always
+	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
+	// runAsUser is the user ID of the container, not 0. Unset: that of nginx, 101.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+}
+
+// ContainerPort is a port of an additional container.
+type ContainerPort struct {
+	// name of the port.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=15
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// containerPort is the number.
+	// +required
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	ContainerPort int32 `json:"containerPort"`
+	// protocol is TCP or UDP.
+	// +optional
+	// +kubebuilder:default=TCP
+	// +kubebuilder:validation:Enum=TCP;UDP
+	Protocol corev1.Protocol `json:"protocol,omitempty"`
+}

@@ -1,0 +1,140 @@
+// Package conversion converts NginxOperators between v1alpha1 and v1alpha2, the
+// hub, without loss in either direction.
+//
+// v1alpha1 has three fields. Whatever else an object says travels in one
+// annotation of its v1alpha1 form, AnnotationSpec, which holds the whole v1alpha2
+// spec. Back in v1alpha2 the annotation is gone, and what v1alpha1 can say has
+// been laid over the spec that it held, so that an edit made through v1alpha1
+// takes effect and nothing else is touched. An object that v1alpha1 can say in
+// full has no annotation.
+package conversion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// AnnotationSpec holds, in v1alpha1 objects only, the v1alpha2 spec as JSON.
+const AnnotationSpec = "operator.example.com/v1alpha2-spec"
+
+// defaultPortName names the port that v1alpha1 knows by its number only.
+const defaultPortName = "http"
+
+// defaultPort is v1alpha1's default for port.
+const defaultPort int32 = 80
+
+// HubToV1Alpha1 fills dst from src. The context is not used; the signature is that
+// of controller-runtime's hub and spoke converters.
+func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1.NginxOperator) error {
+	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
+	dst.Spec = specToV1Alpha1(&src.Spec)
+	dst.Status = statusToV1Alpha1(src.Status.DeepCopy())
+
+	delete(dst.Annotations, AnnotationSpec)
+	said := specFromV1Alpha1(&dst.Spec, &v1alpha2.NginxOperatorSpec{})
+	if apiequality.Semantic.DeepEqual(said, src.Spec) {
+		return nil
+	}
+	spec, err := json.Marshal(src.Spec)
+	if err != nil {
+		return fmt.Errorf("keep the v1alpha2 spec: %w", err)
+	}
+	if dst.Annotations == nil {
+		dst.Annotations = map[string]string{}
+	}
+	dst.Annotations[AnnotationSpec] = string(spec)
+	return nil
+}
+
+// V1Alpha1ToHub fills dst from src. It returns an error that names the annotation
+// when that holds something else than a v1alpha2 spec.
+func V1Alpha1ToHub(_ context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
+	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
+	base := &v1alpha2.NginxOperatorSpec{}
+	if kept, ok := src.Annotations[AnnotationSpec]; ok {
+		if err := json.Unmarshal([]byte(kept), base); err != nil {
+			return fmt.Errorf("annotation %s does not hold a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
+		}
+		dst.Annotations = maps.Clone(src.Annotations)
+		delete(dst.Annotations, AnnotationSpec)
+	}
+	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
+	dst.Status = statusFromV1Alpha1(src.Status.DeepCopy())
+	return nil
+}
+
+func specToV1Alpha1(hub *v1alpha2.NginxOperatorSpec) v1alpha1.NginxOperatorSpec {
+	spec := v1alpha1.NginxOperatorSpec{}
+	if len(hub.Ports) > 0 {
+		spec.Port = ptr.To(hub.Ports[0].Port)
+	}
+	if hub.Replicas != nil {
+		spec.Replicas = ptr.To(*hub.Replicas)
+	}
+	if hub.ForceRedeploy != nil {
+		spec.ForceRedeploy = ptr.To(*hub.ForceRedeploy)
+	}
+	return spec
+}
+
+// specFromV1Alpha1 lays what v1alpha1 says over base.
+func specFromV1Alpha1(spec *v1alpha1.NginxOperatorSpec, base *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
+	hub := *base
+	hub.Replicas = spec.Replicas
+	hub.ForceRedeploy = spec.ForceRedeploy
+	hub.Ports = portsFromV1Alpha1(spec.Port, base.Ports)
+	return hub
+}
+
+// portsFromV1Alpha1 gives the first port its v1alpha1 number. Its name, protocol
+// and all the other ports stay as they were.
+func portsFromV1Alpha1(port *int32, base []v1alpha2.Port) []v1alpha2.Port {
+	switch {
+	case port == nil && len(base) <= 1:
+		return nil
+	case port == nil:
+		port = ptr.To(defaultPort)
+	case len(base) == 0:
+		return []v1alpha2.Port{{Name: defaultPortName, Port: *port, Protocol: corev1.ProtocolTCP}}
+	}
+	ports := append([]v1alpha2.Port(nil), base...)
+	ports[0].Port = *port
+	return ports
+}
+
+func statusToV1Alpha1(hub *v1alpha2.NginxOperatorStatus) v1alpha1.NginxOperatorStatus {
+	return v1alpha1.NginxOperatorStatus{
+		ObservedGeneration: hub.ObservedGeneration,
+		Conditions:         hub.Conditions,
+		Replicas:           hub.Replicas,
+		ReadyReplicas:      hub.ReadyReplicas,
+		UpdatedReplicas:    hub.UpdatedReplicas,
+		Restarts:           hub.Restarts,
+		Selector:           hub.Selector,
+		Image:              hub.Image,
+		Config:             (*v1alpha1.ConfigStatus)(hub.Config),
+	}
+}
+
+func statusFromV1Alpha1(status *v1alpha1.NginxOperatorStatus) v1alpha2.NginxOperatorStatus {
+	return v1alpha2.NginxOperatorStatus{
+		ObservedGeneration: status.ObservedGeneration,
+		Conditions:         status.Conditions,
+		Replicas:           status.Replicas,
+		ReadyReplicas:      status.ReadyReplicas,
+		UpdatedReplicas:    status.UpdatedReplicas,
+		Restarts:           status.Restarts,
+		Selector:           status.Selector,
+		Image:              status.Image,
+		Config:             (*v1alpha2.ConfigStatus)(status.Config),
+	}
+}

@@ -1,0 +1,157 @@
+package conversion
+
+import (
+	"encoding/json"
+	"math/rand"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/apitesting/fuzzer"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/randfill"
+
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+const rounds = 20000
+
+// newFiller fills objects with random values. The seed is fixed so that a failure
+// can be repeated.
+func newFiller(t *testing.T, seed int64) *randfill.Filler {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{v1alpha1.AddToScheme, v1alpha2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	funcs := fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs)
+	return fuzzer.FuzzerFor(funcs, rand.NewSource(seed), runtimeserializer.NewCodecFactory(scheme)).NilChance(0.4).NumElements(0, 3)
+}
+
+func TestHubRoundTrip(t *testing.T) {
+	fill := newFiller(t, 1)
+	for i := range rounds {
+		want := &v1alpha2.NginxOperator{}
+		fill.Fill(want)
+		want = throughJSON(t, want)
+		want.TypeMeta = metav1.TypeMeta{}
+
+		spoke, got := &v1alpha1.NginxOperator{}, &v1alpha2.NginxOperator{}
+		must(t, HubToV1Alpha1(t.Context(), want, spoke))
+		spoke = throughJSON(t, spoke)
+		must(t, V1Alpha1ToHub(t.Context(), spoke, got))
+		if !apiequality.Semantic.DeepEqual(want, got) {
+			t.Fatalf("object %d changed on its way through v1alpha1 (-before +after):\n%s", i, cmp.Diff(want, got))
+		}
+	}
+}
+
+func TestV1Alpha1RoundTrip(t *testing.T) {
+	fill := newFiller(t, 2)
+	for i := range rounds {
+		want := &v1alpha1.NginxOperator{}
+		fill.Fill(want)
+		want = throughJSON(t, want)
+		want.TypeMeta = metav1.TypeMeta{}
+
+		hub, got := &v1alpha2.NginxOperator{}, &v1alpha1.NginxOperator{}
+		must(t, V1Alpha1ToHub(t.Context(), want, hub))
+		hub = throughJSON(t, hub)
+		must(t, HubToV1Alpha1(t.Context(), hub, got))
+		if !apiequality.Semantic.DeepEqual(want, got) {
+			t.Fatalf("object %d changed on its way through v1alpha2 (-before +after):\n%s", i, cmp.Diff(want, got))
+		}
+	}
+}
+
+// throughJSON is what the API server does between two conversions.
+func throughJSON[T any](t *testing.T, in *T) *T {
+	t.Helper()
+	data, err := json.Marshal(in)
+	must(t, err)
+	out := new(T)
+	must(t, json.Unmarshal(data, out))
+	return out
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestFirstDesignNeedsNoAnnotation(t *testing.T) {
+	for name, spec := range map[string]v1alpha1.NginxOperatorSpec{
+		"empty":    {},
+		"verbatim": {Port: ptr.To[int32](80), Replicas: ptr.To[int32](1)},
+		"full":     {Port: ptr.To[int32](8080), Replicas: ptr.To[int32](0), ForceRedeploy: ptr.To("")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			hub, back := &v1alpha2.NginxOperator{}, &v1alpha1.NginxOperator{}
+			must(t, V1Alpha1ToHub(t.Context(), &v1alpha1.NginxOperator{Spec: spec}, hub))
+			must(t, HubToV1Alpha1(t.Context(), hub, back))
+			if diff := cmp.Diff(&v1alpha1.NginxOperator{Spec: spec}, back); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+func TestEditThroughV1Alpha1(t *testing.T) {
+	before := v1alpha2.NginxOperatorSpec{
+		Image:    ptr.To("nginx:1.30"),
+		Replicas: ptr.To[int32](3),
+		Ports: []v1alpha2.Port{
+			{Name: "web", Port: 8080, Protocol: corev1.ProtocolTCP, NodePort: ptr.To[int32](30080)},
+			{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+		},
+		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "server {}"}},
+	}
+	tests := map[string]struct {
+		edit func(*v1alpha1.NginxOperatorSpec)
+		want func(*v1alpha2.NginxOperatorSpec)
+	}{
+		"nothing":  {func(*v1alpha1.NginxOperatorSpec) {}, func(*v1alpha2.NginxOperatorSpec) {}},
+		"replicas": {func(s *v1alpha1.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }},
+		"port":     {func(s *v1alpha1.NginxOperatorSpec) { s.Port = ptr.To[int32](81) }, func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 81 }},
+		"port unset": {func(s *v1alpha1.NginxOperatorSpec) { s.Port = nil },
+			func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 80 }},
+		"redeploy": {func(s *v1alpha1.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x") }, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x") }},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			hub := &v1alpha2.NginxOperator{Spec: *before.DeepCopy()}
+			spoke, got := &v1alpha1.NginxOperator{}, &v1alpha2.NginxOperator{}
+			must(t, HubToV1Alpha1(t.Context(), hub, spoke))
+			tt.edit(&spoke.Spec)
+			must(t, V1Alpha1ToHub(t.Context(), spoke, got))
+
+			want := before.DeepCopy()
+			tt.want(want)
+			if diff := cmp.Diff(*want, got.Spec); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+			if _, left := got.Annotations[AnnotationSpec]; left {
+				t.Error("the annotation is still there in v1alpha2")
+			}
+		})
+	}
+}
+
+func TestBrokenAnnotationIsRefused(t *testing.T) {
+	broken := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationSpec: "{"}}}
+	err := V1Alpha1ToHub(t.Context(), broken, &v1alpha2.NginxOperator{})
+	if err == nil || !strings.Contains(err.Error(), AnnotationSpec) {
+		t.Errorf("error = %v, want one that names %s", err, AnnotationSpec)
+	}
+}

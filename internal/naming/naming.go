@@ -1,0 +1,83 @@
+// Package naming holds the names, labels, annotations and selectors that the
+// operator gives to the objects of an application. They are a contract with every
+// earlier release: selectors are frozen for ever.
+package naming
+
+import (
+	"maps"
+
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+)
+
+// FieldManager owns the operator's fields in server-side apply.
+const FieldManager = "nginx-operator"
+
+const (
+	// LabelApplication holds the name of the NginxOperator that an object belongs
+	// to. It alone is the selector of the pods.
+	LabelApplication = "operator.example.com/nginxoperator"
+
+	labelName      = "app.kubernetes.io/name"
+	labelInstance  = "app.kubernetes.io/instance"
+	labelManagedBy = "app.kubernetes.io/managed-by"
+
+	// AnnotationIntent is the hash of what the operator last applied to an object.
+	AnnotationIntent = "operator.example.com/intent"
+	// AnnotationConfig is the revision of the configuration that a pod starts with.
+	AnnotationConfig = "operator.example.com/config"
+	// AnnotationConfigSource tells which version of a referenced ConfigMap the files
+	// of a rendered configuration were copied from.
+	AnnotationConfigSource = "operator.example.com/config-source"
+	// AnnotationForceRedeploy carries spec.forceRedeploy to the pods.
+	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
+)
+
+// NginxContainer is the name of the container that runs nginx.
+const NginxContainer = "nginx"
+
+// Deployment is the name of the Deployment of an application.
+func Deployment(name string) string { return name }
+
+// Service is the name of the Service of an application.
+func Service(name string) string { return name }
+
+// PodDisruptionBudget is the name of the PodDisruptionBudget of an application.
+func PodDisruptionBudget(name string) string { return name }
+
+// ServiceAccount is the name of the ServiceAccount of an application. The suffix
+// keeps an application called "default" clear of the namespace's own account.
+func ServiceAccount(name string) string { return name + "-nginx" }
+
+// ConfigMap is the name of the ConfigMap with the rendered configuration.
+func ConfigMap(name string) string { return name + "-config" }
+
+// SelectorLabels are the labels that select the pods of an application.
+func SelectorLabels(name string) map[string]string {
+	return map[string]string{LabelApplication: name}
+}
+
+// Labels are the labels of every object of an application.
+func Labels(name string) map[string]string {
+	l := SelectorLabels(name)
+	maps.Copy(l, map[string]string{
+		labelName:      "nginx",
+		labelInstance:  name,
+		labelManagedBy: "nginx-operator",
+	})
+	return l
+}
+
+// Selector selects the pods of an application.
+func Selector(name string) labels.Selector {
+	return labels.SelectorFromSet(SelectorLabels(name))
+}
+
+// OwnedSelector selects the objects of every application: what the operator caches.
+func OwnedSelector() labels.Selector {
+	exists, err := labels.NewRequirement(LabelApplication, selection.Exists, nil)
+	if err != nil {
+		panic("naming: the label key is a legal constant: " + err.Error())
+	}
+	return labels.NewSelector().Add(*exists)
+}
