@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"example.com/nginx-operator/hack/cluster/internal/build"
+	"example.com/nginx-operator/hack/cluster/internal/cgroup"
+	"example.com/nginx-operator/hack/cluster/internal/host"
+	"example.com/nginx-operator/hack/cluster/internal/sandbox"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/supervisor"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+// begin is for verbs that change the cluster: it checks that they can, and
+// makes them wait for each other.
+func begin(progress io.Writer) (state.Cache, func() error, error) {
+	if err := host.Check(); err != nil {
+		return "", nil, err
+	}
+	cache, err := state.DefaultCache()
+	if err != nil {
+		return "", nil, err
+	}
+	unlock, err := host.Lock(cache.Lock(), progress)
+	return cache, unlock, err
+}
+
+func buildComponents(ctx context.Context, cache state.Cache, progress io.Writer, components ...build.Component) (build.Programs, error) {
+	source, err := build.FindSource()
+	if err != nil {
+		return nil, err
+	}
+	builder := build.Builder{Cache: cache, Source: source, Progress: progress}
+	return builder.All(ctx, components...)
+}
+
+// removeCluster removes what a cluster leaves once its processes are gone,
+// whether they were ended or died.
+func removeCluster(cluster state.Cluster) error {
+	left, err := cgroup.Processes("")
+	if err != nil {
+		return err
+	}
+	if len(left) > 0 {
+		return fmt.Errorf("processes %v are in the cluster's cgroups without its process 1: call down to end them", left)
+	}
+	return errors.Join(cgroup.Remove(), os.RemoveAll(string(cluster)))
+}
+
+// running is the state of a cluster that runs.
+type running struct {
+	cluster state.Cluster
+	config  supervisor.Config
+	status  supervisor.Status
+}
+
+// findRunning also says why there may be none.
+func findRunning(cache state.Cache) (running, error) {
+	cluster := cache.Cluster()
+	if _, err := sandbox.MachinePID(1); err != nil {
+		return running{}, err
+	}
+	config, err := supervisor.ReadConfig(cluster)
+	if err != nil {
+		return running{}, fmt.Errorf("a cluster runs, but not one of %s: %w", cache, err)
+	}
+	status, err := supervisor.ReadStatus(cluster)
+	return running{cluster: cluster, config: config, status: status}, err
+}
+
+// commandLine runs a command in a node's namespaces, from the machine.
+func (r running) commandLine(node topology.Node, command ...string) ([]string, error) {
+	inside, err := r.status.NodePID(node)
+	if err != nil {
+		return nil, err
+	}
+	pid, err := sandbox.MachinePID(inside)
+	return sandbox.Enter(pid, true, command...), err
+}
+
+func (r running) ctr() string { return filepath.Join(r.config.Containerd, "ctr") }

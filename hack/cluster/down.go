@@ -1,0 +1,72 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/nginx-operator/hack/cluster/internal/sandbox"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+)
+
+// downGrace is how long the components may take to stop. The API server alone
+// may want several seconds, to let its watchers go.
+const downGrace = 20 * time.Second
+
+func newDownCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "Stop the cluster and throw away all that was in it, except loaded images",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			cache, unlock, err := begin(command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			return errors.Join(down(cache, command.ErrOrStderr()), unlock())
+		},
+	}
+}
+
+func down(cache state.Cache, progress io.Writer) error {
+	start := time.Now()
+	_, notRunning := sandbox.MachinePID(1)
+	if err := sandbox.Stop(downGrace); err != nil {
+		return err
+	}
+	if err := removeCluster(cache.Cluster()); err != nil {
+		return err
+	}
+	if errors.Is(notRunning, sandbox.ErrNotRunning) {
+		fmt.Fprintln(progress, notRunning)
+		return nil
+	}
+	fmt.Fprintf(progress, "stopped after %s\n", time.Since(start).Round(100*time.Millisecond))
+	return nil
+}
+
+func newCleanCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "clean",
+		Short: "Stop the cluster and delete everything: programs, images, logs",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			cache, unlock, err := begin(command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			if err := down(cache, command.ErrOrStderr()); err != nil {
+				return errors.Join(err, unlock())
+			}
+			var failures []error
+			for _, dir := range []string{cache.Programs(), cache.BuildLogs(), cache.Images(), cache.LoadedImages()} {
+				failures = append(failures, os.RemoveAll(dir))
+			}
+			return errors.Join(append(failures, unlock())...)
+		},
+	}
+}

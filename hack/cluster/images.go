@@ -1,0 +1,160 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"example.com/nginx-operator/hack/cluster/internal/host"
+	"example.com/nginx-operator/hack/cluster/internal/image"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/supervisor"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+func newLoadCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "load ARCHIVE...",
+		Short: "Load image archives into every node, of this cluster and of later ones",
+		Long: `Load image archives into every node. A copy is kept by the file's name, and
+loaded again by every later up; an archive of the same name replaces it.`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(command *cobra.Command, archives []string) (err error) {
+			cache, unlock, err := begin(command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, unlock()) }()
+			found, err := findRunning(cache)
+			if err != nil {
+				return err
+			}
+			if found.status.Phase != supervisor.Ready {
+				return fmt.Errorf("the cluster is %s %s: call up", found.status.Phase, found.status.Message)
+			}
+			for _, archive := range archives {
+				if err := found.load(command.Context(), archive); err != nil {
+					return err
+				}
+				if err := remember(cache, archive); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// load loads an archive into all nodes at once.
+func (r running) load(ctx context.Context, archive string) error {
+	results := make([]error, len(r.status.Nodes))
+	var all sync.WaitGroup
+	for i, node := range r.status.Nodes {
+		all.Go(func() { results[i] = r.loadInto(ctx, node.Node, archive) })
+	}
+	all.Wait()
+	return errors.Join(results...)
+}
+
+// loadInto passes the archive as standard input: the node may not see its path.
+func (r running) loadInto(ctx context.Context, node topology.Node, archive string) (err error) {
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	line, err := r.commandLine(node, r.ctr(), "--namespace=k8s.io", "images", "import", "-")
+	if err != nil {
+		return err
+	}
+	command := exec.CommandContext(ctx, line[0], line[1:]...)
+	command.Stdin = file
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("loading %s into %s: %w\n%s", archive, node.Name(), err, output)
+	}
+	return nil
+}
+
+// remember keeps a copy of the archive for the next up.
+func remember(cache state.Cache, archive string) (err error) {
+	if err := os.MkdirAll(cache.LoadedImages(), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Open(archive)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return state.WriteFile(filepath.Join(cache.LoadedImages(), filepath.Base(archive)), 0o644, func(w io.Writer) error {
+		_, err := io.Copy(w, file)
+		return err
+	})
+}
+
+func newImageCommand() *cobra.Command {
+	command := &cobra.Command{Use: "image", Short: "Make image archives, without a registry or an engine"}
+	command.AddCommand(newImageBinaryCommand(), newImageNginxCommand())
+	return command
+}
+
+func newImageBinaryCommand() *cobra.Command {
+	var binary image.Binary
+	var out string
+	command := &cobra.Command{
+		Use:     "binary --tag TAG --out ARCHIVE --entrypoint DEST PATH=DEST...",
+		Short:   "Make an image of static programs and nothing else; the same programs give the same archive",
+		Example: `  cluster image binary --tag localhost/app:dev --out app.tar --entrypoint /app bin/app=/app`,
+		Args:    cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, files []string) error {
+			binary.Files = files
+			return binary.Write(out)
+		},
+	}
+	flags := command.Flags()
+	flags.StringVar(&binary.Tag, "tag", "", "the image's name and tag")
+	flags.StringVar(&out, "out", "", "the archive to write")
+	flags.StringVar(&binary.Entrypoint, "entrypoint", "", "the program to run, one of the DESTs")
+	flags.StringVar(&binary.User, "user", "65532", "the user id to run as")
+	for _, name := range []string{"tag", "out", "entrypoint"} {
+		if err := command.MarkFlagRequired(name); err != nil {
+			panic(err) // the flag does not exist: a mistake in the lines above
+		}
+	}
+	return command
+}
+
+func newImageNginxCommand() *cobra.Command {
+	var out string
+	command := &cobra.Command{
+		Use:   "nginx --out FOLDER",
+		Short: "Make images of the nginx versions that Debian has; print the archives",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) (err error) {
+			_, unlock, err := begin(command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, unlock()) }()
+			if err := host.Install(command.Context(), command.ErrOrStderr(), host.Images); err != nil {
+				return err
+			}
+			archives, err := image.Nginx(command.Context(), out, command.ErrOrStderr())
+			for _, archive := range archives {
+				fmt.Fprintln(command.OutOrStdout(), archive)
+			}
+			return err
+		},
+	}
+	command.Flags().StringVar(&out, "out", "", "where to put the archives; what is there already is kept")
+	if err := command.MarkFlagRequired("out"); err != nil {
+		panic(err) // the flag does not exist: a mistake in the line above
+	}
+	return command
+}

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/nginx-operator/hack/cluster/internal/build"
+	"example.com/nginx-operator/hack/cluster/internal/component"
+	"example.com/nginx-operator/hack/cluster/internal/host"
+	"example.com/nginx-operator/hack/cluster/internal/sandbox"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/supervisor"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+func newStatusCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "status",
+		Short: "Show whether the cluster runs, and how its components are",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			cache, err := state.DefaultCache()
+			if err != nil {
+				return err
+			}
+			found, err := findRunning(cache)
+			if errors.Is(err, sandbox.ErrNotRunning) {
+				return lastWords(cache.Cluster())
+			}
+			if err != nil {
+				return err
+			}
+			return printStatus(command.OutOrStdout(), found)
+		},
+	}
+}
+
+// lastWords tells a cluster that died from one that was stopped.
+func lastWords(cluster state.Cluster) error {
+	status, err := supervisor.ReadStatus(cluster)
+	if err != nil || status.Phase == "" {
+		return errors.Join(sandbox.ErrNotRunning, err)
+	}
+	return fmt.Errorf("%w: it died while %s %s\nsee `cluster logs supervisor`; up and down clean up",
+		sandbox.ErrNotRunning, status.Phase, status.Message)
+}
+
+func printStatus(out io.Writer, r running) error {
+	fmt.Fprintf(out, "%s %s\n\n", r.status.Phase, r.status.Message)
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "COMPONENT\tNODE\tSTATE\tSINCE\tRESTARTS\tLAST EXIT")
+	for _, c := range r.status.Components {
+		node, health := "-", "running"
+		if c.Node > 0 {
+			node = topology.Node(c.Node).Name()
+		}
+		if !c.Running {
+			health = "ended"
+		}
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, node, health,
+			time.Since(c.Since).Round(time.Second), c.Restarts, c.LastExit)
+	}
+	return table.Flush()
+}
+
+func newKubeconfigCommand() *cobra.Command {
+	return newPathCommand("kubeconfig", "Print the path of the kubeconfig", state.Cluster.Kubeconfig)
+}
+
+func newAuditLogCommand() *cobra.Command {
+	return newPathCommand("audit-log", "Print the path of the API server's audit log (JSON lines)",
+		func(cluster state.Cluster) string { return cluster.Audit("audit.log") })
+}
+
+func newPathCommand(verb, short string, path func(state.Cluster) string) *cobra.Command {
+	return &cobra.Command{
+		Use:   verb,
+		Short: short,
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			cache, err := state.DefaultCache()
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(command.OutOrStdout(), path(cache.Cluster()))
+			return err
+		},
+	}
+}
+
+func newEnvtestAssetsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "envtest-assets",
+		Short: "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) (err error) {
+			cache, err := state.DefaultCache()
+			if err != nil {
+				return err
+			}
+			unlock, err := host.Lock(cache.Lock(), command.ErrOrStderr())
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, unlock()) }()
+			programs, err := buildComponents(command.Context(), cache, command.ErrOrStderr(), build.KubernetesComponent())
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(command.OutOrStdout(), programs[build.Kubernetes])
+			return err
+		},
+	}
+}
+
+func newLogsCommand() *cobra.Command {
+	var node int
+	var follow bool
+	command := &cobra.Command{
+		Use:   "logs COMPONENT",
+		Short: "Print the log of a component, of a running cluster or one that died",
+		Long: `Print the log of a component: supervisor, etcd, kube-apiserver,
+kube-controller-manager, kube-scheduler, or a node's containerd, kubelet or kube-proxy.`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			cache, err := state.DefaultCache()
+			if err != nil {
+				return err
+			}
+			path := cache.Cluster().Log(arguments[0], 0)
+			if component.PerNode(arguments[0]) {
+				path = cache.Cluster().Log(arguments[0], node)
+			}
+			if _, err := os.Stat(path); err != nil {
+				return fmt.Errorf("no log of %s: %w", arguments[0], err)
+			}
+			tail := exec.CommandContext(command.Context(), "tail", "--lines=+1", path)
+			if follow {
+				tail.Args = append(tail.Args, "--follow")
+			}
+			tail.Stdout, tail.Stderr = command.OutOrStdout(), command.ErrOrStderr()
+			return tail.Run()
+		},
+	}
+	command.Flags().IntVar(&node, "node", 1, "whose containerd, kubelet or kube-proxy")
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added")
+	return command
+}
+
+func newExecCommand() *cobra.Command {
+	var node int
+	command := &cobra.Command{
+		Use:   "exec [--node N] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command of the machine's inside a node: its network, mounts and processes",
+		Long: `Run a command of the machine's inside a node: its network, mounts and processes.
+
+kubectl, ctr and etcdctl-like endpoints work there as on a real node; kubectl is
+the cluster's administrator. The node has its own /tmp and /run.`,
+		Example: `  cluster exec -- ctr --namespace k8s.io containers list
+  cluster exec --node 2 -- curl http://10.30.0.20/`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			cache, err := state.DefaultCache()
+			if err != nil {
+				return err
+			}
+			found, err := findRunning(cache)
+			if err != nil {
+				return err
+			}
+			return found.exec(topology.Node(node), arguments)
+		},
+	}
+	command.Flags().IntVar(&node, "node", 1, "which node, counted from 1")
+	return command
+}
+
+// exec becomes the command, so that signals, terminals and exit codes need no care.
+func (r running) exec(node topology.Node, command []string) error {
+	path := "PATH=" + r.config.Kubernetes + ":" + r.config.Containerd + ":" + os.Getenv("PATH")
+	line, err := r.commandLine(node, append([]string{"env", "--chdir=/", path, "KUBECONFIG=" + r.cluster.InternalKubeconfig()}, command...)...)
+	if err != nil {
+		return err
+	}
+	nsenter, err := exec.LookPath(line[0])
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%s: %w", strconv.Quote(filepath.Base(nsenter)), syscall.Exec(nsenter, line, os.Environ()))
+}

@@ -1,0 +1,193 @@
+// Package build compiles the programs of the cluster, once per version.
+//
+// A component is a Go module (or package) below hack/cluster/components. Its
+// programs are kept in a folder named after everything that decides what they
+// are: sources, go.sum, toolchain and flags. Same name, same programs.
+package build
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/hack/cluster/internal/state"
+)
+
+// Component is something to build.
+type Component struct {
+	// Name is the folder below components/.
+	Name string
+	// Version is for people, and for the tags of images.
+	Version string
+	// Target is what to build: a package, or the module's tools.
+	Target string
+	// Variables are set by the linker.
+	Variables map[string]string
+	// Links are further names for the program, which chooses by name what to be.
+	Links []string
+}
+
+// Builder builds components into a cache.
+type Builder struct {
+	Cache state.Cache
+	// Source is the folder hack/cluster.
+	Source string
+	// Progress is told what is being built.
+	Progress io.Writer
+}
+
+// Programs is where each component's programs are, by the component's name.
+type Programs map[string]string
+
+// All builds what is missing and returns where everything is.
+func (b Builder) All(ctx context.Context, components ...Component) (Programs, error) {
+	programs := Programs{}
+	for i, component := range components {
+		dir, err := b.folder(ctx, component)
+		if err != nil {
+			return nil, err
+		}
+		programs[component.Name] = dir
+		if _, err := os.Stat(dir); err == nil {
+			continue
+		}
+		title := fmt.Sprintf("%s %s (%d of %d)", component.Name, component.Version, i+1, len(components))
+		if err := b.build(ctx, component, dir, title); err != nil {
+			return nil, err
+		}
+	}
+	return programs, nil
+}
+
+// folder names the programs after all that they are made of.
+func (b Builder) folder(ctx context.Context, c Component) (string, error) {
+	toolchain, err := b.command(ctx, c, "version").Output()
+	if err != nil {
+		return "", fmt.Errorf("asking Go for its version (is it installed, and on PATH?): %w", err)
+	}
+	hash := sha256.New()
+	fmt.Fprintf(hash, "%s\n%s\n", toolchain, strings.Join(c.arguments("", ""), "\n"))
+	files, err := os.ReadDir(filepath.Join(b.Source, "components", c.Name))
+	if err != nil {
+		return "", err
+	}
+	for _, file := range files {
+		content, err := os.ReadFile(filepath.Join(b.Source, "components", c.Name, file.Name()))
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(hash, "%s %d\n%s", file.Name(), len(content), content)
+	}
+	return filepath.Join(b.Cache.Programs(), fmt.Sprintf("%s-%s-%x", c.Name, c.Version, hash.Sum(nil)[:6])), nil
+}
+
+// build compiles into a temporary folder and renames it, so that a folder of
+// programs is always whole.
+func (b Builder) build(ctx context.Context, c Component, dir, title string) (err error) {
+	if err := errors.Join(os.MkdirAll(b.Cache.Programs(), 0o755), os.MkdirAll(b.Cache.BuildLogs(), 0o755)); err != nil {
+		return err
+	}
+	unfinished, err := os.MkdirTemp(b.Cache.Programs(), ".building-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(unfinished)) }()
+
+	result := filepath.Join(unfinished, "programs")
+	if err := os.Mkdir(result, 0o755); err != nil {
+		return err
+	}
+	if err := b.compile(ctx, c, result, title); err != nil {
+		return err
+	}
+	for _, link := range c.Links {
+		if err := os.Symlink(c.Name, filepath.Join(result, link)); err != nil {
+			return err
+		}
+	}
+	return os.Rename(result, dir)
+}
+
+func (b Builder) compile(ctx context.Context, c Component, result, title string) (err error) {
+	path := filepath.Join(b.Cache.BuildLogs(), c.Name+".log")
+	log, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, log.Close()) }()
+
+	build := b.command(ctx, c, c.arguments("build", result+"/")...)
+	build.Stdout, build.Stderr = log, log
+	finished := reportProgress(b.Progress, "building "+title)
+	err = build.Run()
+	finished(err)
+	if err != nil {
+		return fmt.Errorf("building %s: %w\n%s\nthe whole log: %s", c.Name, err, tail(path, 20), path)
+	}
+	return nil
+}
+
+// arguments of `go` for this component.
+func (c Component) arguments(verb, output string) []string {
+	flags := []string{"-s", "-w"}
+	for _, name := range sortedKeys(c.Variables) {
+		flags = append(flags, "-X", name+"="+c.Variables[name])
+	}
+	return []string{verb, "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", output, c.Target}
+}
+
+func (b Builder) command(ctx context.Context, c Component, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = filepath.Join(b.Source, "components", c.Name)
+	// Static, and deaf to flags and workspaces of the user's that are meant for other modules.
+	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS=linux", "GOARCH="+runtime.GOARCH)
+	return command
+}
+
+// reportProgress says what begins, now and then that it goes on, and how it ended.
+func reportProgress(w io.Writer, title string) (finished func(error)) {
+	start := time.Now()
+	fmt.Fprintf(w, "%s ...\n", title)
+	ticker := time.NewTicker(30 * time.Second)
+	stop, stopped := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(stopped)
+		for {
+			select {
+			case <-ticker.C:
+				fmt.Fprintf(w, "%s, for %s so far\n", title, time.Since(start).Round(time.Second))
+			case <-stop:
+				return
+			}
+		}
+	}()
+	return func(err error) {
+		ticker.Stop()
+		close(stop)
+		<-stopped
+		result := "done"
+		if err != nil {
+			result = "failed"
+		}
+		fmt.Fprintf(w, "%s %s after %s\n", title, result, time.Since(start).Round(time.Second))
+	}
+}
+
+// tail is the end of a log, or why it cannot be shown.
+func tail(path string, lines int) string {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	all := bytes.Split(bytes.TrimSpace(content), []byte("\n"))
+	return string(bytes.Join(all[max(0, len(all)-lines):], []byte("\n")))
+}

@@ -1,0 +1,116 @@
+package build
+
+import (
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/nginx-operator/hack/cluster/internal/state"
+)
+
+// testBuilder has one component, "tiny", whose main.go is given.
+func testBuilder(t *testing.T, source string) (Builder, Component) {
+	t.Helper()
+	dir := t.TempDir()
+	component := filepath.Join(dir, "components", "tiny")
+	if err := os.MkdirAll(component, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{"go.mod": "module tiny\n\ngo 1.26\n", "main.go": source} {
+		if err := os.WriteFile(filepath.Join(component, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	builder := Builder{Cache: state.Cache(t.TempDir()), Source: dir, Progress: io.Discard}
+	return builder, Component{Name: "tiny", Version: "v1", Target: ".", Links: []string{"alias"}}
+}
+
+func TestBuildOnce(t *testing.T) {
+	builder, component := testBuilder(t, "package main\n\nfunc main() {}\n")
+	programs, err := builder.All(t.Context(), component)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := os.Stat(filepath.Join(programs["tiny"], "alias"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := builder.All(t.Context(), component); err != nil {
+		t.Fatal(err)
+	}
+	after, err := os.Stat(filepath.Join(programs["tiny"], "alias"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !os.SameFile(before, after) {
+		t.Error("the second build did not use the first one's programs")
+	}
+}
+
+func TestFolderFollowsSourceAndFlags(t *testing.T) {
+	builder, component := testBuilder(t, "package main\n\nfunc main() {}\n")
+	seen := map[string]string{}
+	check := func(change string) {
+		t.Helper()
+		dir, err := builder.folder(t.Context(), component)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if previous, ok := seen[dir]; ok {
+			t.Errorf("%s: same folder as %s", change, previous)
+		}
+		seen[dir] = change
+	}
+	check("original")
+	component.Variables = map[string]string{"main.version": "v2"}
+	check("linker variable")
+	main := filepath.Join(builder.Source, "components", "tiny", "main.go")
+	if err := os.WriteFile(main, []byte("package main\n\nfunc main() { println() }\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	check("source")
+}
+
+func TestFailedBuildShowsReasonAndLeavesNothing(t *testing.T) {
+	builder, component := testBuilder(t, "package main\n\nfunc main() { undefinedName() }\n")
+	_, err := builder.All(t.Context(), component)
+	if err == nil {
+		t.Fatal("building a broken program succeeded")
+	}
+	for _, want := range []string{"undefined: undefinedName", filepath.Join(builder.Cache.BuildLogs(), "tiny.log")} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("the error does not mention %q: %v", want, err)
+		}
+	}
+	left, err := os.ReadDir(builder.Cache.Programs())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// The versions that are shown and linked in must be those that are built.
+func TestVersionsMatchGoMod(t *testing.T) {
+	modules := map[string]string{
+		Kubernetes: "k8s.io/kubernetes",
+		Containerd: "github.com/containerd/containerd/v2",
+		CoreDNS:    "github.com/coredns/coredns",
+	}
+	for _, component := range Components() {
+		module, ok := modules[component.Name]
+		if !ok {
+			continue
+		}
+		gomod, err := os.ReadFile(filepath.Join("..", "..", "components", component.Name, "go.mod"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := module + " " + component.Version + "\n"; !strings.Contains(string(gomod), want) {
+			t.Errorf("components/%s/go.mod does not require %s", component.Name, want)
+		}
+	}
+}

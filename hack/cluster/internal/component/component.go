@@ -1,0 +1,164 @@
+// Package component describes the programs of the cluster: how each is called
+// and configured. Everything here is pure: it renders, others write and run.
+package component
+
+import (
+	"path/filepath"
+
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+// Component is a program that runs as long as the cluster does.
+type Component struct {
+	Name string
+	// Node whose namespaces it runs in.
+	Node topology.Node
+	// Command is the program's file and its arguments.
+	Command []string
+	// ControlPlane says that there is one for the whole cluster, not one per node.
+	ControlPlane bool
+}
+
+// LogNode is the node as state.Cluster.Log wants it.
+func (c Component) LogNode() int {
+	if c.ControlPlane {
+		return 0
+	}
+	return int(c.Node)
+}
+
+// PerNode says whether there is a component of that name on every node.
+func PerNode(name string) bool {
+	return name == "containerd" || name == "kubelet" || name == "kube-proxy"
+}
+
+// Cluster is what the components' arguments depend on.
+type Cluster struct {
+	Dir state.Cluster
+	// Kubernetes and Containerd are the folders of the built programs.
+	Kubernetes, Containerd string
+	Nodes                  []topology.Node
+}
+
+func (c Cluster) controlPlane(name string, arguments ...string) Component {
+	return Component{
+		Name:         name,
+		Node:         topology.ControlPlane,
+		Command:      append([]string{filepath.Join(c.Kubernetes, name)}, arguments...),
+		ControlPlane: true,
+	}
+}
+
+// Etcd without fsync: a machine that loses power loses a cluster that `down`
+// would have thrown away anyway.
+func (c Cluster) Etcd() Component {
+	return c.controlPlane("etcd",
+		"--name=etcd",
+		"--data-dir="+c.Dir.Etcd(),
+		"--listen-client-urls=http://127.0.0.1:2379",
+		"--advertise-client-urls=http://127.0.0.1:2379",
+		"--listen-peer-urls=http://127.0.0.1:2380",
+		"--initial-advertise-peer-urls=http://127.0.0.1:2380",
+		"--initial-cluster=etcd=http://127.0.0.1:2380",
+		"--unsafe-no-fsync",
+		"--log-level=warn",
+	)
+}
+
+// APIServer with the default admission plugins and feature gates.
+func (c Cluster) APIServer() Component {
+	return c.controlPlane("kube-apiserver",
+		"--advertise-address="+topology.ControlPlane.IP(),
+		"--secure-port=6443",
+		"--etcd-servers=http://127.0.0.1:2379",
+		"--service-cluster-ip-range="+topology.ServiceCIDR,
+		"--authorization-mode=Node,RBAC",
+		"--enable-admission-plugins=NodeRestriction",
+		"--allow-privileged=true",
+		"--client-ca-file="+c.Dir.PKI("ca.crt"),
+		"--tls-cert-file="+c.Dir.PKI("apiserver.crt"),
+		"--tls-private-key-file="+c.Dir.PKI("apiserver.key"),
+		"--kubelet-certificate-authority="+c.Dir.PKI("ca.crt"),
+		"--kubelet-client-certificate="+c.Dir.PKI("apiserver-kubelet-client.crt"),
+		"--kubelet-client-key="+c.Dir.PKI("apiserver-kubelet-client.key"),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--service-account-issuer=https://kubernetes.default.svc."+topology.DNSDomain,
+		"--service-account-signing-key-file="+c.Dir.PKI("service-account.key"),
+		"--service-account-key-file="+c.Dir.PKI("service-account.pub"),
+		"--proxy-client-cert-file="+c.Dir.PKI("front-proxy-client.crt"),
+		"--proxy-client-key-file="+c.Dir.PKI("front-proxy-client.key"),
+		"--requestheader-client-ca-file="+c.Dir.PKI("front-proxy-ca.crt"),
+		"--requestheader-allowed-names=front-proxy-client",
+		"--requestheader-username-headers=X-Remote-User",
+		"--requestheader-group-headers=X-Remote-Group",
+		"--requestheader-extra-headers-prefix=X-Remote-Extra-",
+		"--audit-policy-file="+c.Dir.Audit("policy.yaml"),
+		"--audit-log-path="+c.Dir.Audit("audit.log"),
+		"--audit-log-maxsize=100",
+		"--audit-log-maxbackup=5",
+	)
+}
+
+// ControllerManager without the limits on its requests that suit a cluster of
+// thousands of nodes; they would slow down tests of many pods.
+func (c Cluster) ControllerManager() Component {
+	return c.controlPlane("kube-controller-manager",
+		"--kubeconfig="+c.Dir.PKI("kube-controller-manager.kubeconfig"),
+		"--leader-elect=false",
+		"--use-service-account-credentials",
+		"--service-account-private-key-file="+c.Dir.PKI("service-account.key"),
+		"--root-ca-file="+c.Dir.PKI("ca.crt"),
+		"--cluster-signing-cert-file="+c.Dir.PKI("ca.crt"),
+		"--cluster-signing-key-file="+c.Dir.PKI("ca.key"),
+		// The tool gives the nodes their pod ranges, so that it can set the
+		// routes before the nodes are known to the API.
+		"--allocate-node-cidrs=false",
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	)
+}
+
+// Scheduler likewise.
+func (c Cluster) Scheduler() Component {
+	return c.controlPlane("kube-scheduler",
+		"--kubeconfig="+c.Dir.PKI("kube-scheduler.kubeconfig"),
+		"--leader-elect=false",
+		"--kube-api-qps=500",
+		"--kube-api-burst=1000",
+	)
+}
+
+// Runtime runs a node's containers.
+func (c Cluster) Runtime(node topology.Node) Component {
+	return Component{
+		Name:    "containerd",
+		Node:    node,
+		Command: []string{filepath.Join(c.Containerd, "containerd"), "--config", c.Dir.Node(int(node), "containerd.toml")},
+	}
+}
+
+// Kubelet of a node.
+func (c Cluster) Kubelet(node topology.Node) Component {
+	return Component{
+		Name: "kubelet",
+		Node: node,
+		Command: []string{
+			filepath.Join(c.Kubernetes, "kubelet"),
+			"--config=" + c.Dir.Node(int(node), "kubelet.yaml"),
+			"--kubeconfig=" + c.Dir.PKI(node.Name()+".kubeconfig"),
+			"--hostname-override=" + node.Name(),
+			"--node-ip=" + node.IP(),
+			"--node-labels=topology.kubernetes.io/zone=" + node.Zone(),
+		},
+	}
+}
+
+// KubeProxy of a node.
+func (c Cluster) KubeProxy(node topology.Node) Component {
+	return Component{
+		Name:    "kube-proxy",
+		Node:    node,
+		Command: []string{filepath.Join(c.Kubernetes, "kube-proxy"), "--config=" + c.Dir.Node(int(node), "kube-proxy.yaml")},
+	}
+}

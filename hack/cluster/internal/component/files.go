@@ -1,0 +1,56 @@
+package component
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"text/template"
+
+	"example.com/nginx-operator/hack/cluster/internal/cgroup"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+//go:embed templates
+var templateFiles embed.FS
+
+var templates = template.Must(template.ParseFS(templateFiles, "templates/*.tmpl"))
+
+// PauseImage is what sandboxes run.
+const PauseImage = "localhost/pause:v1"
+
+// CNIPlugins is where Debian's containernetworking-plugins puts them.
+const CNIPlugins = "/usr/lib/cni"
+
+// AuditPolicy is what the API server logs.
+func AuditPolicy() ([]byte, error) { return templateFiles.ReadFile("templates/audit-policy.yaml") }
+
+// NodeFiles renders a node's configuration files, by their path below the node's folder.
+func NodeFiles(dir state.Cluster, node topology.Node) (map[string][]byte, error) {
+	values := map[string]any{
+		"Dir":        dir,
+		"Node":       node,
+		"NodeNumber": int(node),
+		"DNSIP":      topology.DNSIP,
+		"DNSDomain":  topology.DNSDomain,
+		"PodCIDRs":   topology.PodCIDR,
+		"MaxPods":    topology.MaxPods,
+		"CgroupRoot": cgroup.Path(node.Name()),
+		"PauseImage": PauseImage,
+		"CNIPlugins": CNIPlugins,
+	}
+	files := map[string][]byte{}
+	for path, name := range map[string]string{
+		"kubelet.yaml":         "kubelet.yaml.tmpl",
+		"kube-proxy.yaml":      "kube-proxy.yaml.tmpl",
+		"containerd.toml":      "containerd.toml.tmpl",
+		"cni/10-pods.conflist": "cni.conflist.tmpl",
+	} {
+		var b bytes.Buffer
+		if err := templates.ExecuteTemplate(&b, name, values); err != nil {
+			return nil, fmt.Errorf("rendering %s: %w", name, err)
+		}
+		files[path] = b.Bytes()
+	}
+	return files, nil
+}

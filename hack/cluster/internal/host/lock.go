@@ -1,0 +1,32 @@
+package host
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Lock makes the caller the only one that changes the files below path's
+// folder, waiting for its turn. The kernel undoes it when the process ends.
+func Lock(path string, progress io.Writer) (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		fmt.Fprintln(progress, "waiting for another call of this tool to finish ...")
+		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("locking %s: %w", path, err), file.Close())
+	}
+	return file.Close, nil
+}

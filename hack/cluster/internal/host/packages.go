@@ -1,0 +1,84 @@
+// Package host deals with the machine outside the cluster's namespaces.
+package host
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+)
+
+// requirement is a file that the cluster needs and the Debian package it is in.
+type requirement struct {
+	pkg string
+	// program is looked up on PATH; file, if set, is looked for where it is.
+	program, file string
+}
+
+// Cluster is what running a cluster takes; Images what making nginx images takes.
+var (
+	Cluster = []requirement{
+		{pkg: "runc", program: "runc"},
+		{pkg: "containernetworking-plugins", file: "/usr/lib/cni/bridge"},
+		{pkg: "nftables", program: "nft"},        // kube-proxy
+		{pkg: "conntrack", program: "conntrack"}, // kube-proxy
+		{pkg: "iptables", program: "iptables"},   // the portmap plugin, for host ports
+		{pkg: "iproute2", program: "ip"},
+		{pkg: "util-linux", program: "nsenter"},
+	}
+	Images = []requirement{
+		{pkg: "mmdebstrap", program: "mmdebstrap"},
+		{pkg: "debian-archive-keyring", file: "/usr/share/keyrings/debian-archive-keyring.gpg"},
+	}
+)
+
+// Check says why this machine or user cannot run a cluster.
+func Check() error {
+	if runtime.GOOS != "linux" {
+		return errors.New("a cluster needs Linux: it is made of its namespaces")
+	}
+	if os.Geteuid() != 0 {
+		return errors.New("a cluster needs root: namespaces and mounts are made")
+	}
+	return nil
+}
+
+// Install installs the packages of which something is missing.
+func Install(ctx context.Context, progress io.Writer, requirements []requirement) error {
+	var missing []string
+	for _, r := range requirements {
+		if !r.met() {
+			missing = append(missing, r.pkg)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	fmt.Fprintf(progress, "installing %v ...\n", missing)
+	if err := aptGet(ctx, "update"); err != nil {
+		return err
+	}
+	return aptGet(ctx, append([]string{"install", "--yes", "--no-install-recommends"}, missing...)...)
+}
+
+func (r requirement) met() bool {
+	if r.file != "" {
+		_, err := os.Stat(r.file)
+		return err == nil
+	}
+	_, err := exec.LookPath(r.program)
+	return err == nil
+}
+
+// aptGet waits for another apt instead of failing, and asks no questions.
+func aptGet(ctx context.Context, arguments ...string) error {
+	command := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=300"}, arguments...)...)
+	command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
+	if output, err := command.CombinedOutput(); err != nil {
+		return fmt.Errorf("apt-get %s: %w\n%s", arguments[0], err, output)
+	}
+	return nil
+}

@@ -1,0 +1,9 @@
+package image
+
+import (
+	"context"
+	"io"
+)
+
+// Nginx stub
+func Nginx(ctx context.Context, out string, progress io.Writer) ([]string, error) { return nil, nil }

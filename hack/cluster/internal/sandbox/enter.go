@@ -1,0 +1,117 @@
+package sandbox
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"example.com/nginx-operator/hack/cluster/internal/cgroup"
+)
+
+// Enter is the command line that runs a command in the namespaces of a
+// process. Process ids are the caller's; only from outside of the cluster does
+// the process namespace need to be entered as well, which costs a fork.
+func Enter(pid int, outside bool, command ...string) []string {
+	enter := []string{"nsenter", "--target", strconv.Itoa(pid), "--mount", "--uts", "--ipc", "--net"}
+	if outside {
+		enter = append(enter, "--pid")
+	}
+	return append(append(enter, "--"), command...)
+}
+
+// ErrNotRunning says that there is no cluster.
+var ErrNotRunning = errors.New("the cluster is not running")
+
+// MachinePID translates a process id of the cluster to the machine's.
+// Process 1 exists exactly as long as the cluster does.
+func MachinePID(pid int) (int, error) {
+	members, err := cgroup.Processes(cgroup.System)
+	if err != nil {
+		return 0, err
+	}
+	for _, member := range members {
+		status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(member), "status"))
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+			continue // it has just ended
+		}
+		if err != nil {
+			return 0, err
+		}
+		if innermostPID(status) == pid {
+			return member, nil
+		}
+	}
+	return 0, ErrNotRunning
+}
+
+// innermostPID is a process's id in the namespace it lives in: the last one of
+// the NSpid line, or 0 for a process that is in the machine's namespace only.
+func innermostPID(status []byte) int {
+	lines := bufio.NewScanner(bytes.NewReader(status))
+	for lines.Scan() {
+		fields := strings.Fields(lines.Text())
+		if len(fields) > 2 && fields[0] == "NSpid:" {
+			pid, err := strconv.Atoi(fields[len(fields)-1])
+			if err != nil {
+				return 0
+			}
+			return pid
+		}
+	}
+	return 0
+}
+
+// Stop ends the cluster: gracefully if it can be within the given time, else
+// by ending process 1, and returns when no process is left.
+func Stop(grace time.Duration) error {
+	if err := signalInit(unix.SIGTERM); err != nil {
+		return err
+	}
+	if gone, err := waitUntilGone(grace); gone || err != nil {
+		return err
+	}
+	if err := signalInit(unix.SIGKILL); err != nil {
+		return err
+	}
+	gone, err := waitUntilGone(30 * time.Second)
+	if err != nil || gone {
+		return err
+	}
+	left, err := cgroup.Processes("")
+	return errors.Join(fmt.Errorf("processes %v did not end", left), err)
+}
+
+func signalInit(signal unix.Signal) error {
+	pid, err := MachinePID(1)
+	if errors.Is(err, ErrNotRunning) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := unix.Kill(pid, signal); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("ending the cluster's process 1: %w", err)
+	}
+	return nil
+}
+
+func waitUntilGone(patience time.Duration) (bool, error) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+		left, err := cgroup.Processes("")
+		if err != nil || len(left) == 0 {
+			return err == nil, err
+		}
+		if time.Now().After(deadline) {
+			return false, nil
+		}
+	}
+}

@@ -1,0 +1,179 @@
+// Package sandbox keeps the cluster apart from the machine.
+//
+// The cluster lives in namespaces of its own (processes, network, mounts,
+// hostname, IPC), made in three steps by re-executing the tool:
+//
+//	Launch (on the machine)  starts Init in new namespaces, and lets it go
+//	Init   (process 1)       reaps orphans; when it ends, the kernel ends everything
+//	the supervisor           sets up the mounts, then one HoldNode per node
+//	HoldNode                 is a node's namespaces: programs enter it and run there
+//
+// The network has no uplink, so nothing sent to a pod or service address can
+// leave the machine. Devices, mounts, routes and packet filter rules belong to
+// the namespaces and vanish with the last process in them, however it ended.
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"example.com/nginx-operator/hack/cluster/internal/cgroup"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+// The hidden verbs by which the tool calls itself.
+const (
+	InitVerb      = "sandbox-init"
+	SuperviseVerb = "sandbox-supervise"
+	NodeVerb      = "sandbox-node"
+)
+
+// self is the running program, even if its file was replaced meanwhile.
+const self = "/proc/self/exe"
+
+// listenerFD is where Init and the supervisor find the forwarder's socket.
+const listenerFD = 3
+
+// Launch starts the cluster's process 1. The listener is the machine's side of
+// the forwarder: a socket stays in the network namespace it was made in.
+func Launch(cluster state.Cluster, listener *os.File) (*exec.Cmd, error) {
+	log, err := os.Create(cluster.Log("supervisor", 0))
+	if err != nil {
+		return nil, err
+	}
+	command := reexec(InitVerb, string(cluster))
+	command.Stdout, command.Stderr = log, log
+	command.ExtraFiles = []*os.File{listener}
+	command.SysProcAttr = &syscall.SysProcAttr{
+		Setsid: true,
+		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS |
+			unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
+	}
+	if err := command.Start(); err != nil {
+		err = fmt.Errorf("making namespaces: %w", err)
+		return nil, errors.Join(err, log.Close())
+	}
+	return command, log.Close()
+}
+
+// Init is process 1: it starts the supervisor and ends with it. It must do no
+// more, because reaping orphans and waiting for one's own children conflict.
+func Init(cluster state.Cluster) error {
+	if err := cgroup.Enter(cgroup.System); err != nil {
+		return err
+	}
+	listener := os.NewFile(listenerFD, "listener")
+	supervisor := reexec(SuperviseVerb, string(cluster))
+	supervisor.Stdout, supervisor.Stderr = os.Stdout, os.Stderr
+	supervisor.ExtraFiles = []*os.File{listener}
+	if err := supervisor.Start(); err != nil {
+		return err
+	}
+	if err := listener.Close(); err != nil {
+		return err
+	}
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
+	go func() {
+		for received := range signals {
+			if err := supervisor.Process.Signal(received); err != nil {
+				fmt.Fprintln(os.Stderr, "passing on a signal:", err)
+			}
+		}
+	}()
+	return reapUntil(supervisor.Process.Pid)
+}
+
+// reapUntil reaps every child until that of the given process id has ended.
+func reapUntil(pid int) error {
+	for {
+		var status unix.WaitStatus
+		reaped, err := unix.Wait4(-1, &status, 0, nil)
+		if errors.Is(err, unix.EINTR) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("waiting for children: %w", err)
+		}
+		if reaped == pid {
+			if status.ExitStatus() != 0 {
+				return fmt.Errorf("the supervisor ended: exit status %d, signal %v", status.ExitStatus(), status.Signal())
+			}
+			return nil
+		}
+	}
+}
+
+// Isolate finishes what Launch began, in the supervisor, and hands over the
+// forwarder's socket.
+func Isolate(cluster state.Cluster) (listener *os.File, err error) {
+	unix.CloseOnExec(listenerFD)
+	return os.NewFile(listenerFD, "listener"), isolateMounts(cluster)
+}
+
+// StartNode makes a node's namespaces and returns the process that holds them.
+// Node 1 shares the control plane's network, the others have their own.
+func StartNode(cluster state.Cluster, node topology.Node) (*os.Process, error) {
+	command := reexec(NodeVerb, string(cluster), strconv.Itoa(int(node)))
+	command.Stderr = os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC}
+	if node != topology.ControlPlane {
+		command.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	ready, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("making the namespaces of %s: %w", node.Name(), err)
+	}
+	if message, err := io.ReadAll(ready); err != nil || len(message) == 0 {
+		return nil, errors.Join(fmt.Errorf("setting up %s failed, see the supervisor's log", node.Name()), err)
+	}
+	return command.Process, nil
+}
+
+// HoldNode sets up a node's namespaces, says so, and then only exists.
+func HoldNode(cluster state.Cluster, number int) error {
+	if err := unix.Sethostname([]byte(topology.Node(number).Name())); err != nil {
+		return err
+	}
+	if err := mountNode(cluster, number); err != nil {
+		return err
+	}
+	for _, sysctl := range []string{
+		"/proc/sys/net/ipv4/ip_forward",
+		// A pod that reaches a pod of its own node by a service gets the answer
+		// over the bridge; only this makes it pass where the address is put back.
+		"/proc/sys/net/bridge/bridge-nf-call-iptables",
+	} {
+		if err := os.WriteFile(sysctl, []byte("1"), 0); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Println("ready"); err != nil {
+		return err
+	}
+	if err := os.Stdout.Close(); err != nil {
+		return err
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	<-ended
+	return nil
+}
+
+func reexec(arguments ...string) *exec.Cmd {
+	command := exec.Command(self, arguments...)
+	command.Args[0] = "cluster"
+	return command
+}

@@ -1,0 +1,43 @@
+package supervisor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+
+	"example.com/nginx-operator/hack/cluster/internal/state"
+)
+
+// Config is what `up` decides and the supervisor needs to know.
+type Config struct {
+	Nodes int `json:"nodes"`
+	// Kubernetes and Containerd are the folders of the built programs.
+	Kubernetes string `json:"kubernetes"`
+	Containerd string `json:"containerd"`
+	// CoreDNSImage is the image's tag.
+	CoreDNSImage string `json:"coreDNSImage"`
+	// Images are the archives that every node starts with.
+	Images []string `json:"images"`
+}
+
+// WriteConfig leaves the configuration for the supervisor.
+func WriteConfig(cluster state.Cluster, config Config) error {
+	content, err := json.MarshalIndent(config, "", "  ")
+	if err != nil {
+		return err
+	}
+	return state.ReplaceFile(cluster.Config(), content, 0o600)
+}
+
+// ReadConfig reads what up decided.
+func ReadConfig(cluster state.Cluster) (Config, error) {
+	content, err := os.ReadFile(cluster.Config())
+	if err != nil {
+		return Config{}, err
+	}
+	var config Config
+	if err := json.Unmarshal(content, &config); err != nil {
+		return Config{}, fmt.Errorf("reading %s: %w", cluster.Config(), err)
+	}
+	return config, nil
+}

@@ -1,0 +1,38 @@
+package topology
+
+import (
+	"fmt"
+	"strings"
+)
+
+// Links renders the `ip -batch` commands that connect a node: run in the
+// node's network namespace after Join was run in node 1's.
+//
+// The route to the service range leads nowhere on purpose. kube-proxy rewrites
+// service addresses before anything is sent, but the kernel wants a route
+// before it asks kube-proxy's rules.
+func (n Node) Links(nodes []Node) string {
+	var b strings.Builder
+	device := "eth0"
+	b.WriteString("link set lo up\n")
+	if n == ControlPlane {
+		device = Bridge
+		fmt.Fprintf(&b, "link add %s type bridge\n", Bridge)
+	}
+	fmt.Fprintf(&b, "addr add %s/24 dev %s\n", n.IP(), device)
+	fmt.Fprintf(&b, "link set %s up\n", device)
+	fmt.Fprintf(&b, "route add %s dev %s\n", ServiceCIDR, device)
+	for _, other := range nodes {
+		if other != n {
+			fmt.Fprintf(&b, "route add %s via %s\n", other.PodCIDR(), other.IP())
+		}
+	}
+	return b.String()
+}
+
+// Join renders the `ip -batch` commands that plug a node into the bridge: run
+// in node 1's network namespace. The node is known by a process inside it.
+func (n Node) Join(pid int) string {
+	return fmt.Sprintf("link add %[1]s type veth peer name eth0 netns %[2]d\nlink set %[1]s master %[3]s up\n",
+		n.Name(), pid, Bridge)
+}

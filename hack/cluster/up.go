@@ -1,0 +1,243 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"example.com/nginx-operator/hack/cluster/internal/build"
+	"example.com/nginx-operator/hack/cluster/internal/cgroup"
+	"example.com/nginx-operator/hack/cluster/internal/component"
+	"example.com/nginx-operator/hack/cluster/internal/host"
+	"example.com/nginx-operator/hack/cluster/internal/image"
+	"example.com/nginx-operator/hack/cluster/internal/pki"
+	"example.com/nginx-operator/hack/cluster/internal/sandbox"
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/supervisor"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+// preferredPort of the forwarder. Another is taken when it is not free: the
+// kubeconfig says which.
+const preferredPort = 16443
+
+func newUpCommand() *cobra.Command {
+	var nodes int
+	command := &cobra.Command{
+		Use:   "up",
+		Short: "Start the cluster, building what is missing; wait until it is ready",
+		Args:  cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if nodes < 1 || nodes > topology.MaxNodes {
+				return fmt.Errorf("--nodes is %d, but must be from 1 to %d", nodes, topology.MaxNodes)
+			}
+			return up(command.Context(), nodes, command.Flags().Changed("nodes"), command.ErrOrStderr())
+		},
+	}
+	command.Flags().IntVar(&nodes, "nodes", 2, "number of nodes")
+	return command
+}
+
+func up(ctx context.Context, nodes int, nodesGiven bool, progress io.Writer) error {
+	cache, unlock, err := begin(progress)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	start := time.Now()
+	cluster := cache.Cluster()
+	_, err = sandbox.MachinePID(1)
+	if err == nil {
+		return upAgain(ctx, cluster, nodes, nodesGiven, progress)
+	}
+	if !errors.Is(err, sandbox.ErrNotRunning) {
+		return err
+	}
+	config, err := prepare(ctx, cache, nodes, progress)
+	if err != nil {
+		return err
+	}
+	if err := removeCluster(cluster); err != nil {
+		return err
+	}
+	if err := launch(ctx, cluster, config, progress); err != nil {
+		return err
+	}
+	fmt.Fprintf(progress, "ready after %s: export KUBECONFIG=%s\n", time.Since(start).Round(100*time.Millisecond), cluster.Kubeconfig())
+	return nil
+}
+
+// upAgain is `up` while the cluster runs, or is being started by a call that
+// was interrupted: it waits until the cluster is ready.
+func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven bool, progress io.Writer) error {
+	if err := awaitReady(ctx, cluster, nil, progress); err != nil {
+		return err
+	}
+	status, err := supervisor.ReadStatus(cluster)
+	if err != nil {
+		return err
+	}
+	if nodesGiven && nodes != len(status.Nodes) {
+		return fmt.Errorf("the cluster runs with %d node(s), not %d: call down first", len(status.Nodes), nodes)
+	}
+	fmt.Fprintf(progress, "the cluster is running already: export KUBECONFIG=%s\n", cluster.Kubeconfig())
+	return nil
+}
+
+// prepare makes everything that outlives a cluster.
+func prepare(ctx context.Context, cache state.Cache, nodes int, progress io.Writer) (supervisor.Config, error) {
+	if err := host.Install(ctx, progress, host.Cluster); err != nil {
+		return supervisor.Config{}, err
+	}
+	programs, err := buildComponents(ctx, cache, progress, build.Components()...)
+	if err != nil {
+		return supervisor.Config{}, err
+	}
+	pause := image.Binary{
+		Tag: component.PauseImage, Entrypoint: "/pause", User: "65532",
+		Files: []string{filepath.Join(programs[build.Pause], "pause") + "=/pause"},
+	}
+	coreDNS := image.Binary{
+		Tag: "localhost/coredns:" + build.CoreDNSVersion, Entrypoint: "/coredns", User: "65532",
+		Files: []string{filepath.Join(programs[build.CoreDNS], "coredns") + "=/coredns"},
+	}
+	archives := []string{filepath.Join(cache.Images(), "pause.tar"), filepath.Join(cache.Images(), "coredns.tar")}
+	if err := errors.Join(pause.Write(archives[0]), coreDNS.Write(archives[1])); err != nil {
+		return supervisor.Config{}, err
+	}
+	loaded, err := filepath.Glob(filepath.Join(cache.LoadedImages(), "*"))
+	return supervisor.Config{
+		Nodes:        nodes,
+		Kubernetes:   programs[build.Kubernetes],
+		Containerd:   programs[build.Containerd],
+		CoreDNSImage: coreDNS.Tag,
+		Images:       append(archives, loaded...),
+	}, err
+}
+
+// launch makes everything that belongs to one cluster, and starts it.
+func launch(ctx context.Context, cluster state.Cluster, config supervisor.Config, progress io.Writer) error {
+	listener, err := listen()
+	if err != nil {
+		return err
+	}
+	forwarder := "https://" + listener.Addr().String()
+	nodes := topology.Nodes(config.Nodes)
+	if err := writeFiles(cluster, nodes, forwarder, config); err != nil {
+		return err
+	}
+	for _, name := range append([]string{cgroup.System}, nodeNames(nodes)...) {
+		if err := cgroup.Create(name); err != nil {
+			return err
+		}
+	}
+	socket, err := listener.File()
+	if err != nil {
+		return err
+	}
+	command, err := sandbox.Launch(cluster, socket)
+	if err := errors.Join(err, socket.Close(), listener.Close()); err != nil {
+		return err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- command.Wait() }()
+	return awaitReady(ctx, cluster, ended, progress)
+}
+
+// listen opens the machine's side of the forwarder, on loopback only.
+func listen() (*net.TCPListener, error) {
+	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: preferredPort}
+	listener, err := net.ListenTCP("tcp4", address)
+	if err != nil {
+		address.Port = 0
+		listener, err = net.ListenTCP("tcp4", address)
+	}
+	return listener, err
+}
+
+func writeFiles(cluster state.Cluster, nodes []topology.Node, forwarder string, config supervisor.Config) error {
+	if err := errors.Join(os.MkdirAll(cluster.Logs(), 0o755), os.MkdirAll(cluster.Audit(""), 0o755)); err != nil {
+		return err
+	}
+	policy, err := component.AuditPolicy()
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(
+		os.WriteFile(cluster.Audit("policy.yaml"), policy, 0o600),
+		pki.Write(cluster, nodes, forwarder),
+		supervisor.WriteConfig(cluster, config),
+	); err != nil {
+		return err
+	}
+	for _, node := range nodes {
+		files, err := component.NodeFiles(cluster, node)
+		if err != nil {
+			return err
+		}
+		for name, content := range files {
+			path := cluster.Node(int(node), name)
+			if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, content, 0o600)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func nodeNames(nodes []topology.Node) []string {
+	names := make([]string, len(nodes))
+	for i, node := range nodes {
+		names[i] = node.Name()
+	}
+	return names
+}
+
+// awaitReady follows the supervisor's status. A cluster that was started by
+// another call is not this process's child, and ended is nil.
+func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, progress io.Writer) error {
+	said := ""
+	for {
+		status, err := supervisor.ReadStatus(cluster)
+		if err != nil {
+			return err
+		}
+		if status.Phase == supervisor.Ready {
+			return nil
+		}
+		if status.Message != "" && status.Message != said && status.Phase == supervisor.Starting {
+			said = status.Message
+			fmt.Fprintln(progress, said, "...")
+		}
+		select {
+		case err := <-ended:
+			return startFailure(cluster, err)
+		case <-ctx.Done():
+			return fmt.Errorf("interrupted; the cluster goes on starting (call down to stop it): %w", ctx.Err())
+		case <-time.After(50 * time.Millisecond):
+		}
+		if _, err := sandbox.MachinePID(1); ended == nil && err != nil {
+			return startFailure(cluster, err)
+		}
+	}
+}
+
+func startFailure(cluster state.Cluster, ended error) error {
+	status, err := supervisor.ReadStatus(cluster)
+	if err == nil && status.Message != "" {
+		return fmt.Errorf("the cluster did not start: %s", status.Message)
+	}
+	log, err := os.ReadFile(cluster.Log("supervisor", 0))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fmt.Errorf("the cluster did not start: %w\n%s", ended, log)
+}
