@@ -1,0 +1,56 @@
+// Command nginx-operator is the controller manager.
+package main
+
+import (
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+	"go.uber.org/zap/zapcore"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"example.com/nginx-operator/internal/operator"
+)
+
+// version is set at build time.
+var version = "dev"
+
+func main() {
+	if err := newCommand().Execute(); err != nil {
+		os.Exit(1)
+	}
+}
+
+func newCommand() *cobra.Command {
+	var options operator.Options
+	cmd := &cobra.Command{
+		Use:          "nginx-operator",
+		Short:        "Runs nginx applications on Kubernetes",
+		Version:      version,
+		SilenceUsage: true,
+		Args:         cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			if err := setUpLogging(options.LogLevel); err != nil {
+				return err
+			}
+			config, err := ctrl.GetConfig()
+			if err != nil {
+				return fmt.Errorf("find the cluster: %w", err)
+			}
+			ctrl.Log.Info("starting", "version", version)
+			return operator.Run(ctrl.SetupSignalHandler(), config, options)
+		},
+	}
+	options.AddFlags(cmd.Flags(), os.Getenv)
+	return cmd
+}
+
+func setUpLogging(level string) error {
+	parsed, err := zapcore.ParseLevel(level)
+	if err != nil {
+		return fmt.Errorf("--log-level: %w", err)
+	}
+	ctrl.SetLogger(zap.New(zap.Level(parsed), zap.JSONEncoder()))
+	return nil
+}

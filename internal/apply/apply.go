@@ -1,0 +1,210 @@
+// Package apply brings the cluster to a plan. It is the only writer of what an
+// application owns.
+//
+// Every write is a server-side apply by one field manager, and nothing is sent
+// when nothing differs: an object is left alone when the hash of its intent, kept
+// in an annotation, is unchanged and every field of the intent still stands in the
+// live object. Both are read from the cluster, so this holds right after a restart.
+//
+// A create must not adopt an object that the operator's label-filtered caches
+// cannot see. Server-side apply has no create-only flag, but a resourceVersion
+// makes it one: where no object exists it is not looked at, and where one exists
+// it never matches, so that the API server answers 409. In the same way an update
+// carries the UID of the object that it was decided for.
+package apply
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/go-logr/logr"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// createOnly never is the resourceVersion of an object: etcd's first revision is 1
+// before anything was written.
+const createOnly = "1"
+
+// Applier writes to the cluster.
+type Applier struct {
+	client client.Client
+	// live reads past the caches, which show the operator's own objects only.
+	live client.Reader
+}
+
+// New returns an Applier that writes by c and looks at foreign objects by live.
+func New(c client.Client, live client.Reader) *Applier {
+	return &Applier{client: c, live: live}
+}
+
+// Outcome is what an apply did.
+type Outcome struct {
+	// Applied are the objects as the API server returned them, by kind.
+	Applied map[string]observe.Object
+	// Refused tells of the first object that the API server or its owner keeps the
+	// operator from writing.
+	Refused desired.Blocked
+	// Rejected is the API server's answer that no retry will change, nil if there was none.
+	Rejected error
+	// Pending are the kinds that a suspended resource keeps from being written.
+	Pending []string
+	// Retry tells that something stands in the way that no watch reports the end of.
+	Retry bool
+}
+
+// Suspend tells what would be written, without writing it.
+func Suspend(changes []Change) Outcome {
+	outcome := Outcome{Applied: map[string]observe.Object{}}
+	for _, change := range changes {
+		switch change.Action {
+		case Create, Update, Heal, Delete:
+			outcome.Pending = append(outcome.Pending, change.Intent.Kind.Name)
+		case Leave, Wait, Conflict:
+		}
+	}
+	return outcome
+}
+
+// Apply carries out changes in their order. It goes on after a failure, so that one
+// object in trouble does not hold back the others. Errors that the user has to
+// solve are in the outcome; the error holds those that a retry may solve.
+func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, changes []Change) (Outcome, error) {
+	outcome := Outcome{Applied: map[string]observe.Object{}}
+	var errs []error
+	for _, change := range changes {
+		if err := a.carryOut(ctx, nginx, change, &outcome); err != nil {
+			errs = append(errs, fmt.Errorf("%s %s %s: %w", change.Action, change.Intent.Kind.Name, change.Intent.Name, err))
+		}
+	}
+	return outcome, errors.Join(errs...)
+}
+
+func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
+	var err error
+	switch change.Action {
+	case Leave, Wait:
+		return nil
+	case Conflict:
+		outcome.refuse(conflict(change.Intent, nginx))
+		outcome.Retry = true
+		return nil
+	case Delete:
+		err = a.delete(ctx, change)
+	case Create, Update, Heal:
+		err = a.write(ctx, change, outcome)
+	}
+	if err == nil {
+		count(change)
+		logChange(logf.FromContext(ctx), change)
+		return nil
+	}
+	return a.judge(ctx, nginx, change, err, outcome)
+}
+
+func logChange(log logr.Logger, change Change) {
+	log.Info("applied", "action", change.Action, "object", change.Intent.Kind.Name, "objectName", change.Intent.Name)
+}
+
+func (a *Applier) delete(ctx context.Context, change Change) error {
+	err := a.client.Delete(ctx, change.Live, client.Preconditions{
+		UID:             ptr.To(change.Live.GetUID()),
+		ResourceVersion: ptr.To(change.Live.GetResourceVersion()),
+	})
+	return client.IgnoreNotFound(err)
+}
+
+func (a *Applier) write(ctx context.Context, change Change, outcome *Outcome) error {
+	stamp(change)
+	config := change.Intent.Config
+	if err := a.client.Apply(ctx, config, client.FieldOwner(naming.FieldManager), client.ForceOwnership); err != nil {
+		return err
+	}
+	// The client has put the API server's answer into the apply configuration.
+	applied := change.Intent.Kind.New()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	if err != nil {
+		return err
+	}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, applied); err != nil {
+		return err
+	}
+	outcome.Applied[change.Intent.Kind.Name] = applied
+	return nil
+}
+
+// stamp adds the hash of the intent and the precondition of the write.
+func stamp(change Change) {
+	meta := change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationIntent: change.Hash})
+	if change.Live == nil {
+		meta.WithResourceVersion(createOnly)
+	} else {
+		meta.WithUID(change.Live.GetUID())
+	}
+}
+
+// judge sorts the failure of a write: what the user has to solve goes to the
+// outcome, everything else is returned.
+func (a *Applier) judge(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, err error, outcome *Outcome) error {
+	switch {
+	case apierrors.IsConflict(err) && change.Action == Create:
+		return a.judgeExisting(ctx, nginx, change, outcome)
+	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: refusal(change.Intent, err)})
+		outcome.Rejected = errors.Join(outcome.Rejected, err)
+		return nil
+	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
+		return nil
+	case apierrors.IsForbidden(err):
+		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonForbidden, Message: refusal(change.Intent, err)})
+		return err
+	default:
+		return err
+	}
+}
+
+// judgeExisting looks at an object that exists although the caches do not show it:
+// either they lag behind, or it belongs to somebody else.
+func (a *Applier) judgeExisting(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
+	existing := &metav1.PartialObjectMetadata{}
+	existing.SetGroupVersionKind(change.Intent.Kind.GVK)
+	key := types.NamespacedName{Namespace: nginx.Namespace, Name: change.Intent.Name}
+	if err := a.live.Get(ctx, key, existing); err != nil {
+		return err
+	}
+	if desired.IsControlledBy(existing, nginx) || existing.DeletionTimestamp != nil || conflictOrWait(existing) == Wait {
+		return fmt.Errorf("the object exists already and the cache does not show it yet")
+	}
+	outcome.refuse(conflict(change.Intent, nginx))
+	outcome.Retry = true
+	return nil
+}
+
+func (o *Outcome) refuse(b desired.Blocked) {
+	if o.Refused.Reason == "" {
+		o.Refused = b
+	}
+}
+
+func conflict(intent desired.Intent, nginx *v1alpha2.NginxOperator) desired.Blocked {
+	return desired.Blocked{
+		Reason: v1alpha2.ReasonNameConflict,
+		Message: fmt.Sprintf("%s %s exists in namespace %s and does not belong to this NginxOperator: rename or delete one of the two",
+			intent.Kind.Name, intent.Name, nginx.Namespace),
+	}
+}
+
+func refusal(intent desired.Intent, err error) string {
+	return fmt.Sprintf("the API server refused %s %s: %v", intent.Kind.Name, intent.Name, err)
+}

@@ -1,0 +1,125 @@
+package apply
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// Action is what has to be done about one intent.
+type Action string
+
+// The actions.
+const (
+	// Leave: the live object is as it should be.
+	Leave Action = "leave"
+	// Create: there is no such object.
+	Create Action = "create"
+	// Update: the intent changed since it was applied.
+	Update Action = "update"
+	// Heal: the intent is the same, and somebody changed a field of it.
+	Heal Action = "heal"
+	// Delete: the object should not exist any more.
+	Delete Action = "delete"
+	// Conflict: the object belongs to somebody else.
+	Conflict Action = "conflict"
+	// Wait: the object is on its way out, it can be made again when it is gone.
+	Wait Action = "wait"
+)
+
+// Change is an action together with what it needs.
+type Change struct {
+	Intent desired.Intent
+	Action Action
+	// Hash of the intent.
+	Hash string
+	// Live is the object found, nil when there is none.
+	Live observe.Object
+}
+
+// Decide is pure: it compares every intent with the live object and returns what
+// would have to be done, in the order of the plan, Leave included.
+func Decide(nginx *v1alpha2.NginxOperator, plan *desired.Plan, state observe.State) ([]Change, error) {
+	if plan == nil {
+		return nil, nil
+	}
+	changes := make([]Change, 0, len(plan.Intents))
+	for _, intent := range plan.Intents {
+		change, err := decide(nginx, intent, state.Owned[intent.Kind.Name])
+		if err != nil {
+			return nil, err
+		}
+		changes = append(changes, change)
+	}
+	return changes, nil
+}
+
+func decide(nginx *v1alpha2.NginxOperator, intent desired.Intent, live observe.Object) (Change, error) {
+	change := Change{Intent: intent, Live: live, Action: Leave}
+	if !intent.ShouldExist() {
+		if live != nil && live.GetDeletionTimestamp() == nil && desired.IsControlledBy(live, nginx) {
+			change.Action = Delete
+		}
+		return change, nil
+	}
+	hash, err := hashIntent(intent.Fields)
+	if err != nil {
+		return change, err
+	}
+	change.Hash = hash
+	if live == nil {
+		change.Action = Create
+		return change, nil
+	}
+	change.Action, err = compare(nginx, change)
+	return change, err
+}
+
+func compare(nginx *v1alpha2.NginxOperator, change Change) (Action, error) {
+	live := change.Live
+	switch {
+	case live.GetDeletionTimestamp() != nil:
+		return Wait, nil
+	case !desired.IsControlledBy(live, nginx):
+		return conflictOrWait(live), nil
+	case live.GetAnnotations()[naming.AnnotationIntent] != change.Hash:
+		return Update, nil
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
+	if err != nil {
+		return Leave, err
+	}
+	if holds(change.Intent.Fields, fields) {
+		return Leave, nil
+	}
+	return Heal, nil
+}
+
+// conflictOrWait tells an object of somebody else from one of an earlier
+// NginxOperator of the same name, which garbage collection is about to remove.
+func conflictOrWait(live observe.Object) Action {
+	ref := metav1.GetControllerOf(live)
+	if ref != nil && ref.Kind == v1alpha2.Kind && live.GetLabels()[naming.LabelApplication] == ref.Name {
+		return Wait
+	}
+	return Conflict
+}
+
+// hashIntent is the same for the same intent, whatever process computes it: JSON
+// of maps is sorted.
+func hashIntent(fields map[string]any) (string, error) {
+	text, err := json.Marshal(fields)
+	if err != nil {
+		return "", err
+	}
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:16]), nil
+}

@@ -1,0 +1,96 @@
+package apply
+
+import (
+	"encoding/json"
+	"reflect"
+)
+
+// identityFields are Kubernetes' service fields that a live object has anyway.
+var identityFields = map[string]bool{"apiVersion": true, "kind": true}
+
+// holds tells whether every field of the intent still stands in the live object.
+// It is what tells drift from fields that others added: an injected sidecar, an
+// autoscaler's replicas, the annotation of a rollout restart.
+//
+// An item of a list has to stand in some item of the live list, whatever the
+// order: Kubernetes merges such lists by a key, and others may add to them. A
+// field that is set to its zero value may be missing, as Go's JSON omits it.
+func holds(intent, live map[string]any) bool {
+	for key, want := range intent {
+		if identityFields[key] {
+			continue
+		}
+		if !valueHolds(want, live[key]) {
+			return false
+		}
+	}
+	return true
+}
+
+func valueHolds(want, have any) bool {
+	if have == nil {
+		return isZero(want)
+	}
+	switch want := want.(type) {
+	case map[string]any:
+		have, ok := have.(map[string]any)
+		return ok && holds(want, have)
+	case []any:
+		have, ok := have.([]any)
+		return ok && listHolds(want, have)
+	case nil:
+		return true
+	default:
+		return scalarsEqual(want, have)
+	}
+}
+
+func listHolds(want, have []any) bool {
+	if len(have) < len(want) {
+		return false
+	}
+	for _, item := range want {
+		if !someHolds(item, have) {
+			return false
+		}
+	}
+	return true
+}
+
+func someHolds(want any, have []any) bool {
+	for _, item := range have {
+		if valueHolds(want, item) {
+			return true
+		}
+	}
+	return false
+}
+
+// isZero tells whether a value is what its absence means as well.
+func isZero(value any) bool {
+	switch v := value.(type) {
+	case nil:
+		return true
+	case map[string]any:
+		for _, field := range v {
+			if !isZero(field) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		return len(v) == 0
+	default:
+		return reflect.ValueOf(v).IsZero()
+	}
+}
+
+// scalarsEqual compares across the numeric types that the converters use.
+func scalarsEqual(a, b any) bool {
+	if a == b {
+		return true
+	}
+	x, errX := json.Marshal(a)
+	y, errY := json.Marshal(b)
+	return errX == nil && errY == nil && string(x) == string(y)
+}

@@ -1,0 +1,121 @@
+// Package nginx reconciles NginxOperators. It holds the sequence and its watches,
+// and nothing else: what is read is decided in observe, what should exist in
+// desired, what is written in apply, and what is told in status.
+package nginx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/apply"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/status"
+)
+
+// conflictRetry is how often a name that somebody else's object holds is tried
+// again: that object is in no cache, so no event tells when it goes.
+const conflictRetry = 30 * time.Second
+
+// Reconciler keeps what every NginxOperator declares true.
+type Reconciler struct {
+	Client   client.Client
+	Observer *observe.Observer
+	Applier  *apply.Applier
+	Recorder events.EventRecorder
+	Options  desired.Options
+	Clock    clock.PassiveClock
+}
+
+// Reconcile is one pass over one NginxOperator. It is level-based: it looks at
+// everything again, whatever woke it.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	if err := r.Client.Get(ctx, req.NamespacedName, nginx); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if nginx.DeletionTimestamp != nil {
+		// Garbage collection removes what it owns.
+		return ctrl.Result{}, nil
+	}
+	state, err := r.Observer.Gather(ctx, nginx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	plan, blocked, err := desired.Build(nginx, state, r.Options)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	outcome, err := r.carryOut(ctx, nginx, plan, state)
+	if err != nil && outcome.Applied == nil {
+		return ctrl.Result{}, err
+	}
+	if blocked.Reason == "" {
+		blocked = outcome.Refused
+	}
+	next := status.Compute(status.Input{
+		Nginx:   nginx,
+		State:   state.After(outcome.Applied),
+		Plan:    plan,
+		Blocked: blocked,
+		Pending: outcome.Pending,
+		Now:     r.Clock.Now(),
+	})
+	return r.result(outcome, errors.Join(err, r.commit(ctx, nginx, next)))
+}
+
+// carryOut brings the cluster to the plan, or only tells what it would have to
+// change while the resource is suspended.
+func (r *Reconciler) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, plan *desired.Plan, state observe.State) (apply.Outcome, error) {
+	changes, err := apply.Decide(nginx, plan, state)
+	if err != nil {
+		return apply.Outcome{}, fmt.Errorf("compare with the live objects: %w", err)
+	}
+	if nginx.Spec.Suspend != nil && *nginx.Spec.Suspend {
+		return apply.Suspend(changes), nil
+	}
+	return r.Applier.Apply(ctx, nginx, changes)
+}
+
+// commit writes the status, at most once and only if it changed. Events are
+// published after it, so that each tells of a state that has been persisted.
+func (r *Reconciler) commit(ctx context.Context, nginx *v1alpha2.NginxOperator, next status.Result) error {
+	if !next.Changed {
+		return nil
+	}
+	config, err := status.ApplyConfiguration(nginx, next.Status)
+	if err != nil {
+		return err
+	}
+	err = r.Client.Status().Apply(ctx, config, client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+	if err != nil {
+		// The resource may have been deleted meanwhile.
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	}
+	for _, e := range next.Events {
+		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
+	}
+	return nil
+}
+
+func (r *Reconciler) result(outcome apply.Outcome, err error) (ctrl.Result, error) {
+	switch {
+	case err != nil:
+		return ctrl.Result{}, err
+	case outcome.Rejected != nil:
+		return ctrl.Result{}, reconcile.TerminalError(outcome.Rejected)
+	case outcome.Retry:
+		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+	}
+	return ctrl.Result{}, nil
+}

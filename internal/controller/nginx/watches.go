@@ -1,0 +1,110 @@
+package nginx
+
+import (
+	"context"
+	"time"
+
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// passTimeout bounds one pass: a request that hangs must not hold a worker for ever.
+const passTimeout = time.Minute
+
+// SetupWithManager registers the reconciler and everything that wakes it.
+// references is the cache with the metadata of ConfigMaps.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, concurrency int) error {
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named("nginxoperator").
+		// Our own status writes do not change the generation.
+		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(applicationOfPod), builder.WithPredicates(podChanged())).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, handler.EnqueueRequestsFromMapFunc(applicationOfAutoscaler),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Kind(references, configMapMetadata(),
+			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
+			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
+		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, ReconciliationTimeout: passTimeout})
+	for _, kind := range desired.Kinds() {
+		b = b.Owns(kind.New())
+	}
+	return b.Complete(r)
+}
+
+func configMapMetadata() *metav1.PartialObjectMetadata {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return meta
+}
+
+// referrers are the NginxOperators that name a ConfigMap.
+func (r *Reconciler) referrers(ctx context.Context, cm *metav1.PartialObjectMetadata) []reconcile.Request {
+	list := &v1alpha2.NginxOperatorList{}
+	err := r.Client.List(ctx, list,
+		client.InNamespace(cm.Namespace),
+		client.MatchingFields{observe.IndexConfigMap: cm.Name},
+		client.UnsafeDisableDeepCopy,
+		client.DisableReadYourWritesConsistency)
+	if err != nil {
+		// The index is in memory: this is an error of the program.
+		ctrl.LoggerFrom(ctx).Error(err, "find the NginxOperators that name a ConfigMap", "configMap", client.ObjectKeyFromObject(cm))
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+func applicationOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	return request(pod.GetNamespace(), pod.GetLabels()[naming.LabelApplication])
+}
+
+// applicationOfAutoscaler relies on the Deployment's name being the application's.
+func applicationOfAutoscaler(_ context.Context, obj client.Object) []reconcile.Request {
+	hpa, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return nil
+	}
+	return request(hpa.Namespace, observe.TargetDeployment(hpa))
+}
+
+func request(namespace, name string) []reconcile.Request {
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}
+
+// podChanged drops pod updates that no condition looks at. The cache has already
+// reduced the pods to what is looked at.
+func podChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*corev1.Pod)
+			after, ok2 := e.ObjectNew.(*corev1.Pod)
+			return !ok1 || !ok2 ||
+				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+				!apiequality.Semantic.DeepEqual(before.Status, after.Status)
+		},
+	}
+}

@@ -1,0 +1,94 @@
+package desired
+
+import (
+	"fmt"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// resolveConfig is the configuration that the pods should serve. When the one that
+// the spec asks for cannot be had, it is the one that was last accepted, and
+// blocked tells why; its revision is empty when there is none.
+func resolveConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked, error) {
+	config, blocked := requestedConfig(nginx, state)
+	if blocked.Reason == "" {
+		return config, blocked, nil
+	}
+	live := state.ConfigMap()
+	if live == nil || !IsControlledBy(live, nginx) || !observe.HoldsRevision(live) {
+		return nginxconf.Config{}, blocked, nil
+	}
+	last, err := nginxconf.Render(nginxconf.UserFiles(live.Data))
+	return last, blocked, err
+}
+
+func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked) {
+	from, render := "spec.config.files", func() (nginxconf.Config, error) {
+		return nginxconf.Render(userFiles(nginx.Spec.Config.Files))
+	}
+	switch source := state.Source; {
+	case nginx.Spec.Config == nil:
+		from, render = "the built-in configuration", func() (nginxconf.Config, error) {
+			return nginxconf.Default(portNumbers(nginx))
+		}
+	case source != nil && !source.Found:
+		return nginxconf.Config{}, Blocked{
+			Reason: v1alpha2.ReasonConfigMapNotFound,
+			Message: fmt.Sprintf("ConfigMap %s, named by spec.config, does not exist in namespace %s: create it, or change spec.config",
+				source.Name, nginx.Namespace),
+		}
+	case source != nil && source.HasBinary:
+		return nginxconf.Config{}, Blocked{
+			Reason:  v1alpha2.ReasonConfigInvalid,
+			Message: fmt.Sprintf("ConfigMap %s has binaryData: configuration files are text, move them to data", source.Name),
+		}
+	case source != nil:
+		from, render = "ConfigMap "+source.Name, func() (nginxconf.Config, error) {
+			return nginxconf.Render(source.Files)
+		}
+	}
+	config, err := render()
+	if err != nil {
+		return nginxconf.Config{}, Blocked{
+			Reason:  v1alpha2.ReasonConfigInvalid,
+			Message: fmt.Sprintf("%s: %v", from, err),
+		}
+	}
+	return config, Blocked{}
+}
+
+func userFiles(files map[string]v1alpha2.ConfigFile) nginxconf.Files {
+	user := nginxconf.Files{}
+	for name, text := range files {
+		user[name] = string(text)
+	}
+	return user
+}
+
+func portNumbers(nginx *v1alpha2.NginxOperator) []int32 {
+	in := input{nginx: nginx}
+	var numbers []int32
+	for _, p := range in.ports() {
+		numbers = append(numbers, p.Port)
+	}
+	return numbers
+}
+
+// configSource is what AnnotationConfigSource says: the version of the referenced
+// ConfigMap that the rendered files come from. Empty: they come from elsewhere.
+func (in *input) configSource() string {
+	source := in.state.Source
+	if source == nil {
+		return ""
+	}
+	if source.Found {
+		return source.Version
+	}
+	if live := in.state.ConfigMap(); live != nil {
+		return live.Annotations[naming.AnnotationConfigSource]
+	}
+	return ""
+}

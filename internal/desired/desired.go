@@ -1,0 +1,210 @@
+// Package desired decides what should exist for an application. It is pure: it
+// looks at the resource and at what was observed, and returns intents.
+//
+// The part of an object that is always the same is a YAML manifest under
+// manifests/, decoded strictly into an apply configuration. Go sets only what
+// depends on the resource. An apply configuration names exactly the fields that
+// the operator wants to own, so that nobody else's fields are touched.
+package desired
+
+import (
+	"cmp"
+	"embed"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
+)
+
+//go:embed manifests/*.yaml
+var manifests embed.FS
+
+// Options are the operator's own settings.
+type Options struct {
+	// DefaultImage is run where spec.image is unset.
+	DefaultImage string
+}
+
+// Plan is what should exist.
+type Plan struct {
+	// Intents has one entry for each row of Kinds, in its order.
+	Intents []Intent
+	// Config is the configuration that the pods should serve.
+	Config nginxconf.Config
+	// Image is the image that the pods should run.
+	Image string
+}
+
+// Intent is one object as it should be.
+type Intent struct {
+	Kind Kind
+	Name string
+	// Config holds the fields that the operator wants to own; nil: should not exist.
+	Config runtime.ApplyConfiguration
+	// Meta is the metadata inside Config.
+	Meta *metav1ac.ObjectMetaApplyConfiguration
+	// Fields is Config as plain values.
+	Fields map[string]any
+}
+
+// ShouldExist tells whether the intent is an object, not its absence.
+func (i Intent) ShouldExist() bool { return i.Config != nil }
+
+// Blocked tells why a spec cannot be carried out (in full). A zero Blocked means
+// that nothing stands in the way.
+type Blocked struct {
+	// Reason is a reason of the condition Accepted.
+	Reason string
+	// Message names the thing to fix.
+	Message string
+}
+
+// input is what the builders look at.
+type input struct {
+	nginx   *v1alpha2.NginxOperator
+	state   observe.State
+	options Options
+	config  nginxconf.Config
+}
+
+// Build returns what should exist for nginx. When something that the user can fix
+// stands in the way, blocked says what; the plan then keeps to the configuration
+// that was last accepted, and is nil if there is none.
+func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) (plan *Plan, blocked Blocked, err error) {
+	config, blocked, err := resolveConfig(nginx, state)
+	if err != nil || config.Revision == "" {
+		return nil, blocked, err
+	}
+	if blocked.Reason == "" && len(state.MissingContent) > 0 {
+		blocked = contentMissing(nginx, state.MissingContent)
+	}
+	in := &input{nginx: nginx, state: state, options: options, config: config}
+	plan = &Plan{Config: config, Image: in.image()}
+	for _, kind := range Kinds() {
+		intent, err := in.intent(kind)
+		if err != nil {
+			return nil, blocked, fmt.Errorf("build %s: %w", kind.Name, err)
+		}
+		plan.Intents = append(plan.Intents, intent)
+	}
+	return plan, blocked, nil
+}
+
+func contentMissing(nginx *v1alpha2.NginxOperator, names []string) Blocked {
+	return Blocked{
+		Reason: v1alpha2.ReasonConfigMapNotFound,
+		Message: fmt.Sprintf("ConfigMap %s, named by spec.content, does not exist in namespace %s: create it, or change spec.content",
+			strings.Join(names, ", "), nginx.Namespace),
+	}
+}
+
+func (in *input) intent(kind Kind) (Intent, error) {
+	intent := Intent{Kind: kind, Name: kind.ObjectName(in.nginx.Name)}
+	built, err := kind.build(in)
+	if err != nil || built.config == nil {
+		return intent, err
+	}
+	intent.Config, intent.Meta = built.config, built.meta
+	intent.Fields, err = runtime.DefaultUnstructuredConverter.ToUnstructured(built.config)
+	return intent, err
+}
+
+// object is what a builder returns; zero for "should not exist".
+type object struct {
+	config runtime.ApplyConfiguration
+	meta   *metav1ac.ObjectMetaApplyConfiguration
+}
+
+func (in *input) image() string {
+	return cmp.Or(ptr.Deref(in.nginx.Spec.Image, ""), in.options.DefaultImage)
+}
+
+func (in *input) ports() []v1alpha2.Port {
+	if len(in.nginx.Spec.Ports) == 0 {
+		return []v1alpha2.Port{{Name: "http", Port: 80, Protocol: "TCP"}}
+	}
+	return in.nginx.Spec.Ports
+}
+
+// replicas is the number of pods to ask for, nil to leave it to its owner.
+//
+// An autoscaler that targets the Deployment owns the field from its first write on.
+// Until then the operator is its only owner: leaving the field out would let it
+// fall to 1, so the live value is carried.
+func (in *input) replicas() *int32 {
+	live := in.state.Deployment()
+	switch {
+	case in.state.Autoscaler == "":
+		return ptr.To(ptr.Deref(in.nginx.Spec.Replicas, 1))
+	case live == nil:
+		return ptr.To(ptr.Deref(in.nginx.Spec.Replicas, 1))
+	case observe.OthersOwnReplicas(live):
+		return nil
+	default:
+		return live.Spec.Replicas
+	}
+}
+
+// meta is the metadata of every owned object. There is no blockOwnerDeletion: it
+// would need a permission on finalizers and nothing here has to be waited for.
+func (in *input) meta(name string) *metav1ac.ObjectMetaApplyConfiguration {
+	return metav1ac.ObjectMeta().
+		WithName(name).
+		WithNamespace(in.nginx.Namespace).
+		WithLabels(naming.Labels(in.nginx.Name)).
+		WithOwnerReferences(metav1ac.OwnerReference().
+			WithAPIVersion(v1alpha2.GroupVersion.String()).
+			WithKind(v1alpha2.Kind).
+			WithName(in.nginx.Name).
+			WithUID(in.nginx.UID).
+			WithController(true))
+}
+
+func (in *input) selector() *metav1ac.LabelSelectorApplyConfiguration {
+	return metav1ac.LabelSelector().WithMatchLabels(naming.SelectorLabels(in.nginx.Name))
+}
+
+// decode reads an embedded manifest. Unknown fields are errors: a typing mistake
+// must not vanish.
+func decode[T any](manifest string) (*T, error) {
+	text, err := manifests.ReadFile("manifests/" + manifest)
+	if err != nil {
+		return nil, err
+	}
+	object := new(T)
+	if err := yaml.UnmarshalStrict(text, object); err != nil {
+		return nil, fmt.Errorf("%s: %w", manifest, err)
+	}
+	return object, nil
+}
+
+// convert carries a value of the API over to the apply configuration of the same
+// shape: both have the same JSON.
+func convert[T any](value any) (*T, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return nil, err
+	}
+	converted := new(T)
+	if err := json.Unmarshal(text, converted); err != nil {
+		return nil, err
+	}
+	return converted, nil
+}
+
+// IsControlledBy tells whether nginx, and not an earlier object of the same name,
+// controls obj.
+func IsControlledBy(obj metav1.Object, nginx *v1alpha2.NginxOperator) bool {
+	ref := metav1.GetControllerOf(obj)
+	return ref != nil && ref.UID == nginx.UID
+}

@@ -1,0 +1,17 @@
+package desired
+
+import (
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"example.com/nginx-operator/internal/naming"
+)
+
+// serviceAccount gives the pods an identity without any right or token.
+func serviceAccount(in *input) (object, error) {
+	account, err := decode[corev1ac.ServiceAccountApplyConfiguration]("serviceaccount.yaml")
+	if err != nil {
+		return object{}, err
+	}
+	account.ObjectMetaApplyConfiguration = in.meta(naming.ServiceAccount(in.nginx.Name))
+	return object{account, account.ObjectMetaApplyConfiguration}, nil
+}

@@ -1,0 +1,52 @@
+package desired
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// Kind is a kind of object that an application owns.
+type Kind struct {
+	observe.Kind
+	// build makes the object as it should be.
+	build func(in *input) (object, error)
+}
+
+// Kinds is the table of everything that an application owns. It drives what is
+// built and in which order, watched and pruned.
+func Kinds() []Kind {
+	return []Kind{
+		{kindOf[corev1.ServiceAccount](corev1.SchemeGroupVersion, "ServiceAccount", naming.ServiceAccount), serviceAccount},
+		{kindOf[corev1.ConfigMap](corev1.SchemeGroupVersion, "ConfigMap", naming.ConfigMap), configMap},
+		{kindOf[corev1.Service](corev1.SchemeGroupVersion, "Service", naming.Service), service},
+		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment},
+		{kindOf[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget},
+	}
+}
+
+// kindOf describes the kind of T.
+func kindOf[T any, P interface {
+	*T
+	observe.Object
+}](gv schema.GroupVersion, name string, objectName func(string) string) observe.Kind {
+	return observe.Kind{
+		Name:       name,
+		GVK:        gv.WithKind(name),
+		New:        func() observe.Object { return P(new(T)) },
+		ObjectName: objectName,
+	}
+}
+
+// ObservedKinds are the kinds of the table as the observer wants them.
+func ObservedKinds() []observe.Kind {
+	var kinds []observe.Kind
+	for _, k := range Kinds() {
+		kinds = append(kinds, k.Kind)
+	}
+	return kinds
+}

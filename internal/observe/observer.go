@@ -1,0 +1,160 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+)
+
+// Observer reads the cluster, from caches wherever it can.
+type Observer struct {
+	// cache holds the operator's own objects and the NginxOperators.
+	cache client.Reader
+	// references holds the metadata of all ConfigMaps.
+	references client.Reader
+	// live reads the content of a referenced ConfigMap.
+	live client.Reader
+	// kinds are what an application owns.
+	kinds []Kind
+}
+
+// New returns an Observer. cache shows owned objects and autoscalers, references
+// shows the metadata of ConfigMaps, live reads from the API server.
+func New(cache, references, live client.Reader, kinds []Kind) *Observer {
+	return &Observer{cache: cache, references: references, live: live, kinds: kinds}
+}
+
+// Gather reads everything that a pass for nginx decides from.
+func (o *Observer) Gather(ctx context.Context, nginx *v1alpha2.NginxOperator) (State, error) {
+	state := State{Owned: map[string]Object{}}
+	for _, step := range []func(context.Context, *v1alpha2.NginxOperator, *State) error{
+		o.owned, o.pods, o.autoscaler, o.source, o.content,
+	} {
+		if err := step(ctx, nginx, &state); err != nil {
+			return State{}, err
+		}
+	}
+	return state, nil
+}
+
+func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	for _, kind := range o.kinds {
+		obj := kind.New()
+		key := types.NamespacedName{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}
+		err := o.cache.Get(ctx, key, obj)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s %s: %w", kind.Name, key, err)
+		}
+		state.Owned[kind.Name] = obj
+	}
+	return nil
+}
+
+func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	pods := &corev1.PodList{}
+	err := o.cache.List(ctx, pods,
+		client.InNamespace(nginx.Namespace),
+		client.MatchingFields{IndexPodApplication: nginx.Name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	state.Pods = slices.Clone(pods.Items)
+	slices.SortFunc(state.Pods, func(a, b corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	if nginx.Spec.Config == nil || nginx.Spec.Config.ConfigMap == nil {
+		return nil
+	}
+	name := nginx.Spec.Config.ConfigMap.Name
+	state.Source = &Source{Name: name}
+	meta, err := o.reference(ctx, nginx.Namespace, name)
+	if err != nil || meta == nil {
+		return err
+	}
+	version := SourceVersion(meta)
+	if rendered := state.ConfigMap(); rendered != nil && HoldsRevision(rendered) &&
+		rendered.Annotations[naming.AnnotationConfigSource] == version {
+		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.UserFiles(rendered.Data)}
+		return nil
+	}
+	return o.readSource(ctx, nginx.Namespace, state.Source)
+}
+
+// readSource reads a ConfigMap's content past the caches: holding every ConfigMap
+// of the cluster in memory, for the few that are referenced, would be too much.
+func (o *Observer) readSource(ctx context.Context, namespace string, source *Source) error {
+	cm := &corev1.ConfigMap{}
+	err := o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: source.Name}, cm)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read ConfigMap %s/%s: %w", namespace, source.Name, err)
+	}
+	source.Found = true
+	source.Version = SourceVersion(cm)
+	source.Files = cm.Data
+	source.HasBinary = len(cm.BinaryData) > 0
+	return nil
+}
+
+func (o *Observer) content(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	for _, c := range nginx.Spec.Content {
+		if c.ConfigMap == nil {
+			continue
+		}
+		meta, err := o.reference(ctx, nginx.Namespace, c.ConfigMap.Name)
+		if err != nil {
+			return err
+		}
+		if meta == nil {
+			state.MissingContent = append(state.MissingContent, c.ConfigMap.Name)
+		}
+	}
+	return nil
+}
+
+// reference returns the metadata of a ConfigMap, nil if there is none.
+func (o *Observer) reference(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	err := o.references.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, meta)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up ConfigMap %s/%s: %w", namespace, name, err)
+	}
+	return meta, nil
+}
+
+// SourceVersion identifies the content of a ConfigMap. The UID tells a deleted and
+// re-created one apart.
+func SourceVersion(obj metav1.Object) string {
+	return fmt.Sprintf("%s/%s/%s", obj.GetName(), obj.GetUID(), obj.GetResourceVersion())
+}
+
+// HoldsRevision tells whether a rendered configuration is, byte for byte, what the
+// operator wrote.
+func HoldsRevision(rendered *corev1.ConfigMap) bool {
+	return rendered.Annotations[naming.AnnotationConfig] == nginxconf.Revision(rendered.Data)
+}

@@ -1,0 +1,143 @@
+package operator
+
+import (
+	"bytes"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/webhookcert"
+)
+
+// cacheOptions make the caches hold only what belongs to the operator, and of
+// that only what it looks at. A cache of every ConfigMap or Pod of a cluster
+// would be an out-of-memory in waiting.
+func (o *Options) cacheOptions() ctrlcache.Options {
+	byObject := map[client.Object]ctrlcache.ByObject{
+		&corev1.Pod{}: {Label: naming.OwnedSelector(), Transform: trimPod},
+		&autoscalingv2.HorizontalPodAutoscaler{}:     {Transform: trimAutoscaler},
+		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
+		&corev1.Secret{}: {
+			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
+		},
+	}
+	for _, kind := range desired.Kinds() {
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector()}
+	}
+	for obj, options := range byObject {
+		if _, isDeployment := obj.(*appsv1.Deployment); isDeployment {
+			options.Transform = trimDeployment
+			byObject[obj] = options
+		}
+	}
+	return ctrlcache.Options{
+		ByObject:          byObject,
+		DefaultNamespaces: o.cachedNamespaces(),
+		DefaultTransform:  ctrlcache.TransformStripManagedFields(),
+	}
+}
+
+func named(name string) fields.Selector {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, name)
+}
+
+func (o *Options) cachedNamespaces() map[string]ctrlcache.Config {
+	if len(o.Namespaces) == 0 {
+		return nil
+	}
+	namespaces := map[string]ctrlcache.Config{}
+	for _, namespace := range o.Namespaces {
+		namespaces[namespace] = ctrlcache.Config{}
+	}
+	return namespaces
+}
+
+// newReferences is the cache of the metadata of all ConfigMaps: which of them are
+// referenced changes all the time, and their metadata is small. It is a cache of
+// its own because the main one filters ConfigMaps by label.
+func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcache.Cache, error) {
+	return ctrlcache.New(config, ctrlcache.Options{
+		HTTPClient:        c.GetHTTPClient(),
+		Scheme:            c.GetScheme(),
+		Mapper:            c.GetRESTMapper(),
+		DefaultNamespaces: o.cachedNamespaces(),
+		DefaultTransform:  trimReference,
+	})
+}
+
+// trimReference keeps what identifies the version of a ConfigMap.
+func trimReference(obj any) (any, error) {
+	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences = nil, nil, nil, nil
+	}
+	return obj, nil
+}
+
+// trimDeployment keeps of managedFields only who else owns spec.replicas.
+func trimDeployment(obj any) (any, error) {
+	d, ok := obj.(*appsv1.Deployment)
+	if !ok {
+		return obj, nil
+	}
+	var kept []metav1.ManagedFieldsEntry
+	for _, entry := range d.ManagedFields {
+		if entry.Manager == naming.FieldManager || entry.Subresource == "status" ||
+			entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:replicas"`)) {
+			continue
+		}
+		entry.FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}
+		kept = append(kept, entry)
+	}
+	d.ManagedFields = kept
+	return obj, nil
+}
+
+// trimPod keeps what conditions are judged from.
+func trimPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	pod.ManagedFields = nil
+	var containers []corev1.Container
+	for _, c := range pod.Spec.Containers {
+		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: containers}
+	var conditions []corev1.PodCondition
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+			conditions = append(conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+		}
+	}
+	pod.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
+		Conditions:            conditions,
+		InitContainerStatuses: pod.Status.InitContainerStatuses,
+		ContainerStatuses:     pod.Status.ContainerStatuses,
+	}
+	return pod, nil
+}
+
+// trimAutoscaler keeps what an autoscaler targets.
+func trimAutoscaler(obj any) (any, error) {
+	hpa, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return obj, nil
+	}
+	hpa.ManagedFields, hpa.Annotations = nil, nil
+	hpa.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: hpa.Spec.ScaleTargetRef}
+	hpa.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
+	return hpa, nil
+}
+

@@ -1,0 +1,162 @@
+// Package operator puts the controller manager together: its caches, controllers,
+// webhook, metrics and probes.
+package operator
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	webhookconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/apply"
+	nginxcontroller "example.com/nginx-operator/internal/controller/nginx"
+	"example.com/nginx-operator/internal/conversion"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/webhookcert"
+)
+
+const leaseName = "nginx-operator"
+
+// shutdownTimeout is how long running passes may take to end. It is less than a
+// pod's usual grace period.
+const shutdownTimeout = 20 * time.Second
+
+// Scheme knows every type that the operator reads or writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// Run runs the operator until ctx ends.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	// The API server's own fairness is the limit, not a counter in the client.
+	config.QPS, config.Burst = -1, 0
+	certificates := &webhookcert.Controller{
+		Secret:  types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
+		Service: options.WebhookService,
+		Clock:   clock.RealClock{},
+	}
+	mgr, err := newManager(config, options, certificates)
+	if err != nil {
+		return fmt.Errorf("create the manager: %w", err)
+	}
+	if err := addNginxController(ctx, mgr, options); err != nil {
+		return fmt.Errorf("add the NginxOperator controller: %w", err)
+	}
+	if options.ConversionWebhook {
+		if err := addConversion(mgr, certificates); err != nil {
+			return fmt.Errorf("add the conversion webhook: %w", err)
+		}
+	}
+	if err := addProbes(mgr, options, certificates); err != nil {
+		return fmt.Errorf("add the probes: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller) (ctrl.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	metricsOptions := metricsserver.Options{BindAddress: options.MetricsAddress, SecureServing: options.MetricsSecure}
+	if options.MetricsSecure {
+		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         options.cacheOptions(),
+		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: ptr.To(true)}},
+		Metrics:                       metricsOptions,
+		HealthProbeBindAddress:        options.HealthAddress,
+		LeaderElection:                options.LeaderElection,
+		LeaderElectionID:              leaseName,
+		LeaderElectionNamespace:       options.OwnNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		WebhookServer: webhook.NewServer(webhook.Options{
+			Port:    options.WebhookPort,
+			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
+		}),
+	})
+}
+
+func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	references, err := options.newReferences(mgr.GetConfig(), mgr)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(references); err != nil {
+		return err
+	}
+	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	if err := metrics.Registry.Register(newStateCollector(mgr.GetCache(), options.MetricsMaxObjects)); err != nil {
+		return err
+	}
+	reconciler := &nginxcontroller.Reconciler{
+		Client:   mgr.GetClient(),
+		Observer: observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), desired.ObservedKinds()),
+		Applier:  apply.New(mgr.GetClient(), mgr.GetAPIReader()),
+		Recorder: mgr.GetEventRecorder(naming.FieldManager),
+		Options:  desired.Options{DefaultImage: options.DefaultImage},
+		Clock:    clock.RealClock{},
+	}
+	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
+}
+
+func addConversion(mgr ctrl.Manager, certificates *webhookcert.Controller) error {
+	certificates.Client = mgr.GetClient()
+	if err := certificates.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.V1Alpha1ToHub)
+	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).
+		WithConverter(webhookconversion.NewHubSpokeConverter(&v1alpha2.NginxOperator{}, spoke)).
+		Complete()
+}
+
+func addProbes(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if !options.ConversionWebhook {
+		return mgr.AddReadyzCheck("ping", healthz.Ping)
+	}
+	if err := mgr.AddReadyzCheck("webhook-certificate", certificates.Ready); err != nil {
+		return err
+	}
+	return mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker())
+}

@@ -1,0 +1,81 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/pflag"
+)
+
+// Options are the operator's settings.
+type Options struct {
+	// Namespaces confine the operator; empty: all namespaces.
+	Namespaces []string
+	// DefaultImage is the nginx image where spec.image is unset.
+	DefaultImage string
+	// OwnNamespace is where the operator runs: its lease and the webhook's Secret.
+	OwnNamespace string
+	// Concurrency is how many NginxOperators are reconciled at the same time.
+	Concurrency int
+
+	LeaderElection bool
+
+	MetricsAddress string
+	// MetricsSecure serves metrics over TLS, to whom TokenReview and
+	// SubjectAccessReview let in.
+	MetricsSecure bool
+	// MetricsMaxObjects bounds the number of objects with series of their own.
+	MetricsMaxObjects int
+	HealthAddress     string
+
+	ConversionWebhook bool
+	WebhookPort       int
+	WebhookService    string
+	WebhookSecret     string
+
+	LogLevel string
+}
+
+// AddFlags registers a flag for each option. Defaults that the environment gives
+// (RELATED_IMAGE_NGINX, POD_NAMESPACE) are looked up by getenv.
+func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
+	image := getenv("RELATED_IMAGE_NGINX")
+	if image == "" {
+		image = "docker.io/library/nginx:1.30"
+	}
+	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch, comma-separated (default: all of them)")
+	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image where spec.image is unset (environment: RELATED_IMAGE_NGINX)")
+	flags.StringVar(&o.OwnNamespace, "own-namespace", getenv("POD_NAMESPACE"), "namespace that the operator runs in (environment: POD_NAMESPACE)")
+	flags.IntVar(&o.Concurrency, "concurrency", 16, "how many NginxOperators to reconcile at the same time")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "let one of several replicas work at a time")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "address of the metrics, 0 to serve none")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics over TLS, with authentication and authorization")
+	flags.IntVar(&o.MetricsMaxObjects, "metrics-max-objects", 2000, "how many NginxOperators may have series of their own")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	flags.BoolVar(&o.ConversionWebhook, "conversion-webhook", true, "serve the conversion between the API's versions")
+	flags.IntVar(&o.WebhookPort, "webhook-port", 9443, "port of the conversion webhook")
+	flags.StringVar(&o.WebhookService, "webhook-service", "nginx-operator-webhook", "name of the conversion webhook's Service")
+	flags.StringVar(&o.WebhookSecret, "webhook-secret", "nginx-operator-webhook-cert", "name of the Secret with the conversion webhook's certificate")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
+}
+
+// Validate tells what is wrong with the options.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.OwnNamespace == "" && (o.LeaderElection || o.ConversionWebhook) {
+		errs = append(errs, errors.New("--own-namespace (or POD_NAMESPACE) is needed for leader election and the conversion webhook"))
+	}
+	if o.Concurrency < 1 {
+		errs = append(errs, fmt.Errorf("--concurrency is %d: it must be at least 1", o.Concurrency))
+	}
+	if o.DefaultImage == "" {
+		errs = append(errs, errors.New("--default-image must not be empty"))
+	}
+	for _, namespace := range o.Namespaces {
+		if strings.TrimSpace(namespace) == "" {
+			errs = append(errs, errors.New("--namespaces has an empty entry"))
+		}
+	}
+	return errors.Join(errs...)
+}

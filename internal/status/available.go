@@ -1,0 +1,41 @@
+package status
+
+import (
+	"fmt"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// available promises replicas less rollout.maxUnavailable, whether the serving pods
+// are old or new.
+func available(v *view) judgement {
+	if v.replicas == 0 {
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonScaledToZero, "No pod is asked for"}
+	}
+	promised := v.replicas - v.maxUnavailable()
+	serving := int32(0)
+	if d := v.in.State.Deployment(); d != nil {
+		serving = d.Status.AvailableReplicas
+	}
+	if serving >= promised {
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %d pods serve", promised)}
+	}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable,
+		fmt.Sprintf("%d of at least %d pods serve", serving, promised)}
+}
+
+func (v *view) maxUnavailable() int32 {
+	rollout := v.in.Nginx.Spec.Rollout
+	if rollout == nil || rollout.MaxUnavailable == nil {
+		return 0
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(rollout.MaxUnavailable, int(v.replicas), false)
+	if err != nil {
+		// The schema allows numbers and percentages only: promise everything.
+		return 0
+	}
+	return min(int32(n), v.replicas)
+}

@@ -1,0 +1,151 @@
+package status
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// Event tells one change. Reasons are few and fixed, so that a dashboard can count
+// them.
+type Event struct {
+	// Type is Normal or Warning.
+	Type string
+	// Reason in CamelCase.
+	Reason string
+	// Action is what the operator was doing.
+	Action string
+	// Note is for people.
+	Note string
+}
+
+// Reasons of events that are not reasons of a condition.
+const (
+	EventRolloutStarted   = "RolloutStarted"
+	EventRolloutCompleted = "RolloutCompleted"
+	EventConfigApplied    = "ConfigApplied"
+	EventPodRestarted     = "PodRestarted"
+	EventAvailable        = "Available"
+	EventUnavailable      = "Unavailable"
+)
+
+const (
+	actionReconcile = "Reconcile"
+	actionRollout   = "Rollout"
+)
+
+// transition is one condition before and after.
+type transition struct {
+	before, after *metav1.Condition
+}
+
+func (t transition) became(status metav1.ConditionStatus) bool {
+	return t.after.Status == status && (t.before == nil || t.before.Status != status)
+}
+
+func (t transition) was(status metav1.ConditionStatus) bool {
+	return t.before != nil && t.before.Status == status
+}
+
+func (t transition) changedReason() bool {
+	return t.before == nil || t.before.Reason != t.after.Reason
+}
+
+// events are the news between two statuses, one event for each change.
+func events(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
+	of := func(name string) transition {
+		return transition{meta.FindStatusCondition(old.Conditions, name), meta.FindStatusCondition(next.Conditions, name)}
+	}
+	var news []Event
+	news = append(news, acceptedEvents(of(v1alpha2.ConditionAccepted))...)
+	news = append(news, rolloutEvents(of(v1alpha2.ConditionUpToDate), of(v1alpha2.ConditionAccepted))...)
+	news = append(news, configEvents(of(v1alpha2.ConditionConfigValid), old, next)...)
+	news = append(news, availabilityEvents(of(v1alpha2.ConditionAvailable))...)
+	return append(news, restartEvents(v, old, next)...)
+}
+
+func acceptedEvents(t transition) []Event {
+	switch {
+	case t.after.Status == metav1.ConditionFalse && (t.became(metav1.ConditionFalse) || t.changedReason()):
+		return []Event{{corev1.EventTypeWarning, t.after.Reason, actionReconcile, t.after.Message}}
+	case t.became(metav1.ConditionTrue) && t.before != nil:
+		return []Event{{corev1.EventTypeNormal, v1alpha2.ReasonAccepted, actionReconcile, t.after.Message}}
+	}
+	return nil
+}
+
+func rolloutEvents(t, accepted transition) []Event {
+	switch {
+	case t.became(metav1.ConditionTrue):
+		return []Event{{corev1.EventTypeNormal, EventRolloutCompleted, actionRollout, t.after.Message}}
+	case t.after.Status != metav1.ConditionFalse || !(t.became(metav1.ConditionFalse) || t.changedReason()):
+		return nil
+	case accepted.after.Status == metav1.ConditionFalse:
+		// The event of Accepted has told it.
+		return nil
+	case t.after.Reason == v1alpha2.ReasonRolloutInProgress && t.was(metav1.ConditionFalse):
+		// A rollout that goes on after trouble is the same rollout.
+		return nil
+	case t.after.Reason == v1alpha2.ReasonRolloutInProgress:
+		return []Event{{corev1.EventTypeNormal, EventRolloutStarted, actionRollout, t.after.Message}}
+	case t.after.Reason == v1alpha2.ReasonSuspended:
+		return []Event{{corev1.EventTypeNormal, v1alpha2.ReasonSuspended, actionReconcile, t.after.Message}}
+	default:
+		return []Event{{corev1.EventTypeWarning, t.after.Reason, actionRollout, t.after.Message}}
+	}
+}
+
+func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event {
+	switch {
+	case t.became(metav1.ConditionFalse):
+		return []Event{{corev1.EventTypeWarning, v1alpha2.ReasonConfigRejected, actionRollout, t.after.Message}}
+	case loaded(next) && (!loaded(old) || old.Config.Revision != next.Config.Revision):
+		return []Event{{corev1.EventTypeNormal, EventConfigApplied, actionRollout,
+			fmt.Sprintf("Every pod serves configuration %s", next.Config.Revision)}}
+	}
+	return nil
+}
+
+// loaded tells whether every pod serves the configuration asked for.
+func loaded(s *v1alpha2.NginxOperatorStatus) bool {
+	return s.Config != nil && s.Config.LoadedReplicas > 0 &&
+		meta.IsStatusConditionTrue(s.Conditions, v1alpha2.ConditionUpToDate)
+}
+
+func availabilityEvents(t transition) []Event {
+	switch {
+	case t.was(metav1.ConditionTrue) && t.became(metav1.ConditionFalse):
+		return []Event{{corev1.EventTypeWarning, EventUnavailable, actionReconcile, t.after.Message}}
+	case t.was(metav1.ConditionFalse) && t.became(metav1.ConditionTrue):
+		return []Event{{corev1.EventTypeNormal, EventAvailable, actionReconcile, t.after.Message}}
+	}
+	return nil
+}
+
+func restartEvents(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
+	if next.Restarts <= old.Restarts || old.ObservedGeneration == 0 {
+		return nil
+	}
+	return []Event{{corev1.EventTypeWarning, EventPodRestarted, actionReconcile, lastRestart(v)}}
+}
+
+// lastRestart tells why the container that ended last was restarted.
+func lastRestart(v *view) string {
+	var last *corev1.ContainerStateTerminated
+	note := "A container was restarted"
+	for _, pod := range v.in.State.Pods {
+		for _, s := range pod.Status.ContainerStatuses {
+			end := s.LastTerminationState.Terminated
+			if end != nil && (last == nil || last.FinishedAt.Before(&end.FinishedAt)) {
+				last = end
+				note = fmt.Sprintf("Container %s of pod %s was restarted after exit code %d (%s): %s",
+					s.Name, pod.Name, end.ExitCode, end.Reason, lastWords(end.Message))
+			}
+		}
+	}
+	return clip(note)
+}

@@ -1,0 +1,165 @@
+package status
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+)
+
+// trouble is what holds a new pod back.
+type trouble struct {
+	// reason is one of UpToDate.
+	reason string
+	// message holds the container's or the scheduler's own words and no pod's name,
+	// which would change from pass to pass.
+	message string
+	// configError is what nginx says about its configuration, if it is that.
+	configError string
+}
+
+// maxMessage keeps a condition's message readable; the API allows 32768 characters.
+const maxMessage = 1024
+
+// configErrors finds nginx's own complaints about its configuration.
+var configErrors = regexp.MustCompile(`(?m)^.*\[emerg\].*$`)
+
+// volatile are the parts of nginx's log lines that differ from run to run.
+var volatile = regexp.MustCompile(`^.*?\[(emerg|alert|crit|error)\] \d+#\d+: `)
+
+// findTrouble looks at the pods of the newest template that are not ready. The
+// newest trouble wins: an older pod may be in one that is already solved.
+func findTrouble(v *view) *trouble {
+	var found *trouble
+	for i := range v.in.State.Pods {
+		pod := &v.in.State.Pods[i]
+		if !isReady(pod) && pod.DeletionTimestamp == nil && isNewest(v, pod) {
+			if t := podTrouble(pod); t != nil {
+				found = t
+			}
+		}
+	}
+	return found
+}
+
+// isNewest tells whether a pod was made from the template that the Deployment has
+// now: it has its configuration, its image and its force-redeploy mark.
+func isNewest(v *view, pod *corev1.Pod) bool {
+	d := v.in.State.Deployment()
+	if d == nil {
+		return false
+	}
+	template := d.Spec.Template
+	for _, key := range []string{naming.AnnotationConfig, naming.AnnotationForceRedeploy} {
+		if pod.Annotations[key] != template.Annotations[key] {
+			return false
+		}
+	}
+	return nginxImage(pod.Spec.Containers) == nginxImage(template.Spec.Containers)
+}
+
+func nginxImage(containers []corev1.Container) string {
+	for _, c := range containers {
+		if c.Name == naming.NginxContainer {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+func podTrouble(pod *corev1.Pod) *trouble {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable {
+			return &trouble{reason: v1alpha2.ReasonUnschedulable, message: "no node takes the pod: " + c.Message}
+		}
+	}
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range statuses {
+			if t := containerTrouble(s); t != nil {
+				return t
+			}
+		}
+	}
+	return nil
+}
+
+func containerTrouble(s corev1.ContainerStatus) *trouble {
+	if t := crash(s); t != nil {
+		return t
+	}
+	w := s.State.Waiting
+	if w == nil {
+		return nil
+	}
+	switch w.Reason {
+	case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError":
+		return &trouble{reason: v1alpha2.ReasonImagePullFailed,
+			message: fmt.Sprintf("container %s: the image %s cannot be pulled: %s", s.Name, s.Image, w.Reason)}
+	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
+		return &trouble{reason: v1alpha2.ReasonContainerNotStarted,
+			message: fmt.Sprintf("container %s cannot be started: %s", s.Name, w.Message)}
+	}
+	return nil
+}
+
+// crash reports a container that ended with an error and is being restarted.
+func crash(s corev1.ContainerStatus) *trouble {
+	end := s.State.Terminated
+	if end == nil && s.State.Waiting != nil {
+		end = s.LastTerminationState.Terminated
+	}
+	if end == nil || end.ExitCode == 0 {
+		return nil
+	}
+	t := &trouble{
+		reason:  v1alpha2.ReasonContainerCrashed,
+		message: fmt.Sprintf("container %s ended with exit code %d (%s): %s", s.Name, end.ExitCode, end.Reason, lastWords(end.Message)),
+	}
+	if s.Name == naming.NginxContainer {
+		t.configError = lastWords(strings.Join(configErrors.FindAllString(end.Message, -1), "\n"))
+	}
+	return t
+}
+
+// lastWords are the last lines of a termination message, without what differs from
+// run to run (time, process ID): a message must not change while the state does not.
+func lastWords(message string) string {
+	lines := strings.Split(strings.TrimSpace(message), "\n")
+	lines = lines[max(0, len(lines)-3):]
+	for i, line := range lines {
+		lines[i] = volatile.ReplaceAllString(strings.TrimSpace(line), "[$1] ")
+	}
+	return strings.Join(lines, "; ")
+}
+
+func isReady(pod *corev1.Pod) bool {
+	if pod.DeletionTimestamp != nil {
+		return false
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.Status == corev1.ConditionTrue
+		}
+	}
+	return false
+}
+
+func restarts(pod *corev1.Pod) int32 {
+	var n int32
+	for _, s := range pod.Status.ContainerStatuses {
+		n += s.RestartCount
+	}
+	return n
+}
+
+func clip(message string) string {
+	runes := []rune(message)
+	if len(runes) <= maxMessage {
+		return message
+	}
+	return string(runes[:maxMessage-1]) + "…"
+}

@@ -1,0 +1,67 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+func upToDate(v *view) judgement {
+	d := v.in.State.Deployment()
+	switch {
+	case len(v.in.Pending) > 0:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonSuspended,
+			"spec.suspend holds back changes of " + strings.Join(v.in.Pending, ", ")}
+	case v.in.Blocked.Reason != "":
+		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason,
+			clip("What was accepted last goes on running: " + v.in.Blocked.Message)}
+	case d == nil:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
+	case rolledOut(d, v.replicas):
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+	}
+	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
+	if v.trouble != nil {
+		return judgement{metav1.ConditionFalse, v.trouble.reason, clip(progress + ": " + v.trouble.message)}
+	}
+	if j, failed := failedRollout(d, progress); failed {
+		return j
+	}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, progress}
+}
+
+// failedRollout reads what the Deployment controller says of a rollout whose pods
+// do not tell themselves what is wrong.
+func failedRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
+	for _, c := range d.Status.Conditions {
+		switch {
+		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
+			return judgement{metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated, clip(progress + ": " + c.Message)}, true
+		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
+			return judgement{metav1.ConditionFalse, v1alpha2.ReasonProgressDeadlineExceeded,
+				progress + ": the rollout made no progress within rollout.progressDeadlineSeconds"}, true
+		}
+	}
+	return judgement{}, false
+}
+
+func rolledOut(d *appsv1.Deployment, replicas int32) bool {
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation &&
+		s.UpdatedReplicas == replicas && s.Replicas == replicas && s.AvailableReplicas == replicas
+}
+
+func updatedAndAvailable(d *appsv1.Deployment) int32 {
+	if d.Status.ObservedGeneration < d.Generation {
+		return 0
+	}
+	// Pods that are not available may be old ones or new ones; count them as new,
+	// so that the figure never claims too much.
+	unavailable := d.Status.Replicas - d.Status.AvailableReplicas
+	return max(0, d.Status.UpdatedReplicas-unavailable)
+}

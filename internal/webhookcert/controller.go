@@ -1,0 +1,185 @@
+// Package webhookcert makes, rotates and publishes the certificate of the
+// conversion webhook, so that no other software is needed for it.
+//
+// The certificate lives in a Secret of the operator's own namespace, which every
+// replica watches: whichever comes first makes or renews it, and all of them serve
+// it from memory. The CA is published in the CRD's spec.conversion. The
+// certificates themselves are made and checked by cert-controller; its controller
+// is not used, because it caches every Secret of the namespace and every CRD of the
+// cluster, and replaces a CA without an overlap.
+package webhookcert
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apiextensionsv1ac "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+)
+
+// CRDName is the name of the CustomResourceDefinition of NginxOperator.
+const CRDName = "nginxoperators.operator.example.com"
+
+// fieldManager owns caBundle. It is not the manager of the CRD's other fields, so
+// that whoever installs the CRD and this controller leave each other's alone.
+const fieldManager = "nginx-operator-webhook"
+
+// checkEvery is how often an unchanged certificate is looked at. It costs no
+// request: the Secret is in the cache.
+const checkEvery = 6 * time.Hour
+
+// Controller keeps the certificate valid and published.
+type Controller struct {
+	// Client writes, and reads from the cache.
+	Client client.Client
+	// Secret is where the certificate is kept.
+	Secret types.NamespacedName
+	// Service is the name of the webhook's Service, in the Secret's namespace.
+	Service string
+	Clock   clock.PassiveClock
+
+	serving atomic.Pointer[tls.Certificate]
+}
+
+// SetupWithManager registers the controller, on every replica: a webhook has to be
+// served by those that are not the leader, too.
+func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
+	always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
+		return []reconcile.Request{{NamespacedName: c.Secret}}
+	})
+	return ctrl.NewControllerManagedBy(mgr).
+		Named("webhookcert").
+		Watches(&corev1.Secret{}, always).
+		Watches(&apiextensionsv1.CustomResourceDefinition{}, always).
+		WithOptions(controller.Options{NeedLeaderElection: ptr.To(false)}).
+		Complete(c)
+}
+
+// Reconcile renews what is due, serves it and publishes its CA.
+func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	secret := &corev1.Secret{}
+	if err := c.Client.Get(ctx, c.Secret, secret); err != nil {
+		if apierrors.IsNotFound(err) {
+			return ctrl.Result{}, fmt.Errorf("secret %s does not exist: it is part of the operator's manifests, apply them again", c.Secret)
+		}
+		return ctrl.Result{}, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: CRDName}, crd); err != nil {
+		return ctrl.Result{}, fmt.Errorf("read the CRD: %w", err)
+	}
+	material, err := c.renewed(ctx, secret, crd)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := c.serve(material); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: checkEvery}, c.publish(ctx, crd, material)
+}
+
+func (c *Controller) renewed(ctx context.Context, secret *corev1.Secret, crd *apiextensionsv1.CustomResourceDefinition) (Material, error) {
+	before := Material(secret.Data)
+	published := bytes.Equal(bundleOf(crd), before.Bundle())
+	after, err := newAuthority(c.Service, c.Secret.Namespace).renew(before, published, c.Clock.Now())
+	if err != nil {
+		return nil, err
+	}
+	if bytes.Equal(after[keyCert], before[keyCert]) && bytes.Equal(after.Bundle(), before.Bundle()) {
+		return before, nil
+	}
+	updated := secret.DeepCopy()
+	updated.Data = after
+	// The resourceVersion makes one of several replicas win; the others see its result.
+	if err := c.Client.Update(ctx, updated); err != nil {
+		return nil, fmt.Errorf("keep the renewed certificate: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("renewed the webhook's certificate")
+	return after, nil
+}
+
+func (c *Controller) serve(m Material) error {
+	pair, err := tls.X509KeyPair(m[keyCert], m[keyKey])
+	if err != nil {
+		return fmt.Errorf("load the serving certificate: %w", err)
+	}
+	c.serving.Store(&pair)
+	return nil
+}
+
+func (c *Controller) publish(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, m Material) error {
+	if bytes.Equal(bundleOf(crd), m.Bundle()) {
+		return nil
+	}
+	if conversionClient(crd) == nil {
+		return fmt.Errorf("the CRD %s has no conversion webhook: apply the operator's manifests again, or run it with --conversion-webhook=false", CRDName)
+	}
+	config := apiextensionsv1ac.CustomResourceDefinition(CRDName).WithSpec(
+		apiextensionsv1ac.CustomResourceDefinitionSpec().WithConversion(
+			apiextensionsv1ac.CustomResourceConversion().WithWebhook(
+				apiextensionsv1ac.WebhookConversion().WithClientConfig(
+					apiextensionsv1ac.WebhookClientConfig().WithCABundle(m.Bundle()...)))))
+	if err := c.Client.Apply(ctx, config, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+		return fmt.Errorf("publish the CA in the CRD: %w", err)
+	}
+	ctrl.LoggerFrom(ctx).Info("published the webhook's CA", "crd", CRDName)
+	return nil
+}
+
+func conversionClient(crd *apiextensionsv1.CustomResourceDefinition) *apiextensionsv1.WebhookClientConfig {
+	if crd.Spec.Conversion == nil || crd.Spec.Conversion.Webhook == nil {
+		return nil
+	}
+	return crd.Spec.Conversion.Webhook.ClientConfig
+}
+
+func bundleOf(crd *apiextensionsv1.CustomResourceDefinition) []byte {
+	if config := conversionClient(crd); config != nil {
+		return config.CABundle
+	}
+	return nil
+}
+
+var errNotReady = errors.New("the webhook has no certificate yet")
+
+// GetCertificate is for tls.Config.
+func (c *Controller) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	if pair := c.serving.Load(); pair != nil {
+		return pair, nil
+	}
+	return nil, errNotReady
+}
+
+// Ready is a readiness check: it fails until there is a certificate to serve.
+func (c *Controller) Ready(*http.Request) error {
+	if c.serving.Load() == nil {
+		return errNotReady
+	}
+	return nil
+}
+
+// TrimCRD drops the schemas, which are most of a CRD, before it is cached.
+func TrimCRD(obj any) (any, error) {
+	if crd, ok := obj.(*apiextensionsv1.CustomResourceDefinition); ok {
+		crd.ManagedFields = nil
+		crd.Annotations = nil
+		crd.Spec.Versions = nil
+	}
+	return obj, nil
+}

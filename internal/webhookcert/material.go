@@ -1,0 +1,155 @@
+package webhookcert
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/open-policy-agent/cert-controller/pkg/rotator"
+)
+
+// Keys of the Secret.
+const (
+	keyCACert   = "ca.crt"
+	keyCAKey    = "ca.key"
+	keyNextCert = "next-ca.crt"
+	keyNextKey  = "next-ca.key"
+	keyLastCert = "last-ca.crt"
+	keyCert     = "tls.crt"
+	keyKey      = "tls.key"
+)
+
+const (
+	caValidity     = 10 * 365 * 24 * time.Hour
+	servingValid   = 365 * 24 * time.Hour
+	clockTolerance = time.Hour
+	caName         = "nginx-operator-webhook-ca"
+	organization   = "nginx-operator"
+)
+
+// renewBefore is how long before its expiry a certificate is replaced.
+const renewBefore = 60 * 24 * time.Hour
+
+// Material is the content of the Secret.
+type Material map[string][]byte
+
+// Bundle is what clients have to trust: the present CA, the one to come and the
+// one before, as PEM.
+func (m Material) Bundle() []byte {
+	return bytes.Join([][]byte{m[keyCACert], m[keyNextCert], m[keyLastCert]}, nil)
+}
+
+// renew returns what the Secret should hold at now. It returns m itself when
+// nothing is due.
+//
+// A CA is replaced in two steps, so that no client ever meets a certificate that it
+// does not trust: first the new CA joins the bundle, and only when published tells
+// that clients have that bundle does it sign.
+func (a authority) renew(m Material, published bool, now time.Time) (Material, error) {
+	due := now.Add(renewBefore)
+	next := maps.Clone(m)
+	if next == nil {
+		next = Material{}
+	}
+	switch {
+	case !a.validCA(m[keyCACert], m[keyCAKey], now):
+		// The first time, or beyond repair: there is nothing to hand over from.
+		clear(next)
+		if err := a.newCA(next, keyCACert, keyCAKey, now); err != nil {
+			return nil, err
+		}
+	case !a.validCA(m[keyCACert], m[keyCAKey], due) && len(m[keyNextCert]) == 0:
+		if err := a.newCA(next, keyNextCert, keyNextKey, now); err != nil {
+			return nil, err
+		}
+	case len(m[keyNextCert]) > 0 && published:
+		next[keyLastCert], next[keyCACert], next[keyCAKey] = m[keyCACert], m[keyNextCert], m[keyNextKey]
+		delete(next, keyNextCert)
+		delete(next, keyNextKey)
+	}
+	if a.validServing(next, due) {
+		return pick(m, next), nil
+	}
+	if err := a.newServing(next, now); err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// pick returns before when after is the same.
+func pick(before, after Material) Material {
+	if maps.EqualFunc(before, after, bytes.Equal) {
+		return before
+	}
+	return after
+}
+
+// authority makes certificates for the names of one Service.
+type authority struct {
+	rotator *rotator.CertRotator
+}
+
+// newAuthority returns an authority for the Service service of namespace.
+func newAuthority(service, namespace string) authority {
+	host := service + "." + namespace + ".svc"
+	return authority{&rotator.CertRotator{
+		CAName:         caName,
+		CAOrganization: organization,
+		DNSName:        host,
+		ExtraDNSNames:  []string{service + "." + namespace, host + ".cluster.local"},
+		ExtKeyUsages:   &[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+	}}
+}
+
+func (a authority) validCA(cert, key []byte, at time.Time) bool {
+	valid, err := rotator.ValidCert(cert, cert, key, caName, nil, at)
+	return err == nil && valid
+}
+
+func (a authority) validServing(m Material, at time.Time) bool {
+	valid, err := rotator.ValidCert(m[keyCACert], m[keyCert], m[keyKey], a.rotator.DNSName, a.rotator.ExtKeyUsages, at)
+	return err == nil && valid
+}
+
+func (a authority) newCA(m Material, certKey, keyKey string, now time.Time) error {
+	ca, err := a.rotator.CreateCACert(now.Add(-clockTolerance), now.Add(caValidity))
+	if err != nil {
+		return fmt.Errorf("make a CA: %w", err)
+	}
+	m[certKey], m[keyKey] = ca.CertPEM, ca.KeyPEM
+	return nil
+}
+
+func (a authority) newServing(m Material, now time.Time) error {
+	ca, err := parseCA(m[keyCACert], m[keyCAKey])
+	if err != nil {
+		return err
+	}
+	cert, key, err := a.rotator.CreateCertPEM(ca, now.Add(-clockTolerance), now.Add(servingValid))
+	if err != nil {
+		return fmt.Errorf("make a serving certificate: %w", err)
+	}
+	m[keyCert], m[keyKey] = cert, key
+	return nil
+}
+
+func parseCA(certPEM, keyPEM []byte) (*rotator.KeyPairArtifacts, error) {
+	certBlock, _ := pem.Decode(certPEM)
+	keyBlock, _ := pem.Decode(keyPEM)
+	if certBlock == nil || keyBlock == nil {
+		return nil, errors.New("the CA is not PEM")
+	}
+	cert, err := x509.ParseCertificate(certBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parse the CA's certificate: %w", err)
+	}
+	key, err := x509.ParsePKCS1PrivateKey(keyBlock.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("parse the CA's key: %w", err)
+	}
+	return &rotator.KeyPairArtifacts{Cert: cert, Key: key, CertPEM: certPEM, KeyPEM: keyPEM}, nil
+}
