@@ -2,14 +2,11 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 
 	"example.com/nginx-operator/hack/cluster/internal/build"
-	"example.com/nginx-operator/hack/cluster/internal/cgroup"
 	"example.com/nginx-operator/hack/cluster/internal/host"
 	"example.com/nginx-operator/hack/cluster/internal/sandbox"
 	"example.com/nginx-operator/hack/cluster/internal/state"
@@ -38,19 +35,6 @@ func buildComponents(ctx context.Context, cache state.Cache, progress io.Writer,
 	}
 	builder := build.Builder{Cache: cache, Source: source, Progress: progress}
 	return builder.All(ctx, components...)
-}
-
-// removeCluster removes what a cluster leaves once its processes are gone,
-// whether they were ended or died.
-func removeCluster(cluster state.Cluster) error {
-	left, err := cgroup.Processes("")
-	if err != nil {
-		return err
-	}
-	if len(left) > 0 {
-		return fmt.Errorf("processes %v are in the cluster's cgroups without its process 1: call down to end them", left)
-	}
-	return errors.Join(cgroup.Remove(), os.RemoveAll(string(cluster)))
 }
 
 // running is the state of a cluster that runs.

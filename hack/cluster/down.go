@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"example.com/nginx-operator/hack/cluster/internal/cgroup"
 	"example.com/nginx-operator/hack/cluster/internal/sandbox"
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
@@ -35,10 +36,7 @@ func newDownCommand() *cobra.Command {
 func down(cache state.Cache, progress io.Writer) error {
 	start := time.Now()
 	_, notRunning := sandbox.MachinePID(1)
-	if err := sandbox.Stop(downGrace); err != nil {
-		return err
-	}
-	if err := removeCluster(cache.Cluster()); err != nil {
+	if err := endCluster(cache.Cluster()); err != nil {
 		return err
 	}
 	if errors.Is(notRunning, sandbox.ErrNotRunning) {
@@ -47,6 +45,15 @@ func down(cache state.Cache, progress io.Writer) error {
 	}
 	fmt.Fprintf(progress, "stopped after %s\n", time.Since(start).Round(100*time.Millisecond))
 	return nil
+}
+
+// endCluster ends the cluster's processes and removes what they leave on the
+// machine: files, and empty cgroups.
+func endCluster(cluster state.Cluster) error {
+	if err := sandbox.Stop(downGrace); err != nil {
+		return err
+	}
+	return errors.Join(cgroup.Remove(), os.RemoveAll(string(cluster)))
 }
 
 func newCleanCommand() *cobra.Command {

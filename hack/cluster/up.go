@@ -65,7 +65,8 @@ func up(ctx context.Context, nodes int, nodesGiven bool, progress io.Writer) err
 	if err != nil {
 		return err
 	}
-	if err := removeCluster(cluster); err != nil {
+	// The last one may have died, a moment ago even.
+	if err := endCluster(cluster); err != nil {
 		return err
 	}
 	if err := launch(ctx, cluster, config, progress); err != nil {

@@ -121,16 +121,16 @@ func inherit(parent, dir, file string) error {
 	return os.WriteFile(filepath.Join(dir, file), value, 0)
 }
 
-// Enter moves the calling process into the cgroup of that name.
-func Enter(name string) error {
+// Add moves a process into the cgroup of that name.
+func Add(name string, pid int) error {
 	roots, err := hierarchies()
 	if err != nil {
 		return err
 	}
 	for _, root := range roots {
 		procs := filepath.Join(root, Path(name), "cgroup.procs")
-		if err := os.WriteFile(procs, []byte("0"), 0); err != nil {
-			return fmt.Errorf("entering a cgroup: %w", err)
+		if err := os.WriteFile(procs, []byte(strconv.Itoa(pid)), 0); err != nil {
+			return fmt.Errorf("adding process %d to a cgroup: %w", pid, err)
 		}
 	}
 	return nil

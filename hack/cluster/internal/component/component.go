@@ -114,6 +114,8 @@ func (c Cluster) ControllerManager() Component {
 		// The tool gives the nodes their pod ranges, so that it can set the
 		// routes before the nodes are known to the API.
 		"--allocate-node-cidrs=false",
+		// The default is a folder of the machine's, which would be made.
+		"--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	)

@@ -1,9 +1,121 @@
 package image
 
 import (
+	"bytes"
 	"context"
+	"embed"
+	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Nginx stub
-func Nginx(ctx context.Context, out string, progress io.Writer) ([]string, error) { return nil, nil }
+// Suites of Debian whose nginx is made into an image: several versions that
+// are years apart, for tests of upgrades and downgrades.
+var suites = []string{"bookworm", "trixie", "forky"}
+
+// packages of an image. They are unpacked, not installed: their installation
+// scripts would set up a service that a container does not have.
+const packages = "nginx,libnginx-mod-stream,dash,coreutils"
+
+// nginxUser is the user id of nginx in the image of nginx's makers.
+const nginxUser = 101
+
+//go:embed nginx
+var nginxFiles embed.FS
+
+// Nginx makes an image per suite in the folder out, unless it is there, and
+// returns the archives. The images are tagged with the versions they hold.
+func Nginx(ctx context.Context, out string, progress io.Writer) ([]string, error) {
+	var archives []string
+	for i, suite := range suites {
+		archive := filepath.Join(out, "nginx-"+suite+".tar")
+		if _, err := os.Stat(archive); errors.Is(err, os.ErrNotExist) {
+			fmt.Fprintf(progress, "making the nginx image of %s (%d of %d) ...\n", suite, i+1, len(suites))
+			if err := makeNginx(ctx, suite, archive, progress); err != nil {
+				return archives, fmt.Errorf("making the nginx image of %s: %w", suite, err)
+			}
+		} else if err != nil {
+			return archives, err
+		}
+		archives = append(archives, archive)
+	}
+	return archives, nil
+}
+
+func makeNginx(ctx context.Context, suite, archive string, progress io.Writer) error {
+	var rootfs, messages bytes.Buffer
+	command := exec.CommandContext(ctx, "mmdebstrap", "--variant=extract", "--include="+packages,
+		// Package lists of a suite in development are valid for a week. A mirror
+		// that lags behind is no reason to fail; signatures are checked still.
+		`--aptopt=Acquire::Check-Valid-Until "false"`, suite, "-")
+	command.Stdout, command.Stderr = &rootfs, &messages
+	if err := command.Run(); err != nil {
+		return fmt.Errorf("mmdebstrap: %w\n%s", err, messages.Bytes())
+	}
+	layer, err := FromTar(&rootfs)
+	if err != nil {
+		return err
+	}
+	if err := addNginxFiles(layer); err != nil {
+		return err
+	}
+	series, exact, err := nginxVersion(layer)
+	if err != nil {
+		return err
+	}
+	content, err := layer.Tar()
+	if err != nil {
+		return err
+	}
+	tags := []string{"localhost/nginx:" + series + "-debian", "localhost/nginx:" + exact + "-debian"}
+	fmt.Fprintf(progress, "%s holds %v\n", archive, tags)
+	return Write(archive, content, v1.Config{
+		Cmd:          []string{"nginx", "-g", "daemon off;"},
+		Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NGINX_VERSION=" + exact},
+		ExposedPorts: map[string]struct{}{"80/tcp": {}},
+		// nginx takes SIGTERM for "drop all connections now".
+		StopSignal: "SIGQUIT",
+	}, tags...)
+}
+
+// addNginxFiles makes the image look like the one of nginx's makers.
+func addNginxFiles(layer Layer) error {
+	for name, destination := range map[string]string{
+		"nginx.conf":   "/etc/nginx/nginx.conf",
+		"default.conf": "/etc/nginx/conf.d/default.conf",
+		"index.html":   "/usr/share/nginx/html/index.html",
+		"passwd":       "/etc/passwd",
+		"group":        "/etc/group",
+	} {
+		content, err := nginxFiles.ReadFile("nginx/" + name)
+		if err != nil {
+			return err
+		}
+		layer.Add(destination, File(0o644, content))
+	}
+	// The container's logs are what nginx logs.
+	layer.Add("/var/log/nginx/access.log", Link("/dev/stdout"))
+	layer.Add("/var/log/nginx/error.log", Link("/dev/stderr"))
+	// Where Debian's nginx is compiled to keep request bodies and the like.
+	layer.Add("/var/lib/nginx", Folder(0o755, nginxUser))
+	layer.Add("/tmp", Folder(0o1777, 0))
+	layer.Add("/run", Folder(0o755, 0))
+	return nil
+}
+
+var versionPattern = regexp.MustCompile(`nginx/((\d+\.\d+)\.\d+)`)
+
+// nginxVersion reads the version from the program, as running it would print it.
+func nginxVersion(layer Layer) (series, exact string, err error) {
+	match := versionPattern.FindSubmatch(layer["usr/sbin/nginx"].Content)
+	if match == nil {
+		return "", "", errors.New("there is no nginx of a known version in it")
+	}
+	return string(match[2]), string(match[1]), nil
+}

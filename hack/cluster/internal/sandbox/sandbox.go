@@ -40,6 +40,9 @@ const (
 // self is the running program, even if its file was replaced meanwhile.
 const self = "/proc/self/exe"
 
+// goAhead is what process 1 waits for.
+const goAhead = "go ahead"
+
 // listenerFD is where Init and the supervisor find the forwarder's socket.
 const listenerFD = 3
 
@@ -58,18 +61,27 @@ func Launch(cluster state.Cluster, listener *os.File) (*exec.Cmd, error) {
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS |
 			unix.CLONE_NEWUTS | unix.CLONE_NEWIPC,
 	}
-	if err := command.Start(); err != nil {
-		err = fmt.Errorf("making namespaces: %w", err)
+	permission, err := command.StdinPipe()
+	if err != nil {
 		return nil, errors.Join(err, log.Close())
 	}
-	return command, log.Close()
+	if err := command.Start(); err != nil {
+		return nil, errors.Join(fmt.Errorf("making namespaces: %w", err), log.Close())
+	}
+	// Only in its cgroup can it be found again. It waits until it is there, and
+	// ends if this process dies before that.
+	if err := cgroup.Add(cgroup.System, command.Process.Pid); err != nil {
+		return nil, errors.Join(err, permission.Close(), log.Close())
+	}
+	_, err = io.WriteString(permission, goAhead)
+	return command, errors.Join(err, permission.Close(), log.Close())
 }
 
 // Init is process 1: it starts the supervisor and ends with it. It must do no
 // more, because reaping orphans and waiting for one's own children conflict.
 func Init(cluster state.Cluster) error {
-	if err := cgroup.Enter(cgroup.System); err != nil {
-		return err
+	if permission, err := io.ReadAll(os.Stdin); err != nil || string(permission) != goAhead {
+		return errors.Join(errors.New("the parent died"), err)
 	}
 	listener := os.NewFile(listenerFD, "listener")
 	supervisor := reexec(SuperviseVerb, string(cluster))

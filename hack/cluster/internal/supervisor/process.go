@@ -18,7 +18,9 @@ import (
 
 const (
 	// stopGrace is how long a component may take to end before it is killed.
-	stopGrace = 5 * time.Second
+	// Short, as nothing that it could save is kept; the API server would
+	// otherwise wait for watches that nobody watches any more.
+	stopGrace = time.Second
 	// Restarts wait from firstBackoff, twice as long each time, to lastBackoff;
 	// a component that ran for calmAfter starts over with firstBackoff.
 	firstBackoff = 500 * time.Millisecond

@@ -33,6 +33,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	imagesLoaded := make(chan error, 1)
 	go func() { imagesLoaded <- s.loadImages(ctx) }()
 
+	s.report(Starting, "waiting for the API server")
 	if err := s.await(ctx, "the API server", s.api.serving); err != nil {
 		return err
 	}
@@ -49,9 +50,11 @@ func (s *supervisor) start(ctx context.Context) error {
 		s.run(s.spec.KubeProxy(node))
 		s.run(s.spec.Kubelet(node))
 	}
+	s.report(Starting, "waiting for the nodes")
 	if err := s.await(ctx, "the nodes", s.api.nodesReady); err != nil {
 		return err
 	}
+	s.report(Starting, "waiting for CoreDNS")
 	return s.await(ctx, "CoreDNS", s.api.dnsReady)
 }
 

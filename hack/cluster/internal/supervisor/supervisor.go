@@ -125,7 +125,6 @@ func (s *supervisor) stop() {
 
 // await polls a condition, and gives up when a component fails again and again.
 func (s *supervisor) await(ctx context.Context, what string, condition func(context.Context) error) error {
-	s.report(Starting, "waiting for "+what)
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
 	for {
