@@ -65,6 +65,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	certificates := &webhookcert.Controller{
 		Secret:  types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
 		Service: options.WebhookService,
+		Hosts:   options.WebhookHosts,
 		Clock:   clock.RealClock{},
 	}
 	mgr, err := newManager(config, options, certificates)

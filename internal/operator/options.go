@@ -33,6 +33,8 @@ type Options struct {
 	WebhookPort       int
 	WebhookService    string
 	WebhookSecret     string
+	// WebhookHosts are further names in the webhook's certificate.
+	WebhookHosts []string
 
 	LogLevel string
 }
@@ -57,6 +59,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.IntVar(&o.WebhookPort, "webhook-port", 9443, "port of the conversion webhook")
 	flags.StringVar(&o.WebhookService, "webhook-service", "nginx-operator-webhook", "name of the conversion webhook's Service")
 	flags.StringVar(&o.WebhookSecret, "webhook-secret", "nginx-operator-webhook-cert", "name of the Secret with the conversion webhook's certificate")
+	flags.StringSliceVar(&o.WebhookHosts, "webhook-hosts", nil, "further host names of the conversion webhook, for an operator that runs outside the cluster")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
 }
 

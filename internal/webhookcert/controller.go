@@ -52,6 +52,8 @@ type Controller struct {
 	Secret types.NamespacedName
 	// Service is the name of the webhook's Service, in the Secret's namespace.
 	Service string
+	// Hosts are further names in the certificate.
+	Hosts []string
 	Clock   clock.PassiveClock
 
 	serving atomic.Pointer[tls.Certificate]
@@ -97,7 +99,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 func (c *Controller) renewed(ctx context.Context, secret *corev1.Secret, crd *apiextensionsv1.CustomResourceDefinition) (Material, error) {
 	before := Material(secret.Data)
 	published := bytes.Equal(bundleOf(crd), before.Bundle())
-	after, err := newAuthority(c.Service, c.Secret.Namespace).renew(before, published, c.Clock.Now())
+	after, err := newAuthority(c.Service, c.Secret.Namespace, c.Hosts).renew(before, published, c.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

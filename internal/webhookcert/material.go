@@ -93,14 +93,14 @@ type authority struct {
 	rotator *rotator.CertRotator
 }
 
-// newAuthority returns an authority for the Service service of namespace.
-func newAuthority(service, namespace string) authority {
+// newAuthority returns an authority for the Service service of namespace, and for hosts.
+func newAuthority(service, namespace string, hosts []string) authority {
 	host := service + "." + namespace + ".svc"
 	return authority{&rotator.CertRotator{
 		CAName:         caName,
 		CAOrganization: organization,
 		DNSName:        host,
-		ExtraDNSNames:  []string{service + "." + namespace, host + ".cluster.local"},
+		ExtraDNSNames:  append([]string{service + "." + namespace, host + ".cluster.local"}, hosts...),
 		ExtKeyUsages:   &[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}}
 }
@@ -111,8 +111,13 @@ func (a authority) validCA(cert, key []byte, at time.Time) bool {
 }
 
 func (a authority) validServing(m Material, at time.Time) bool {
-	valid, err := rotator.ValidCert(m[keyCACert], m[keyCert], m[keyKey], a.rotator.DNSName, a.rotator.ExtKeyUsages, at)
-	return err == nil && valid
+	for _, name := range append([]string{a.rotator.DNSName}, a.rotator.ExtraDNSNames...) {
+		valid, err := rotator.ValidCert(m[keyCACert], m[keyCert], m[keyKey], name, a.rotator.ExtKeyUsages, at)
+		if err != nil || !valid {
+			return false
+		}
+	}
+	return true
 }
 
 func (a authority) newCA(m Material, certKey, keyKey string, now time.Time) error {

@@ -1,0 +1,151 @@
+// Package api tests the operator against a real API server: what its schema
+// accepts, what server-side apply really does, watches and conversion. There is no
+// kubelet and no controller manager here; what pods do is tested in test/e2e.
+package api
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/test/testenv"
+)
+
+const (
+	systemNamespace = "nginx-operator-system"
+	defaultImage    = "nginx:test"
+	// patience is how long a condition may take to come true; it is no measure of speed.
+	patience = time.Minute
+)
+
+var (
+	plane       *testenv.ControlPlane
+	kube        client.Client
+	webhookPort int
+	running     *testOperator
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (int, error) {
+	ctrl.SetLogger(logr.Discard())
+	dir, err := os.MkdirTemp("", "nginx-operator-api-")
+	if err != nil {
+		return 1, err
+	}
+	defer os.RemoveAll(dir)
+	if plane, err = testenv.Start(dir); err != nil {
+		return 1, err
+	}
+	defer func() {
+		if err := plane.Stop(); err != nil {
+			fmt.Fprintln(os.Stderr, "stop the control plane:", err)
+		}
+	}()
+	kube = plane.Client
+	if webhookPort, err = freePort(); err != nil {
+		return 1, err
+	}
+	ctx := context.Background()
+	if err := plane.InstallCRD(ctx, webhookPort); err != nil {
+		return 1, err
+	}
+	if err := createSystemNamespace(ctx); err != nil {
+		return 1, err
+	}
+	running = startOperator()
+	defer func() { running.stop() }()
+	if err := waitForConversion(ctx); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+func createSystemNamespace(ctx context.Context) error {
+	if err := kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}); err != nil {
+		return err
+	}
+	return kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "nginx-operator-webhook-cert"}})
+}
+
+// waitForConversion waits until both versions can be read.
+func waitForConversion(ctx context.Context) error {
+	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conversion-probe"}}
+	if err := kube.Create(ctx, probe); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
+		return kube.Get(ctx, client.ObjectKeyFromObject(probe), asV1Alpha1("default", probe.Name)) == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the conversion webhook does not answer: %w", err)
+	}
+	return kube.Delete(ctx, probe)
+}
+
+func freePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	defer listener.Close()
+	return listener.Addr().(*net.TCPAddr).Port, nil
+}
+
+// testOperator is the operator, running inside the test's process.
+type testOperator struct {
+	cancel context.CancelFunc
+	done   chan error
+	// writes counts the requests that change something.
+	writes *atomic.Int64
+}
+
+func startOperator() *testOperator {
+	ctx, cancel := context.WithCancel(context.Background())
+	o := &testOperator{cancel: cancel, done: make(chan error, 1), writes: &atomic.Int64{}}
+	config := countWrites(plane.Config, o.writes)
+	go func() {
+		o.done <- operator.Run(ctx, config, operator.Options{
+			DefaultImage:      defaultImage,
+			OwnNamespace:      systemNamespace,
+			Concurrency:       4,
+			MetricsAddress:    "0",
+			MetricsMaxObjects: 10,
+			HealthAddress:     "0",
+			ConversionWebhook: true,
+			WebhookPort:       webhookPort,
+			WebhookService:    "nginx-operator-webhook",
+			WebhookSecret:     "nginx-operator-webhook-cert",
+			WebhookHosts:      []string{"localhost"},
+		})
+	}()
+	return o
+}
+
+// stop ends the operator and panics when it had failed: no test can mean anything then.
+func (o *testOperator) stop() {
+	o.cancel()
+	if err := <-o.done; err != nil {
+		panic(fmt.Sprintf("the operator failed: %v", err))
+	}
+}

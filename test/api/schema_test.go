@@ -1,0 +1,94 @@
+package api
+
+import (
+	"strings"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+)
+
+// TestSchema submits specs and looks at the API server's answer: what is refused
+// has to say what to change.
+func TestSchema(t *testing.T) {
+	namespace := newNamespace(t)
+	tests := []struct {
+		name string
+		// object overrides the metadata.name, which is web otherwise.
+		object string
+		spec   string
+		// want is part of the message; empty: accepted.
+		want string
+	}{
+		{name: "empty", spec: `{}`},
+		{name: "scaled to zero", spec: `{replicas: 0}`},
+		{name: "longest name", object: "a" + strings.Repeat("b", 44), spec: `{}`},
+		{name: "inline files", spec: `{config: {files: {site.conf: "server {}"}}}`},
+		{name: "UDP with a configuration", spec: `{ports: [{name: dns, port: 53, protocol: UDP}], config: {configMap: {name: dns}}}`},
+		{name: "same number, two protocols", spec: `{ports: [{name: a, port: 53, protocol: UDP}, {name: b, port: 53}], config: {configMap: {name: dns}}}`},
+		{name: "surge of zero with unavailable", spec: `{rollout: {maxSurge: 0, maxUnavailable: 50%}}`},
+
+		{name: "name too long", object: "a" + strings.Repeat("b", 45), spec: `{}`, want: "at most 45 characters"},
+		{name: "name starts with a digit", object: "1web", spec: `{}`, want: "start with a letter"},
+		{name: "name with a dot", object: "web.example", spec: `{}`, want: "lower case letters, digits and '-'"},
+		{name: "negative replicas", spec: `{replicas: -1}`, want: "greater than or equal to 0"},
+		{name: "too many replicas", spec: `{replicas: 1001}`, want: "less than or equal to 1000"},
+		{name: "port 0", spec: `{ports: [{name: http, port: 0}]}`, want: "greater than or equal to 1"},
+		{name: "port above the range", spec: `{ports: [{name: http, port: 65536}]}`, want: "less than or equal to 65535"},
+		{name: "same port twice", spec: `{ports: [{name: a, port: 80}, {name: b, port: 80}]}`, want: "same port number and protocol"},
+		{name: "same name twice", spec: `{ports: [{name: a, port: 80}, {name: a, port: 81}]}`, want: "Duplicate value"},
+		{name: "port name without a letter", spec: `{ports: [{name: "80", port: 80}]}`, want: "at least one letter"},
+		{name: "no ports", spec: `{ports: []}`, want: "at least 1 items"},
+		{name: "UDP without a configuration", spec: `{ports: [{name: dns, port: 53, protocol: UDP}]}`, want: "spec.config is required when a port uses UDP"},
+		{name: "unknown protocol", spec: `{ports: [{name: a, port: 80, protocol: SCTP}]}`, want: `supported values: "TCP", "UDP"`},
+		{name: "both kinds of configuration", spec: `{config: {files: {a.conf: ""}, configMap: {name: a}}}`, want: "exactly one of config.files and config.configMap"},
+		{name: "no kind of configuration", spec: `{config: {}}`, want: "exactly one of config.files and config.configMap"},
+		{name: "file too large", spec: `{config: {files: {a.conf: "` + strings.Repeat("x", 262145) + `"}}}`, want: "may not be more than 262144"},
+		{name: "image with a space", spec: `{image: "nginx latest"}`, want: "must be an image reference"},
+		{name: "two kinds of content", spec: `{content: [{mountPath: /srv, configMap: {name: a}, image: {reference: b}}]}`, want: "exactly one of configMap, persistentVolumeClaim and image"},
+		{name: "relative mount path", spec: `{content: [{mountPath: srv, configMap: {name: a}}]}`, want: "should match"},
+		{name: "climbing mount path", spec: `{content: [{mountPath: /srv/../etc, configMap: {name: a}}]}`, want: "clean absolute path"},
+		{name: "reserved mount path", spec: `{content: [{mountPath: /etc/nginx-operator/config, configMap: {name: a}}]}`, want: "folder that nginx or the operator uses"},
+		{name: "same mount path twice", spec: `{content: [{mountPath: /srv, configMap: {name: a}}, {mountPath: /srv, configMap: {name: b}}]}`, want: "Duplicate value"},
+		{name: "nothing may move", spec: `{rollout: {maxSurge: 0}}`, want: "cannot both be 0"},
+		{name: "nothing may move, percent", spec: `{rollout: {maxSurge: "0%", maxUnavailable: "0%"}}`, want: "cannot both be 0"},
+		{name: "surge above all", spec: `{rollout: {maxSurge: "101%"}}`, want: "percentage from 0% to 100%"},
+		{name: "surge of words", spec: `{rollout: {maxUnavailable: "half"}}`, want: "percentage from 0% to 100%"},
+		{name: "deadline before ready", spec: `{rollout: {minReadySeconds: 10, progressDeadlineSeconds: 10}}`, want: "must be greater than rollout.minReadySeconds"},
+		{name: "class without a load balancer", spec: `{service: {loadBalancerClass: a.example/b}}`, want: "needs service.type LoadBalancer"},
+		{name: "local policy inside the cluster", spec: `{service: {externalTrafficPolicy: Local}}`, want: "needs service.type NodePort or LoadBalancer"},
+		{name: "external name", spec: `{service: {type: ExternalName}}`, want: "supported values"},
+		{name: "privileged sidecar", spec: `{podTemplate: {containers: [{name: a, image: b, securityContext: {privileged: true}}]}}`, want: "unknown field"},
+		{name: "host path", spec: `{podTemplate: {volumes: [{name: a, hostPath: {path: /}}]}}`, want: "unknown field"},
+		{name: "host network", spec: `{podTemplate: {hostNetwork: true}}`, want: "unknown field"},
+		{name: "token volume", spec: `{podTemplate: {volumes: [{name: a, projected: {}}]}}`, want: "unknown field"},
+		{name: "sidecar as root", spec: `{podTemplate: {containers: [{name: a, image: b, runAsUser: 0}]}}`, want: "greater than or equal to 1"},
+		{name: "our container's name", spec: `{podTemplate: {containers: [{name: nginx, image: b}]}}`, want: "are the operator's"},
+		{name: "our volume's name", spec: `{podTemplate: {volumes: [{name: config, emptyDir: {}}]}}`, want: "are the operator's"},
+		{name: "typing mistake", spec: `{replcas: 1}`, want: "unknown field"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			obj := &unstructured.Unstructured{}
+			must(t, yaml.Unmarshal([]byte(`{apiVersion: operator.example.com/v1alpha2, kind: NginxOperator, spec: `+tt.spec+`}`), obj))
+			obj.SetNamespace(namespace)
+			obj.SetName("web")
+			if tt.object != "" {
+				obj.SetName(tt.object)
+			}
+			err := kube.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict"))
+			switch {
+			case tt.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.want != "" && err == nil:
+				t.Errorf("accepted, want an error that says %q", tt.want)
+			case tt.want != "" && !(apierrors.IsInvalid(err) || apierrors.IsBadRequest(err)):
+				t.Errorf("error is not about the input: %v", err)
+			case tt.want != "" && !strings.Contains(err.Error(), tt.want):
+				t.Errorf("error does not say %q: %v", tt.want, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,131 @@
+// Package testenv starts what tests and measurements run against: a bare control
+// plane (kube-apiserver and etcd, as processes), with the API's CRD.
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/envtest"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/internal/operator"
+)
+
+// ControlPlane is a running kube-apiserver with its etcd.
+type ControlPlane struct {
+	// Config is that of an administrator.
+	Config *rest.Config
+	// Client reads and writes as an administrator, without a cache.
+	Client client.Client
+	// Kubeconfig is the path of an administrator's kubeconfig.
+	Kubeconfig string
+	// AuditLog is the path of the API server's audit log.
+	AuditLog string
+
+	env *envtest.Environment
+}
+
+// auditPolicy logs every request once, when it is complete.
+const auditPolicy = `apiVersion: audit.k8s.io/v1
+kind: Policy
+omitStages: [RequestReceived, ResponseStarted]
+rules:
+- level: Metadata
+`
+
+// Start starts a control plane that keeps its files in dir. The folder with the
+// binaries is that of KUBEBUILDER_ASSETS.
+func Start(dir string) (*ControlPlane, error) {
+	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
+		return nil, errors.New("KUBEBUILDER_ASSETS is not set: run `export KUBEBUILDER_ASSETS=$(make -s envtest-assets)`")
+	}
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return nil, err
+	}
+	cp := &ControlPlane{AuditLog: filepath.Join(dir, "audit.log"), env: &envtest.Environment{}}
+	cp.env.ControlPlane.GetAPIServer().Configure().
+		Append("audit-policy-file", policy).
+		Append("audit-log-path", cp.AuditLog).
+		// Aborting connections in turn, as for balancing, would disturb what is measured.
+		Set("goaway-chance", "0")
+	config, err := cp.env.Start()
+	if err != nil {
+		return nil, fmt.Errorf("start the control plane: %w", err)
+	}
+	config.QPS, config.Burst = -1, 0
+	cp.Config = config
+	scheme, err := operator.Scheme()
+	if err != nil {
+		return nil, errors.Join(err, cp.Stop())
+	}
+	cp.Client, err = client.New(config, client.Options{Scheme: scheme})
+	if err != nil {
+		return nil, errors.Join(err, cp.Stop())
+	}
+	cp.Kubeconfig = filepath.Join(dir, "kubeconfig")
+	if err := os.WriteFile(cp.Kubeconfig, cp.env.KubeConfig, 0o600); err != nil {
+		return nil, errors.Join(err, cp.Stop())
+	}
+	return cp, nil
+}
+
+// Stop ends the processes and waits for them.
+func (cp *ControlPlane) Stop() error {
+	return cp.env.Stop()
+}
+
+// CRD reads the generated CustomResourceDefinition.
+func CRD() (*apiextensionsv1.CustomResourceDefinition, error) {
+	text, err := os.ReadFile(filepath.Join(Root(), "config", "crd", "operator.example.com_nginxoperators.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	return crd, yaml.UnmarshalStrict(text, crd)
+}
+
+// InstallCRD installs the CRD. webhookPort is where an operator on this machine
+// serves the conversion; 0 installs the storage version alone.
+func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
+	crd, err := CRD()
+	if err != nil {
+		return err
+	}
+	if webhookPort == 0 {
+		for i := range crd.Spec.Versions {
+			crd.Spec.Versions[i].Served = crd.Spec.Versions[i].Storage
+		}
+	} else {
+		crd.Spec.Conversion = &apiextensionsv1.CustomResourceConversion{
+			Strategy: apiextensionsv1.WebhookConverter,
+			Webhook: &apiextensionsv1.WebhookConversion{
+				ConversionReviewVersions: []string{"v1"},
+				ClientConfig: &apiextensionsv1.WebhookClientConfig{
+					URL: ptr.To(fmt.Sprintf("https://localhost:%d/convert", webhookPort)),
+				},
+			},
+		}
+	}
+	if err := cp.Client.Create(ctx, crd); err != nil {
+		return fmt.Errorf("install the CRD: %w", err)
+	}
+	return envtest.WaitForCRDs(cp.Config, []*apiextensionsv1.CustomResourceDefinition{crd},
+		envtest.CRDInstallOptions{MaxTime: time.Minute, PollInterval: 50 * time.Millisecond})
+}
+
+// Root is the project's root folder.
+func Root() string {
+	_, file, _, _ := runtime.Caller(0)
+	return filepath.Dir(filepath.Dir(filepath.Dir(file)))
+}
