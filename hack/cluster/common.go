@@ -2,7 +2,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"path/filepath"
 
@@ -14,18 +14,26 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// begin is for verbs that change the cluster: it checks that they can, and
-// makes them wait for each other.
-func begin(progress io.Writer) (state.Cache, func() error, error) {
-	if err := host.Check(); err != nil {
-		return "", nil, err
-	}
+// withCache is for verbs that change files of the cache: they wait for each other.
+func withCache(progress io.Writer, change func(state.Cache) error) (err error) {
 	cache, err := state.DefaultCache()
 	if err != nil {
-		return "", nil, err
+		return err
 	}
 	unlock, err := host.Lock(cache.Lock(), progress)
-	return cache, unlock, err
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	return change(cache)
+}
+
+// withCluster is for verbs that change the cluster.
+func withCluster(progress io.Writer, change func(state.Cache) error) error {
+	if err := host.Check(); err != nil {
+		return err
+	}
+	return withCache(progress, change)
 }
 
 func buildComponents(ctx context.Context, cache state.Cache, progress io.Writer, components ...build.Component) (build.Programs, error) {
@@ -47,12 +55,12 @@ type running struct {
 // findRunning also says why there may be none.
 func findRunning(cache state.Cache) (running, error) {
 	cluster := cache.Cluster()
-	if _, err := sandbox.MachinePID(1); err != nil {
+	if err := sandbox.Find(cluster); err != nil {
 		return running{}, err
 	}
 	config, err := supervisor.ReadConfig(cluster)
 	if err != nil {
-		return running{}, fmt.Errorf("a cluster runs, but not one of %s: %w", cache, err)
+		return running{}, err
 	}
 	status, err := supervisor.ReadStatus(cluster)
 	return running{cluster: cluster, config: config, status: status}, err

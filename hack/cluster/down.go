@@ -24,23 +24,23 @@ func newDownCommand() *cobra.Command {
 		Short: "Stop the cluster and throw away all that was in it, except loaded images",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			cache, unlock, err := begin(command.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			return errors.Join(down(cache, command.ErrOrStderr()), unlock())
+			progress := command.ErrOrStderr()
+			return withCluster(progress, func(cache state.Cache) error { return down(cache, progress) })
 		},
 	}
 }
 
 func down(cache state.Cache, progress io.Writer) error {
 	start := time.Now()
-	_, notRunning := sandbox.MachinePID(1)
+	found := sandbox.Find(cache.Cluster())
+	if found != nil && !errors.Is(found, sandbox.ErrNotRunning) {
+		return found
+	}
 	if err := endCluster(cache.Cluster()); err != nil {
 		return err
 	}
-	if errors.Is(notRunning, sandbox.ErrNotRunning) {
-		fmt.Fprintln(progress, notRunning)
+	if found != nil {
+		fmt.Fprintln(progress, found)
 		return nil
 	}
 	fmt.Fprintf(progress, "stopped after %s\n", time.Since(start).Round(100*time.Millisecond))
@@ -62,18 +62,16 @@ func newCleanCommand() *cobra.Command {
 		Short: "Stop the cluster and delete everything: programs, images, logs",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			cache, unlock, err := begin(command.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			if err := down(cache, command.ErrOrStderr()); err != nil {
-				return errors.Join(err, unlock())
-			}
-			var failures []error
-			for _, dir := range []string{cache.Programs(), cache.BuildLogs(), cache.Images(), cache.LoadedImages()} {
-				failures = append(failures, os.RemoveAll(dir))
-			}
-			return errors.Join(append(failures, unlock())...)
+			progress := command.ErrOrStderr()
+			return withCluster(progress, func(cache state.Cache) error {
+				if err := down(cache, progress); err != nil {
+					return err
+				}
+				return errors.Join(
+					os.RemoveAll(cache.Programs()), os.RemoveAll(cache.BuildLogs()),
+					os.RemoveAll(cache.Images()), os.RemoveAll(cache.LoadedImages()),
+				)
+			})
 		},
 	}
 }

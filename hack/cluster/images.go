@@ -26,30 +26,31 @@ func newLoadCommand() *cobra.Command {
 		Long: `Load image archives into every node. A copy is kept by the file's name, and
 loaded again by every later up; an archive of the same name replaces it.`,
 		Args: cobra.MinimumNArgs(1),
-		RunE: func(command *cobra.Command, archives []string) (err error) {
-			cache, unlock, err := begin(command.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, unlock()) }()
-			found, err := findRunning(cache)
-			if err != nil {
-				return err
-			}
-			if found.status.Phase != supervisor.Ready {
-				return fmt.Errorf("the cluster is %s %s: call up", found.status.Phase, found.status.Message)
-			}
-			for _, archive := range archives {
-				if err := found.load(command.Context(), archive); err != nil {
-					return err
-				}
-				if err := remember(cache, archive); err != nil {
-					return err
-				}
-			}
-			return nil
+		RunE: func(command *cobra.Command, archives []string) error {
+			return withCluster(command.ErrOrStderr(), func(cache state.Cache) error {
+				return load(command.Context(), cache, archives)
+			})
 		},
 	}
+}
+
+func load(ctx context.Context, cache state.Cache, archives []string) error {
+	found, err := findRunning(cache)
+	if err != nil {
+		return err
+	}
+	if found.status.Phase != supervisor.Ready {
+		return fmt.Errorf("the cluster is %s %s: call up", found.status.Phase, found.status.Message)
+	}
+	for _, archive := range archives {
+		if err := found.load(ctx, archive); err != nil {
+			return err
+		}
+		if err := remember(cache, archive); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // load loads an archive into all nodes at once.
@@ -136,20 +137,18 @@ func newImageNginxCommand() *cobra.Command {
 		Use:   "nginx --out FOLDER",
 		Short: "Make images of the nginx versions that Debian has; print the archives",
 		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) (err error) {
-			_, unlock, err := begin(command.ErrOrStderr())
-			if err != nil {
+		RunE: func(command *cobra.Command, _ []string) error {
+			progress := command.ErrOrStderr()
+			return withCluster(progress, func(state.Cache) error {
+				if err := host.Install(command.Context(), progress, host.Images); err != nil {
+					return err
+				}
+				archives, err := image.Nginx(command.Context(), out, progress)
+				for _, archive := range archives {
+					fmt.Fprintln(command.OutOrStdout(), archive)
+				}
 				return err
-			}
-			defer func() { err = errors.Join(err, unlock()) }()
-			if err := host.Install(command.Context(), command.ErrOrStderr(), host.Images); err != nil {
-				return err
-			}
-			archives, err := image.Nginx(command.Context(), out, command.ErrOrStderr())
-			for _, archive := range archives {
-				fmt.Fprintln(command.OutOrStdout(), archive)
-			}
-			return err
+			})
 		},
 	}
 	command.Flags().StringVar(&out, "out", "", "where to put the archives; what is there already is kept")

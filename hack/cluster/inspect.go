@@ -6,9 +6,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
-	"strconv"
-	"syscall"
 	"text/tabwriter"
 	"time"
 
@@ -16,7 +13,6 @@ import (
 
 	"example.com/nginx-operator/hack/cluster/internal/build"
 	"example.com/nginx-operator/hack/cluster/internal/component"
-	"example.com/nginx-operator/hack/cluster/internal/host"
 	"example.com/nginx-operator/hack/cluster/internal/sandbox"
 	"example.com/nginx-operator/hack/cluster/internal/state"
 	"example.com/nginx-operator/hack/cluster/internal/supervisor"
@@ -103,22 +99,16 @@ func newEnvtestAssetsCommand() *cobra.Command {
 		Use:   "envtest-assets",
 		Short: "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed",
 		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) (err error) {
-			cache, err := state.DefaultCache()
-			if err != nil {
+		RunE: func(command *cobra.Command, _ []string) error {
+			progress := command.ErrOrStderr()
+			return withCache(progress, func(cache state.Cache) error {
+				programs, err := buildComponents(command.Context(), cache, progress, build.KubernetesComponent())
+				if err != nil {
+					return err
+				}
+				_, err = fmt.Fprintln(command.OutOrStdout(), programs[build.Kubernetes])
 				return err
-			}
-			unlock, err := host.Lock(cache.Lock(), command.ErrOrStderr())
-			if err != nil {
-				return err
-			}
-			defer func() { err = errors.Join(err, unlock()) }()
-			programs, err := buildComponents(command.Context(), cache, command.ErrOrStderr(), build.KubernetesComponent())
-			if err != nil {
-				return err
-			}
-			_, err = fmt.Fprintln(command.OutOrStdout(), programs[build.Kubernetes])
-			return err
+			})
 		},
 	}
 }
@@ -155,46 +145,4 @@ kube-controller-manager, kube-scheduler, or a node's containerd, kubelet or kube
 	command.Flags().IntVar(&node, "node", 1, "whose containerd, kubelet or kube-proxy")
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added")
 	return command
-}
-
-func newExecCommand() *cobra.Command {
-	var node int
-	command := &cobra.Command{
-		Use:   "exec [--node N] -- COMMAND [ARGUMENT...]",
-		Short: "Run a command of the machine's inside a node: its network, mounts and processes",
-		Long: `Run a command of the machine's inside a node: its network, mounts and processes.
-
-kubectl, ctr and etcdctl-like endpoints work there as on a real node; kubectl is
-the cluster's administrator. The node has its own /tmp and /run.`,
-		Example: `  cluster exec -- ctr --namespace k8s.io containers list
-  cluster exec --node 2 -- curl http://10.30.0.20/`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(_ *cobra.Command, arguments []string) error {
-			cache, err := state.DefaultCache()
-			if err != nil {
-				return err
-			}
-			found, err := findRunning(cache)
-			if err != nil {
-				return err
-			}
-			return found.exec(topology.Node(node), arguments)
-		},
-	}
-	command.Flags().IntVar(&node, "node", 1, "which node, counted from 1")
-	return command
-}
-
-// exec becomes the command, so that signals, terminals and exit codes need no care.
-func (r running) exec(node topology.Node, command []string) error {
-	path := "PATH=" + r.config.Kubernetes + ":" + r.config.Containerd + ":" + os.Getenv("PATH")
-	line, err := r.commandLine(node, append([]string{"env", "--chdir=/", path, "KUBECONFIG=" + r.cluster.InternalKubeconfig()}, command...)...)
-	if err != nil {
-		return err
-	}
-	nsenter, err := exec.LookPath(line[0])
-	if err != nil {
-		return err
-	}
-	return fmt.Errorf("%s: %w", strconv.Quote(filepath.Base(nsenter)), syscall.Exec(nsenter, line, os.Environ()))
 }

@@ -39,22 +39,20 @@ func newUpCommand() *cobra.Command {
 			if nodes < 1 || nodes > topology.MaxNodes {
 				return fmt.Errorf("--nodes is %d, but must be from 1 to %d", nodes, topology.MaxNodes)
 			}
-			return up(command.Context(), nodes, command.Flags().Changed("nodes"), command.ErrOrStderr())
+			progress := command.ErrOrStderr()
+			return withCluster(progress, func(cache state.Cache) error {
+				return up(command.Context(), cache, nodes, command.Flags().Changed("nodes"), progress)
+			})
 		},
 	}
 	command.Flags().IntVar(&nodes, "nodes", 2, "number of nodes")
 	return command
 }
 
-func up(ctx context.Context, nodes int, nodesGiven bool, progress io.Writer) error {
-	cache, unlock, err := begin(progress)
-	if err != nil {
-		return err
-	}
-	defer unlock()
+func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, progress io.Writer) error {
 	start := time.Now()
 	cluster := cache.Cluster()
-	_, err = sandbox.MachinePID(1)
+	err := sandbox.Find(cluster)
 	if err == nil {
 		return upAgain(ctx, cluster, nodes, nodesGiven, progress)
 	}
@@ -96,6 +94,9 @@ func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven b
 // prepare makes everything that outlives a cluster.
 func prepare(ctx context.Context, cache state.Cache, nodes int, progress io.Writer) (supervisor.Config, error) {
 	if err := host.Install(ctx, progress, host.Cluster); err != nil {
+		return supervisor.Config{}, err
+	}
+	if err := host.LoadModules(); err != nil {
 		return supervisor.Config{}, err
 	}
 	programs, err := buildComponents(ctx, cache, progress, build.Components()...)
@@ -225,7 +226,7 @@ func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, 
 			return fmt.Errorf("interrupted; the cluster goes on starting (call down to stop it): %w", ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
-		if _, err := sandbox.MachinePID(1); ended == nil && err != nil {
+		if err := sandbox.Find(cluster); ended == nil && err != nil {
 			return startFailure(cluster, err)
 		}
 	}

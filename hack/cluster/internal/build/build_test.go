@@ -4,6 +4,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -109,8 +110,9 @@ func TestVersionsMatchGoMod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if want := module + " " + component.Version + "\n"; !strings.Contains(string(gomod), want) {
-			t.Errorf("components/%s/go.mod does not require %s", component.Name, want)
+		want := regexp.MustCompile(`(?m)^(require|\t)\s*` + regexp.QuoteMeta(module+" "+component.Version) + `( |$)`)
+		if !want.Match(gomod) {
+			t.Errorf("components/%s/go.mod does not require %s %s", component.Name, module, component.Version)
 		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/hack/cluster/internal/cgroup"
+	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
 // Enter is the command line that runs a command in the namespaces of a
@@ -30,6 +31,24 @@ func Enter(pid int, outside bool, command ...string) []string {
 
 // ErrNotRunning says that there is no cluster.
 var ErrNotRunning = errors.New("the cluster is not running")
+
+// Find returns nil if this cluster runs. Cgroups have no owner but the
+// machine, so there can be only one cluster, which may be someone else's.
+func Find(cluster state.Cluster) error {
+	pid, err := MachinePID(1)
+	if err != nil {
+		return err
+	}
+	arguments, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return err
+	}
+	if other := strings.Split(string(arguments), "\x00"); len(other) > 2 && other[2] != string(cluster) {
+		return fmt.Errorf("another cluster is running, the one in %s: stop it first (with NGINX_OPERATOR_CACHE=%s)",
+			other[2], filepath.Dir(other[2]))
+	}
+	return nil
+}
 
 // MachinePID translates a process id of the cluster to the machine's.
 // Process 1 exists exactly as long as the cluster does.

@@ -19,6 +19,7 @@ import (
 // api asks the API server the few things that starting needs. They do not
 // justify client-go, which would double the tool.
 type api struct {
+	server string
 	client http.Client
 }
 
@@ -35,7 +36,7 @@ func newAPI(cluster state.Cluster) (*api, error) {
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("the cluster's CA is not a certificate")
 	}
-	return &api{client: http.Client{
+	return &api{server: topology.APIServer(), client: http.Client{
 		Timeout: 10 * time.Second,
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, RootCAs: roots},
@@ -45,7 +46,7 @@ func newAPI(cluster state.Cluster) (*api, error) {
 
 // get fetches a path; into may be nil.
 func (a *api) get(ctx context.Context, path string, into any) (err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, topology.APIServer()+path, nil)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path, nil)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+func newExecCommand() *cobra.Command {
+	var node int
+	command := &cobra.Command{
+		Use:   "exec [--node N] -- COMMAND [ARGUMENT...]",
+		Short: "Run a command of the machine's inside a node: its network, mounts and processes",
+		Long: `Run a command of the machine's inside a node: its network, mounts and processes.
+
+kubectl (as administrator) and ctr are there. The node has its own /tmp, /run,
+/var/lib and /var/log; all other files are the machine's.`,
+		Example: `  cluster exec -- ctr --namespace k8s.io containers list
+  cluster exec --node 2 -- curl http://10.30.0.20/`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(_ *cobra.Command, arguments []string) error {
+			cache, err := state.DefaultCache()
+			if err != nil {
+				return err
+			}
+			found, err := findRunning(cache)
+			if err != nil {
+				return err
+			}
+			return found.exec(topology.Node(node), arguments)
+		},
+	}
+	command.Flags().IntVar(&node, "node", 1, "which node, counted from 1")
+	return command
+}
+
+// exec becomes the command, so that signals, terminals and exit codes need no care.
+func (r running) exec(node topology.Node, command []string) error {
+	path := "PATH=" + r.config.Kubernetes + ":" + r.config.Containerd + ":" + os.Getenv("PATH")
+	env := []string{"env", "--chdir=/", path, "KUBECONFIG=" + r.cluster.InternalKubeconfig()}
+	line, err := r.commandLine(node, append(env, command...)...)
+	if err != nil {
+		return err
+	}
+	program, err := exec.LookPath(line[0])
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("running %s: %w", program, syscall.Exec(program, line, os.Environ()))
+}

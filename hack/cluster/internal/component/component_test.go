@@ -1,0 +1,39 @@
+package component
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"example.com/nginx-operator/hack/cluster/internal/golden"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+func TestCommands(t *testing.T) {
+	nodes := topology.Nodes(2)
+	cluster := Cluster{Dir: "/cluster", Kubernetes: "/kubernetes", Containerd: "/containerd", Nodes: nodes}
+	components := []Component{cluster.Etcd(), cluster.APIServer(), cluster.ControllerManager(), cluster.Scheduler()}
+	for _, node := range nodes {
+		components = append(components, cluster.Runtime(node), cluster.Kubelet(node), cluster.KubeProxy(node))
+	}
+	for _, component := range components {
+		name := component.Name
+		if PerNode(name) == component.ControlPlane {
+			t.Errorf("PerNode(%q) is wrong", name)
+		}
+		if !component.ControlPlane {
+			name = filepath.Join(component.Node.Name(), name)
+		}
+		golden.Check(t, name+".command", []byte(strings.Join(component.Command, "\n")+"\n"))
+	}
+}
+
+func TestNodeFiles(t *testing.T) {
+	files, err := NodeFiles("/cluster", 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, content := range files {
+		golden.Check(t, filepath.Join("node-2", path), content)
+	}
+}

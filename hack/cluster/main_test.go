@@ -1,0 +1,55 @@
+package main
+
+import (
+	"io"
+	"strings"
+	"testing"
+)
+
+func TestArguments(t *testing.T) {
+	tests := map[string]struct {
+		arguments string
+		want      string
+	}{
+		"no nodes":              {"up --nodes 0", "--nodes is 0"},
+		"too many nodes":        {"up --nodes 10", "from 1 to 9"},
+		"up takes no arguments": {"up now", "unknown command"},
+		"load needs an archive": {"load", "at least 1 arg"},
+		"exec needs a command":  {"exec", "at least 1 arg"},
+		"image needs a tag":     {"image binary --out a --entrypoint /a a=/a", `"tag" not set`},
+		"image needs files":     {"image binary --out a --entrypoint /a --tag a:b", "at least 1 arg"},
+		"unknown verb":          {"restart", "unknown command"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NGINX_OPERATOR_CACHE", t.TempDir())
+			command := newCommand()
+			command.SetArgs(strings.Fields(test.arguments))
+			command.SetOut(io.Discard)
+			command.SetErr(io.Discard)
+			err := command.Execute()
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("error %v, want one about %q", err, test.want)
+			}
+		})
+	}
+}
+
+func TestPaths(t *testing.T) {
+	t.Setenv("NGINX_OPERATOR_CACHE", "/somewhere")
+	for verb, want := range map[string]string{
+		"kubeconfig": "/somewhere/cluster/kubeconfig\n",
+		"audit-log":  "/somewhere/cluster/audit/audit.log\n",
+	} {
+		var out strings.Builder
+		command := newCommand()
+		command.SetArgs([]string{verb})
+		command.SetOut(&out)
+		if err := command.Execute(); err != nil {
+			t.Fatal(err)
+		}
+		if out.String() != want {
+			t.Errorf("%s printed %q, want %q", verb, out.String(), want)
+		}
+	}
+}
