@@ -71,7 +71,7 @@ func (r running) loadInto(ctx context.Context, node topology.Node, archive strin
 		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	line, err := r.commandLine(node, r.ctr(), "--namespace=k8s.io", "images", "import", "-")
+	line, err := r.commandLine(node, r.ctr(), "--namespace=k8s.io", "images", "import", "--no-unpack", "-")
 	if err != nil {
 		return err
 	}

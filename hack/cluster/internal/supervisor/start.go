@@ -99,7 +99,7 @@ func (s *supervisor) loadInto(ctx context.Context, node topology.Node) error {
 		return err
 	}
 	for _, archive := range s.config.Images {
-		if err := run(ctx, "", ctr("--namespace=k8s.io", "images", "import", archive)...); err != nil {
+		if err := run(ctx, "", ctr("--namespace=k8s.io", "images", "import", "--no-unpack", archive)...); err != nil {
 			return fmt.Errorf("loading %s into %s: %w", archive, node.Name(), err)
 		}
 	}
