@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -47,8 +48,8 @@ func lastWords(cluster state.Cluster) error {
 	if err != nil || status.Phase == "" {
 		return errors.Join(sandbox.ErrNotRunning, err)
 	}
-	return fmt.Errorf("%w: it died while %s %s\nsee `cluster logs supervisor`; up and down clean up",
-		sandbox.ErrNotRunning, status.Phase, status.Message)
+	return fmt.Errorf("%w: the last thing known of it is: %s (see `cluster logs supervisor`)",
+		sandbox.ErrNotRunning, strings.TrimSpace(string(status.Phase)+" "+status.Message))
 }
 
 func printStatus(out io.Writer, r running) error {

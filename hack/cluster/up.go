@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net"
 	"os"
 	"path/filepath"
@@ -115,7 +114,8 @@ func prepare(ctx context.Context, cache state.Cache, nodes int, progress io.Writ
 	if err := errors.Join(pause.Write(archives[0]), coreDNS.Write(archives[1])); err != nil {
 		return supervisor.Config{}, err
 	}
-	loaded, err := filepath.Glob(filepath.Join(cache.LoadedImages(), "*"))
+	// A copy that `load` did not finish begins with a dot.
+	loaded, err := filepath.Glob(filepath.Join(cache.LoadedImages(), "[^.]*"))
 	return supervisor.Config{
 		Nodes:        nodes,
 		Kubernetes:   programs[build.Kubernetes],
@@ -232,14 +232,12 @@ func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, 
 	}
 }
 
+// startFailure finds the reason: what the supervisor said, or else its log.
 func startFailure(cluster state.Cluster, ended error) error {
 	status, err := supervisor.ReadStatus(cluster)
-	if err == nil && status.Message != "" {
+	if err == nil && status.Phase == supervisor.Failed {
 		return fmt.Errorf("the cluster did not start: %s", status.Message)
 	}
-	log, err := os.ReadFile(cluster.Log("supervisor", 0))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return fmt.Errorf("the cluster did not start: %w\n%s", ended, log)
+	log, logErr := os.ReadFile(cluster.Log("supervisor", 0))
+	return errors.Join(fmt.Errorf("the cluster died while starting: %w\n%s", ended, log), err, logErr)
 }

@@ -92,29 +92,25 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 
 // build compiles into a temporary folder and renames it, so that a folder of
 // programs is always whole.
-func (b Builder) build(ctx context.Context, c Component, dir, title string) (err error) {
+func (b Builder) build(ctx context.Context, c Component, dir, title string) error {
 	if err := errors.Join(os.MkdirAll(b.Cache.Programs(), 0o755), os.MkdirAll(b.Cache.BuildLogs(), 0o755)); err != nil {
 		return err
 	}
-	unfinished, err := os.MkdirTemp(b.Cache.Programs(), ".building-")
-	if err != nil {
+	// Always the same one: what a killed build left is removed by the next.
+	// Two builds at once do not happen, as the cache is locked.
+	unfinished := filepath.Join(b.Cache.Programs(), ".unfinished")
+	if err := errors.Join(os.RemoveAll(unfinished), os.Mkdir(unfinished, 0o755)); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(unfinished)) }()
-
-	result := filepath.Join(unfinished, "programs")
-	if err := os.Mkdir(result, 0o755); err != nil {
-		return err
-	}
-	if err := b.compile(ctx, c, result, title); err != nil {
-		return err
+	if err := b.compile(ctx, c, unfinished, title); err != nil {
+		return errors.Join(err, os.RemoveAll(unfinished))
 	}
 	for _, link := range c.Links {
-		if err := os.Symlink(c.Name, filepath.Join(result, link)); err != nil {
+		if err := os.Symlink(c.Name, filepath.Join(unfinished, link)); err != nil {
 			return err
 		}
 	}
-	return os.Rename(result, dir)
+	return os.Rename(unfinished, dir)
 }
 
 func (b Builder) compile(ctx context.Context, c Component, result, title string) (err error) {

@@ -38,7 +38,6 @@ type Cluster struct {
 	Dir state.Cluster
 	// Kubernetes and Containerd are the folders of the built programs.
 	Kubernetes, Containerd string
-	Nodes                  []topology.Node
 }
 
 func (c Cluster) controlPlane(name string, arguments ...string) Component {

@@ -11,7 +11,7 @@ import (
 
 func TestCommands(t *testing.T) {
 	nodes := topology.Nodes(2)
-	cluster := Cluster{Dir: "/cluster", Kubernetes: "/kubernetes", Containerd: "/containerd", Nodes: nodes}
+	cluster := Cluster{Dir: "/cluster", Kubernetes: "/kubernetes", Containerd: "/containerd"}
 	components := []Component{cluster.Etcd(), cluster.APIServer(), cluster.ControllerManager(), cluster.Scheduler()}
 	for _, node := range nodes {
 		components = append(components, cluster.Runtime(node), cluster.Kubelet(node), cluster.KubeProxy(node))

@@ -25,10 +25,10 @@ func (s *supervisor) start(ctx context.Context) error {
 			return err
 		}
 	}
-	s.run(s.spec.Etcd())
-	s.run(s.spec.APIServer())
+	s.keep(s.spec.Etcd())
+	s.keep(s.spec.APIServer())
 	for _, node := range s.nodes {
-		s.run(s.spec.Runtime(node))
+		s.keep(s.spec.Runtime(node))
 	}
 	imagesLoaded := make(chan error, 1)
 	go func() { imagesLoaded <- s.loadImages(ctx) }()
@@ -37,8 +37,8 @@ func (s *supervisor) start(ctx context.Context) error {
 	if err := s.await(ctx, "the API server", s.api.serving); err != nil {
 		return err
 	}
-	s.run(s.spec.ControllerManager())
-	s.run(s.spec.Scheduler())
+	s.keep(s.spec.ControllerManager())
+	s.keep(s.spec.Scheduler())
 	if err := s.applyAddons(ctx); err != nil {
 		return err
 	}
@@ -47,8 +47,8 @@ func (s *supervisor) start(ctx context.Context) error {
 		return err
 	}
 	for _, node := range s.nodes {
-		s.run(s.spec.KubeProxy(node))
-		s.run(s.spec.Kubelet(node))
+		s.keep(s.spec.KubeProxy(node))
+		s.keep(s.spec.Kubelet(node))
 	}
 	s.report(Starting, "waiting for the nodes")
 	if err := s.await(ctx, "the nodes", s.api.nodesReady); err != nil {

@@ -90,16 +90,14 @@ func prepare(cluster state.Cluster) (*supervisor, error) {
 		config:  config,
 		nodes:   nodes,
 		api:     client,
-		spec: component.Cluster{
-			Dir: cluster, Kubernetes: config.Kubernetes, Containerd: config.Containerd, Nodes: nodes,
-		},
+		spec:    component.Cluster{Dir: cluster, Kubernetes: config.Kubernetes, Containerd: config.Containerd},
 		holders: map[topology.Node]*os.Process{},
 		lost:    make(chan topology.Node, len(nodes)),
 	}, err
 }
 
-// run starts a component.
-func (s *supervisor) run(c component.Component) {
+// keep starts a component and keeps it running.
+func (s *supervisor) keep(c component.Component) {
 	p := &process{
 		component: c,
 		holder:    s.holders[c.Node].Pid,

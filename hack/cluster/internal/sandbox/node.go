@@ -1,0 +1,68 @@
+package sandbox
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strconv"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+// StartNode makes a node's namespaces and returns the process that holds them.
+// Node 1 shares the control plane's network, the others have their own.
+func StartNode(cluster state.Cluster, node topology.Node) (*os.Process, error) {
+	command := reexec(NodeVerb, string(cluster), strconv.Itoa(int(node)))
+	command.Stderr = os.Stderr
+	command.SysProcAttr = &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNS | unix.CLONE_NEWUTS | unix.CLONE_NEWIPC}
+	if node != topology.ControlPlane {
+		command.SysProcAttr.Cloneflags |= unix.CLONE_NEWNET
+	}
+	ready, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("making the namespaces of %s: %w", node.Name(), err)
+	}
+	if message, err := io.ReadAll(ready); err != nil || len(message) == 0 {
+		return nil, errors.Join(fmt.Errorf("setting up %s failed, see the supervisor's log", node.Name()), err)
+	}
+	return command.Process, nil
+}
+
+// HoldNode sets up a node's namespaces, says so, and then only exists.
+func HoldNode(cluster state.Cluster, number int) error {
+	if err := unix.Sethostname([]byte(topology.Node(number).Name())); err != nil {
+		return err
+	}
+	if err := mountNode(cluster, number); err != nil {
+		return err
+	}
+	for _, sysctl := range []string{
+		"/proc/sys/net/ipv4/ip_forward",
+		// A pod that reaches a pod of its own node by a service gets the answer
+		// over the bridge; only this makes it pass where the address is put back.
+		"/proc/sys/net/bridge/bridge-nf-call-iptables",
+	} {
+		if err := os.WriteFile(sysctl, []byte("1"), 0); err != nil {
+			return err
+		}
+	}
+	if _, err := fmt.Println("ready"); err != nil {
+		return err
+	}
+	if err := os.Stdout.Close(); err != nil {
+		return err
+	}
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	<-ended
+	return nil
+}
