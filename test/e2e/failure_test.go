@@ -1,0 +1,154 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// broken is a configuration with an error in the second line of its file.
+func broken() *v1alpha2.Config {
+	return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{
+		"site.conf": "server {\n    nonsense on;\n}\n",
+	}}
+}
+
+// TestBadImage asks for an image that does not exist. What runs goes on serving.
+func TestBadImage(t *testing.T) {
+	t.Parallel()
+	const missing = "localhost/nginx:there-is-no-such-version"
+	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
+	good := nginx.Spec.Image
+	pods := podUIDs(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+
+	image := missing
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = &image })
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonImagePullFailed, missing)
+	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonImagePullFailed)
+	waitServing(t, nginx, pods)
+	if nginx.Status.Image == missing {
+		t.Errorf("the status tells that pods run image %s", missing)
+	}
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = good })
+	waitReady(t, nginx)
+	waitServing(t, nginx, pods)
+	traffic.stop(t)
+}
+
+// waitServing waits for Available, and looks whether these pods still exist.
+func waitServing(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool) {
+	t.Helper()
+	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
+	now := podUIDs(t, nginx)
+	for uid := range pods {
+		if !now[uid] {
+			t.Errorf("pod %s, which served, is gone", uid)
+		}
+	}
+}
+
+// TestBadConfiguration changes a good configuration to a bad one.
+func TestBadConfiguration(t *testing.T) {
+	t.Parallel()
+	nginx := createReady(t, newNamespace(t), "web", saying("good", 2))
+	pods := podUIDs(t, nginx)
+	traffic := startTraffic(t, nginx, "good")
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = broken() })
+	waitRejected(t, nginx)
+	waitServing(t, nginx, pods)
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says("good again") })
+	waitReady(t, nginx)
+	traffic.stop(t)
+	waitAnswer(t, nginx, "good again")
+}
+
+// waitRejected waits until nginx's own words about a broken configuration stand in
+// the conditions, with file and line.
+func waitRejected(t *testing.T, nginx *v1alpha2.NginxOperator) {
+	t.Helper()
+	words := []string{`unknown directive "nonsense"`, "site.conf:2"}
+	waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, words...)
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonContainerCrashed, words...)
+	waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, words...)
+}
+
+// TestFirstConfigurationBad starts with a bad one: there is nothing that could
+// serve, and still the reason is told.
+func TestFirstConfigurationBad(t *testing.T) {
+	t.Parallel()
+	spec := saying("", 1)
+	spec.Config = broken()
+	nginx := create(t, newNamespace(t), "web", spec)
+	waitRejected(t, nginx)
+	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says("good") })
+	waitReady(t, nginx)
+	waitAnswer(t, nginx, "good")
+}
+
+// TestCrashLoopIsSteady watches a pod that crashes again and again: the conditions
+// tell one thing all the time, and not another one at each attempt.
+func TestCrashLoopIsSteady(t *testing.T) {
+	t.Parallel()
+	spec := saying("", 1)
+	spec.Config = broken()
+	nginx := create(t, newNamespace(t), "web", spec)
+	waitRejected(t, nginx)
+	const attempts = 3
+	eventually(t, "the container was restarted", func() error {
+		must(t, get(t, nginx))
+		for _, c := range nginx.Status.Conditions {
+			if c.Type == v1alpha2.ConditionConfigValid && c.Status != metav1.ConditionFalse {
+				t.Fatalf("after %d restarts, %s is %s (%s): %s", nginx.Status.Restarts, c.Type, c.Status, c.Reason, c.Message)
+			}
+		}
+		if nginx.Status.Restarts < attempts {
+			return fmt.Errorf("%d of %d times", nginx.Status.Restarts, attempts)
+		}
+		return nil
+	})
+	for _, reason := range []string{v1alpha2.ReasonConfigRejected, v1alpha2.ReasonContainerCrashed} {
+		if n := countEvents(t, nginx)[reason]; n != 1 {
+			t.Errorf("%d events %s tell of one bad configuration", n, reason)
+		}
+	}
+}
+
+// TestQuota runs into a quota of the namespace.
+func TestQuota(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	quota := &corev1.ResourceQuota{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "few"},
+		Spec:       corev1.ResourceQuotaSpec{Hard: corev1.ResourceList{corev1.ResourcePods: resource.MustParse("1")}},
+	}
+	must(t, kube.Create(t.Context(), quota))
+	eventually(t, "the quota is in force", func() error {
+		if err := get(t, quota); err != nil {
+			return err
+		}
+		if len(quota.Status.Hard) == 0 {
+			return fmt.Errorf("its status is empty")
+		}
+		return nil
+	})
+	nginx := create(t, namespace, "web", saying("hello", 2))
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated, "exceeded quota: few")
+	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated)
+
+	update(t, quota, func() { quota.Spec.Hard[corev1.ResourcePods] = resource.MustParse("5") })
+	waitReady(t, nginx)
+	waitAnswer(t, nginx, "hello")
+}

@@ -1,0 +1,267 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+const (
+	// patience is how long anything may take to come true; it is no measure of
+	// speed. Pods that fail are started again ever more rarely, hence minutes.
+	patience = 4 * time.Minute
+	pause    = 250 * time.Millisecond
+	// cleanupLimit bounds what follows a test, whose own context has ended then.
+	cleanupLimit = time.Minute
+	// httpPort is the port of most applications here.
+	httpPort = 8080
+)
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// newNamespace makes a namespace for one test, as strict as any may be.
+func newNamespace(t *testing.T) string {
+	t.Helper()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "e2e-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	must(t, kube.Create(t.Context(), namespace))
+	cleanup(t, func(ctx context.Context) error {
+		if t.Failed() {
+			t.Log(report(ctx, namespace.Name))
+		}
+		return kube.Delete(ctx, namespace)
+	})
+	return namespace.Name
+}
+
+// cleanup runs f when the test is over.
+func cleanup(t *testing.T, f func(ctx context.Context) error) {
+	t.Helper()
+	t.Cleanup(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), cleanupLimit)
+		defer cancel()
+		if err := f(ctx); err != nil {
+			t.Errorf("clean up: %v", err)
+		}
+	})
+}
+
+// eventually waits until check returns nil.
+func eventually(t *testing.T, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(patience)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: %v", what, err)
+		}
+		time.Sleep(pause)
+	}
+}
+
+func get(t *testing.T, obj client.Object) error {
+	t.Helper()
+	return kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
+}
+
+// gone judges the error of a get: nil when it says that the object does not exist.
+func gone(err error) error {
+	if err == nil {
+		return errors.New("it still exists")
+	}
+	return client.IgnoreNotFound(err)
+}
+
+func ports(number int32) []v1alpha2.Port {
+	return []v1alpha2.Port{{Name: "http", Port: number}}
+}
+
+// says is a configuration that answers every request with a text.
+func says(text string) *v1alpha2.Config {
+	return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(siteSaying(text))}}
+}
+
+func siteSaying(text string) string {
+	return fmt.Sprintf("server {\n    listen %d;\n    return 200 %q;\n}\n", httpPort, text)
+}
+
+// saying is the spec of an application that answers every request with a text.
+func saying(text string, replicas int32) v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{Replicas: ptr.To(replicas), Ports: ports(httpPort), Config: says(text)}
+}
+
+// create creates an NginxOperator and does not wait for anything.
+func create(t *testing.T, namespace, name string, spec v1alpha2.NginxOperatorSpec) *v1alpha2.NginxOperator {
+	t.Helper()
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
+	must(t, kube.Create(t.Context(), nginx))
+	return nginx
+}
+
+// createReady creates an NginxOperator and waits until it is Ready.
+func createReady(t *testing.T, namespace, name string, spec v1alpha2.NginxOperatorSpec) *v1alpha2.NginxOperator {
+	t.Helper()
+	nginx := create(t, namespace, name, spec)
+	waitReady(t, nginx)
+	return nginx
+}
+
+// edit changes the spec. Conflicts with the operator's own writes are tried again.
+func edit(t *testing.T, nginx *v1alpha2.NginxOperator, change func(*v1alpha2.NginxOperatorSpec)) {
+	t.Helper()
+	update(t, nginx, func() { change(&nginx.Spec) })
+}
+
+// update changes any object, and tries again when somebody else was faster.
+func update(t *testing.T, obj client.Object, change func()) {
+	t.Helper()
+	for {
+		must(t, get(t, obj))
+		change()
+		err := kube.Update(t.Context(), obj)
+		if !apierrors.IsConflict(err) {
+			must(t, err)
+			return
+		}
+	}
+}
+
+func waitReady(t *testing.T, nginx *v1alpha2.NginxOperator) {
+	t.Helper()
+	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonReady)
+}
+
+// waitCondition waits until a condition has a status and a reason, for the present
+// generation of the spec.
+func waitCondition(t *testing.T, nginx *v1alpha2.NginxOperator, name string, status metav1.ConditionStatus, reason string) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	eventually(t, fmt.Sprintf("%s is %s (%s)", name, status, reason), func() error {
+		if err := get(t, nginx); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(nginx.Status.Conditions, name)
+		if c == nil {
+			return fmt.Errorf("there is no such condition")
+		}
+		if c.Status != status || c.Reason != reason || c.ObservedGeneration != nginx.Generation {
+			return fmt.Errorf("it is %s (%s) of generation %d of %d: %s", c.Status, c.Reason, c.ObservedGeneration, nginx.Generation, c.Message)
+		}
+		found = *c
+		return nil
+	})
+	return found
+}
+
+// waitMessage waits until a condition has a status and reason, and its message
+// holds every one of the parts.
+func waitMessage(t *testing.T, nginx *v1alpha2.NginxOperator, name string, status metav1.ConditionStatus, reason string, parts ...string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%s is %s (%s) and tells of %q", name, status, reason, parts), func() error {
+		c := waitCondition(t, nginx, name, status, reason)
+		for _, part := range parts {
+			if !strings.Contains(c.Message, part) {
+				return fmt.Errorf("the message is: %s", c.Message)
+			}
+		}
+		return nil
+	})
+}
+
+// passOver makes the operator look at everything again, and waits until it has:
+// what has not been changed by then is what the operator leaves alone. The change
+// that it makes is one of the Service only.
+func passOver(t *testing.T, nginx *v1alpha2.NginxOperator, mark string) {
+	t.Helper()
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		if s.Service == nil {
+			s.Service = &v1alpha2.Service{}
+		}
+		s.Service.Annotations = map[string]string{"example.com/pass": mark}
+	})
+	eventually(t, "the operator has looked again", func() error {
+		if err := get(t, nginx); err != nil {
+			return err
+		}
+		if nginx.Status.ObservedGeneration != nginx.Generation {
+			return fmt.Errorf("generation %d of %d is observed", nginx.Status.ObservedGeneration, nginx.Generation)
+		}
+		return nil
+	})
+}
+
+func deploymentOf(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deployment {
+	t.Helper()
+	d := &appsv1.Deployment{}
+	must(t, kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: naming.Deployment(nginx.Name)}, d))
+	return d
+}
+
+// podsOf are the pods of an application that are not on their way out.
+func podsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []corev1.Pod {
+	t.Helper()
+	list := &corev1.PodList{}
+	must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))))
+	var alive []corev1.Pod
+	for _, pod := range list.Items {
+		if pod.DeletionTimestamp == nil {
+			alive = append(alive, pod)
+		}
+	}
+	return alive
+}
+
+func replicaSetsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []appsv1.ReplicaSet {
+	t.Helper()
+	list := &appsv1.ReplicaSetList{}
+	must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))))
+	return list.Items
+}
+
+// owned reads the object of a kind, nil when there is none.
+func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) observe.Object {
+	t.Helper()
+	obj := kind.New()
+	err := kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}, obj)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	must(t, err)
+	return obj
+}
+
+// kubectl runs kubectl and returns what it wrote, errors included.
+func kubectl(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	output, err := exec.CommandContext(t.Context(), kubectlPath, args...).CombinedOutput()
+	return string(output), err
+}

@@ -1,0 +1,138 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// TestReferencedConfiguration follows a ConfigMap that spec.config names: missing,
+// created, changed and deleted.
+func TestReferencedConfiguration(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		Ports:  ports(httpPort),
+		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web-conf"}},
+	})
+	missing := func() {
+		waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound, "web-conf", namespace)
+		waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound)
+	}
+	missing()
+
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web-conf"},
+		Data:       map[string]string{"site.conf": siteSaying("one")},
+	}
+	must(t, kube.Create(t.Context(), cm))
+	waitReady(t, nginx)
+	waitAnswer(t, nginx, "one")
+
+	update(t, cm, func() { cm.Data["site.conf"] = siteSaying("two") })
+	waitAnswer(t, nginx, "two")
+	waitReady(t, nginx)
+
+	traffic := startTraffic(t, nginx, "two")
+	must(t, kube.Delete(t.Context(), cm))
+	missing()
+	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
+	traffic.stop(t)
+}
+
+// TestReferencedContent follows a ConfigMap of pages that spec.content names.
+func TestReferencedContent(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "site", v1alpha2.NginxOperatorSpec{
+		Ports: ports(httpPort),
+		Content: []v1alpha2.Content{{
+			MountPath: "/usr/share/nginx/html",
+			ConfigMap: &v1alpha2.ConfigMapReference{Name: "pages"},
+		}},
+	})
+	waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound, "pages", "spec.content")
+	must(t, kube.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pages"},
+		Data:       map[string]string{"index.html": "a page of mine"},
+	}))
+	waitReady(t, nginx)
+	waitAnswer(t, nginx, "a page of mine")
+}
+
+// TestEqualNames runs two applications of one name in two namespaces.
+func TestEqualNames(t *testing.T) {
+	t.Parallel()
+	one := create(t, newNamespace(t), "web", saying("one", 1))
+	two := create(t, newNamespace(t), "web", saying("two", 1))
+	waitReady(t, one)
+	waitReady(t, two)
+	waitAnswer(t, one, "one")
+	waitAnswer(t, two, "two")
+
+	traffic := startTraffic(t, two, "two")
+	must(t, kube.Delete(t.Context(), one))
+	waitNothingLeft(t, one)
+	traffic.stop(t)
+	waitReady(t, two)
+}
+
+// TestNameConflict makes a Service of somebody else stand where the operator wants
+// its own.
+func TestNameConflict(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	foreign := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: corev1.ServiceSpec{
+			Selector: map[string]string{"app": "other"},
+			Ports:    []corev1.ServicePort{{Port: 80}},
+		},
+	}
+	must(t, kube.Create(t.Context(), foreign))
+	nginx := create(t, namespace, "web", saying("hello", 1))
+	waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict, "Service web")
+	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
+
+	before := foreign.ResourceVersion
+	must(t, get(t, foreign))
+	if foreign.ResourceVersion != before {
+		t.Errorf("the foreign Service was changed: %+v", foreign)
+	}
+	must(t, kube.Delete(t.Context(), foreign))
+	waitReady(t, nginx)
+	waitAnswer(t, nginx, "hello")
+}
+
+// TestSuspend changes things under a suspended resource.
+func TestSuspend(t *testing.T) {
+	t.Parallel()
+	nginx := createReady(t, newNamespace(t), "web", saying("before", 1))
+	generation := deploymentOf(t, nginx).Generation
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Suspend = ptr.To(true)
+		s.Replicas = ptr.To(int32(2))
+		s.Config = says("after")
+	})
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended,
+		"ConfigMap", "Deployment", "PodDisruptionBudget")
+	// Now the Service is missing as well, and the operator says so, but does nothing.
+	must(t, kube.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: "web"}}))
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended, "Service")
+	if now := deploymentOf(t, nginx).Generation; now != generation {
+		t.Errorf("suspended, the Deployment went from generation %d to %d", generation, now)
+	}
+	if n := len(podsOf(t, nginx)); n != 1 {
+		t.Errorf("suspended, there are %d pods", n)
+	}
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = ptr.To(false) })
+	waitReady(t, nginx)
+	waitAnswer(t, nginx, "after")
+}

@@ -1,0 +1,150 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/status"
+)
+
+// countEvents counts the events about an application, by reason.
+func countEvents(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]int {
+	t.Helper()
+	list := &eventsv1.EventList{}
+	must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace)))
+	counts := map[string]int{}
+	for _, e := range list.Items {
+		switch {
+		case e.Regarding.UID != nginx.UID:
+		case e.Series != nil:
+			counts[e.Reason] += int(e.Series.Count)
+		default:
+			counts[e.Reason]++
+		}
+	}
+	return counts
+}
+
+// TestEvents counts the events of three changes.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	nginx := createReady(t, newNamespace(t), "web", saying("one", 2))
+	want := func(counts map[string]int) {
+		t.Helper()
+		eventually(t, "the events are as many as the changes", func() error {
+			have := countEvents(t, nginx)
+			if diff := cmp.Diff(counts, have); diff != "" {
+				return fmt.Errorf("(-want +got):\n%s", diff)
+			}
+			return nil
+		})
+	}
+	want(map[string]int{status.EventRolloutStarted: 1, status.EventRolloutCompleted: 1, status.EventConfigApplied: 1, status.EventAvailable: 1})
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says("two") })
+	waitReady(t, nginx)
+	want(map[string]int{status.EventRolloutStarted: 2, status.EventRolloutCompleted: 2, status.EventConfigApplied: 2, status.EventAvailable: 1})
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("now") })
+	waitReady(t, nginx)
+	passOver(t, nginx, "nothing to tell")
+	want(map[string]int{status.EventRolloutStarted: 3, status.EventRolloutCompleted: 3, status.EventConfigApplied: 2, status.EventAvailable: 1})
+}
+
+// tokenHeader carries a token past the API server's proxy, which keeps the header
+// Authorization to itself.
+const tokenHeader = "X-Metrics-Authorization"
+
+// TestMetrics scrapes the operator from inside the cluster: an nginx in front of it
+// turns tokenHeader into the header that the operator looks at.
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	scraper := createReady(t, namespace, "scraper", v1alpha2.NginxOperatorSpec{
+		Ports:  ports(httpPort),
+		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"metrics.conf": v1alpha2.ConfigFile(metricsProxy())}},
+	})
+	if code, _ := scrape(t.Context(), scraper, ""); code != http.StatusUnauthorized {
+		t.Errorf("without a token, the metrics answer %d", code)
+	}
+	token := newToken(t, namespace)
+	if code, _ := scrape(t.Context(), scraper, token); code != http.StatusForbidden {
+		t.Errorf("with a token that has no right, the metrics answer %d", code)
+	}
+	allowMetrics(t, namespace)
+	series := fmt.Sprintf(`nginx_operator_condition{condition="Ready",name="scraper",namespace=%q} 1`, namespace)
+	eventually(t, "the metrics have the series of an application", func() error {
+		code, body := scrape(t.Context(), scraper, token)
+		if code != http.StatusOK || !strings.Contains(body, series) {
+			return fmt.Errorf("they answer %d with %d bytes", code, len(body))
+		}
+		return nil
+	})
+}
+
+func metricsProxy() string {
+	return fmt.Sprintf(`
+server {
+    listen %d;
+    location = /metrics {
+        proxy_pass https://nginx-operator-metrics.%s.svc:8443/metrics;
+        proxy_set_header Authorization $http_%s;
+    }
+}
+`, httpPort, operatorNamespace, strings.ToLower(strings.ReplaceAll(tokenHeader, "-", "_")))
+}
+
+// scrape returns the status code and the body. Its error, if any, is in the code.
+func scrape(ctx context.Context, scraper *v1alpha2.NginxOperator, token string) (int, string) {
+	r := request(scraper.Namespace, naming.Service(scraper.Name), "http", "/metrics")
+	if token != "" {
+		r.SetHeader(tokenHeader, "Bearer "+token)
+	}
+	code := 0
+	result := r.Do(ctx).StatusCode(&code)
+	body, err := result.Raw()
+	if err != nil {
+		return code, err.Error()
+	}
+	return code, string(body)
+}
+
+// newToken makes a ServiceAccount and returns a token for it.
+func newToken(t *testing.T, namespace string) string {
+	t.Helper()
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}}
+	must(t, kube.Create(t.Context(), account))
+	request, err := clientset.CoreV1().ServiceAccounts(namespace).CreateToken(t.Context(), account.Name, &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: ptr.To(int64(600))},
+	}, metav1.CreateOptions{})
+	must(t, err)
+	return request.Status.Token
+}
+
+// allowMetrics binds the ServiceAccount of newToken to the role for metrics.
+func allowMetrics(t *testing.T, namespace string) {
+	t.Helper()
+	binding := &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace + "-metrics"},
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "nginx-operator-metrics-reader"},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: "prometheus"}},
+	}
+	must(t, kube.Create(t.Context(), binding))
+	cleanup(t, func(ctx context.Context) error { return kube.Delete(ctx, binding) })
+}
