@@ -43,7 +43,12 @@ kubectl (as administrator) and ctr are there. The node has its own /tmp, /run,
 // exec becomes the command, so that signals, terminals and exit codes need no care.
 func (r running) exec(node topology.Node, command []string) error {
 	path := "PATH=" + r.config.Kubernetes + ":" + r.config.Containerd + ":" + os.Getenv("PATH")
-	env := []string{"env", "--chdir=/", path, "KUBECONFIG=" + r.cluster.InternalKubeconfig()}
+	env := []string{"env", "--chdir=/"}
+	// No proxy can be reached from inside.
+	for _, proxy := range []string{"HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"} {
+		env = append(env, "--unset="+proxy)
+	}
+	env = append(env, path, "KUBECONFIG="+r.cluster.InternalKubeconfig())
 	line, err := r.commandLine(node, append(env, command...)...)
 	if err != nil {
 		return err

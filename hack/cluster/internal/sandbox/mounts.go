@@ -67,8 +67,8 @@ func mountNode(cluster state.Cluster, node int) error {
 			return err
 		}
 	}
-	for _, target := range []string{"/run", "/tmp"} {
-		if err := unix.Mount("tmpfs", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+	for target, mode := range map[string]string{"/run": "mode=0755", "/tmp": "mode=1777"} {
+		if err := unix.Mount("tmpfs", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, mode); err != nil {
 			return fmt.Errorf("mounting %s: %w", target, err)
 		}
 	}

@@ -54,6 +54,9 @@ func Launch(cluster state.Cluster, listener *os.File) (*exec.Cmd, error) {
 	command := reexec(InitVerb, string(cluster))
 	command.Stdout, command.Stderr = log, log
 	command.ExtraFiles = []*os.File{listener}
+	// The components inherit no more than this. The user's HTTPS_PROXY, for one,
+	// cannot be reached from where they are.
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/root"}
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true,
 		Cloneflags: unix.CLONE_NEWPID | unix.CLONE_NEWNET | unix.CLONE_NEWNS |

@@ -94,17 +94,3 @@ func (a *api) nodesReady(ctx context.Context) error {
 	}
 	return nil
 }
-
-// dnsReady says whether CoreDNS answers yet.
-func (a *api) dnsReady(ctx context.Context) error {
-	var deployment struct {
-		Status struct{ ReadyReplicas int }
-	}
-	if err := a.get(ctx, "/apis/apps/v1/namespaces/kube-system/deployments/coredns", &deployment); err != nil {
-		return err
-	}
-	if deployment.Status.ReadyReplicas == 0 {
-		return errors.New("CoreDNS is not ready")
-	}
-	return nil
-}

@@ -6,16 +6,22 @@ import (
 	"io"
 	"net"
 	"sync"
+	"time"
 )
 
 // forward connects whoever connects to the listener, which is on the machine's
-// loopback, to the address, which is in the cluster's network.
+// loopback, to the address, which is in the cluster's network. It goes on until
+// the listener is closed: an error may be about one connection only.
 func forward(listener net.Listener, address string) {
 	for {
 		outside, err := listener.Accept()
-		if err != nil {
-			fmt.Println("the forwarder stopped:", err)
+		if errors.Is(err, net.ErrClosed) {
 			return
+		}
+		if err != nil {
+			fmt.Println("forwarding:", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
 		}
 		go func() {
 			if err := join(outside, address); err != nil {

@@ -91,12 +91,10 @@ func (p *process) run(ctx context.Context) string {
 	line := sandbox.Enter(p.holder, false, p.component.Command...)
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Dir = "/"
-	command.Env = append(os.Environ(), "PATH="+p.path, "HOME=/root")
+	command.Env = append(os.Environ(), "PATH="+p.path)
 	command.Stdout, command.Stderr = log, log
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = stopGrace
-	// A component that could outlive its parent would hold ports and files.
-	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = command.Run()
 	if err = errors.Join(err, log.Close()); err != nil {
 		return err.Error()

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -54,8 +53,8 @@ func (s *supervisor) start(ctx context.Context) error {
 	if err := s.await(ctx, "the nodes", s.api.nodesReady); err != nil {
 		return err
 	}
-	s.report(Starting, "waiting for CoreDNS")
-	return s.await(ctx, "CoreDNS", s.api.dnsReady)
+	s.report(Starting, "waiting for DNS")
+	return s.await(ctx, "DNS", resolves)
 }
 
 // startNode makes a node's namespaces and connects them.
@@ -119,7 +118,6 @@ func (s *supervisor) applyAddons(ctx context.Context) error {
 func run(ctx context.Context, stdin string, line ...string) error {
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Stdin = strings.NewReader(stdin)
-	command.Env = append(os.Environ(), "HOME=/root")
 	output, err := command.CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%s: %w: %s", strings.Join(line, " "), err, bytes.TrimSpace(output))

@@ -94,57 +94,31 @@ func TestForwardKeepsTheOtherHalf(t *testing.T) {
 	}
 }
 
-func TestReadiness(t *testing.T) {
+func TestNodesReady(t *testing.T) {
 	node := func(name, ready string) string {
 		return `{"metadata":{"name":"` + name + `"},"status":{"conditions":[{"type":"Ready","status":"` + ready + `"}]}}`
 	}
-	tests := map[string]struct {
-		nodes, deployment string
-		nodesWant, want   string
-	}{
-		"ready": {
-			nodes:      `{"items":[` + node("node-1", "True") + `]}`,
-			deployment: `{"status":{"readyReplicas":1}}`,
-		},
-		"one node not ready": {
-			nodes:      `{"items":[` + node("node-1", "True") + `,` + node("node-2", "False") + `]}`,
-			nodesWant:  "node-2 is not ready",
-			deployment: `{"status":{}}`,
-			want:       "CoreDNS is not ready",
-		},
-		"a node without conditions": {
-			nodes:      `{"items":[{"metadata":{"name":"node-1"}}]}`,
-			nodesWant:  "node-1 is not ready",
-			deployment: `{}`,
-			want:       "CoreDNS is not ready",
-		},
+	tests := map[string]struct{ nodes, want string }{
+		"ready":                     {node("node-1", "True"), ""},
+		"one node not ready":        {node("node-1", "True") + "," + node("node-2", "False"), "node-2 is not ready"},
+		"a node without conditions": {`{"metadata":{"name":"node-1"}}`, "node-1 is not ready"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				answer := test.nodes
-				if strings.HasSuffix(r.URL.Path, "/coredns") {
-					answer = test.deployment
-				}
-				if _, err := io.WriteString(w, answer); err != nil {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+				if _, err := io.WriteString(w, `{"items":[`+test.nodes+`]}`); err != nil {
 					t.Error(err)
 				}
 			}))
 			t.Cleanup(server.Close)
 			client := &api{server: server.URL}
-			checkError(t, client.nodesReady(t.Context()), test.nodesWant)
-			checkError(t, client.dnsReady(t.Context()), test.want)
+			got := ""
+			if err := client.nodesReady(t.Context()); err != nil {
+				got = err.Error()
+			}
+			if got != test.want {
+				t.Errorf("error %q, want %q", got, test.want)
+			}
 		})
-	}
-}
-
-func checkError(t *testing.T, err error, want string) {
-	t.Helper()
-	got := ""
-	if err != nil {
-		got = err.Error()
-	}
-	if got != want {
-		t.Errorf("error %q, want %q", got, want)
 	}
 }
