@@ -23,7 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -119,8 +118,8 @@ func logChange(log logr.Logger, change Change) {
 
 func (a *Applier) delete(ctx context.Context, change Change) error {
 	err := a.client.Delete(ctx, change.Live, client.Preconditions{
-		UID:             ptr.To(change.Live.GetUID()),
-		ResourceVersion: ptr.To(change.Live.GetResourceVersion()),
+		UID:             new(change.Live.GetUID()),
+		ResourceVersion: new(change.Live.GetResourceVersion()),
 	})
 	return client.IgnoreNotFound(err)
 }
@@ -128,7 +127,11 @@ func (a *Applier) delete(ctx context.Context, change Change) error {
 func (a *Applier) write(ctx context.Context, change Change, outcome *Outcome) error {
 	stamp(change)
 	config := change.Intent.Config
-	if err := a.client.Apply(ctx, config, client.FieldOwner(naming.FieldManager), client.ForceOwnership); err != nil {
+	err := a.apply(ctx, config)
+	if apierrors.IsInvalid(err) && change.Live != nil {
+		err = a.makeRoom(ctx, change, err)
+	}
+	if err != nil {
 		return err
 	}
 	// The client has put the API server's answer into the apply configuration.
@@ -142,6 +145,31 @@ func (a *Applier) write(ctx context.Context, change Change, outcome *Outcome) er
 	}
 	outcome.Applied[change.Intent.Kind.Name] = applied
 	return nil
+}
+
+func (a *Applier) apply(ctx context.Context, config runtime.ApplyConfiguration) error {
+	return a.client.Apply(ctx, config, client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+}
+
+// makeRoom puts right in the live object what the intent could not be merged with,
+// and applies again. It returns invalid when that is not why the API server refused.
+func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) error {
+	patch, err := replacements(change.Intent.Fields, change.Live)
+	if err != nil {
+		return err
+	}
+	if patch == nil {
+		return invalid
+	}
+	// A copy: the object belongs to the cache.
+	live, ok := change.Live.DeepCopyObject().(client.Object)
+	if !ok {
+		return fmt.Errorf("%T is no API object", change.Live)
+	}
+	if err := a.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
+		return err
+	}
+	return a.apply(ctx, change.Intent.Config)
 }
 
 // stamp adds the hash of the intent and the precondition of the write.

@@ -9,20 +9,32 @@ import (
 	"example.com/nginx-operator/internal/observe"
 )
 
+// resolved is a configuration and where it comes from.
+type resolved struct {
+	nginxconf.Config
+	// source is the version of the referenced ConfigMap that holds these very
+	// files; empty when they come from elsewhere.
+	source string
+}
+
 // resolveConfig is the configuration that the pods should serve. When the one that
 // the spec asks for cannot be had, it is the one that was last accepted, and
 // blocked tells why; its revision is empty when there is none.
-func resolveConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked, error) {
+func resolveConfig(nginx *v1alpha2.NginxOperator, state observe.State) (resolved, Blocked, error) {
 	config, blocked := requestedConfig(nginx, state)
 	if blocked.Reason == "" {
-		return config, blocked, nil
+		requested := resolved{Config: config}
+		if state.Source != nil {
+			requested.source = state.Source.Version
+		}
+		return requested, blocked, nil
 	}
 	live := state.ConfigMap()
 	if live == nil || !IsControlledBy(live, nginx) || !observe.HoldsRevision(live) {
-		return nginxconf.Config{}, blocked, nil
+		return resolved{}, blocked, nil
 	}
 	last, err := nginxconf.Render(nginxconf.UserFiles(live.Data))
-	return last, blocked, err
+	return resolved{Config: last, source: live.Annotations[naming.AnnotationConfigSource]}, blocked, err
 }
 
 func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked) {
@@ -75,20 +87,4 @@ func portNumbers(nginx *v1alpha2.NginxOperator) []int32 {
 		numbers = append(numbers, p.Port)
 	}
 	return numbers
-}
-
-// configSource is what AnnotationConfigSource says: the version of the referenced
-// ConfigMap that the rendered files come from. Empty: they come from elsewhere.
-func (in *input) configSource() string {
-	source := in.state.Source
-	if source == nil {
-		return ""
-	}
-	if source.Found {
-		return source.Version
-	}
-	if live := in.state.ConfigMap(); live != nil {
-		return live.Annotations[naming.AnnotationConfigSource]
-	}
-	return ""
 }

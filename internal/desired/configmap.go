@@ -14,8 +14,8 @@ func configMap(in *input) (object, error) {
 	}
 	cm.ObjectMetaApplyConfiguration = in.meta(naming.ConfigMap(in.nginx.Name)).
 		WithAnnotations(map[string]string{naming.AnnotationConfig: in.config.Revision})
-	if source := in.configSource(); source != "" {
-		cm.WithAnnotations(map[string]string{naming.AnnotationConfigSource: source})
+	if in.config.source != "" {
+		cm.WithAnnotations(map[string]string{naming.AnnotationConfigSource: in.config.source})
 	}
 	return object{cm.WithData(in.config.Files), cm.ObjectMetaApplyConfiguration}, nil
 }

@@ -74,7 +74,7 @@ type input struct {
 	nginx   *v1alpha2.NginxOperator
 	state   observe.State
 	options Options
-	config  nginxconf.Config
+	config  resolved
 }
 
 // Build returns what should exist for nginx. When something that the user can fix
@@ -89,7 +89,7 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 		blocked = contentMissing(nginx, state.MissingContent)
 	}
 	in := &input{nginx: nginx, state: state, options: options, config: config}
-	plan = &Plan{Config: config, Image: in.image()}
+	plan = &Plan{Config: config.Config, Image: in.image()}
 	for _, kind := range Kinds() {
 		intent, err := in.intent(kind)
 		if err != nil {
@@ -144,10 +144,8 @@ func (in *input) ports() []v1alpha2.Port {
 func (in *input) replicas() *int32 {
 	live := in.state.Deployment()
 	switch {
-	case in.state.Autoscaler == "":
-		return ptr.To(ptr.Deref(in.nginx.Spec.Replicas, 1))
-	case live == nil:
-		return ptr.To(ptr.Deref(in.nginx.Spec.Replicas, 1))
+	case in.state.Autoscaler == "" || live == nil:
+		return new(ptr.Deref(in.nginx.Spec.Replicas, 1))
 	case observe.OthersOwnReplicas(live):
 		return nil
 	default:

@@ -20,6 +20,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 	"text/template"
@@ -99,7 +100,7 @@ func Default(ports []int32) (Config, error) {
 func Revision(files Files) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		fmt.Fprintf(h, "%d %s %d ", len(name), name, len(files[name]))
+		h.Write(fmt.Appendf(nil, "%d %s %d ", len(name), name, len(files[name])))
 		h.Write([]byte(files[name]))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
@@ -150,13 +151,11 @@ func validate(files Files) error {
 	return nil
 }
 
+var legalName = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
+
 // validateName allows what a key of a ConfigMap may be. nginx's own syntax is then
 // safe: no such name needs quoting.
 func validateName(name string) error {
-	legal := func(r rune) bool {
-		return r == '-' || r == '_' || r == '.' ||
-			r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'
-	}
 	switch {
 	case name == "" || name == "." || strings.HasPrefix(name, ".."):
 		return fmt.Errorf("%q is not a file name: it must not be empty, '.' or start with '..'", name)
@@ -164,7 +163,7 @@ func validateName(name string) error {
 		return fmt.Errorf("%s is the name of the operator's own file: rename it", name)
 	case len(name) > 253:
 		return fmt.Errorf("the file name %q… is longer than 253 characters", name[:32])
-	case strings.ContainsFunc(name, func(r rune) bool { return !legal(r) }):
+	case !legalName.MatchString(name):
 		return fmt.Errorf("%q is not a file name: only letters, digits, '-', '_' and '.' are allowed", name)
 	}
 	return nil

@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"bytes"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 
@@ -9,14 +9,14 @@ import (
 )
 
 // replicasField is how managedFields spell ownership of spec.replicas.
-var replicasField = []byte(`"f:replicas":{}`)
+const replicasField = `"f:replicas":{}`
 
 // OthersOwnReplicas tells whether somebody else than the operator owns
 // spec.replicas of a Deployment.
 func OthersOwnReplicas(d *appsv1.Deployment) bool {
 	for _, entry := range d.ManagedFields {
 		if entry.Manager != naming.FieldManager && entry.FieldsV1 != nil &&
-			entry.Subresource != "status" && bytes.Contains(entry.FieldsV1.Raw, replicasField) {
+			entry.Subresource != "status" && strings.Contains(entry.FieldsV1.GetRawString(), replicasField) {
 			return true
 		}
 	}

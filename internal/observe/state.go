@@ -3,6 +3,8 @@
 package observe
 
 import (
+	"maps"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -77,12 +79,8 @@ func (s State) ConfigMap() *corev1.ConfigMap {
 // tells of the writes of its own pass.
 func (s State) After(applied map[string]Object) State {
 	owned := make(map[string]Object, len(s.Owned)+len(applied))
-	for kind, obj := range s.Owned {
-		owned[kind] = obj
-	}
-	for kind, obj := range applied {
-		owned[kind] = obj
-	}
+	maps.Copy(owned, s.Owned)
+	maps.Copy(owned, applied)
 	s.Owned = owned
 	return s
 }

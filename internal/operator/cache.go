@@ -1,7 +1,7 @@
 package operator
 
 import (
-	"bytes"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -24,8 +24,8 @@ import (
 // would be an out-of-memory in waiting.
 func (o *Options) cacheOptions() ctrlcache.Options {
 	byObject := map[client.Object]ctrlcache.ByObject{
-		&corev1.Pod{}: {Label: naming.OwnedSelector(), Transform: trimPod},
-		&autoscalingv2.HorizontalPodAutoscaler{}:     {Transform: trimAutoscaler},
+		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: trimPod},
+		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
@@ -92,10 +92,10 @@ func trimDeployment(obj any) (any, error) {
 	var kept []metav1.ManagedFieldsEntry
 	for _, entry := range d.ManagedFields {
 		if entry.Manager == naming.FieldManager || entry.Subresource == "status" ||
-			entry.FieldsV1 == nil || !bytes.Contains(entry.FieldsV1.Raw, []byte(`"f:replicas"`)) {
+			entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas":{}`) {
 			continue
 		}
-		entry.FieldsV1 = &metav1.FieldsV1{Raw: []byte(`{"f:spec":{"f:replicas":{}}}`)}
+		entry.FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)
 		kept = append(kept, entry)
 	}
 	d.ManagedFields = kept
@@ -140,4 +140,3 @@ func trimAutoscaler(obj any) (any, error) {
 	hpa.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
 	return hpa, nil
 }
-

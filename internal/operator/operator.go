@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
@@ -75,6 +76,11 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err := addNginxController(ctx, mgr, options); err != nil {
 		return fmt.Errorf("add the NginxOperator controller: %w", err)
 	}
+	state := newStateCollector(mgr.GetCache(), options.MetricsMaxObjects)
+	if err := metrics.Registry.Register(state); err != nil {
+		return fmt.Errorf("register the metrics: %w", err)
+	}
+	defer metrics.Registry.Unregister(state)
 	if options.ConversionWebhook {
 		if err := addConversion(mgr, certificates); err != nil {
 			return fmt.Errorf("add the conversion webhook: %w", err)
@@ -106,6 +112,8 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		LeaderElectionNamespace:       options.OwnNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       ptr.To(shutdownTimeout),
+		// Names are unique in each manager; a test restarts the manager in one process.
+		Controller: ctrlconfig.Controller{SkipNameValidation: ptr.To(true)},
 		WebhookServer: webhook.NewServer(webhook.Options{
 			Port:    options.WebhookPort,
 			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
@@ -122,9 +130,6 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 		return err
 	}
 	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	if err := metrics.Registry.Register(newStateCollector(mgr.GetCache(), options.MetricsMaxObjects)); err != nil {
 		return err
 	}
 	reconciler := &nginxcontroller.Reconciler{

@@ -21,10 +21,17 @@ func available(v *view) judgement {
 		serving = d.Status.AvailableReplicas
 	}
 	if serving >= promised {
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %d pods serve", promised)}
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(promised))}
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable,
-		fmt.Sprintf("%d of at least %d pods serve", serving, promised)}
+		fmt.Sprintf("%s, at least %d promised", serve(serving), promised)}
+}
+
+func serve(pods int32) string {
+	if pods == 1 {
+		return "1 pod serves"
+	}
+	return fmt.Sprintf("%d pods serve", pods)
 }
 
 func (v *view) maxUnavailable() int32 {

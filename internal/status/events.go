@@ -82,7 +82,7 @@ func rolloutEvents(t, accepted transition) []Event {
 	switch {
 	case t.became(metav1.ConditionTrue):
 		return []Event{{corev1.EventTypeNormal, EventRolloutCompleted, actionRollout, t.after.Message}}
-	case t.after.Status != metav1.ConditionFalse || !(t.became(metav1.ConditionFalse) || t.changedReason()):
+	case t.after.Status != metav1.ConditionFalse || (!t.became(metav1.ConditionFalse) && !t.changedReason()):
 		return nil
 	case accepted.after.Status == metav1.ConditionFalse:
 		// The event of Accepted has told it.
@@ -127,7 +127,9 @@ func availabilityEvents(t transition) []Event {
 }
 
 func restartEvents(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
-	if next.Restarts <= old.Restarts || old.ObservedGeneration == 0 {
+	// A new pod that does not come up is told by UpToDate: only the restart of a pod
+	// that had served is news.
+	if next.Restarts <= old.Restarts || !meta.IsStatusConditionTrue(old.Conditions, v1alpha2.ConditionUpToDate) {
 		return nil
 	}
 	return []Event{{corev1.EventTypeWarning, EventPodRestarted, actionReconcile, lastRestart(v)}}

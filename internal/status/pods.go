@@ -106,10 +106,12 @@ func containerTrouble(s corev1.ContainerStatus) *trouble {
 	return nil
 }
 
-// crash reports a container that ended with an error and is being restarted.
+// crash reports a container that ended with an error and is being restarted. One
+// that runs again, but is not ready, still is in a crash loop: the verdict must not
+// change with each turn of it.
 func crash(s corev1.ContainerStatus) *trouble {
 	end := s.State.Terminated
-	if end == nil && s.State.Waiting != nil {
+	if end == nil && !s.Ready {
 		end = s.LastTerminationState.Terminated
 	}
 	if end == nil || end.ExitCode == 0 {

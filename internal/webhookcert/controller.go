@@ -54,7 +54,7 @@ type Controller struct {
 	Service string
 	// Hosts are further names in the certificate.
 	Hosts []string
-	Clock   clock.PassiveClock
+	Clock clock.PassiveClock
 
 	serving atomic.Pointer[tls.Certificate]
 }

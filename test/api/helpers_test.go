@@ -107,6 +107,11 @@ func eventually(t *testing.T, what string, check func() error) {
 		if err == nil {
 			return
 		}
+		select {
+		case <-running.ended:
+			t.Fatalf("%s: the operator has ended: %v", what, running.err)
+		default:
+		}
 		if time.Now().After(deadline) {
 			t.Fatalf("%s: %v", what, err)
 		}

@@ -53,7 +53,11 @@ func run(m *testing.M) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() {
+		if err := os.RemoveAll(dir); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
+	}()
 	if plane, err = testenv.Start(dir); err != nil {
 		return 1, err
 	}
@@ -108,24 +112,26 @@ func freePort() (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer listener.Close()
-	return listener.Addr().(*net.TCPAddr).Port, nil
+	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
 // testOperator is the operator, running inside the test's process.
 type testOperator struct {
 	cancel context.CancelFunc
-	done   chan error
+	// ended is closed when the operator has ended, with err.
+	ended chan struct{}
+	err   error
 	// writes counts the requests that change something.
 	writes *atomic.Int64
 }
 
 func startOperator() *testOperator {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &testOperator{cancel: cancel, done: make(chan error, 1), writes: &atomic.Int64{}}
+	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: &atomic.Int64{}}
 	config := countWrites(plane.Config, o.writes)
 	go func() {
-		o.done <- operator.Run(ctx, config, operator.Options{
+		defer close(o.ended)
+		o.err = operator.Run(ctx, config, operator.Options{
 			DefaultImage:      defaultImage,
 			OwnNamespace:      systemNamespace,
 			Concurrency:       4,
@@ -145,7 +151,8 @@ func startOperator() *testOperator {
 // stop ends the operator and panics when it had failed: no test can mean anything then.
 func (o *testOperator) stop() {
 	o.cancel()
-	if err := <-o.done; err != nil {
-		panic(fmt.Sprintf("the operator failed: %v", err))
+	<-o.ended
+	if o.err != nil {
+		panic(fmt.Sprintf("the operator failed: %v", o.err))
 	}
 }

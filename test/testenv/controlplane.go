@@ -58,7 +58,9 @@ func Start(dir string) (*ControlPlane, error) {
 		Append("audit-policy-file", policy).
 		Append("audit-log-path", cp.AuditLog).
 		// Aborting connections in turn, as for balancing, would disturb what is measured.
-		Set("goaway-chance", "0")
+		Set("goaway-chance", "0").
+		// envtest's own range has room for 254 Services.
+		Set("service-cluster-ip-range", "10.0.0.0/16")
 	config, err := cp.env.Start()
 	if err != nil {
 		return nil, fmt.Errorf("start the control plane: %w", err)

@@ -1,0 +1,138 @@
+# Everything starts here: `make` prints what there is.
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.1.0)
+# The image that `make deploy` installs and the quickstart builds.
+IMG ?= localhost/nginx-operator:dev
+
+BIN := $(CURDIR)/bin
+CLUSTER := $(BIN)/cluster
+TOOL := go tool -modfile=hack/tools/go.mod
+GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
+
+# Work on the local cluster, unless KUBECONFIG names another one.
+LOCAL_KUBECONFIG := $(shell test -x $(CLUSTER) && $(CLUSTER) kubeconfig 2>/dev/null)
+LOCAL := $(if $(filter-out $(LOCAL_KUBECONFIG),$(KUBECONFIG)),,local)
+ifdef LOCAL
+export KUBECONFIG := $(LOCAL_KUBECONFIG)
+endif
+kubectl = $(if $(LOCAL),$(shell $(CLUSTER) envtest-assets)/kubectl,kubectl)
+
+##@ Start here
+
+.PHONY: help
+help: ## Print this list
+	@awk 'BEGIN {FS = ":.*##"} /^##@/ {printf "\n\033[1m%s\033[0m\n", substr($$0, 5)} \
+	/^[a-z0-9-]+:.*##/ {printf "  \033[36m%-18s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: quickstart
+quickstart: ## Run nginx by an NginxOperator on a local Kubernetes, and show it
+	@$(MAKE) up
+	@$(MAKE) KUBECONFIG= deploy tour
+
+.PHONY: tour
+tour:
+	@hack/quickstart/tour.sh $(kubectl)
+
+.PHONY: test
+test: test-unit test-api test-e2e ## Run all tests (unit, API-level, end-to-end on the local cluster)
+
+.PHONY: down
+down: $(CLUSTER) ## Stop the local cluster and remove what was in it
+	@$(CLUSTER) down
+
+##@ Build
+
+.PHONY: build
+build: ## Build the programs into bin/
+	@$(GO_BUILD) -o $(BIN)/nginx-operator ./cmd/nginx-operator
+
+.PHONY: images
+images: build $(CLUSTER) ## Build the images: the operator's and three versions of nginx
+	@$(CLUSTER) image binary --tag $(IMG) --out $(BIN)/nginx-operator.tar \
+		--entrypoint /nginx-operator $(BIN)/nginx-operator=/nginx-operator
+	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
+
+.PHONY: generate
+generate: ## Generate deepcopy, apply configurations, the CRD and the API reference
+	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd paths=./api/... output:crd:dir=config/crd
+	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/...
+	@$(TOOL) crd-ref-docs --source-path=api --config=hack/api-reference/config.yaml \
+		--renderer=markdown --output-path=docs/api-reference.md >/dev/null
+
+##@ Check
+
+.PHONY: verify
+verify: lint ## Check format, lint, generated files and manifests
+	@hack/verify/generated.sh
+	@hack/verify/manifests.sh $(kubectl)
+
+.PHONY: lint
+lint: ## Run the linters
+	@for module in . hack/cluster; do \
+		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --config $(CURDIR)/.golangci.yaml ./...); \
+	done
+
+.PHONY: fmt
+fmt: ## Format the Go code
+	@$(TOOL) golangci-lint fmt
+
+.PHONY: test-unit
+test-unit: ## Run the unit tests
+	@echo "unit tests"; go test $$(go list ./... | grep -v /test/api)
+	@cd hack/cluster && go test ./...
+
+.PHONY: test-api
+test-api: $(CLUSTER) ## Run the tests against a real API server
+	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 ./test/api/...
+
+.PHONY: test-e2e
+test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECONFIG
+	@$(if $(LOCAL),$(MAKE) up)
+	@$(MAKE) deploy e2e
+
+.PHONY: e2e
+e2e:
+	@echo "end-to-end tests"; KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) \
+		go test -count=1 -tags=e2e -timeout=40m ./test/e2e/...
+	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
+
+.PHONY: measure
+measure: $(CLUSTER) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
+	@AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
+		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
+
+##@ Use
+
+.PHONY: up
+up: $(CLUSTER) ## Start the local cluster (the first time: build it)
+	@$(CLUSTER) up
+
+.PHONY: deploy
+deploy: $(if $(LOCAL),load) ## Install the operator into the cluster (IMG=… on another cluster)
+	@hack/quickstart/deploy.sh $(kubectl) $(IMG)
+
+.PHONY: load
+load: images
+	@$(CLUSTER) load $(BIN)/nginx-operator.tar $(BIN)/images/*.tar
+
+.PHONY: undeploy
+undeploy: ## Remove the operator from the cluster, and with the CRD every NginxOperator
+	@$(kubectl) delete --ignore-not-found -k config/quickstart
+
+.PHONY: kubeconfig
+kubeconfig: $(CLUSTER) ## Print the path of the local cluster's kubeconfig
+	@$(CLUSTER) kubeconfig
+
+.PHONY: envtest-assets
+envtest-assets: $(CLUSTER) ## Print the folder with kube-apiserver, etcd and kubectl
+	@$(CLUSTER) envtest-assets
+
+$(CLUSTER): FORCE
+	@cd hack/cluster && CGO_ENABLED=0 go build -trimpath -o $@ .
+
+.PHONY: FORCE
+FORCE:

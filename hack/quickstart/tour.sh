@@ -1,0 +1,58 @@
+#!/usr/bin/env bash
+# Shows what the operator does with the samples. Usage: tour.sh KUBECTL
+set -euo pipefail
+kubectl=$1
+cd "$(dirname "$0")/../.."
+
+show() {
+	printf '\n\033[1m$ %s\033[0m\n' "${*/#$kubectl/kubectl}"
+	"$@"
+}
+
+# answer NAME PORT PATH: an answer of nginx, fetched through a port-forward.
+answer() {
+	local name=$1 port=$2 path=$3 log pid local_port
+	log=$(mktemp)
+	"$kubectl" port-forward "service/$name" ":$port" >"$log" 2>&1 &
+	pid=$!
+	for _ in $(seq 100); do
+		local_port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\).*/\1/p' "$log")
+		[ -n "$local_port" ] && break
+		sleep 0.1
+	done
+	if [ -z "$local_port" ]; then
+		cat "$log" >&2
+		kill "$pid"
+		return 1
+	fi
+	printf '\n\033[1m$ kubectl port-forward service/%s :%s &\n$ curl -i http://127.0.0.1:%s%s\033[0m\n' "$name" "$port" "$local_port" "$path"
+	curl --silent --show-error --fail --include --max-time 20 "http://127.0.0.1:$local_port$path"
+	kill "$pid"
+	wait "$pid" 2>/dev/null || true
+	rm -f "$log"
+}
+
+printf '\nThe first design, as it was written for v1alpha1:\n\n'
+cat config/samples/v1alpha1_instance.yaml
+show "$kubectl" apply --server-side -k config/samples
+show "$kubectl" wait --for=condition=Ready nginx --all --timeout=5m
+show "$kubectl" get nginx
+show "$kubectl" get -o yaml nginxoperator/instance
+show "$kubectl" describe nginxoperator/instance
+answer instance 80 /
+answer hello 80 /
+answer proxy 8080 /
+show "$kubectl" get all
+
+cat <<TEXT
+
+That was real: $("$kubectl" get pods --no-headers | wc -l) nginx pods run on this machine. Go on:
+
+  export KUBECONFIG=\$(make -s kubeconfig) PATH=\$PATH:\$(make -s envtest-assets)
+  kubectl edit nginx hello                      # change something, and watch
+  kubectl get nginx -w
+  kubectl explain nginx.spec
+  kubectl -n nginx-operator-system logs -l app.kubernetes.io/name=nginx-operator --tail=20
+
+  make test      # all tests      make down      # stop and remove all this
+TEXT

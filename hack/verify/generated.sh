@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Generates everything again and fails on a difference to what is committed or staged.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+echo "verify generated files"
+before=$(mktemp -d)
+trap 'rm -rf "$before"' EXIT
+paths=(api config/crd docs/api-reference.md)
+cp -r --parents "${paths[@]}" "$before"
+make generate
+for path in "${paths[@]}"; do
+	if ! diff -ru "$before/$path" "$path"; then
+		echo "generated files were out of date: run 'make generate' and commit the result" >&2
+		exit 1
+	fi
+done
+for module in . hack/cluster; do
+	(cd "$module" && go mod tidy -diff) || {
+		echo "go.mod or go.sum of $module is out of date: run 'go mod tidy' there" >&2
+		exit 1
+	}
+done

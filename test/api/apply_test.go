@@ -1,0 +1,447 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv1 "k8s.io/api/autoscaling/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// everyField is a spec that uses every part of the API.
+func everyField() v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Image:    ptr.To("nginx:1.30"),
+		Replicas: ptr.To[int32](2),
+		Ports: []v1alpha2.Port{
+			{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, NodePort: ptr.To[int32](30080)},
+			{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
+		},
+		ForceRedeploy: ptr.To("1"),
+		Config:        &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "server {}"}},
+		Content: []v1alpha2.Content{
+			{MountPath: "/srv/claim", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "pages"}},
+			{MountPath: "/srv/image", Image: &v1alpha2.ImageVolume{Reference: "pages:1", PullPolicy: ptr.To(corev1.PullAlways)}},
+		},
+		Service: &v1alpha2.Service{
+			Type:                  corev1.ServiceTypeNodePort,
+			Annotations:           map[string]string{"example.com/a": "b"},
+			ExternalTrafficPolicy: ptr.To(corev1.ServiceExternalTrafficPolicyLocal),
+			SessionAffinity:       ptr.To(corev1.ServiceAffinityClientIP),
+			TrafficDistribution:   ptr.To("PreferClose"),
+		},
+		Resources: &corev1.ResourceRequirements{
+			Requests: quantities("0.5", "1024Mi"),
+			Limits:   quantities("1500m", "2Gi"),
+		},
+		PodTemplate: everyPodField(),
+		Rollout: &v1alpha2.Rollout{
+			MaxSurge:                ptr.To(percent("50%")),
+			MaxUnavailable:          ptr.To(percent("0%")),
+			MinReadySeconds:         ptr.To[int32](1),
+			ProgressDeadlineSeconds: ptr.To[int32](60),
+		},
+		Suspend: ptr.To(false),
+	}
+}
+
+func everyPodField() *v1alpha2.PodTemplate {
+	return &v1alpha2.PodTemplate{
+		Labels:            map[string]string{"team": "web"},
+		Annotations:       map[string]string{"example.com/c": ""},
+		NodeSelector:      map[string]string{"disk": "fast"},
+		PriorityClassName: ptr.To("system-cluster-critical"),
+		SchedulerName:     ptr.To("default-scheduler"),
+		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
+				{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpExists}}},
+			}},
+		}},
+		Tolerations: []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](0), Effect: corev1.TaintEffectNoExecute}},
+		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
+			{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{}},
+		},
+		ImagePullSecrets: []v1alpha2.SecretReference{{Name: "pull"}},
+		ImagePullPolicy:  ptr.To(corev1.PullAlways),
+		Env:              []corev1.EnvVar{{Name: "A", Value: ""}, {Name: "B", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}}},
+		Volumes: []v1alpha2.Volume{
+			{Name: "empty", EmptyDir: &corev1.EmptyDirVolumeSource{}},
+			{Name: "secret", Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
+			{Name: "map", ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}},
+		},
+		VolumeMounts: []v1alpha2.VolumeMount{{Name: "empty", MountPath: "/srv/empty", ReadOnly: ptr.To(false)}},
+		InitContainers: []v1alpha2.Container{
+			{Name: "before", Image: "a", Command: []string{"true"}, RunAsUser: ptr.To[int64](7)},
+		},
+		Containers: []v1alpha2.Container{{
+			Name: "beside", Image: "b", Args: []string{""},
+			Ports:          []v1alpha2.ContainerPort{{Name: "side", ContainerPort: 9000, Protocol: corev1.ProtocolTCP}},
+			ReadinessProbe: &corev1.Probe{ProbeHandler: corev1.ProbeHandler{Exec: &corev1.ExecAction{Command: []string{"true"}}}},
+			Resources:      &corev1.ResourceRequirements{Requests: quantities("1", "1Gi")},
+		}},
+	}
+}
+
+// TestNothingIsWrittenTwice is what pitfalls of server-side apply are tested with:
+// normalized quantities, defaults, order, zero values. A restarted operator sees
+// the same objects with cold caches.
+func TestNothingIsWrittenTwice(t *testing.T) {
+	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{"least": {}, "every-field": everyField()} {
+		t.Run(name, func(t *testing.T) {
+			namespace := newNamespace(t)
+			nginx := create(t, namespace, "web", spec)
+			waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+			settled(t)
+			before := versions(t, nginx)
+
+			running.stop()
+			running = startOperator()
+			waitWoken(t, namespace)
+			if writes := settled(t); writes != sentinelWrites {
+				t.Errorf("the restarted operator wrote %d times, want only the %d of the sentinel", writes, sentinelWrites)
+			}
+			if diff := cmp.Diff(before, versions(t, nginx)); diff != "" {
+				t.Errorf("resourceVersions changed (-before +after):\n%s", diff)
+			}
+		})
+	}
+}
+
+// sentinelWrites are the writes for a new object of one replica: four owned objects,
+// a status and an event.
+const sentinelWrites = 6
+
+// waitWoken waits until a restarted operator works: a new object is reconciled
+// after those that existed before.
+func waitWoken(t *testing.T, namespace string) {
+	t.Helper()
+	create(t, namespace, "sentinel", v1alpha2.NginxOperatorSpec{})
+}
+
+func versions(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
+	t.Helper()
+	must(t, get(t, nginx))
+	found := map[string]string{"NginxOperator": nginx.ResourceVersion}
+	for _, kind := range desired.Kinds() {
+		if obj := owned(t, nginx, kind.Name); obj != nil {
+			found[kind.Name] = obj.GetResourceVersion()
+		}
+	}
+	return found
+}
+
+func TestOwnedObjects(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	for _, kind := range desired.Kinds() {
+		obj := owned(t, nginx, kind.Name)
+		if obj == nil {
+			t.Errorf("there is no %s", kind.Name)
+			continue
+		}
+		if !desired.IsControlledBy(obj, nginx) {
+			t.Errorf("%s is not controlled by the NginxOperator: %v", kind.Name, obj.GetOwnerReferences())
+		}
+	}
+}
+
+func TestDriftIsPutBack(t *testing.T) {
+	tests := map[string]struct {
+		kind  string
+		drift func(observe.Object)
+		// back returns an error while the drift is there.
+		back func(observe.Object) error
+	}{
+		"replicas": {"Deployment",
+			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Replicas = ptr.To[int32](7) },
+			func(o observe.Object) error { return same(*o.(*appsv1.Deployment).Spec.Replicas, int32(2)) }},
+		"image": {"Deployment",
+			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "evil" },
+			func(o observe.Object) error {
+				return same(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image, defaultImage)
+			}},
+		"hardening": {"Deployment",
+			func(o observe.Object) {
+				o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot = ptr.To(false)
+			},
+			func(o observe.Object) error {
+				return same(*o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot, true)
+			}},
+		"service port": {"Service",
+			func(o observe.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
+			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Ports[0].Port, int32(80)) }},
+		"configuration": {"ConfigMap",
+			func(o observe.Object) { o.(*corev1.ConfigMap).Data["default.conf"] = "evil" },
+			func(o observe.Object) error { return differs(o.(*corev1.ConfigMap).Data["default.conf"], "evil") }},
+		"budget": {"PodDisruptionBudget",
+			func(o observe.Object) {
+				o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
+			},
+			func(o observe.Object) error {
+				return same(*o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy, policyv1.AlwaysAllow)
+			}},
+		"token": {"ServiceAccount",
+			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = ptr.To(true) },
+			func(o observe.Object) error {
+				return same(*o.(*corev1.ServiceAccount).AutomountServiceAccountToken, false)
+			}},
+		"label": {"Service",
+			func(o observe.Object) { delete(o.GetLabels(), "app.kubernetes.io/instance") },
+			func(o observe.Object) error { return same(o.GetLabels()["app.kubernetes.io/instance"], "web") }},
+	}
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			obj := owned(t, nginx, tt.kind)
+			tt.drift(obj)
+			must(t, kube.Update(t.Context(), obj))
+			eventually(t, "it is put back", func() error { return tt.back(owned(t, nginx, tt.kind)) })
+		})
+	}
+}
+
+func same[T comparable](got, want T) error {
+	if got != want {
+		return fmt.Errorf("it is %v, want %v", got, want)
+	}
+	return nil
+}
+
+func differs[T comparable](got, unwanted T) error {
+	if got == unwanted {
+		return fmt.Errorf("it is still %v", got)
+	}
+	return nil
+}
+
+func TestDeletedObjectsComeBack(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	for _, kind := range desired.Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			before := owned(t, nginx, kind.Name)
+			must(t, kube.Delete(t.Context(), before))
+			eventually(t, "it is back", func() error {
+				if now := owned(t, nginx, kind.Name); now == nil || now.GetUID() == before.GetUID() {
+					return fmt.Errorf("it is not there")
+				}
+				return nil
+			})
+		})
+	}
+}
+
+func TestForeignFieldsAreLeftAlone(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	d := owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	d.Labels["example.com/extra"] = "label"
+	d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
+	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "injected", Image: "sidecar"})
+	must(t, kube.Update(t.Context(), d))
+	svc := owned(t, nginx, "Service").(*corev1.Service)
+	svc.Annotations["example.com/extra"] = "annotation"
+	must(t, kube.Update(t.Context(), svc))
+
+	before := settled(t)
+	version := owned(t, nginx, "Deployment").GetResourceVersion()
+	if err := same(version, d.ResourceVersion); err != nil {
+		t.Errorf("the Deployment was written over: %v", err)
+	}
+	// A change of our own keeps what others added.
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x") })
+	if settled(t) == before {
+		t.Error("the edit wrote nothing")
+	}
+	d = owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	for _, err := range []error{
+		same(d.Labels["example.com/extra"], "label"),
+		same(d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"], "now"),
+		same(len(d.Spec.Template.Spec.Containers), 2),
+		same(owned(t, nginx, "Service").GetAnnotations()["example.com/extra"], "annotation"),
+	} {
+		if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestForeignObjectIsNotAdopted also covers what label-filtered caches cannot see.
+func TestForeignObjectIsNotAdopted(t *testing.T) {
+	for _, kind := range desired.Kinds() {
+		t.Run(kind.Name, func(t *testing.T) {
+			// That a foreign object is gone is noticed after half a minute: wait for all kinds at once.
+			t.Parallel()
+			namespace := newNamespace(t)
+			foreign := foreignObject(kind, namespace)
+			must(t, kube.Create(t.Context(), foreign))
+			nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+			waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
+			settled(t)
+			if err := same(owned(t, nginx, kind.Name).GetResourceVersion(), foreign.GetResourceVersion()); err != nil {
+				t.Errorf("the foreign object was written: %v", err)
+			}
+			must(t, kube.Delete(t.Context(), foreign))
+			waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+		})
+	}
+}
+
+func foreignObject(kind desired.Kind, namespace string) client.Object {
+	obj := kind.New()
+	obj.SetNamespace(namespace)
+	obj.SetName(kind.ObjectName("web"))
+	selector := map[string]string{"app": "other"}
+	switch o := obj.(type) {
+	case *corev1.Service:
+		o.Spec.Ports = []corev1.ServicePort{{Port: 1234}}
+	case *appsv1.Deployment:
+		o.Spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
+		o.Spec.Template.Labels = selector
+		o.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
+	case *policyv1.PodDisruptionBudget:
+		o.Spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
+	}
+	return obj
+}
+
+func TestPodDisruptionBudgetFollowsReplicas(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1)})
+	for _, step := range []struct {
+		replicas int32
+		exists   bool
+	}{{1, false}, {2, true}, {1, false}, {0, false}, {3, true}} {
+		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To(step.replicas) })
+		eventually(t, fmt.Sprintf("%d replicas", step.replicas), func() error {
+			return same(owned(t, nginx, "PodDisruptionBudget") != nil, step.exists)
+		})
+	}
+}
+
+func TestAutoscalerTakesOverReplicas(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](3)})
+	hpa := &autoscalingv2.HorizontalPodAutoscaler{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
+		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
+			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{APIVersion: "apps/v1", Kind: "Deployment", Name: "web"},
+			MaxReplicas:    9,
+		},
+	}
+	must(t, kube.Create(t.Context(), hpa))
+	settled(t)
+	replicas := func(want int32) func() error {
+		return func() error { return same(*owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Replicas, want) }
+	}
+	must(t, replicas(3)())
+
+	scale(t, nginx, 5)
+	settled(t)
+	must(t, replicas(5)())
+	// A write of our own must not take the field back, nor let it fall to 1.
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x"); s.Replicas = ptr.To[int32](2) })
+	settled(t)
+	must(t, replicas(5)())
+	scale(t, nginx, 1)
+	settled(t)
+	must(t, replicas(1)())
+
+	must(t, kube.Delete(t.Context(), hpa))
+	eventually(t, "without the autoscaler spec.replicas counts again", replicas(2))
+}
+
+// scale does what an autoscaler does.
+func scale(t *testing.T, nginx *v1alpha2.NginxOperator, replicas int32) {
+	t.Helper()
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: nginx.Name}}
+	body := &autoscalingv1.Scale{Spec: autoscalingv1.ScaleSpec{Replicas: replicas}}
+	must(t, kube.SubResource("scale").Update(t.Context(), d, client.WithSubResourceBody(body), client.FieldOwner("kube-controller-manager")))
+}
+
+func TestSuspend(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Suspend: ptr.To(true)})
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended)
+	if owned(t, nginx, "Deployment") != nil {
+		t.Fatal("a suspended resource was carried out")
+	}
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = nil })
+	eventually(t, "it is carried out", func() error { return same(owned(t, nginx, "Deployment") != nil, true) })
+}
+
+func TestReferencedConfigMap(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}},
+	})
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound)
+
+	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "conf"}, Data: map[string]string{"site.conf": "one"}}
+	serves := func(text string) func() error {
+		return func() error {
+			rendered := owned(t, nginx, "ConfigMap")
+			if rendered == nil {
+				return fmt.Errorf("there is no rendered configuration")
+			}
+			return same(rendered.(*corev1.ConfigMap).Data["site.conf"], text)
+		}
+	}
+	must(t, kube.Create(t.Context(), conf))
+	eventually(t, "it appears", serves("one"))
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+
+	conf.Data["site.conf"] = "two"
+	must(t, kube.Update(t.Context(), conf))
+	eventually(t, "it is changed", serves("two"))
+	first := owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Annotations
+
+	conf.Data = map[string]string{"page.html": "no configuration"}
+	must(t, kube.Update(t.Context(), conf))
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigInvalid)
+	must(t, serves("two")())
+
+	must(t, kube.Delete(t.Context(), conf))
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound)
+	must(t, serves("two")())
+	if diff := cmp.Diff(first, owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Annotations); diff != "" {
+		t.Errorf("the pods changed although the configuration did not:\n%s", diff)
+	}
+}
+
+func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
+	old := owned(t, nginx, "Deployment")
+	must(t, kube.Delete(t.Context(), nginx))
+	again := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
+	settled(t)
+	// There is no garbage collector here: the old object must be as it was.
+	if err := same(owned(t, again, "Deployment").GetResourceVersion(), old.GetResourceVersion()); err != nil {
+		t.Errorf("an object of the earlier resource was written: %v", err)
+	}
+	must(t, kube.Delete(t.Context(), old, client.Preconditions{UID: ptr.To(old.GetUID())}))
+	eventually(t, "the new resource gets its own", func() error {
+		d := owned(t, again, "Deployment")
+		if d == nil {
+			return fmt.Errorf("there is none")
+		}
+		return same(d.GetOwnerReferences()[0].UID, again.UID)
+	})
+}
+
+func TestRejectedObjectIsReported(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{
+		PodTemplate: &v1alpha2.PodTemplate{Labels: map[string]string{"not a label": "x"}},
+	})
+	c := waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonRejected)
+	t.Log(c.Message)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = nil })
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+}
