@@ -1,0 +1,103 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/measure/internal/fleet"
+)
+
+const (
+	fleetObjects = 100
+	// fleetSettle is how long the operator has to be silent before it counts as idle,
+	// and fleetSettleWithin how long it has for that. An operator that does not
+	// get there is measured all the same: that is what the figures are about.
+	fleetSettle       = 5 * time.Second
+	fleetSettleWithin = time.Minute
+)
+
+// sharedFleet is a running fleet that several measurements look at.
+type sharedFleet struct {
+	*cluster
+	n int
+}
+
+// fleet returns the fleet of this run, made and ready. It is removed at the end.
+func (s *session) fleet(ctx context.Context) (*sharedFleet, error) {
+	if s.shared != nil {
+		return s.shared, nil
+	}
+	c, err := openCluster(ctx)
+	if err != nil {
+		return nil, err
+	}
+	f := &sharedFleet{cluster: c, n: s.count(fleetObjects)}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "measure-"}}
+	if err := c.client.Create(ctx, namespace); err != nil {
+		return nil, err
+	}
+	s.atEnd(func(ctx context.Context) error { return c.remove(ctx, namespace) })
+	s.progress("waiting for %d NginxOperators in namespace %s to be ready", f.n, namespace.Name)
+	patient, cancel := context.WithTimeoutCause(ctx, s.patience, fmt.Errorf("not ready within %s", s.patience))
+	defer cancel()
+	if err := fleet.Create(patient, c.client, namespace.Name, f.n); err != nil {
+		return nil, err
+	}
+	if err := fleet.Await(patient, c.client, namespace.Name, f.n, ready); err != nil {
+		return nil, err
+	}
+	s.shared = f
+	return f, f.settle(ctx)
+}
+
+func ready(nginx *v1alpha2.NginxOperator) bool {
+	return fleet.Observed(nginx) && meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady)
+}
+
+// settle waits until the operator has told everything about the last change.
+func (f *sharedFleet) settle(ctx context.Context) error {
+	deadline := time.Now().Add(fleetSettleWithin)
+	for time.Now().Before(deadline) {
+		if err := pause(ctx, fleetSettle); err != nil {
+			return err
+		}
+		recent, err := f.requests(time.Now().Add(-fleetSettle), time.Time{})
+		if err != nil {
+			return err
+		}
+		if len(recent[audit.Write]) == 0 {
+			return nil
+		}
+	}
+	return nil
+}
+
+// remove deletes a namespace and waits until it is gone, so that the next run does
+// not share the cluster with the rest of this one.
+func (c *cluster) remove(ctx context.Context, namespace *corev1.Namespace) error {
+	if err := c.client.Delete(ctx, namespace); err != nil {
+		return client.IgnoreNotFound(err)
+	}
+	for {
+		err := c.client.Get(ctx, client.ObjectKeyFromObject(namespace), namespace)
+		if apierrors.IsNotFound(err) {
+			return nil
+		}
+		if err == nil {
+			err = pause(ctx, time.Second)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("remove namespace %s", namespace.Name), err)
+		}
+	}
+}

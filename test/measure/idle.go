@@ -1,0 +1,48 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+// measureIdle watches the operator while nothing changes.
+func measureIdle(ctx context.Context, s *session) ([]figure.Figure, error) {
+	fleet, err := s.fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.progress("idle: watching for %s", s.window)
+	start := time.Now()
+	if err := pause(ctx, s.window); err != nil {
+		return nil, err
+	}
+	requests, err := fleet.requests(start, start.Add(s.window))
+	if err != nil {
+		return nil, err
+	}
+	figures := []figure.Figure{
+		figure.Info("objects", float64(fleet.n), "objects"),
+		figure.Info("watched for", s.window.Seconds(), "s"),
+		count(requests, audit.Write, figure.AtMost(0)),
+		count(requests, audit.Read, figure.AtMost(0)),
+	}
+	return append(figures, asides(requests)...), nil
+}
+
+// count is the figure of a class of requests.
+func count(requests map[audit.Class][]audit.Event, class audit.Class, goal figure.Goal) figure.Figure {
+	events := requests[class]
+	return figure.Judged(string(class), float64(len(events)), "requests", goal, audit.Tally(events)...)
+}
+
+// asides are the requests that are no consequence of what the operator manages.
+func asides(requests map[audit.Class][]audit.Event) []figure.Figure {
+	var figures []figure.Figure
+	for _, class := range []audit.Class{audit.Watch, audit.Lease, audit.LeaseEvent, audit.Review} {
+		figures = append(figures, count(requests, class, figure.Goal{}))
+	}
+	return figures
+}

@@ -1,0 +1,121 @@
+package audit
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Class is what a request costs, as far as an operator that has nothing to do is
+// concerned.
+type Class string
+
+// The classes.
+const (
+	// Write changes something.
+	Write Class = "writes"
+	// Read answers with objects.
+	Read Class = "reads"
+	// Watch goes on from where an earlier one ended: it reads nothing by itself.
+	Watch Class = "watch renewals"
+	// Lease is leader election, which goes on for as long as an operator runs.
+	Lease Class = "lease requests"
+	// LeaseEvent tells that the leader changed.
+	LeaseEvent Class = "lease events"
+	// Review asks whether a client of the operator's is let in: it is caused by that client.
+	Review Class = "access reviews"
+)
+
+// Classify sorts a request. home is the namespace that the operator runs in: it
+// manages nothing there, so that an event there is one of leader election.
+func Classify(e Event, home string) Class {
+	resource := e.Resource()
+	inHome := e.Object != nil && e.Object.Namespace == home
+	switch {
+	case resource == "leases" && inHome:
+		return Lease
+	case resource == "events" && inHome && (e.Verb == "create" || e.Verb == "patch"):
+		return LeaseEvent
+	case resource == "tokenreviews" || resource == "subjectaccessreviews":
+		return Review
+	case e.Lists() || e.Verb == "get" || e.Verb == "head":
+		return Read
+	case e.Verb == "watch":
+		return Watch
+	}
+	// Whatever is not known to be harmless counts.
+	return Write
+}
+
+// ByClass groups requests.
+func ByClass(events []Event, home string) map[Class][]Event {
+	classes := map[Class][]Event{}
+	for _, e := range events {
+		class := Classify(e, home)
+		classes[class] = append(classes[class], e)
+	}
+	return classes
+}
+
+// Tally counts requests by verb, resource, namespace and answer: a line each, the most
+// frequent first.
+func Tally(events []Event) []string {
+	counts := map[string]int{}
+	for _, e := range events {
+		counts[describe(e)]++
+	}
+	lines := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		if counts[a] != counts[b] {
+			return counts[b] - counts[a]
+		}
+		return strings.Compare(a, b)
+	})
+	for i, line := range lines {
+		lines[i] = fmt.Sprintf("%d × %s", counts[line], line)
+	}
+	return lines
+}
+
+func describe(e Event) string {
+	if e.Object == nil {
+		path, _, _ := strings.Cut(e.RequestURI, "?")
+		return fmt.Sprintf("%s %s (%d)", e.Verb, path, e.Response.Code)
+	}
+	text := e.Verb + " " + e.Resource()
+	if e.Object.Namespace != "" {
+		text += " in " + e.Object.Namespace
+	}
+	return fmt.Sprintf("%s (%d)", text, e.Response.Code)
+}
+
+// Durations tells how long the API server took, on average, for each kind of
+// request: a line each, the slowest first.
+func Durations(events []Event) []string {
+	kinds := map[string][]Event{}
+	for _, e := range events {
+		kind := e.Verb + " " + e.Resource()
+		kinds[kind] = append(kinds[kind], e)
+	}
+	lines := slices.SortedFunc(maps.Keys(kinds), func(a, b string) int {
+		return cmp.Or(cmp.Compare(MeanDuration(kinds[b]), MeanDuration(kinds[a])), strings.Compare(a, b))
+	})
+	for i, kind := range lines {
+		lines[i] = fmt.Sprintf("%.1f ms for %s", MeanDuration(kinds[kind]).Seconds()*1000, kind)
+	}
+	return lines
+}
+
+// MeanDuration is how long the API server took for a request on average.
+func MeanDuration(events []Event) time.Duration {
+	if len(events) == 0 {
+		return 0
+	}
+	var sum time.Duration
+	for _, e := range events {
+		sum += e.Done.Sub(e.Received)
+	}
+	return sum / time.Duration(len(events))
+}

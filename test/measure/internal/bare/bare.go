@@ -1,0 +1,172 @@
+// Package bare makes the writes that an NginxOperator costs without an operator:
+// what the API server can take is the floor under the operator's own cost.
+package bare
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/status"
+	"example.com/nginx-operator/test/measure/internal/fleet"
+)
+
+// What stands in a template for the values that differ from object to object.
+const (
+	templateName = "measure-template-name"
+	templateUID  = "measure-template-uid"
+)
+
+// Template is what one application's writes look like, made beforehand so that the
+// writes cost the client next to nothing.
+type Template struct {
+	namespace string
+	owned     []owned
+	status    body
+	event     eventsv1.Event
+}
+
+// owned is the apply of an object that an application owns.
+type owned struct {
+	desired.Kind
+	body
+}
+
+// body is a server-side apply as JSON.
+type body []byte
+
+func (b body) of(name string, uid types.UID) client.Patch {
+	text := bytes.ReplaceAll(b, []byte(templateName), []byte(name))
+	text = bytes.ReplaceAll(text, []byte(templateUID), []byte(uid))
+	return client.RawPatch(types.ApplyYAMLPatchType, text)
+}
+
+// Kinds are the kinds that an application owns.
+func (t *Template) Kinds() []desired.Kind {
+	var kinds []desired.Kind
+	for _, o := range t.owned {
+		kinds = append(kinds, o.Kind)
+	}
+	return kinds
+}
+
+// NewTemplate returns the writes for an application of a namespace, as the operator
+// would make them. sample is the status that the operator wrote for one.
+func NewTemplate(namespace, image string, sample v1alpha2.NginxOperatorStatus) (*Template, error) {
+	nginx := fleet.Object(namespace, 0)
+	nginx.Name, nginx.UID = templateName, templateUID
+	plan, blocked, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: image})
+	if err != nil {
+		return nil, err
+	}
+	if blocked.Reason != "" {
+		return nil, fmt.Errorf("nothing can be planned for a default NginxOperator: %s", blocked.Message)
+	}
+	t := &Template{namespace: namespace, event: newEvent(namespace)}
+	for _, intent := range plan.Intents {
+		if !intent.ShouldExist() {
+			continue
+		}
+		text, err := json.Marshal(intent.Config)
+		if err != nil {
+			return nil, err
+		}
+		t.owned = append(t.owned, owned{intent.Kind, text})
+	}
+	config, err := status.ApplyConfiguration(nginx, sample)
+	if err != nil {
+		return nil, err
+	}
+	t.status, err = json.Marshal(config)
+	return t, err
+}
+
+func newEvent(namespace string) eventsv1.Event {
+	return eventsv1.Event{
+		ObjectMeta:          metav1.ObjectMeta{Namespace: namespace},
+		ReportingController: naming.FieldManager,
+		ReportingInstance:   naming.FieldManager,
+		Type:                corev1.EventTypeNormal,
+		Reason:              status.EventRolloutStarted,
+		Action:              "Rollout",
+		Note:                "The Deployment has been changed and its pods are being replaced",
+	}
+}
+
+// Writers are the clients that share the writes in reality.
+type Writers struct {
+	// Administrator creates NginxOperators.
+	Administrator client.Client
+	// Operator has the operator's account.
+	Operator client.Client
+}
+
+// Applications creates n NginxOperators with everything that the operator would
+// write for each, and returns how long that took.
+func (t *Template) Applications(ctx context.Context, w Writers, n int) (time.Duration, error) {
+	start := time.Now()
+	err := fleet.Each(ctx, n, func(i int) error { return t.application(ctx, w, i) })
+	return time.Since(start), err
+}
+
+func (t *Template) application(ctx context.Context, w Writers, i int) error {
+	nginx := fleet.Object(t.namespace, i)
+	if err := w.Administrator.Create(ctx, nginx); err != nil {
+		return err
+	}
+	c := w.Operator
+	for _, o := range t.owned {
+		obj := o.New()
+		obj.SetNamespace(t.namespace)
+		obj.SetName(o.ObjectName(nginx.Name))
+		if err := c.Patch(ctx, obj, o.of(nginx.Name, nginx.UID), client.FieldOwner(naming.FieldManager), client.ForceOwnership); err != nil {
+			return err
+		}
+	}
+	patch := t.status.of(nginx.Name, nginx.UID)
+	if err := c.Status().Patch(ctx, nginx, patch, client.FieldOwner(naming.FieldManager), client.ForceOwnership); err != nil {
+		return err
+	}
+	event := t.event.DeepCopy()
+	event.Name = nginx.Name
+	event.EventTime = metav1.NowMicro()
+	event.Regarding = corev1.ObjectReference{
+		APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind,
+		Namespace: t.namespace, Name: nginx.Name, UID: nginx.UID,
+	}
+	return c.Create(ctx, event)
+}
+
+// Deployments creates n bare Deployments, and returns how long that took.
+func (t *Template) Deployments(ctx context.Context, c client.Client, namespace string, n int) (time.Duration, error) {
+	var template appsv1.Deployment
+	for _, o := range t.owned {
+		if o.Name != "Deployment" {
+			continue
+		}
+		if err := json.Unmarshal(o.body, &template); err != nil {
+			return 0, err
+		}
+	}
+	template.Namespace, template.OwnerReferences = namespace, nil
+	start := time.Now()
+	err := fleet.Each(ctx, n, func(i int) error {
+		deployment := template.DeepCopy()
+		deployment.Name = fleet.Name(i)
+		return c.Create(ctx, deployment)
+	})
+	return time.Since(start), err
+}

@@ -1,0 +1,85 @@
+package figure
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+)
+
+// Formats that Print knows.
+const (
+	Table = "table"
+	JSON  = "json"
+)
+
+// Print writes figures in a format: rows for people, with the details indented
+// below, or an array for programs.
+func Print(out io.Writer, format string, figures []Figure) error {
+	switch format {
+	case Table:
+		return printTable(out, figures)
+	case JSON:
+		return printJSON(out, figures)
+	}
+	return fmt.Errorf("there is no format %q: use %s or %s", format, Table, JSON)
+}
+
+// printTable lays out the columns first: a line of details in between would end
+// them for the writer of tables.
+func printTable(out io.Writer, figures []Figure) error {
+	var columns strings.Builder
+	table := tabwriter.NewWriter(&columns, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "MEASUREMENT\tFIGURE\tVALUE\tUNIT\tGOAL\tVERDICT")
+	for _, f := range figures {
+		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Measurement, f.Name, format(f.Value), f.Unit, dash(f.Goal.String()), dash(f.Verdict()))
+	}
+	if err := table.Flush(); err != nil {
+		return err
+	}
+	for i, row := range strings.SplitAfter(columns.String(), "\n") {
+		if i > 0 && i <= len(figures) {
+			row += details(figures[i-1])
+		}
+		if _, err := io.WriteString(out, row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func details(f Figure) string {
+	var lines strings.Builder
+	for _, line := range f.Details {
+		lines.WriteString("    " + line + "\n")
+	}
+	return lines.String()
+}
+
+func dash(cell string) string {
+	if cell == "" {
+		return "-"
+	}
+	return cell
+}
+
+func printJSON(out io.Writer, figures []Figure) error {
+	type row struct {
+		Measurement string   `json:"measurement"`
+		Name        string   `json:"name"`
+		Value       float64  `json:"value"`
+		Unit        string   `json:"unit"`
+		Goal        string   `json:"goal,omitempty"`
+		Verdict     string   `json:"verdict,omitempty"`
+		Details     []string `json:"details,omitempty"`
+	}
+	rows := make([]row, 0, len(figures))
+	for _, f := range figures {
+		rows = append(rows, row{f.Measurement, f.Name, f.Value, f.Unit, f.Goal.String(), f.Verdict(), f.Details})
+	}
+	encoder := json.NewEncoder(out)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(rows)
+}

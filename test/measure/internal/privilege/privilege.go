@@ -1,0 +1,147 @@
+// Package privilege compares what an account may do with what it did. It is pure.
+//
+// Every combination of a rule's groups, resources, verbs and names is a grant of
+// its own, and a grant is used when some request needed it. A wildcard always
+// grants more than was used, so it never counts as used.
+package privilege
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	rbacv1 "k8s.io/api/rbac/v1"
+
+	"example.com/nginx-operator/test/measure/internal/audit"
+)
+
+// Grant is one thing that an account may do.
+type Grant struct {
+	// Namespace that it is good for; empty: all of them, and what is in none.
+	Namespace string
+	Verb      string
+	Group     string
+	// Resource, with its subresource after a slash.
+	Resource string
+	// Name of the only object that it is good for; empty: any.
+	Name string
+	// Path is set for what is no resource, instead of Group and Resource.
+	Path string
+}
+
+// String spells a grant like `get leases.coordination.k8s.io named web in shop`.
+func (g Grant) String() string {
+	if g.Path != "" {
+		return g.Verb + " " + g.Path
+	}
+	text := g.Verb + " " + g.Resource
+	if g.Group != "" {
+		text += "." + g.Group
+	}
+	if g.Name != "" {
+		text += " named " + g.Name
+	}
+	if g.Namespace != "" {
+		text += " in " + g.Namespace
+	}
+	return text
+}
+
+// Binds tells whether a binding names a service account.
+func Binds(subjects []rbacv1.Subject, namespace, name string) bool {
+	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
+		return s.Kind == rbacv1.ServiceAccountKind && s.Namespace == namespace && s.Name == name
+	})
+}
+
+// Grants lists what rules grant in a namespace, each once.
+func Grants(namespace string, rules []rbacv1.PolicyRule) []Grant {
+	var grants []Grant
+	for _, rule := range rules {
+		for _, verb := range rule.Verbs {
+			for _, path := range rule.NonResourceURLs {
+				grants = append(grants, Grant{Verb: verb, Path: path})
+			}
+			for _, group := range rule.APIGroups {
+				for _, resource := range rule.Resources {
+					for _, name := range orAny(rule.ResourceNames) {
+						grants = append(grants, Grant{namespace, verb, group, resource, name, ""})
+					}
+				}
+			}
+		}
+	}
+	return Unique(grants)
+}
+
+func orAny(names []string) []string {
+	if len(names) == 0 {
+		return []string{""}
+	}
+	return names
+}
+
+// Unique sorts grants and drops repetitions.
+func Unique(grants []Grant) []Grant {
+	slices.SortFunc(grants, func(a, b Grant) int {
+		return cmp.Or(
+			strings.Compare(a.Namespace, b.Namespace),
+			strings.Compare(a.Group, b.Group),
+			strings.Compare(a.Resource, b.Resource),
+			strings.Compare(a.Name, b.Name),
+			strings.Compare(a.Path, b.Path),
+			strings.Compare(a.Verb, b.Verb))
+	})
+	return slices.Compact(grants)
+}
+
+// Unused are the grants that no request needed.
+func Unused(grants []Grant, requests []audit.Event) []Grant {
+	needed := map[Grant]bool{}
+	for _, e := range requests {
+		for _, verb := range verbs(e) {
+			needed[need(e, verb)] = true
+		}
+	}
+	return slices.DeleteFunc(slices.Clone(grants), func(g Grant) bool {
+		for n := range needed {
+			if g.covers(n) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// covers tells whether the grant allows what is needed.
+func (g Grant) covers(n Grant) bool {
+	return g.Verb == n.Verb && g.Group == n.Group && g.Resource == n.Resource && g.Path == n.Path &&
+		(g.Namespace == "" || g.Namespace == n.Namespace) &&
+		(g.Name == "" || g.Name == n.Name)
+}
+
+func need(e audit.Event, verb string) Grant {
+	if e.Object == nil {
+		path, _, _ := strings.Cut(e.RequestURI, "?")
+		return Grant{Verb: verb, Path: path}
+	}
+	return Grant{e.Object.Namespace, verb, e.Object.Group, e.Resource(), e.Object.Name, ""}
+}
+
+// verbs are the verbs that the API server checked for a request.
+func verbs(e audit.Event) []string {
+	const forbidden, created = 403, 201
+	switch {
+	case e.Response.Code == forbidden:
+		// What was refused was of no use.
+		return nil
+	case e.Response.Code == created && e.Verb != "create":
+		// A patch or update that creates the object needs both
+		// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#api-implementation).
+		return []string{e.Verb, "create"}
+	case e.Verb == "watch" && e.Lists():
+		// Where the API server does not stream lists, the client lists before it watches.
+		return []string{"watch", "list"}
+	}
+	return []string{e.Verb}
+}

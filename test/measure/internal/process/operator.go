@@ -1,0 +1,135 @@
+// Package process runs the operator as a process of this machine, with the account
+// and the rights that it has in a cluster.
+package process
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"example.com/nginx-operator/test/testenv"
+)
+
+// Build builds the operator and returns the path of the program.
+func Build(ctx context.Context, dir string) (string, error) {
+	program := filepath.Join(dir, "nginx-operator")
+	build := exec.CommandContext(ctx, "go", "build", "-o", program, "./cmd/nginx-operator")
+	build.Dir = testenv.Root()
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the operator: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
+// Operator is a running process.
+type Operator struct {
+	command *exec.Cmd
+	log     string
+	// ended is closed when the process has ended, with failure as its result.
+	ended   chan struct{}
+	failure error
+}
+
+// Start starts a program with its log in a file.
+func Start(program, kubeconfig, log string, arguments ...string) (*Operator, error) {
+	out, err := os.Create(log)
+	if err != nil {
+		return nil, err
+	}
+	// The process has its own descriptor of it.
+	defer out.Close()
+	command := exec.Command(program, arguments...)
+	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command.Stdout, command.Stderr = out, out
+	if err := command.Start(); err != nil {
+		return nil, fmt.Errorf("start the operator: %w", err)
+	}
+	o := &Operator{command: command, log: log, ended: make(chan struct{})}
+	go func() {
+		o.failure = command.Wait()
+		close(o.ended)
+	}()
+	return o, nil
+}
+
+// Alive returns a context that ends with the process.
+func (o *Operator) Alive(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	go func() {
+		select {
+		case <-o.ended:
+			cancel(fmt.Errorf("the operator ended: %w\n%s", o.failure, o.lastWords()))
+		case <-ctx.Done():
+		}
+	}()
+	return ctx, func() { cancel(nil) }
+}
+
+// Stop ends the process and returns the processor time that it has used.
+func (o *Operator) Stop() (time.Duration, error) {
+	if err := o.command.Process.Signal(syscall.SIGTERM); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return 0, fmt.Errorf("stop the operator: %w", err)
+	}
+	<-o.ended
+	if o.failure != nil {
+		return 0, fmt.Errorf("the operator failed: %w\n%s", o.failure, o.lastWords())
+	}
+	state := o.command.ProcessState
+	return state.UserTime() + state.SystemTime(), nil
+}
+
+// lastWords are the last lines of the log.
+func (o *Operator) lastWords() string {
+	text, err := os.ReadFile(o.log)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.Join(lines[max(0, len(lines)-5):], "\n")
+}
+
+// Memory is what a process holds in memory, in bytes.
+type Memory struct {
+	// Resident is now, Peak since it started.
+	Resident, Peak int64
+}
+
+// Memory reads what the process holds.
+func (o *Operator) Memory() (Memory, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
+	if err != nil {
+		return Memory{}, fmt.Errorf("read the operator's memory: %w\n%s", err, o.lastWords())
+	}
+	return parseMemory(text)
+}
+
+// parseMemory reads https://man7.org/linux/man-pages/man5/proc_pid_status.5.html.
+func parseMemory(status []byte) (Memory, error) {
+	var m Memory
+	lines := bufio.NewScanner(bytes.NewReader(status))
+	for lines.Scan() {
+		name, value, _ := strings.Cut(lines.Text(), ":")
+		target := map[string]*int64{"VmRSS": &m.Resident, "VmHWM": &m.Peak}[name]
+		if target == nil {
+			continue
+		}
+		kilobytes, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(value, "kB")), 10, 64)
+		if err != nil {
+			return m, fmt.Errorf("%s of the process: %w", name, err)
+		}
+		*target = kilobytes << 10
+	}
+	if m.Resident == 0 || m.Peak == 0 {
+		return m, errors.New("the process tells nothing of its memory: has it ended?")
+	}
+	return m, lines.Err()
+}

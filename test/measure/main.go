@@ -1,0 +1,94 @@
+// Command measure measures what the operator promises about its own cost and speed,
+// and holds the figures against their goals.
+//
+// It exits with 1 when a figure falls short of its goal or a measurement failed.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+func main() {
+	ctrl.SetLogger(logr.Discard())
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := newCommand().ExecuteContext(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// options are the settings of a run.
+type options struct {
+	// objects overrides how many NginxOperators a measurement creates; 0 does not.
+	objects int
+	// window is how long the operator is watched doing nothing.
+	window time.Duration
+	// patience is how long the cluster may take to get ready; it is no measure of speed.
+	patience time.Duration
+}
+
+func newCommand() *cobra.Command {
+	var what []string
+	var format string
+	var o options
+	command := &cobra.Command{
+		Use:           "measure [--what name[,name]]",
+		Short:         "Measure the operator, and hold the figures against their goals",
+		Long:          "Measure the operator, and hold the figures against their goals.\n\nWithout --what: list the measurements.",
+		Args:          cobra.NoArgs,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		RunE: func(command *cobra.Command, _ []string) error {
+			if len(what) == 0 {
+				return list(command.OutOrStdout())
+			}
+			chosen, err := choose(what)
+			if err != nil {
+				return err
+			}
+			if format != figure.Table && format != figure.JSON {
+				return fmt.Errorf("there is no format %q: use %s or %s", format, figure.Table, figure.JSON)
+			}
+			figures, failed := newSession(o, command.ErrOrStderr()).run(command.Context(), chosen)
+			if err := figure.Print(command.OutOrStdout(), format, figures); err != nil {
+				return err
+			}
+			return errors.Join(failed, missed(figures))
+		},
+	}
+	flags := command.Flags()
+	flags.StringSliceVar(&what, "what", nil, "the measurements to take, comma-separated")
+	flags.StringVarP(&format, "output", "o", figure.Table, "table or json")
+	flags.IntVar(&o.objects, "objects", 0, "how many objects to create (default: what the measurement is defined with)")
+	flags.DurationVar(&o.window, "window", time.Minute, "how long to watch the operator do nothing")
+	flags.DurationVar(&o.patience, "patience", 15*time.Minute, "how long the cluster may take to get ready")
+	return command
+}
+
+// missed is an error when a figure falls short of its goal.
+func missed(figures []figure.Figure) error {
+	n := 0
+	for _, f := range figures {
+		if f.Short() {
+			n++
+		}
+	}
+	if n > 0 {
+		return fmt.Errorf("%d of %d figures fall short of their goals", n, len(figures))
+	}
+	return nil
+}

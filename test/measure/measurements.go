@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+// measurement is one row of the table.
+type measurement struct {
+	name        string
+	description string
+	// needs is what has to be there beforehand.
+	needs string
+	take  func(context.Context, *session) ([]figure.Figure, error)
+}
+
+const (
+	needsAssets  = "KUBEBUILDER_ASSETS"
+	needsCluster = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
+)
+
+// measurements are all there are, in the order in which they are taken: what changes
+// the operator comes after what has to find it undisturbed.
+func measurements() []measurement {
+	return []measurement{
+		{"create", "how fast the operator creates many objects, and what each costs the API server", needsAssets, measureCreate},
+		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},
+		{"restart", "what a restarted operator asks of the API server when nothing changed", needsCluster, measureRestart},
+		{"privileges", "what the operator may do and never did", needsCluster, measurePrivileges},
+	}
+}
+
+// choose finds measurements by their names.
+func choose(names []string) ([]measurement, error) {
+	var chosen []measurement
+	var known []string
+	for _, m := range measurements() {
+		known = append(known, m.name)
+		if slices.Contains(names, m.name) {
+			chosen = append(chosen, m)
+		}
+	}
+	for _, name := range names {
+		if !slices.Contains(known, name) {
+			return nil, fmt.Errorf("there is no measurement %q: choose from %s", name, strings.Join(known, ", "))
+		}
+	}
+	return chosen, nil
+}
+
+func list(out io.Writer) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(table, "MEASUREMENT\tTELLS\tNEEDS")
+	for _, m := range measurements() {
+		fmt.Fprintf(table, "%s\t%s\t%s\n", m.name, m.description, m.needs)
+	}
+	return table.Flush()
+}

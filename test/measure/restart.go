@@ -1,0 +1,114 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+// restartPoll is how often the rollout is looked at.
+const restartPoll = 500 * time.Millisecond
+
+// measureRestart replaces the operator's pods and counts from the first moment on:
+// a new leader that finds something to write does so right when it takes over.
+func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
+	fleet, err := s.fleet(ctx)
+	if err != nil {
+		return nil, err
+	}
+	start := time.Now()
+	s.progress("restart: replacing the operator's pods")
+	patient, cancel := context.WithTimeoutCause(ctx, s.patience, fmt.Errorf("the restarted operator does not lead within %s", s.patience))
+	defer cancel()
+	leader, err := fleet.restartOperator(patient)
+	if err != nil {
+		return nil, err
+	}
+	tookOver := time.Now()
+	s.progress("restart: %s leads, watching for %s", leader, s.window)
+	if err := pause(ctx, s.window); err != nil {
+		return nil, err
+	}
+	requests, err := fleet.requests(start, tookOver.Add(s.window))
+	if err != nil {
+		return nil, err
+	}
+	figures := []figure.Figure{
+		figure.Info("objects", float64(fleet.n), "objects"),
+		figure.Info("until the new pods were ready and led", tookOver.Sub(start).Seconds(), "s"),
+		figure.Info("watched for, after that", s.window.Seconds(), "s"),
+		count(requests, audit.Write, figure.AtMost(0)),
+		count(requests, audit.Read, figure.Goal{}),
+	}
+	return append(figures, asides(requests)...), nil
+}
+
+// restartOperator does what `kubectl rollout restart` does, and waits until a new
+// pod leads and has read everything. It returns the name of that pod.
+func (c *cluster) restartOperator(ctx context.Context) (string, error) {
+	before, err := c.leader(ctx)
+	if err != nil {
+		return "", err
+	}
+	deployment, err := c.deployment(ctx)
+	if err != nil {
+		return "", err
+	}
+	start := time.Now()
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, start.Format(time.RFC3339Nano))
+	if err := c.client.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+		return "", err
+	}
+	for {
+		leader, err := c.newLeader(ctx, before, start)
+		if err != nil || leader != "" {
+			return leader, err
+		}
+		if err := pause(ctx, restartPoll); err != nil {
+			return "", err
+		}
+	}
+}
+
+// newLeader is the pod that leads when it is another one than before, the old pods
+// are gone and it has read the objects that it manages; empty until then.
+func (c *cluster) newLeader(ctx context.Context, before string, since time.Time) (string, error) {
+	deployment, err := c.deployment(ctx)
+	if err != nil || !rolledOut(deployment) {
+		return "", err
+	}
+	holder, err := c.leader(ctx)
+	if err != nil || holder == "" || holder == before {
+		return "", err
+	}
+	// The identity is the name of the pod and something random.
+	pod, _, ok := strings.Cut(holder, "_")
+	if !ok {
+		return "", fmt.Errorf("the holder of the lease, %s, is not called as a pod is", holder)
+	}
+	requests, err := c.requests(since, time.Time{})
+	if err != nil {
+		return "", err
+	}
+	if !reads(requests[audit.Read], pod) {
+		return "", errors.Join(err, ctx.Err())
+	}
+	return pod, nil
+}
+
+// reads tells whether a pod has read all NginxOperators.
+func reads(requests []audit.Event, pod string) bool {
+	for _, e := range requests {
+		if e.Pod() == pod && e.Lists() && e.Resource() == "nginxoperators" {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,86 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+// session is what the measurements of one run share.
+type session struct {
+	options
+	out io.Writer
+	// shared is nil until a measurement needs it.
+	shared *sharedFleet
+	// cleanups are called at the end, the last one first.
+	cleanups []func(context.Context) error
+}
+
+func newSession(o options, progress io.Writer) *session {
+	return &session{options: o, out: progress}
+}
+
+// count is how many objects a measurement creates that is defined with n.
+func (s *session) count(n int) int {
+	if s.objects > 0 {
+		return s.objects
+	}
+	return n
+}
+
+// progress tells who waits what is going on.
+func (s *session) progress(format string, values ...any) {
+	fmt.Fprintf(s.out, format+"\n", values...)
+}
+
+// atEnd registers a cleanup.
+func (s *session) atEnd(cleanup func(context.Context) error) {
+	s.cleanups = append(s.cleanups, cleanup)
+}
+
+// run takes measurements. One that fails does not keep the others from being taken.
+func (s *session) run(ctx context.Context, chosen []measurement) ([]figure.Figure, error) {
+	var all []figure.Figure
+	var errs []error
+	for _, m := range chosen {
+		if ctx.Err() != nil {
+			break
+		}
+		s.progress("%s: %s", m.name, m.description)
+		figures, err := m.take(ctx, s)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", m.name, err))
+		}
+		for _, f := range figures {
+			f.Measurement = m.name
+			all = append(all, f)
+		}
+	}
+	return all, errors.Join(append(errs, ctx.Err(), s.cleanUp(ctx))...)
+}
+
+// cleanUp happens even when the run was interrupted.
+func (s *session) cleanUp(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
+	defer cancel()
+	var errs []error
+	for _, cleanup := range slices.Backward(s.cleanups) {
+		errs = append(errs, cleanup(ctx))
+	}
+	return errors.Join(errs...)
+}
+
+// pause waits, or returns why ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
