@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
+	"log"
 	"path/filepath"
+
+	"github.com/spf13/cobra"
 
 	"example.com/nginx-operator/hack/cluster/internal/build"
 	"example.com/nginx-operator/hack/cluster/internal/host"
@@ -14,8 +16,13 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
+// newProgress is where verbs say what they are doing: not where their results go.
+func newProgress(command *cobra.Command) *log.Logger {
+	return log.New(command.ErrOrStderr(), "", 0)
+}
+
 // withCache is for verbs that change files of the cache: they wait for each other.
-func withCache(progress io.Writer, change func(state.Cache) error) (err error) {
+func withCache(progress *log.Logger, change func(state.Cache) error) (err error) {
 	cache, err := state.DefaultCache()
 	if err != nil {
 		return err
@@ -29,14 +36,14 @@ func withCache(progress io.Writer, change func(state.Cache) error) (err error) {
 }
 
 // withCluster is for verbs that change the cluster.
-func withCluster(progress io.Writer, change func(state.Cache) error) error {
+func withCluster(progress *log.Logger, change func(state.Cache) error) error {
 	if err := host.Check(); err != nil {
 		return err
 	}
 	return withCache(progress, change)
 }
 
-func buildComponents(ctx context.Context, cache state.Cache, progress io.Writer, components ...build.Component) (build.Programs, error) {
+func buildComponents(ctx context.Context, cache state.Cache, progress *log.Logger, components ...build.Component) (build.Programs, error) {
 	source, err := build.FindSource()
 	if err != nil {
 		return nil, err

@@ -2,8 +2,7 @@ package main
 
 import (
 	"errors"
-	"fmt"
-	"io"
+	"log"
 	"os"
 	"time"
 
@@ -24,13 +23,13 @@ func newDownCommand() *cobra.Command {
 		Short: "Stop the cluster and throw away all that was in it, except loaded images",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			progress := command.ErrOrStderr()
+			progress := newProgress(command)
 			return withCluster(progress, func(cache state.Cache) error { return down(cache, progress) })
 		},
 	}
 }
 
-func down(cache state.Cache, progress io.Writer) error {
+func down(cache state.Cache, progress *log.Logger) error {
 	start := time.Now()
 	found := sandbox.Find(cache.Cluster())
 	if found != nil && !errors.Is(found, sandbox.ErrNotRunning) {
@@ -40,10 +39,10 @@ func down(cache state.Cache, progress io.Writer) error {
 		return err
 	}
 	if found != nil {
-		fmt.Fprintln(progress, found)
+		progress.Println(found)
 		return nil
 	}
-	fmt.Fprintf(progress, "stopped after %s\n", time.Since(start).Round(100*time.Millisecond))
+	progress.Printf("stopped after %s", time.Since(start).Round(100*time.Millisecond))
 	return nil
 }
 
@@ -62,7 +61,7 @@ func newCleanCommand() *cobra.Command {
 		Short: "Stop the cluster and delete everything: programs, images, logs",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			progress := command.ErrOrStderr()
+			progress := newProgress(command)
 			return withCluster(progress, func(cache state.Cache) error {
 				if err := down(cache, progress); err != nil {
 					return err

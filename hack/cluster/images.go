@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func newLoadCommand() *cobra.Command {
 loaded again by every later up; an archive of the same name replaces it.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, archives []string) error {
-			return withCluster(command.ErrOrStderr(), func(cache state.Cache) error {
+			return withCluster(newProgress(command), func(cache state.Cache) error {
 				return load(command.Context(), cache, archives)
 			})
 		},
@@ -138,15 +139,16 @@ func newImageNginxCommand() *cobra.Command {
 		Short: "Make images of the nginx versions that Debian has; print the archives",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			progress := command.ErrOrStderr()
+			progress := newProgress(command)
 			return withCluster(progress, func(state.Cache) error {
 				if err := host.Install(command.Context(), progress, host.Images); err != nil {
 					return err
 				}
 				archives, err := image.Nginx(command.Context(), out, progress)
-				for _, archive := range archives {
-					fmt.Fprintln(command.OutOrStdout(), archive)
+				if err != nil {
+					return err
 				}
+				_, err = fmt.Fprintln(command.OutOrStdout(), strings.Join(archives, "\n"))
 				return err
 			})
 		},

@@ -53,9 +53,9 @@ func lastWords(cluster state.Cluster) error {
 }
 
 func printStatus(out io.Writer, r running) error {
-	fmt.Fprintf(out, "%s %s\n\n", r.status.Phase, r.status.Message)
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "COMPONENT\tNODE\tSTATE\tSINCE\tRESTARTS\tLAST EXIT")
+	var rows strings.Builder
+	fmt.Fprintf(&rows, "%s %s\n\n", r.status.Phase, r.status.Message)
+	fmt.Fprintln(&rows, "COMPONENT\tNODE\tSTATE\tSINCE\tRESTARTS\tLAST EXIT")
 	for _, c := range r.status.Components {
 		node, health := "-", "running"
 		if c.Node > 0 {
@@ -64,10 +64,12 @@ func printStatus(out io.Writer, r running) error {
 		if !c.Running {
 			health = "ended"
 		}
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, node, health,
+		fmt.Fprintf(&rows, "%s\t%s\t%s\t%s\t%d\t%s\n", c.Name, node, health,
 			time.Since(c.Since).Round(time.Second), c.Restarts, c.LastExit)
 	}
-	return table.Flush()
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	_, err := io.WriteString(table, rows.String())
+	return errors.Join(err, table.Flush())
 }
 
 func newKubeconfigCommand() *cobra.Command {
@@ -101,7 +103,7 @@ func newEnvtestAssetsCommand() *cobra.Command {
 		Short: "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			progress := command.ErrOrStderr()
+			progress := newProgress(command)
 			return withCache(progress, func(cache state.Cache) error {
 				programs, err := buildComponents(command.Context(), cache, progress, build.KubernetesComponent())
 				if err != nil {

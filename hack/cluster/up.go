@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log"
 	"net"
 	"os"
 	"path/filepath"
@@ -38,7 +38,7 @@ func newUpCommand() *cobra.Command {
 			if nodes < 1 || nodes > topology.MaxNodes {
 				return fmt.Errorf("--nodes is %d, but must be from 1 to %d", nodes, topology.MaxNodes)
 			}
-			progress := command.ErrOrStderr()
+			progress := newProgress(command)
 			return withCluster(progress, func(cache state.Cache) error {
 				return up(command.Context(), cache, nodes, command.Flags().Changed("nodes"), progress)
 			})
@@ -48,7 +48,7 @@ func newUpCommand() *cobra.Command {
 	return command
 }
 
-func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, progress io.Writer) error {
+func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, progress *log.Logger) error {
 	start := time.Now()
 	cluster := cache.Cluster()
 	err := sandbox.Find(cluster)
@@ -69,13 +69,13 @@ func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, prog
 	if err := launch(ctx, cluster, config, progress); err != nil {
 		return err
 	}
-	fmt.Fprintf(progress, "ready after %s: export KUBECONFIG=%s\n", time.Since(start).Round(100*time.Millisecond), cluster.Kubeconfig())
+	progress.Printf("ready after %s: export KUBECONFIG=%s", time.Since(start).Round(100*time.Millisecond), cluster.Kubeconfig())
 	return nil
 }
 
 // upAgain is `up` while the cluster runs, or is being started by a call that
 // was interrupted: it waits until the cluster is ready.
-func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven bool, progress io.Writer) error {
+func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven bool, progress *log.Logger) error {
 	if err := awaitReady(ctx, cluster, nil, progress); err != nil {
 		return err
 	}
@@ -86,12 +86,12 @@ func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven b
 	if nodesGiven && nodes != len(status.Nodes) {
 		return fmt.Errorf("the cluster runs with %d node(s), not %d: call down first", len(status.Nodes), nodes)
 	}
-	fmt.Fprintf(progress, "the cluster is running already: export KUBECONFIG=%s\n", cluster.Kubeconfig())
+	progress.Printf("the cluster is running already: export KUBECONFIG=%s", cluster.Kubeconfig())
 	return nil
 }
 
 // prepare makes everything that outlives a cluster.
-func prepare(ctx context.Context, cache state.Cache, nodes int, progress io.Writer) (supervisor.Config, error) {
+func prepare(ctx context.Context, cache state.Cache, nodes int, progress *log.Logger) (supervisor.Config, error) {
 	if err := host.Install(ctx, progress, host.Cluster); err != nil {
 		return supervisor.Config{}, err
 	}
@@ -126,7 +126,7 @@ func prepare(ctx context.Context, cache state.Cache, nodes int, progress io.Writ
 }
 
 // launch makes everything that belongs to one cluster, and starts it.
-func launch(ctx context.Context, cluster state.Cluster, config supervisor.Config, progress io.Writer) error {
+func launch(ctx context.Context, cluster state.Cluster, config supervisor.Config, progress *log.Logger) error {
 	listener, err := listen()
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func nodeNames(nodes []topology.Node) []string {
 
 // awaitReady follows the supervisor's status. A cluster that was started by
 // another call is not this process's child, and ended is nil.
-func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, progress io.Writer) error {
+func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, progress *log.Logger) error {
 	said := ""
 	for {
 		status, err := supervisor.ReadStatus(cluster)
@@ -217,7 +217,7 @@ func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, 
 		}
 		if status.Message != "" && status.Message != said && status.Phase == supervisor.Starting {
 			said = status.Message
-			fmt.Fprintln(progress, said, "...")
+			progress.Println(said, "...")
 		}
 		select {
 		case err := <-ended:

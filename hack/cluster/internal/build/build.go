@@ -11,7 +11,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,7 +42,7 @@ type Builder struct {
 	// Source is the folder hack/cluster.
 	Source string
 	// Progress is told what is being built.
-	Progress io.Writer
+	Progress *log.Logger
 }
 
 // Programs is where each component's programs are, by the component's name.
@@ -75,7 +75,7 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 		return "", fmt.Errorf("asking Go for its version (is it installed, and on PATH?): %w", err)
 	}
 	hash := sha256.New()
-	fmt.Fprintf(hash, "%s\n%s\n", toolchain, strings.Join(c.arguments("", ""), "\n"))
+	hash.Write(fmt.Appendf(nil, "%s\n%s\n", toolchain, strings.Join(c.arguments("", ""), "\n")))
 	files, err := os.ReadDir(filepath.Join(b.Source, "components", c.Name))
 	if err != nil {
 		return "", err
@@ -85,7 +85,7 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		fmt.Fprintf(hash, "%s %d\n%s", file.Name(), len(content), content)
+		hash.Write(fmt.Appendf(nil, "%s %d\n%s", file.Name(), len(content), content))
 	}
 	return filepath.Join(b.Cache.Programs(), fmt.Sprintf("%s-%s-%x", c.Name, c.Version, hash.Sum(nil)[:6])), nil
 }
@@ -150,9 +150,9 @@ func (b Builder) command(ctx context.Context, c Component, arguments ...string) 
 }
 
 // reportProgress says what begins, now and then that it goes on, and how it ended.
-func reportProgress(w io.Writer, title string) (finished func(error)) {
+func reportProgress(progress *log.Logger, title string) (finished func(error)) {
 	start := time.Now()
-	fmt.Fprintf(w, "%s ...\n", title)
+	progress.Printf("%s ...", title)
 	ticker := time.NewTicker(30 * time.Second)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -160,7 +160,7 @@ func reportProgress(w io.Writer, title string) (finished func(error)) {
 		for {
 			select {
 			case <-ticker.C:
-				fmt.Fprintf(w, "%s, for %s so far\n", title, time.Since(start).Round(time.Second))
+				progress.Printf("%s, for %s so far", title, time.Since(start).Round(time.Second))
 			case <-stop:
 				return
 			}
@@ -174,7 +174,7 @@ func reportProgress(w io.Writer, title string) (finished func(error)) {
 		if err != nil {
 			result = "failed"
 		}
-		fmt.Fprintf(w, "%s %s after %s\n", title, result, time.Since(start).Round(time.Second))
+		progress.Printf("%s %s after %s", title, result, time.Since(start).Round(time.Second))
 	}
 }
 

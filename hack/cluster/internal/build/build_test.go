@@ -2,6 +2,7 @@ package build
 
 import (
 	"io"
+	"log"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -24,7 +25,7 @@ func testBuilder(t *testing.T, source string) (Builder, Component) {
 			t.Fatal(err)
 		}
 	}
-	builder := Builder{Cache: state.Cache(t.TempDir()), Source: dir, Progress: io.Discard}
+	builder := Builder{Cache: state.Cache(t.TempDir()), Source: dir, Progress: log.New(io.Discard, "", 0)}
 	return builder, Component{Name: "tiny", Version: "v1", Target: ".", Links: []string{"alias"}}
 }
 

@@ -13,14 +13,15 @@ const (
 	Pause      = "pause"
 )
 
+// Versions, which repeat what the components' go.mod files require; a test
+// holds them together.
 const (
 	kubernetesVersion = "v1.37.1"
 	containerdVersion = "v2.4.2"
 	CoreDNSVersion    = "v1.15.0"
 )
 
-// Components are all that a cluster is made of. The versions repeat what the
-// components' go.mod files require, for display; a test holds them together.
+// Components are all that a cluster is made of.
 func Components() []Component {
 	return []Component{KubernetesComponent(), {
 		Name:      Containerd,

@@ -63,7 +63,7 @@ func Create(name string) error {
 	}
 	for _, root := range roots {
 		parent := root
-		for _, part := range strings.Split(Path(name), "/") {
+		for part := range strings.SplitSeq(Path(name), "/") {
 			dir := filepath.Join(parent, part)
 			if err := create(parent, dir); err != nil {
 				return fmt.Errorf("creating cgroup %s: %w", dir, err)
@@ -99,7 +99,7 @@ func delegate(dir string) error {
 	if err != nil {
 		return err
 	}
-	for _, controller := range strings.Fields(string(controllers)) {
+	for controller := range strings.FieldsSeq(string(controllers)) {
 		if err := os.WriteFile(filepath.Join(dir, "cgroup.subtree_control"), []byte("+"+controller), 0); err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func Processes(name string) ([]int, error) {
 		if err != nil {
 			return err
 		}
-		for _, field := range strings.Fields(string(content)) {
+		for field := range strings.FieldsSeq(string(content)) {
 			pid, err := strconv.Atoi(field)
 			if err != nil {
 				return fmt.Errorf("%s: %w", dir, err)

@@ -5,7 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
+	"log"
 	"os"
 	"os/exec"
 	"runtime"
@@ -47,7 +47,7 @@ func Check() error {
 }
 
 // Install installs the packages of which something is missing.
-func Install(ctx context.Context, progress io.Writer, requirements []requirement) error {
+func Install(ctx context.Context, progress *log.Logger, requirements []requirement) error {
 	var missing []string
 	for _, r := range requirements {
 		if !r.met() {
@@ -57,7 +57,7 @@ func Install(ctx context.Context, progress io.Writer, requirements []requirement
 	if len(missing) == 0 {
 		return nil
 	}
-	fmt.Fprintf(progress, "installing %v ...\n", missing)
+	progress.Printf("installing %v ...", missing)
 	if err := aptGet(ctx, "update"); err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import (
 	"embed"
 	"errors"
 	"fmt"
-	"io"
+	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -31,12 +31,12 @@ var nginxFiles embed.FS
 
 // Nginx makes an image per suite in the folder out, unless it is there, and
 // returns the archives. The images are tagged with the versions they hold.
-func Nginx(ctx context.Context, out string, progress io.Writer) ([]string, error) {
+func Nginx(ctx context.Context, out string, progress *log.Logger) ([]string, error) {
 	var archives []string
 	for i, suite := range suites {
 		archive := filepath.Join(out, "nginx-"+suite+".tar")
 		if _, err := os.Stat(archive); errors.Is(err, os.ErrNotExist) {
-			fmt.Fprintf(progress, "making the nginx image of %s (%d of %d) ...\n", suite, i+1, len(suites))
+			progress.Printf("making the nginx image of %s (%d of %d) ...", suite, i+1, len(suites))
 			if err := makeNginx(ctx, suite, archive, progress); err != nil {
 				return archives, fmt.Errorf("making the nginx image of %s: %w", suite, err)
 			}
@@ -48,7 +48,7 @@ func Nginx(ctx context.Context, out string, progress io.Writer) ([]string, error
 	return archives, nil
 }
 
-func makeNginx(ctx context.Context, suite, archive string, progress io.Writer) error {
+func makeNginx(ctx context.Context, suite, archive string, progress *log.Logger) error {
 	var rootfs, messages bytes.Buffer
 	command := exec.CommandContext(ctx, "mmdebstrap", "--variant=extract", "--include="+packages,
 		// Package lists of a suite in development are valid for a week. A mirror
@@ -74,7 +74,7 @@ func makeNginx(ctx context.Context, suite, archive string, progress io.Writer) e
 		return err
 	}
 	tags := []string{"localhost/nginx:" + series + "-debian", "localhost/nginx:" + exact + "-debian"}
-	fmt.Fprintf(progress, "%s holds %v\n", archive, tags)
+	progress.Printf("%s holds %v", archive, tags)
 	return Write(archive, content, v1.Config{
 		Cmd:          []string{"nginx", "-g", "daemon off;"},
 		Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NGINX_VERSION=" + exact},

@@ -24,10 +24,10 @@ func (s *supervisor) start(ctx context.Context) error {
 			return err
 		}
 	}
-	s.keep(s.spec.Etcd())
-	s.keep(s.spec.APIServer())
+	s.keep(ctx, s.spec.Etcd())
+	s.keep(ctx, s.spec.APIServer())
 	for _, node := range s.nodes {
-		s.keep(s.spec.Runtime(node))
+		s.keep(ctx, s.spec.Runtime(node))
 	}
 	imagesLoaded := make(chan error, 1)
 	go func() { imagesLoaded <- s.loadImages(ctx) }()
@@ -36,8 +36,8 @@ func (s *supervisor) start(ctx context.Context) error {
 	if err := s.await(ctx, "the API server", s.api.serving); err != nil {
 		return err
 	}
-	s.keep(s.spec.ControllerManager())
-	s.keep(s.spec.Scheduler())
+	s.keep(ctx, s.spec.ControllerManager())
+	s.keep(ctx, s.spec.Scheduler())
 	if err := s.applyAddons(ctx); err != nil {
 		return err
 	}
@@ -46,8 +46,8 @@ func (s *supervisor) start(ctx context.Context) error {
 		return err
 	}
 	for _, node := range s.nodes {
-		s.keep(s.spec.KubeProxy(node))
-		s.keep(s.spec.Kubelet(node))
+		s.keep(ctx, s.spec.KubeProxy(node))
+		s.keep(ctx, s.spec.Kubelet(node))
 	}
 	s.report(Starting, "waiting for the nodes")
 	if err := s.await(ctx, "the nodes", s.api.nodesReady); err != nil {

@@ -97,7 +97,7 @@ func prepare(cluster state.Cluster) (*supervisor, error) {
 }
 
 // keep starts a component and keeps it running.
-func (s *supervisor) keep(c component.Component) {
+func (s *supervisor) keep(ctx context.Context, c component.Component) {
 	p := &process{
 		component: c,
 		holder:    s.holders[c.Node].Pid,
@@ -109,8 +109,8 @@ func (s *supervisor) keep(c component.Component) {
 	s.mu.Lock()
 	s.processes = append(s.processes, p)
 	s.mu.Unlock()
-	// Components end when stop says so, in its order, not all with one context.
-	startProcess(context.Background(), p)
+	// Components end when stop says so, in its order, not all with the context.
+	startProcess(context.WithoutCancel(ctx), p)
 }
 
 // stop ends the components, the last started first. What they leave (the
