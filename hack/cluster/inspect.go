@@ -49,7 +49,7 @@ func lastWords(cluster state.Cluster) error {
 		return errors.Join(sandbox.ErrNotRunning, err)
 	}
 	return fmt.Errorf("%w: the last thing known of it is: %s (see `cluster logs supervisor`)",
-		sandbox.ErrNotRunning, strings.TrimSpace(string(status.Phase)+" "+status.Message))
+		sandbox.ErrNotRunning, strings.TrimSuffix(string(status.Phase)+", "+status.Message, ", "))
 }
 
 func printStatus(out io.Writer, r running) error {
