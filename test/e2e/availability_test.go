@@ -40,7 +40,7 @@ func TestAutoscaler(t *testing.T) {
 	waitReady(t, nginx)
 
 	passOver(t, nginx, "autoscaled")
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("autoscaled") })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("autoscaled") })
 	waitReady(t, nginx)
 	if n := ptr.Deref(deploymentOf(t, nginx).Spec.Replicas, 1); n != 3 {
 		t.Errorf("the operator has put %d replicas where the autoscaler wants 3", n)
@@ -61,13 +61,13 @@ func autoscaler(nginx *v1alpha2.NginxOperator) *autoscalingv2.HorizontalPodAutos
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
 				APIVersion: "apps/v1", Kind: "Deployment", Name: naming.Deployment(nginx.Name),
 			},
-			MinReplicas: ptr.To(int32(3)),
+			MinReplicas: new(int32(3)),
 			MaxReplicas: 4,
 			Metrics: []autoscalingv2.MetricSpec{{
 				Type: autoscalingv2.ResourceMetricSourceType,
 				Resource: &autoscalingv2.ResourceMetricSource{
 					Name:   corev1.ResourceCPU,
-					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: ptr.To(int32(80))},
+					Target: autoscalingv2.MetricTarget{Type: autoscalingv2.UtilizationMetricType, AverageUtilization: new(int32(80))},
 				},
 			}},
 		},

@@ -92,7 +92,7 @@ func TestOthersFields(t *testing.T) {
 	}
 	passOver(t, nginx, "others")
 	// What changes the template must not take the mark away either.
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("others") })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("others") })
 	waitReady(t, nginx)
 
 	if now := deploymentOf(t, nginx).Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"]; now != restarted {

@@ -16,7 +16,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -116,7 +115,7 @@ func siteSaying(text string) string {
 
 // saying is the spec of an application that answers every request with a text.
 func saying(text string, replicas int32) v1alpha2.NginxOperatorSpec {
-	return v1alpha2.NginxOperatorSpec{Replicas: ptr.To(replicas), Ports: ports(httpPort), Config: says(text)}
+	return v1alpha2.NginxOperatorSpec{Replicas: new(replicas), Ports: ports(httpPort), Config: says(text)}
 }
 
 // create creates an NginxOperator and does not wait for anything.

@@ -31,7 +31,7 @@ func TestNamespaced(t *testing.T) {
 	waitOperator(t, namespace)
 
 	spec := saying("by a confined operator", 2)
-	spec.Image = ptr.To(newestImage())
+	spec.Image = new(newestImage())
 	nginx := createReady(t, namespace, "web", spec)
 	waitAnswer(t, nginx, "by a confined operator")
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says("edited") })
@@ -63,7 +63,7 @@ func stopOperator(t *testing.T) {
 		patch := fmt.Appendf(nil, `{"spec":{"replicas":%d}}`, ptr.Deref(replicas, 1))
 		return kube.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch))
 	})
-	update(t, d, func() { d.Spec.Replicas = ptr.To(int32(0)) })
+	update(t, d, func() { d.Spec.Replicas = new(int32(0)) })
 	eventually(t, "the operator has stopped", func() error {
 		if n := len(operatorPods(t, operatorNamespace)); n > 0 {
 			return fmt.Errorf("%d pods still exist", n)

@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -30,7 +31,7 @@ func operatorPods(t *testing.T, namespace string) []corev1.Pod {
 func killOperator(t *testing.T) {
 	t.Helper()
 	for _, pod := range operatorPods(t, operatorNamespace) {
-		err := kube.Delete(t.Context(), &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: ptr.To(pod.UID)})
+		err := kube.Delete(t.Context(), &pod, client.GracePeriodSeconds(0), client.Preconditions{UID: new(pod.UID)})
 		must(t, client.IgnoreNotFound(err))
 	}
 }
@@ -69,7 +70,7 @@ func TestOperatorKilled(t *testing.T) {
 	for i, nginx := range apps[:3] {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
 			s.Config = says(fmt.Sprintf("edited %d", i))
-			s.Replicas = ptr.To(int32(2))
+			s.Replicas = new(int32(2))
 		})
 	}
 	must(t, kube.Delete(t.Context(), apps[5]))
@@ -110,20 +111,27 @@ func TestConversionWithOneReplicaLess(t *testing.T) {
 	pod := operatorPods(t, operatorNamespace)[0]
 	must(t, kube.Delete(t.Context(), &pod))
 
-	key := client.ObjectKey{Namespace: namespace, Name: "web"}
-	reads := 0
-	eventually(t, "the deleted replica is gone", func() error {
-		reads++
-		old := &v1alpha1.NginxOperator{}
-		if err := kube.Get(t.Context(), key, old); err != nil {
-			t.Fatalf("read %d as v1alpha1: %v", reads, err)
+	deadline := time.Now().Add(patience)
+	for reads := 1; gone(get(t, &pod)) != nil; reads++ {
+		if err := readBothVersions(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}); err != nil {
+			t.Fatalf("read %d while a replica ends: %v", reads, err)
 		}
-		if err := kube.Get(t.Context(), key, &v1alpha2.NginxOperator{}); err != nil {
-			t.Fatalf("read %d as v1alpha2: %v", reads, err)
+		if time.Now().After(deadline) {
+			t.Fatal("the deleted replica does not end")
 		}
-		if port := ptr.Deref(old.Spec.Port, 0); port != httpPort {
-			t.Fatalf("v1alpha1 tells of port %d", port)
-		}
-		return gone(get(t, &pod))
-	})
+	}
+}
+
+func readBothVersions(ctx context.Context, key client.ObjectKey) error {
+	old := &v1alpha1.NginxOperator{}
+	if err := kube.Get(ctx, key, old); err != nil {
+		return fmt.Errorf("as v1alpha1: %w", err)
+	}
+	if port := ptr.Deref(old.Spec.Port, 0); port != httpPort {
+		return fmt.Errorf("as v1alpha1: the port is %d", port)
+	}
+	if err := kube.Get(ctx, key, &v1alpha2.NginxOperator{}); err != nil {
+		return fmt.Errorf("as v1alpha2: %w", err)
+	}
+	return nil
 }

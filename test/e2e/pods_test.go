@@ -74,8 +74,8 @@ func checkReadOnlyRoot(t *testing.T, pod *corev1.Pod) {
 
 func checkPrivileges(t *testing.T, pod *corev1.Pod) {
 	want := &corev1.SecurityContext{
-		AllowPrivilegeEscalation: ptr.To(false),
-		ReadOnlyRootFilesystem:   ptr.To(true),
+		AllowPrivilegeEscalation: new(false),
+		ReadOnlyRootFilesystem:   new(true),
 		Capabilities:             &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 	for _, c := range slices.Concat(pod.Spec.InitContainers, pod.Spec.Containers) {

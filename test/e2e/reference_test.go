@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 )
@@ -100,6 +99,10 @@ func TestNameConflict(t *testing.T) {
 	waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict, "Service web")
 	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 
+	// Once the pods serve, nothing wakes the operator: only its own retries can see
+	// the foreign Service go.
+	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
+
 	before := foreign.ResourceVersion
 	must(t, get(t, foreign))
 	if foreign.ResourceVersion != before {
@@ -116,8 +119,8 @@ func TestSuspend(t *testing.T) {
 	nginx := createReady(t, newNamespace(t), "web", saying("before", 1))
 	generation := deploymentOf(t, nginx).Generation
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
-		s.Suspend = ptr.To(true)
-		s.Replicas = ptr.To(int32(2))
+		s.Suspend = new(true)
+		s.Replicas = new(int32(2))
 		s.Config = says("after")
 	})
 	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended,
@@ -132,7 +135,7 @@ func TestSuspend(t *testing.T) {
 		t.Errorf("suspended, there are %d pods", n)
 	}
 
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = ptr.To(false) })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = new(false) })
 	waitReady(t, nginx)
 	waitAnswer(t, nginx, "after")
 }

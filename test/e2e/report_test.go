@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -104,7 +103,7 @@ func reportOperator(ctx context.Context, b *strings.Builder, namespace string) e
 	}
 	for _, pod := range pods.Items {
 		fmt.Fprintf(b, "%s: %s\n", pod.Name, pod.Status.Phase)
-		text, err := operatorLog(ctx, &pod, ptr.To(int64(2000)))
+		text, err := operatorLog(ctx, &pod, new(int64(2000)))
 		if err != nil {
 			return err
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha1"
@@ -53,10 +52,10 @@ func unanswered(body string, err error) error {
 func TestChangeImage(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
-	spec.Image = ptr.To(oldestImage())
+	spec.Image = new(oldestImage())
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	client := startTraffic(t, nginx, "hello")
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = ptr.To(newestImage()) })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
 	waitReady(t, nginx)
 	client.stop(t)
 	if nginx.Status.Image != newestImage() {
@@ -107,12 +106,12 @@ func TestV1Alpha1EditLosesNothing(t *testing.T) {
 	t.Parallel()
 	shop := createSample(t, newNamespace(t), "v1alpha2_full.yaml")["shop"]
 	want := shop.Spec.DeepCopy()
-	want.Replicas, want.ForceRedeploy = ptr.To(int32(1)), ptr.To("by v1alpha1")
+	want.Replicas, want.ForceRedeploy = new(int32(1)), new("by v1alpha1")
 	want.Ports[0].Port = 8081
 
 	old := &v1alpha1.NginxOperator{ObjectMeta: shop.ObjectMeta}
 	update(t, old, func() {
-		old.Spec.Replicas, old.Spec.ForceRedeploy, old.Spec.Port = ptr.To(int32(1)), ptr.To("by v1alpha1"), ptr.To(int32(8081))
+		old.Spec.Replicas, old.Spec.ForceRedeploy, old.Spec.Port = new(int32(1)), new("by v1alpha1"), new(int32(8081))
 	})
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(shop), shop))
 	if diff := cmp.Diff(want, &shop.Spec); diff != "" {

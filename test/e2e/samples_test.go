@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"io"
 	"os"
@@ -44,11 +45,10 @@ func createSample(t *testing.T, namespace, file string) map[string]*v1alpha2.Ngi
 // readObjects reads every document of a YAML file.
 func readObjects(t *testing.T, path string) []*unstructured.Unstructured {
 	t.Helper()
-	file, err := os.Open(path)
+	text, err := os.ReadFile(path)
 	must(t, err)
-	defer file.Close()
 	var objects []*unstructured.Unstructured
-	reader := utilyaml.NewYAMLReader(bufio.NewReader(file))
+	reader := utilyaml.NewYAMLReader(bufio.NewReader(bytes.NewReader(text)))
 	for {
 		document, err := reader.Read()
 		if errors.Is(err, io.EOF) {
