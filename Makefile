@@ -73,7 +73,7 @@ verify: lint ## Check format, lint, generated files and manifests
 .PHONY: lint
 lint: ## Run the linters
 	@for module in . hack/cluster; do \
-		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --config $(CURDIR)/.golangci.yaml ./...); \
+		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
 
 .PHONY: fmt

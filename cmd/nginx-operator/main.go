@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
@@ -51,6 +52,9 @@ func setUpLogging(level string) error {
 	if err != nil {
 		return fmt.Errorf("--log-level: %w", err)
 	}
-	ctrl.SetLogger(zap.New(zap.Level(parsed), zap.JSONEncoder()))
+	logger := zap.New(zap.Level(parsed), zap.JSONEncoder())
+	ctrl.SetLogger(logger)
+	// client-go logs by klog.
+	klog.SetLogger(logger)
 	return nil
 }

@@ -2,7 +2,8 @@ package desired
 
 import (
 	"path"
-	"strconv"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -11,6 +12,7 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 )
 
@@ -103,9 +105,14 @@ func (in *input) setConfig(pod *corev1ac.PodSpecApplyConfiguration) {
 		WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMap(in.nginx.Name))))
 }
 
+// setContent mounts the static files. Neither the names nor the order of the
+// volumes depend on the order in the spec, which means nothing.
 func (in *input) setContent(pod *corev1ac.PodSpecApplyConfiguration) {
-	for i, c := range in.nginx.Spec.Content {
-		volume := corev1ac.Volume().WithName("content-" + strconv.Itoa(i))
+	content := slices.SortedFunc(slices.Values(in.nginx.Spec.Content), func(a, b v1alpha2.Content) int {
+		return strings.Compare(a.MountPath, b.MountPath)
+	})
+	for _, c := range content {
+		volume := corev1ac.Volume().WithName(naming.ContentVolume(c.MountPath))
 		switch {
 		case c.ConfigMap != nil:
 			// Optional: a missing one is reported, it does not hold the pods back.

@@ -4,6 +4,8 @@
 package naming
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -51,6 +53,12 @@ func ServiceAccount(name string) string { return name + "-nginx" }
 
 // ConfigMap is the name of the ConfigMap with the rendered configuration.
 func ConfigMap(name string) string { return name + "-config" }
+
+// ContentVolume is the name of the volume with the content of a mount path.
+func ContentVolume(mountPath string) string {
+	sum := sha256.Sum256([]byte(mountPath))
+	return "content-" + hex.EncodeToString(sum[:4])
+}
 
 // SelectorLabels are the labels that select the pods of an application.
 func SelectorLabels(name string) map[string]string {

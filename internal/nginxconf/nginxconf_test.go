@@ -1,16 +1,14 @@
 package nginxconf
 
 import (
-	"flag"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-)
 
-var update = flag.Bool("update", false, "rewrite the golden files")
+	"example.com/nginx-operator/internal/golden"
+)
 
 func TestRenderGolden(t *testing.T) {
 	tests := map[string]struct {
@@ -34,27 +32,11 @@ func TestRenderGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			compareGolden(t, filepath.Join("testdata", name+".nginx.conf"), config.Files[config.Main])
+			golden.Compare(t, filepath.Join("testdata", name+".nginx.conf"), config.Files[config.Main])
 			if config.Revision != Revision(config.Files) {
 				t.Errorf("Revision %q is not that of the files, %q", config.Revision, Revision(config.Files))
 			}
 		})
-	}
-}
-
-func compareGolden(t *testing.T, path, got string) {
-	t.Helper()
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got, rewrite with -update):\n%s", path, diff)
 	}
 }
 

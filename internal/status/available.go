@@ -23,8 +23,11 @@ func available(v *view) judgement {
 	if serving >= promised {
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(promised))}
 	}
-	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable,
-		fmt.Sprintf("%s, at least %d promised", serve(serving), promised)}
+	message := fmt.Sprintf("%s, at least %d promised", serve(serving), promised)
+	if v.trouble != nil {
+		message += ": " + v.trouble.message
+	}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, clip(message)}
 }
 
 func serve(pods int32) string {

@@ -80,6 +80,9 @@ func acceptedEvents(t transition) []Event {
 
 func rolloutEvents(t, accepted transition) []Event {
 	switch {
+	case t.became(metav1.ConditionTrue) && t.before != nil && (accepted.was(metav1.ConditionFalse) || t.before.Reason == v1alpha2.ReasonSuspended):
+		// Nothing was rolling out: what held the rollout back is gone.
+		return nil
 	case t.became(metav1.ConditionTrue):
 		return []Event{{corev1.EventTypeNormal, EventRolloutCompleted, actionRollout, t.after.Message}}
 	case t.after.Status != metav1.ConditionFalse || (!t.became(metav1.ConditionFalse) && !t.changedReason()):
@@ -103,17 +106,17 @@ func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event
 	switch {
 	case t.became(metav1.ConditionFalse):
 		return []Event{{corev1.EventTypeWarning, v1alpha2.ReasonConfigRejected, actionRollout, t.after.Message}}
-	case loaded(next) && (!loaded(old) || old.Config.Revision != next.Config.Revision):
+	case everywhere(next) && (!everywhere(old) || old.Config.Revision != next.Config.Revision):
 		return []Event{{corev1.EventTypeNormal, EventConfigApplied, actionRollout,
 			fmt.Sprintf("Every pod serves configuration %s", next.Config.Revision)}}
 	}
 	return nil
 }
 
-// loaded tells whether every pod serves the configuration asked for.
-func loaded(s *v1alpha2.NginxOperatorStatus) bool {
-	return s.Config != nil && s.Config.LoadedReplicas > 0 &&
-		meta.IsStatusConditionTrue(s.Conditions, v1alpha2.ConditionUpToDate)
+// everywhere tells whether every pod that serves serves the configuration asked for.
+// A rollout that does not change the configuration leaves it true.
+func everywhere(s *v1alpha2.NginxOperatorStatus) bool {
+	return s.Config != nil && s.Config.LoadedReplicas > 0 && s.Config.LoadedReplicas >= s.ReadyReplicas
 }
 
 func availabilityEvents(t transition) []Event {

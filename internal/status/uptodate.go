@@ -50,10 +50,24 @@ func failedRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
 	return judgement{}, false
 }
 
+// rolledOut tells whether every pod is of the newest template. A rollout ends when
+// all of them have become available; that one of them fails later, or that more are
+// asked for, is not a rollout but a matter of Available.
 func rolledOut(d *appsv1.Deployment, replicas int32) bool {
 	s := d.Status
-	return s.ObservedGeneration >= d.Generation &&
-		s.UpdatedReplicas == replicas && s.Replicas == replicas && s.AvailableReplicas == replicas
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == replicas && s.Replicas == replicas &&
+		(s.AvailableReplicas == replicas || hasCompleted(d))
+}
+
+// hasCompleted reads the reason that the Deployment controller keeps from the end of
+// a rollout to the start of the next.
+func hasCompleted(d *appsv1.Deployment) bool {
+	for _, c := range d.Status.Conditions {
+		if c.Type == appsv1.DeploymentProgressing {
+			return c.Reason == "NewReplicaSetAvailable"
+		}
+	}
+	return false
 }
 
 func updatedAndAvailable(d *appsv1.Deployment) int32 {

@@ -3,14 +3,18 @@ package image
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"embed"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
@@ -29,23 +33,66 @@ const nginxUser = 101
 //go:embed nginx
 var nginxFiles embed.FS
 
-// Nginx makes an image per suite in the folder out, unless it is there, and
-// returns the archives. The images are tagged with the versions they hold.
+// Nginx makes an image per suite in the folder out, unless it is there and made by
+// the same recipe, and returns the archives. The images are tagged with the versions
+// they hold.
 func Nginx(ctx context.Context, out string, progress *log.Logger) ([]string, error) {
 	var archives []string
 	for i, suite := range suites {
 		archive := filepath.Join(out, "nginx-"+suite+".tar")
-		if _, err := os.Stat(archive); errors.Is(err, os.ErrNotExist) {
-			progress.Printf("making the nginx image of %s (%d of %d) ...", suite, i+1, len(suites))
-			if err := makeNginx(ctx, suite, archive, progress); err != nil {
-				return archives, fmt.Errorf("making the nginx image of %s: %w", suite, err)
-			}
-		} else if err != nil {
+		archives = append(archives, archive)
+		made, err := madeByRecipe(archive)
+		if err != nil {
 			return archives, err
 		}
-		archives = append(archives, archive)
+		if made {
+			continue
+		}
+		progress.Printf("making the nginx image of %s (%d of %d) ...", suite, i+1, len(suites))
+		if err := makeNginx(ctx, suite, archive, progress); err != nil {
+			return archives, fmt.Errorf("making the nginx image of %s: %w", suite, err)
+		}
+		if err := os.WriteFile(archive+".recipe", []byte(recipe()), 0o644); err != nil {
+			return archives, err
+		}
 	}
 	return archives, nil
+}
+
+// recipe identifies what this program makes images of.
+func recipe() string {
+	hash := sha256.New()
+	fmt.Fprintln(hash, packages)
+	for _, name := range slices.Sorted(maps.Keys(nginxPaths)) {
+		fmt.Fprintln(hash, name, nginxPaths[name])
+	}
+	files, err := nginxFiles.ReadDir("nginx")
+	if err != nil {
+		panic("image: the embedded folder is there: " + err.Error())
+	}
+	for _, file := range files {
+		content, err := nginxFiles.ReadFile("nginx/" + file.Name())
+		if err != nil {
+			panic("image: the embedded file is there: " + err.Error())
+		}
+		fmt.Fprintf(hash, "%s %d %s\n", file.Name(), len(content), content)
+	}
+	return hex.EncodeToString(hash.Sum(nil))
+}
+
+func madeByRecipe(archive string) (bool, error) {
+	if _, err := os.Stat(archive); err != nil {
+		return false, ignoreNotExist(err)
+	}
+	made, err := os.ReadFile(archive + ".recipe")
+	return string(made) == recipe(), ignoreNotExist(err)
+}
+
+func ignoreNotExist(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 func makeNginx(ctx context.Context, suite, archive string, progress *log.Logger) error {
@@ -84,15 +131,20 @@ func makeNginx(ctx context.Context, suite, archive string, progress *log.Logger)
 	}, tags...)
 }
 
+// nginxPaths are where the embedded files go.
+var nginxPaths = map[string]string{
+	"nginx.conf":   "/etc/nginx/nginx.conf",
+	"default.conf": "/etc/nginx/conf.d/default.conf",
+	"index.html":   "/usr/share/nginx/html/index.html",
+	"passwd":       "/etc/passwd",
+	"group":        "/etc/group",
+	// What the installation scripts of Debian's package would link here.
+	"stream.conf": "/etc/nginx/modules-enabled/50-mod-stream.conf",
+}
+
 // addNginxFiles makes the image look like the one of nginx's makers.
 func addNginxFiles(layer Layer) error {
-	for name, destination := range map[string]string{
-		"nginx.conf":   "/etc/nginx/nginx.conf",
-		"default.conf": "/etc/nginx/conf.d/default.conf",
-		"index.html":   "/usr/share/nginx/html/index.html",
-		"passwd":       "/etc/passwd",
-		"group":        "/etc/group",
-	} {
+	for name, destination := range nginxPaths {
 		content, err := nginxFiles.ReadFile("nginx/" + name)
 		if err != nil {
 			return err

@@ -1,0 +1,40 @@
+package naming
+
+import (
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+)
+
+// longest is as long as the API allows metadata.name to be.
+var longest = "a" + strings.Repeat("b", 44)
+
+func TestDerivedNamesAreLegal(t *testing.T) {
+	for _, name := range []string{
+		Deployment(longest), Service(longest), ServiceAccount(longest), ConfigMap(longest), PodDisruptionBudget(longest),
+		ContentVolume("/" + strings.Repeat("x", 511)),
+	} {
+		if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
+			t.Errorf("%s: %v", name, problems)
+		}
+	}
+	for key, value := range Labels(longest) {
+		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {
+			t.Errorf("%s=%s: %v", key, value, problems)
+		}
+	}
+}
+
+// TestSelectorsAreFrozen guards a contract with every object that exists already.
+func TestSelectorsAreFrozen(t *testing.T) {
+	if got, want := Selector("web").String(), "operator.example.com/nginxoperator=web"; got != want {
+		t.Errorf("Selector = %q, want %q: selectors cannot be changed", got, want)
+	}
+}
+
+func TestContentVolumesDiffer(t *testing.T) {
+	if ContentVolume("/a") == ContentVolume("/b") {
+		t.Error("two mount paths have the same volume")
+	}
+}

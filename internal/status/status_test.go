@@ -1,0 +1,340 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
+)
+
+const (
+	yes     = metav1.ConditionTrue
+	no      = metav1.ConditionFalse
+	unknown = metav1.ConditionUnknown
+)
+
+var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// healthy is the input of an application of two pods that is as it should be.
+func healthy() Input {
+	return Input{
+		Nginx: &v1alpha2.NginxOperator{
+			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 4},
+			Spec:       v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))},
+		},
+		State: observe.State{
+			Owned: map[string]observe.Object{"Deployment": deployment(2)},
+			Pods:  []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
+		},
+		Plan: &desired.Plan{Config: nginxconf.Config{Revision: "r1"}, Image: "nginx:1"},
+		Now:  now,
+	}
+}
+
+func deployment(replicas int32) *appsv1.Deployment {
+	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
+	d.Spec.Replicas = &replicas
+	d.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: "r1"}
+	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}}
+	d.Status = appsv1.DeploymentStatus{
+		ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
+		Conditions: []appsv1.DeploymentCondition{{Type: appsv1.DeploymentProgressing, Status: corev1.ConditionTrue, Reason: "NewReplicaSetAvailable"}},
+	}
+	return d
+}
+
+func readyPod(name string) corev1.Pod {
+	pod := newPod(name)
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+	return pod
+}
+
+// newPod is a pod of the newest template that is not ready.
+func newPod(name string) corev1.Pod {
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{naming.AnnotationConfig: "r1"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}}},
+	}
+}
+
+func waiting(reason, message string) corev1.Pod {
+	pod := newPod("web-3")
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: naming.NginxContainer, Image: "nginx:1",
+		State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}},
+	}}
+	return pod
+}
+
+// crashing is a pod whose nginx ends again and again; running tells where in the
+// loop it is.
+func crashing(running bool, message string) corev1.Pod {
+	pod := waiting("CrashLoopBackOff", "back-off 5m0s")
+	s := &pod.Status.ContainerStatuses[0]
+	s.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: message}
+	if running {
+		s.State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	}
+	return pod
+}
+
+const emerg = "2026/11/20 12:00:00 [emerg] 1#1: unknown directive \"lisen\" in /etc/nginx-operator/config/site.conf:2\n"
+
+// rollingOut lets one new pod be in the state of pod while the two old ones serve.
+func rollingOut(pod corev1.Pod) func(*Input) {
+	return func(in *Input) {
+		d := in.State.Deployment()
+		d.Status.Replicas, d.Status.UpdatedReplicas = 3, 1
+		d.Status.Conditions[0].Reason = "ReplicaSetUpdated"
+		for i := range in.State.Pods {
+			in.State.Pods[i].Annotations[naming.AnnotationConfig] = "r0"
+		}
+		in.State.Pods = append(in.State.Pods, pod)
+	}
+}
+
+func blocked(reason string) func(*Input) {
+	return func(in *Input) { in.Blocked = desired.Blocked{Reason: reason, Message: "fix this"} }
+}
+
+// TestConditions has a row for every condition and reason.
+func TestConditions(t *testing.T) {
+	noPods := func(in *Input) {
+		in.State.Pods = nil
+		in.State.Deployment().Status = appsv1.DeploymentStatus{ObservedGeneration: 1}
+	}
+	tests := []struct {
+		name      string
+		change    func(*Input)
+		condition string
+		status    metav1.ConditionStatus
+		reason    string
+		message   string
+	}{
+		{"accepted", nil, "Accepted", yes, v1alpha2.ReasonAccepted, "valid"},
+		{"configmap missing", blocked(v1alpha2.ReasonConfigMapNotFound), "Accepted", no, v1alpha2.ReasonConfigMapNotFound, "fix this"},
+		{"configuration invalid", blocked(v1alpha2.ReasonConfigInvalid), "Accepted", no, v1alpha2.ReasonConfigInvalid, "fix this"},
+		{"name taken", blocked(v1alpha2.ReasonNameConflict), "Accepted", no, v1alpha2.ReasonNameConflict, "fix this"},
+		{"rejected", blocked(v1alpha2.ReasonRejected), "Accepted", no, v1alpha2.ReasonRejected, "fix this"},
+		{"forbidden", blocked(v1alpha2.ReasonForbidden), "Accepted", no, v1alpha2.ReasonForbidden, "fix this"},
+
+		{"configuration served", nil, "ConfigValid", yes, v1alpha2.ReasonConfigServed, "serves it"},
+		{"configuration not planned", func(in *Input) { in.Plan = nil }, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "no configuration"},
+		{"configuration without pods", noPods, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "No pod serves"},
+		{"configuration scaled to zero", func(in *Input) { noPods(in); in.Nginx.Spec.Replicas = new(int32(0)) },
+			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "No pod is asked for"},
+		{"configuration refused by nginx", rollingOut(crashing(false, emerg)), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
+			`unknown directive "lisen" in /etc/nginx-operator/config/site.conf:2`},
+		{"configuration that cannot be put together", blocked(v1alpha2.ReasonConfigInvalid), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "fix this"},
+		{"crash for another reason", rollingOut(crashing(false, "Killed")), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, ""},
+
+		{"rolled out", nil, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod"},
+		{"rolling out", rollingOut(newPod("web-3")), "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
+		{"template not observed", func(in *Input) { in.State.Deployment().Generation = 2 }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
+		{"no deployment", func(in *Input) { in.State.Owned = nil }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "does not exist"},
+		{"image not pulled", rollingOut(waiting("ImagePullBackOff", "")), "UpToDate", no, v1alpha2.ReasonImagePullFailed, "image nginx:1 cannot be pulled"},
+		{"image name invalid", rollingOut(waiting("InvalidImageName", "")), "UpToDate", no, v1alpha2.ReasonImagePullFailed, "InvalidImageName"},
+		{"crash", rollingOut(crashing(false, "out of luck")), "UpToDate", no, v1alpha2.ReasonContainerCrashed, "exit code 1 (Error): out of luck"},
+		{"crash, running again", rollingOut(crashing(true, "out of luck")), "UpToDate", no, v1alpha2.ReasonContainerCrashed, "out of luck"},
+		{"not started", rollingOut(waiting("CreateContainerConfigError", "secret \"x\" not found")), "UpToDate", no, v1alpha2.ReasonContainerNotStarted, "secret \"x\" not found"},
+		{"unschedulable", rollingOut(unschedulable()), "UpToDate", no, v1alpha2.ReasonUnschedulable, "0/2 nodes are available"},
+		{"deadline", func(in *Input) {
+			rollingOut(newPod("web-3"))(in)
+			deploymentSays(in, appsv1.DeploymentProgressing, "ProgressDeadlineExceeded")
+		},
+			"UpToDate", no, v1alpha2.ReasonProgressDeadlineExceeded, "no progress"},
+		{"quota", func(in *Input) {
+			rollingOut(newPod("web-3"))(in)
+			deploymentSays(in, appsv1.DeploymentReplicaFailure, "FailedCreate")
+		},
+			"UpToDate", no, v1alpha2.ReasonPodsNotCreated, "exceeded quota"},
+		{"pod failed after the rollout", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "UpToDate", yes, v1alpha2.ReasonRolledOut, ""},
+		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
+		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "goes on running: fix this"},
+
+		{"available", nil, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
+		{"old pods count", rollingOut(crashing(false, emerg)), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, ""},
+		{"too few", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 promised"},
+		{"crash after the rollout", func(in *Input) {
+			in.State.Deployment().Status.AvailableReplicas = 1
+			in.State.Pods[1] = crashing(false, "out of luck")
+		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 promised: container nginx ended with exit code 1 (Error): out of luck"},
+		{"few enough", func(in *Input) {
+			in.State.Deployment().Status.AvailableReplicas = 1
+			in.Nginx.Spec.Rollout = &v1alpha2.Rollout{MaxUnavailable: new(intstr.FromString("50%"))}
+		}, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 1 pod serves"},
+		{"scaled to zero", func(in *Input) { in.Nginx.Spec.Replicas = new(int32(0)) }, "Available", yes, v1alpha2.ReasonScaledToZero, ""},
+		{"no deployment at all", func(in *Input) { in.State.Owned = nil }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, ""},
+
+		{"ready", nil, "Ready", yes, v1alpha2.ReasonReady, ""},
+		{"first that is False", func(in *Input) { blocked(v1alpha2.ReasonNameConflict)(in); noPods(in) }, "Ready", no, v1alpha2.ReasonNameConflict, "fix this"},
+		{"False before Unknown", noPods, "Ready", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
+		{"ready at zero", func(in *Input) {
+			noPods(in)
+			in.Nginx.Spec.Replicas = new(int32(0))
+		}, "Ready", yes, v1alpha2.ReasonReady, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			in := healthy()
+			if tt.change != nil {
+				tt.change(&in)
+			}
+			c := meta.FindStatusCondition(Compute(in).Status.Conditions, tt.condition)
+			if c == nil {
+				t.Fatal("there is no such condition")
+			}
+			if c.Status != tt.status || c.Reason != tt.reason || !strings.Contains(c.Message, tt.message) {
+				t.Errorf("%s is %s (%s): %q\nwant %s (%s): …%s…", tt.condition, c.Status, c.Reason, c.Message, tt.status, tt.reason, tt.message)
+			}
+			if c.ObservedGeneration != in.Nginx.Generation {
+				t.Errorf("observedGeneration = %d, want %d", c.ObservedGeneration, in.Nginx.Generation)
+			}
+		})
+	}
+}
+
+func unschedulable() corev1.Pod {
+	pod := newPod("web-3")
+	pod.Status.Conditions = []corev1.PodCondition{{
+		Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: "0/2 nodes are available",
+	}}
+	return pod
+}
+
+func deploymentSays(in *Input, condition appsv1.DeploymentConditionType, reason string) {
+	d := in.State.Deployment()
+	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
+		Type: condition, Status: corev1.ConditionTrue, Reason: reason, Message: "exceeded quota",
+	})
+}
+
+func TestAllConditionsAppearAtFirst(t *testing.T) {
+	in := Input{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Generation: 1}}, Now: now}
+	var names []string
+	for _, c := range Compute(in).Status.Conditions {
+		names = append(names, c.Type)
+	}
+	if diff := cmp.Diff([]string{"Accepted", "ConfigValid", "UpToDate", "Available", "Ready"}, names); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestCounts(t *testing.T) {
+	in := healthy()
+	in.State.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{RestartCount: 2}, {RestartCount: 1}}
+	got := Compute(in).Status
+	got.Conditions = nil
+	want := v1alpha2.NginxOperatorStatus{
+		ObservedGeneration: 4, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, Restarts: 3, Image: "nginx:1",
+		Selector: "operator.example.com/nginxoperator=web",
+		Config:   &v1alpha2.ConfigStatus{Revision: "r1", LoadedReplicas: 2},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestUnchangedStatusIsNotWritten covers a pass at a later time, too: transition
+// times must not move.
+func TestUnchangedStatusIsNotWritten(t *testing.T) {
+	in := healthy()
+	in.Nginx.Status = Compute(in).Status
+	in.Now = now.Add(time.Hour)
+	if again := Compute(in); again.Changed || len(again.Events) > 0 {
+		t.Errorf("changed = %v, events = %v: %s", again.Changed, again.Events, cmp.Diff(in.Nginx.Status, again.Status))
+	}
+}
+
+// TestCrashLoopDoesNotFlap: where in its loop a container is must not show.
+func TestCrashLoopDoesNotFlap(t *testing.T) {
+	in := healthy()
+	rollingOut(crashing(false, emerg))(&in)
+	in.Nginx.Status = Compute(in).Status
+	in.State.Pods[2] = crashing(true, strings.Replace(emerg, "12:00:00 [emerg] 1#1", "12:05:00 [emerg] 7#7", 1))
+	if again := Compute(in); again.Changed {
+		t.Errorf("the status changed: %s", cmp.Diff(in.Nginx.Status, again.Status))
+	}
+}
+
+func TestEvents(t *testing.T) {
+	same := func(*Input) {}
+	tests := map[string]struct {
+		before, after func(*Input)
+		want          []string
+	}{
+		"nothing": {same, same, nil},
+		"rollout of the same configuration": {func(in *Input) {
+			rollingOut(newPod("web-3"))(in)
+			for i := range in.State.Pods {
+				in.State.Pods[i].Annotations[naming.AnnotationConfig] = "r1"
+			}
+		}, same, []string{"Normal RolloutCompleted"}},
+		"rollout starts":  {same, rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
+		"rollout is done": {rollingOut(newPod("web-3")), same, []string{"Normal RolloutCompleted", "Normal ConfigApplied"}},
+		"rollout fails":   {rollingOut(newPod("web-3")), rollingOut(waiting("ErrImagePull", "")), []string{"Warning ImagePullFailed"}},
+		"trouble goes on": {rollingOut(waiting("ErrImagePull", "")), rollingOut(waiting("ImagePullBackOff", "")), nil},
+		"trouble is over": {rollingOut(waiting("ErrImagePull", "")), rollingOut(newPod("web-3")), nil},
+		"bad configuration": {rollingOut(newPod("web-3")), rollingOut(crashing(false, emerg)),
+			[]string{"Warning ContainerCrashed", "Warning ConfigRejected"}},
+		"reference goes":      {same, blocked(v1alpha2.ReasonConfigMapNotFound), []string{"Warning ConfigMapNotFound"}},
+		"reference is back":   {blocked(v1alpha2.ReasonConfigMapNotFound), same, []string{"Normal Accepted"}},
+		"another block":       {blocked(v1alpha2.ReasonConfigMapNotFound), blocked(v1alpha2.ReasonNameConflict), []string{"Warning NameConflict"}},
+		"suspended":           {same, func(in *Input) { in.Pending = []string{"Service"} }, []string{"Normal Suspended"}},
+		"no longer available": {same, func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, []string{"Warning Unavailable"}},
+		"a pod restarted": {same, func(in *Input) {
+			in.State.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", RestartCount: 1}}
+		}, []string{"Warning PodRestarted"}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			before, after := healthy(), healthy()
+			tt.before(&before)
+			tt.after(&after)
+			after.Nginx.Status = Compute(before).Status
+			var got []string
+			for _, e := range Compute(after).Events {
+				got = append(got, e.Type+" "+e.Reason)
+				if e.Note == "" || e.Action == "" {
+					t.Errorf("the event %s has no note or action", e.Reason)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestFirstPassEvents: a new resource has one event, not one for each condition.
+func TestFirstPassEvents(t *testing.T) {
+	in := Input{Nginx: &v1alpha2.NginxOperator{}, Plan: &desired.Plan{Config: nginxconf.Config{Revision: "r1"}}, Now: now}
+	var got []string
+	for _, e := range Compute(in).Events {
+		got = append(got, e.Reason)
+	}
+	if diff := cmp.Diff([]string{EventRolloutStarted}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestLongMessagesAreClipped(t *testing.T) {
+	in := healthy()
+	in.Blocked = desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: strings.Repeat("é", 5000)}
+	c := meta.FindStatusCondition(Compute(in).Status.Conditions, v1alpha2.ConditionAccepted)
+	if n := len([]rune(c.Message)); n != maxMessage {
+		t.Errorf("the message has %d characters, want %d", n, maxMessage)
+	}
+}

@@ -1,0 +1,113 @@
+package webhookcert
+
+import (
+	"bytes"
+	"crypto/x509"
+	"encoding/pem"
+	"testing"
+	"time"
+)
+
+var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
+
+// step renews and fails the test on an error.
+func step(t *testing.T, m Material, published bool, now time.Time) Material {
+	t.Helper()
+	next, err := newAuthority("hook", "system", []string{"localhost"}).renew(m, published, now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
+}
+
+// trusted tells whether a client that has bundle trusts the serving certificate.
+func trusted(t *testing.T, bundle []byte, m Material, host string, now time.Time) bool {
+	t.Helper()
+	pool := x509.NewCertPool()
+	if !pool.AppendCertsFromPEM(bundle) {
+		t.Fatal("the bundle holds no certificate")
+	}
+	block, _ := pem.Decode(m[keyCert])
+	cert, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = cert.Verify(x509.VerifyOptions{DNSName: host, Roots: pool, CurrentTime: now})
+	return err == nil
+}
+
+func TestFirstTime(t *testing.T) {
+	for name, before := range map[string]Material{
+		"nothing":  nil,
+		"garbage":  {keyCACert: []byte("x"), keyCAKey: []byte("y"), keyCert: []byte("z")},
+		"an empty": {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m := step(t, before, false, start)
+			for _, host := range []string{"hook.system.svc", "hook.system", "localhost"} {
+				if !trusted(t, m.Bundle(), m, host, start) {
+					t.Errorf("the certificate is not trusted for %s", host)
+				}
+			}
+		})
+	}
+}
+
+func TestNothingIsDue(t *testing.T) {
+	m := step(t, nil, false, start)
+	again := step(t, m, true, start.Add(200*24*time.Hour))
+	if !bytes.Equal(m[keyCert], again[keyCert]) || !bytes.Equal(m.Bundle(), again.Bundle()) {
+		t.Error("a certificate that is valid for long was replaced")
+	}
+}
+
+func TestServingCertificateIsRenewedUnderTheSameCA(t *testing.T) {
+	m := step(t, nil, false, start)
+	later := start.Add(servingValid - renewBefore + time.Hour)
+	next := step(t, m, true, later)
+	if bytes.Equal(m[keyCert], next[keyCert]) {
+		t.Fatal("the certificate was not renewed")
+	}
+	if !trusted(t, m.Bundle(), next, "hook.system.svc", later) {
+		t.Error("a client with the bundle from before does not trust the new certificate")
+	}
+}
+
+// TestCAIsReplacedWithoutAGap walks through the replacement as replicas and the API
+// server may see it: at no step may a client meet a certificate it does not trust,
+// whether it has the bundle from before the step or after it.
+func TestCAIsReplacedWithoutAGap(t *testing.T) {
+	now := start
+	m := step(t, nil, false, now)
+	old := m[keyCACert]
+	now = start.Add(caValidity - renewBefore + time.Hour)
+	for i, published := range []bool{true, false, true, true} {
+		next := step(t, m, published, now)
+		bundles := [][]byte{next.Bundle()}
+		if published {
+			bundles = append(bundles, m.Bundle())
+		}
+		for _, bundle := range bundles {
+			if i > 0 && !trusted(t, bundle, next, "hook.system.svc", now) {
+				t.Errorf("step %d: not trusted", i)
+			}
+		}
+		m = next
+	}
+	if bytes.Equal(m[keyCACert], old) {
+		t.Error("the CA was not replaced")
+	}
+	if !bytes.Contains(m.Bundle(), old) {
+		t.Error("the old CA left the bundle while replicas may still serve its certificate")
+	}
+}
+
+func TestMissingHostIsAdded(t *testing.T) {
+	m, err := newAuthority("hook", "system", nil).renew(nil, false, start)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if next := step(t, m, true, start); !trusted(t, m.Bundle(), next, "localhost", start) {
+		t.Error("the certificate was not made again for a further host")
+	}
+}
