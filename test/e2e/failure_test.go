@@ -4,6 +4,7 @@ package e2e
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,6 +44,51 @@ func TestBadImage(t *testing.T) {
 	waitReady(t, nginx)
 	waitServing(t, nginx, pods)
 	traffic.stop(t)
+}
+
+// TestBadImageIsSteady watches the kubelet try again and again to pull an image: the
+// conditions tell why it fails, and not another thing at each attempt.
+func TestBadImageIsSteady(t *testing.T) {
+	t.Parallel()
+	const missing = "localhost/nginx:there-is-no-such-version"
+	spec := saying("", 1)
+	spec.Image = new(missing)
+	nginx := create(t, newNamespace(t), "web", spec)
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonImagePullFailed)
+
+	var attempts []corev1.ContainerStateWaiting
+	message := ""
+	eventually(t, "the kubelet has waited and tried again", func() error {
+		c := waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonImagePullFailed)
+		if message != "" && c.Message != message {
+			t.Fatalf("the message changed though nothing did, from %q to %q", message, c.Message)
+		}
+		message = c.Message
+		now := waitingState(t, nginx)
+		if n := len(attempts); now != nil && (n == 0 || attempts[n-1].Reason != now.Reason) {
+			attempts = append(attempts, *now)
+		}
+		if len(attempts) < 3 {
+			return fmt.Errorf("the container has been: %+v", attempts)
+		}
+		return nil
+	})
+	for _, attempt := range attempts {
+		if attempt.Reason == "ErrImagePull" && !strings.Contains(message, attempt.Message) {
+			t.Errorf("the message %q lacks the words of the container runtime: %s", message, attempt.Message)
+		}
+	}
+}
+
+// waitingState is why the container of the only pod waits, nil when it does not.
+func waitingState(t *testing.T, nginx *v1alpha2.NginxOperator) *corev1.ContainerStateWaiting {
+	t.Helper()
+	for _, pod := range podsOf(t, nginx) {
+		for _, s := range pod.Status.ContainerStatuses {
+			return s.State.Waiting
+		}
+	}
+	return nil
 }
 
 // waitServing waits for Available, and looks whether these pods still exist.
