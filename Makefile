@@ -17,7 +17,8 @@ GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(V
 LOCAL_KUBECONFIG := $(shell test -x $(CLUSTER) && $(CLUSTER) kubeconfig 2>/dev/null)
 LOCAL := $(if $(filter-out $(LOCAL_KUBECONFIG),$(KUBECONFIG)),,local)
 ifdef LOCAL
-export KUBECONFIG := $(LOCAL_KUBECONFIG)
+override KUBECONFIG := $(LOCAL_KUBECONFIG)
+export KUBECONFIG
 endif
 kubectl = $(if $(LOCAL),$(shell $(CLUSTER) envtest-assets)/kubectl,kubectl)
 

@@ -17,7 +17,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
-	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
@@ -75,13 +74,13 @@ func V1Alpha1ToHub(_ context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2
 func specToV1Alpha1(hub *v1alpha2.NginxOperatorSpec) v1alpha1.NginxOperatorSpec {
 	spec := v1alpha1.NginxOperatorSpec{}
 	if len(hub.Ports) > 0 {
-		spec.Port = ptr.To(hub.Ports[0].Port)
+		spec.Port = new(hub.Ports[0].Port)
 	}
 	if hub.Replicas != nil {
-		spec.Replicas = ptr.To(*hub.Replicas)
+		spec.Replicas = new(*hub.Replicas)
 	}
 	if hub.ForceRedeploy != nil {
-		spec.ForceRedeploy = ptr.To(*hub.ForceRedeploy)
+		spec.ForceRedeploy = new(*hub.ForceRedeploy)
 	}
 	return spec
 }
@@ -102,7 +101,7 @@ func portsFromV1Alpha1(port *int32, base []v1alpha2.Port) []v1alpha2.Port {
 	case port == nil && len(base) <= 1:
 		return nil
 	case port == nil:
-		port = ptr.To(defaultPort)
+		port = new(defaultPort)
 	case len(base) == 0:
 		return []v1alpha2.Port{{Name: defaultPortName, Port: *port, Protocol: corev1.ProtocolTCP}}
 	}

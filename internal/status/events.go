@@ -79,27 +79,35 @@ func acceptedEvents(t transition) []Event {
 }
 
 func rolloutEvents(t, accepted transition) []Event {
-	switch {
-	case t.became(metav1.ConditionTrue) && t.before != nil && (accepted.was(metav1.ConditionFalse) || t.before.Reason == v1alpha2.ReasonSuspended):
-		// Nothing was rolling out: what held the rollout back is gone.
+	if t.after.Status == metav1.ConditionTrue {
+		return rolloutCompleted(t, accepted)
+	}
+	if t.was(metav1.ConditionFalse) && !t.changedReason() || accepted.after.Status == metav1.ConditionFalse {
+		// Nothing new, or the event of Accepted has told it.
 		return nil
-	case t.became(metav1.ConditionTrue):
-		return []Event{{corev1.EventTypeNormal, EventRolloutCompleted, actionRollout, t.after.Message}}
-	case t.after.Status != metav1.ConditionFalse || (!t.became(metav1.ConditionFalse) && !t.changedReason()):
-		return nil
-	case accepted.after.Status == metav1.ConditionFalse:
-		// The event of Accepted has told it.
-		return nil
-	case t.after.Reason == v1alpha2.ReasonRolloutInProgress && t.was(metav1.ConditionFalse):
-		// A rollout that goes on after trouble is the same rollout.
-		return nil
-	case t.after.Reason == v1alpha2.ReasonRolloutInProgress:
-		return []Event{{corev1.EventTypeNormal, EventRolloutStarted, actionRollout, t.after.Message}}
-	case t.after.Reason == v1alpha2.ReasonSuspended:
+	}
+	switch t.after.Reason {
+	case v1alpha2.ReasonSuspended:
 		return []Event{{corev1.EventTypeNormal, v1alpha2.ReasonSuspended, actionReconcile, t.after.Message}}
+	case v1alpha2.ReasonRolloutInProgress:
+		if t.was(metav1.ConditionFalse) {
+			// A rollout that goes on after trouble is the same rollout.
+			return nil
+		}
+		return []Event{{corev1.EventTypeNormal, EventRolloutStarted, actionRollout, t.after.Message}}
 	default:
 		return []Event{{corev1.EventTypeWarning, t.after.Reason, actionRollout, t.after.Message}}
 	}
+}
+
+// rolloutCompleted is silent where nothing was rolling out and only what held a
+// rollout back is gone.
+func rolloutCompleted(t, accepted transition) []Event {
+	if !t.became(metav1.ConditionTrue) || accepted.was(metav1.ConditionFalse) ||
+		t.before != nil && t.before.Reason == v1alpha2.ReasonSuspended {
+		return nil
+	}
+	return []Event{{corev1.EventTypeNormal, EventRolloutCompleted, actionRollout, t.after.Message}}
 }
 
 func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event {

@@ -80,6 +80,7 @@ func podTrouble(pod *corev1.Pod) *trouble {
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, s := range statuses {
 			if t := containerTrouble(s); t != nil {
+				t.message = anonymous(t.message, pod)
 				return t
 			}
 		}
@@ -98,12 +99,35 @@ func containerTrouble(s corev1.ContainerStatus) *trouble {
 	switch w.Reason {
 	case "ImagePullBackOff", "ErrImagePull", "InvalidImageName", "ErrImageNeverPull", "ImageInspectError":
 		return &trouble{reason: v1alpha2.ReasonImagePullFailed,
-			message: fmt.Sprintf("container %s: the image %s cannot be pulled: %s", s.Name, s.Image, w.Reason)}
+			message: fmt.Sprintf("container %s: the image %s cannot be pulled: %s", s.Name, s.Image, pullError(w))}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 		return &trouble{reason: v1alpha2.ReasonContainerNotStarted,
 			message: fmt.Sprintf("container %s cannot be started: %s", s.Name, w.Message)}
 	}
 	return nil
+}
+
+// pullError is what a failing pull and the pause after it have in common: the
+// runtime's own words.
+func pullError(w *corev1.ContainerStateWaiting) string {
+	message := w.Message
+	if _, words, found := strings.Cut(message, "ErrImagePull: "); found {
+		message = words
+	}
+	if message == "" {
+		return w.Reason
+	}
+	return strings.TrimSpace(message)
+}
+
+// anonymous takes a pod's name and UID out of a message.
+func anonymous(message string, pod *corev1.Pod) string {
+	for _, identity := range []string{string(pod.UID), pod.Name} {
+		if identity != "" {
+			message = strings.ReplaceAll(message, identity, "…")
+		}
+	}
+	return message
 }
 
 // crash reports a container that ended with an error and is being restarted. One

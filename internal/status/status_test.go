@@ -269,6 +269,33 @@ func TestCrashLoopDoesNotFlap(t *testing.T) {
 	}
 }
 
+// TestPullErrorDoesNotFlap: the kubelet alternates between two ways to say the same.
+func TestPullErrorDoesNotFlap(t *testing.T) {
+	const words = `failed to pull and unpack image "nginx:1": not found`
+	in := healthy()
+	rollingOut(waiting("ErrImagePull", words))(&in)
+	in.Nginx.Status = Compute(in).Status
+	c := meta.FindStatusCondition(in.Nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if !strings.HasSuffix(c.Message, words) {
+		t.Errorf("the message does not end with the runtime's words: %q", c.Message)
+	}
+	in.State.Pods[2] = waiting("ImagePullBackOff", `Back-off pulling image "nginx:1": ErrImagePull: `+words)
+	if again := Compute(in); again.Changed {
+		t.Errorf("the status changed: %s", cmp.Diff(in.Nginx.Status, again.Status))
+	}
+}
+
+func TestMessagesNameNoPod(t *testing.T) {
+	pod := waiting("CreateContainerError", `cannot make "web-3_shop(0a1b-uid)"`)
+	pod.UID = "0a1b-uid"
+	in := healthy()
+	rollingOut(pod)(&in)
+	c := meta.FindStatusCondition(Compute(in).Status.Conditions, v1alpha2.ConditionUpToDate)
+	if strings.Contains(c.Message, "web-3") || strings.Contains(c.Message, "0a1b") {
+		t.Errorf("the message names a pod: %q", c.Message)
+	}
+}
+
 func TestEvents(t *testing.T) {
 	same := func(*Input) {}
 	tests := map[string]struct {
