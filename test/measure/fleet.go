@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/measure/internal/figure"
 	"example.com/nginx-operator/test/measure/internal/fleet"
 )
 
@@ -29,7 +30,8 @@ const (
 // sharedFleet is a running fleet that several measurements look at.
 type sharedFleet struct {
 	*cluster
-	n int
+	namespace string
+	n         int
 }
 
 // fleet returns the fleet of this run, made and ready. It is removed at the end.
@@ -41,12 +43,12 @@ func (s *session) fleet(ctx context.Context) (*sharedFleet, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &sharedFleet{cluster: c, n: s.count(fleetObjects)}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "measure-"}}
 	if err := c.client.Create(ctx, namespace); err != nil {
 		return nil, err
 	}
 	s.atEnd(func(ctx context.Context) error { return c.remove(ctx, namespace) })
+	f := &sharedFleet{cluster: c, namespace: namespace.Name, n: s.count(fleetObjects)}
 	s.progress("waiting for %d NginxOperators in namespace %s to be ready", f.n, namespace.Name)
 	patient, cancel := context.WithTimeoutCause(ctx, s.patience, fmt.Errorf("not ready within %s", s.patience))
 	defer cancel()
@@ -58,6 +60,25 @@ func (s *session) fleet(ctx context.Context) (*sharedFleet, error) {
 	}
 	s.shared = f
 	return f, f.settle(ctx)
+}
+
+// figures tell what the fleet is, and who else uses the operator: whatever changes there
+// is counted as well.
+func (f *sharedFleet) figures(ctx context.Context) ([]figure.Figure, error) {
+	list := &v1alpha2.NginxOperatorList{}
+	if err := f.client.List(ctx, list); err != nil {
+		return nil, err
+	}
+	var others []string
+	for i := range list.Items {
+		if list.Items[i].Namespace != f.namespace {
+			others = append(others, list.Items[i].Namespace+"/"+list.Items[i].Name)
+		}
+	}
+	return []figure.Figure{
+		figure.Info("objects", float64(f.n), "objects"),
+		figure.Info("objects of others", float64(len(others)), "objects", others...),
+	}, nil
 }
 
 func ready(nginx *v1alpha2.NginxOperator) bool {

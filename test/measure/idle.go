@@ -23,12 +23,15 @@ func measureIdle(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	figures := []figure.Figure{
-		figure.Info("objects", float64(fleet.n), "objects"),
+	figures, err := fleet.figures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	figures = append(figures,
 		figure.Info("watched for", s.window.Seconds(), "s"),
 		count(requests, audit.Write, figure.AtMost(0)),
 		count(requests, audit.Read, figure.AtMost(0)),
-	}
+	)
 	return append(figures, asides(requests)...), nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"example.com/nginx-operator/test/measure/internal/figure"
 )
@@ -55,10 +54,9 @@ func choose(names []string) ([]measurement, error) {
 }
 
 func list(out io.Writer) error {
-	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "MEASUREMENT\tTELLS\tNEEDS")
+	rows := [][]string{{"MEASUREMENT", "TELLS", "NEEDS"}}
 	for _, m := range measurements() {
-		fmt.Fprintf(table, "%s\t%s\t%s\n", m.name, m.description, m.needs)
+		rows = append(rows, []string{m.name, m.description, m.needs})
 	}
-	return table.Flush()
+	return figure.Columns(out, rows)
 }

@@ -40,13 +40,16 @@ func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	figures := []figure.Figure{
-		figure.Info("objects", float64(fleet.n), "objects"),
+	figures, err := fleet.figures(ctx)
+	if err != nil {
+		return nil, err
+	}
+	figures = append(figures,
 		figure.Info("until the new pods were ready and led", tookOver.Sub(start).Seconds(), "s"),
 		figure.Info("watched for, after that", s.window.Seconds(), "s"),
 		count(requests, audit.Write, figure.AtMost(0)),
 		count(requests, audit.Read, figure.Goal{}),
-	}
+	)
 	return append(figures, asides(requests)...), nil
 }
 

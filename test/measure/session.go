@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"slices"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 // session is what the measurements of one run share.
 type session struct {
 	options
-	out io.Writer
+	log *log.Logger
 	// shared is nil until a measurement needs it.
 	shared *sharedFleet
 	// cleanups are called at the end, the last one first.
@@ -22,7 +23,7 @@ type session struct {
 }
 
 func newSession(o options, progress io.Writer) *session {
-	return &session{options: o, out: progress}
+	return &session{options: o, log: log.New(progress, "", 0)}
 }
 
 // count is how many objects a measurement creates that is defined with n.
@@ -35,7 +36,7 @@ func (s *session) count(n int) int {
 
 // progress tells who waits what is going on.
 func (s *session) progress(format string, values ...any) {
-	fmt.Fprintf(s.out, format+"\n", values...)
+	s.log.Printf(format, values...)
 }
 
 // atEnd registers a cleanup.

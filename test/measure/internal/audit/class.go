@@ -29,18 +29,12 @@ const (
 	Review Class = "access reviews"
 )
 
-// Classify sorts a request. home is the namespace that the operator runs in: it
-// manages nothing there, so that an event there is one of leader election.
+// Classify sorts a request. home is the namespace that the operator runs in.
 func Classify(e Event, home string) Class {
-	resource := e.Resource()
-	inHome := e.Object != nil && e.Object.Namespace == home
+	if class, ok := aside(e, home); ok {
+		return class
+	}
 	switch {
-	case resource == "leases" && inHome:
-		return Lease
-	case resource == "events" && inHome && (e.Verb == "create" || e.Verb == "patch"):
-		return LeaseEvent
-	case resource == "tokenreviews" || resource == "subjectaccessreviews":
-		return Review
 	case e.Lists() || e.Verb == "get" || e.Verb == "head":
 		return Read
 	case e.Verb == "watch":
@@ -48,6 +42,21 @@ func Classify(e Event, home string) Class {
 	}
 	// Whatever is not known to be harmless counts.
 	return Write
+}
+
+// aside tells the requests that are no consequence of what the operator manages. It
+// manages nothing at home, so that an event there is one of leader election.
+func aside(e Event, home string) (Class, bool) {
+	inHome := e.Object != nil && e.Object.Namespace == home
+	switch e.Resource() {
+	case "leases":
+		return Lease, inHome
+	case "events":
+		return LeaseEvent, inHome && (e.Verb == "create" || e.Verb == "patch")
+	case "tokenreviews", "subjectaccessreviews":
+		return Review, true
+	}
+	return "", false
 }
 
 // ByClass groups requests.

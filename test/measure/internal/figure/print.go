@@ -30,12 +30,11 @@ func Print(out io.Writer, format string, figures []Figure) error {
 // them for the writer of tables.
 func printTable(out io.Writer, figures []Figure) error {
 	var columns strings.Builder
-	table := tabwriter.NewWriter(&columns, 0, 0, 3, ' ', 0)
-	fmt.Fprintln(table, "MEASUREMENT\tFIGURE\tVALUE\tUNIT\tGOAL\tVERDICT")
+	rows := [][]string{{"MEASUREMENT", "FIGURE", "VALUE", "UNIT", "GOAL", "VERDICT"}}
 	for _, f := range figures {
-		fmt.Fprintf(table, "%s\t%s\t%s\t%s\t%s\t%s\n", f.Measurement, f.Name, format(f.Value), f.Unit, dash(f.Goal.String()), dash(f.Verdict()))
+		rows = append(rows, []string{f.Measurement, f.Name, format(f.Value), f.Unit, dash(f.Goal.String()), dash(f.Verdict())})
 	}
-	if err := table.Flush(); err != nil {
+	if err := Columns(&columns, rows); err != nil {
 		return err
 	}
 	for i, row := range strings.SplitAfter(columns.String(), "\n") {
@@ -47,6 +46,17 @@ func printTable(out io.Writer, figures []Figure) error {
 		}
 	}
 	return nil
+}
+
+// Columns writes rows whose cells stand below each other.
+func Columns(out io.Writer, rows [][]string) error {
+	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
+	for _, row := range rows {
+		if _, err := io.WriteString(table, strings.Join(row, "\t")+"\n"); err != nil {
+			return err
+		}
+	}
+	return table.Flush()
 }
 
 func details(f Figure) string {

@@ -45,12 +45,12 @@ func Start(program, kubeconfig, log string, arguments ...string) (*Operator, err
 	if err != nil {
 		return nil, err
 	}
-	// The process has its own descriptor of it.
-	defer out.Close()
 	command := exec.Command(program, arguments...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	command.Stdout, command.Stderr = out, out
-	if err := command.Start(); err != nil {
+	err = command.Start()
+	// The process has its own descriptor of the log.
+	if err := errors.Join(err, out.Close()); err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
 	o := &Operator{command: command, log: log, ended: make(chan struct{})}
