@@ -1,0 +1,16 @@
+# The operator's image, where a container engine exists. `make images` builds the
+# same image without one.
+FROM golang:1.26 AS build
+ARG VERSION=dev
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY api api
+COPY cmd cmd
+COPY internal internal
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /nginx-operator ./cmd/nginx-operator
+
+FROM scratch
+COPY --from=build /nginx-operator /nginx-operator
+USER 65532
+ENTRYPOINT ["/nginx-operator"]
