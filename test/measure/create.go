@@ -154,9 +154,10 @@ func (b *createBench) load(ctx context.Context, run *operatorRun) error {
 	if err := b.settle(ctx); err != nil {
 		return err
 	}
-	start := time.Now()
+	var start time.Time
 	var err error
 	run.controlPlane, err = process.ControlPlaneTime(func() error {
+		start = time.Now()
 		return b.createAndAwait(ctx, createNamespace, b.n)
 	})
 	if err != nil {
