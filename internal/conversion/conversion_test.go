@@ -14,7 +14,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	runtimeserializer "k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/randfill"
 
 	"example.com/nginx-operator/api/v1alpha1"
@@ -93,8 +92,8 @@ func must(t *testing.T, err error) {
 func TestFirstDesignNeedsNoAnnotation(t *testing.T) {
 	for name, spec := range map[string]v1alpha1.NginxOperatorSpec{
 		"empty":    {},
-		"verbatim": {Port: ptr.To[int32](80), Replicas: ptr.To[int32](1)},
-		"full":     {Port: ptr.To[int32](8080), Replicas: ptr.To[int32](0), ForceRedeploy: ptr.To("")},
+		"verbatim": {Port: new(int32(80)), Replicas: new(int32(1))},
+		"full":     {Port: new(int32(8080)), Replicas: new(int32(0)), ForceRedeploy: new("")},
 	} {
 		t.Run(name, func(t *testing.T) {
 			hub, back := &v1alpha2.NginxOperator{}, &v1alpha1.NginxOperator{}
@@ -109,10 +108,10 @@ func TestFirstDesignNeedsNoAnnotation(t *testing.T) {
 
 func TestEditThroughV1Alpha1(t *testing.T) {
 	before := v1alpha2.NginxOperatorSpec{
-		Image:    ptr.To("nginx:1.30"),
-		Replicas: ptr.To[int32](3),
+		Image:    new("nginx:1.30"),
+		Replicas: new(int32(3)),
 		Ports: []v1alpha2.Port{
-			{Name: "web", Port: 8080, Protocol: corev1.ProtocolTCP, NodePort: ptr.To[int32](30080)},
+			{Name: "web", Port: 8080, Protocol: corev1.ProtocolTCP, NodePort: new(int32(30080))},
 			{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 		},
 		Config: &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "server {}"}},
@@ -122,11 +121,11 @@ func TestEditThroughV1Alpha1(t *testing.T) {
 		want func(*v1alpha2.NginxOperatorSpec)
 	}{
 		"nothing":  {func(*v1alpha1.NginxOperatorSpec) {}, func(*v1alpha2.NginxOperatorSpec) {}},
-		"replicas": {func(s *v1alpha1.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To[int32](5) }},
-		"port":     {func(s *v1alpha1.NginxOperatorSpec) { s.Port = ptr.To[int32](81) }, func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 81 }},
+		"replicas": {func(s *v1alpha1.NginxOperatorSpec) { s.Replicas = new(int32(5)) }, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(5)) }},
+		"port":     {func(s *v1alpha1.NginxOperatorSpec) { s.Port = new(int32(81)) }, func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 81 }},
 		"port unset": {func(s *v1alpha1.NginxOperatorSpec) { s.Port = nil },
 			func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 80 }},
-		"redeploy": {func(s *v1alpha1.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x") }, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x") }},
+		"redeploy": {func(s *v1alpha1.NginxOperatorSpec) { s.ForceRedeploy = new("x") }, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x") }},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -3,8 +3,6 @@ package status
 import (
 	"encoding/json"
 
-	"k8s.io/utils/ptr"
-
 	"example.com/nginx-operator/api/v1alpha2"
 	v1alpha2ac "example.com/nginx-operator/api/v1alpha2/applyconfiguration/api/v1alpha2"
 )
@@ -21,6 +19,6 @@ func ApplyConfiguration(nginx *v1alpha2.NginxOperator, status v1alpha2.NginxOper
 		return nil, err
 	}
 	applied := v1alpha2ac.NginxOperator(nginx.Name, nginx.Namespace).WithStatus(config)
-	applied.UID = ptr.To(nginx.UID)
+	applied.UID = new(nginx.UID)
 	return applied, nil
 }

@@ -22,13 +22,13 @@ import (
 // everyField is a spec that uses every part of the API.
 func everyField() v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
-		Image:    ptr.To("nginx:1.30"),
-		Replicas: ptr.To[int32](2),
+		Image:    new("nginx:1.30"),
+		Replicas: new(int32(2)),
 		Ports: []v1alpha2.Port{
-			{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, NodePort: ptr.To[int32](30080)},
+			{Name: "http", Port: 80, Protocol: corev1.ProtocolTCP, NodePort: new(int32(30080))},
 			{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP},
 		},
-		ForceRedeploy: ptr.To("1"),
+		ForceRedeploy: new("1"),
 		Config:        &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "server {}"}},
 		Content: []v1alpha2.Content{
 			{MountPath: "/srv/claim", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "pages"}},
@@ -39,7 +39,7 @@ func everyField() v1alpha2.NginxOperatorSpec {
 			Annotations:           map[string]string{"example.com/a": "b"},
 			ExternalTrafficPolicy: ptr.To(corev1.ServiceExternalTrafficPolicyLocal),
 			SessionAffinity:       ptr.To(corev1.ServiceAffinityClientIP),
-			TrafficDistribution:   ptr.To("PreferClose"),
+			TrafficDistribution:   new("PreferClose"),
 		},
 		Resources: &corev1.ResourceRequirements{
 			Requests: quantities("0.5", "1024Mi"),
@@ -47,12 +47,12 @@ func everyField() v1alpha2.NginxOperatorSpec {
 		},
 		PodTemplate: everyPodField(),
 		Rollout: &v1alpha2.Rollout{
-			MaxSurge:                ptr.To(percent("50%")),
-			MaxUnavailable:          ptr.To(percent("0%")),
-			MinReadySeconds:         ptr.To[int32](1),
-			ProgressDeadlineSeconds: ptr.To[int32](60),
+			MaxSurge:                new(percent("50%")),
+			MaxUnavailable:          new(percent("0%")),
+			MinReadySeconds:         new(int32(1)),
+			ProgressDeadlineSeconds: new(int32(60)),
 		},
-		Suspend: ptr.To(false),
+		Suspend: new(false),
 	}
 }
 
@@ -61,14 +61,14 @@ func everyPodField() *v1alpha2.PodTemplate {
 		Labels:            map[string]string{"team": "web"},
 		Annotations:       map[string]string{"example.com/c": ""},
 		NodeSelector:      map[string]string{"disk": "fast"},
-		PriorityClassName: ptr.To("system-cluster-critical"),
-		SchedulerName:     ptr.To("default-scheduler"),
+		PriorityClassName: new("system-cluster-critical"),
+		SchedulerName:     new("default-scheduler"),
 		Affinity: &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{
 				{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "a", Operator: corev1.NodeSelectorOpExists}}},
 			}},
 		}},
-		Tolerations: []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, TolerationSeconds: ptr.To[int64](0), Effect: corev1.TaintEffectNoExecute}},
+		Tolerations: []corev1.Toleration{{Key: "a", Operator: corev1.TolerationOpExists, TolerationSeconds: new(int64(0)), Effect: corev1.TaintEffectNoExecute}},
 		TopologySpreadConstraints: []corev1.TopologySpreadConstraint{
 			{MaxSkew: 1, TopologyKey: "zone", WhenUnsatisfiable: corev1.DoNotSchedule, LabelSelector: &metav1.LabelSelector{}},
 		},
@@ -80,9 +80,9 @@ func everyPodField() *v1alpha2.PodTemplate {
 			{Name: "secret", Secret: &corev1.SecretVolumeSource{SecretName: "s"}},
 			{Name: "map", ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "m"}}},
 		},
-		VolumeMounts: []v1alpha2.VolumeMount{{Name: "empty", MountPath: "/srv/empty", ReadOnly: ptr.To(false)}},
+		VolumeMounts: []v1alpha2.VolumeMount{{Name: "empty", MountPath: "/srv/empty", ReadOnly: new(false)}},
 		InitContainers: []v1alpha2.Container{
-			{Name: "before", Image: "a", Command: []string{"true"}, RunAsUser: ptr.To[int64](7)},
+			{Name: "before", Image: "a", Command: []string{"true"}, RunAsUser: new(int64(7))},
 		},
 		Containers: []v1alpha2.Container{{
 			Name: "beside", Image: "b", Args: []string{""},
@@ -142,7 +142,7 @@ func versions(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
 }
 
 func TestOwnedObjects(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	for _, kind := range desired.Kinds() {
 		obj := owned(t, nginx, kind.Name)
 		if obj == nil {
@@ -163,7 +163,7 @@ func TestDriftIsPutBack(t *testing.T) {
 		back func(observe.Object) error
 	}{
 		"replicas": {"Deployment",
-			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Replicas = ptr.To[int32](7) },
+			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Replicas = new(int32(7)) },
 			func(o observe.Object) error { return same(*o.(*appsv1.Deployment).Spec.Replicas, int32(2)) }},
 		"image": {"Deployment",
 			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "evil" },
@@ -172,7 +172,7 @@ func TestDriftIsPutBack(t *testing.T) {
 			}},
 		"hardening": {"Deployment",
 			func(o observe.Object) {
-				o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot = ptr.To(false)
+				o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot = new(false)
 			},
 			func(o observe.Object) error {
 				return same(*o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot, true)
@@ -191,7 +191,7 @@ func TestDriftIsPutBack(t *testing.T) {
 				return same(*o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy, policyv1.AlwaysAllow)
 			}},
 		"token": {"ServiceAccount",
-			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = ptr.To(true) },
+			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = new(true) },
 			func(o observe.Object) error {
 				return same(*o.(*corev1.ServiceAccount).AutomountServiceAccountToken, false)
 			}},
@@ -199,7 +199,7 @@ func TestDriftIsPutBack(t *testing.T) {
 			func(o observe.Object) { delete(o.GetLabels(), "app.kubernetes.io/instance") },
 			func(o observe.Object) error { return same(o.GetLabels()["app.kubernetes.io/instance"], "web") }},
 	}
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			obj := owned(t, nginx, tt.kind)
@@ -225,7 +225,7 @@ func differs[T comparable](got, unwanted T) error {
 }
 
 func TestDeletedObjectsComeBack(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	for _, kind := range desired.Kinds() {
 		t.Run(kind.Name, func(t *testing.T) {
 			before := owned(t, nginx, kind.Name)
@@ -241,7 +241,7 @@ func TestDeletedObjectsComeBack(t *testing.T) {
 }
 
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	d := owned(t, nginx, "Deployment").(*appsv1.Deployment)
 	d.Labels["example.com/extra"] = "label"
 	d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
@@ -257,7 +257,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 		t.Errorf("the Deployment was written over: %v", err)
 	}
 	// A change of our own keeps what others added.
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x") })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x") })
 	if settled(t) == before {
 		t.Error("the edit wrote nothing")
 	}
@@ -283,7 +283,7 @@ func TestForeignObjectIsNotAdopted(t *testing.T) {
 			namespace := newNamespace(t)
 			foreign := foreignObject(kind, namespace)
 			must(t, kube.Create(t.Context(), foreign))
-			nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](2)})
+			nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 			waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 			settled(t)
 			if err := same(owned(t, nginx, kind.Name).GetResourceVersion(), foreign.GetResourceVersion()); err != nil {
@@ -314,12 +314,12 @@ func foreignObject(kind desired.Kind, namespace string) client.Object {
 }
 
 func TestPodDisruptionBudgetFollowsReplicas(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](1)})
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(1))})
 	for _, step := range []struct {
 		replicas int32
 		exists   bool
 	}{{1, false}, {2, true}, {1, false}, {0, false}, {3, true}} {
-		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = ptr.To(step.replicas) })
+		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(step.replicas) })
 		eventually(t, fmt.Sprintf("%d replicas", step.replicas), func() error {
 			return same(owned(t, nginx, "PodDisruptionBudget") != nil, step.exists)
 		})
@@ -328,7 +328,7 @@ func TestPodDisruptionBudgetFollowsReplicas(t *testing.T) {
 
 func TestAutoscalerTakesOverReplicas(t *testing.T) {
 	namespace := newNamespace(t)
-	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: ptr.To[int32](3)})
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(3))})
 	hpa := &autoscalingv2.HorizontalPodAutoscaler{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
@@ -347,7 +347,7 @@ func TestAutoscalerTakesOverReplicas(t *testing.T) {
 	settled(t)
 	must(t, replicas(5)())
 	// A write of our own must not take the field back, nor let it fall to 1.
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = ptr.To("x"); s.Replicas = ptr.To[int32](2) })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x"); s.Replicas = new(int32(2)) })
 	settled(t)
 	must(t, replicas(5)())
 	scale(t, nginx, 1)
@@ -367,7 +367,7 @@ func scale(t *testing.T, nginx *v1alpha2.NginxOperator, replicas int32) {
 }
 
 func TestSuspend(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Suspend: ptr.To(true)})
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Suspend: new(true)})
 	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended)
 	if owned(t, nginx, "Deployment") != nil {
 		t.Fatal("a suspended resource was carried out")
@@ -426,7 +426,7 @@ func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 	if err := same(owned(t, again, "Deployment").GetResourceVersion(), old.GetResourceVersion()); err != nil {
 		t.Errorf("an object of the earlier resource was written: %v", err)
 	}
-	must(t, kube.Delete(t.Context(), old, client.Preconditions{UID: ptr.To(old.GetUID())}))
+	must(t, kube.Delete(t.Context(), old, client.Preconditions{UID: new(old.GetUID())}))
 	eventually(t, "the new resource gets its own", func() error {
 		d := owned(t, again, "Deployment")
 		if d == nil {

@@ -13,7 +13,6 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
@@ -114,7 +113,7 @@ func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 			Webhook: &apiextensionsv1.WebhookConversion{
 				ConversionReviewVersions: []string{"v1"},
 				ClientConfig: &apiextensionsv1.WebhookClientConfig{
-					URL: ptr.To(fmt.Sprintf("https://localhost:%d/convert", webhookPort)),
+					URL: new(fmt.Sprintf("https://localhost:%d/convert", webhookPort)),
 				},
 			},
 		}

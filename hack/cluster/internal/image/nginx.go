@@ -62,9 +62,9 @@ func Nginx(ctx context.Context, out string, progress *log.Logger) ([]string, err
 // recipe identifies what this program makes images of.
 func recipe() string {
 	hash := sha256.New()
-	fmt.Fprintln(hash, packages)
+	hash.Write([]byte(packages))
 	for _, name := range slices.Sorted(maps.Keys(nginxPaths)) {
-		fmt.Fprintln(hash, name, nginxPaths[name])
+		hash.Write(fmt.Appendln(nil, name, nginxPaths[name]))
 	}
 	files, err := nginxFiles.ReadDir("nginx")
 	if err != nil {
@@ -75,7 +75,7 @@ func recipe() string {
 		if err != nil {
 			panic("image: the embedded file is there: " + err.Error())
 		}
-		fmt.Fprintf(hash, "%s %d %s\n", file.Name(), len(content), content)
+		hash.Write(fmt.Appendf(nil, "%s %d %s\n", file.Name(), len(content), content))
 	}
 	return hex.EncodeToString(hash.Sum(nil))
 }
