@@ -8,11 +8,13 @@
 package desired
 
 import (
+	"bytes"
 	"cmp"
 	"embed"
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -172,19 +174,41 @@ func (in *input) selector() *metav1ac.LabelSelectorApplyConfiguration {
 	return metav1ac.LabelSelector().WithMatchLabels(naming.SelectorLabels(in.nginx.Name))
 }
 
-// decode reads an embedded manifest. Unknown fields are errors: a typing mistake
-// must not vanish.
+// decode makes an apply configuration from an embedded manifest. Unknown fields are
+// errors: a typing mistake must not vanish.
 func decode[T any](manifest string) (*T, error) {
-	text, err := manifests.ReadFile("manifests/" + manifest)
+	text, err := manifestJSON()
 	if err != nil {
 		return nil, err
 	}
+	decoder := json.NewDecoder(bytes.NewReader(text[manifest]))
+	decoder.DisallowUnknownFields()
 	object := new(T)
-	if err := yaml.UnmarshalStrict(text, object); err != nil {
+	if err := decoder.Decode(object); err != nil {
 		return nil, fmt.Errorf("%s: %w", manifest, err)
 	}
 	return object, nil
 }
+
+// manifestJSON are the manifests as JSON, by file name. YAML is read once: it would
+// be most of the cost of a build.
+var manifestJSON = sync.OnceValues(func() (map[string][]byte, error) {
+	files, err := manifests.ReadDir("manifests")
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[string][]byte, len(files))
+	for _, file := range files {
+		text, err := manifests.ReadFile("manifests/" + file.Name())
+		if err != nil {
+			return nil, err
+		}
+		if all[file.Name()], err = yaml.YAMLToJSONStrict(text); err != nil {
+			return nil, fmt.Errorf("%s: %w", file.Name(), err)
+		}
+	}
+	return all, nil
+})
 
 // convert carries a value of the API over to the apply configuration of the same
 // shape: both have the same JSON.
