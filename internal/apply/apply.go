@@ -19,6 +19,7 @@ import (
 	"fmt"
 
 	"github.com/go-logr/logr"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -59,6 +60,9 @@ type Outcome struct {
 	Rejected error
 	// Pending are the kinds that a suspended resource keeps from being written.
 	Pending []string
+	// Terminating tells that the namespace is on its way out: nothing can be created
+	// in it, and nothing has to be.
+	Terminating bool
 	// Retry tells that something stands in the way that no watch reports the end of.
 	Retry bool
 }
@@ -192,7 +196,8 @@ func (a *Applier) judge(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: refusal(change.Intent, err)})
 		outcome.Rejected = errors.Join(outcome.Rejected, err)
 		return nil
-	case apierrors.HasStatusCause(err, "NamespaceTerminating"):
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		outcome.Terminating = true
 		return nil
 	case apierrors.IsForbidden(err):
 		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonForbidden, Message: refusal(change.Intent, err)})

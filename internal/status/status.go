@@ -122,7 +122,6 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 	}
 	if d := v.in.State.Deployment(); d != nil {
 		status.Replicas = d.Status.Replicas
-		status.ReadyReplicas = d.Status.ReadyReplicas
 		status.UpdatedReplicas = d.Status.UpdatedReplicas
 		for _, c := range d.Spec.Template.Spec.Containers {
 			if c.Name == naming.NginxContainer {
@@ -133,8 +132,14 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 	if image := v.servingImage(); image != "" {
 		status.Image = image
 	}
+	// Counted from the same pods as config.loadedReplicas: the Deployment's own
+	// figure comes from another cache, which may lag behind or be ahead.
 	for i := range v.in.State.Pods {
-		status.Restarts += restarts(&v.in.State.Pods[i])
+		pod := &v.in.State.Pods[i]
+		status.Restarts += restarts(pod)
+		if isReady(pod) {
+			status.ReadyReplicas++
+		}
 	}
 	return status
 }

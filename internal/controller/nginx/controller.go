@@ -60,6 +60,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil && outcome.Applied == nil {
 		return ctrl.Result{}, err
 	}
+	if outcome.Terminating {
+		// Garbage collection ends the application; there is nothing to tell.
+		return ctrl.Result{}, nil
+	}
 	if blocked.Reason == "" {
 		blocked = outcome.Refused
 	}

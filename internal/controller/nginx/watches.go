@@ -9,6 +9,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -29,6 +30,14 @@ import (
 // passTimeout bounds one pass: a request that hangs must not hold a worker for ever.
 const passTimeout = time.Minute
 
+// A pass that failed is tried again after retryFirst, then twice as long each time,
+// up to retryMost: what stood in the way (a quota, a webhook) may emit no event when
+// it goes, and a user who removed it must not wait for long.
+const (
+	retryFirst = 5 * time.Millisecond
+	retryMost  = time.Minute
+)
+
 // SetupWithManager registers the reconciler and everything that wakes it.
 // references is the cache with the metadata of ConfigMaps.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, concurrency int) error {
@@ -42,7 +51,11 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 		WatchesRawSource(source.Kind(references, configMapMetadata(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, ReconciliationTimeout: passTimeout})
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			ReconciliationTimeout:   passTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+		})
 	for _, kind := range desired.Kinds() {
 		b = b.Owns(kind.New())
 	}
