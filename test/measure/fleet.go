@@ -81,6 +81,13 @@ func (f *sharedFleet) figures(ctx context.Context) ([]figure.Figure, error) {
 	}, nil
 }
 
+// share is the part of the writes that is about the fleet. On a cluster that others
+// use as well, it tells whose writes they are.
+func (f *sharedFleet) share(requests map[audit.Class][]audit.Event) figure.Figure {
+	own := audit.In(f.namespace, requests[audit.Write])
+	return figure.Info("writes, of them for these objects", float64(len(own)), "requests", audit.Tally(own)...)
+}
+
 func ready(nginx *v1alpha2.NginxOperator) bool {
 	return fleet.Observed(nginx) && meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady)
 }

@@ -30,6 +30,7 @@ func measureIdle(ctx context.Context, s *session) ([]figure.Figure, error) {
 	figures = append(figures,
 		figure.Info("watched for", s.window.Seconds(), "s"),
 		count(requests, audit.Write, figure.AtMost(0)),
+		fleet.share(requests),
 		count(requests, audit.Read, figure.AtMost(0)),
 	)
 	return append(figures, asides(requests)...), nil

@@ -48,6 +48,7 @@ func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 		figure.Info("until the new pods were ready and led", tookOver.Sub(start).Seconds(), "s"),
 		figure.Info("watched for, after that", s.window.Seconds(), "s"),
 		count(requests, audit.Write, figure.AtMost(0)),
+		fleet.share(requests),
 		count(requests, audit.Read, figure.Goal{}),
 	)
 	return append(figures, asides(requests)...), nil

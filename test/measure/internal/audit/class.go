@@ -69,8 +69,11 @@ func ByClass(events []Event, home string) map[Class][]Event {
 	return classes
 }
 
+// tallyLines is how many lines a tally has at most.
+const tallyLines = 20
+
 // Tally counts requests by verb, resource, namespace and answer: a line each, the most
-// frequent first.
+// frequent first. The rest of a long tally is one line.
 func Tally(events []Event) []string {
 	counts := map[string]int{}
 	for _, e := range events {
@@ -82,10 +85,24 @@ func Tally(events []Event) []string {
 		}
 		return strings.Compare(a, b)
 	})
+	rest := 0
 	for i, line := range lines {
+		if i >= tallyLines {
+			rest += counts[line]
+		}
 		lines[i] = fmt.Sprintf("%d × %s", counts[line], line)
 	}
+	if rest > 0 {
+		lines = append(lines[:tallyLines], fmt.Sprintf("%d × others", rest))
+	}
 	return lines
+}
+
+// In are the requests about one namespace.
+func In(namespace string, events []Event) []Event {
+	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool {
+		return e.Object == nil || e.Object.Namespace != namespace
+	})
 }
 
 func describe(e Event) string {

@@ -1,6 +1,7 @@
 package audit
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -61,6 +62,20 @@ func TestTally(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+func TestTallyIsShort(t *testing.T) {
+	var events []Event
+	for i := range tallyLines + 3 {
+		events = append(events, Event{Verb: "get", Object: &Object{Resource: "pods", Namespace: fmt.Sprintf("shop-%02d", i)}})
+	}
+	got := Tally(events)
+	if len(got) != tallyLines+1 || got[tallyLines] != "3 × others" {
+		t.Errorf("the tally ends with %q after %d lines", got[len(got)-1], len(got))
+	}
+	if in := In("shop-01", append(events, Event{Verb: "get"})); len(in) != 1 {
+		t.Errorf("%d requests are about one namespace", len(in))
 	}
 }
 
