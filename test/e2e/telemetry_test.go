@@ -48,6 +48,11 @@ func TestEvents(t *testing.T) {
 		t.Helper()
 		eventually(t, "the events are as many as the changes", func() error {
 			have := countEvents(t, nginx)
+			for reason, n := range have {
+				if n > counts[reason] {
+					t.Fatalf("%d events %s tell of %d changes", n, reason, counts[reason])
+				}
+			}
 			if diff := cmp.Diff(counts, have); diff != "" {
 				return fmt.Errorf("(-want +got):\n%s", diff)
 			}
