@@ -100,7 +100,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestStatusOfPods follows the counts through scaling, to zero and back.
+// TestScale follows the counts through scaling, to zero and back.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 1))
