@@ -98,7 +98,7 @@ test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECO
 .PHONY: e2e
 e2e:
 	@echo "end-to-end tests"; KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) \
-		go test -count=1 -tags=e2e -timeout=40m ./test/e2e/...
+		go test -count=1 -tags=e2e -parallel=4 -timeout=40m ./test/e2e/...
 	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
 
 .PHONY: measure

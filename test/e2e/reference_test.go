@@ -5,10 +5,14 @@ package e2e
 import (
 	"testing"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
 )
 
 // TestReferencedConfiguration follows a ConfigMap that spec.config names: missing,
@@ -111,6 +115,49 @@ func TestNameConflict(t *testing.T) {
 	must(t, kube.Delete(t.Context(), foreign))
 	waitReady(t, nginx)
 	waitAnswer(t, nginx, "hello")
+}
+
+// TestEveryNameTaken lets objects of somebody else stand under all other derived
+// names: each is looked at, and none is touched.
+func TestEveryNameTaken(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	other := map[string]string{"app": "other"}
+	foreign := []client.Object{
+		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: naming.ServiceAccount("web")}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: naming.ConfigMap("web")}},
+		&policyv1.PodDisruptionBudget{
+			ObjectMeta: metav1.ObjectMeta{Name: naming.PodDisruptionBudget("web")},
+			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: other}},
+		},
+		&appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Name: naming.Deployment("web")},
+			Spec: appsv1.DeploymentSpec{
+				Replicas: new(int32(0)),
+				Selector: &metav1.LabelSelector{MatchLabels: other},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: other},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
+				},
+			},
+		},
+	}
+	for _, obj := range foreign {
+		obj.SetNamespace(namespace)
+		must(t, kube.Create(t.Context(), obj))
+	}
+	nginx := create(t, namespace, "web", saying("hello", 2))
+	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
+	for _, obj := range foreign {
+		must(t, get(t, obj))
+		if obj.GetLabels()[naming.LabelApplication] != "" || len(obj.GetOwnerReferences()) > 0 {
+			t.Errorf("%T %s was adopted: %v", obj, obj.GetName(), obj.GetOwnerReferences())
+		}
+	}
+	for _, obj := range foreign {
+		must(t, kube.Delete(t.Context(), obj))
+	}
+	waitReady(t, nginx)
 }
 
 // TestSuspend changes things under a suspended resource.
