@@ -6,7 +6,7 @@ MAKEFLAGS += --no-print-directory
 
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.1.0)
 # The image that `make deploy` installs and the quickstart builds.
-IMG ?= localhost/nginx-operator:dev
+IMG = localhost/nginx-operator:dev
 
 BIN := $(CURDIR)/bin
 CLUSTER := $(BIN)/cluster
@@ -114,7 +114,10 @@ up: $(CLUSTER) ## Start the local cluster (the first time: build it)
 
 .PHONY: deploy
 deploy: $(if $(LOCAL),load) ## Install the operator into the cluster (IMG=… on another cluster)
-	@hack/quickstart/deploy.sh $(kubectl) $(IMG)
+ifndef LOCAL
+	@test "$(origin IMG)" != file || { echo "IMG=… is needed: an image of the operator that the cluster of KUBECONFIG can pull" >&2; exit 2; }
+endif
+	@hack/quickstart/deploy.sh $(kubectl) $(if $(LOCAL),config/quickstart,config/default) $(IMG)
 
 .PHONY: load
 load: images
@@ -122,7 +125,7 @@ load: images
 
 .PHONY: undeploy
 undeploy: ## Remove the operator from the cluster, and with the CRD every NginxOperator
-	@$(kubectl) delete --ignore-not-found -k config/quickstart
+	@$(kubectl) delete --ignore-not-found -k config/default
 
 .PHONY: kubeconfig
 kubeconfig: $(CLUSTER) ## Print the path of the local cluster's kubeconfig

@@ -76,6 +76,3 @@ const (
 
 // ReasonReady is the reason of Ready when it is True.
 const ReasonReady = "Ready"
-
-// ReasonUnknown is the reason of a condition that cannot be told yet.
-const ReasonUnknown = "Unknown"

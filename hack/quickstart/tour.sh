@@ -4,6 +4,11 @@ set -euo pipefail
 kubectl=$1
 cd "$(dirname "$0")/../.."
 
+if ! command -v curl >/dev/null; then
+	echo "installing curl"
+	apt-get install -y --no-install-recommends curl >/dev/null
+fi
+
 show() {
 	printf '\n\033[1m$ %s\033[0m\n' "${*/#$kubectl/kubectl}"
 	"$@"

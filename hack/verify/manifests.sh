@@ -5,6 +5,6 @@ set -euo pipefail
 kubectl=$1
 cd "$(dirname "$0")/../.."
 echo "verify manifests"
-for kustomization in $(git ls-files 'config/*kustomization.yaml'); do
+for kustomization in $(find config -name kustomization.yaml); do
 	"$kubectl" kustomize "$(dirname "$kustomization")" >/dev/null
 done
