@@ -67,7 +67,7 @@ generate: ## Generate deepcopy, apply configurations, the CRD and the API refere
 ##@ Check
 
 .PHONY: verify
-verify: lint ## Check format, lint, generated files and manifests
+verify: $(CLUSTER) lint ## Check format, lint, generated files and manifests
 	@hack/verify/generated.sh
 	@hack/verify/manifests.sh $(kubectl)
 
@@ -113,10 +113,18 @@ up: $(CLUSTER) ## Start the local cluster (the first time: build it)
 	@$(CLUSTER) up
 
 .PHONY: deploy
-deploy: $(if $(LOCAL),load) ## Install the operator into the cluster (IMG=… on another cluster)
-ifndef LOCAL
+deploy: ## Install the operator into the cluster (IMG=… on another cluster)
+ifdef LOCAL
+	@$(MAKE) load
+	@$(MAKE) KUBECONFIG= install
+else
 	@test "$(origin IMG)" != file || { echo "IMG=… is needed: an image of the operator that the cluster of KUBECONFIG can pull" >&2; exit 2; }
+	@$(MAKE) install
 endif
+
+.PHONY: install
+install:
+	@test -n "$$KUBECONFIG" || { echo "there is no local cluster: run 'make up'" >&2; exit 2; }
 	@hack/quickstart/deploy.sh $(kubectl) $(if $(LOCAL),config/quickstart,config/default) $(IMG)
 
 .PHONY: load

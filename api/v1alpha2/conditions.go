@@ -60,6 +60,8 @@ const (
 	ReasonUnschedulable = "Unschedulable"
 	// ReasonPodsNotCreated: the API server refuses new pods (quota, admission).
 	ReasonPodsNotCreated = "PodsNotCreated"
+	// ReasonApplyFailed: an object could not be written; it is tried again.
+	ReasonApplyFailed = "ApplyFailed"
 	// ReasonSuspended: spec.suspend holds a change back.
 	ReasonSuspended = "Suspended"
 )

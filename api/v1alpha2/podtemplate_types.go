@@ -144,6 +144,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^/[^:]*$`
+	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
 	MountPath string `json:"mountPath"`
 	// subPath is a path inside the volume. Such a mount never sees updates of a
 	// ConfigMap or Secret.

@@ -31,7 +31,7 @@ answer() {
 		return 1
 	fi
 	printf '\n\033[1m$ kubectl port-forward service/%s :%s &\n$ curl -i http://127.0.0.1:%s%s\033[0m\n' "$name" "$port" "$local_port" "$path"
-	curl --silent --show-error --fail --include --max-time 20 "http://127.0.0.1:$local_port$path"
+	curl --silent --show-error --fail --include --max-time 20 "http://127.0.0.1:$local_port$path" || { kill "$pid"; return 1; }
 	kill "$pid"
 	wait "$pid" 2>/dev/null || true
 	rm -f "$log"

@@ -17,6 +17,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -51,13 +52,13 @@ func New(c client.Client, live client.Reader) *Applier {
 
 // Outcome is what an apply did.
 type Outcome struct {
-	// Applied are the objects as the API server returned them, by kind.
-	Applied map[string]observe.Object
+	// Applied are the objects as the API server returned them.
+	Applied map[observe.Key]observe.Object
 	// Refused tells of the first object that the API server or its owner keeps the
 	// operator from writing.
 	Refused desired.Blocked
-	// Rejected is the API server's answer that no retry will change, nil if there was none.
-	Rejected error
+	// Failed are the objects that could not be written, for whatever reason.
+	Failed []observe.Key
 	// Pending are the kinds that a suspended resource keeps from being written.
 	Pending []string
 	// Terminating tells that the namespace is on its way out: nothing can be created
@@ -69,7 +70,7 @@ type Outcome struct {
 
 // Suspend tells what would be written, without writing it.
 func Suspend(changes []Change) Outcome {
-	outcome := Outcome{Applied: map[string]observe.Object{}}
+	outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
 	for _, change := range changes {
 		switch change.Action {
 		case Create, Update, Heal, Delete:
@@ -81,12 +82,16 @@ func Suspend(changes []Change) Outcome {
 }
 
 // Apply carries out changes in their order. It goes on after a failure, so that one
-// object in trouble does not hold back the others. Errors that the user has to
-// solve are in the outcome; the error holds those that a retry may solve.
+// object in trouble does not hold back the others, save those that require it.
+// Errors that the user has to solve are in the outcome; the error holds those that a
+// retry may solve.
 func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, changes []Change) (Outcome, error) {
-	outcome := Outcome{Applied: map[string]observe.Object{}}
+	outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
 	var errs []error
 	for _, change := range changes {
+		if outcome.lacks(change.Intent.Kind.Requires) {
+			continue
+		}
 		if err := a.carryOut(ctx, nginx, change, &outcome); err != nil {
 			errs = append(errs, fmt.Errorf("%s %s %s: %w", change.Action, change.Intent.Kind.Name, change.Intent.Name, err))
 		}
@@ -94,12 +99,21 @@ func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 	return outcome, errors.Join(errs...)
 }
 
+// lacks tells whether an object of one of the kinds could not be written.
+func (o *Outcome) lacks(kinds []string) bool {
+	return slices.ContainsFunc(o.Failed, func(key observe.Key) bool { return slices.Contains(kinds, key.Kind) })
+}
+
 func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
 	var err error
 	switch change.Action {
-	case Leave, Wait:
+	case Leave:
+		return nil
+	case Wait:
+		outcome.fail(change)
 		return nil
 	case Conflict:
+		outcome.fail(change)
 		outcome.refuse(conflict(change.Intent, nginx))
 		outcome.Retry = true
 		return nil
@@ -108,12 +122,20 @@ func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, c
 	case Create, Update, Heal:
 		err = a.write(ctx, change, outcome)
 	}
+	if apierrors.IsConflict(err) && change.Action == Create {
+		err = a.reclaim(ctx, nginx, change, outcome)
+	}
 	if err == nil {
 		count(change)
 		logChange(logf.FromContext(ctx), change)
 		return nil
 	}
-	return a.judge(ctx, nginx, change, err, outcome)
+	outcome.fail(change)
+	return a.judge(change, err, nginx, outcome)
+}
+
+func (o *Outcome) fail(change Change) {
+	o.Failed = append(o.Failed, observe.Key{Kind: change.Intent.Kind.Name, Name: change.Intent.Name})
 }
 
 func logChange(log logr.Logger, change Change) {
@@ -129,25 +151,34 @@ func (a *Applier) delete(ctx context.Context, change Change) error {
 }
 
 func (a *Applier) write(ctx context.Context, change Change, outcome *Outcome) error {
-	stamp(change)
-	config := change.Intent.Config
-	err := a.apply(ctx, config)
+	if change.Live == nil {
+		change.Intent.Meta.WithResourceVersion(createOnly)
+	} else {
+		change.Intent.Meta.WithUID(change.Live.GetUID())
+	}
+	change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationIntent: change.Hash})
+	err := a.apply(ctx, change.Intent.Config)
 	if apierrors.IsInvalid(err) && change.Live != nil {
 		err = a.makeRoom(ctx, change, err)
 	}
 	if err != nil {
 		return err
 	}
-	// The client has put the API server's answer into the apply configuration.
-	applied := change.Intent.Kind.New()
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	return outcome.applied(change)
+}
+
+// applied notes what the API server returned, which the client has put into the
+// apply configuration.
+func (o *Outcome) applied(change Change) error {
+	object := change.Intent.Kind.New()
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(change.Intent.Config)
 	if err != nil {
 		return err
 	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, applied); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, object); err != nil {
 		return err
 	}
-	outcome.Applied[change.Intent.Kind.Name] = applied
+	o.Applied[observe.Key{Kind: change.Intent.Kind.Name, Name: change.Intent.Name}] = object
 	return nil
 }
 
@@ -176,25 +207,45 @@ func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) er
 	return a.apply(ctx, change.Intent.Config)
 }
 
-// stamp adds the hash of the intent and the precondition of the write.
-func stamp(change Change) {
-	meta := change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationIntent: change.Hash})
-	if change.Live == nil {
-		meta.WithResourceVersion(createOnly)
-	} else {
-		meta.WithUID(change.Live.GetUID())
+// errTaken tells that an object of the name belongs to somebody else.
+var errTaken = errors.New("the name is taken")
+
+// reclaim looks at an object that exists although the caches do not show it. One of
+// ours is applied again, whether the caches lag behind or somebody has removed the
+// label by which they find it.
+func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
+	existing := &metav1.PartialObjectMetadata{}
+	existing.SetGroupVersionKind(change.Intent.Kind.GVK)
+	key := types.NamespacedName{Namespace: nginx.Namespace, Name: change.Intent.Name}
+	if err := a.live.Get(ctx, key, existing); err != nil {
+		return err
 	}
+	switch {
+	case existing.DeletionTimestamp != nil || !desired.IsControlledBy(existing, nginx) && conflictOrWait(existing) == Wait:
+		return fmt.Errorf("an earlier object of the name is being deleted")
+	case !desired.IsControlledBy(existing, nginx):
+		return errTaken
+	}
+	change.Intent.Meta.ResourceVersion = nil
+	change.Intent.Meta.WithUID(existing.UID)
+	if err := a.apply(ctx, change.Intent.Config); err != nil {
+		return err
+	}
+	return outcome.applied(change)
 }
 
 // judge sorts the failure of a write: what the user has to solve goes to the
 // outcome, everything else is returned.
-func (a *Applier) judge(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, err error, outcome *Outcome) error {
+func (a *Applier) judge(change Change, err error, nginx *v1alpha2.NginxOperator, outcome *Outcome) error {
 	switch {
-	case apierrors.IsConflict(err) && change.Action == Create:
-		return a.judgeExisting(ctx, nginx, change, outcome)
+	case errors.Is(err, errTaken):
+		outcome.refuse(conflict(change.Intent, nginx))
+		outcome.Retry = true
+		return nil
 	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+		// A change of another object (who else has the node port) may cure it.
 		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: refusal(change.Intent, err)})
-		outcome.Rejected = errors.Join(outcome.Rejected, err)
+		outcome.Retry = true
 		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		outcome.Terminating = true
@@ -205,23 +256,6 @@ func (a *Applier) judge(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 	default:
 		return err
 	}
-}
-
-// judgeExisting looks at an object that exists although the caches do not show it:
-// either they lag behind, or it belongs to somebody else.
-func (a *Applier) judgeExisting(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
-	existing := &metav1.PartialObjectMetadata{}
-	existing.SetGroupVersionKind(change.Intent.Kind.GVK)
-	key := types.NamespacedName{Namespace: nginx.Namespace, Name: change.Intent.Name}
-	if err := a.live.Get(ctx, key, existing); err != nil {
-		return err
-	}
-	if desired.IsControlledBy(existing, nginx) || existing.DeletionTimestamp != nil || conflictOrWait(existing) == Wait {
-		return fmt.Errorf("the object exists already and the cache does not show it yet")
-	}
-	outcome.refuse(conflict(change.Intent, nginx))
-	outcome.Retry = true
-	return nil
 }
 
 func (o *Outcome) refuse(b desired.Blocked) {

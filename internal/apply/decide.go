@@ -48,12 +48,9 @@ type Change struct {
 // Decide is pure: it compares every intent with the live object and returns what
 // would have to be done, in the order of the plan, Leave included.
 func Decide(nginx *v1alpha2.NginxOperator, plan *desired.Plan, state observe.State) ([]Change, error) {
-	if plan == nil {
-		return nil, nil
-	}
 	changes := make([]Change, 0, len(plan.Intents))
 	for _, intent := range plan.Intents {
-		change, err := decide(nginx, intent, state.Owned[intent.Kind.Name])
+		change, err := decide(nginx, intent, state.Owned[observe.Key{Kind: intent.Kind.Name, Name: intent.Name}])
 		if err != nil {
 			return nil, err
 		}

@@ -3,24 +3,31 @@ package apply
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 )
 
 // identityFields are Kubernetes' service fields that a live object has anyway.
 var identityFields = map[string]bool{"apiVersion": true, "kind": true}
 
+// atomicFields are the maps that Kubernetes does not merge (x-kubernetes-map-type:
+// atomic). For the operator's objects these are selectors.
+var atomicFields = map[string]bool{"selector": true, "nodeSelector": true, "labelSelector": true}
+
 // holds tells whether every field of the intent still stands in the live object.
 // It is what tells drift from fields that others added: an injected sidecar, an
 // autoscaler's replicas, the annotation of a rollout restart.
 //
-// An item of a list has to stand in some item of the live list, whatever the
-// order: Kubernetes merges such lists by a key, and others may add to them. A
-// field that is set to its zero value may be missing, as Go's JSON omits it.
+// An object in a list has to stand in some item of the live list, whatever the
+// order: Kubernetes merges such lists by a key, and others may add to them. Lists of
+// plain values, and the maps of atomicFields, are atomic: they have one owner and
+// have to be equal. A field that is set to its zero value may be missing, as Go's
+// JSON omits it.
 func holds(intent, live map[string]any) bool {
 	for key, want := range intent {
 		if identityFields[key] {
 			continue
 		}
-		if !valueHolds(want, live[key]) {
+		if !valueHolds(want, live[key]) || atomicFields[key] && !valueHolds(live[key], want) {
 			return false
 		}
 	}
@@ -46,8 +53,14 @@ func valueHolds(want, have any) bool {
 }
 
 func listHolds(want, have []any) bool {
+	if len(want) == 0 {
+		return true
+	}
 	if len(have) < len(want) {
 		return false
+	}
+	if _, objects := want[0].(map[string]any); !objects {
+		return slices.EqualFunc(want, have, scalarsEqual)
 	}
 	for _, item := range want {
 		if !someHolds(item, have) {

@@ -24,7 +24,12 @@ func TestHolds(t *testing.T) {
 		"list item added":         {`a: [{name: x, v: 1}]`, `a: [{name: injected}, {name: x, v: 1, w: 2}]`, true},
 		"list item changed":       {`a: [{name: x, v: 1}]`, `a: [{name: x, v: 2}]`, false},
 		"list item gone":          {`a: [{name: x}, {name: y}]`, `a: [{name: x}]`, false},
-		"list in another order":   {`a: [1, 2]`, `a: [2, 1]`, true},
+		"objects in other order":  {`a: [{name: x}, {name: y}]`, `a: [{name: y}, {name: x}]`, true},
+		"values in other order":   {`a: [1, 2]`, `a: [2, 1]`, false},
+		"value added":             {`command: [nginx]`, `command: [nginx, -t]`, false},
+		"label added":             {`labels: {a: b}`, `labels: {a: b, c: d}`, true},
+		"selector narrowed":       {`selector: {a: b}`, `selector: {a: b, c: d}`, false},
+		"nodes narrowed":          {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: d}`, false},
 		"number and text":         {`a: 1`, `a: "1"`, false},
 	}
 	for name, tt := range tests {

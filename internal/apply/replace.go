@@ -16,12 +16,14 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// replacements is a JSON patch that puts right in the live object what server-side
-// apply cannot merge the intent with; nil when there is no such thing.
+// replacements is a JSON patch that puts our own items of lists in the place of
+// what somebody has made of them; nil when all of them stand.
 //
-// Kubernetes merges lists of ports by number and protocol. When somebody has
-// changed the number of one of our ports, applying ours adds it beside the changed
-// one, and the API server refuses two ports of one name.
+// Server-side apply merges, and some things cannot be merged: when the number of one
+// of our ports was changed, ours is added beside it, and the API server refuses two
+// ports of one name; when a volume or a probe was changed to another type, it
+// refuses two types in one. What others added to such an item is lost, in exchange
+// for an application that is as declared.
 func replacements(intent map[string]any, live observe.Object) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
@@ -46,42 +48,24 @@ func replaceIn(path string, intent, live map[string]any) []operation {
 				steps = append(steps, replaceIn(at, want, have)...)
 			}
 		case []any:
-			have, _ := live[key].([]any)
-			switch key {
-			case "ports":
-				steps = append(steps, replacePorts(at, want, have)...)
-			case "containers":
-				steps = append(steps, replaceInContainers(at, want, have)...)
+			if have, ok := live[key].([]any); ok {
+				steps = append(steps, replaceItems(at, want, have)...)
 			}
 		}
 	}
 	return steps
 }
 
-// replacePorts puts our port in the place of one that has its name and not its key.
-func replacePorts(path string, want, have []any) []operation {
+// replaceItems puts our item in the place of one that has its name and differs.
+func replaceItems(path string, want, have []any) []operation {
 	var steps []operation
 	for i, item := range have {
-		port, ok := item.(map[string]any)
+		live, ok := item.(map[string]any)
 		if !ok {
 			continue
 		}
-		if ours := named(port["name"], want); ours != nil && !hasKeyOf(port, want) {
+		if ours := named(live["name"], want); ours != nil && !holds(ours, live) {
 			steps = append(steps, operation{"replace", fmt.Sprintf("%s/%d", path, i), ours})
-		}
-	}
-	return steps
-}
-
-func replaceInContainers(path string, want, have []any) []operation {
-	var steps []operation
-	for i, item := range have {
-		container, ok := item.(map[string]any)
-		if !ok {
-			continue
-		}
-		if ours := named(container["name"], want); ours != nil {
-			steps = append(steps, replaceIn(fmt.Sprintf("%s/%d", path, i), ours, container)...)
 		}
 	}
 	return steps
@@ -90,21 +74,9 @@ func replaceInContainers(path string, want, have []any) []operation {
 // named is the item of a list that has a name, nil if none has.
 func named(name any, items []any) map[string]any {
 	for _, item := range items {
-		if m, ok := item.(map[string]any); ok && m["name"] == name {
+		if m, ok := item.(map[string]any); ok && name != nil && m["name"] == name {
 			return m
 		}
 	}
 	return nil
-}
-
-// hasKeyOf tells whether one of our ports would be merged with port.
-func hasKeyOf(port map[string]any, want []any) bool {
-	for _, item := range want {
-		w, ok := item.(map[string]any)
-		if ok && scalarsEqual(w["port"], port["port"]) && scalarsEqual(w["containerPort"], port["containerPort"]) &&
-			scalarsEqual(w["protocol"], port["protocol"]) {
-			return true
-		}
-	}
-	return false
 }

@@ -68,6 +68,20 @@ func V1Alpha1ToHub(_ context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2
 	}
 	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
 	dst.Status = statusFromV1Alpha1(src.Status.DeepCopy())
+	if len(base.Ports) > 0 && len(dst.Spec.Ports) > 0 && base.Ports[0].Port != dst.Spec.Ports[0].Port {
+		return refuseTakenPort(dst.Spec.Ports)
+	}
+	return nil
+}
+
+// refuseTakenPort refuses an edit that gives the first port the number of another
+// one. The API server checks v1alpha1's schema only, where the others are not seen.
+func refuseTakenPort(ports []v1alpha2.Port) error {
+	for _, other := range ports[1:] {
+		if other.Port == ports[0].Port && other.Protocol == ports[0].Protocol {
+			return fmt.Errorf("spec.port: %d is already the number of the port %s in v1alpha2: choose another, or edit the object as v1alpha2", other.Port, other.Name)
+		}
+	}
 	return nil
 }
 

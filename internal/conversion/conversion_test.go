@@ -147,6 +147,30 @@ func TestEditThroughV1Alpha1(t *testing.T) {
 	}
 }
 
+func TestOnlyPortUnset(t *testing.T) {
+	hub := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{{Name: "web", Port: 8080}}}}
+	spoke, got := &v1alpha1.NginxOperator{}, &v1alpha2.NginxOperator{}
+	must(t, HubToV1Alpha1(t.Context(), hub, spoke))
+	spoke.Spec.Port = nil
+	must(t, V1Alpha1ToHub(t.Context(), spoke, got))
+	if got.Spec.Ports != nil {
+		t.Errorf("ports = %v, want the default", got.Spec.Ports)
+	}
+}
+
+func TestTakenPortIsRefused(t *testing.T) {
+	hub := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Ports: []v1alpha2.Port{
+		{Name: "web", Port: 80, Protocol: corev1.ProtocolTCP}, {Name: "admin", Port: 81, Protocol: corev1.ProtocolTCP},
+	}}}
+	spoke := &v1alpha1.NginxOperator{}
+	must(t, HubToV1Alpha1(t.Context(), hub, spoke))
+	spoke.Spec.Port = new(int32(81))
+	err := V1Alpha1ToHub(t.Context(), spoke, &v1alpha2.NginxOperator{})
+	if err == nil || !strings.Contains(err.Error(), "spec.port: 81 is already the number of the port admin") {
+		t.Errorf("error = %v, want one that names the port", err)
+	}
+}
+
 func TestBrokenAnnotationIsRefused(t *testing.T) {
 	broken := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{AnnotationSpec: "{"}}}
 	err := V1Alpha1ToHub(t.Context(), broken, &v1alpha2.NginxOperator{})

@@ -29,12 +29,12 @@ func resolveConfig(nginx *v1alpha2.NginxOperator, state observe.State) (resolved
 		}
 		return requested, blocked, nil
 	}
-	live := state.ConfigMap()
-	if live == nil || !IsControlledBy(live, nginx) || !observe.HoldsRevision(live) {
+	serving := state.Serving()
+	if serving == nil || !IsControlledBy(serving, nginx) {
 		return resolved{}, blocked, nil
 	}
-	last, err := nginxconf.Render(nginxconf.UserFiles(live.Data))
-	return resolved{Config: last, source: live.Annotations[naming.AnnotationConfigSource]}, blocked, err
+	last, err := nginxconf.Render(nginxconf.UserFiles(serving.Data))
+	return resolved{Config: last, source: serving.Annotations[naming.AnnotationConfigSource]}, blocked, err
 }
 
 func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked) {
@@ -51,6 +51,12 @@ func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxc
 			Reason: v1alpha2.ReasonConfigMapNotFound,
 			Message: fmt.Sprintf("ConfigMap %s, named by spec.config, does not exist in namespace %s: create it, or change spec.config",
 				source.Name, nginx.Namespace),
+		}
+	case source != nil && source.RenderedFor != "":
+		return nginxconf.Config{}, Blocked{
+			Reason: v1alpha2.ReasonConfigInvalid,
+			Message: fmt.Sprintf("ConfigMap %s is what the operator rendered for NginxOperator %s: name a ConfigMap of your own in spec.config",
+				source.Name, source.RenderedFor),
 		}
 	case source != nil && source.HasBinary:
 		return nginxconf.Config{}, Blocked{

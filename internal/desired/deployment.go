@@ -1,6 +1,9 @@
 package desired
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"path"
 	"slices"
 	"strings"
@@ -10,7 +13,6 @@ import (
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
@@ -50,7 +52,22 @@ func deployment(in *input) (object, error) {
 	if err := in.mergePodTemplate(template); err != nil {
 		return object{}, err
 	}
+	if err := markTemplate(template); err != nil {
+		return object{}, err
+	}
 	return object{d, d.ObjectMetaApplyConfiguration}, nil
+}
+
+// markTemplate lets a pod tell which template it was made from, whatever an admission
+// webhook has changed in the pod.
+func markTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) error {
+	text, err := json.Marshal(template)
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(text)
+	template.WithAnnotations(map[string]string{naming.AnnotationTemplate: hex.EncodeToString(sum[:8])})
+	return nil
 }
 
 func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
@@ -102,7 +119,7 @@ func (in *input) setProbes(nginx *corev1ac.ContainerApplyConfiguration) {
 func (in *input) setConfig(pod *corev1ac.PodSpecApplyConfiguration) {
 	pod.WithVolumes(corev1ac.Volume().
 		WithName("config").
-		WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMap(in.nginx.Name))))
+		WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMap(in.nginx.Name, in.config.Revision))))
 }
 
 // setContent mounts the static files. Neither the names nor the order of the
@@ -147,7 +164,7 @@ func hardened(user *int64) *corev1ac.SecurityContextApplyConfiguration {
 		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")).
 		WithReadOnlyRootFilesystem(true)
 	if user != nil {
-		c.WithRunAsUser(ptr.Deref(user, 0))
+		c.WithRunAsUser(*user)
 	}
 	return c
 }

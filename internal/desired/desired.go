@@ -39,9 +39,10 @@ type Options struct {
 
 // Plan is what should exist.
 type Plan struct {
-	// Intents has one entry for each row of Kinds, in its order.
+	// Intents are in the order in which they have to be carried out.
 	Intents []Intent
-	// Config is the configuration that the pods should serve.
+	// Config is the configuration that the pods should serve. Its revision is empty
+	// when there is none: what needs one is then left as it is.
 	Config nginxconf.Config
 	// Image is the image that the pods should run.
 	Image string
@@ -81,10 +82,10 @@ type input struct {
 
 // Build returns what should exist for nginx. When something that the user can fix
 // stands in the way, blocked says what; the plan then keeps to the configuration
-// that was last accepted, and is nil if there is none.
+// that was last accepted.
 func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) (plan *Plan, blocked Blocked, err error) {
 	config, blocked, err := resolveConfig(nginx, state)
-	if err != nil || config.Revision == "" {
+	if err != nil {
 		return nil, blocked, err
 	}
 	if blocked.Reason == "" && len(state.MissingContent) > 0 {
@@ -93,11 +94,19 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 	in := &input{nginx: nginx, state: state, options: options, config: config}
 	plan = &Plan{Config: config.Config, Image: in.image()}
 	for _, kind := range Kinds() {
+		if kind.needsConfig && config.Revision == "" {
+			continue
+		}
 		intent, err := in.intent(kind)
 		if err != nil {
 			return nil, blocked, fmt.Errorf("build %s: %w", kind.Name, err)
 		}
 		plan.Intents = append(plan.Intents, intent)
+		if kind.ObjectName == nil {
+			for _, name := range in.outdatedConfigMaps() {
+				plan.Intents = append(plan.Intents, Intent{Kind: kind, Name: name})
+			}
+		}
 	}
 	return plan, blocked, nil
 }
@@ -111,12 +120,14 @@ func contentMissing(nginx *v1alpha2.NginxOperator, names []string) Blocked {
 }
 
 func (in *input) intent(kind Kind) (Intent, error) {
-	intent := Intent{Kind: kind, Name: kind.ObjectName(in.nginx.Name)}
 	built, err := kind.build(in)
-	if err != nil || built.config == nil {
-		return intent, err
+	if err != nil {
+		return Intent{}, err
 	}
-	intent.Config, intent.Meta = built.config, built.meta
+	if built.config == nil {
+		return Intent{Kind: kind, Name: kind.ObjectName(in.nginx.Name)}, nil
+	}
+	intent := Intent{Kind: kind, Name: *built.meta.Name, Config: built.config, Meta: built.meta}
 	intent.Fields, err = runtime.DefaultUnstructuredConverter.ToUnstructured(built.config)
 	return intent, err
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,14 +82,14 @@ func replicasOf(t *testing.T, plan *Plan) *int32 {
 }
 
 func TestReplicas(t *testing.T) {
-	live := func(replicas int32, managers ...string) map[string]observe.Object {
+	live := func(replicas int32, managers ...string) map[observe.Key]observe.Object {
 		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: &replicas}}
 		for _, m := range managers {
 			d.ManagedFields = append(d.ManagedFields, metav1.ManagedFieldsEntry{
 				Manager: m, FieldsV1: metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`),
 			})
 		}
-		return map[string]observe.Object{"Deployment": d}
+		return map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: d}
 	}
 	tests := map[string]struct {
 		spec  *int32
@@ -127,7 +128,7 @@ func TestConfiguration(t *testing.T) {
 		live   nginxconf.Files
 		// reason and message are what blocks, empty for nothing.
 		reason, message string
-		// file and text are part of the planned configuration; no file: no plan.
+		// file and text are part of the planned configuration; no file: there is none.
 		file, text string
 	}{
 		"built in": {file: "default.conf", text: "listen 80;"},
@@ -140,6 +141,8 @@ func TestConfiguration(t *testing.T) {
 			reason: v1alpha2.ReasonConfigMapNotFound, message: "ConfigMap conf, named by spec.config, does not exist in namespace shop"},
 		"missing, with an earlier one": {config: fromMap, source: &observe.Source{Name: "conf"}, live: nginxconf.Files{"old.conf": "old"},
 			reason: v1alpha2.ReasonConfigMapNotFound, message: "ConfigMap conf", file: "old.conf", text: "old"},
+		"of the operator's own making": {config: fromMap, source: &observe.Source{Name: "conf", Found: true, RenderedFor: "web"},
+			reason: v1alpha2.ReasonConfigInvalid, message: "rendered for NginxOperator web"},
 		"binary": {config: fromMap, source: &observe.Source{Name: "conf", Found: true, Files: good, HasBinary: true},
 			reason: v1alpha2.ReasonConfigInvalid, message: "binaryData"},
 		"invalid, with an earlier one": {config: fromMap, source: &observe.Source{Name: "conf", Found: true}, live: nginxconf.Files{"old.conf": "old"},
@@ -153,18 +156,18 @@ func TestConfiguration(t *testing.T) {
 			if blocked.Reason != tt.reason || !strings.Contains(blocked.Message, tt.message) {
 				t.Errorf("blocked = %+v, want %s: %s", blocked, tt.reason, tt.message)
 			}
-			if (plan != nil) != (tt.file != "") {
-				t.Fatalf("plan = %v", plan)
+			if (plan.Config.Revision != "") != (tt.file != "") {
+				t.Fatalf("the planned configuration is %+v", plan.Config)
 			}
-			if plan != nil && !strings.Contains(plan.Config.Files[tt.file], tt.text) {
+			if !strings.Contains(plan.Config.Files[tt.file], tt.text) {
 				t.Errorf("%s = %q, want %q", tt.file, plan.Config.Files[tt.file], tt.text)
 			}
 		})
 	}
 }
 
-// rendered is the live ConfigMap that the operator wrote for files.
-func rendered(t *testing.T, nginx *v1alpha2.NginxOperator, files nginxconf.Files) map[string]observe.Object {
+// rendered is a live Deployment that serves files, and their ConfigMap.
+func rendered(t *testing.T, nginx *v1alpha2.NginxOperator, files nginxconf.Files) map[observe.Key]observe.Object {
 	t.Helper()
 	if files == nil {
 		return nil
@@ -173,13 +176,19 @@ func rendered(t *testing.T, nginx *v1alpha2.NginxOperator, files nginxconf.Files
 	if err != nil {
 		t.Fatal(err)
 	}
-	return map[string]observe.Object{"ConfigMap": &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{
-			Annotations:     map[string]string{naming.AnnotationConfig: config.Revision},
-			OwnerReferences: []metav1.OwnerReference{{UID: nginx.UID, Controller: new(true)}},
+	serving := &appsv1.Deployment{}
+	serving.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: config.Revision}
+	return map[observe.Key]observe.Object{
+		{Kind: "Deployment", Name: "web"}: serving,
+		{Kind: "ConfigMap", Name: "last"}: &corev1.ConfigMap{
+			ObjectMeta: metav1.ObjectMeta{
+				Name:            "last",
+				Annotations:     map[string]string{naming.AnnotationConfig: config.Revision},
+				OwnerReferences: []metav1.OwnerReference{{UID: nginx.UID, Controller: new(true)}},
+			},
+			Data: config.Files,
 		},
-		Data: config.Files,
-	}}
+	}
 }
 
 // TestTamperedConfigurationIsNotTakenForTheLastGoodOne guards what a missing
@@ -188,9 +197,17 @@ func TestTamperedConfigurationIsNotTakenForTheLastGoodOne(t *testing.T) {
 	nginx := sample(t, "least")
 	nginx.Spec.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}}
 	owned := rendered(t, nginx, nginxconf.Files{"old.conf": "old"})
-	owned["ConfigMap"].(*corev1.ConfigMap).Data["old.conf"] = "evil"
-	if plan, _ := build(t, nginx, observe.State{Source: &observe.Source{Name: "conf"}, Owned: owned}); plan != nil {
-		t.Errorf("a plan was made from a tampered configuration: %v", plan.Config.Files)
+	owned[observe.Key{Kind: "ConfigMap", Name: "last"}].(*corev1.ConfigMap).Data["old.conf"] = "evil"
+	plan, _ := build(t, nginx, observe.State{Source: &observe.Source{Name: "conf"}, Owned: owned})
+	if plan.Config.Revision != "" {
+		t.Errorf("a tampered configuration was planned: %v", plan.Config.Files)
+	}
+	var kinds []string
+	for _, intent := range plan.Intents {
+		kinds = append(kinds, intent.Kind.Name)
+	}
+	if diff := cmp.Diff([]string{"ServiceAccount", "Service", "PodDisruptionBudget"}, kinds); diff != "" {
+		t.Errorf("what needs no configuration goes on (-want +got):\n%s", diff)
 	}
 }
 
@@ -250,5 +267,49 @@ func BenchmarkBuild(b *testing.B) {
 		if _, _, err := Build(nginx, observe.State{}, options); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestRevisionsAreKeptWhileTheyAreNeeded: a container that restarts has to find what
+// its pod was made with.
+func TestRevisionsAreKeptWhileTheyAreNeeded(t *testing.T) {
+	nginx := sample(t, "least")
+	tests := map[string]struct {
+		rollingOut bool
+		podServes  string
+		want       []string
+	}{
+		"rolled out":           {false, "r2", []string{"web-config-r0", "web-config-r1"}},
+		"an old pod is left":   {false, "r1", []string{"web-config-r0"}},
+		"rollout is under way": {true, "r2", nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}}
+			d.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: "r2"}
+			if tt.rollingOut {
+				d.Status.Replicas = 2
+			}
+			state := observe.State{
+				Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: d},
+				Pods:  []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{naming.AnnotationConfig: tt.podServes}}}},
+			}
+			for _, revision := range []string{"r0", "r1", "r2"} {
+				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+					Name: "web-config-" + revision, Annotations: map[string]string{naming.AnnotationConfig: revision},
+				}}
+				state.Owned[observe.Key{Kind: "ConfigMap", Name: cm.Name}] = cm
+			}
+			plan, _ := build(t, nginx, state)
+			var got []string
+			for _, intent := range plan.Intents {
+				if intent.Kind.Name == "ConfigMap" && !intent.ShouldExist() {
+					got = append(got, intent.Name)
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
 	}
 }

@@ -15,17 +15,22 @@ type Kind struct {
 	observe.Kind
 	// build makes the object as it should be.
 	build func(in *input) (object, error)
+	// Requires are the kinds without which an object of this kind would do harm: it
+	// is not written while one of them could not be.
+	Requires []string
+	// needsConfig tells that there is nothing to build without a configuration.
+	needsConfig bool
 }
 
 // Kinds is the table of everything that an application owns. It drives what is
 // built and in which order, watched and pruned.
 func Kinds() []Kind {
 	return []Kind{
-		{kindOf[corev1.ServiceAccount](corev1.SchemeGroupVersion, "ServiceAccount", naming.ServiceAccount), serviceAccount},
-		{kindOf[corev1.ConfigMap](corev1.SchemeGroupVersion, "ConfigMap", naming.ConfigMap), configMap},
-		{kindOf[corev1.Service](corev1.SchemeGroupVersion, "Service", naming.Service), service},
-		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment},
-		{kindOf[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget},
+		{kindOf[corev1.ServiceAccount](corev1.SchemeGroupVersion, "ServiceAccount", naming.ServiceAccount), serviceAccount, nil, false},
+		{kindOf[corev1.ConfigMap](corev1.SchemeGroupVersion, "ConfigMap", nil), configMap, nil, true},
+		{kindOf[corev1.Service](corev1.SchemeGroupVersion, "Service", naming.Service), service, nil, false},
+		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment, []string{"ServiceAccount", "ConfigMap"}, true},
+		{kindOf[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, nil, false},
 	}
 }
 

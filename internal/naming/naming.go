@@ -31,6 +31,8 @@ const (
 	// AnnotationConfigSource tells which version of a referenced ConfigMap the files
 	// of a rendered configuration were copied from.
 	AnnotationConfigSource = "operator.example.com/config-source"
+	// AnnotationTemplate is the hash of the pod template that a pod was made from.
+	AnnotationTemplate = "operator.example.com/template"
 	// AnnotationForceRedeploy carries spec.forceRedeploy to the pods.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
 )
@@ -51,8 +53,9 @@ func PodDisruptionBudget(name string) string { return name }
 // keeps an application called "default" clear of the namespace's own account.
 func ServiceAccount(name string) string { return name + "-nginx" }
 
-// ConfigMap is the name of the ConfigMap with the rendered configuration.
-func ConfigMap(name string) string { return name + "-config" }
+// ConfigMap is the name of the ConfigMap with one revision of the rendered
+// configuration.
+func ConfigMap(name, revision string) string { return name + "-config-" + revision }
 
 // ContentVolume is the name of the volume with the content of a mount path.
 func ContentVolume(mountPath string) string {

@@ -12,12 +12,15 @@ var longest = "a" + strings.Repeat("b", 44)
 
 func TestDerivedNamesAreLegal(t *testing.T) {
 	for _, name := range []string{
-		Deployment(longest), Service(longest), ServiceAccount(longest), ConfigMap(longest), PodDisruptionBudget(longest),
+		Deployment(longest), Service(longest), ServiceAccount(longest), PodDisruptionBudget(longest),
 		ContentVolume("/" + strings.Repeat("x", 511)),
 	} {
 		if problems := validation.IsDNS1035Label(name); len(problems) > 0 {
 			t.Errorf("%s: %v", name, problems)
 		}
+	}
+	if problems := validation.IsDNS1123Subdomain(ConfigMap(longest, "0123456789abcdef")); len(problems) > 0 {
+		t.Errorf("the name of the ConfigMap: %v", problems)
 	}
 	for key, value := range Labels(longest) {
 		if problems := append(validation.IsQualifiedName(key), validation.IsValidLabelValue(value)...); len(problems) > 0 {

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// IndexPodApplication finds pods by the application that they belong to.
-	IndexPodApplication = "application"
+	// IndexApplication finds pods and rendered configurations by the application that
+	// they belong to.
+	IndexApplication = "application"
 	// IndexAutoscalerTarget finds autoscalers by the Deployment that they target.
 	IndexAutoscalerTarget = "targetDeployment"
 	// IndexConfigMap finds NginxOperators by the ConfigMaps that they refer to.
@@ -28,7 +29,8 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		name   string
 		values client.IndexerFunc
 	}{
-		{&corev1.Pod{}, IndexPodApplication, podApplication},
+		{&corev1.Pod{}, IndexApplication, application},
+		{&corev1.ConfigMap{}, IndexApplication, application},
 		{&autoscalingv2.HorizontalPodAutoscaler{}, IndexAutoscalerTarget, autoscalerTarget},
 		{&v1alpha2.NginxOperator{}, IndexConfigMap, referencedConfigMaps},
 	} {
@@ -39,7 +41,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func podApplication(obj client.Object) []string {
+func application(obj client.Object) []string {
 	if name := obj.GetLabels()[naming.LabelApplication]; name != "" {
 		return []string{name}
 	}

@@ -37,9 +37,9 @@ func New(cache, references, live client.Reader, kinds []Kind) *Observer {
 
 // Gather reads everything that a pass for nginx decides from.
 func (o *Observer) Gather(ctx context.Context, nginx *v1alpha2.NginxOperator) (State, error) {
-	state := State{Owned: map[string]Object{}}
+	state := State{Owned: map[Key]Object{}}
 	for _, step := range []func(context.Context, *v1alpha2.NginxOperator, *State) error{
-		o.owned, o.pods, o.autoscaler, o.source, o.content,
+		o.owned, o.configMaps, o.pods, o.autoscaler, o.source, o.content,
 	} {
 		if err := step(ctx, nginx, &state); err != nil {
 			return State{}, err
@@ -50,6 +50,9 @@ func (o *Observer) Gather(ctx context.Context, nginx *v1alpha2.NginxOperator) (S
 
 func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
 	for _, kind := range o.kinds {
+		if kind.ObjectName == nil {
+			continue
+		}
 		obj := kind.New()
 		key := types.NamespacedName{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}
 		err := o.cache.Get(ctx, key, obj)
@@ -59,7 +62,22 @@ func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, sta
 		if err != nil {
 			return fmt.Errorf("read %s %s: %w", kind.Name, key, err)
 		}
-		state.Owned[kind.Name] = obj
+		state.Owned[Key{kind.Name, key.Name}] = obj
+	}
+	return nil
+}
+
+func (o *Observer) configMaps(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	list := &corev1.ConfigMapList{}
+	err := o.cache.List(ctx, list,
+		client.InNamespace(nginx.Namespace),
+		client.MatchingFields{IndexApplication: nginx.Name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list rendered configurations: %w", err)
+	}
+	for i := range list.Items {
+		state.Owned[Key{"ConfigMap", list.Items[i].Name}] = &list.Items[i]
 	}
 	return nil
 }
@@ -68,7 +86,7 @@ func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, stat
 	pods := &corev1.PodList{}
 	err := o.cache.List(ctx, pods,
 		client.InNamespace(nginx.Namespace),
-		client.MatchingFields{IndexPodApplication: nginx.Name},
+		client.MatchingFields{IndexApplication: nginx.Name},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
@@ -90,10 +108,13 @@ func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, st
 	if err != nil || meta == nil {
 		return err
 	}
-	version := SourceVersion(meta)
-	if rendered := state.ConfigMap(); rendered != nil && HoldsRevision(rendered) &&
-		rendered.Annotations[naming.AnnotationConfigSource] == version {
-		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.UserFiles(rendered.Data)}
+	if owner := meta.Labels[naming.LabelApplication]; owner != "" {
+		state.Source = &Source{Name: name, Found: true, RenderedFor: owner}
+		return nil
+	}
+	version := sourceVersion(meta)
+	if serving := state.Serving(); serving != nil && serving.Annotations[naming.AnnotationConfigSource] == version {
+		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.UserFiles(serving.Data)}
 		return nil
 	}
 	return o.readSource(ctx, nginx.Namespace, state.Source)
@@ -111,7 +132,7 @@ func (o *Observer) readSource(ctx context.Context, namespace string, source *Sou
 		return fmt.Errorf("read ConfigMap %s/%s: %w", namespace, source.Name, err)
 	}
 	source.Found = true
-	source.Version = SourceVersion(cm)
+	source.Version = sourceVersion(cm)
 	source.Files = cm.Data
 	source.HasBinary = len(cm.BinaryData) > 0
 	return nil
@@ -147,14 +168,8 @@ func (o *Observer) reference(ctx context.Context, namespace, name string) (*meta
 	return meta, nil
 }
 
-// SourceVersion identifies the content of a ConfigMap. The UID tells a deleted and
+// sourceVersion identifies the content of a ConfigMap. The UID tells a deleted and
 // re-created one apart.
-func SourceVersion(obj metav1.Object) string {
+func sourceVersion(obj metav1.Object) string {
 	return fmt.Sprintf("%s/%s/%s", obj.GetName(), obj.GetUID(), obj.GetResourceVersion())
-}
-
-// HoldsRevision tells whether a rendered configuration is, byte for byte, what the
-// operator wrote.
-func HoldsRevision(rendered *corev1.ConfigMap) bool {
-	return rendered.Annotations[naming.AnnotationConfig] == nginxconf.Revision(rendered.Data)
 }

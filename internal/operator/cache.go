@@ -1,8 +1,6 @@
 package operator
 
 import (
-	"strings"
-
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/webhookcert"
 )
 
@@ -75,30 +74,24 @@ func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcac
 	})
 }
 
-// trimReference keeps what identifies the version of a ConfigMap.
+// trimReference keeps what identifies the version of a ConfigMap, and whether it is
+// the operator's own.
 func trimReference(obj any) (any, error) {
 	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		owner := meta.Labels[naming.LabelApplication]
 		meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences = nil, nil, nil, nil
+		if owner != "" {
+			meta.Labels = map[string]string{naming.LabelApplication: owner}
+		}
 	}
 	return obj, nil
 }
 
 // trimDeployment keeps of managedFields only who else owns spec.replicas.
 func trimDeployment(obj any) (any, error) {
-	d, ok := obj.(*appsv1.Deployment)
-	if !ok {
-		return obj, nil
+	if d, ok := obj.(*appsv1.Deployment); ok {
+		observe.TrimManagedFields(d)
 	}
-	var kept []metav1.ManagedFieldsEntry
-	for _, entry := range d.ManagedFields {
-		if entry.Manager == naming.FieldManager || entry.Subresource == "status" ||
-			entry.FieldsV1 == nil || !strings.Contains(entry.FieldsV1.GetRawString(), `"f:replicas":{}`) {
-			continue
-		}
-		entry.FieldsV1 = metav1.NewFieldsV1(`{"f:spec":{"f:replicas":{}}}`)
-		kept = append(kept, entry)
-	}
-	d.ManagedFields = kept
 	return obj, nil
 }
 
@@ -113,7 +106,7 @@ func trimPod(obj any) (any, error) {
 	for _, c := range pod.Spec.Containers {
 		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
 	}
-	pod.Spec = corev1.PodSpec{NodeName: pod.Spec.NodeName, Containers: containers}
+	pod.Spec = corev1.PodSpec{Containers: containers}
 	var conditions []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
@@ -121,7 +114,6 @@ func trimPod(obj any) (any, error) {
 		}
 	}
 	pod.Status = corev1.PodStatus{
-		Phase:                 pod.Status.Phase,
 		Conditions:            conditions,
 		InitContainerStatuses: pod.Status.InitContainerStatuses,
 		ContainerStatuses:     pod.Status.ContainerStatuses,

@@ -35,12 +35,15 @@ var (
 // of the scrape, so that no series can be stale or outlive its object.
 type stateCollector struct {
 	cache client.Reader
+	// elected is closed when this replica is the leader: only one of them tells of
+	// the objects, so that sums are right and alerts come once.
+	elected <-chan struct{}
 	// limit is how many objects get series of their own.
 	limit int
 }
 
-func newStateCollector(cache client.Reader, limit int) *stateCollector {
-	return &stateCollector{cache: cache, limit: limit}
+func newStateCollector(cache client.Reader, elected <-chan struct{}, limit int) *stateCollector {
+	return &stateCollector{cache: cache, elected: elected, limit: limit}
 }
 
 // Describe implements prometheus.Collector.
@@ -52,6 +55,11 @@ func (c *stateCollector) Describe(out chan<- *prometheus.Desc) {
 
 // Collect implements prometheus.Collector.
 func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
+	select {
+	case <-c.elected:
+	default:
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
 	list := &v1alpha2.NginxOperatorList{}

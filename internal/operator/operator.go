@@ -75,7 +75,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err := addNginxController(ctx, mgr, options); err != nil {
 		return fmt.Errorf("add the NginxOperator controller: %w", err)
 	}
-	state := newStateCollector(mgr.GetCache(), options.MetricsMaxObjects)
+	state := newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects)
 	if err := metrics.Registry.Register(state); err != nil {
 		return fmt.Errorf("register the metrics: %w", err)
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,14 +23,16 @@ type trouble struct {
 	configError string
 }
 
-// maxMessage keeps a condition's message readable; the API allows 32768 characters.
+// maxMessage is the length that the API allows for an event's note, in bytes; a
+// condition could have more, and nobody would read it.
 const maxMessage = 1024
 
-// configErrors finds nginx's own complaints about its configuration.
-var configErrors = regexp.MustCompile(`(?m)^.*\[emerg\].*$`)
+// configErrors finds nginx's own complaints about its configuration: those that name
+// a file and a line, and those about what a configuration names.
+var configErrors = regexp.MustCompile(`(?m)^.*\[emerg\] .*( in [^ ]+:\d+|no "[a-z]+" section in configuration|open\(\) .* failed|cannot load ).*$`)
 
 // volatile are the parts of nginx's log lines that differ from run to run.
-var volatile = regexp.MustCompile(`^.*?\[(emerg|alert|crit|error)\] \d+#\d+: `)
+var volatile = regexp.MustCompile(`^.*?\[([a-z]+)\] \d+#\d+: `)
 
 // findTrouble looks at the pods of the newest template that are not ready. The
 // newest trouble wins: an older pod may be in one that is already solved.
@@ -46,29 +49,10 @@ func findTrouble(v *view) *trouble {
 	return found
 }
 
-// isNewest tells whether a pod was made from the template that the Deployment has
-// now: it has its configuration, its image and its force-redeploy mark.
+// isNewest tells whether a pod was made from the template that the Deployment has now.
 func isNewest(v *view, pod *corev1.Pod) bool {
 	d := v.in.State.Deployment()
-	if d == nil {
-		return false
-	}
-	template := d.Spec.Template
-	for _, key := range []string{naming.AnnotationConfig, naming.AnnotationForceRedeploy} {
-		if pod.Annotations[key] != template.Annotations[key] {
-			return false
-		}
-	}
-	return nginxImage(pod.Spec.Containers) == nginxImage(template.Spec.Containers)
-}
-
-func nginxImage(containers []corev1.Container) string {
-	for _, c := range containers {
-		if c.Name == naming.NginxContainer {
-			return c.Image
-		}
-	}
-	return ""
+	return d != nil && pod.Annotations[naming.AnnotationTemplate] == d.Spec.Template.Annotations[naming.AnnotationTemplate]
 }
 
 func podTrouble(pod *corev1.Pod) *trouble {
@@ -107,6 +91,18 @@ func containerTrouble(s corev1.ContainerStatus) *trouble {
 	return nil
 }
 
+// stoppedByProbe reports an nginx that starts, never answers on its port and is
+// stopped, in order, by its startup probe.
+func stoppedByProbe(s corev1.ContainerStatus) *trouble {
+	if s.Name != naming.NginxContainer || s.RestartCount == 0 {
+		return nil
+	}
+	return &trouble{
+		reason:  v1alpha2.ReasonContainerNotStarted,
+		message: "nginx runs, but nothing answers on the first TCP port of spec.ports: does the configuration listen there?",
+	}
+}
+
 // pullError is what a failing pull and the pause after it have in common: the
 // runtime's own words.
 func pullError(w *corev1.ContainerStateWaiting) string {
@@ -138,8 +134,11 @@ func crash(s corev1.ContainerStatus) *trouble {
 	if end == nil && !s.Ready {
 		end = s.LastTerminationState.Terminated
 	}
-	if end == nil || end.ExitCode == 0 {
+	if end == nil {
 		return nil
+	}
+	if end.ExitCode == 0 {
+		return stoppedByProbe(s)
 	}
 	t := &trouble{
 		reason:  v1alpha2.ReasonContainerCrashed,
@@ -176,16 +175,23 @@ func isReady(pod *corev1.Pod) bool {
 
 func restarts(pod *corev1.Pod) int32 {
 	var n int32
-	for _, s := range pod.Status.ContainerStatuses {
-		n += s.RestartCount
+	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
+		for _, s := range statuses {
+			n += s.RestartCount
+		}
 	}
 	return n
 }
 
+// clip shortens a message to what the note of an event may have, in bytes.
 func clip(message string) string {
-	runes := []rune(message)
-	if len(runes) <= maxMessage {
+	const more = "…"
+	if len(message) <= maxMessage {
 		return message
 	}
-	return string(runes[:maxMessage-1]) + "…"
+	cut := maxMessage - len(more)
+	for !utf8.RuneStart(message[cut]) {
+		cut--
+	}
+	return message[:cut] + more
 }

@@ -27,6 +27,8 @@ type Input struct {
 	Plan *desired.Plan
 	// Blocked tells what the user has to solve.
 	Blocked desired.Blocked
+	// Failed are the objects that could not be written.
+	Failed []observe.Key
 	// Pending are the objects that suspend keeps from being written.
 	Pending []string
 	// Now is the time of the pass.
@@ -103,7 +105,7 @@ type view struct {
 
 func newView(in Input) *view {
 	v := &view{in: in, replicas: ptr.Deref(in.Nginx.Spec.Replicas, 1)}
-	if d := in.State.Deployment(); d != nil && in.State.Autoscaler != "" {
+	if d := in.State.Deployment(); d != nil && (in.State.Autoscaler != "" || len(in.Pending) > 0) {
 		v.replicas = ptr.Deref(d.Spec.Replicas, 1)
 	}
 	if in.Plan != nil {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -35,7 +36,7 @@ func healthy() Input {
 			Spec:       v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))},
 		},
 		State: observe.State{
-			Owned: map[string]observe.Object{"Deployment": deployment(2)},
+			Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: deployment(2)},
 			Pods:  []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
 		},
 		Plan: &desired.Plan{Config: nginxconf.Config{Revision: "r1"}, Image: "nginx:1"},
@@ -46,7 +47,7 @@ func healthy() Input {
 func deployment(replicas int32) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	d.Spec.Replicas = &replicas
-	d.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: "r1"}
+	d.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: "r1", naming.AnnotationTemplate: "t1"}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}}
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
@@ -64,7 +65,7 @@ func readyPod(name string) corev1.Pod {
 // newPod is a pod of the newest template that is not ready.
 func newPod(name string) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{naming.AnnotationConfig: "r1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{naming.AnnotationConfig: "r1", naming.AnnotationTemplate: "t1"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}}},
 	}
 }
@@ -99,7 +100,7 @@ func rollingOut(pod corev1.Pod) func(*Input) {
 		d.Status.Replicas, d.Status.UpdatedReplicas = 3, 1
 		d.Status.Conditions[0].Reason = "ReplicaSetUpdated"
 		for i := range in.State.Pods {
-			in.State.Pods[i].Annotations[naming.AnnotationConfig] = "r0"
+			in.State.Pods[i].Annotations = map[string]string{naming.AnnotationConfig: "r0", naming.AnnotationTemplate: "t0"}
 		}
 		in.State.Pods = append(in.State.Pods, pod)
 	}
@@ -138,6 +139,10 @@ func TestConditions(t *testing.T) {
 		{"configuration refused by nginx", rollingOut(crashing(false, emerg)), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
 			`unknown directive "lisen" in /etc/nginx-operator/config/site.conf:2`},
 		{"configuration that cannot be put together", blocked(v1alpha2.ReasonConfigInvalid), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "fix this"},
+		{"a port in use is no bad configuration", rollingOut(crashing(false, "2026/11/20 12:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (98: Address already in use)\n")),
+			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, ""},
+		{"a missing file is one", rollingOut(crashing(false, "[emerg] 1#1: open() \"/x\" failed (2: No such file or directory)\n")),
+			"ConfigValid", no, v1alpha2.ReasonConfigRejected, "No such file"},
 		{"crash for another reason", rollingOut(crashing(false, "Killed")), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, ""},
 
 		{"rolled out", nil, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod"},
@@ -162,7 +167,9 @@ func TestConditions(t *testing.T) {
 			"UpToDate", no, v1alpha2.ReasonPodsNotCreated, "exceeded quota"},
 		{"pod failed after the rollout", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "UpToDate", yes, v1alpha2.ReasonRolledOut, ""},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
-		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "goes on running: fix this"},
+		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written"},
+		{"nothing answers", rollingOut(stopped()), "UpToDate", no, v1alpha2.ReasonContainerNotStarted, "nothing answers on the first TCP port"},
+		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "fix this"},
 
 		{"available", nil, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
 		{"old pods count", rollingOut(crashing(false, emerg)), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, ""},
@@ -204,6 +211,14 @@ func TestConditions(t *testing.T) {
 			}
 		})
 	}
+}
+
+// stopped is a pod whose nginx was stopped by its startup probe and runs again.
+func stopped() corev1.Pod {
+	pod := crashing(true, "")
+	s := &pod.Status.ContainerStatuses[0]
+	s.RestartCount, s.LastTerminationState.Terminated.ExitCode = 1, 0
+	return pod
 }
 
 func unschedulable() corev1.Pod {
@@ -361,7 +376,7 @@ func TestLongMessagesAreClipped(t *testing.T) {
 	in := healthy()
 	in.Blocked = desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: strings.Repeat("é", 5000)}
 	c := meta.FindStatusCondition(Compute(in).Status.Conditions, v1alpha2.ConditionAccepted)
-	if n := len([]rune(c.Message)); n != maxMessage {
-		t.Errorf("the message has %d characters, want %d", n, maxMessage)
+	if n := len(c.Message); n > maxMessage || n < maxMessage-4 || !utf8.ValidString(c.Message) {
+		t.Errorf("the message has %d bytes, want at most %d: %q", n, maxMessage, c.Message)
 	}
 }

@@ -18,8 +18,10 @@ func upToDate(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonSuspended,
 			"spec.suspend holds back changes of " + strings.Join(v.in.Pending, ", ")}
 	case v.in.Blocked.Reason != "":
-		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason,
-			clip("What was accepted last goes on running: " + v.in.Blocked.Message)}
+		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, clip(v.in.Blocked.Message)}
+	case len(v.in.Failed) > 0:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
+			fmt.Sprintf("%s %s could not be written: it is tried again, the operator's log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
 	case rolledOut(d, v.replicas):

@@ -16,6 +16,8 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
 )
 
@@ -180,9 +182,46 @@ func TestDriftIsPutBack(t *testing.T) {
 		"service port": {"Service",
 			func(o observe.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
 			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Ports[0].Port, int32(80)) }},
-		"configuration": {"ConfigMap",
-			func(o observe.Object) { o.(*corev1.ConfigMap).Data["default.conf"] = "evil" },
-			func(o observe.Object) error { return differs(o.(*corev1.ConfigMap).Data["default.conf"], "evil") }},
+		"selector": {"Service",
+			func(o observe.Object) { o.(*corev1.Service).Spec.Selector["added"] = "by-somebody" },
+			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Selector["added"], "") }},
+		"command": {"Deployment",
+			func(o observe.Object) {
+				c := &o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0]
+				c.Command = append(c.Command, "-t")
+			},
+			func(o observe.Object) error {
+				return differs(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Command[len(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Command)-1], "-t")
+			}},
+		"volume of another type": {"Deployment",
+			func(o observe.Object) {
+				volumes := o.(*appsv1.Deployment).Spec.Template.Spec.Volumes
+				for i := range volumes {
+					if volumes[i].Name == "config" {
+						volumes[i].VolumeSource = corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}
+					}
+				}
+			},
+			func(o observe.Object) error {
+				for _, v := range o.(*appsv1.Deployment).Spec.Template.Spec.Volumes {
+					if v.Name == "config" && v.ConfigMap == nil {
+						return fmt.Errorf("it is still %+v", v.VolumeSource)
+					}
+				}
+				return nil
+			}},
+		"probe of another type": {"Deployment",
+			func(o observe.Object) {
+				o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].ReadinessProbe.ProbeHandler = corev1.ProbeHandler{
+					Exec: &corev1.ExecAction{Command: []string{"true"}},
+				}
+			},
+			func(o observe.Object) error {
+				return same(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].ReadinessProbe.Exec, nil)
+			}},
+		"our label": {"Service",
+			func(o observe.Object) { delete(o.GetLabels(), naming.LabelApplication) },
+			func(o observe.Object) error { return same(o.GetLabels()[naming.LabelApplication], "web") }},
 		"budget": {"PodDisruptionBudget",
 			func(o observe.Object) {
 				o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
@@ -222,6 +261,62 @@ func differs[T comparable](got, unwanted T) error {
 		return fmt.Errorf("it is still %v", got)
 	}
 	return nil
+}
+
+func TestRenderedConfigurationCannotBeEdited(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
+	rendered := owned(t, nginx, "ConfigMap").(*corev1.ConfigMap)
+	rendered.Data["default.conf"] = "evil"
+	if err := kube.Update(t.Context(), rendered); err == nil {
+		t.Error("the configuration of running pods was edited")
+	}
+}
+
+// TestEachRevisionHasItsConfigMap goes from one configuration to another and back.
+func TestEachRevisionHasItsConfigMap(t *testing.T) {
+	config := func(text string) *v1alpha2.Config {
+		return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(text)}}
+	}
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Config: config("a")})
+	first := owned(t, nginx, "ConfigMap")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config("b") })
+	if second := owned(t, nginx, "ConfigMap"); second.GetName() == first.GetName() {
+		t.Fatal("two configurations have one ConfigMap")
+	}
+	// No pod has been replaced yet: there is no Deployment controller here.
+	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(first), first))
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config("a") })
+	if again := owned(t, nginx, "ConfigMap"); again.GetUID() != first.GetUID() {
+		t.Errorf("going back did not go back to %s", first.GetName())
+	}
+}
+
+// TestOwnRenderingIsNoSource: a resource that is configured by what was rendered for
+// it would change for ever.
+func TestOwnRenderingIsNoSource(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
+	name := owned(t, nginx, "ConfigMap").GetName()
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: name}}
+	})
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigInvalid)
+	settled(t)
+}
+
+// TestDeploymentWaitsForWhatItRequires: without its ServiceAccount a pod would run as
+// somebody else's.
+func TestDeploymentWaitsForWhatItRequires(t *testing.T) {
+	namespace := newNamespace(t)
+	must(t, kube.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.ServiceAccount("web")}}))
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
+	settled(t)
+	if owned(t, nginx, "Deployment") != nil {
+		t.Error("pods were made that run under a foreign ServiceAccount")
+	}
+	if owned(t, nginx, "Service") == nil {
+		t.Error("what does not require the ServiceAccount was held back")
+	}
 }
 
 func TestDeletedObjectsComeBack(t *testing.T) {
@@ -286,7 +381,9 @@ func TestForeignObjectIsNotAdopted(t *testing.T) {
 			nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 			waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 			settled(t)
-			if err := same(owned(t, nginx, kind.Name).GetResourceVersion(), foreign.GetResourceVersion()); err != nil {
+			before := foreign.GetResourceVersion()
+			must(t, get(t, foreign))
+			if err := same(foreign.GetResourceVersion(), before); err != nil {
 				t.Errorf("the foreign object was written: %v", err)
 			}
 			must(t, kube.Delete(t.Context(), foreign))
@@ -298,9 +395,17 @@ func TestForeignObjectIsNotAdopted(t *testing.T) {
 func foreignObject(kind desired.Kind, namespace string) client.Object {
 	obj := kind.New()
 	obj.SetNamespace(namespace)
-	obj.SetName(kind.ObjectName("web"))
+	if kind.ObjectName != nil {
+		obj.SetName(kind.ObjectName("web"))
+	}
 	selector := map[string]string{"app": "other"}
 	switch o := obj.(type) {
+	case *corev1.ConfigMap:
+		config, err := nginxconf.Default([]int32{80})
+		if err != nil {
+			panic(err)
+		}
+		o.SetName(naming.ConfigMap("web", config.Revision))
 	case *corev1.Service:
 		o.Spec.Ports = []corev1.ServicePort{{Port: 1234}}
 	case *appsv1.Deployment:

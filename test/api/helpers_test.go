@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
 
@@ -164,6 +166,9 @@ func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) observe.Obj
 	t.Helper()
 	for _, k := range desired.Kinds() {
 		if k.Name == kind {
+			if k.ObjectName == nil {
+				return renderedConfig(t, nginx)
+			}
 			obj := k.New()
 			err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: nginx.Namespace, Name: k.ObjectName(nginx.Name)}, obj)
 			if client.IgnoreNotFound(err) != nil {
@@ -177,4 +182,23 @@ func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) observe.Obj
 	}
 	t.Fatalf("there is no kind %s", kind)
 	return nil
+}
+
+// renderedConfig is the ConfigMap that the Deployment mounts, nil when there is none.
+func renderedConfig(t *testing.T, nginx *v1alpha2.NginxOperator) observe.Object {
+	t.Helper()
+	d, ok := owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	if !ok {
+		return nil
+	}
+	cm := &corev1.ConfigMap{}
+	name := naming.ConfigMap(nginx.Name, d.Spec.Template.Annotations[naming.AnnotationConfig])
+	err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: nginx.Namespace, Name: name}, cm)
+	if client.IgnoreNotFound(err) != nil {
+		t.Fatal(err)
+	}
+	if err != nil {
+		return nil
+	}
+	return cm
 }

@@ -51,6 +51,7 @@ func TestSchema(t *testing.T) {
 		{name: "relative mount path", spec: `{content: [{mountPath: srv, configMap: {name: a}}]}`, want: "should match"},
 		{name: "climbing mount path", spec: `{content: [{mountPath: /srv/../etc, configMap: {name: a}}]}`, want: "clean absolute path"},
 		{name: "reserved mount path", spec: `{content: [{mountPath: /etc/nginx-operator/config, configMap: {name: a}}]}`, want: "folder that nginx or the operator uses"},
+		{name: "volume over ours", spec: `{podTemplate: {volumeMounts: [{name: a, mountPath: /tmp}]}}`, want: "folder that nginx or the operator uses"},
 		{name: "same mount path twice", spec: `{content: [{mountPath: /srv, configMap: {name: a}}, {mountPath: /srv, configMap: {name: b}}]}`, want: "Duplicate value"},
 		{name: "nothing may move", spec: `{rollout: {maxSurge: 0}}`, want: "cannot both be 0"},
 		{name: "nothing may move, percent", spec: `{rollout: {maxSurge: "0%", maxUnavailable: "0%"}}`, want: "cannot both be 0"},

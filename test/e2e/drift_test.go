@@ -35,21 +35,6 @@ func TestDrift(t *testing.T) {
 		}
 		waitReady(t, nginx)
 	})
-	t.Run("configuration edited", func(t *testing.T) {
-		cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: naming.ConfigMap(nginx.Name)}}
-		must(t, get(t, cm))
-		want := cm.DeepCopy().Data
-		update(t, cm, func() { cm.Data["site.conf"] = "nonsense" })
-		eventually(t, "the files are back", func() error {
-			if err := get(t, cm); err != nil {
-				return err
-			}
-			if diff := cmp.Diff(want, cm.Data); diff != "" {
-				return fmt.Errorf("they differ (-want +got):\n%s", diff)
-			}
-			return nil
-		})
-	})
 	for _, kind := range desired.Kinds() {
 		t.Run(kind.Name+" deleted", func(t *testing.T) { checkDeleted(t, nginx, kind) })
 	}

@@ -125,7 +125,7 @@ func TestEveryNameTaken(t *testing.T) {
 	other := map[string]string{"app": "other"}
 	foreign := []client.Object{
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: naming.ServiceAccount("web")}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: naming.ConfigMap("web")}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: renderedName(t, saying("hello", 2))}},
 		&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: naming.PodDisruptionBudget("web")},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: other}},

@@ -13,7 +13,6 @@ import (
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/apply"
@@ -23,9 +22,10 @@ import (
 	"example.com/nginx-operator/internal/status"
 )
 
-// conflictRetry is how often a name that somebody else's object holds is tried
-// again: that object is in no cache, so no event tells when it goes.
-const conflictRetry = 30 * time.Second
+// refusalRetry is how often an object that was refused is tried again. What may cure
+// it, such as the end of somebody else's object of the same name or node port, is in
+// no cache, so no event tells of it.
+const refusalRetry = 30 * time.Second
 
 // Reconciler keeps what every NginxOperator declares true.
 type Reconciler struct {
@@ -72,6 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		State:   state.After(outcome.Applied),
 		Plan:    plan,
 		Blocked: blocked,
+		Failed:  outcome.Failed,
 		Pending: outcome.Pending,
 		Now:     r.Clock.Now(),
 	})
@@ -116,10 +117,8 @@ func (r *Reconciler) result(outcome apply.Outcome, err error) (ctrl.Result, erro
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case outcome.Rejected != nil:
-		return ctrl.Result{}, reconcile.TerminalError(outcome.Rejected)
 	case outcome.Retry:
-		return ctrl.Result{RequeueAfter: conflictRetry}, nil
+		return ctrl.Result{RequeueAfter: refusalRetry}, nil
 	}
 	return ctrl.Result{}, nil
 }

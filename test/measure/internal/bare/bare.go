@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -42,6 +43,8 @@ type Template struct {
 // owned is the apply of an object that an application owns.
 type owned struct {
 	desired.Kind
+	// name of the object, with templateName in the place of the application's.
+	name string
 	body
 }
 
@@ -84,7 +87,7 @@ func NewTemplate(namespace, image string, sample v1alpha2.NginxOperatorStatus) (
 		if err != nil {
 			return nil, err
 		}
-		t.owned = append(t.owned, owned{intent.Kind, text})
+		t.owned = append(t.owned, owned{intent.Kind, intent.Name, text})
 	}
 	config, err := status.ApplyConfiguration(nginx, sample)
 	if err != nil {
@@ -131,7 +134,7 @@ func (t *Template) application(ctx context.Context, w Writers, i int) error {
 	for _, o := range t.owned {
 		obj := o.New()
 		obj.SetNamespace(t.namespace)
-		obj.SetName(o.ObjectName(nginx.Name))
+		obj.SetName(strings.ReplaceAll(o.name, templateName, nginx.Name))
 		if err := c.Patch(ctx, obj, o.of(nginx.Name, nginx.UID), client.FieldOwner(naming.FieldManager), client.ForceOwnership); err != nil {
 			return err
 		}
