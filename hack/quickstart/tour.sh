@@ -14,27 +14,39 @@ show() {
 	"$@"
 }
 
-# answer NAME PORT PATH: an answer of nginx, fetched through a port-forward.
+# answer NAME PORT PATH: an answer of nginx, fetched through a port-forward. It is tried
+# again, because a forward ends with its pod and a new operator may be replacing pods.
 answer() {
-	local name=$1 port=$2 path=$3 log pid local_port
+	local tries
+	for tries in 1 2 3 4 5; do
+		if forward_and_fetch "$@"; then
+			return 0
+		fi
+		sleep "$tries"
+	done
+	echo "service $1 does not answer" >&2
+	return 1
+}
+
+forward_and_fetch() {
+	local name=$1 port=$2 path=$3 log pid local_port="" body status=1
 	log=$(mktemp)
 	"$kubectl" port-forward "service/$name" ":$port" >"$log" 2>&1 &
 	pid=$!
 	for _ in $(seq 100); do
 		local_port=$(sed -n 's/^Forwarding from 127.0.0.1:\([0-9]*\).*/\1/p' "$log")
-		[ -n "$local_port" ] && break
+		if [ -n "$local_port" ] || ! kill -0 "$pid" 2>/dev/null; then break; fi
 		sleep 0.1
 	done
-	if [ -z "$local_port" ]; then
-		cat "$log" >&2
-		kill "$pid"
-		return 1
+	if [ -n "$local_port" ] && body=$(curl --silent --fail --include --max-time 5 "http://127.0.0.1:$local_port$path"); then
+		printf '\n\033[1m$ kubectl port-forward service/%s :%s &\n$ curl -i http://127.0.0.1:%s%s\033[0m\n%s\n' \
+			"$name" "$port" "$local_port" "$path" "$body"
+		status=0
 	fi
-	printf '\n\033[1m$ kubectl port-forward service/%s :%s &\n$ curl -i http://127.0.0.1:%s%s\033[0m\n' "$name" "$port" "$local_port" "$path"
-	curl --silent --show-error --fail --include --max-time 20 "http://127.0.0.1:$local_port$path" || { kill "$pid"; return 1; }
-	kill "$pid"
+	kill "$pid" 2>/dev/null || true
 	wait "$pid" 2>/dev/null || true
 	rm -f "$log"
+	return "$status"
 }
 
 printf '\nThe first design, as it was written for v1alpha1:\n\n'
