@@ -531,7 +531,11 @@ func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 	if err := same(owned(t, again, "Deployment").GetResourceVersion(), old.GetResourceVersion()); err != nil {
 		t.Errorf("an object of the earlier resource was written: %v", err)
 	}
-	must(t, kube.Delete(t.Context(), old, client.Preconditions{UID: new(old.GetUID())}))
+	for _, kind := range desired.Kinds() {
+		if obj := owned(t, nginx, kind.Name); obj != nil {
+			must(t, client.IgnoreNotFound(kube.Delete(t.Context(), obj)))
+		}
+	}
 	eventually(t, "the new resource gets its own", func() error {
 		d := owned(t, again, "Deployment")
 		if d == nil {
