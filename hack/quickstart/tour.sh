@@ -6,7 +6,8 @@ cd "$(dirname "$0")/../.."
 
 if ! command -v curl >/dev/null; then
 	echo "installing curl"
-	apt-get install -y --no-install-recommends curl >/dev/null
+	apt-get install -y --no-install-recommends curl >/dev/null ||
+		{ apt-get update >/dev/null && apt-get install -y --no-install-recommends curl >/dev/null; }
 fi
 
 show() {

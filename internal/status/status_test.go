@@ -167,7 +167,7 @@ func TestConditions(t *testing.T) {
 			"UpToDate", no, v1alpha2.ReasonPodsNotCreated, "exceeded quota"},
 		{"pod failed after the rollout", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "UpToDate", yes, v1alpha2.ReasonRolledOut, ""},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
-		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written"},
+		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written yet"},
 		{"nothing answers", rollingOut(stopped()), "UpToDate", no, v1alpha2.ReasonContainerNotStarted, "nothing answers on the first TCP port"},
 		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "fix this"},
 

@@ -21,7 +21,7 @@ func upToDate(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, clip(v.in.Blocked.Message)}
 	case len(v.in.Failed) > 0:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
-			fmt.Sprintf("%s %s could not be written: it is tried again, the operator's log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
+			fmt.Sprintf("%s %s could not be written yet: the operator tries again, and its log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
 	case rolledOut(d, v.replicas):
