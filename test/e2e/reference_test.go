@@ -118,30 +118,35 @@ func TestNameConflict(t *testing.T) {
 }
 
 // TestEveryNameTaken lets objects of somebody else stand under all other derived
-// names: each is looked at, and none is touched.
+// names: each is looked at, and none is touched. The Deployment has a turn of its own,
+// because it is not tried while what it requires cannot be had.
 func TestEveryNameTaken(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
 	other := map[string]string{"app": "other"}
-	foreign := []client.Object{
+	checkTaken(t,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: naming.ServiceAccount("web")}},
 		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: renderedName(t, saying("hello", 2))}},
 		&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: naming.PodDisruptionBudget("web")},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: other}},
-		},
-		&appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Name: naming.Deployment("web")},
-			Spec: appsv1.DeploymentSpec{
-				Replicas: new(int32(0)),
-				Selector: &metav1.LabelSelector{MatchLabels: other},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: other},
-					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
-				},
+		})
+	checkTaken(t, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Name: naming.Deployment("web")},
+		Spec: appsv1.DeploymentSpec{
+			Replicas: new(int32(0)),
+			Selector: &metav1.LabelSelector{MatchLabels: other},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: other},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "other", Image: "other"}}},
 			},
 		},
-	}
+	})
+}
+
+// checkTaken lets foreign objects stand in the way of an application, and go.
+func checkTaken(t *testing.T, foreign ...client.Object) {
+	t.Helper()
+	namespace := newNamespace(t)
 	for _, obj := range foreign {
 		obj.SetNamespace(namespace)
 		must(t, kube.Create(t.Context(), obj))
