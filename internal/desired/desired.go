@@ -44,8 +44,6 @@ type Plan struct {
 	// Config is the configuration that the pods should serve. Its revision is empty
 	// when there is none: what needs one is then left as it is.
 	Config nginxconf.Config
-	// Image is the image that the pods should run.
-	Image string
 }
 
 // Intent is one object as it should be.
@@ -92,7 +90,7 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 		blocked = contentMissing(nginx, state.MissingContent)
 	}
 	in := &input{nginx: nginx, state: state, options: options, config: config}
-	plan = &Plan{Config: config.Config, Image: in.image()}
+	plan = &Plan{Config: config.Config}
 	for _, kind := range Kinds() {
 		if kind.needsConfig && config.Revision == "" {
 			continue

@@ -39,7 +39,7 @@ func healthy() Input {
 			Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: deployment(2)},
 			Pods:  []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
 		},
-		Plan: &desired.Plan{Config: nginxconf.Config{Revision: "r1"}, Image: "nginx:1"},
+		Plan: &desired.Plan{Config: nginxconf.Config{Revision: "r1"}},
 		Now:  now,
 	}
 }
