@@ -26,8 +26,11 @@ const (
 
 	// AnnotationIntent is the hash of what the operator last applied to an object.
 	AnnotationIntent = "operator.example.com/intent"
-	// AnnotationConfig is the revision of the configuration that a pod starts with.
+	// AnnotationConfig asks a pod to serve a revision of the configuration, and tells
+	// of a ConfigMap which revision it holds.
 	AnnotationConfig = "operator.example.com/config"
+	// AnnotationConfigTest asks a pod to test a revision of the configuration.
+	AnnotationConfigTest = "operator.example.com/config-test"
 	// AnnotationConfigSource tells which version of a referenced ConfigMap the files
 	// of a rendered configuration were copied from.
 	AnnotationConfigSource = "operator.example.com/config-source"

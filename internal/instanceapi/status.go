@@ -1,0 +1,148 @@
+// Package instanceapi is what nginx-instance, the process that supervises nginx in
+// every pod, and the operator say to each other: the folders and annotations by which
+// the operator asks, and the answers that it reads over HTTP. It is the contract
+// between programs of different releases, and uses the standard library only.
+package instanceapi
+
+import "time"
+
+// Protocol is the version of this contract. An instance that speaks another major
+// version cannot be understood.
+const Protocol = 1
+
+// Port is where every instance answers, and PortName is what the pod calls it.
+const (
+	Port     = 9113
+	PortName = "metrics"
+)
+
+// Paths of the HTTP API. All of them are read with GET.
+const (
+	// PathLive answers 200 as long as the instance works.
+	PathLive = "/livez"
+	// PathReady answers 200 when nginx serves a verified configuration on every
+	// declared port, and 503 with the reason otherwise.
+	PathReady = "/readyz"
+	// PathStatus answers with a Status as JSON.
+	PathStatus = "/v1/status"
+	// PathMetrics answers in the Prometheus text format.
+	PathMetrics = "/metrics"
+)
+
+// Status is everything that an instance knows. A field that a newer release adds is
+// ignored by an older one.
+type Status struct {
+	// Protocol is the version of this contract that the instance speaks.
+	Protocol int `json:"protocol"`
+	// Version of nginx-instance.
+	Version string `json:"version"`
+	// NginxVersion is that of the nginx binary in the image, such as 1.30.4.
+	NginxVersion string `json:"nginxVersion,omitempty"`
+	// Serving is the revision that nginx's workers have answered with; empty while
+	// nginx does not run.
+	Serving string `json:"serving,omitempty"`
+	// Stable and Next are the revisions of the two mounted configurations as the
+	// instance finds them now; empty where there are no files.
+	Stable string `json:"stable,omitempty"`
+	Next   string `json:"next,omitempty"`
+	// Requested is what the pod's annotations ask for.
+	Requested Requested `json:"requested"`
+	// Revisions tell what became of the revisions that were tried, the latest first.
+	// Only a few are kept.
+	Revisions []Revision `json:"revisions,omitempty"`
+	// Certificates has an entry for each certificate that was declared, in the order of
+	// their names.
+	Certificates []Certificate `json:"certificates,omitempty"`
+	// Ports has an entry for each declared port, in the order of their declaration.
+	Ports   []DeclaredPort `json:"ports,omitempty"`
+	Workers Workers `json:"workers"`
+	Reloads Reloads `json:"reloads"`
+	// Draining is set from the signal to stop on.
+	Draining bool `json:"draining,omitempty"`
+	// Ready is what PathReady answers, and NotReady why not.
+	Ready    bool   `json:"ready"`
+	NotReady string `json:"notReady,omitempty"`
+}
+
+// Requested is what the pod's annotations ask for; empty: nothing.
+type Requested struct {
+	// Test is the revision to be tested, from *next*.
+	Test string `json:"test,omitempty"`
+	// Load is the revision to be served.
+	Load string `json:"load,omitempty"`
+}
+
+// Verdict is the outcome of a test or a load.
+type Verdict string
+
+// The verdicts. The zero value means that it was not tried (yet).
+const (
+	Passed Verdict = "Passed"
+	Failed Verdict = "Failed"
+)
+
+// Revision tells what became of one revision of the configuration.
+type Revision struct {
+	Revision string `json:"revision"`
+	// Test is nginx's verdict on the files, by nginx -t and a look at the ports.
+	Test Verdict `json:"test,omitempty"`
+	// Load tells whether nginx's new workers answered with this revision.
+	Load Verdict `json:"load,omitempty"`
+	// Problems are why the last test or load failed, the first one first. Bounded.
+	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Problem is one thing that is wrong with a configuration.
+type Problem struct {
+	// File is the name of the user's file, or the path of a file of the image; empty
+	// when nginx named none.
+	File string `json:"file,omitempty"`
+	// Line in File, from 1 on; 0 when nginx named none.
+	Line int `json:"line,omitempty"`
+	// Message in nginx's words.
+	Message string `json:"message"`
+}
+
+// Certificate is one declared certificate.
+type Certificate struct {
+	// Name in spec.tls.
+	Name string `json:"name"`
+	// Error tells what is wrong with the mounted pair: missing, not PEM, key and
+	// certificate do not match. nginx keeps the earlier pair meanwhile, if there is one.
+	Error string `json:"error,omitempty"`
+	// What follows is about the pair that nginx is given; empty when there is none.
+
+	Subject   string     `json:"subject,omitempty"`
+	DNSNames  []string   `json:"dnsNames,omitempty"`
+	Serial    string     `json:"serial,omitempty"`
+	NotBefore *time.Time `json:"notBefore,omitempty"`
+	NotAfter  *time.Time `json:"notAfter,omitempty"`
+	// Listeners are the addresses of the listen directives of the servers that use it,
+	// such as "0.0.0.0:443".
+	Listeners []string `json:"listeners,omitempty"`
+}
+
+// Workers counts nginx's processes.
+type Workers struct {
+	// Configured is the number of worker processes asked for.
+	Configured int `json:"configured"`
+	// Running serve; Exiting are of earlier generations and finish their connections.
+	Running int `json:"running"`
+	Exiting int `json:"exiting"`
+}
+
+// Reloads counts since the instance started.
+type Reloads struct {
+	Succeeded int64 `json:"succeeded"`
+	Failed    int64 `json:"failed"`
+}
+
+// DeclaredPort is one port that the pod declares.
+type DeclaredPort struct {
+	Name string `json:"name"`
+	Port int32  `json:"port"`
+	// Protocol is TCP or UDP.
+	Protocol string `json:"protocol"`
+	// Listening tells whether nginx listens there.
+	Listening bool `json:"listening"`
+}
