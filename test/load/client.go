@@ -1,0 +1,191 @@
+package load
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/tls"
+	"hash/crc32"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// failurePause keeps a client that fails at once from doing nothing else.
+const failurePause = 20 * time.Millisecond
+
+// client makes one request after the other.
+type client struct {
+	run    *Run
+	kind   Clients
+	target string
+	secure *tls.Config
+	// request is what http.ReadResponse wants to know, and wire the same as bytes.
+	request *http.Request
+	wire    []byte
+	expect  expectation
+
+	// conn is nil when the next request needs a new one.
+	conn   net.Conn
+	source *source
+	reader *bufio.Reader
+	serial string
+}
+
+// source remembers how reading a connection ended: net/http tells of headers that break
+// off as if they were malformed.
+type source struct {
+	net.Conn
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.Conn.Read(p)
+	s.err = err
+	return n, err
+}
+
+func newClient(r *Run, kind Clients, target string, secure *tls.Config, number int) (*client, error) {
+	c := &client{run: r, kind: kind, target: target}
+	if secure != nil {
+		c.secure = secure.Clone()
+		c.secure.ServerName = r.options.serverName(target)
+	}
+	body := requestBody(kind.BodyBytes, number)
+	var content io.Reader
+	if len(body) > 0 || kind.Method == http.MethodPost {
+		content = bytes.NewReader(body)
+	}
+	request, err := http.NewRequest(kind.Method, "http://"+target+kind.Path, content)
+	if err != nil {
+		return nil, err
+	}
+	request.Host = r.options.host(target)
+	request.Close = !kind.KeepAlive
+	request.Header.Set("User-Agent", "nginx-load")
+	var wire bytes.Buffer
+	if err := request.Write(&wire); err != nil {
+		return nil, err
+	}
+	c.request, c.wire = request, wire.Bytes()
+	c.expect = newExpectation(kind, r.options.RevisionHeader, len(body), crc32.ChecksumIEEE(body))
+	return c, nil
+}
+
+// requestBody is a text that differs between clients.
+func requestBody(length, number int) []byte {
+	text := strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz", length/36+1)
+	body := []byte(text[:length])
+	for i := 0; i < len(body) && number > 0; i++ {
+		body[i] = byte('A' + number%26)
+		number /= 26
+	}
+	return body
+}
+
+// loop asks until ctx ends, at most once in every pace.
+func (c *client) loop(ctx context.Context, delay, pace time.Duration) {
+	defer c.close()
+	next := time.Now().Add(delay)
+	for wait(ctx, time.Until(next)) {
+		begin := time.Now()
+		failed := c.once()
+		next = begin.Add(pace)
+		pause := c.kind.Think
+		if failed {
+			pause = max(pause, failurePause)
+		}
+		if earliest := time.Now().Add(pause); pause > 0 && earliest.After(next) {
+			next = earliest
+		}
+	}
+}
+
+// wait returns false when ctx has ended.
+func wait(ctx context.Context, d time.Duration) bool {
+	if d <= 0 {
+		return ctx.Err() == nil
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// once makes one request and records what became of it.
+func (c *client) once() (failed bool) {
+	o := outcome{kind: c.kind.Name, target: c.target, start: time.Now()}
+	answer, failure := c.ask(o.start.Add(c.run.options.Timeout))
+	o.revision, o.failure, o.closing = answer.revision, failure, answer.closing
+	if failure == nil && !c.run.known.has(answer.revision) {
+		o.failure = &Failure{Kind: UnknownRevision, Text: "the answer is of revision " + answer.revision + ", which was not submitted"}
+	}
+	o.serial = c.serial
+	o.took = time.Since(o.start)
+	c.run.stats.record(o)
+	if o.failure != nil || answer.closing || !c.kind.KeepAlive {
+		c.close()
+	}
+	return o.failure != nil
+}
+
+// ask writes the request and reads the answer, once.
+func (c *client) ask(deadline time.Time) (answer, *Failure) {
+	if c.conn != nil && c.kind.NoticeClose && ended(c.conn) {
+		c.close()
+	}
+	if c.conn == nil {
+		if failure := c.connect(deadline); failure != nil {
+			return answer{}, failure
+		}
+	}
+	if err := c.conn.SetDeadline(deadline); err != nil {
+		return answer{}, classify(err, EOF)
+	}
+	if _, err := c.conn.Write(c.wire); err != nil {
+		return answer{}, classify(err, EOF)
+	}
+	if _, err := c.reader.Peek(1); err != nil {
+		return answer{}, classify(err, EOF)
+	}
+	a, failure := c.expect.read(c.reader, c.request)
+	if failure != nil && failure.Kind == Malformed && c.source.err != nil {
+		failure = classify(c.source.err, Malformed)
+	}
+	return a, failure
+}
+
+func (c *client) connect(deadline time.Time) *Failure {
+	dialer := net.Dialer{Deadline: deadline}
+	conn, err := dialer.Dial("tcp", c.target)
+	if err != nil {
+		return classify(err, Connect)
+	}
+	c.run.stats.connected()
+	if c.secure != nil {
+		secured := tls.Client(conn, c.secure)
+		_ = conn.SetDeadline(deadline)
+		if err := secured.Handshake(); err != nil {
+			_ = conn.Close()
+			return classify(err, Handshake)
+		}
+		c.serial = secured.ConnectionState().PeerCertificates[0].SerialNumber.Text(16)
+		conn = secured
+	}
+	c.conn, c.source = conn, &source{Conn: conn}
+	c.reader = bufio.NewReader(c.source)
+	return nil
+}
+
+func (c *client) close() {
+	if c.conn != nil {
+		_ = c.conn.Close()
+		c.conn = nil
+	}
+}

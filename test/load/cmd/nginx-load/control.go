@@ -1,0 +1,50 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"hash/crc32"
+	"io"
+	"net/http"
+
+	"example.com/nginx-operator/test/load"
+)
+
+// control answers to who steers a run.
+func control(running *load.Run) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /v1/submit", func(w http.ResponseWriter, r *http.Request) {
+		revision := r.URL.Query().Get("revision")
+		if revision == "" {
+			http.Error(w, "revision is missing", http.StatusBadRequest)
+			return
+		}
+		running.Submit(revision)
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /v1/report", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, running.Report())
+	})
+	mux.HandleFunc("POST /v1/stop", func(w http.ResponseWriter, _ *http.Request) {
+		answer(w, running.Stop())
+	})
+	return mux
+}
+
+func answer(w http.ResponseWriter, report load.Report) {
+	w.Header().Set("Content-Type", "application/json")
+	// Who asked may have gone: there is nobody to tell.
+	_ = json.NewEncoder(w).Encode(report)
+}
+
+// echo reads a request to its end and tells what it was: the method, the length of
+// the body and its CRC-32.
+func echo(w http.ResponseWriter, r *http.Request) {
+	sum := crc32.NewIEEE()
+	n, err := io.Copy(sum, r.Body)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	_, _ = fmt.Fprintf(w, "%s %d %x\n", r.Method, n, sum.Sum32())
+}

@@ -1,0 +1,103 @@
+// Command nginx-load runs test/load inside a cluster, where Services and pods can be
+// reached.
+//
+//	nginx-load run OPTIONS   puts load on the targets of OPTIONS (JSON of load.Options)
+//	                         until it is told to stop or the options' duration is over,
+//	                         and prints the report as one line of JSON
+//	nginx-load echo          is a backend that tells what it was sent
+//
+// Both listen on :8080, or where the environment variable LISTEN says. A run answers
+// there to
+//
+//	POST /v1/submit?revision=R   answers may be of revision R from now on
+//	GET  /v1/report              the report so far
+//	POST /v1/stop                ends the run, and answers with the report
+//
+// SIGTERM ends a run, too. The exit status tells whether the load could be put on, not
+// how it was answered: that is in the report.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"example.com/nginx-operator/test/load"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := command(ctx, os.Args[1:], os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+func command(ctx context.Context, args []string, out io.Writer) error {
+	address := os.Getenv("LISTEN")
+	if address == "" {
+		address = ":8080"
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return err
+	}
+	switch {
+	case len(args) == 2 && args[0] == "run":
+		var options load.Options
+		if err := json.Unmarshal([]byte(args[1]), &options); err != nil {
+			return fmt.Errorf("read the options: %w", err)
+		}
+		return run(ctx, listener, options, out)
+	case len(args) == 1 && args[0] == "echo":
+		return serve(ctx, listener, http.HandlerFunc(echo))
+	}
+	return errors.New("usage: nginx-load run OPTIONS | nginx-load echo")
+}
+
+// run puts on the load and prints the report at the end.
+func run(ctx context.Context, listener net.Listener, options load.Options, out io.Writer) error {
+	running, err := load.Start(ctx, options)
+	if err != nil {
+		return err
+	}
+	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		<-running.Done()
+		stop()
+	}()
+	served := serve(serving, listener, control(running))
+	line, err := json.Marshal(running.Stop())
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintf(out, "%s\n", line); err != nil {
+		return err
+	}
+	return served
+}
+
+// serve ends when ctx does, after the requests that are under way.
+func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(listener) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	patient, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	return server.Shutdown(patient)
+}

@@ -1,0 +1,147 @@
+package load
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// maxExamples bounds the failures of each kind that a report shows.
+	maxExamples = 5
+	// maxSightings bounds the revisions, and the certificates, that a report lists.
+	maxSightings = 5000
+	// maxText bounds the words of a failure.
+	maxText = 400
+)
+
+// outcome is what became of one request.
+type outcome struct {
+	kind, target string
+	start        time.Time
+	took         time.Duration
+	revision     string
+	serial       string
+	closing      bool
+	failure      *Failure
+}
+
+// sighted is a name that a target answered with.
+type sighted struct{ target, name string }
+
+// stats is what a run has counted. Its size is bounded.
+type stats struct {
+	mu        sync.Mutex
+	total     Report
+	latency   histogram
+	byClients map[string]*Tally
+	revisions map[sighted]*Sighting
+	serials   map[sighted]*Sighting
+}
+
+func newStats() *stats {
+	return &stats{
+		total:     Report{Started: time.Now(), Failures: map[Kind]int64{}},
+		byClients: map[string]*Tally{},
+		revisions: map[sighted]*Sighting{},
+		serials:   map[sighted]*Sighting{},
+	}
+}
+
+func (s *stats) connected() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.Connections++
+}
+
+func (s *stats) end() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.total.Ended = time.Now()
+}
+
+func (s *stats) record(o outcome) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	tally := s.byClients[o.kind]
+	if tally == nil {
+		tally = &Tally{Clients: o.kind}
+		s.byClients[o.kind] = tally
+	}
+	s.total.Requests++
+	tally.Requests++
+	if o.closing {
+		s.total.Closed++
+	}
+	if o.failure != nil {
+		tally.Failed++
+		s.fail(o)
+		return
+	}
+	s.latency.add(o.took)
+	s.sight(s.revisions, o, o.revision)
+	s.sight(s.serials, o, o.serial)
+}
+
+func (s *stats) fail(o outcome) {
+	s.total.Failed++
+	s.total.Failures[o.failure.Kind]++
+	if s.total.Failures[o.failure.Kind] > maxExamples {
+		return
+	}
+	failure := *o.failure
+	failure.Text = failure.Text[:min(len(failure.Text), maxText)]
+	s.total.Examples = append(s.total.Examples, Example{Time: o.start, Clients: o.kind, Target: o.target, Failure: failure})
+}
+
+func (s *stats) sight(all map[sighted]*Sighting, o outcome, name string) {
+	if name == "" {
+		return
+	}
+	key := sighted{o.target, name}
+	seen := all[key]
+	if seen == nil {
+		if len(all) >= maxSightings {
+			s.total.Unlisted++
+			return
+		}
+		seen = &Sighting{Target: o.target, Name: name, First: o.start.Add(o.took)}
+		all[key] = seen
+	}
+	seen.Answers++
+	if o.start.After(seen.Last) {
+		seen.Last = o.start
+	}
+	if end := o.start.Add(o.took); end.Before(seen.First) {
+		seen.First = end
+	}
+}
+
+// report is a copy that no longer changes.
+func (s *stats) report() Report {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := s.total
+	r.Failures = maps.Clone(s.total.Failures)
+	r.Examples = slices.Clone(s.total.Examples)
+	r.Latency = s.latency.latency()
+	for _, name := range slices.Sorted(maps.Keys(s.byClients)) {
+		r.ByClients = append(r.ByClients, *s.byClients[name])
+	}
+	r.Revisions, r.Serials = sightings(s.revisions), sightings(s.serials)
+	return r
+}
+
+func sightings(all map[sighted]*Sighting) []Sighting {
+	var list []Sighting
+	for _, seen := range all {
+		list = append(list, *seen)
+	}
+	slices.SortFunc(list, func(a, b Sighting) int {
+		return cmp.Or(a.First.Compare(b.First), strings.Compare(a.Target, b.Target), strings.Compare(a.Name, b.Name))
+	})
+	return list
+}
