@@ -1,16 +1,9 @@
 // Package nginxconf turns the configuration that a user declares into the files
-// that nginx runs with. It is pure: it renders text and never reads the cluster.
+// that the pods are given, and names a configuration by the hash of its content. It is
+// pure: it never reads the cluster.
 //
-// The files are flat, as the keys of a ConfigMap are. A user's nginx.conf is the
-// whole configuration. Otherwise a main file is added that includes the user's
-// files, each where its name says:
-//
-//	*.main.conf    at the top level
-//	*.stream.conf  in the stream context
-//	*.conf         in the http context, in the order of the names
-//
-// The user's files are passed through byte for byte, so that the line numbers in
-// nginx's messages are theirs.
+// The files are flat, as the keys of a ConfigMap are, and are passed on byte for byte.
+// What nginx needs around them is added in the pod (internal/instance/assemble).
 package nginxconf
 
 import (
@@ -30,9 +23,8 @@ const (
 	// WholeFile is the name of the file that, if a user gives it, is the whole
 	// configuration.
 	WholeFile = "nginx.conf"
-	// GeneratedFile is the name of the main file that is added otherwise. Its own
-	// name keeps it apart from the user's files.
-	GeneratedFile = "nginx-operator.conf"
+	// ReservedPrefix is what the names of the files begin with that are added in the pod.
+	ReservedPrefix = "nginx-operator"
 )
 
 // Limits of a configuration. A ConfigMap holds at most 1 MiB with all its metadata
@@ -50,39 +42,21 @@ var templates = template.Must(template.ParseFS(templateFiles, "templates/*.tmpl"
 // Files are the files of a configuration, by name.
 type Files map[string]string
 
-// Config is a complete configuration.
+// Config is a configuration and its name.
 type Config struct {
-	// Files is everything that nginx reads, the main file included.
+	// Files are the user's.
 	Files Files
-	// Main is the name of the file that nginx is started with.
-	Main string
 	// Revision is the content hash of Files.
 	Revision string
 }
 
-// Render completes the user's files to a configuration.
-// It returns an error that names the file when the files cannot be put together.
-func Render(user Files) (Config, error) {
+// New makes a configuration of the user's files. It returns an error that names the
+// file when they cannot be one.
+func New(user Files) (Config, error) {
 	if err := validate(user); err != nil {
 		return Config{}, err
 	}
-	files := maps.Clone(user)
-	if _, whole := user[WholeFile]; whole {
-		return Config{Files: files, Main: WholeFile, Revision: Revision(files)}, nil
-	}
-	main, err := execute("main.conf.tmpl", sortIntoContexts(user))
-	if err != nil {
-		return Config{}, err
-	}
-	files[GeneratedFile] = main
-	return Config{Files: files, Main: GeneratedFile, Revision: Revision(files)}, nil
-}
-
-// UserFiles takes what Render added out of rendered files again.
-func UserFiles(rendered Files) Files {
-	user := maps.Clone(rendered)
-	delete(user, GeneratedFile)
-	return user
+	return Config{Files: user, Revision: Revision(user)}, nil
 }
 
 // Default is the built-in configuration: it serves the files of the image's
@@ -92,7 +66,7 @@ func Default(ports []int32) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	return Render(Files{"default.conf": site})
+	return New(Files{"default.conf": site})
 }
 
 // Revision is the content hash of files: 16 hexadecimal digits, the same for the
@@ -104,26 +78,6 @@ func Revision(files Files) string {
 		h.Write([]byte(files[name]))
 	}
 	return hex.EncodeToString(h.Sum(nil)[:8])
-}
-
-// contexts are the user's files by the context that they are included in.
-type contexts struct {
-	Main, HTTP, Stream []string
-}
-
-func sortIntoContexts(files Files) contexts {
-	var c contexts
-	for _, name := range slices.Sorted(maps.Keys(files)) {
-		switch {
-		case strings.HasSuffix(name, ".main.conf"):
-			c.Main = append(c.Main, name)
-		case strings.HasSuffix(name, ".stream.conf"):
-			c.Stream = append(c.Stream, name)
-		case strings.HasSuffix(name, ".conf"):
-			c.HTTP = append(c.HTTP, name)
-		}
-	}
-	return c
 }
 
 func validate(files Files) error {
@@ -159,8 +113,8 @@ func validateName(name string) error {
 	switch {
 	case name == "" || name == "." || strings.HasPrefix(name, ".."):
 		return fmt.Errorf("%q is not a file name: it must not be empty, '.' or start with '..'", name)
-	case name == GeneratedFile:
-		return fmt.Errorf("%s is the name of the operator's own file: rename it", name)
+	case strings.HasPrefix(name, ReservedPrefix):
+		return fmt.Errorf("%s: names that begin with %s are the operator's own: rename the file", name, ReservedPrefix)
 	case len(name) > 253:
 		return fmt.Errorf("the file name %q… is longer than 253 characters", name[:32])
 	case !legalName.MatchString(name):

@@ -10,56 +10,26 @@ import (
 	"example.com/nginx-operator/internal/golden"
 )
 
-func TestRenderGolden(t *testing.T) {
-	tests := map[string]struct {
-		render func() (Config, error)
-	}{
-		"default": {func() (Config, error) { return Default([]int32{80, 8080}) }},
-		"http":    {func() (Config, error) { return Render(Files{"b.conf": "server {}", "a.conf": "server {}"}) }},
-		"contexts": {func() (Config, error) {
-			return Render(Files{
-				"site.conf":       "server {}",
-				"tcp.stream.conf": "server {}",
-				"env.main.conf":   "env TZ;",
-				"mime.types":      "types {}",
-			})
-		}},
-		"whole": {func() (Config, error) { return Render(Files{"nginx.conf": "events {}\n", "extra.conf": "# mine\n"}) }},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			config, err := tt.render()
-			if err != nil {
-				t.Fatal(err)
-			}
-			golden.Compare(t, filepath.Join("testdata", name+".nginx.conf"), config.Files[config.Main])
-			if config.Revision != Revision(config.Files) {
-				t.Errorf("Revision %q is not that of the files, %q", config.Revision, Revision(config.Files))
-			}
-		})
-	}
-}
-
-func TestRenderPassesUserFilesThrough(t *testing.T) {
-	user := Files{"site.conf": "server { listen 80; } # \u00e9\r\n\t", "page.html": "<p>"}
-	config, err := Render(user)
+func TestDefaultGolden(t *testing.T) {
+	config, err := Default([]int32{80, 8080})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range user {
-		if config.Files[name] != text {
-			t.Errorf("%s became %q, want %q", name, config.Files[name], text)
-		}
+	golden.Compare(t, filepath.Join("testdata", "default.conf"), config.Files["default.conf"])
+}
+
+func TestNewPassesFilesThrough(t *testing.T) {
+	user := Files{"site.conf": "server { listen 80; } # \u00e9\r\n\t", "page.html": "<p>"}
+	config, err := New(user)
+	if err != nil {
+		t.Fatal(err)
 	}
-	if diff := cmp.Diff(user, UserFiles(config.Files)); diff != "" {
-		t.Errorf("UserFiles does not undo Render (-want +got):\n%s", diff)
-	}
-	if _, added := user[GeneratedFile]; added {
-		t.Error("Render changed the map of its caller")
+	if diff := cmp.Diff(Config{Files: user, Revision: Revision(user)}, config); diff != "" {
+		t.Errorf("New (-want +got):\n%s", diff)
 	}
 }
 
-func TestRenderRefuses(t *testing.T) {
+func TestNewRefuses(t *testing.T) {
 	many := Files{}
 	for i := range maxFiles + 1 {
 		many[strings.Repeat("a", i+1)+".conf"] = ""
@@ -75,15 +45,15 @@ func TestRenderRefuses(t *testing.T) {
 		"path":             {Files{"../a.conf": ""}, "not a file name"},
 		"folder":           {Files{"conf.d/a.conf": ""}, "not a file name"},
 		"injection":        {Files{"a; daemon on;.conf": ""}, "not a file name"},
-		"our name":         {Files{GeneratedFile: ""}, "operator's own file"},
+		"our name":         {Files{"nginx-operator.conf": ""}, "operator's own"},
 		"newline":          {Files{"a\n.conf": ""}, "not a file name"},
 		"long name":        {Files{strings.Repeat("a", 254) + ".conf": ""}, "longer than 253"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			_, err := Render(tt.files)
+			_, err := New(tt.files)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("Render() error = %v, want one that says %q", err, tt.want)
+				t.Errorf("New() error = %v, want one that says %q", err, tt.want)
 			}
 		})
 	}

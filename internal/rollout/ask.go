@@ -1,0 +1,100 @@
+package rollout
+
+import "example.com/nginx-operator/internal/instanceapi"
+
+// test asks every pod to test the requested configuration.
+func (d *Decision) test(in Input) {
+	for _, p := range in.Pods {
+		if p.Asked.Test != in.Requested && p.Running && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
+			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: p.Asked.Load}
+		}
+	}
+}
+
+// startsWith tells whether the pod is about to serve a revision without being asked.
+func (p Pod) startsWith(revision string) bool {
+	return p.Status != nil && p.Status.Serving == "" && p.Status.Stable == revision && p.Asked.Load == ""
+}
+
+// goBack takes the pods that have loaded something else back to stable, so that never
+// a mix is served for long, and lets the others go on testing.
+func (d *Decision) goBack(in Input) {
+	for _, p := range in.Pods {
+		want := p.Asked
+		if in.Stable != "" && in.Stable != in.Requested && (p.astray(in.Stable) || p.Asked.Load == in.Requested) {
+			want.Load = in.Stable
+		}
+		if p.verdict(in.Requested) == "" && !p.startsWith(in.Requested) {
+			want.Test = in.Requested
+		}
+		if p.Running && want != p.Asked {
+			d.Ask[p.Name] = want
+		}
+	}
+}
+
+// astray tells whether the pod serves something else than a revision.
+func (p Pod) astray(revision string) bool {
+	return p.Status != nil && p.Status.Serving != "" && p.Status.Serving != revision
+}
+
+// load asks the canary, or the next wave, to serve the requested configuration.
+func (d *Decision) load(in Input) {
+	allowed := d.allowed(in)
+	for _, p := range in.Pods {
+		if allowed > 0 && p.canLoad(in.Requested) {
+			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: in.Requested}
+			allowed--
+		}
+	}
+}
+
+// allowed is how many more pods may be asked to load the configuration now.
+func (d *Decision) allowed(in Input) int {
+	if in.Stable == in.Requested {
+		// It has been served by all before: only stragglers are left.
+		return len(in.Pods)
+	}
+	wave := 1
+	if d.Serving > 0 {
+		wave = max(leastWave, (len(in.Pods)+3)/4)
+	}
+	for _, p := range in.Pods {
+		if p.Status != nil && p.Asked.Load == in.Requested && !p.serves(in.Requested) {
+			wave--
+		}
+	}
+	return wave
+}
+
+func (p Pod) canLoad(revision string) bool {
+	return p.Status != nil && !p.serves(revision) && p.Asked.Load != revision &&
+		p.verdict(revision) != instanceapi.Failed && !p.startsWith(revision)
+}
+
+// loaded tells whether every pod serves the requested configuration. Pods that neither
+// serve nor answer do not count: they boot from stable.
+func (d *Decision) loaded(in Input) bool {
+	for _, p := range in.Pods {
+		if (p.Ready || p.Status != nil) && !p.serves(in.Requested) {
+			return false
+		}
+	}
+	return d.Serving > 0
+}
+
+// forget takes back what the pods were asked about another configuration.
+func (d *Decision) forget(in Input) {
+	for _, p := range in.Pods {
+		want := p.Asked
+		if want.Test != "" {
+			want.Test = in.Requested
+		}
+		if want.Load != "" {
+			want.Load = in.Requested
+		}
+		if want != p.Asked {
+			d.Ask[p.Name] = want
+		}
+	}
+}

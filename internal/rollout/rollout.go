@@ -1,0 +1,180 @@
+// Package rollout decides how a configuration goes live. It is pure: it looks at what
+// is asked for, at the two ConfigMaps and at what the pods say, and tells what to do
+// next. Nothing is remembered between two looks, so it goes on from wherever a pod, a
+// node or the operator itself was lost.
+//
+// A configuration R that differs from what the pods start with (stable) goes this way:
+//
+//  1. R is written to next, and every pod is asked to test it.
+//  2. One refusal is enough: R is Rejected, and pods that serve anything but stable
+//     are asked to go back to it. The pods go on testing R while it is asked for, so
+//     that what was wrong around it (a name that did not resolve) heals.
+//  3. When all pods have accepted R, one of them, the canary, is asked to load it, and
+//     when that serves R the others follow, a wave at a time.
+//  4. When all pods serve R, R is written to stable.
+//
+// While pods of an old template are being replaced, those of the newest decide: a
+// configuration often changes together with the ports or the version of nginx that it
+// needs. An old pod that refuses it goes on serving what it serves until it is gone.
+//
+// Without a pod that could test it, R waits, and pods that start meanwhile boot from
+// stable, which has served before. Only the very first configuration is stable at once.
+package rollout
+
+import (
+	"slices"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Input is what a decision is made from.
+type Input struct {
+	// Requested is the revision that the spec asks for; empty when there is none,
+	// because something stands in the way: everything is then left as it is.
+	Requested string
+	// Stable is the revision in the ConfigMap that pods start with; empty when there
+	// is none yet.
+	Stable string
+	// Pods are those that are not on their way out, oldest first.
+	Pods []Pod
+}
+
+// Pod is what is known of one pod.
+type Pod struct {
+	Name string
+	// Newest tells whether the pod is made from the template as it should be now.
+	Newest bool
+	// Ready is the kubelet's word.
+	Ready bool
+	// Running tells whether the instance can be expected to answer.
+	Running bool
+	// Asked is what the pod's annotations ask for already.
+	Asked instanceapi.Requested
+	// Status is what the instance says; nil when it did not answer.
+	Status *instanceapi.Status
+}
+
+// Phase is how far a configuration has come.
+type Phase string
+
+// The phases.
+const (
+	// Blocked: no configuration can be asked for.
+	Blocked Phase = "Blocked"
+	// Testing: not every pod has tested the configuration yet.
+	Testing Phase = "Testing"
+	// Rejected: a pod refused the configuration.
+	Rejected Phase = "Rejected"
+	// Loading: pods are about to serve the configuration.
+	Loading Phase = "Loading"
+	// Settled: every pod serves the configuration.
+	Settled Phase = "Settled"
+)
+
+// Decision is what to do next, and what to tell.
+type Decision struct {
+	Phase Phase
+	// Stable tells that the requested configuration is to be written to stable.
+	Stable bool
+	// Ask are the pods whose annotations have to change, by name.
+	Ask map[string]instanceapi.Requested
+	// Problems are why the configuration was refused. In phase Testing they are those of
+	// pods that are about to be replaced.
+	Problems []instanceapi.Problem
+	// Accepted and Serving count the pods that accepted the configuration and that
+	// serve it. Pods counts those that are asked.
+	Accepted, Serving, Pods int
+	// Unreachable are the names of the pods that should answer and do not.
+	Unreachable []string
+	// Watch tells that only the instances will tell of the next step: they have to be
+	// asked again soon.
+	Watch bool
+}
+
+// leastWave is how many pods may load a configuration at the same time once the canary
+// serves it; in a large application it is a quarter of the pods.
+const leastWave = 10
+
+// Decide returns the next step.
+func Decide(in Input) Decision {
+	if in.Requested == "" {
+		return Decision{Phase: Blocked, Unreachable: unreachable(in.Pods)}
+	}
+	d := count(in)
+	verdict, problems := judge(in)
+	d.Problems = problems
+	switch verdict {
+	case instanceapi.Failed:
+		d.Phase = Rejected
+		d.goBack(in)
+	case instanceapi.Passed:
+		d.Phase = Loading
+		if d.loaded(in) {
+			d.Phase, d.Stable = Settled, true
+			d.forget(in)
+			break
+		}
+		d.load(in)
+	default:
+		d.Phase = Testing
+		d.test(in)
+	}
+	d.Stable = d.Stable || in.Stable == ""
+	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
+	return d
+}
+
+func count(in Input) Decision {
+	d := Decision{Ask: map[string]instanceapi.Requested{}, Pods: len(in.Pods), Unreachable: unreachable(in.Pods)}
+	for _, p := range in.Pods {
+		if p.serves(in.Requested) {
+			d.Serving++
+		}
+		if p.verdict(in.Requested) == instanceapi.Passed {
+			d.Accepted++
+		}
+	}
+	return d
+}
+
+func unreachable(pods []Pod) []string {
+	var names []string
+	for _, p := range pods {
+		if p.Ready && p.Status == nil {
+			names = append(names, p.Name)
+		}
+	}
+	return names
+}
+
+func anyRunning(pods []Pod) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool { return p.Running })
+}
+
+func (p Pod) serves(revision string) bool {
+	return p.Status != nil && p.Status.Serving == revision
+}
+
+// revision is what the pod says of a revision; zero when it has not tried it.
+func (p Pod) revision(revision string) instanceapi.Revision {
+	if p.Status != nil {
+		for _, r := range p.Status.Revisions {
+			if r.Revision == revision {
+				return r
+			}
+		}
+	}
+	return instanceapi.Revision{}
+}
+
+// verdict is the pod's word on a revision. What is served has passed.
+func (p Pod) verdict(revision string) instanceapi.Verdict {
+	if p.serves(revision) {
+		return instanceapi.Passed
+	}
+	r := p.revision(revision)
+	if r.Load == instanceapi.Failed {
+		return instanceapi.Failed
+	}
+	return r.Test
+}

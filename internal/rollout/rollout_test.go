@@ -1,0 +1,192 @@
+package rollout
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+var refusal = []instanceapi.Problem{{File: "site.conf", Line: 3, Message: `unknown directive "foo"`}}
+
+// pod is a ready pod of the newest template that serves old.
+func pod(name string, change ...func(*Pod)) Pod {
+	p := Pod{Name: name, Newest: true, Ready: true, Running: true, Status: &instanceapi.Status{Serving: "old", Stable: "old"}}
+	for _, c := range change {
+		c(&p)
+	}
+	return p
+}
+
+func asked(test, load string) func(*Pod) {
+	return func(p *Pod) { p.Asked = instanceapi.Requested{Test: test, Load: load} }
+}
+
+func serving(revision string) func(*Pod) { return func(p *Pod) { p.Status.Serving = revision } }
+
+func tested(verdict instanceapi.Verdict) func(*Pod) {
+	return func(p *Pod) {
+		r := instanceapi.Revision{Revision: "new", Test: verdict}
+		if verdict == instanceapi.Failed {
+			r.Problems = refusal
+		}
+		p.Status.Revisions = append(p.Status.Revisions, r)
+	}
+}
+
+func loadFailed(p *Pod) {
+	p.Status.Revisions = []instanceapi.Revision{{Revision: "new", Test: instanceapi.Passed, Load: instanceapi.Failed, Problems: refusal}}
+}
+
+func ofOldTemplate(p *Pod) { p.Newest = false }
+func mute(p *Pod)          { p.Status = nil }
+func unready(p *Pod)       { p.Ready = false }
+func starting(p *Pod)      { p.Ready, p.Status.Serving = false, "" }
+func notRunning(p *Pod)    { p.Ready, p.Running, p.Status = false, false, nil }
+func bootsNew(p *Pod)      { p.Status.Stable = "new" }
+
+type ask = map[string]instanceapi.Requested
+
+func TestDecide(t *testing.T) {
+	toTest := instanceapi.Requested{Test: "new"}
+	toLoad := instanceapi.Requested{Test: "new", Load: "new"}
+	passed, failed := tested(instanceapi.Passed), tested(instanceapi.Failed)
+	tests := map[string]struct {
+		stable string
+		pods   []Pod
+		phase  Phase
+		write  bool
+		ask    ask
+	}{
+		"the first configuration is stable at once": {
+			"", nil, Testing, true, nil},
+		"without pods it waits": {
+			"old", nil, Testing, false, nil},
+		"every pod is asked to test": {
+			"old", []Pod{pod("a"), pod("b", asked("earlier", "old"))}, Testing, false,
+			ask{"a": toTest, "b": {Test: "new", Load: "old"}}},
+		"a pod that has not started is not asked": {
+			"old", []Pod{pod("a", notRunning)}, Testing, false, nil},
+		"a test that is open is waited for": {
+			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", asked("new", ""))}, Testing, false, nil},
+		"a ready pod that does not answer is waited for": {
+			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", asked("new", ""), mute)}, Testing, false, nil},
+		"a lost pod is not waited for": {
+			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", mute, unready)}, Loading, false, ask{"a": toLoad}},
+		"one refusal is enough": {
+			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", asked("new", ""), failed)}, Rejected, false, nil},
+		"the canary is one pod": {
+			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", asked("new", ""), passed)}, Loading, false, ask{"a": toLoad}},
+		"the others wait for the canary": {
+			"old", []Pod{pod("a", asked("new", "new"), passed), pod("b", asked("new", ""), passed)}, Loading, false, nil},
+		"a canary that died is replaced": {
+			"old", []Pod{pod("a", asked("new", "new"), mute, unready), pod("b", asked("new", ""), passed)}, Loading, false, ask{"b": toLoad}},
+		"the others follow the canary": {
+			"old", []Pod{pod("a", asked("new", "new"), serving("new")), pod("b", asked("new", ""), passed)}, Loading, false, ask{"b": toLoad}},
+		"a canary that cannot load it goes back": {
+			"old", []Pod{pod("a", asked("new", "new"), loadFailed), pod("b", asked("new", ""), passed)}, Rejected, false,
+			ask{"a": {Test: "new", Load: "old"}}},
+		"what has loaded it goes back when another refuses": {
+			"old", []Pod{pod("a", asked("new", "new"), serving("new")), pod("b", asked("new", "new"), loadFailed)}, Rejected, false,
+			ask{"a": {Test: "new", Load: "old"}, "b": {Test: "new", Load: "old"}}},
+		"when all serve it, it is stable": {
+			"old", []Pod{pod("a", asked("new", "new"), serving("new")), pod("b", asked("new", "new"), serving("new"))}, Settled, true, nil},
+		"a pod that starts late boots from stable and follows": {
+			"old", []Pod{pod("a", asked("new", "new"), serving("new")), pod("b", unready)}, Testing, false, ask{"b": toTest}},
+		"a pod that starts with it needs no asking": {
+			"new", []Pod{pod("a", serving("new")), pod("b", bootsNew, starting)}, Loading, false, nil},
+		"a pod that booted too early follows at once": {
+			"new", []Pod{pod("a", serving("new")), pod("b"), pod("c")}, Loading, false, ask{"b": toLoad, "c": toLoad}},
+		"nothing to do": {
+			"new", []Pod{pod("a", serving("new")), pod("b", asked("new", "new"), serving("new"))}, Settled, true, nil},
+		"a change back takes back what was asked": {
+			"new", []Pod{pod("a", asked("other", ""), serving("new")), pod("b", asked("other", "other"), serving("other"))}, Loading, false,
+			ask{"b": toLoad}},
+		"a change back that is done": {
+			"new", []Pod{pod("a", asked("other", ""), serving("new"))}, Settled, true, ask{"a": toTest}},
+		"a newer change wins over a mix": {
+			"old", []Pod{pod("a", asked("mid", "mid"), serving("mid")), pod("b", asked("mid", ""))}, Testing, false,
+			ask{"a": {Test: "new", Load: "mid"}, "b": toTest}},
+		"a newer change that is refused ends the mix": {
+			"old", []Pod{pod("a", asked("new", "mid"), serving("mid"), failed), pod("b", asked("new", ""), failed)}, Rejected, false,
+			ask{"a": {Test: "new", Load: "old"}}},
+		"the first configuration is refused": {
+			"new", []Pod{pod("a", bootsNew, starting, failed)}, Rejected, true, nil},
+		"a correction of the first configuration is tested by pods that wait": {
+			"bad", []Pod{pod("a", starting)}, Testing, false, ask{"a": toTest}},
+		"and started by them": {
+			"bad", []Pod{pod("a", starting, passed, asked("new", ""))}, Loading, false, ask{"a": toLoad}},
+		"an old pod's refusal does not count while new ones come": {
+			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), failed), pod("b", notRunning)}, Testing, false, nil},
+		"the newest template decides": {
+			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), failed), pod("b", unready, asked("new", ""), passed)}, Loading, false,
+			ask{"b": toLoad}},
+		"old pods that accept need not wait for new ones": {
+			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), passed), pod("b", notRunning)}, Loading, false, ask{"a": toLoad}},
+		"a new template refuses what the old one serves": {
+			"new", []Pod{pod("a", ofOldTemplate, serving("new")), pod("b", bootsNew, starting, failed)}, Rejected, true, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(Input{Requested: "new", Stable: tt.stable, Pods: tt.pods})
+			if tt.ask == nil {
+				tt.ask = ask{}
+			}
+			if diff := cmp.Diff(tt.ask, d.Ask); diff != "" {
+				t.Errorf("asks (-want +got):\n%s", diff)
+			}
+			// Writing what stands there already is no write.
+			if write := d.Stable || tt.stable == "new"; d.Phase != tt.phase || write != (tt.write || tt.stable == "new") {
+				t.Errorf("phase %s, write stable %t; want %s, %t", d.Phase, d.Stable, tt.phase, tt.write)
+			}
+			if (d.Phase == Rejected) != (len(d.Problems) > 0) && d.Phase != Testing {
+				t.Errorf("phase %s has problems %v", d.Phase, d.Problems)
+			}
+		})
+	}
+}
+
+func TestBlockedAsksNothing(t *testing.T) {
+	d := Decide(Input{Stable: "old", Pods: []Pod{pod("a"), pod("b", mute)}})
+	if d.Phase != Blocked || len(d.Ask) > 0 || d.Stable || d.Watch {
+		t.Errorf("Decide = %+v", d)
+	}
+	if diff := cmp.Diff([]string{"b"}, d.Unreachable); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestWaves plays a change in a large application: pods do at once what they are asked.
+func TestWaves(t *testing.T) {
+	var pods []Pod
+	for i := range 100 {
+		pods = append(pods, pod(fmt.Sprintf("p%03d", i)))
+	}
+	var waves []int
+	for range 20 {
+		d := Decide(Input{Requested: "new", Stable: "old", Pods: pods})
+		if d.Phase == Settled {
+			break
+		}
+		waves = append(waves, len(d.Ask))
+		for i := range pods {
+			if want, ok := d.Ask[pods[i].Name]; ok {
+				obey(&pods[i], want)
+			}
+		}
+	}
+	if diff := cmp.Diff([]int{100, 1, 25, 25, 25, 24}, waves); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func obey(p *Pod, want instanceapi.Requested) {
+	p.Asked = want
+	p.Status = &instanceapi.Status{Serving: p.Status.Serving, Stable: "old",
+		Revisions: []instanceapi.Revision{{Revision: want.Test, Test: instanceapi.Passed}}}
+	if want.Load != "" {
+		p.Status.Serving = want.Load
+	}
+}
