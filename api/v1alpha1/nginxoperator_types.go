@@ -45,6 +45,7 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:default=80
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self != 9113",message="port 9113 belongs to the instance manager in every pod: choose another"
 	Port *int32 `json:"port,omitempty"`
 
 	// replicas is the number of pods. 0 scales the application to zero.
@@ -92,9 +93,19 @@ type NginxOperatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
+	// nginxVersion is the version of nginx as the pods report it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	NginxVersion string `json:"nginxVersion,omitempty"`
 	// config tells which configuration is asked for and how many pods serve it.
 	// +optional
 	Config *ConfigStatus `json:"config,omitempty"`
+	// certificates are those of spec.tls as the pods use them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Certificates []CertificateStatus `json:"certificates,omitempty"`
 }
 
 // ConfigStatus tells how far a configuration has come.
@@ -103,7 +114,30 @@ type ConfigStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Revision string `json:"revision,omitempty"`
+	// stableRevision is the configuration that pods start with: the last one that every
+	// pod has served.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	StableRevision string `json:"stableRevision,omitempty"`
+	// testedReplicas is the number of pods whose nginx accepted this revision.
+	// +optional
+	TestedReplicas int32 `json:"testedReplicas"`
 	// loadedReplicas is the number of ready pods that serve this revision.
 	// +optional
 	LoadedReplicas int32 `json:"loadedReplicas"`
+}
+
+// CertificateStatus is a certificate as the pods use it.
+type CertificateStatus struct {
+	// name in spec.tls.
+	// +required
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name"`
+	// serialNumber of the certificate that is served, in hexadecimal digits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// notAfter is when the certificate that is served expires.
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 }

@@ -11,6 +11,10 @@ const (
 	ConditionUpToDate = "UpToDate"
 	// ConditionAvailable is True when at least the promised number of pods serve.
 	ConditionAvailable = "Available"
+	// ConditionCertificatesValid is True when every certificate of spec.tls loads,
+	// matches its key and is not close to its end. It is there only where spec.tls is
+	// set.
+	ConditionCertificatesValid = "CertificatesValid"
 	// ConditionReady is True when all the others are: the one to wait for. Its
 	// reason and message are those of the first that is not.
 	ConditionReady = "Ready"
@@ -34,9 +38,9 @@ const (
 
 // Reasons of ConfigValid.
 const (
-	// ReasonConfigServed: pods serve the configuration.
-	ReasonConfigServed = "ConfigServed"
-	// ReasonConfigPending: no pod has started with the configuration yet.
+	// ReasonConfigAccepted: the nginx of every pod accepted the configuration.
+	ReasonConfigAccepted = "ConfigAccepted"
+	// ReasonConfigPending: not every pod has tested the configuration yet.
 	ReasonConfigPending = "ConfigPending"
 	// ReasonConfigRejected: nginx refused the configuration.
 	ReasonConfigRejected = "ConfigRejected"
@@ -62,6 +66,10 @@ const (
 	ReasonPodsNotCreated = "PodsNotCreated"
 	// ReasonApplyFailed: an object could not be written; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonConfigLoading: pods are about to serve the configuration.
+	ReasonConfigLoading = "ConfigLoading"
+	// ReasonInstanceUnreachable: the instance manager of a pod does not answer.
+	ReasonInstanceUnreachable = "InstanceUnreachable"
 	// ReasonSuspended: spec.suspend holds a change back.
 	ReasonSuspended = "Suspended"
 )
@@ -74,6 +82,18 @@ const (
 	ReasonMinimumReplicasUnavailable = "MinimumReplicasUnavailable"
 	// ReasonScaledToZero: no pod is asked for.
 	ReasonScaledToZero = "ScaledToZero"
+)
+
+// Reasons of CertificatesValid.
+const (
+	// ReasonCertificatesLoaded: every certificate is good.
+	ReasonCertificatesLoaded = "CertificatesLoaded"
+	// ReasonCertificatePending: no pod has told of the certificates yet.
+	ReasonCertificatePending = "CertificatePending"
+	// ReasonCertificateInvalid: a Secret is missing, or what it holds is no pair.
+	ReasonCertificateInvalid = "CertificateInvalid"
+	// ReasonCertificateExpiring: a certificate is close to its end, or past it.
+	ReasonCertificateExpiring = "CertificateExpiring"
 )
 
 // ReasonReady is the reason of Ready when it is True.

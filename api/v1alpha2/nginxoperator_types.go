@@ -79,6 +79,7 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.port == p.port && q.protocol == p.protocol))",message="two ports have the same port number and protocol: each can be listed once"
+	// +kubebuilder:validation:XValidation:rule="self.all(p, p.name != 'metrics' && !(p.port == 9113 && p.protocol == 'TCP'))",message="the name metrics and port 9113/TCP belong to the instance manager in every pod: choose others"
 	Ports []Port `json:"ports,omitempty"`
 
 	// forceRedeploy rolls every pod when its value changes; the value itself means
@@ -99,6 +100,15 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:MaxItems=16
 	Content []Content `json:"content,omitempty"`
 
+	// tls are the certificates that the configuration uses. nginx finds each as
+	// /etc/nginx/tls/<name>/tls.crt and tls.key. A new pair goes live without a restart;
+	// while it is missing or does not match, the last good one stays.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	TLS []Certificate `json:"tls,omitempty"`
+
 	// service shapes the Service in front of the pods.
 	// +optional
 	Service *Service `json:"service,omitempty"`
@@ -115,6 +125,14 @@ type NginxOperatorSpec struct {
 	// rollout tunes how a change of the pods is rolled out.
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
+
+	// drain tunes how a pod stops without failing a request.
+	// +optional
+	Drain *Drain `json:"drain,omitempty"`
+
+	// metrics tunes what the pods measure.
+	// +optional
+	Metrics *Metrics `json:"metrics,omitempty"`
 
 	// suspend makes the operator observe and report only: it changes nothing until
 	// suspend is false again.
@@ -195,7 +213,7 @@ type Content struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^/[-._a-zA-Z0-9/]*$`
 	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !self.endsWith('/') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element and no '/' at the end"
-	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
+	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
 	MountPath string `json:"mountPath"`
 	// configMap holds the files of a small site. Its keys are the file names.
 	// +optional
@@ -230,6 +248,49 @@ type ImageVolume struct {
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
 	PullPolicy *corev1.PullPolicy `json:"pullPolicy,omitempty"`
+}
+
+// Certificate is one certificate with its private key.
+type Certificate struct {
+	// name of the certificate: the folder under /etc/nginx/tls.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=40
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// secretName is a Secret of type kubernetes.io/tls in the same namespace. The
+	// operator never reads it: the pods do.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	SecretName string `json:"secretName"`
+}
+
+// Drain tunes how a pod stops. A pod goes on serving for delaySeconds, while the
+// endpoints forget it; then nginx accepts no more connections and has timeoutSeconds
+// to answer what it has accepted. The pod's terminationGracePeriodSeconds follows.
+type Drain struct {
+	// delaySeconds is how many seconds a pod goes on serving after it was told to
+	// stop. Default: 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=600
+	DelaySeconds *int32 `json:"delaySeconds,omitempty"`
+	// timeoutSeconds is how many seconds open requests have to end, when a pod stops
+	// and after each change of the configuration. Default: 30.
+	// +optional
+	// +kubebuilder:validation:Minimum=2
+	// +kubebuilder:validation:Maximum=3600
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+}
+
+// Metrics tunes what the pods measure and serve under /metrics on port 9113.
+type Metrics struct {
+	// requests counts and times requests by server, method and status class, from an
+	// access log that nginx sends to the instance manager of its pod. Default: true.
+	// +optional
+	Requests *bool `json:"requests,omitempty"`
 }
 
 // Rollout tunes the Deployment's rolling update.
@@ -294,9 +355,19 @@ type NginxOperatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
+	// nginxVersion is the version of nginx as the pods report it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	NginxVersion string `json:"nginxVersion,omitempty"`
 	// config tells which configuration is asked for and how many pods serve it.
 	// +optional
 	Config *ConfigStatus `json:"config,omitempty"`
+	// certificates are those of spec.tls as the pods use them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Certificates []CertificateStatus `json:"certificates,omitempty"`
 }
 
 // ConfigStatus tells how far a configuration has come.
@@ -305,7 +376,30 @@ type ConfigStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Revision string `json:"revision,omitempty"`
+	// stableRevision is the configuration that pods start with: the last one that every
+	// pod has served.
+	// +optional
+	// +kubebuilder:validation:MaxLength=64
+	StableRevision string `json:"stableRevision,omitempty"`
+	// testedReplicas is the number of pods whose nginx accepted this revision.
+	// +optional
+	TestedReplicas int32 `json:"testedReplicas"`
 	// loadedReplicas is the number of ready pods that serve this revision.
 	// +optional
 	LoadedReplicas int32 `json:"loadedReplicas"`
+}
+
+// CertificateStatus is a certificate as the pods use it.
+type CertificateStatus struct {
+	// name in spec.tls.
+	// +required
+	// +kubebuilder:validation:MaxLength=40
+	Name string `json:"name"`
+	// serialNumber of the certificate that is served, in hexadecimal digits.
+	// +optional
+	// +kubebuilder:validation:MaxLength=128
+	SerialNumber string `json:"serialNumber,omitempty"`
+	// notAfter is when the certificate that is served expires.
+	// +optional
+	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 }

@@ -110,7 +110,7 @@ type Volume struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'scratch']) && !self.startsWith('content-')",message="volume names config, scratch and content-* are the operator's"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'config-next', 'requests', 'instance', 'certificates', 'scratch']) && !self.startsWith('content-') && !self.startsWith('certificate-')",message="volume names config, config-next, requests, instance, certificates, scratch, content-* and certificate-* are the operator's"
 	Name string `json:"name"`
 	// configMap is a ConfigMap as files.
 	// +optional
@@ -144,7 +144,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^/[^:]*$`
-	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
+	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
 	MountPath string `json:"mountPath"`
 	// subPath is a path inside the volume. Such a mount never sees updates of a
 	// ConfigMap or Secret.

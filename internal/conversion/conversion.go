@@ -134,7 +134,9 @@ func statusToV1Alpha1(hub *v1alpha2.NginxOperatorStatus) v1alpha1.NginxOperatorS
 		Restarts:           hub.Restarts,
 		Selector:           hub.Selector,
 		Image:              hub.Image,
+		NginxVersion:       hub.NginxVersion,
 		Config:             (*v1alpha1.ConfigStatus)(hub.Config),
+		Certificates:       convertAll(hub.Certificates, func(c v1alpha2.CertificateStatus) v1alpha1.CertificateStatus { return v1alpha1.CertificateStatus(c) }),
 	}
 }
 
@@ -148,6 +150,20 @@ func statusFromV1Alpha1(status *v1alpha1.NginxOperatorStatus) v1alpha2.NginxOper
 		Restarts:           status.Restarts,
 		Selector:           status.Selector,
 		Image:              status.Image,
+		NginxVersion:       status.NginxVersion,
 		Config:             (*v1alpha2.ConfigStatus)(status.Config),
+		Certificates:       convertAll(status.Certificates, func(c v1alpha1.CertificateStatus) v1alpha2.CertificateStatus { return v1alpha2.CertificateStatus(c) }),
 	}
+}
+
+// convertAll converts the items of a list and keeps nil apart from empty.
+func convertAll[From, To any](items []From, convert func(From) To) []To {
+	if items == nil {
+		return nil
+	}
+	converted := make([]To, len(items))
+	for i, item := range items {
+		converted[i] = convert(item)
+	}
+	return converted
 }

@@ -19,6 +19,10 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=operator.example.com, Version=v1alpha2
+	case v1alpha2.SchemeGroupVersion.WithKind("Certificate"):
+		return &apiv1alpha2.CertificateApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("CertificateStatus"):
+		return &apiv1alpha2.CertificateStatusApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Config"):
 		return &apiv1alpha2.ConfigApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ConfigMapReference"):
@@ -31,8 +35,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.ContainerPortApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Content"):
 		return &apiv1alpha2.ContentApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Drain"):
+		return &apiv1alpha2.DrainApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ImageVolume"):
 		return &apiv1alpha2.ImageVolumeApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Metrics"):
+		return &apiv1alpha2.MetricsApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("NginxOperator"):
 		return &apiv1alpha2.NginxOperatorApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("NginxOperatorSpec"):

@@ -26,6 +26,27 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.example.nginx-operator.api.v1alpha2.Certificate
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: secretName
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.CertificateStatus
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: notAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: serialNumber
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.Config
   map:
     fields:
@@ -54,6 +75,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: revision
       type:
         scalar: string
+    - name: stableRevision
+      type:
+        scalar: string
+    - name: testedReplicas
+      type:
+        scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.Container
   map:
     fields:
@@ -148,6 +175,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: persistentVolumeClaim
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.PersistentVolumeClaimReference
+- name: com.example.nginx-operator.api.v1alpha2.Drain
+  map:
+    fields:
+    - name: delaySeconds
+      type:
+        scalar: numeric
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.ImageVolume
   map:
     fields:
@@ -157,6 +193,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reference
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.Metrics
+  map:
+    fields:
+    - name: requests
+      type:
+        scalar: boolean
 - name: com.example.nginx-operator.api.v1alpha2.NginxOperator
   map:
     fields:
@@ -190,12 +232,18 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - mountPath
+    - name: drain
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Drain
     - name: forceRedeploy
       type:
         scalar: string
     - name: image
       type:
         scalar: string
+    - name: metrics
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Metrics
     - name: podTemplate
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.PodTemplate
@@ -227,9 +275,25 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suspend
       type:
         scalar: boolean
+    - name: tls
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.Certificate
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.example.nginx-operator.api.v1alpha2.NginxOperatorStatus
   map:
     fields:
+    - name: certificates
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.CertificateStatus
+          elementRelationship: associative
+          keys:
+          - name
     - name: conditions
       type:
         list:
@@ -242,6 +306,9 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.ConfigStatus
     - name: image
+      type:
+        scalar: string
+    - name: nginxVersion
       type:
         scalar: string
     - name: observedGeneration

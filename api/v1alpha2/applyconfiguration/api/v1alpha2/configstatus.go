@@ -12,6 +12,11 @@ package v1alpha2
 type ConfigStatusApplyConfiguration struct {
 	// revision is the content hash of the configuration asked for.
 	Revision *string `json:"revision,omitempty"`
+	// stableRevision is the configuration that pods start with: the last one that every
+	// pod has served.
+	StableRevision *string `json:"stableRevision,omitempty"`
+	// testedReplicas is the number of pods whose nginx accepted this revision.
+	TestedReplicas *int32 `json:"testedReplicas,omitempty"`
 	// loadedReplicas is the number of ready pods that serve this revision.
 	LoadedReplicas *int32 `json:"loadedReplicas,omitempty"`
 }
@@ -27,6 +32,22 @@ func ConfigStatus() *ConfigStatusApplyConfiguration {
 // If called multiple times, the Revision field is set to the value of the last call.
 func (b *ConfigStatusApplyConfiguration) WithRevision(value string) *ConfigStatusApplyConfiguration {
 	b.Revision = &value
+	return b
+}
+
+// WithStableRevision sets the StableRevision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the StableRevision field is set to the value of the last call.
+func (b *ConfigStatusApplyConfiguration) WithStableRevision(value string) *ConfigStatusApplyConfiguration {
+	b.StableRevision = &value
+	return b
+}
+
+// WithTestedReplicas sets the TestedReplicas field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TestedReplicas field is set to the value of the last call.
+func (b *ConfigStatusApplyConfiguration) WithTestedReplicas(value int32) *ConfigStatusApplyConfiguration {
+	b.TestedReplicas = &value
 	return b
 }
 

@@ -32,6 +32,10 @@ type NginxOperatorSpecApplyConfiguration struct {
 	Config *ConfigApplyConfiguration `json:"config,omitempty"`
 	// content are read-only folders of static files, mounted into every nginx container.
 	Content []ContentApplyConfiguration `json:"content,omitempty"`
+	// tls are the certificates that the configuration uses. nginx finds each as
+	// /etc/nginx/tls/<name>/tls.crt and tls.key. A new pair goes live without a restart;
+	// while it is missing or does not match, the last good one stays.
+	TLS []CertificateApplyConfiguration `json:"tls,omitempty"`
 	// service shapes the Service in front of the pods.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
 	// resources are the compute resources of the nginx container.
@@ -41,6 +45,10 @@ type NginxOperatorSpecApplyConfiguration struct {
 	PodTemplate *PodTemplateApplyConfiguration `json:"podTemplate,omitempty"`
 	// rollout tunes how a change of the pods is rolled out.
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
+	// drain tunes how a pod stops without failing a request.
+	Drain *DrainApplyConfiguration `json:"drain,omitempty"`
+	// metrics tunes what the pods measure.
+	Metrics *MetricsApplyConfiguration `json:"metrics,omitempty"`
 	// suspend makes the operator observe and report only: it changes nothing until
 	// suspend is false again.
 	Suspend *bool `json:"suspend,omitempty"`
@@ -110,6 +118,19 @@ func (b *NginxOperatorSpecApplyConfiguration) WithContent(values ...*ContentAppl
 	return b
 }
 
+// WithTLS adds the given value to the TLS field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the TLS field.
+func (b *NginxOperatorSpecApplyConfiguration) WithTLS(values ...*CertificateApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTLS")
+		}
+		b.TLS = append(b.TLS, *values[i])
+	}
+	return b
+}
+
 // WithService sets the Service field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Service field is set to the value of the last call.
@@ -139,6 +160,22 @@ func (b *NginxOperatorSpecApplyConfiguration) WithPodTemplate(value *PodTemplate
 // If called multiple times, the Rollout field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithRollout(value *RolloutApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
 	b.Rollout = value
+	return b
+}
+
+// WithDrain sets the Drain field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Drain field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithDrain(value *DrainApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.Drain = value
+	return b
+}
+
+// WithMetrics sets the Metrics field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Metrics field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithMetrics(value *MetricsApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.Metrics = value
 	return b
 }
 

@@ -30,8 +30,12 @@ type NginxOperatorStatusApplyConfiguration struct {
 	Selector *string `json:"selector,omitempty"`
 	// image is the image that the pods run.
 	Image *string `json:"image,omitempty"`
+	// nginxVersion is the version of nginx as the pods report it.
+	NginxVersion *string `json:"nginxVersion,omitempty"`
 	// config tells which configuration is asked for and how many pods serve it.
 	Config *ConfigStatusApplyConfiguration `json:"config,omitempty"`
+	// certificates are those of spec.tls as the pods use them.
+	Certificates []CertificateStatusApplyConfiguration `json:"certificates,omitempty"`
 }
 
 // NginxOperatorStatusApplyConfiguration constructs a declarative configuration of the NginxOperatorStatus type for use with
@@ -109,10 +113,31 @@ func (b *NginxOperatorStatusApplyConfiguration) WithImage(value string) *NginxOp
 	return b
 }
 
+// WithNginxVersion sets the NginxVersion field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NginxVersion field is set to the value of the last call.
+func (b *NginxOperatorStatusApplyConfiguration) WithNginxVersion(value string) *NginxOperatorStatusApplyConfiguration {
+	b.NginxVersion = &value
+	return b
+}
+
 // WithConfig sets the Config field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Config field is set to the value of the last call.
 func (b *NginxOperatorStatusApplyConfiguration) WithConfig(value *ConfigStatusApplyConfiguration) *NginxOperatorStatusApplyConfiguration {
 	b.Config = value
+	return b
+}
+
+// WithCertificates adds the given value to the Certificates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Certificates field.
+func (b *NginxOperatorStatusApplyConfiguration) WithCertificates(values ...*CertificateStatusApplyConfiguration) *NginxOperatorStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithCertificates")
+		}
+		b.Certificates = append(b.Certificates, *values[i])
+	}
 	return b
 }
