@@ -8,9 +8,9 @@ RUN go mod download
 COPY api api
 COPY cmd cmd
 COPY internal internal
-RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o /nginx-operator ./cmd/nginx-operator
+RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o / ./cmd/nginx-operator ./cmd/nginx-instance
 
 FROM scratch
-COPY --from=build /nginx-operator /nginx-operator
+COPY --from=build /nginx-operator /nginx-instance /
 USER 65532
 ENTRYPOINT ["/nginx-operator"]

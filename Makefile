@@ -49,12 +49,12 @@ down: $(CLUSTER) ## Stop the local cluster and remove what was in it
 
 .PHONY: build
 build: ## Build the programs into bin/
-	@$(GO_BUILD) -o $(BIN)/nginx-operator ./cmd/nginx-operator
+	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance
 
 .PHONY: images
 images: build $(CLUSTER) ## Build the images: the operator's and three versions of nginx
 	@$(CLUSTER) image binary --tag $(IMG) --out $(BIN)/nginx-operator.tar \
-		--entrypoint /nginx-operator $(BIN)/nginx-operator=/nginx-operator
+		--entrypoint /nginx-operator $(BIN)/nginx-operator=/nginx-operator $(BIN)/nginx-instance=/nginx-instance
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
 
 .PHONY: generate

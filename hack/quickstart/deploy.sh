@@ -11,7 +11,7 @@ manifests=$("$kubectl" kustomize "$kustomization" | sed -E "s|image: (localhost/
 "$kubectl" apply --server-side --force-conflicts -f - >/dev/null <<<"$manifests"
 if [ -f bin/nginx-operator ] && [ "$kustomization" = config/quickstart ]; then
 	# The tag of a local image stays the same: the pods have to be made again for another program.
-	build=$(sha256sum bin/nginx-operator | cut -c1-16)
+	build=$(cat bin/nginx-operator bin/nginx-instance | sha256sum | cut -c1-16)
 	"$kubectl" -n nginx-operator-system patch deployment nginx-operator --type=merge \
 		-p '{"spec":{"template":{"metadata":{"annotations":{"operator.example.com/build":"'"$build"'"}}}}}' >/dev/null
 fi

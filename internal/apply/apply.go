@@ -69,7 +69,7 @@ type Outcome struct {
 }
 
 // Suspend tells what would be written, without writing it.
-func Suspend(changes []Change) Outcome {
+func Suspend(changes []Change, asks []desired.Ask) Outcome {
 	outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
 	for _, change := range changes {
 		switch change.Action {
@@ -77,6 +77,9 @@ func Suspend(changes []Change) Outcome {
 			outcome.Pending = append(outcome.Pending, change.Intent.Kind.Name)
 		case Leave, Wait, Conflict:
 		}
+	}
+	if len(asks) > 0 {
+		outcome.Pending = append(outcome.Pending, "Pod")
 	}
 	return outcome
 }
@@ -89,7 +92,7 @@ func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 	outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
 	var errs []error
 	for _, change := range changes {
-		if outcome.lacks(change.Intent.Kind.Requires) {
+		if outcome.Lacks(change.Intent.Kind.Requires...) {
 			continue
 		}
 		if err := a.carryOut(ctx, nginx, change, &outcome); err != nil {
@@ -99,8 +102,8 @@ func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 	return outcome, errors.Join(errs...)
 }
 
-// lacks tells whether an object of one of the kinds could not be written.
-func (o *Outcome) lacks(kinds []string) bool {
+// Lacks tells whether an object of one of the kinds could not be written.
+func (o *Outcome) Lacks(kinds ...string) bool {
 	return slices.ContainsFunc(o.Failed, func(key observe.Key) bool { return slices.Contains(kinds, key.Kind) })
 }
 

@@ -90,7 +90,7 @@ func owner(uid types.UID, name string) metav1.OwnerReference {
 
 func TestSuspendWritesNothingAndTellsWhat(t *testing.T) {
 	kind := desired.Kinds()[0]
-	outcome := Suspend([]Change{{Intent: desired.Intent{Kind: kind}, Action: Update}, {Intent: desired.Intent{Kind: kind}, Action: Leave}})
+	outcome := Suspend([]Change{{Intent: desired.Intent{Kind: kind}, Action: Update}, {Intent: desired.Intent{Kind: kind}, Action: Leave}}, nil)
 	if len(outcome.Pending) != 1 || outcome.Pending[0] != kind.Name {
 		t.Errorf("pending = %v, want [%s]", outcome.Pending, kind.Name)
 	}

@@ -17,29 +17,31 @@ type resolved struct {
 	source string
 }
 
-// resolveConfig is the configuration that the pods should serve. When the one that
-// the spec asks for cannot be had, it is the one that was last accepted, and
-// blocked tells why; its revision is empty when there is none.
-func resolveConfig(nginx *v1alpha2.NginxOperator, state observe.State) (resolved, Blocked, error) {
-	config, blocked := requestedConfig(nginx, state)
+// requestedConfig is the configuration that the spec asks for. When it cannot be had,
+// blocked tells why, and it is the one that was asked for last, the candidate; its
+// revision is empty when there is none.
+func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (resolved, Blocked) {
+	config, blocked := readConfig(nginx, state)
 	if blocked.Reason == "" {
 		requested := resolved{Config: config}
 		if state.Source != nil {
 			requested.source = state.Source.Version
 		}
-		return requested, blocked, nil
+		return requested, blocked
 	}
-	serving := state.Serving()
-	if serving == nil || !IsControlledBy(serving, nginx) {
-		return resolved{}, blocked, nil
+	last := state.Config(naming.ConfigMapNext(nginx.Name))
+	if !observe.Rendered(last) || !IsControlledBy(last, nginx) {
+		return resolved{}, blocked
 	}
-	last, err := nginxconf.Render(nginxconf.UserFiles(serving.Data))
-	return resolved{Config: last, source: serving.Annotations[naming.AnnotationConfigSource]}, blocked, err
+	return resolved{
+		Config: nginxconf.Config{Files: last.Data, Revision: last.Annotations[naming.AnnotationConfig]},
+		source: last.Annotations[naming.AnnotationConfigSource],
+	}, blocked
 }
 
-func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked) {
+func readConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked) {
 	from, render := "spec.config.files", func() (nginxconf.Config, error) {
-		return nginxconf.Render(userFiles(nginx.Spec.Config.Files))
+		return nginxconf.New(userFiles(nginx.Spec.Config.Files))
 	}
 	switch source := state.Source; {
 	case nginx.Spec.Config == nil:
@@ -65,7 +67,7 @@ func requestedConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxc
 		}
 	case source != nil:
 		from, render = "ConfigMap "+source.Name, func() (nginxconf.Config, error) {
-			return nginxconf.Render(source.Files)
+			return nginxconf.New(source.Files)
 		}
 	}
 	config, err := render()

@@ -18,6 +18,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -26,6 +27,7 @@ import (
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
 )
 
 //go:embed manifests/*.yaml
@@ -35,6 +37,9 @@ var manifests embed.FS
 type Options struct {
 	// DefaultImage is run where spec.image is unset.
 	DefaultImage string
+	// InstanceImage holds the instance manager, which an init container copies into
+	// every pod.
+	InstanceImage string
 }
 
 // Plan is what should exist.
@@ -44,6 +49,10 @@ type Plan struct {
 	// Config is the configuration that the pods should serve. Its revision is empty
 	// when there is none: what needs one is then left as it is.
 	Config nginxconf.Config
+	// Rollout is how far it has come and what the pods are to be asked next.
+	Rollout rollout.Decision
+	// Asks are the pods that are to be asked, after the intents were carried out.
+	Asks []Ask
 }
 
 // Intent is one object as it should be.
@@ -75,24 +84,31 @@ type input struct {
 	nginx   *v1alpha2.NginxOperator
 	state   observe.State
 	options Options
-	config  resolved
+	// requested is the configuration that the spec asks for; its revision is empty when
+	// there is none.
+	requested resolved
+	// template is that of the pods.
+	template *corev1ac.PodTemplateSpecApplyConfiguration
+	decision rollout.Decision
 }
 
 // Build returns what should exist for nginx. When something that the user can fix
-// stands in the way, blocked says what; the plan then keeps to the configuration
-// that was last accepted.
+// stands in the way, blocked says what; the configuration is then left as it is.
 func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) (plan *Plan, blocked Blocked, err error) {
-	config, blocked, err := resolveConfig(nginx, state)
-	if err != nil {
-		return nil, blocked, err
-	}
+	requested, blocked := requestedConfig(nginx, state)
 	if blocked.Reason == "" && len(state.MissingContent) > 0 {
 		blocked = contentMissing(nginx, state.MissingContent)
 	}
-	in := &input{nginx: nginx, state: state, options: options, config: config}
-	plan = &Plan{Config: config.Config}
+	in := &input{nginx: nginx, state: state, options: options, requested: requested}
+	template, err := in.podTemplate()
+	if err != nil {
+		return nil, blocked, fmt.Errorf("build the pod template: %w", err)
+	}
+	in.template = template
+	in.decision = rollout.Decide(in.rollout())
+	plan = &Plan{Config: requested.Config, Rollout: in.decision, Asks: in.asks()}
 	for _, kind := range Kinds() {
-		if kind.needsConfig && config.Revision == "" {
+		if kind.needsConfig && in.stable() == nil {
 			continue
 		}
 		intent, err := in.intent(kind)
@@ -100,11 +116,6 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 			return nil, blocked, fmt.Errorf("build %s: %w", kind.Name, err)
 		}
 		plan.Intents = append(plan.Intents, intent)
-		if kind.ObjectName == nil {
-			for _, name := range in.outdatedConfigMaps() {
-				plan.Intents = append(plan.Intents, Intent{Kind: kind, Name: name})
-			}
-		}
 	}
 	return plan, blocked, nil
 }

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -9,18 +10,21 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
 )
 
-var options = Options{DefaultImage: "nginx:default"}
+var options = Options{DefaultImage: "nginx:default", InstanceImage: "operator:v1"}
 
 // sample reads a resource of testdata.
 func sample(t *testing.T, name string) *v1alpha2.NginxOperator {
@@ -50,7 +54,7 @@ func TestGolden(t *testing.T) {
 			t.Fatalf("%s is blocked: %+v", name, blocked)
 		}
 		for _, intent := range plan.Intents {
-			t.Run(name+"/"+intent.Kind.Name, func(t *testing.T) {
+			t.Run(name+"/"+intent.Kind.Name+"/"+intent.Name, func(t *testing.T) {
 				text := "# should not exist\n"
 				if intent.ShouldExist() {
 					encoded, err := yaml.Marshal(intent.Fields)
@@ -59,7 +63,11 @@ func TestGolden(t *testing.T) {
 					}
 					text = string(encoded)
 				}
-				golden.Compare(t, filepath.Join("testdata", name, strings.ToLower(intent.Kind.Name)+".yaml"), text)
+				file := strings.ToLower(intent.Kind.Name)
+				if intent.Name == naming.ConfigMapNext("web") {
+					file += "-next"
+				}
+				golden.Compare(t, filepath.Join("testdata", name, file+".yaml"), text)
 			})
 		}
 	}
@@ -166,29 +174,24 @@ func TestConfiguration(t *testing.T) {
 	}
 }
 
-// rendered is a live Deployment that serves files, and their ConfigMap.
+// rendered are the live ConfigMaps of an application that serves files.
 func rendered(t *testing.T, nginx *v1alpha2.NginxOperator, files nginxconf.Files) map[observe.Key]observe.Object {
 	t.Helper()
+	owned := map[observe.Key]observe.Object{}
 	if files == nil {
-		return nil
+		return owned
 	}
-	config, err := nginxconf.Render(files)
-	if err != nil {
-		t.Fatal(err)
-	}
-	serving := &appsv1.Deployment{}
-	serving.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: config.Revision}
-	return map[observe.Key]observe.Object{
-		{Kind: "Deployment", Name: "web"}: serving,
-		{Kind: "ConfigMap", Name: "last"}: &corev1.ConfigMap{
+	for _, name := range []string{naming.ConfigMap("web"), naming.ConfigMapNext("web")} {
+		owned[observe.Key{Kind: "ConfigMap", Name: name}] = &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{
-				Name:            "last",
-				Annotations:     map[string]string{naming.AnnotationConfig: config.Revision},
+				Name:            name,
+				Annotations:     map[string]string{naming.AnnotationConfig: nginxconf.Revision(files)},
 				OwnerReferences: []metav1.OwnerReference{{UID: nginx.UID, Controller: new(true)}},
 			},
-			Data: config.Files,
-		},
+			Data: maps.Clone(files),
+		}
 	}
+	return owned
 }
 
 // TestTamperedConfigurationIsNotTakenForTheLastGoodOne guards what a missing
@@ -197,18 +200,38 @@ func TestTamperedConfigurationIsNotTakenForTheLastGoodOne(t *testing.T) {
 	nginx := sample(t, "least")
 	nginx.Spec.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}}
 	owned := rendered(t, nginx, nginxconf.Files{"old.conf": "old"})
-	owned[observe.Key{Kind: "ConfigMap", Name: "last"}].(*corev1.ConfigMap).Data["old.conf"] = "evil"
+	owned[observe.Key{Kind: "ConfigMap", Name: naming.ConfigMapNext("web")}].(*corev1.ConfigMap).Data["old.conf"] = "evil"
 	plan, _ := build(t, nginx, observe.State{Source: &observe.Source{Name: "conf"}, Owned: owned})
 	if plan.Config.Revision != "" {
 		t.Errorf("a tampered configuration was planned: %v", plan.Config.Files)
 	}
+	if got := configOf(t, plan, naming.ConfigMapNext("web")).Data["old.conf"]; got != "old" {
+		t.Errorf("the candidate holds %q, want what is stable", got)
+	}
+}
+
+func TestWithoutAnyConfigurationTheRestGoesOn(t *testing.T) {
+	nginx := sample(t, "least")
+	nginx.Spec.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}}
+	plan, _ := build(t, nginx, observe.State{Source: &observe.Source{Name: "conf"}})
 	var kinds []string
 	for _, intent := range plan.Intents {
 		kinds = append(kinds, intent.Kind.Name)
 	}
 	if diff := cmp.Diff([]string{"ServiceAccount", "Service", "PodDisruptionBudget"}, kinds); diff != "" {
-		t.Errorf("what needs no configuration goes on (-want +got):\n%s", diff)
+		t.Errorf("-want +got:\n%s", diff)
 	}
+}
+
+func configOf(t *testing.T, plan *Plan, name string) *corev1ac.ConfigMapApplyConfiguration {
+	t.Helper()
+	for _, intent := range plan.Intents {
+		if intent.Kind.Name == "ConfigMap" && intent.Name == name {
+			return intent.Config.(*corev1ac.ConfigMapApplyConfiguration)
+		}
+	}
+	t.Fatalf("there is no ConfigMap %s in the plan", name)
+	return nil
 }
 
 func TestMissingContentBlocksAndKeepsThePlan(t *testing.T) {
@@ -231,7 +254,7 @@ func TestPodTemplateCannotWeaken(t *testing.T) {
 	for _, pair := range [][2]string{
 		{template.Labels[naming.LabelApplication], nginx.Name},
 		{template.Labels["app.kubernetes.io/name"], "nginx"},
-		{template.Annotations[naming.AnnotationConfig], plan.Config.Revision},
+		{template.Annotations[naming.AnnotationConfig], ""},
 		{template.Labels["mine"] + template.Annotations["mine"], "xx"},
 	} {
 		if pair[0] != pair[1] {
@@ -270,46 +293,94 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// TestRevisionsAreKeptWhileTheyAreNeeded: a container that restarts has to find what
-// its pod was made with.
-func TestRevisionsAreKeptWhileTheyAreNeeded(t *testing.T) {
+// TestConfigurationIsStableWhenItIsServed follows a change through the two ConfigMaps.
+func TestConfigurationIsStableWhenItIsServed(t *testing.T) {
 	nginx := sample(t, "least")
-	tests := map[string]struct {
-		rollingOut bool
-		podServes  string
-		want       []string
-	}{
-		"rolled out":           {false, "r2", []string{"web-config-r0", "web-config-r1"}},
-		"an old pod is left":   {false, "r1", []string{"web-config-r0"}},
-		"rollout is under way": {true, "r2", nil},
+	nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "new"}}
+	first, _ := build(t, nginx, observe.State{})
+	if got := configOf(t, first, "web-config").Data["site.conf"]; got != "new" {
+		t.Errorf("the first configuration is stable at once, but %q is", got)
 	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			d := &appsv1.Deployment{Status: appsv1.DeploymentStatus{Replicas: 1, UpdatedReplicas: 1}}
-			d.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: "r2"}
-			if tt.rollingOut {
-				d.Status.Replicas = 2
-			}
-			state := observe.State{
-				Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: d},
-				Pods:  []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{naming.AnnotationConfig: tt.podServes}}}},
-			}
-			for _, revision := range []string{"r0", "r1", "r2"} {
-				cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
-					Name: "web-config-" + revision, Annotations: map[string]string{naming.AnnotationConfig: revision},
-				}}
-				state.Owned[observe.Key{Kind: "ConfigMap", Name: cm.Name}] = cm
-			}
-			plan, _ := build(t, nginx, state)
-			var got []string
-			for _, intent := range plan.Intents {
-				if intent.Kind.Name == "ConfigMap" && !intent.ShouldExist() {
-					got = append(got, intent.Name)
-				}
-			}
-			if diff := cmp.Diff(tt.want, got); diff != "" {
-				t.Errorf("-want +got:\n%s", diff)
-			}
-		})
+	state := observe.State{Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
+	state.Pods = []corev1.Pod{runningPod("a", first)}
+	serve := func(revision string) {
+		state.Instances = map[string]*instanceapi.Status{"a": {Serving: revision}}
+	}
+	serve(nginxconf.Revision(nginxconf.Files{"site.conf": "old"}))
+	changing, _ := build(t, nginx, state)
+	if stable, next := configOf(t, changing, "web-config"), configOf(t, changing, "web-config-next"); stable.Data["site.conf"] != "old" || next.Data["site.conf"] != "new" {
+		t.Errorf("during the change stable is %v and next is %v", stable.Data, next.Data)
+	}
+	want := []Ask{{Pod: "a", UID: "uid-a", Annotations: map[string]string{naming.AnnotationConfigTest: first.Config.Revision}}}
+	if diff := cmp.Diff(want, changing.Asks); diff != "" {
+		t.Errorf("asks (-want +got):\n%s", diff)
+	}
+	serve(first.Config.Revision)
+	done, _ := build(t, nginx, state)
+	if got := configOf(t, done, "web-config").Data["site.conf"]; got != "new" {
+		t.Errorf("all pods serve the new configuration, but %q is stable", got)
+	}
+}
+
+// runningPod is a ready pod of the template in a plan.
+func runningPod(name string, plan *Plan) corev1.Pod {
+	var template *corev1ac.PodTemplateSpecApplyConfiguration
+	for _, intent := range plan.Intents {
+		if d, ok := intent.Config.(*appsv1ac.DeploymentApplyConfiguration); ok {
+			template = d.Spec.Template
+		}
+	}
+	return corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID("uid-" + name), Annotations: maps.Clone(template.Annotations)},
+		Status: corev1.PodStatus{
+			PodIP:             "10.0.0.1",
+			Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+			ContainerStatuses: []corev1.ContainerStatus{{Name: naming.NginxContainer, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}},
+		},
+	}
+}
+
+// TestContentIsSynced: mounted files that have changed reach the pods at once.
+func TestContentIsSynced(t *testing.T) {
+	nginx := sample(t, "least")
+	plan, _ := build(t, nginx, observe.State{})
+	state := observe.State{Pods: []corev1.Pod{runningPod("a", plan)}, ContentVersions: []string{"pages/1/7"}}
+	state.Instances = map[string]*instanceapi.Status{"a": {Serving: plan.Config.Revision}}
+	plan, _ = build(t, nginx, state)
+	if len(plan.Asks) != 1 || plan.Asks[0].Annotations[naming.AnnotationSync] == "" {
+		t.Fatalf("asks = %+v, want one with %s", plan.Asks, naming.AnnotationSync)
+	}
+	maps.Copy(state.Pods[0].Annotations, plan.Asks[0].Annotations)
+	if plan, _ = build(t, nginx, state); len(plan.Asks) != 0 {
+		t.Errorf("asked again: %+v", plan.Asks)
+	}
+	state.ContentVersions = []string{"pages/1/8"}
+	if plan, _ = build(t, nginx, state); len(plan.Asks) != 1 {
+		t.Errorf("asks after a change = %+v, want one", plan.Asks)
+	}
+}
+
+// TestInstanceManagerIsKept: an operator that was upgraded restarts no pod by itself.
+func TestInstanceManagerIsKept(t *testing.T) {
+	nginx := sample(t, "least")
+	before, _ := build(t, nginx, observe.State{})
+	template := find(t, before, "Deployment").Config.(*appsv1ac.DeploymentApplyConfiguration).Spec.Template
+	live := &appsv1.Deployment{}
+	live.Spec.Template.Annotations = template.Annotations
+	live.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: naming.InstallContainer, Image: "operator:v1"}}
+	state := observe.State{Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: live}}
+	image := func() string {
+		plan, _, err := Build(nginx, state, Options{DefaultImage: "nginx:default", InstanceImage: "operator:v2"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return *find(t, plan, "Deployment").Config.(*appsv1ac.DeploymentApplyConfiguration).Spec.Template.Spec.InitContainers[0].Image
+	}
+	if got := image(); got != "operator:v1" {
+		t.Errorf("the upgrade alone brings %s, which would restart every pod", got)
+	}
+	nginx.Spec.ForceRedeploy = new("now")
+	if got := image(); got != "operator:v2" {
+		t.Errorf("a rollout that the user causes brings %s", got)
 	}
 }

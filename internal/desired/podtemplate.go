@@ -1,137 +1,238 @@
 package desired
 
 import (
-	"maps"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 )
 
-// mergePodTemplate lays spec.podTemplate under the operator's template: it adds,
-// and where both speak the operator's word stands.
-func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) error {
-	want := in.nginx.Spec.PodTemplate
-	if want == nil {
-		want = &v1alpha2.PodTemplate{}
-	}
-	template.Labels = under(naming.Labels(in.nginx.Name), want.Labels)
-	template.Annotations = under(template.Annotations, want.Annotations)
+// Defaults of spec.drain, in seconds.
+const (
+	defaultDrainDelay   = 5
+	defaultDrainTimeout = 30
+)
 
-	pod := template.Spec
-	pod.PriorityClassName = want.PriorityClassName
-	pod.RuntimeClassName = want.RuntimeClassName
-	pod.SchedulerName = want.SchedulerName
-	pod.NodeSelector = want.NodeSelector
-	for _, secret := range want.ImagePullSecrets {
-		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
-	}
-	if err := in.mergeScheduling(pod, want); err != nil {
-		return err
-	}
-	if err := mergeNginxContainer(&pod.Containers[0], want); err != nil {
-		return err
-	}
-	if err := mergeVolumes(pod, want.Volumes); err != nil {
-		return err
-	}
-	return mergeContainers(pod, want)
-}
+// stopMargin is how much longer than the drain the kubelet waits, in seconds: nginx is
+// then told to stop at once, and has to do so.
+const stopMargin = 5
 
-// under is a copy of ours with what only theirs has.
-func under(ours, theirs map[string]string) map[string]string {
-	merged := maps.Clone(theirs)
-	if merged == nil {
-		merged = map[string]string{}
-	}
-	maps.Copy(merged, ours)
-	return merged
-}
-
-func (in *input) mergeScheduling(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate) error {
-	if want.Affinity != nil {
-		affinity, err := convert[corev1ac.AffinityApplyConfiguration](want.Affinity)
-		if err != nil {
-			return err
+// podTemplate is the template of the nginx pods. A pod keeps the instance manager that
+// it has: one of a newer operator comes with the next change of the template that has
+// another cause.
+func (in *input) podTemplate() (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	if live, image := in.liveTemplate(); image != "" && image != in.options.InstanceImage {
+		kept, err := in.podTemplateWith(image)
+		if err != nil || kept.Annotations[naming.AnnotationTemplate] == live {
+			return kept, err
 		}
-		pod.WithAffinity(affinity)
 	}
-	tolerations, err := convertAll[corev1ac.TolerationApplyConfiguration](want.Tolerations)
-	if err != nil {
-		return err
-	}
-	pod.WithTolerations(tolerations...)
-	constraints, err := convertAll[corev1ac.TopologySpreadConstraintApplyConfiguration](want.TopologySpreadConstraints)
-	if err != nil {
-		return err
-	}
-	if len(constraints) == 0 {
-		constraints = append(constraints, in.spread())
-	}
-	pod.WithTopologySpreadConstraints(constraints...)
-	return nil
+	return in.podTemplateWith(in.options.InstanceImage)
 }
 
-func mergeNginxContainer(nginx *corev1ac.ContainerApplyConfiguration, want *v1alpha2.PodTemplate) error {
-	nginx.ImagePullPolicy = want.ImagePullPolicy
-	env, err := convertAll[corev1ac.EnvVarApplyConfiguration](want.Env)
-	if err != nil {
-		return err
+// liveTemplate is the hash of the live template, and its instance image.
+func (in *input) liveTemplate() (hash, instanceImage string) {
+	d := in.state.Deployment()
+	if d == nil {
+		return "", ""
 	}
-	mounts, err := convertAll[corev1ac.VolumeMountApplyConfiguration](want.VolumeMounts)
-	if err != nil {
-		return err
-	}
-	nginx.WithEnv(env...).WithVolumeMounts(mounts...)
-	return nil
-}
-
-func mergeVolumes(pod *corev1ac.PodSpecApplyConfiguration, want []v1alpha2.Volume) error {
-	volumes, err := convertAll[corev1ac.VolumeApplyConfiguration](want)
-	if err != nil {
-		return err
-	}
-	pod.WithVolumes(volumes...)
-	return nil
-}
-
-func mergeContainers(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate) error {
-	for _, c := range want.InitContainers {
-		container, err := addedContainer(&c)
-		if err != nil {
-			return err
+	for _, c := range d.Spec.Template.Spec.InitContainers {
+		if c.Name == naming.InstallContainer {
+			instanceImage = c.Image
 		}
-		pod.WithInitContainers(container)
 	}
-	for _, c := range want.Containers {
-		container, err := addedContainer(&c)
-		if err != nil {
-			return err
-		}
-		pod.WithContainers(container)
-	}
-	return nil
+	return d.Spec.Template.Annotations[naming.AnnotationTemplate], instanceImage
 }
 
-func addedContainer(want *v1alpha2.Container) (*corev1ac.ContainerApplyConfiguration, error) {
-	container, err := convert[corev1ac.ContainerApplyConfiguration](want)
+func (in *input) podTemplateWith(instanceImage string) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+	template, err := decode[corev1ac.PodTemplateSpecApplyConfiguration]("podtemplate.yaml")
 	if err != nil {
 		return nil, err
 	}
-	return container.
-		WithTerminationMessagePolicy("FallbackToLogsOnError").
-		WithSecurityContext(hardened(want.RunAsUser)), nil
+	template.ObjectMetaApplyConfiguration = metav1ac.ObjectMeta()
+	if force := in.nginx.Spec.ForceRedeploy; force != nil {
+		template.WithAnnotations(map[string]string{naming.AnnotationForceRedeploy: *force})
+	}
+	pod := template.Spec
+	pod.WithServiceAccountName(naming.ServiceAccount(in.nginx.Name))
+	pod.InitContainers[0].WithImage(instanceImage)
+	in.setNginx(&pod.Containers[0])
+	if err := in.setResources(pod); err != nil {
+		return nil, err
+	}
+	in.setConfig(pod)
+	in.setContent(pod)
+	in.setCertificates(pod)
+	in.setDrain(pod)
+	if err := in.mergePodTemplate(template); err != nil {
+		return nil, err
+	}
+	return template, markTemplate(template)
 }
 
-func convertAll[T, S any](values []S) ([]*T, error) {
-	var converted []*T
-	for i := range values {
-		v, err := convert[T](values[i])
-		if err != nil {
-			return nil, err
-		}
-		converted = append(converted, v)
+// markTemplate lets a pod tell which template it was made from, whatever an admission
+// webhook has changed in the pod.
+func markTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) error {
+	text, err := json.Marshal(template)
+	if err != nil {
+		return err
 	}
-	return converted, nil
+	sum := sha256.Sum256(text)
+	template.WithAnnotations(map[string]string{naming.AnnotationTemplate: hex.EncodeToString(sum[:8])})
+	return nil
+}
+
+func (in *input) setNginx(nginx *corev1ac.ContainerApplyConfiguration) {
+	nginx.WithImage(in.image()).WithCommand(in.command()...)
+	for _, p := range in.ports() {
+		nginx.WithPorts(corev1ac.ContainerPort().
+			WithName(p.Name).
+			WithContainerPort(p.Port).
+			WithProtocol(p.Protocol))
+	}
+}
+
+// setResources gives the init container what nginx has: it costs nothing, since nginx
+// runs after it, and a quota that asks for limits asks them of every container.
+func (in *input) setResources(pod *corev1ac.PodSpecApplyConfiguration) error {
+	if in.nginx.Spec.Resources == nil {
+		return nil
+	}
+	for _, c := range []*corev1ac.ContainerApplyConfiguration{&pod.InitContainers[0], &pod.Containers[0]} {
+		resources, err := convert[corev1ac.ResourceRequirementsApplyConfiguration](in.nginx.Spec.Resources)
+		if err != nil {
+			return err
+		}
+		c.WithResources(resources)
+	}
+	return nil
+}
+
+// command starts the instance manager as PID 1.
+func (in *input) command() []string {
+	delay, timeout := in.drain()
+	command := []string{
+		path.Join(instanceapi.DirBin, instanceapi.Program), "run",
+		fmt.Sprintf("--drain-delay=%ds", delay),
+		fmt.Sprintf("--drain-timeout=%ds", timeout),
+	}
+	if m := in.nginx.Spec.Metrics; m != nil && m.Requests != nil && !*m.Requests {
+		command = append(command, "--request-metrics=false")
+	}
+	for _, p := range in.ports() {
+		command = append(command, fmt.Sprintf("--port=%s:%d/%s", p.Name, p.Port, p.Protocol))
+	}
+	for _, c := range in.certificates() {
+		command = append(command, "--certificate="+c.Name)
+	}
+	return command
+}
+
+func (in *input) drain() (delay, timeout int32) {
+	drain := ptr.Deref(in.nginx.Spec.Drain, v1alpha2.Drain{})
+	return ptr.Deref(drain.DelaySeconds, defaultDrainDelay), ptr.Deref(drain.TimeoutSeconds, defaultDrainTimeout)
+}
+
+func (in *input) setDrain(pod *corev1ac.PodSpecApplyConfiguration) {
+	delay, timeout := in.drain()
+	pod.WithTerminationGracePeriodSeconds(int64(delay + timeout + stopMargin))
+}
+
+// setConfig mounts the stable configuration and the candidate.
+func (in *input) setConfig(pod *corev1ac.PodSpecApplyConfiguration) {
+	pod.WithVolumes(
+		corev1ac.Volume().WithName("config").
+			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMap(in.nginx.Name))),
+		corev1ac.Volume().WithName("config-next").
+			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMapNext(in.nginx.Name)).WithOptional(true)))
+}
+
+// setContent mounts the static files. Neither the names nor the order of the
+// volumes depend on the order in the spec, which means nothing.
+func (in *input) setContent(pod *corev1ac.PodSpecApplyConfiguration) {
+	content := slices.SortedFunc(slices.Values(in.nginx.Spec.Content), func(a, b v1alpha2.Content) int {
+		return strings.Compare(a.MountPath, b.MountPath)
+	})
+	for _, c := range content {
+		volume := corev1ac.Volume().WithName(naming.ContentVolume(c.MountPath))
+		switch {
+		case c.ConfigMap != nil:
+			// Optional: a missing one is reported, it does not hold the pods back.
+			volume.WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(c.ConfigMap.Name).WithOptional(true))
+		case c.PersistentVolumeClaim != nil:
+			volume.WithPersistentVolumeClaim(corev1ac.PersistentVolumeClaimVolumeSource().
+				WithClaimName(c.PersistentVolumeClaim.ClaimName).WithReadOnly(true))
+		case c.Image != nil:
+			volume.WithImage(corev1ac.ImageVolumeSource().WithReference(c.Image.Reference))
+			volume.Image.PullPolicy = c.Image.PullPolicy
+		}
+		pod.WithVolumes(volume)
+		pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().
+			WithName(*volume.Name).WithMountPath(c.MountPath).WithReadOnly(true))
+	}
+}
+
+// certificates are those of spec.tls in the order of their names: the order in the
+// spec means nothing.
+func (in *input) certificates() []v1alpha2.Certificate {
+	return slices.SortedFunc(slices.Values(in.nginx.Spec.TLS), func(a, b v1alpha2.Certificate) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+}
+
+// setCertificates mounts the Secrets where the instance manager looks for them, and
+// memory from which nginx reads the last good pair.
+func (in *input) setCertificates(pod *corev1ac.PodSpecApplyConfiguration) {
+	certificates := in.certificates()
+	if len(certificates) == 0 {
+		return
+	}
+	pod.WithVolumes(corev1ac.Volume().WithName("certificates").
+		WithEmptyDir(corev1ac.EmptyDirVolumeSource().
+			WithMedium(corev1.StorageMediumMemory).
+			WithSizeLimit(resource.MustParse("16Mi"))))
+	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName("certificates").WithMountPath(instanceapi.DirTLS))
+	for _, c := range certificates {
+		name := naming.CertificateVolume(c.Name)
+		// Optional: a missing one is reported, it does not hold the pods back.
+		pod.WithVolumes(corev1ac.Volume().WithName(name).
+			WithSecret(corev1ac.SecretVolumeSource().WithSecretName(c.SecretName).WithOptional(true)))
+		pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(name).
+			WithMountPath(path.Join(instanceapi.DirSecrets, c.Name)).WithReadOnly(true))
+	}
+}
+
+// spread asks the scheduler to put pods of one template on different nodes, if it can.
+func (in *input) spread() *corev1ac.TopologySpreadConstraintApplyConfiguration {
+	return corev1ac.TopologySpreadConstraint().
+		WithMaxSkew(1).
+		WithTopologyKey(corev1.LabelHostname).
+		WithWhenUnsatisfiable(corev1.ScheduleAnyway).
+		WithLabelSelector(in.selector()).
+		WithMatchLabelKeys("pod-template-hash")
+}
+
+// hardened is the security context of every container that a user adds.
+func hardened(user *int64) *corev1ac.SecurityContextApplyConfiguration {
+	c := corev1ac.SecurityContext().
+		WithAllowPrivilegeEscalation(false).
+		WithCapabilities(corev1ac.Capabilities().WithDrop("ALL")).
+		WithReadOnlyRootFilesystem(true)
+	if user != nil {
+		c.WithRunAsUser(*user)
+	}
+	return c
 }

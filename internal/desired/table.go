@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"slices"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -25,10 +27,12 @@ type Kind struct {
 // Kinds is the table of everything that an application owns. It drives what is
 // built and in which order, watched and pruned.
 func Kinds() []Kind {
+	core := corev1.SchemeGroupVersion
 	return []Kind{
-		{kindOf[corev1.ServiceAccount](corev1.SchemeGroupVersion, "ServiceAccount", naming.ServiceAccount), serviceAccount, nil, false},
-		{kindOf[corev1.ConfigMap](corev1.SchemeGroupVersion, "ConfigMap", nil), configMap, nil, true},
-		{kindOf[corev1.Service](corev1.SchemeGroupVersion, "Service", naming.Service), service, nil, false},
+		{kindOf[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), serviceAccount, nil, false},
+		{kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, nil, true},
+		{kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), nextConfigMap, nil, true},
+		{kindOf[corev1.Service](core, "Service", naming.Service), service, nil, false},
 		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment, []string{"ServiceAccount", "ConfigMap"}, true},
 		{kindOf[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, nil, false},
 	}
@@ -52,6 +56,17 @@ func ObservedKinds() []observe.Kind {
 	var kinds []observe.Kind
 	for _, k := range Kinds() {
 		kinds = append(kinds, k.Kind)
+	}
+	return kinds
+}
+
+// OwnedKinds has one kind of each name, for those who watch or cache them.
+func OwnedKinds() []observe.Kind {
+	var kinds []observe.Kind
+	for _, k := range ObservedKinds() {
+		if !slices.ContainsFunc(kinds, func(other observe.Kind) bool { return other.Name == k.Name }) {
+			kinds = append(kinds, k)
+		}
 	}
 	return kinds
 }

@@ -55,8 +55,8 @@ type Status struct {
 	Certificates []Certificate `json:"certificates,omitempty"`
 	// Ports has an entry for each declared port, in the order of their declaration.
 	Ports   []DeclaredPort `json:"ports,omitempty"`
-	Workers Workers `json:"workers"`
-	Reloads Reloads `json:"reloads"`
+	Workers Workers        `json:"workers"`
+	Reloads Reloads        `json:"reloads"`
 	// Draining is set from the signal to stop on.
 	Draining bool `json:"draining,omitempty"`
 	// Ready is what PathReady answers, and NotReady why not.

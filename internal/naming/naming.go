@@ -15,6 +15,9 @@ import (
 // FieldManager owns the operator's fields in server-side apply.
 const FieldManager = "nginx-operator"
 
+// Prefix is what the operator's own labels and annotations begin with.
+const Prefix = "operator.example.com/"
+
 const (
 	// LabelApplication holds the name of the NginxOperator that an object belongs
 	// to. It alone is the selector of the pods.
@@ -31,6 +34,9 @@ const (
 	AnnotationConfig = "operator.example.com/config"
 	// AnnotationConfigTest asks a pod to test a revision of the configuration.
 	AnnotationConfigTest = "operator.example.com/config-test"
+	// AnnotationSync makes the kubelet bring a pod's mounted files up to date at once:
+	// any change of a pod's annotations does. On an NginxOperator, a user may set it.
+	AnnotationSync = "operator.example.com/sync"
 	// AnnotationConfigSource tells which version of a referenced ConfigMap the files
 	// of a rendered configuration were copied from.
 	AnnotationConfigSource = "operator.example.com/config-source"
@@ -40,8 +46,12 @@ const (
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
 )
 
-// NginxContainer is the name of the container that runs nginx.
-const NginxContainer = "nginx"
+// NginxContainer is the name of the container that runs nginx, and
+// InstallContainer of the one that brings the instance manager into the pod.
+const (
+	NginxContainer   = "nginx"
+	InstallContainer = "nginx-operator-install"
+)
 
 // Deployment is the name of the Deployment of an application.
 func Deployment(name string) string { return name }
@@ -56,9 +66,15 @@ func PodDisruptionBudget(name string) string { return name }
 // keeps an application called "default" clear of the namespace's own account.
 func ServiceAccount(name string) string { return name + "-nginx" }
 
-// ConfigMap is the name of the ConfigMap with one revision of the rendered
-// configuration.
-func ConfigMap(name, revision string) string { return name + "-config-" + revision }
+// ConfigMap is the name of the ConfigMap with the stable configuration, which pods
+// start with.
+func ConfigMap(name string) string { return name + "-config" }
+
+// ConfigMapNext is the name of the ConfigMap with the candidate.
+func ConfigMapNext(name string) string { return name + "-config-next" }
+
+// CertificateVolume is the name of the volume with a Secret of spec.tls.
+func CertificateVolume(name string) string { return "certificate-" + name }
 
 // ContentVolume is the name of the volume with the content of a mount path.
 func ContentVolume(mountPath string) string {

@@ -19,7 +19,7 @@ func TestDerivedNamesAreLegal(t *testing.T) {
 			t.Errorf("%s: %v", name, problems)
 		}
 	}
-	if problems := validation.IsDNS1123Subdomain(ConfigMap(longest, "0123456789abcdef")); len(problems) > 0 {
+	if problems := validation.IsDNS1123Subdomain(ConfigMapNext(longest)); len(problems) > 0 {
 		t.Errorf("the name of the ConfigMap: %v", problems)
 	}
 	for key, value := range Labels(longest) {

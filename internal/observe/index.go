@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// IndexApplication finds pods and rendered configurations by the application that
+	// IndexApplication finds pods by the application that
 	// they belong to.
 	IndexApplication = "application"
 	// IndexAutoscalerTarget finds autoscalers by the Deployment that they target.
@@ -30,7 +30,6 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		values client.IndexerFunc
 	}{
 		{&corev1.Pod{}, IndexApplication, application},
-		{&corev1.ConfigMap{}, IndexApplication, application},
 		{&autoscalingv2.HorizontalPodAutoscaler{}, IndexAutoscalerTarget, autoscalerTarget},
 		{&v1alpha2.NginxOperator{}, IndexConfigMap, referencedConfigMaps},
 	} {

@@ -14,7 +14,6 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
 )
 
 // Observer reads the cluster, from caches wherever it can.
@@ -25,21 +24,27 @@ type Observer struct {
 	references client.Reader
 	// live reads the content of a referenced ConfigMap.
 	live client.Reader
+	// answers are what the pods' instances said.
+	answers *instances
 	// kinds are what an application owns.
 	kinds []Kind
 }
 
 // New returns an Observer. cache shows owned objects and autoscalers, references
-// shows the metadata of ConfigMaps, live reads from the API server.
-func New(cache, references, live client.Reader, kinds []Kind) *Observer {
-	return &Observer{cache: cache, references: references, live: live, kinds: kinds}
+// shows the metadata of ConfigMaps, live reads from the API server, ask reads from the
+// instances.
+func New(cache, references, live client.Reader, ask AskInstance, kinds []Kind) *Observer {
+	return &Observer{cache: cache, references: references, live: live, answers: newInstances(ask), kinds: kinds}
 }
+
+// Forget drops what is remembered of an NginxOperator that is gone.
+func (o *Observer) Forget(key types.NamespacedName) { o.answers.forget(key) }
 
 // Gather reads everything that a pass for nginx decides from.
 func (o *Observer) Gather(ctx context.Context, nginx *v1alpha2.NginxOperator) (State, error) {
 	state := State{Owned: map[Key]Object{}}
 	for _, step := range []func(context.Context, *v1alpha2.NginxOperator, *State) error{
-		o.owned, o.configMaps, o.pods, o.autoscaler, o.source, o.content,
+		o.owned, o.pods, o.instances, o.autoscaler, o.source, o.content,
 	} {
 		if err := step(ctx, nginx, &state); err != nil {
 			return State{}, err
@@ -50,9 +55,6 @@ func (o *Observer) Gather(ctx context.Context, nginx *v1alpha2.NginxOperator) (S
 
 func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
 	for _, kind := range o.kinds {
-		if kind.ObjectName == nil {
-			continue
-		}
 		obj := kind.New()
 		key := types.NamespacedName{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}
 		err := o.cache.Get(ctx, key, obj)
@@ -63,21 +65,6 @@ func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, sta
 			return fmt.Errorf("read %s %s: %w", kind.Name, key, err)
 		}
 		state.Owned[Key{kind.Name, key.Name}] = obj
-	}
-	return nil
-}
-
-func (o *Observer) configMaps(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
-	list := &corev1.ConfigMapList{}
-	err := o.cache.List(ctx, list,
-		client.InNamespace(nginx.Namespace),
-		client.MatchingFields{IndexApplication: nginx.Name},
-		client.UnsafeDisableDeepCopy)
-	if err != nil {
-		return fmt.Errorf("list rendered configurations: %w", err)
-	}
-	for i := range list.Items {
-		state.Owned[Key{"ConfigMap", list.Items[i].Name}] = &list.Items[i]
 	}
 	return nil
 }
@@ -113,8 +100,10 @@ func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, st
 		return nil
 	}
 	version := sourceVersion(meta)
-	if serving := state.Serving(); serving != nil && serving.Annotations[naming.AnnotationConfigSource] == version {
-		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.UserFiles(serving.Data)}
+	next := state.Config(naming.ConfigMapNext(nginx.Name))
+	if Rendered(next) && next.Annotations[naming.AnnotationConfigSource] == version {
+		// The candidate is a copy of this very version.
+		state.Source = &Source{Name: name, Found: true, Version: version, Files: next.Data}
 		return nil
 	}
 	return o.readSource(ctx, nginx.Namespace, state.Source)
@@ -149,7 +138,9 @@ func (o *Observer) content(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 		}
 		if meta == nil {
 			state.MissingContent = append(state.MissingContent, c.ConfigMap.Name)
+			continue
 		}
+		state.ContentVersions = append(state.ContentVersions, sourceVersion(meta))
 	}
 	return nil
 }

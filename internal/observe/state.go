@@ -4,8 +4,6 @@ package observe
 
 import (
 	"maps"
-	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 )
@@ -31,8 +30,7 @@ type Kind struct {
 	GVK schema.GroupVersionKind
 	// New makes an empty object of the kind.
 	New func() Object
-	// ObjectName is the derived name of the object of an application; nil for a kind
-	// of which it has several.
+	// ObjectName is the derived name of the object of an application.
 	ObjectName func(application string) string
 }
 
@@ -51,10 +49,15 @@ type State struct {
 	Owned map[Key]Object
 	// Pods are the pods of the application, oldest first.
 	Pods []corev1.Pod
+	// Instances is what the pods' instance managers say, by the pod's name. A pod that
+	// does not answer is not in it.
+	Instances map[string]*instanceapi.Status
 	// Source is the ConfigMap that spec.config names; nil when it names none.
 	Source *Source
 	// MissingContent are the names of the ConfigMaps of spec.content that do not exist.
 	MissingContent []string
+	// ContentVersions identify the content of those that do.
+	ContentVersions []string
 	// Autoscaler is the name of the HorizontalPodAutoscaler that targets the
 	// Deployment; empty when there is none.
 	Autoscaler string
@@ -87,40 +90,16 @@ func (s State) Deployment() *appsv1.Deployment {
 	return nil
 }
 
-// ConfigMaps are the live revisions of the rendered configuration, in the order of
-// their names.
-func (s State) ConfigMaps() []*corev1.ConfigMap {
-	var all []*corev1.ConfigMap
-	for _, obj := range s.Owned {
-		if cm, ok := obj.(*corev1.ConfigMap); ok {
-			all = append(all, cm)
-		}
-	}
-	slices.SortFunc(all, func(a, b *corev1.ConfigMap) int { return strings.Compare(a.Name, b.Name) })
-	return all
+// Config is the live ConfigMap of a derived name with a configuration, or nil.
+func (s State) Config(name string) *corev1.ConfigMap {
+	cm, _ := s.Owned[Key{"ConfigMap", name}].(*corev1.ConfigMap)
+	return cm
 }
 
-// Serving is the revision of the rendered configuration that the pods of the live
-// Deployment start with: the one that was accepted last. It is nil when there is
-// none, or when it is not what the operator wrote.
-func (s State) Serving() *corev1.ConfigMap {
-	d := s.Deployment()
-	if d == nil {
-		return nil
-	}
-	revision := d.Spec.Template.Annotations[naming.AnnotationConfig]
-	for _, cm := range s.ConfigMaps() {
-		if cm.Annotations[naming.AnnotationConfig] == revision && holdsRevision(cm) {
-			return cm
-		}
-	}
-	return nil
-}
-
-// holdsRevision tells whether a rendered configuration is, byte for byte, what the
-// operator wrote.
-func holdsRevision(rendered *corev1.ConfigMap) bool {
-	return rendered.Annotations[naming.AnnotationConfig] == nginxconf.Revision(rendered.Data)
+// Rendered tells whether a live configuration is, byte for byte, what the operator
+// wrote.
+func Rendered(cm *corev1.ConfigMap) bool {
+	return cm != nil && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
 }
 
 // After is the state with what an apply returned laid over it, so that a status

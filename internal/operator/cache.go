@@ -30,7 +30,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
 		},
 	}
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.OwnedKinds() {
 		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector()}
 	}
 	for obj, options := range byObject {
@@ -114,6 +114,7 @@ func trimPod(obj any) (any, error) {
 		}
 	}
 	pod.Status = corev1.PodStatus{
+		PodIP:                 pod.Status.PodIP,
 		Conditions:            conditions,
 		InitContainerStatuses: pod.Status.InitContainerStatuses,
 		ContainerStatuses:     pod.Status.ContainerStatuses,

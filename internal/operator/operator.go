@@ -30,6 +30,7 @@ import (
 	nginxcontroller "example.com/nginx-operator/internal/controller/nginx"
 	"example.com/nginx-operator/internal/conversion"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/webhookcert"
@@ -40,6 +41,10 @@ const leaseName = "nginx-operator"
 // shutdownTimeout is how long running passes may take to end. It is less than a
 // pod's usual grace period.
 const shutdownTimeout = 20 * time.Second
+
+// instanceTimeout is how long the instance manager of a pod may take to answer. It
+// holds a pass up.
+const instanceTimeout = time.Second
 
 // Scheme knows every type that the operator reads or writes.
 func Scheme() (*runtime.Scheme, error) {
@@ -67,6 +72,9 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		Service: options.WebhookService,
 		Hosts:   options.WebhookHosts,
 		Clock:   clock.RealClock{},
+	}
+	if err := options.findInstanceImage(ctx, config); err != nil {
+		return fmt.Errorf("find the image with the instance manager: %w", err)
 	}
 	mgr, err := newManager(config, options, certificates)
 	if err != nil {
@@ -131,12 +139,13 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	instances := instanceapi.NewClient(instanceTimeout)
 	reconciler := &nginxcontroller.Reconciler{
 		Client:   mgr.GetClient(),
-		Observer: observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), desired.ObservedKinds()),
+		Observer: observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.ObservedKinds()),
 		Applier:  apply.New(mgr.GetClient(), mgr.GetAPIReader()),
 		Recorder: mgr.GetEventRecorder(naming.FieldManager),
-		Options:  desired.Options{DefaultImage: options.DefaultImage},
+		Options:  desired.Options{DefaultImage: options.DefaultImage, InstanceImage: options.InstanceImage},
 		Clock:    clock.RealClock{},
 	}
 	return reconciler.SetupWithManager(mgr, references, options.Concurrency)

@@ -14,6 +14,11 @@ type Options struct {
 	Namespaces []string
 	// DefaultImage is the nginx image where spec.image is unset.
 	DefaultImage string
+	// InstanceImage holds the instance manager that is copied into every nginx pod;
+	// empty: the image that the operator itself runs from.
+	InstanceImage string
+	// OwnPod is the name of the operator's pod.
+	OwnPod string
 	// OwnNamespace is where the operator runs: its lease and the webhook's Secret.
 	OwnNamespace string
 	// Concurrency is how many NginxOperators are reconciled at the same time.
@@ -48,6 +53,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	}
 	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch, comma-separated (default: all of them)")
 	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image where spec.image is unset (environment: RELATED_IMAGE_NGINX)")
+	flags.StringVar(&o.InstanceImage, "instance-image", getenv("RELATED_IMAGE_INSTANCE"),
+		"image with nginx-instance (environment: RELATED_IMAGE_INSTANCE; default: the image of the operator's own pod)")
+	flags.StringVar(&o.OwnPod, "own-pod", getenv("POD_NAME"), "name of the operator's pod (environment: POD_NAME)")
 	flags.StringVar(&o.OwnNamespace, "own-namespace", getenv("POD_NAMESPACE"), "namespace that the operator runs in (environment: POD_NAMESPACE)")
 	flags.IntVar(&o.Concurrency, "concurrency", 16, "how many NginxOperators to reconcile at the same time")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "let one of several replicas work at a time")
@@ -68,6 +76,9 @@ func (o *Options) Validate() error {
 	var errs []error
 	if o.OwnNamespace == "" && (o.LeaderElection || o.ConversionWebhook) {
 		errs = append(errs, errors.New("--own-namespace (or POD_NAMESPACE) is needed for leader election and the conversion webhook"))
+	}
+	if o.InstanceImage == "" && (o.OwnPod == "" || o.OwnNamespace == "") {
+		errs = append(errs, errors.New("--instance-image is needed outside a pod: the image with nginx-instance"))
 	}
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("--concurrency is %d: it must be at least 1", o.Concurrency))

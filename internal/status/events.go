@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -25,12 +26,13 @@ type Event struct {
 
 // Reasons of events that are not reasons of a condition.
 const (
-	EventRolloutStarted   = "RolloutStarted"
-	EventRolloutCompleted = "RolloutCompleted"
-	EventConfigApplied    = "ConfigApplied"
-	EventPodRestarted     = "PodRestarted"
-	EventAvailable        = "Available"
-	EventUnavailable      = "Unavailable"
+	EventRolloutStarted    = "RolloutStarted"
+	EventRolloutCompleted  = "RolloutCompleted"
+	EventConfigApplied     = "ConfigApplied"
+	EventPodRestarted      = "PodRestarted"
+	EventAvailable         = "Available"
+	EventUnavailable       = "Unavailable"
+	EventCertificateLoaded = "CertificateLoaded"
 )
 
 const (
@@ -64,6 +66,7 @@ func events(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
 	news = append(news, acceptedEvents(of(v1alpha2.ConditionAccepted))...)
 	news = append(news, rolloutEvents(of(v1alpha2.ConditionUpToDate), of(v1alpha2.ConditionAccepted))...)
 	news = append(news, configEvents(of(v1alpha2.ConditionConfigValid), old, next)...)
+	news = append(news, certificateEvents(of(v1alpha2.ConditionCertificatesValid), old, next)...)
 	news = append(news, availabilityEvents(of(v1alpha2.ConditionAvailable))...)
 	return append(news, restartEvents(v, old, next)...)
 }
@@ -89,6 +92,9 @@ func rolloutEvents(t, accepted transition) []Event {
 	switch t.after.Reason {
 	case v1alpha2.ReasonSuspended:
 		return []Event{{corev1.EventTypeNormal, v1alpha2.ReasonSuspended, actionReconcile, t.after.Message}}
+	case v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected:
+		// The events of ConfigValid and of the loaded configuration tell it.
+		return nil
 	case v1alpha2.ReasonRolloutInProgress:
 		if t.was(metav1.ConditionFalse) {
 			// A rollout that goes on after trouble is the same rollout.
@@ -100,11 +106,17 @@ func rolloutEvents(t, accepted transition) []Event {
 	}
 }
 
+// noRollout are the reasons for which UpToDate is not True although no pod is being
+// replaced.
+var noRollout = []string{
+	v1alpha2.ReasonSuspended, v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected, v1alpha2.ReasonInstanceUnreachable,
+}
+
 // rolloutCompleted is silent where nothing was rolling out and only what held a
 // rollout back is gone.
 func rolloutCompleted(t, accepted transition) []Event {
 	if !t.became(metav1.ConditionTrue) || accepted.was(metav1.ConditionFalse) ||
-		t.before != nil && t.before.Reason == v1alpha2.ReasonSuspended {
+		t.before != nil && slices.Contains(noRollout, t.before.Reason) {
 		return nil
 	}
 	return []Event{{corev1.EventTypeNormal, EventRolloutCompleted, actionRollout, t.after.Message}}
@@ -125,6 +137,21 @@ func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event
 // A rollout that does not change the configuration leaves it true.
 func everywhere(s *v1alpha2.NginxOperatorStatus) bool {
 	return s.Config != nil && s.Config.LoadedReplicas > 0 && s.Config.LoadedReplicas >= s.ReadyReplicas
+}
+
+func certificateEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event {
+	var news []Event
+	if t.after != nil && t.after.Status == metav1.ConditionFalse && (t.became(metav1.ConditionFalse) || t.changedReason()) {
+		news = append(news, Event{corev1.EventTypeWarning, t.after.Reason, actionReconcile, t.after.Message})
+	}
+	for _, c := range next.Certificates {
+		was := slices.IndexFunc(old.Certificates, func(o v1alpha2.CertificateStatus) bool { return o.Name == c.Name })
+		if c.SerialNumber != "" && (was < 0 || old.Certificates[was].SerialNumber != c.SerialNumber) {
+			news = append(news, Event{corev1.EventTypeNormal, EventCertificateLoaded, actionReconcile,
+				fmt.Sprintf("Certificate %s is loaded: serial number %s", c.Name, c.SerialNumber)})
+		}
+	}
+	return news
 }
 
 func availabilityEvents(t transition) []Event {

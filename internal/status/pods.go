@@ -10,6 +10,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 )
 
 // trouble is what holds a new pod back.
@@ -19,17 +20,11 @@ type trouble struct {
 	// message holds the container's or the scheduler's own words and no pod's name,
 	// which would change from pass to pass.
 	message string
-	// configError is what nginx says about its configuration, if it is that.
-	configError string
 }
 
 // maxMessage is the length that the API allows for an event's note, in bytes; a
 // condition could have more, and nobody would read it.
 const maxMessage = 1024
-
-// configErrors finds nginx's own complaints about its configuration: those that name
-// a file and a line, and those about what a configuration names.
-var configErrors = regexp.MustCompile(`(?m)^.*\[emerg\] .*( in [^ ]+:\d+|no "[a-z]+" section in configuration|open\(\) .* failed|cannot load ).*$`)
 
 // volatile are the parts of nginx's log lines that differ from run to run.
 var volatile = regexp.MustCompile(`^.*?\[([a-z]+)\] \d+#\d+: `)
@@ -40,7 +35,7 @@ func findTrouble(v *view) *trouble {
 	var found *trouble
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]
-		if !isReady(pod) && pod.DeletionTimestamp == nil && isNewest(v, pod) {
+		if !observe.Ready(pod) && pod.DeletionTimestamp == nil && isNewest(v, pod) {
 			if t := podTrouble(pod); t != nil {
 				found = t
 			}
@@ -91,18 +86,6 @@ func containerTrouble(s corev1.ContainerStatus) *trouble {
 	return nil
 }
 
-// stoppedByProbe reports an nginx that starts, never answers on its port and is
-// stopped, in order, by its startup probe.
-func stoppedByProbe(s corev1.ContainerStatus) *trouble {
-	if s.Name != naming.NginxContainer || s.RestartCount == 0 {
-		return nil
-	}
-	return &trouble{
-		reason:  v1alpha2.ReasonContainerNotStarted,
-		message: "nginx runs, but nothing answers on the first TCP port of spec.ports: does the configuration listen there?",
-	}
-}
-
 // pullError is what a failing pull and the pause after it have in common: the
 // runtime's own words.
 func pullError(w *corev1.ContainerStateWaiting) string {
@@ -138,16 +121,12 @@ func crash(s corev1.ContainerStatus) *trouble {
 		return nil
 	}
 	if end.ExitCode == 0 {
-		return stoppedByProbe(s)
+		return nil
 	}
-	t := &trouble{
+	return &trouble{
 		reason:  v1alpha2.ReasonContainerCrashed,
 		message: fmt.Sprintf("container %s ended with exit code %d (%s): %s", s.Name, end.ExitCode, end.Reason, lastWords(end.Message)),
 	}
-	if s.Name == naming.NginxContainer {
-		t.configError = lastWords(strings.Join(configErrors.FindAllString(end.Message, -1), "\n"))
-	}
-	return t
 }
 
 // lastWords are the last lines of a termination message, without what differs from
@@ -159,18 +138,6 @@ func lastWords(message string) string {
 		lines[i] = volatile.ReplaceAllString(strings.TrimSpace(line), "[$1] ")
 	}
 	return strings.Join(lines, "; ")
-}
-
-func isReady(pod *corev1.Pod) bool {
-	if pod.DeletionTimestamp != nil {
-		return false
-	}
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			return c.Status == corev1.ConditionTrue
-		}
-	}
-	return false
 }
 
 func restarts(pod *corev1.Pod) int32 {

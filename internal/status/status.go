@@ -16,6 +16,7 @@ import (
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
 )
 
 // Input is what a status is computed from.
@@ -60,6 +61,7 @@ var conditionTypes = []struct {
 	{v1alpha2.ConditionConfigValid, configValid},
 	{v1alpha2.ConditionUpToDate, upToDate},
 	{v1alpha2.ConditionAvailable, available},
+	{v1alpha2.ConditionCertificatesValid, certificatesValid},
 }
 
 // Compute returns the status that in amounts to.
@@ -70,6 +72,10 @@ func Compute(in Input) Result {
 	next.Conditions = append([]metav1.Condition(nil), old.Conditions...)
 	judgements := map[string]judgement{}
 	for _, c := range conditionTypes {
+		if c.name == v1alpha2.ConditionCertificatesValid && len(in.Nginx.Spec.TLS) == 0 {
+			meta.RemoveStatusCondition(&next.Conditions, c.name)
+			continue
+		}
 		judgements[c.name] = c.judge(v)
 		v.set(&next, c.name, judgements[c.name])
 	}
@@ -99,6 +105,8 @@ type view struct {
 	replicas int32
 	// revision is the configuration asked for, empty when none could be planned.
 	revision string
+	// rollout is how far the configuration has come.
+	rollout rollout.Decision
 	// trouble is the worst thing that holds a new pod back, nil when nothing does.
 	trouble *trouble
 }
@@ -110,6 +118,7 @@ func newView(in Input) *view {
 	}
 	if in.Plan != nil {
 		v.revision = in.Plan.Config.Revision
+		v.rollout = in.Plan.Rollout
 	}
 	v.trouble = findTrouble(v)
 	return v
@@ -121,6 +130,8 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 		ObservedGeneration: v.in.Nginx.Generation,
 		Selector:           naming.Selector(v.in.Nginx.Name).String(),
 		Config:             v.configStatus(),
+		NginxVersion:       v.nginxVersion(),
+		Certificates:       v.certificates(),
 	}
 	if d := v.in.State.Deployment(); d != nil {
 		status.Replicas = d.Status.Replicas
@@ -139,7 +150,7 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]
 		status.Restarts += restarts(pod)
-		if isReady(pod) {
+		if observe.Ready(pod) {
 			status.ReadyReplicas++
 		}
 	}
@@ -150,9 +161,16 @@ func (v *view) configStatus() *v1alpha2.ConfigStatus {
 	if v.revision == "" {
 		return nil
 	}
-	status := &v1alpha2.ConfigStatus{Revision: v.revision}
+	status := &v1alpha2.ConfigStatus{
+		Revision:       v.revision,
+		TestedReplicas: int32(v.rollout.Accepted),
+	}
+	if stable := v.in.State.Config(naming.ConfigMap(v.in.Nginx.Name)); stable != nil {
+		status.StableRevision = stable.Annotations[naming.AnnotationConfig]
+	}
 	for i := range v.in.State.Pods {
-		if pod := &v.in.State.Pods[i]; isReady(pod) && pod.Annotations[naming.AnnotationConfig] == v.revision {
+		pod := &v.in.State.Pods[i]
+		if instance := v.in.State.Instances[pod.Name]; observe.Ready(pod) && instance != nil && instance.Serving == v.revision {
 			status.LoadedReplicas++
 		}
 	}
@@ -166,10 +184,21 @@ func (v *view) servingImage() string {
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]
 		for _, c := range pod.Spec.Containers {
-			if c.Name == naming.NginxContainer && isReady(pod) {
+			if c.Name == naming.NginxContainer && observe.Ready(pod) {
 				image = c.Image
 			}
 		}
 	}
 	return image
+}
+
+// nginxVersion is that of the newest pod that tells.
+func (v *view) nginxVersion() string {
+	version := ""
+	for i := range v.in.State.Pods {
+		if instance := v.in.State.Instances[v.in.State.Pods[i].Name]; instance != nil && instance.NginxVersion != "" {
+			version = instance.NginxVersion
+		}
+	}
+	return version
 }

@@ -15,9 +15,11 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
 )
 
 const (
@@ -38,16 +40,69 @@ func healthy() Input {
 		State: observe.State{
 			Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: deployment(2)},
 			Pods:  []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
+			Instances: map[string]*instanceapi.Status{
+				"web-1": {Serving: "r1", NginxVersion: "1.30.4"},
+				"web-2": {Serving: "r1", NginxVersion: "1.30.4"},
+			},
 		},
-		Plan: &desired.Plan{Config: nginxconf.Config{Revision: "r1"}},
-		Now:  now,
+		Plan: &desired.Plan{
+			Config:  nginxconf.Config{Revision: "r1"},
+			Rollout: rollout.Decision{Phase: rollout.Settled, Accepted: 2, Serving: 2, Pods: 2},
+		},
+		Now: now,
 	}
+}
+
+// decided lets the configuration be in a phase, with pods that serve it.
+func decided(phase rollout.Phase, serving int, change ...func(*rollout.Decision)) func(*Input) {
+	return func(in *Input) {
+		in.Plan.Rollout = rollout.Decision{Phase: phase, Accepted: serving, Serving: serving, Pods: 2}
+		for _, i := range in.State.Instances {
+			if serving--; serving < 0 {
+				i.Serving = "r0"
+			}
+		}
+		for _, c := range change {
+			c(&in.Plan.Rollout)
+		}
+	}
+}
+
+func refused(d *rollout.Decision) {
+	d.Problems = []instanceapi.Problem{
+		{File: "site.conf", Line: 2, Message: `unknown directive "lisen"`},
+		{Message: "port http (80/TCP) is declared, but no server listens on it"},
+	}
+}
+
+func silent(d *rollout.Decision) { d.Unreachable = []string{"web-1"} }
+
+// certified gives the application a certificate, of which the first pod says this.
+func certified(found instanceapi.Certificate) func(*Input) {
+	return func(in *Input) {
+		in.Nginx.Spec.TLS = []v1alpha2.Certificate{{Name: "shop", SecretName: "shop-tls"}}
+		found.Name = "shop"
+		in.State.Instances["web-1"].Certificates = []instanceapi.Certificate{found}
+		for i := range in.State.Pods {
+			in.State.Pods[i].Status.PodIP = "10.0.0.1"
+			in.State.Pods[i].Status.ContainerStatuses = []corev1.ContainerStatus{{
+				Name: naming.NginxContainer, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+			}}
+		}
+	}
+}
+
+// lasting is a certificate that was made for a time and has some of it left.
+func lasting(whole, left time.Duration) instanceapi.Certificate {
+	end := now.Add(left)
+	start := end.Add(-whole)
+	return instanceapi.Certificate{Serial: "0a", NotBefore: &start, NotAfter: &end}
 }
 
 func deployment(replicas int32) *appsv1.Deployment {
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Generation: 1}}
 	d.Spec.Replicas = &replicas
-	d.Spec.Template.Annotations = map[string]string{naming.AnnotationConfig: "r1", naming.AnnotationTemplate: "t1"}
+	d.Spec.Template.Annotations = map[string]string{naming.AnnotationTemplate: "t1"}
 	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}}
 	d.Status = appsv1.DeploymentStatus{
 		ObservedGeneration: 1, Replicas: replicas, UpdatedReplicas: replicas, ReadyReplicas: replicas, AvailableReplicas: replicas,
@@ -65,7 +120,7 @@ func readyPod(name string) corev1.Pod {
 // newPod is a pod of the newest template that is not ready.
 func newPod(name string) corev1.Pod {
 	return corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{naming.AnnotationConfig: "r1", naming.AnnotationTemplate: "t1"}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{naming.AnnotationTemplate: "t1"}},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}}},
 	}
 }
@@ -100,7 +155,7 @@ func rollingOut(pod corev1.Pod) func(*Input) {
 		d.Status.Replicas, d.Status.UpdatedReplicas = 3, 1
 		d.Status.Conditions[0].Reason = "ReplicaSetUpdated"
 		for i := range in.State.Pods {
-			in.State.Pods[i].Annotations = map[string]string{naming.AnnotationConfig: "r0", naming.AnnotationTemplate: "t0"}
+			in.State.Pods[i].Annotations = map[string]string{naming.AnnotationTemplate: "t0"}
 		}
 		in.State.Pods = append(in.State.Pods, pod)
 	}
@@ -113,7 +168,8 @@ func blocked(reason string) func(*Input) {
 // TestConditions has a row for every condition and reason.
 func TestConditions(t *testing.T) {
 	noPods := func(in *Input) {
-		in.State.Pods = nil
+		in.State.Pods, in.State.Instances = nil, nil
+		in.Plan.Rollout = rollout.Decision{Phase: rollout.Testing}
 		in.State.Deployment().Status = appsv1.DeploymentStatus{ObservedGeneration: 1}
 	}
 	tests := []struct {
@@ -131,19 +187,18 @@ func TestConditions(t *testing.T) {
 		{"rejected", blocked(v1alpha2.ReasonRejected), "Accepted", no, v1alpha2.ReasonRejected, "fix this"},
 		{"forbidden", blocked(v1alpha2.ReasonForbidden), "Accepted", no, v1alpha2.ReasonForbidden, "fix this"},
 
-		{"configuration served", nil, "ConfigValid", yes, v1alpha2.ReasonConfigServed, "serves it"},
+		{"configuration served", nil, "ConfigValid", yes, v1alpha2.ReasonConfigAccepted, "nginx accepted"},
+		{"configuration on its way", decided(rollout.Loading, 1), "ConfigValid", yes, v1alpha2.ReasonConfigAccepted, "nginx accepted"},
 		{"configuration not planned", func(in *Input) { in.Plan = nil }, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "no configuration"},
-		{"configuration without pods", noPods, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "No pod serves"},
+		{"configuration without pods", noPods, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "No pod has started"},
 		{"configuration scaled to zero", func(in *Input) { noPods(in); in.Nginx.Spec.Replicas = new(int32(0)) },
 			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "No pod is asked for"},
-		{"configuration refused by nginx", rollingOut(crashing(false, emerg)), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
-			`unknown directive "lisen" in /etc/nginx-operator/config/site.conf:2`},
+		{"configuration under test", decided(rollout.Testing, 0), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "Not every pod"},
+		{"configuration of a new template", decided(rollout.Testing, 0, refused), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "about to be replaced refuse it: site.conf:2:"},
+		{"nobody answers", decided(rollout.Testing, 0, silent), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "pod web-1 does not answer on port 9113"},
+		{"configuration refused by nginx", decided(rollout.Rejected, 0, refused), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
+			`nginx refused the configuration: site.conf:2: unknown directive "lisen"; port http (80/TCP)`},
 		{"configuration that cannot be put together", blocked(v1alpha2.ReasonConfigInvalid), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "fix this"},
-		{"a port in use is no bad configuration", rollingOut(crashing(false, "2026/11/20 12:00:00 [emerg] 1#1: bind() to 0.0.0.0:80 failed (98: Address already in use)\n")),
-			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, ""},
-		{"a missing file is one", rollingOut(crashing(false, "[emerg] 1#1: open() \"/x\" failed (2: No such file or directory)\n")),
-			"ConfigValid", no, v1alpha2.ReasonConfigRejected, "No such file"},
-		{"crash for another reason", rollingOut(crashing(false, "Killed")), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, ""},
 
 		{"rolled out", nil, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod"},
 		{"rolling out", rollingOut(newPod("web-3")), "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
@@ -168,7 +223,9 @@ func TestConditions(t *testing.T) {
 		{"pod failed after the rollout", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "UpToDate", yes, v1alpha2.ReasonRolledOut, ""},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written yet"},
-		{"nothing answers", rollingOut(stopped()), "UpToDate", no, v1alpha2.ReasonContainerNotStarted, "nothing answers on the first TCP port"},
+		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
+		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "last good configuration"},
+		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
 		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "fix this"},
 
 		{"available", nil, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
@@ -184,6 +241,16 @@ func TestConditions(t *testing.T) {
 		}, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 1 pod serves"},
 		{"scaled to zero", func(in *Input) { in.Nginx.Spec.Replicas = new(int32(0)) }, "Available", yes, v1alpha2.ReasonScaledToZero, ""},
 		{"no deployment at all", func(in *Input) { in.State.Owned = nil }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, ""},
+
+		{"certificate", certified(lasting(90*24*time.Hour, 30*24*time.Hour)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, "Every certificate"},
+		{"certificate close to its end", certified(lasting(90*24*time.Hour, 8*24*time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring,
+			"tls shop: the certificate in Secret shop-tls ends on 2026-11-28 12:00:00 UTC"},
+		{"certificate past its end", certified(lasting(90*24*time.Hour, -time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring, "ends on"},
+		{"certificate for a day", certified(lasting(24*time.Hour, 3*time.Hour)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, ""},
+		{"certificate for a day, ending", certified(lasting(24*time.Hour, 2*time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring, ""},
+		{"certificate bad", certified(instanceapi.Certificate{Error: "the key is another's"}), "CertificatesValid", no, v1alpha2.ReasonCertificateInvalid,
+			"tls shop: Secret shop-tls: the key is another's"},
+		{"certificate not told of", certified(instanceapi.Certificate{}), "CertificatesValid", unknown, v1alpha2.ReasonCertificatePending, "shop"},
 
 		{"ready", nil, "Ready", yes, v1alpha2.ReasonReady, ""},
 		{"first that is False", func(in *Input) { blocked(v1alpha2.ReasonNameConflict)(in); noPods(in) }, "Ready", no, v1alpha2.ReasonNameConflict, "fix this"},
@@ -211,14 +278,6 @@ func TestConditions(t *testing.T) {
 			}
 		})
 	}
-}
-
-// stopped is a pod whose nginx was stopped by its startup probe and runs again.
-func stopped() corev1.Pod {
-	pod := crashing(true, "")
-	s := &pod.Status.ContainerStatuses[0]
-	s.RestartCount, s.LastTerminationState.Terminated.ExitCode = 1, 0
-	return pod
 }
 
 func unschedulable() corev1.Pod {
@@ -254,8 +313,8 @@ func TestCounts(t *testing.T) {
 	got.Conditions = nil
 	want := v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: 4, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, Restarts: 3, Image: "nginx:1",
-		Selector: "operator.example.com/nginxoperator=web",
-		Config:   &v1alpha2.ConfigStatus{Revision: "r1", LoadedReplicas: 2},
+		Selector: "operator.example.com/nginxoperator=web", NginxVersion: "1.30.4",
+		Config: &v1alpha2.ConfigStatus{Revision: "r1", TestedReplicas: 2, LoadedReplicas: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -317,20 +376,19 @@ func TestEvents(t *testing.T) {
 		before, after func(*Input)
 		want          []string
 	}{
-		"nothing": {same, same, nil},
-		"rollout of the same configuration": {func(in *Input) {
-			rollingOut(newPod("web-3"))(in)
-			for i := range in.State.Pods {
-				in.State.Pods[i].Annotations[naming.AnnotationConfig] = "r1"
-			}
-		}, same, []string{"Normal RolloutCompleted"}},
-		"rollout starts":  {same, rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
-		"rollout is done": {rollingOut(newPod("web-3")), same, []string{"Normal RolloutCompleted", "Normal ConfigApplied"}},
-		"rollout fails":   {rollingOut(newPod("web-3")), rollingOut(waiting("ErrImagePull", "")), []string{"Warning ImagePullFailed"}},
-		"trouble goes on": {rollingOut(waiting("ErrImagePull", "")), rollingOut(waiting("ImagePullBackOff", "")), nil},
-		"trouble is over": {rollingOut(waiting("ErrImagePull", "")), rollingOut(newPod("web-3")), nil},
-		"bad configuration": {rollingOut(newPod("web-3")), rollingOut(crashing(false, emerg)),
-			[]string{"Warning ContainerCrashed", "Warning ConfigRejected"}},
+		"nothing":                 {same, same, nil},
+		"rollout starts":          {same, rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
+		"rollout is done":         {rollingOut(newPod("web-3")), same, []string{"Normal RolloutCompleted"}},
+		"configuration starts":    {same, decided(rollout.Loading, 0), nil},
+		"configuration is live":   {decided(rollout.Loading, 1), same, []string{"Normal ConfigApplied"}},
+		"configuration refused":   {same, decided(rollout.Rejected, 0, refused), []string{"Warning ConfigRejected"}},
+		"configuration is mended": {decided(rollout.Rejected, 0, refused), same, []string{"Normal ConfigApplied"}},
+		"certificate":             {same, certified(lasting(time.Hour, time.Hour)), []string{"Normal CertificateLoaded"}},
+		"certificate bad":         {same, certified(instanceapi.Certificate{Error: "x"}), []string{"Warning CertificateInvalid"}},
+
+		"rollout fails":       {rollingOut(newPod("web-3")), rollingOut(waiting("ErrImagePull", "")), []string{"Warning ImagePullFailed"}},
+		"trouble goes on":     {rollingOut(waiting("ErrImagePull", "")), rollingOut(waiting("ImagePullBackOff", "")), nil},
+		"trouble is over":     {rollingOut(waiting("ErrImagePull", "")), rollingOut(newPod("web-3")), nil},
 		"reference goes":      {same, blocked(v1alpha2.ReasonConfigMapNotFound), []string{"Warning ConfigMapNotFound"}},
 		"reference is back":   {blocked(v1alpha2.ReasonConfigMapNotFound), same, []string{"Normal Accepted"}},
 		"another block":       {blocked(v1alpha2.ReasonConfigMapNotFound), blocked(v1alpha2.ReasonNameConflict), []string{"Warning NameConflict"}},

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/rollout"
 )
 
 func upToDate(v *view) judgement {
@@ -25,7 +26,7 @@ func upToDate(v *view) judgement {
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
 	case rolledOut(d, v.replicas):
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+		return v.configUpToDate()
 	}
 	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
@@ -35,6 +36,25 @@ func upToDate(v *view) judgement {
 		return j
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, progress}
+}
+
+// configUpToDate judges whether pods of the newest template serve the configuration
+// asked for.
+func (v *view) configUpToDate() judgement {
+	d := v.rollout
+	switch {
+	case d.Phase == rollout.Rejected:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "The pods serve the last good configuration: nginx refused the one asked for"}
+	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+	case len(d.Unreachable) > 0:
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, clip(v.silent(d))}
+	case d.Serving >= int(v.replicas):
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+	default:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLoading,
+			fmt.Sprintf("%d of %d pods serve configuration %s", d.Serving, v.replicas, v.revision)}
+	}
 }
 
 // failedRollout reads what the Deployment controller says of a rollout whose pods

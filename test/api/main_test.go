@@ -133,6 +133,7 @@ func startOperator() *testOperator {
 		defer close(o.ended)
 		o.err = operator.Run(ctx, config, operator.Options{
 			DefaultImage:      defaultImage,
+			InstanceImage:     "nginx-operator:test",
 			OwnNamespace:      systemNamespace,
 			Concurrency:       4,
 			MetricsAddress:    "0",

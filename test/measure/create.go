@@ -128,7 +128,7 @@ func (b *createBench) runOperator(ctx context.Context) (run operatorRun, err err
 	}
 	running, err := process.Start(program, kubeconfig, filepath.Join(b.dir, "operator.log"),
 		"--leader-elect=false", "--conversion-webhook=false", "--metrics-bind-address=0",
-		"--health-probe-bind-address=0", "--own-namespace="+process.Account.Namespace, "--default-image="+createImage)
+		"--health-probe-bind-address=0", "--own-namespace="+process.Account.Namespace, "--default-image="+createImage, "--instance-image="+createImage)
 	if err != nil {
 		return run, err
 	}

@@ -9,10 +9,12 @@ import (
 	"fmt"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/apply"
@@ -35,6 +37,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	Options  desired.Options
 	Clock    clock.PassiveClock
+
+	pace pace
 }
 
 // Reconcile is one pass over one NginxOperator. It is level-based: it looks at
@@ -42,6 +46,10 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	nginx := &v1alpha2.NginxOperator{}
 	if err := r.Client.Get(ctx, req.NamespacedName, nginx); err != nil {
+		if apierrors.IsNotFound(err) {
+			r.Observer.Forget(req.NamespacedName)
+			r.pace.forget(req.NamespacedName)
+		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if nginx.DeletionTimestamp != nil {
@@ -76,7 +84,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Pending: outcome.Pending,
 		Now:     r.Clock.Now(),
 	})
-	return r.result(outcome, errors.Join(err, r.commit(ctx, nginx, next)))
+	again := r.pace.next(req.NamespacedName, plan.Rollout, len(nginx.Spec.TLS) > 0)
+	return result(outcome, again, errors.Join(err, r.commit(ctx, nginx, next)))
 }
 
 // carryOut brings the cluster to the plan, or only tells what it would have to
@@ -87,9 +96,16 @@ func (r *Reconciler) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator
 		return apply.Outcome{}, fmt.Errorf("compare with the live objects: %w", err)
 	}
 	if nginx.Spec.Suspend != nil && *nginx.Spec.Suspend {
-		return apply.Suspend(changes), nil
+		return apply.Suspend(changes, plan.Asks), nil
 	}
-	return r.Applier.Apply(ctx, nginx, changes)
+	outcome, err := r.Applier.Apply(ctx, nginx, changes)
+	if err != nil || outcome.Terminating || outcome.Lacks("ConfigMap") {
+		return outcome, err
+	}
+	if len(plan.Rollout.Ask) > 0 {
+		log.FromContext(ctx).Info("asked pods", "revision", plan.Config.Revision, "phase", plan.Rollout.Phase, "pods", len(plan.Rollout.Ask))
+	}
+	return outcome, r.Applier.Ask(ctx, nginx.Namespace, plan.Asks)
 }
 
 // commit writes the status, at most once and only if it changed. Events are
@@ -113,12 +129,12 @@ func (r *Reconciler) commit(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 	return nil
 }
 
-func (r *Reconciler) result(outcome apply.Outcome, err error) (ctrl.Result, error) {
+func result(outcome apply.Outcome, again time.Duration, err error) (ctrl.Result, error) {
 	switch {
 	case err != nil:
 		return ctrl.Result{}, err
-	case outcome.Retry:
-		return ctrl.Result{RequeueAfter: refusalRetry}, nil
+	case outcome.Retry && (again == 0 || again > refusalRetry):
+		again = refusalRetry
 	}
-	return ctrl.Result{}, nil
+	return ctrl.Result{RequeueAfter: again}, nil
 }

@@ -43,8 +43,9 @@ const (
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, concurrency int) error {
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named("nginxoperator").
-		// Our own status writes do not change the generation.
-		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		// Our own status writes change neither the generation nor an annotation.
+		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(applicationOfPod), builder.WithPredicates(podChanged())).
 		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, handler.EnqueueRequestsFromMapFunc(applicationOfAutoscaler),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
@@ -56,7 +57,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 			ReconciliationTimeout:   passTimeout,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
 		})
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.OwnedKinds() {
 		b = b.Owns(kind.New())
 	}
 	return b.Complete(r)

@@ -71,7 +71,7 @@ func (t *Template) Kinds() []desired.Kind {
 func NewTemplate(namespace, image string, sample v1alpha2.NginxOperatorStatus) (*Template, error) {
 	nginx := fleet.Object(namespace, 0)
 	nginx.Name, nginx.UID = templateName, templateUID
-	plan, blocked, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: image})
+	plan, blocked, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: image, InstanceImage: image})
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,33 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+
+	"golang.org/x/sync/errgroup"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"example.com/nginx-operator/internal/desired"
+)
+
+// parallelAsks bounds how many pods of one application are asked at a time.
+const parallelAsks = 16
+
+// Ask writes to pods' annotations what is asked of them. A pod that is gone meanwhile,
+// or that is another one of the same name, is left alone.
+func (a *Applier) Ask(ctx context.Context, namespace string, asks []desired.Ask) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.SetLimit(parallelAsks)
+	for _, ask := range asks {
+		group.Go(func() error {
+			pod := corev1ac.Pod(ask.Pod, namespace).WithUID(ask.UID).WithAnnotations(ask.Annotations)
+			err := a.apply(ctx, pod)
+			if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
+				return nil
+			}
+			return fmt.Errorf("annotate Pod %s: %w", ask.Pod, err)
+		})
+	}
+	return group.Wait()
+}

@@ -1,0 +1,75 @@
+package nginx
+
+import (
+	"fmt"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/internal/rollout"
+)
+
+// What instances do emits no event, so they are asked again: often at first, and less
+// and less as long as nothing moves.
+const (
+	paceFirst = 100 * time.Millisecond
+	paceMost  = 15 * time.Second
+	// paceRejected is how often pods that refused a configuration are asked whether
+	// they have changed their mind.
+	paceRejected = 10 * time.Second
+	// paceCertificates is how often pods are asked about their certificates.
+	paceCertificates = time.Minute
+)
+
+// pace tells when to look at an application again. It is forgotten with the process,
+// which then looks often again.
+type pace struct {
+	mu    sync.Mutex
+	steps map[types.NamespacedName]step
+}
+
+// step is where an application stands, and how long it has been waited for.
+type step struct {
+	mark string
+	wait time.Duration
+}
+
+// next is how long to wait before the next look; 0: until an event.
+func (p *pace) next(key types.NamespacedName, d rollout.Decision, certificates bool) time.Duration {
+	switch {
+	case d.Watch:
+		return p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask)))
+	case d.Phase == rollout.Rejected:
+		p.forget(key)
+		return paceRejected
+	}
+	p.forget(key)
+	if certificates {
+		return paceCertificates
+	}
+	return 0
+}
+
+// grow waits longer each time that the mark is the same.
+func (p *pace) grow(key types.NamespacedName, mark string) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.steps[key]
+	if !ok || s.mark != mark {
+		s = step{mark, paceFirst}
+	} else {
+		s.wait = min(s.wait+s.wait/8, paceMost)
+	}
+	if p.steps == nil {
+		p.steps = map[types.NamespacedName]step{}
+	}
+	p.steps[key] = s
+	return s.wait
+}
+
+func (p *pace) forget(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.steps, key)
+}

@@ -1,0 +1,146 @@
+package desired
+
+import (
+	"maps"
+	"strings"
+
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+)
+
+// mergePodTemplate lays spec.podTemplate under the operator's template: it adds,
+// and where both speak the operator's word stands.
+func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) error {
+	want := in.nginx.Spec.PodTemplate
+	if want == nil {
+		want = &v1alpha2.PodTemplate{}
+	}
+	template.Labels = under(naming.Labels(in.nginx.Name), want.Labels)
+	template.Annotations = under(template.Annotations, withoutOurs(want.Annotations))
+
+	pod := template.Spec
+	pod.PriorityClassName = want.PriorityClassName
+	pod.RuntimeClassName = want.RuntimeClassName
+	pod.SchedulerName = want.SchedulerName
+	pod.NodeSelector = want.NodeSelector
+	for _, secret := range want.ImagePullSecrets {
+		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
+	}
+	if err := in.mergeScheduling(pod, want); err != nil {
+		return err
+	}
+	if err := mergeNginxContainer(&pod.Containers[0], want); err != nil {
+		return err
+	}
+	if err := mergeVolumes(pod, want.Volumes); err != nil {
+		return err
+	}
+	return mergeContainers(pod, want)
+}
+
+// withoutOurs are the annotations that are not the operator's: what a pod is asked to
+// do must not come from its template.
+func withoutOurs(annotations map[string]string) map[string]string {
+	theirs := maps.Clone(annotations)
+	maps.DeleteFunc(theirs, func(key, _ string) bool { return strings.HasPrefix(key, naming.Prefix) })
+	return theirs
+}
+
+// under is a copy of ours with what only theirs has.
+func under(ours, theirs map[string]string) map[string]string {
+	merged := maps.Clone(theirs)
+	if merged == nil {
+		merged = map[string]string{}
+	}
+	maps.Copy(merged, ours)
+	return merged
+}
+
+func (in *input) mergeScheduling(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate) error {
+	if want.Affinity != nil {
+		affinity, err := convert[corev1ac.AffinityApplyConfiguration](want.Affinity)
+		if err != nil {
+			return err
+		}
+		pod.WithAffinity(affinity)
+	}
+	tolerations, err := convertAll[corev1ac.TolerationApplyConfiguration](want.Tolerations)
+	if err != nil {
+		return err
+	}
+	pod.WithTolerations(tolerations...)
+	constraints, err := convertAll[corev1ac.TopologySpreadConstraintApplyConfiguration](want.TopologySpreadConstraints)
+	if err != nil {
+		return err
+	}
+	if len(constraints) == 0 {
+		constraints = append(constraints, in.spread())
+	}
+	pod.WithTopologySpreadConstraints(constraints...)
+	return nil
+}
+
+func mergeNginxContainer(nginx *corev1ac.ContainerApplyConfiguration, want *v1alpha2.PodTemplate) error {
+	nginx.ImagePullPolicy = want.ImagePullPolicy
+	env, err := convertAll[corev1ac.EnvVarApplyConfiguration](want.Env)
+	if err != nil {
+		return err
+	}
+	mounts, err := convertAll[corev1ac.VolumeMountApplyConfiguration](want.VolumeMounts)
+	if err != nil {
+		return err
+	}
+	nginx.WithEnv(env...).WithVolumeMounts(mounts...)
+	return nil
+}
+
+func mergeVolumes(pod *corev1ac.PodSpecApplyConfiguration, want []v1alpha2.Volume) error {
+	volumes, err := convertAll[corev1ac.VolumeApplyConfiguration](want)
+	if err != nil {
+		return err
+	}
+	pod.WithVolumes(volumes...)
+	return nil
+}
+
+func mergeContainers(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate) error {
+	for _, c := range want.InitContainers {
+		container, err := addedContainer(&c)
+		if err != nil {
+			return err
+		}
+		pod.WithInitContainers(container)
+	}
+	for _, c := range want.Containers {
+		container, err := addedContainer(&c)
+		if err != nil {
+			return err
+		}
+		pod.WithContainers(container)
+	}
+	return nil
+}
+
+func addedContainer(want *v1alpha2.Container) (*corev1ac.ContainerApplyConfiguration, error) {
+	container, err := convert[corev1ac.ContainerApplyConfiguration](want)
+	if err != nil {
+		return nil, err
+	}
+	return container.
+		WithTerminationMessagePolicy("FallbackToLogsOnError").
+		WithSecurityContext(hardened(want.RunAsUser)), nil
+}
+
+func convertAll[T, S any](values []S) ([]*T, error) {
+	var converted []*T
+	for i := range values {
+		v, err := convert[T](values[i])
+		if err != nil {
+			return nil, err
+		}
+		converted = append(converted, v)
+	}
+	return converted, nil
+}

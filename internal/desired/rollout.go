@@ -1,0 +1,93 @@
+package desired
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
+)
+
+// Ask is what a pod is to be asked, by its annotations.
+type Ask struct {
+	Pod string
+	UID types.UID
+	// Annotations are all those that the operator keeps on the pod.
+	Annotations map[string]string
+}
+
+// rollout is what a decision about the configuration is made from.
+func (in *input) rollout() rollout.Input {
+	out := rollout.Input{Requested: in.requested.Revision}
+	if live := in.state.Config(naming.ConfigMap(in.nginx.Name)); live != nil && len(live.Data) > 0 {
+		out.Stable = nginxconf.Revision(live.Data)
+	}
+	newest := in.template.Annotations[naming.AnnotationTemplate]
+	for i := range in.state.Pods {
+		pod := &in.state.Pods[i]
+		if pod.DeletionTimestamp != nil {
+			continue
+		}
+		out.Pods = append(out.Pods, rollout.Pod{
+			Name:    pod.Name,
+			Newest:  pod.Annotations[naming.AnnotationTemplate] == newest,
+			Ready:   observe.Ready(pod),
+			Running: observe.Running(pod),
+			Asked:   observe.Asked(pod),
+			Status:  in.state.Instances[pod.Name],
+		})
+	}
+	return out
+}
+
+// asks are the pods whose annotations are not as they should be.
+func (in *input) asks() []Ask {
+	sync := in.sync()
+	var asks []Ask
+	for i := range in.state.Pods {
+		pod := &in.state.Pods[i]
+		want, asked := in.decision.Ask[pod.Name]
+		if !asked {
+			want = observe.Asked(pod)
+		}
+		if !observe.Running(pod) || !asked && pod.Annotations[naming.AnnotationSync] == sync {
+			continue
+		}
+		asks = append(asks, Ask{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
+			naming.AnnotationConfigTest: want.Test,
+			naming.AnnotationConfig:     want.Load,
+			naming.AnnotationSync:       sync,
+		})})
+	}
+	return asks
+}
+
+// sync changes whenever files that are mounted into the pods have changed, or the user
+// says so: any change of a pod's annotations makes the kubelet bring its volumes up to
+// date at once, instead of after a minute or two.
+func (in *input) sync() string {
+	versions := slices.Sorted(slices.Values(in.state.ContentVersions))
+	if asked := in.nginx.Annotations[naming.AnnotationSync]; asked != "" {
+		versions = append(versions, asked)
+	}
+	if len(versions) == 0 {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(strings.Join(versions, "\n")))
+	return hex.EncodeToString(sum[:8])
+}
+
+func present(all map[string]string) map[string]string {
+	for key, value := range all {
+		if value == "" {
+			delete(all, key)
+		}
+	}
+	return all
+}
