@@ -13,10 +13,10 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
@@ -31,8 +31,9 @@ const defaultPortName = "http"
 // defaultPort is v1alpha1's default for port.
 const defaultPort int32 = 80
 
-// HubToV1Alpha1 fills dst from src. The context is not used; the signature is that
-// of controller-runtime's hub and spoke converters.
+// HubToV1Alpha1 fills dst from src. It takes every object, valid or not, so that
+// what is stored can be read. The context is not used; the signature is that of
+// controller-runtime's hub and spoke converters.
 func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1.NginxOperator) error {
 	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
 	dst.Spec = specToV1Alpha1(&src.Spec)
@@ -55,32 +56,69 @@ func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1
 }
 
 // V1Alpha1ToHub fills dst from src. It returns an error that names the annotation
-// when that holds something else than a v1alpha2 spec.
-func V1Alpha1ToHub(_ context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
+// when that holds something else than a v1alpha2 spec, and when an object with a
+// spec that v1alpha2 does not allow is about to be stored.
+func V1Alpha1ToHub(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
 	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
-	base := &v1alpha2.NginxOperatorSpec{}
-	if kept, ok := src.Annotations[AnnotationSpec]; ok {
-		if err := json.Unmarshal([]byte(kept), base); err != nil {
-			return fmt.Errorf("annotation %s does not hold a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
-		}
-		dst.Annotations = maps.Clone(src.Annotations)
-		delete(dst.Annotations, AnnotationSpec)
-	}
-	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
 	dst.Status = statusFromV1Alpha1(src.Status.DeepCopy())
-	if len(base.Ports) > 0 && len(dst.Spec.Ports) > 0 && base.Ports[0].Port != dst.Spec.Ports[0].Port {
-		return refuseTakenPort(dst.Spec.Ports)
+	kept, ok := src.Annotations[AnnotationSpec]
+	if !ok {
+		// v1alpha1's own schema has seen all of it.
+		dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), &v1alpha2.NginxOperatorSpec{})
+		return nil
 	}
-	return nil
+	base := &v1alpha2.NginxOperatorSpec{}
+	if err := json.Unmarshal([]byte(kept), base); err != nil {
+		return fmt.Errorf("annotation %s does not hold a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
+	}
+	delete(dst.Annotations, AnnotationSpec)
+	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
+	if !isAboutToBeStored(src) {
+		return nil
+	}
+	if err := refuseTakenPort(base.Ports, dst.Spec.Ports); err != nil {
+		return err
+	}
+	return refuseInvalid(ctx, &dst.Spec)
+}
+
+// isAboutToBeStored tells apart what an object is converted for. Before the API
+// server stores an object it takes the resourceVersion away. With one, the object is
+// only compared: the merged objects of a server-side apply, for instance, may be
+// invalid for a moment. An object that is being deleted runs nothing any more, and
+// has to stay free to lose its finalizers.
+func isAboutToBeStored(obj *v1alpha1.NginxOperator) bool {
+	return obj.ResourceVersion == "" && obj.DeletionTimestamp == nil
 }
 
 // refuseTakenPort refuses an edit that gives the first port the number of another
-// one. The API server checks v1alpha1's schema only, where the others are not seen.
-func refuseTakenPort(ports []v1alpha2.Port) error {
+// one, in words that a client of v1alpha1 understands.
+func refuseTakenPort(before, ports []v1alpha2.Port) error {
+	if len(before) < 2 || before[0].Port == ports[0].Port {
+		return nil
+	}
 	for _, other := range ports[1:] {
 		if other.Port == ports[0].Port && other.Protocol == ports[0].Protocol {
 			return fmt.Errorf("spec.port: %d is already the number of the port %s in v1alpha2: choose another, or edit the object as v1alpha2", other.Port, other.Name)
 		}
+	}
+	return nil
+}
+
+// refuseInvalid refuses a spec that v1alpha2 does not allow. The API server checks
+// v1alpha1's schema only, which sees neither what the annotation holds nor how what
+// v1alpha1 says goes with it.
+func refuseInvalid(ctx context.Context, spec *v1alpha2.NginxOperatorSpec) error {
+	compiled, err := hubSchema()
+	if err != nil {
+		return err
+	}
+	obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return fmt.Errorf("convert the v1alpha2 spec to JSON: %w", err)
+	}
+	if errs := compiled.validate(ctx, obj); len(errs) > 0 {
+		return fmt.Errorf("the object is invalid in v1alpha2, correct annotation %s or edit the object as v1alpha2: %w", AnnotationSpec, errs.ToAggregate())
 	}
 	return nil
 }
