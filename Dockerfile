@@ -7,6 +7,7 @@ COPY go.mod go.sum ./
 RUN go mod download
 COPY api api
 COPY cmd cmd
+COPY config/crd config/crd
 COPY internal internal
 RUN CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=${VERSION}" -o / ./cmd/nginx-operator ./cmd/nginx-instance
 

@@ -4,12 +4,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,7 +19,6 @@ import (
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
-	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
 
@@ -161,44 +160,29 @@ func settled(t *testing.T) int64 {
 	return last
 }
 
-// owned reads the object of a kind, nil when there is none.
+// owned reads the object of a kind, nil when there is none. Of the two ConfigMaps it
+// is the candidate: what is asked for, whether a pod has served it or not.
 func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) observe.Object {
 	t.Helper()
-	for _, k := range desired.Kinds() {
+	for _, k := range slices.Backward(desired.Kinds()) {
 		if k.Name == kind {
-			if k.ObjectName == nil {
-				return renderedConfig(t, nginx)
-			}
-			obj := k.New()
-			err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: nginx.Namespace, Name: k.ObjectName(nginx.Name)}, obj)
-			if client.IgnoreNotFound(err) != nil {
-				t.Fatal(err)
-			}
-			if err != nil {
-				return nil
-			}
-			return obj
+			return live(t, nginx, k)
 		}
 	}
 	t.Fatalf("there is no kind %s", kind)
 	return nil
 }
 
-// renderedConfig is the ConfigMap that the Deployment mounts, nil when there is none.
-func renderedConfig(t *testing.T, nginx *v1alpha2.NginxOperator) observe.Object {
+// live reads the object of a row of the table, nil when there is none.
+func live(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) observe.Object {
 	t.Helper()
-	d, ok := owned(t, nginx, "Deployment").(*appsv1.Deployment)
-	if !ok {
-		return nil
-	}
-	cm := &corev1.ConfigMap{}
-	name := naming.ConfigMap(nginx.Name, d.Spec.Template.Annotations[naming.AnnotationConfig])
-	err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: nginx.Namespace, Name: name}, cm)
+	obj := kind.New()
+	err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}, obj)
 	if client.IgnoreNotFound(err) != nil {
 		t.Fatal(err)
 	}
 	if err != nil {
 		return nil
 	}
-	return cm
+	return obj
 }

@@ -35,7 +35,7 @@ func TestDrift(t *testing.T) {
 		waitReady(t, nginx)
 	})
 	for _, kind := range desired.Kinds() {
-		t.Run(kind.Name+" deleted", func(t *testing.T) { checkDeleted(t, nginx, kind) })
+		t.Run(kind.Name+" "+kind.ObjectName("web")+" deleted", func(t *testing.T) { checkDeleted(t, nginx, kind) })
 	}
 	waitReady(t, nginx)
 	waitAnswer(t, nginx, "hello")

@@ -21,7 +21,6 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
 )
 
@@ -247,18 +246,9 @@ func replicaSetsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []appsv1.Replica
 	return list.Items
 }
 
-// owned reads the object of a kind, nil when there is none. Of a configuration, which
-// has one for each revision, it is that of the last in the order of the names.
+// owned reads the object of a kind, nil when there is none.
 func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) observe.Object {
 	t.Helper()
-	if kind.ObjectName == nil {
-		list := &corev1.ConfigMapList{}
-		must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))))
-		if len(list.Items) == 0 {
-			return nil
-		}
-		return &list.Items[len(list.Items)-1]
-	}
 	obj := kind.New()
 	err := kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}, obj)
 	if apierrors.IsNotFound(err) {
@@ -266,18 +256,6 @@ func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) obser
 	}
 	must(t, err)
 	return obj
-}
-
-// renderedName is the name of the ConfigMap that a spec with inline files is rendered to.
-func renderedName(t *testing.T, spec v1alpha2.NginxOperatorSpec) string {
-	t.Helper()
-	files := nginxconf.Files{}
-	for name, text := range spec.Config.Files {
-		files[name] = string(text)
-	}
-	config, err := nginxconf.Render(files)
-	must(t, err)
-	return naming.ConfigMap("web", config.Revision)
 }
 
 // kubectl runs kubectl and returns what it wrote, errors included.

@@ -5,6 +5,7 @@ package e2e
 import (
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -67,6 +68,14 @@ func TestReferencedContent(t *testing.T) {
 	}))
 	waitReady(t, nginx)
 	waitAnswer(t, nginx, "a page of mine")
+
+	pods := podUIDs(t, nginx)
+	pages := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "pages"}}
+	update(t, pages, func() { pages.Data["index.html"] = "another page" })
+	waitAnswer(t, nginx, "another page")
+	if diff := cmp.Diff(pods, podUIDs(t, nginx)); diff != "" {
+		t.Errorf("a change of the content replaced pods:\n%s", diff)
+	}
 }
 
 // TestEqualNames runs two applications of one name in two namespaces.
@@ -125,7 +134,7 @@ func TestEveryNameTaken(t *testing.T) {
 	other := map[string]string{"app": "other"}
 	checkTaken(t,
 		&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Name: naming.ServiceAccount("web")}},
-		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: renderedName(t, saying("hello", 2))}},
+		&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: naming.ConfigMap("web")}},
 		&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: naming.PodDisruptionBudget("web")},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: other}},
