@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -28,12 +27,16 @@ func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t
 
 // countWrites counts what changes something in the cluster: everything but reads,
 // leases and reviews of access.
-func countWrites(config *rest.Config, writes *atomic.Int64) *rest.Config {
+func countWrites(config *rest.Config, o *testOperator) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
-			if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
-				writes.Add(1)
+			if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") {
+				return next.RoundTrip(r)
+			}
+			o.writes.Add(1)
+			if d := o.death.Load(); d != nil {
+				return d.roundTrip(next, r)
 			}
 			return next.RoundTrip(r)
 		})

@@ -123,12 +123,14 @@ type testOperator struct {
 	err   error
 	// writes counts the requests that change something.
 	writes *atomic.Int64
+	// death cuts the operator off at a write, when it is set.
+	death atomic.Pointer[death]
 }
 
 func startOperator() *testOperator {
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: &atomic.Int64{}}
-	config := countWrites(plane.Config, o.writes)
+	config := countWrites(plane.Config, o)
 	go func() {
 		defer close(o.ended)
 		o.err = operator.Run(ctx, config, operator.Options{
