@@ -1,0 +1,112 @@
+package badconfig_test
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/badconfig"
+)
+
+// Limits of the API: spec.config.files has that many files of that many characters.
+const (
+	maxFiles      = 64
+	maxCharacters = 262144
+)
+
+func TestCorpus(t *testing.T) {
+	all := badconfig.All()
+	names, kinds := map[string]bool{}, map[string]bool{}
+	for _, c := range all {
+		if names[c.Name] {
+			t.Errorf("%s: the name is taken", c.Name)
+		}
+		names[c.Name], kinds[c.Sort] = true, true
+	}
+	if len(all) < 300 || len(kinds) < 25 {
+		t.Errorf("there are %d cases of %d sorts", len(all), len(kinds))
+	}
+	t.Logf("%d cases of %d sorts", len(all), len(kinds))
+	if diff := cmp.Diff(all, badconfig.All()); diff != "" {
+		t.Errorf("a second call gives others:\n%s", diff)
+	}
+}
+
+// TestCases looks whether an API server would take each case, and the operator refuses
+// those that are said to be refused by it.
+func TestCases(t *testing.T) {
+	seen := map[string]string{}
+	for _, c := range badconfig.All() {
+		t.Run(c.Name, func(t *testing.T) {
+			if len(c.Files) == 0 || len(c.Files) > maxFiles {
+				t.Errorf("there are %d files", len(c.Files))
+			}
+			for name, text := range c.Files {
+				checkFile(t, name, text)
+			}
+			_, err := nginxconf.New(nginxconf.Files(c.Files))
+			if c.Finder == badconfig.Operator {
+				if err == nil {
+					t.Error("the operator takes it")
+				} else if err := c.Want.In(err.Error()); err != nil {
+					t.Error(err)
+				}
+			} else if err != nil {
+				t.Errorf("the operator itself refuses it: %v", err)
+			}
+			if other, known := seen[nginxconf.Revision(c.Files)]; known {
+				t.Errorf("it is the same as %s", other)
+			}
+			seen[nginxconf.Revision(c.Files)] = c.Name
+			checkWant(t, c)
+		})
+	}
+	if _, err := nginxconf.New(badconfig.Good("1")); err != nil {
+		t.Errorf("the operator refuses the good configuration: %v", err)
+	}
+}
+
+func checkFile(t *testing.T, name, text string) {
+	t.Helper()
+	if problems := validation.IsConfigMapKey(name); len(problems) > 0 {
+		t.Errorf("%q is no key of a ConfigMap: %v", name, problems)
+	}
+	if !utf8.ValidString(text) {
+		t.Errorf("%s is not UTF-8", name)
+	}
+	if n := utf8.RuneCountInString(text); n > maxCharacters {
+		t.Errorf("%s has %d characters", name, n)
+	}
+	if strings.Contains(text, "¶") {
+		t.Errorf("%s has two marks", name)
+	}
+}
+
+func checkWant(t *testing.T, c badconfig.Case) {
+	t.Helper()
+	if (c.Want.File == "") != (c.Want.Line == 0) {
+		t.Errorf("the place is %q, line %d", c.Want.File, c.Want.Line)
+	}
+	if text, given := c.Files[c.Want.File]; c.Want.File != "" && (!given || c.Want.Line > strings.Count(text, "\n")+1) {
+		t.Errorf("there is no %s", c.Want.Place())
+	}
+}
+
+func TestDiagnosis(t *testing.T) {
+	d := badconfig.Diagnosis{File: "a.conf", Line: 3, Messages: []string{"one", "other"}}
+	if err := d.In("a.conf:3: the other"); err != nil {
+		t.Error(err)
+	}
+	for _, message := range []string{"a.conf:4: one", "a.conf:3: what", ""} {
+		if d.In(message) == nil {
+			t.Errorf("%q is taken for the diagnosis", message)
+		}
+	}
+	if err := (badconfig.Diagnosis{}).In("anything"); err != nil {
+		t.Error(err)
+	}
+}
