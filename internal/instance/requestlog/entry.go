@@ -1,0 +1,118 @@
+package requestlog
+
+import (
+	"bytes"
+	"errors"
+)
+
+// Entry is one request, as nginx logged it.
+type Entry struct {
+	// Status is the code of the answer.
+	Status int
+	// Method and Server are as nginx names them. They are parts of the line: they hold
+	// until the next one is read.
+	Method, Server []byte
+	// Seconds that the request took, from the first byte read to the last one sent.
+	Seconds float64
+	// Sent and Received are in bytes.
+	Sent, Received float64
+	// UpstreamSeconds is how long the upstream servers took, all attempts together.
+	UpstreamSeconds float64
+	// Upstream tells whether there was one.
+	Upstream bool
+}
+
+// fields is how many a line has: status, method, seconds, sent, received, server name,
+// upstream seconds.
+const fields = 7
+
+var (
+	errNoTag  = errors.New("the line has no tag")
+	errFields = errors.New("the line has another number of fields")
+	errNumber = errors.New("the line has something else where a number belongs")
+)
+
+// parse reads a line into e. It allocates nothing.
+func parse(line []byte, e *Entry) error {
+	message, ok := afterTag(line)
+	if !ok {
+		return errNoTag
+	}
+	var field [fields][]byte
+	for i := range field {
+		last := i == fields-1
+		value, rest, found := bytes.Cut(message, []byte{'\t'})
+		if found == last {
+			return errFields
+		}
+		field[i], message = value, rest
+	}
+	status, ok1 := integer(field[0])
+	seconds, ok2 := decimal(field[2])
+	sent, ok3 := decimal(field[3])
+	received, ok4 := decimal(field[4])
+	if !ok1 || !ok2 || !ok3 || !ok4 {
+		return errNumber
+	}
+	*e = Entry{Status: status, Method: field[1], Server: field[5], Seconds: seconds, Sent: sent, Received: received}
+	e.UpstreamSeconds, e.Upstream = upstream(field[6])
+	return nil
+}
+
+// afterTag is the message behind the header "<190>Nov 21 04:00:00 nginx_operator: "
+// (RFC 3164).
+func afterTag(line []byte) ([]byte, bool) {
+	_, message, ok := bytes.Cut(line, []byte(Tag+": "))
+	return bytes.TrimSuffix(message, []byte{'\n'}), ok
+}
+
+// upstream adds up the times of all attempts: "0.010, 0.020 : 0.5"; "-" stands for one
+// that was not made.
+func upstream(text []byte) (seconds float64, any bool) {
+	for len(text) > 0 {
+		end := bytes.IndexAny(text, ",: ")
+		part := text
+		if end < 0 {
+			text = nil
+		} else {
+			part, text = text[:end], text[end+1:]
+		}
+		if value, ok := decimal(part); ok {
+			seconds, any = seconds+value, true
+		}
+	}
+	return seconds, any
+}
+
+func integer(text []byte) (int, bool) {
+	n := 0
+	for _, c := range text {
+		if c < '0' || c > '9' || n > 1<<40 {
+			return 0, false
+		}
+		n = 10*n + int(c-'0')
+	}
+	return n, len(text) > 0
+}
+
+// decimal reads a number such as 12.345: nginx writes neither signs nor exponents.
+func decimal(text []byte) (float64, bool) {
+	whole, fraction, dotted := bytes.Cut(text, []byte{'.'})
+	n, ok := integer(whole)
+	if !ok {
+		return 0, false
+	}
+	value := float64(n)
+	if !dotted {
+		return value, true
+	}
+	parts, ok := integer(fraction)
+	if !ok {
+		return 0, false
+	}
+	scale := 1.0
+	for range fraction {
+		scale *= 10
+	}
+	return value + float64(parts)/scale, true
+}

@@ -1,0 +1,136 @@
+package requestlog
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// maxServers bounds how many values the label server takes. The names are those of the
+// server blocks, so they are few unless somebody generates them.
+const maxServers = 64
+
+// other stands for what has no value of its own.
+const (
+	otherServer = "other"
+	otherMethod = "OTHER"
+)
+
+// methods that have a value of their own, whatever else a client invents is OTHER. Being
+// found by bytes and giving a string, they cost no allocation.
+var methods = func() map[string]string {
+	names := map[string]string{}
+	for _, name := range []string{
+		"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "CONNECT", "TRACE",
+		"PROPFIND", "PROPPATCH", "MKCOL", "COPY", "MOVE", "LOCK", "UNLOCK",
+	} {
+		names[name] = name
+	}
+	return names
+}()
+
+var classes = [...]string{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"}
+
+// Metrics are the figures of the requests.
+type Metrics struct {
+	requests                           *prometheus.CounterVec
+	duration, upstream, sent, received *prometheus.HistogramVec
+	malformed                          prometheus.Counter
+
+	// servers and counters find the series of a request without building labels. They
+	// are used by the one goroutine that reads the log.
+	servers  map[string]*server
+	counters map[series]prometheus.Counter
+}
+
+// server are the histograms of one server block.
+type server struct {
+	name                               string
+	duration, upstream, sent, received prometheus.Observer
+}
+
+type series struct {
+	server *server
+	class  int
+	method string
+}
+
+// NewMetrics returns metrics of nothing yet, registered with r.
+func NewMetrics(r prometheus.Registerer) *Metrics {
+	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
+		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"server"})
+	}
+	seconds := []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30}
+	bytes := prometheus.ExponentialBuckets(256, 4, 9)
+	m := &Metrics{
+		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "nginx_http_requests_total", Help: "Requests by server, method and class of the status code.",
+		}, []string{"server", "method", "code"}),
+		duration: histogram("nginx_http_request_duration_seconds", "Time from the first byte of a request to the last byte of the answer.", seconds),
+		upstream: histogram("nginx_http_upstream_response_seconds", "Time that upstream servers took to answer, all attempts of a request together.", seconds),
+		sent:     histogram("nginx_http_response_size_bytes", "Size of the answers, headers included.", bytes),
+		received: histogram("nginx_http_request_size_bytes", "Size of the requests, headers included.", bytes),
+		malformed: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "nginx_http_log_malformed_total", Help: "Lines of nginx's log that could not be read.",
+		}),
+		servers:  map[string]*server{},
+		counters: map[series]prometheus.Counter{},
+	}
+	r.MustRegister(m.requests, m.duration, m.upstream, m.sent, m.received, m.malformed)
+	return m
+}
+
+// observe counts a request. It allocates only for a series that is new.
+func (m *Metrics) observe(e *Entry) {
+	s := m.server(e.Server)
+	m.counter(s, e).Inc()
+	s.duration.Observe(e.Seconds)
+	s.sent.Observe(e.Sent)
+	s.received.Observe(e.Received)
+	if e.Upstream {
+		s.upstream.Observe(e.UpstreamSeconds)
+	}
+}
+
+func (m *Metrics) server(name []byte) *server {
+	if s, ok := m.servers[string(name)]; ok {
+		return s
+	}
+	label := string(name)
+	switch {
+	case len(m.servers) >= maxServers:
+		if s, ok := m.servers[otherServer]; ok {
+			return s
+		}
+		label = otherServer
+	case label == "":
+		label = "_"
+	}
+	s := &server{label, m.duration.WithLabelValues(label), m.upstream.WithLabelValues(label),
+		m.sent.WithLabelValues(label), m.received.WithLabelValues(label)}
+	if label == otherServer {
+		m.servers[otherServer] = s
+	} else {
+		m.servers[string(name)] = s
+	}
+	return s
+}
+
+func (m *Metrics) counter(s *server, e *Entry) prometheus.Counter {
+	key := series{server: s, class: class(e.Status), method: otherMethod}
+	if method, known := methods[string(e.Method)]; known {
+		key.method = method
+	}
+	if c, ok := m.counters[key]; ok {
+		return c
+	}
+	c := m.requests.WithLabelValues(s.name, key.method, classes[key.class])
+	m.counters[key] = c
+	return c
+}
+
+// class of a status code; 0 for what is none, such as the 000 of a client that hung up.
+func class(status int) int {
+	if c := status / 100; c < len(classes) {
+		return c
+	}
+	return 0
+}
