@@ -1,0 +1,105 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/naming"
+)
+
+// TestInstancesAreAskedOnlyWhenTheyMayHaveNews gathers twice, with something changed in
+// between, and looks whether the instance was asked again.
+func TestInstancesAreAskedOnlyWhenTheyMayHaveNews(t *testing.T) {
+	same := func(*corev1.Pod) {}
+	settledStatus := instanceapi.Status{Serving: "r1"}
+	tests := map[string]struct {
+		status instanceapi.Status
+		err    error
+		change func(*corev1.Pod)
+		again  bool
+		known  bool
+	}{
+		"nothing is under way": {settledStatus, nil, same, false, true},
+		"it is silent":         {settledStatus, errors.New("refused"), same, false, false},
+		"it is starting":       {instanceapi.Status{}, nil, same, true, true},
+		"it has refused something": {instanceapi.Status{Serving: "r1",
+			Revisions: []instanceapi.Revision{{Revision: "r2", Test: instanceapi.Failed}}}, nil, same, true, true},
+		"a certificate is bad": {instanceapi.Status{Serving: "r1",
+			Certificates: []instanceapi.Certificate{{Name: "a", Error: "missing"}}}, nil, same, true, true},
+		"it is asked to test": {settledStatus, nil, func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{naming.AnnotationConfigTest: "r2"}
+		}, true, true},
+		"its container was restarted": {settledStatus, nil, func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses[0].ContainerID = "other"
+		}, true, true},
+		"it became ready": {settledStatus, nil, func(pod *corev1.Pod) {
+			pod.Status.ContainerStatuses[0].Ready = true
+		}, true, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			asked := 0
+			o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+				asked++
+				return tt.status, tt.err
+			}, nil)
+			nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			pod := running("web-1")
+			state := State{Pods: []corev1.Pod{*pod}}
+			gather(t, o, nginx, &state)
+			if _, known := state.Instances["web-1"]; known != tt.known {
+				t.Errorf("the instance is known: %t, want %t", known, tt.known)
+			}
+			tt.change(&state.Pods[0])
+			gather(t, o, nginx, &state)
+			if again := asked > 1; again != tt.again {
+				t.Errorf("the instance was asked again: %t, want %t", again, tt.again)
+			}
+		})
+	}
+}
+
+func TestWhatIsGoneIsForgotten(t *testing.T) {
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		return instanceapi.Status{Serving: "r1"}, nil
+	}, nil)
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	state := State{Pods: []corev1.Pod{*running("web-1"), *running("web-2")}}
+	gather(t, o, nginx, &state)
+	state.Pods = state.Pods[:1]
+	gather(t, o, nginx, &state)
+	for _, answers := range o.answers.answers {
+		if len(answers) != 1 {
+			t.Errorf("%d answers are kept for 1 pod", len(answers))
+		}
+	}
+	state.Pods = nil
+	gather(t, o, nginx, &state)
+	if n := len(o.answers.answers); n != 0 {
+		t.Errorf("answers of %d applications without pods are kept", n)
+	}
+}
+
+func gather(t *testing.T, o *Observer, nginx *v1alpha2.NginxOperator, state *State) {
+	t.Helper()
+	if err := o.instances(t.Context(), nginx, state); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func running(name string) *corev1.Pod {
+	pod := &corev1.Pod{}
+	pod.Name, pod.UID = name, types.UID("uid-"+name)
+	pod.Status.PodIP = "10.0.0.1"
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{{
+		Name: naming.NginxContainer, ContainerID: "first", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}}
+	return pod
+}
