@@ -52,7 +52,8 @@ func setUpLogging(level string) error {
 	if err != nil {
 		return fmt.Errorf("--log-level: %w", err)
 	}
-	logger := zap.New(zap.Level(parsed), zap.JSONEncoder())
+	// A refused write is no bug of the program: its place in the code helps nobody.
+	logger := zap.New(zap.Level(parsed), zap.JSONEncoder(), zap.StacktraceLevel(zapcore.DPanicLevel))
 	ctrl.SetLogger(logger)
 	// client-go logs by klog.
 	klog.SetLogger(logger)

@@ -125,12 +125,25 @@ func (o Options) clients() int {
 	return n * len(o.Targets)
 }
 
-// pace is how often one client may ask; 0: as often as it can.
+// pace is how often one client may ask; 0: as often as it can. Clients that take their time
+// to think ask less often anyway: the others make up for them.
 func (o Options) pace() time.Duration {
 	if o.Rate <= 0 {
 		return 0
 	}
-	return time.Duration(float64(o.clients()) / o.Rate * float64(time.Second))
+	hasty, rest := 0, o.Rate
+	for _, kind := range o.Clients {
+		n := kind.Count * len(o.Targets)
+		if kind.Think > 0 {
+			rest -= float64(n) / kind.Think.Seconds()
+			continue
+		}
+		hasty += n
+	}
+	if hasty == 0 || rest <= 0 {
+		return time.Duration(float64(o.clients()) / o.Rate * float64(time.Second))
+	}
+	return time.Duration(float64(hasty) / rest * float64(time.Second))
 }
 
 // host is the name that a target is asked for.

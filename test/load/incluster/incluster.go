@@ -79,6 +79,26 @@ func StartEcho(ctx context.Context, kube kubernetes.Interface, namespace, name, 
 	return net.JoinHostPort(created.Spec.ClusterIP, strconv.Itoa(controlPort)), nil
 }
 
+// File is a pod that mounts a ConfigMap and tells what it finds there.
+type File struct{ load *Load }
+
+// StartFile starts a pod that mounts a ConfigMap and reads one of its keys.
+func StartFile(ctx context.Context, kube kubernetes.Interface, namespace, name, image, configMap, key string) (File, error) {
+	const folder = "/mounted"
+	reader := pod(namespace, name, image, "file", folder+"/"+key)
+	reader.Spec.Volumes = []corev1.Volume{{Name: "mounted", VolumeSource: corev1.VolumeSource{
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: configMap}},
+	}}}
+	reader.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "mounted", MountPath: folder, ReadOnly: true}}
+	return File{&Load{kube: kube, namespace: namespace, name: name}}, create(ctx, kube, reader)
+}
+
+// Read is what the file holds now.
+func (f File) Read(ctx context.Context) (string, error) {
+	text, err := f.load.steer(ctx, "GET", "/")
+	return string(text), err
+}
+
 // create creates a pod and waits until it is ready.
 func create(ctx context.Context, kube kubernetes.Interface, pod *corev1.Pod) error {
 	pods := kube.CoreV1().Pods(pod.Namespace)

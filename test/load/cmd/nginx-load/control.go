@@ -6,6 +6,7 @@ import (
 	"hash/crc32"
 	"io"
 	"net/http"
+	"os"
 
 	"example.com/nginx-operator/test/load"
 )
@@ -47,4 +48,14 @@ func echo(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	_, _ = fmt.Fprintf(w, "%s %d %x\n", r.Method, n, sum.Sum32())
+}
+
+// file reads the file at each request: what is measured is when it changes.
+func file(w http.ResponseWriter, _ *http.Request, path string) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusNotFound)
+		return
+	}
+	_, _ = w.Write(text)
 }

@@ -5,8 +5,9 @@
 //	                         until it is told to stop or the options' duration is over,
 //	                         and prints the report as one line of JSON
 //	nginx-load echo          is a backend that tells what it was sent
+//	nginx-load file PATH     answers with what is in a file at the moment
 //
-// Both listen on :8080, or where the environment variable LISTEN says. A run answers
+// All listen on :8080, or where the environment variable LISTEN says. A run answers
 // there to
 //
 //	POST /v1/submit?revision=R   answers may be of revision R from now on
@@ -61,8 +62,10 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 		return run(ctx, listener, options, out)
 	case len(args) == 1 && args[0] == "echo":
 		return serve(ctx, listener, http.HandlerFunc(echo))
+	case len(args) == 2 && args[0] == "file":
+		return serve(ctx, listener, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { file(w, r, args[1]) }))
 	}
-	return errors.New("usage: nginx-load run OPTIONS | nginx-load echo")
+	return errors.New("usage: nginx-load run OPTIONS | nginx-load echo | nginx-load file PATH")
 }
 
 // run puts on the load and prints the report at the end.
