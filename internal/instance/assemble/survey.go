@@ -1,0 +1,107 @@
+package assemble
+
+import (
+	"strconv"
+
+	"example.com/nginx-operator/internal/instance/syntax"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// level is what the user says at one level of the configuration, by name.
+type level map[string][]syntax.Visit
+
+func (l level) has(name string) bool { return len(l[name]) > 0 }
+
+// last returns the argument of a directive that takes one.
+func (l level) last(name string) string {
+	visits := l[name]
+	if len(visits) == 0 || len(visits[len(visits)-1].Args) == 0 {
+		return ""
+	}
+	return visits[len(visits)-1].Args[0]
+}
+
+// findings are what a look through the user's files found.
+type findings struct {
+	// main and httpLevel are the directives directly at those levels.
+	main, httpLevel level
+	// http is the user's own http block, if there is one.
+	http *syntax.Visit
+	// logs are the access logs below the http level.
+	logs     []syntax.Visit
+	problems []instanceapi.Problem
+}
+
+func survey(user map[string]string, l layout) findings {
+	f := findings{main: level{}, httpLevel: level{}}
+	l.walk(user, func(v syntax.Visit) {
+		if v.Loop {
+			f.problem(v, "this include leads back to "+v.File+", which is being read already: nginx would never come to an end")
+			return
+		}
+		switch {
+		case v.In():
+			f.atMain(v, l)
+		case v.In("http"):
+			f.httpLevel[v.Name] = append(f.httpLevel[v.Name], v)
+		case v.Within("http") && v.Name == "access_log":
+			f.logs = append(f.logs, v)
+		}
+	})
+	return f
+}
+
+func (f *findings) problem(v syntax.Visit, message string) {
+	f.problems = append(f.problems, instanceapi.Problem{File: v.File, Line: v.Line, Message: message})
+}
+
+func (f *findings) atMain(v syntax.Visit, l layout) {
+	f.main[v.Name] = append(f.main[v.Name], v)
+	switch v.Name {
+	case "daemon":
+		if !v.Is("daemon", "off") {
+			f.problem(v, "nginx has to stay in the foreground of its container: remove this directive")
+		}
+	case "master_process":
+		if !v.Is("master_process", "on") {
+			f.problem(v, "nginx cannot be reloaded without its master process: remove this directive")
+		}
+	case "pid":
+		if !stockPID(v.Directive) {
+			f.problem(v, "nginx-operator decides where nginx writes its process id: remove this directive")
+		}
+	case "http":
+		f.http = &v
+		if len(l.http) > 0 {
+			f.problem(v, "there is an http block here, and "+l.http[0]+" is included in another one: put everything into nginx.conf, or take the lines out of this block")
+		}
+	case "stream":
+		if len(l.stream) > 0 {
+			f.problem(v, "there is a stream block here, and "+l.stream[0]+" is included in another one: put everything into nginx.conf, or take the lines out of this block")
+		}
+	}
+}
+
+// stockPID tells whether the directive is what configurations have that nobody thought
+// about: the one of an image or of a package.
+func stockPID(d *syntax.Directive) bool {
+	for _, path := range []string{"/run/nginx.pid", "/var/run/nginx.pid", "logs/nginx.pid", "/tmp/nginx.pid", "nginx.pid"} {
+		if d.Is("pid", path) {
+			return true
+		}
+	}
+	return false
+}
+
+// workers is the number of worker processes that nginx will have.
+func (f findings) workers(automatic int) int {
+	text := f.main.last("worker_processes")
+	if text == "" || text == "auto" {
+		return automatic
+	}
+	number, err := strconv.Atoi(text)
+	if err != nil {
+		return 0
+	}
+	return number
+}

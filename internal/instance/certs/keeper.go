@@ -1,0 +1,231 @@
+package certs
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"example.com/nginx-operator/internal/instance/volumes"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// pairs has the folders that the certificates' symbolic links lead to.
+const pairs = ".pairs"
+
+// Keeper keeps the certificates in a folder of nginx's, one symbolic link for each, to
+// a folder with all files of the Secret.
+type Keeper struct {
+	secrets, dir string
+	names        []string
+	state        map[string]*state
+}
+
+type state struct {
+	report instanceapi.Certificate
+	// version and mounted are of the Secret as it was last seen.
+	version, mounted string
+	// candidate is the content of a good Secret that nginx does not use yet.
+	candidate map[string]string
+	// used is the hash of what nginx uses, and refused of what it did not take.
+	used, refused string
+}
+
+// NewKeeper keeps the named certificates. Folders of Secrets are in secrets, those of
+// nginx in dir.
+func NewKeeper(secrets, dir string, names []string) (*Keeper, error) {
+	k := &Keeper{secrets: secrets, dir: dir, names: slices.Sorted(slices.Values(names)), state: map[string]*state{}}
+	for _, name := range k.names {
+		k.state[name] = &state{report: instanceapi.Certificate{Name: name}}
+	}
+	if len(names) == 0 {
+		return k, nil
+	}
+	if err := os.MkdirAll(filepath.Join(dir, pairs), 0o700); err != nil {
+		return nil, fmt.Errorf("prepare the folder of certificates: %w", err)
+	}
+	return k, k.restore()
+}
+
+// restore finds the pairs that were used before the container was restarted: they are
+// better than none if a Secret is bad now.
+func (k *Keeper) restore() error {
+	for _, name := range k.names {
+		files, err := volumes.Read(filepath.Join(k.dir, name))
+		if err != nil {
+			return err
+		}
+		if Check(files) == nil {
+			k.state[name].used = hash(files)
+			describe(&k.state[name].report, files)
+		}
+	}
+	return nil
+}
+
+// Folders are the ones to be watched.
+func (k *Keeper) Folders() []string {
+	var folders []string
+	for _, name := range k.names {
+		folders = append(folders, filepath.Join(k.secrets, name))
+	}
+	return folders
+}
+
+// Look reads the Secrets that have changed.
+func (k *Keeper) Look() {
+	for _, name := range k.names {
+		k.look(name, k.state[name])
+	}
+}
+
+func (k *Keeper) look(name string, s *state) {
+	dir := filepath.Join(k.secrets, name)
+	version := volumes.Version(dir)
+	if version != "" && version == s.version {
+		return
+	}
+	files, err := volumes.Read(dir)
+	if err != nil {
+		// Paths only, and none of the content.
+		s.report.Error = "the Secret cannot be read: " + reason(err)
+		return
+	}
+	s.version, s.mounted, s.candidate = version, hash(files), nil
+	if err := Check(files); err != nil {
+		s.report.Error = err.Error()
+		return
+	}
+	switch s.mounted {
+	case s.refused:
+	case s.used:
+		s.report.Error = ""
+	default:
+		s.report.Error = ""
+		s.candidate = files
+	}
+}
+
+func reason(err error) string {
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		return path.Err.Error()
+	}
+	return "it changes all the time"
+}
+
+// Due tells whether there is a good pair that nginx does not use yet.
+func (k *Keeper) Due() bool {
+	return slices.ContainsFunc(k.names, func(name string) bool { return k.state[name].candidate != nil })
+}
+
+// Publish lets nginx find the good pairs. Undo goes back, and done removes what is not
+// used any more: one of them has to be called when nginx has had its say.
+func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
+	var back []func(string)
+	undo = func(reason string) {
+		for _, step := range back {
+			step(reason)
+		}
+		k.clean()
+	}
+	for _, name := range k.names {
+		s := k.state[name]
+		if s.candidate == nil {
+			continue
+		}
+		step, err := k.publish(name, s)
+		if err != nil {
+			undo(err.Error())
+			return nil, nil, err
+		}
+		back = append(back, step)
+	}
+	return undo, k.clean, nil
+}
+
+func (k *Keeper) publish(name string, s *state) (undo func(string), err error) {
+	before, beforeReport := s.used, s.report
+	fresh := s.mounted
+	if err := writePair(k.pair(name, fresh), s.candidate); err != nil {
+		return nil, err
+	}
+	if err := k.link(name, fresh); err != nil {
+		return nil, err
+	}
+	s.used = fresh
+	describe(&s.report, s.candidate)
+	s.candidate = nil
+	return func(reason string) {
+		s.used, s.refused, s.report = before, fresh, beforeReport
+		s.report.Error = reason
+		if before == "" {
+			_ = os.Remove(filepath.Join(k.dir, name))
+		} else if err := k.link(name, before); err != nil {
+			s.report.Error = err.Error()
+		}
+	}, nil
+}
+
+func (k *Keeper) pair(name, hash string) string {
+	return filepath.Join(k.dir, pairs, name+"-"+hash)
+}
+
+func (k *Keeper) link(name, hash string) error {
+	next := filepath.Join(k.dir, pairs, name+".next")
+	_ = os.Remove(next)
+	// Relative, so that it holds wherever the folder is mounted.
+	if err := os.Symlink(filepath.Join(pairs, name+"-"+hash), next); err != nil {
+		return fmt.Errorf("switch the certificate %s: %w", name, err)
+	}
+	if err := os.Rename(next, filepath.Join(k.dir, name)); err != nil {
+		return fmt.Errorf("switch the certificate %s: %w", name, err)
+	}
+	return nil
+}
+
+// clean removes the pairs that are not used.
+func (k *Keeper) clean() {
+	entries, err := os.ReadDir(filepath.Join(k.dir, pairs))
+	if err != nil {
+		return
+	}
+	used := map[string]bool{}
+	for _, name := range k.names {
+		used[name+"-"+k.state[name].used] = true
+	}
+	for _, entry := range entries {
+		if !used[entry.Name()] {
+			_ = os.RemoveAll(filepath.Join(k.dir, pairs, entry.Name()))
+		}
+	}
+}
+
+func writePair(dir string, files map[string]string) error {
+	if err := os.RemoveAll(dir); err != nil {
+		return fmt.Errorf("write a certificate: %w", err)
+	}
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return fmt.Errorf("write a certificate: %w", err)
+	}
+	for file, content := range files {
+		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
+			return fmt.Errorf("write a certificate: %w", err)
+		}
+	}
+	return nil
+}
+
+// Report tells about the certificates, in the order of their names. Listeners are the
+// addresses where each is used.
+func (k *Keeper) Report(listeners map[string][]string) []instanceapi.Certificate {
+	var reports []instanceapi.Certificate
+	for _, name := range k.names {
+		report := k.state[name].report
+		report.Listeners = listeners[name]
+		reports = append(reports, report)
+	}
+	return reports
+}

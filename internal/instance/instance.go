@@ -1,0 +1,159 @@
+// Package instance puts the process together that is process 1 of every nginx
+// container: it supervises nginx, follows what the operator asks for, and answers what
+// nginx really serves.
+package instance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/nginx-operator/internal/instance/assemble"
+	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/health"
+	"example.com/nginx-operator/internal/instance/limits"
+	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/proc"
+	"example.com/nginx-operator/internal/instance/reap"
+	"example.com/nginx-operator/internal/instance/requestlog"
+	"example.com/nginx-operator/internal/instance/server"
+	"example.com/nginx-operator/internal/instance/store"
+	"example.com/nginx-operator/internal/instance/supervise"
+	"example.com/nginx-operator/internal/instance/volumes"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// What the instance needs beside nginx is paid for in every pod: a small heap is worth
+// more than the time to collect it.
+const (
+	gcPercent   = 25
+	memoryLimit = 24 << 20
+)
+
+// Run runs an instance until it is told to stop, and nginx has finished.
+func Run(o Options) error {
+	debug.SetGCPercent(gcPercent)
+	debug.SetMemoryLimit(memoryLimit)
+	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
+	defer cancel()
+	// Answering goes on until nginx has finished.
+	life, end := context.WithCancel(context.Background())
+	defer end()
+	err := run(stop, life, o)
+	if err != nil {
+		leaveWord(o.TerminationLog, err)
+	}
+	return err
+}
+
+func run(stop, life context.Context, o Options) error {
+	children := reap.NewChildren()
+	go reapOrphans(life, children)
+	if err := os.MkdirAll(o.State, 0o750); err != nil {
+		return fmt.Errorf("prepare the scratch space: %w", err)
+	}
+	binary, err := nginx.Find(life, children)
+	if err != nil {
+		return err
+	}
+	registry := prometheus.NewRegistry()
+	if err := logRequests(life, o, registry); err != nil {
+		return err
+	}
+	supervisor, err := newSupervisor(life, o, binary)
+	if err != nil {
+		return err
+	}
+	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Proc: proc.Root, Version: o.Version}
+	if err := server.Serve(life, o.Listen, server.Handler(doctor, registry)); err != nil {
+		return err
+	}
+	slog.Info("started", "version", o.Version, "nginx", binary.Version.String())
+	return supervisor.Run(stop)
+}
+
+func newSupervisor(life context.Context, o Options, binary nginx.Binary) (*supervise.Supervisor, error) {
+	files, err := store.Open(o.State, imageFiles)
+	if err != nil {
+		return nil, err
+	}
+	keeper, err := certs.NewKeeper(o.Secrets, o.TLS, o.Certificates)
+	if err != nil {
+		return nil, err
+	}
+	changed := make(chan struct{}, 1)
+	if err := volumes.Watch(life, append([]string{o.Stable, o.Next, o.Requests}, keeper.Folders()...), changed); err != nil {
+		return nil, err
+	}
+	cgroup := os.DirFS("/sys/fs/cgroup")
+	return supervise.New(supervise.Options{
+		Binary: binary, Store: files, Certs: keeper,
+		Stable: o.Stable, Next: o.Next, Requests: o.Requests,
+		TLSDir: o.TLS, SecretsDir: o.Secrets,
+		Assembly: assemble.Settings{
+			StateDir:            o.State,
+			Workers:             limits.Workers(cgroup),
+			DrainTimeout:        o.DrainTimeout,
+			KeepaliveMinTimeout: binary.Version.HasKeepaliveMinTimeout(),
+			RequestMetrics:      o.RequestMetrics,
+		},
+		Ports: o.Ports, OwnPort: instanceapi.Port,
+		DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout,
+		Proc: proc.Root, Cgroup: cgroup, Messages: os.Stderr,
+		Changed: changed, Signals: signals(life),
+	}), nil
+}
+
+// signals passes on those that do not stop nginx.
+func signals(ctx context.Context) <-chan syscall.Signal {
+	raw, passed := make(chan os.Signal, 1), make(chan syscall.Signal, 1)
+	signal.Notify(raw, syscall.SIGHUP, syscall.SIGUSR1)
+	go func() {
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case s := <-raw:
+				if number, ok := s.(syscall.Signal); ok {
+					passed <- number
+				}
+			}
+		}
+	}()
+	return passed
+}
+
+func reapOrphans(ctx context.Context, children *reap.Children) {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGCHLD)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-ended:
+			children.Orphans(proc.Root)
+		}
+	}
+}
+
+func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) error {
+	if !o.RequestMetrics {
+		return nil
+	}
+	requests, err := requestlog.Listen(assemble.LogSocket(o.State), requestlog.NewMetrics(registry))
+	if err != nil {
+		return err
+	}
+	go func() {
+		if err := requests.Run(ctx); err != nil {
+			slog.Error("requests are not measured any more", "error", err)
+		}
+	}()
+	return nil
+}

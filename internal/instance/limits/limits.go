@@ -1,0 +1,80 @@
+// Package limits reads what the container may use from the control groups, version 2
+// or 1.
+package limits
+
+import (
+	"io/fs"
+	"math"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// maxWorkersWithoutLimit is for a container without a limit on a large node, where a
+// worker for each CPU costs memory that nobody asked for.
+const maxWorkersWithoutLimit = 8
+
+// Workers is the number of nginx's worker processes: the CPUs that the container may
+// use, rounded up. `worker_processes auto` would count those of the node.
+func Workers(cgroup fs.FS) int {
+	if quota, ok := cpus(cgroup); ok {
+		return max(1, int(math.Ceil(quota)))
+	}
+	return min(runtime.NumCPU(), maxWorkersWithoutLimit)
+}
+
+// cpus reads the quota: "max 100000" or "150000 100000" in version 2.
+func cpus(cgroup fs.FS) (float64, bool) {
+	var quota, period string
+	if fields := strings.Fields(read(cgroup, "cpu.max")); len(fields) == 2 {
+		quota, period = fields[0], fields[1]
+	} else {
+		quota, period = read(cgroup, "cpu/cpu.cfs_quota_us"), read(cgroup, "cpu/cpu.cfs_period_us")
+	}
+	q, qErr := strconv.ParseFloat(quota, 64)
+	p, pErr := strconv.ParseFloat(period, 64)
+	if qErr != nil || pErr != nil || q <= 0 || p <= 0 {
+		return 0, false
+	}
+	return q / p, true
+}
+
+// FreeMemory is how many bytes the container may use on top of what it uses, or false
+// without a limit. Files that the kernel would give up count as free.
+func FreeMemory(cgroup fs.FS) (int64, bool) {
+	for _, v := range []struct{ limit, usage, stat, reclaimable string }{
+		{"memory.max", "memory.current", "memory.stat", "inactive_file"},
+		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"},
+	} {
+		limit, limitErr := strconv.ParseInt(read(cgroup, v.limit), 10, 64)
+		usage, usageErr := strconv.ParseInt(read(cgroup, v.usage), 10, 64)
+		// Version 1 tells "no limit" by the largest multiple of a page.
+		if limitErr != nil || usageErr != nil || limit >= math.MaxInt64/2 {
+			continue
+		}
+		return max(0, limit-usage+stat(read(cgroup, v.stat), v.reclaimable)), true
+	}
+	return 0, false
+}
+
+func stat(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
+			value, err := strconv.ParseInt(fields[1], 10, 64)
+			if err == nil {
+				return value
+			}
+		}
+	}
+	return 0
+}
+
+// read returns nothing for a file that is not there: the other version is in use, or
+// there is no limit.
+func read(cgroup fs.FS, name string) string {
+	text, err := fs.ReadFile(cgroup, name)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(text))
+}

@@ -1,0 +1,63 @@
+package listeners
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Check compares the declared ports with the listeners: a port that nobody listens on,
+// and a listener where the instance itself listens.
+func Check(declared []instanceapi.DeclaredPort, found []Listener, ownPort int) []instanceapi.Problem {
+	var problems []instanceapi.Problem
+	for _, port := range declared {
+		if !slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol) }) {
+			problems = append(problems, instanceapi.Problem{
+				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s", port.Name, port.Port, port.Protocol, instead(found)),
+			})
+		}
+	}
+	for _, l := range found {
+		if l.Protocol == "TCP" && l.First <= ownPort && ownPort <= l.Last {
+			problems = append(problems, instanceapi.Problem{
+				File: l.File, Line: l.Line,
+				Message: fmt.Sprintf("port %d is where nginx-operator asks about this nginx: listen on another one", ownPort),
+			})
+		}
+	}
+	return problems
+}
+
+// instead tells where the servers listen, which is mostly the mistake.
+func instead(found []Listener) string {
+	const most = 5
+	var addresses []string
+	for _, l := range found {
+		address := l.String() + "/" + l.Protocol
+		if !slices.Contains(addresses, address) && len(addresses) < most {
+			addresses = append(addresses, address)
+		}
+	}
+	if len(addresses) == 0 {
+		return ""
+	}
+	return " (there are servers on " + strings.Join(addresses, ", ") + ")"
+}
+
+// ByCertificate lists the addresses where each certificate is used, sorted.
+func ByCertificate(found []Listener) map[string][]string {
+	used := map[string][]string{}
+	for _, l := range found {
+		for _, name := range l.Certificates {
+			if !slices.Contains(used[name], l.String()) {
+				used[name] = append(used[name], l.String())
+			}
+		}
+	}
+	for _, addresses := range used {
+		slices.Sort(addresses)
+	}
+	return used
+}

@@ -1,0 +1,152 @@
+// Package listeners finds out from a configuration, as `nginx -T` shows it, on which
+// addresses nginx is going to listen, and with which certificates. It is pure.
+package listeners
+
+import (
+	"path"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/internal/instance/syntax"
+)
+
+// Listener is one listen directive.
+type Listener struct {
+	// Host is as written, "0.0.0.0" for all addresses.
+	Host string
+	// First and Last port.
+	First, Last int
+	// Protocol is TCP or UDP.
+	Protocol string
+	// Certificates are the names of the certificates that its server uses there.
+	Certificates []string
+	// File and Line of the directive, or of the server that has none.
+	File string
+	Line int
+}
+
+// Loopback tells whether nobody outside of the pod reaches it.
+func (l Listener) Loopback() bool {
+	return strings.HasPrefix(l.Host, "127.") || l.Host == "[::1]" || l.Host == "localhost"
+}
+
+// Covers tells whether the listener takes what comes to the port of the pod.
+func (l Listener) Covers(port int, protocol string) bool {
+	return !l.Loopback() && l.Protocol == protocol && l.First <= port && port <= l.Last
+}
+
+// Reader finds listeners.
+type Reader struct {
+	// TLSDir has a folder for each certificate.
+	TLSDir string
+	// DefaultPort is where a server without a listen directive listens: 80 for root, and
+	// 8000 for everybody else.
+	DefaultPort int
+}
+
+// All returns the listeners of the files, in the order of the configuration, and the
+// paths of the unix sockets.
+func (r Reader) All(tree syntax.Tree, main string) (found []Listener, sockets []string) {
+	var servers []*server
+	byBlock := map[*syntax.Directive]*server{}
+	var shared []string // certificates of the http, stream or mail level
+	tree.Walk(main, func(v syntax.Visit) {
+		switch {
+		case v.Name == "server" && v.Opens && len(v.Context) > 0 && len(v.Context) <= 2:
+			s := &server{visit: v}
+			servers = append(servers, s)
+			byBlock[v.Directive] = s
+		case v.Name == "ssl_certificate" && len(v.Context) == 1:
+			shared = r.certificate(shared, v)
+		case byBlock[v.Block()] != nil:
+			r.inServer(byBlock[v.Block()], v)
+		}
+	})
+	for _, s := range servers {
+		if s.visit.In("upstream") || s.visit.Context[len(s.visit.Context)-1].Name == "upstream" {
+			continue
+		}
+		listeners, unix := s.listeners(r.DefaultPort)
+		for i := range listeners {
+			if !listeners[i].tls && !s.ssl {
+				continue
+			}
+			listeners[i].Certificates = s.certificates
+			if !s.own {
+				listeners[i].Certificates = shared
+			}
+		}
+		for _, l := range listeners {
+			found = append(found, l.Listener)
+		}
+		sockets = append(sockets, unix...)
+	}
+	return found, sockets
+}
+
+// server is a server block.
+type server struct {
+	visit        syntax.Visit
+	listens      []syntax.Visit
+	certificates []string
+	// own is set when the server does not inherit certificates.
+	own bool
+	// ssl is set by the old directive of that name.
+	ssl bool
+}
+
+func (r Reader) inServer(s *server, v syntax.Visit) {
+	switch v.Name {
+	case "listen":
+		s.listens = append(s.listens, v)
+	case "ssl_certificate":
+		s.own = true
+		s.certificates = r.certificate(s.certificates, v)
+	case "ssl":
+		s.ssl = v.Is("ssl", "on")
+	}
+}
+
+func (r Reader) certificate(names []string, v syntax.Visit) []string {
+	if len(v.Args) != 1 {
+		return names
+	}
+	inside, ok := strings.CutPrefix(path.Clean(v.Args[0]), r.TLSDir+"/")
+	name, _, nested := strings.Cut(inside, "/")
+	if !ok || !nested || slices.Contains(names, name) {
+		return names
+	}
+	return append(names, name)
+}
+
+type parsed struct {
+	Listener
+	tls bool
+}
+
+func (s *server) listeners(defaultPort int) (found []parsed, unix []string) {
+	http := s.visit.Within("http")
+	if len(s.listens) == 0 && http {
+		l := Listener{Host: "0.0.0.0", First: defaultPort, Last: defaultPort, Protocol: "TCP", File: s.visit.File, Line: s.visit.Line}
+		return []parsed{{Listener: l}}, nil
+	}
+	for _, v := range s.listens {
+		if len(v.Args) == 0 {
+			continue
+		}
+		if socket, ok := strings.CutPrefix(v.Args[0], "unix:"); ok {
+			unix = append(unix, socket)
+			continue
+		}
+		host, first, last, ok := parseAddress(v.Args[0])
+		if !ok {
+			continue
+		}
+		l := Listener{Host: host, First: first, Last: last, Protocol: "TCP", File: v.File, Line: v.Line}
+		if slices.Contains(v.Args, "udp") || slices.Contains(v.Args, "quic") {
+			l.Protocol = "UDP"
+		}
+		found = append(found, parsed{Listener: l, tls: slices.Contains(v.Args, "ssl") || slices.Contains(v.Args, "quic")})
+	}
+	return found, unix
+}

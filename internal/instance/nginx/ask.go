@@ -1,0 +1,74 @@
+package nginx
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+)
+
+const (
+	askTimeout   = 2 * time.Second
+	maxAnswer    = 4 << 10
+	revisionPath = "/revision"
+	statusPath   = "/stub_status"
+)
+
+// Asker talks to the status server that every assembled configuration has.
+type Asker struct {
+	// Socket is the path of the unix socket.
+	Socket string
+}
+
+// Served is what a worker says that it serves.
+type Served struct {
+	Revision   string
+	Generation int64
+}
+
+// Served asks a worker, whichever the kernel chooses.
+func (a Asker) Served(ctx context.Context) (Served, error) {
+	body, err := a.get(ctx, revisionPath)
+	if err != nil {
+		return Served{}, err
+	}
+	fields := strings.Fields(body)
+	if len(fields) != 2 {
+		return Served{}, fmt.Errorf("nginx answered %.100q", body)
+	}
+	generation, err := strconv.ParseInt(fields[1], 10, 64)
+	if err != nil {
+		return Served{}, fmt.Errorf("nginx answered %.100q", body)
+	}
+	return Served{Revision: fields[0], Generation: generation}, nil
+}
+
+// get speaks HTTP/1.0: one request, one answer, the end of the connection.
+func (a Asker) get(ctx context.Context, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "unix", a.Socket)
+	if err != nil {
+		return "", fmt.Errorf("ask nginx: %w", err)
+	}
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: nginx-operator\r\n\r\n", path); err != nil {
+		return "", fmt.Errorf("ask nginx: %w", err)
+	}
+	reader := bufio.NewReader(io.LimitReader(conn, maxAnswer))
+	answer, err := io.ReadAll(reader)
+	if err != nil {
+		return "", fmt.Errorf("ask nginx: %w", err)
+	}
+	head, body, ok := strings.Cut(string(answer), "\r\n\r\n")
+	if status := strings.Fields(head); !ok || len(status) < 2 || status[1] != "200" {
+		return "", fmt.Errorf("ask nginx: it answered %.100q", head)
+	}
+	return body, nil
+}

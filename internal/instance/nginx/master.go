@@ -1,0 +1,90 @@
+package nginx
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// lastWords is how long the error log of a master that ended is read on. Its workers
+// keep the pipe open for as long as they live.
+const lastWords = 200 * time.Millisecond
+
+// Master is a running nginx.
+type Master struct {
+	PID int
+	// Log is the error log, as far as it goes to stderr.
+	Log *Tail
+	// Ended is closed when the master process has ended, after which Err tells how.
+	Ended chan struct{}
+	err   error
+}
+
+// Start starts nginx with the configuration in a folder. Its error log is passed on to
+// messages.
+func (b Binary) Start(dir string, messages io.Writer) (*Master, error) {
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		return nil, fmt.Errorf("start nginx: %w", err)
+	}
+	command := exec.Command(b.Path, b.arguments(dir)...)
+	// A file and not a writer of ours: Wait would go on until the last worker closes it.
+	command.Stdout, command.Stderr = os.Stdout, writer
+	// Signals to our process group are ours to translate.
+	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	err = b.Children.Start(command)
+	_ = writer.Close()
+	if err != nil {
+		_ = reader.Close()
+		return nil, fmt.Errorf("start nginx: %w", err)
+	}
+	master := &Master{PID: command.Process.Pid, Log: &Tail{}, Ended: make(chan struct{})}
+	copied := make(chan struct{})
+	go func() {
+		master.Log.Copy(reader, messages)
+		close(copied)
+	}()
+	go func() {
+		master.err = b.Children.Wait(command)
+		_ = reader.SetReadDeadline(time.Now().Add(lastWords))
+		<-copied
+		_ = reader.Close()
+		close(master.Ended)
+	}()
+	return master, nil
+}
+
+// Running tells whether the master process has not ended.
+func (m *Master) Running() bool {
+	if m == nil {
+		return false
+	}
+	select {
+	case <-m.Ended:
+		return false
+	default:
+		return true
+	}
+}
+
+// Outcome tells how the master process ended, once Ended is closed.
+func (m *Master) Outcome() string {
+	if m.err == nil {
+		return "exit status 0"
+	}
+	return m.err.Error()
+}
+
+// Signal sends a signal to the master process.
+func (m *Master) Signal(signal syscall.Signal) error {
+	if !m.Running() {
+		return os.ErrProcessDone
+	}
+	if err := syscall.Kill(m.PID, signal); err != nil {
+		return fmt.Errorf("send %s to nginx: %w", signal, err)
+	}
+	return nil
+}

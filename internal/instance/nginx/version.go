@@ -1,0 +1,57 @@
+package nginx
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strconv"
+)
+
+// Version of the nginx binary.
+type Version struct {
+	Major, Minor, Patch int
+}
+
+// Versions from which on nginx has what the instance makes use of.
+var (
+	// keepaliveMinTimeout keeps connections for a while in a graceful exit
+	// (https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_min_timeout).
+	keepaliveMinTimeout = Version{1, 27, 4}
+	// errorLogFlag is -e (https://nginx.org/en/docs/switches.html).
+	errorLogFlag = Version{1, 19, 5}
+)
+
+var versionLine = regexp.MustCompile(`nginx version: \S+/(\d+)\.(\d+)\.(\d+)`)
+
+// ParseVersion reads what `nginx -v` says. Forks that count like nginx are fine.
+func ParseVersion(text string) (Version, error) {
+	found := versionLine.FindStringSubmatch(text)
+	if found == nil {
+		return Version{}, fmt.Errorf("%.100q does not tell the version of nginx", text)
+	}
+	var numbers [3]int
+	for i := range numbers {
+		number, err := strconv.Atoi(found[i+1])
+		if err != nil {
+			return Version{}, fmt.Errorf("the version of nginx: %w", err)
+		}
+		numbers[i] = number
+	}
+	return Version{numbers[0], numbers[1], numbers[2]}, nil
+}
+
+func (v Version) String() string {
+	if v == (Version{}) {
+		return ""
+	}
+	return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
+}
+
+// HasKeepaliveMinTimeout tells whether a graceful exit can spare idle connections.
+func (v Version) HasKeepaliveMinTimeout() bool { return v.atLeast(keepaliveMinTimeout) }
+
+func (v Version) hasErrorLogFlag() bool { return v.atLeast(errorLogFlag) }
+
+func (v Version) atLeast(other Version) bool {
+	return cmp.Or(cmp.Compare(v.Major, other.Major), cmp.Compare(v.Minor, other.Minor), cmp.Compare(v.Patch, other.Patch)) >= 0
+}

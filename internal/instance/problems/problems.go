@@ -1,0 +1,118 @@
+// Package problems reads what nginx says about a configuration that it does not take.
+package problems
+
+import (
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Bounds of what is reported: it ends up in a status.
+const (
+	maxProblems = 5
+	maxMessage  = 500
+)
+
+// Line is one line of nginx's error log.
+type Line struct {
+	// Level such as emerg.
+	Level string
+	// PID of the process that wrote it; 0 if the line does not tell.
+	PID     int
+	Message string
+}
+
+// Severe tells whether nginx gave something up.
+func (l Line) Severe() bool {
+	return slices.Contains([]string{"emerg", "alert", "crit", "error"}, l.Level)
+}
+
+// Before the log is open, lines start with "nginx:" instead of time and process.
+var logLine = regexp.MustCompile(`^(?:nginx: |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(?:\*\d+ )?(.*)$`)
+
+// ParseLine reads a line of the error log.
+func ParseLine(text string) (Line, bool) {
+	found := logLine.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
+	if found == nil {
+		return Line{}, false
+	}
+	line := Line{Level: found[1], Message: found[3]}
+	if found[2] != "" {
+		pid, err := strconv.Atoi(found[2])
+		if err != nil {
+			return Line{}, false
+		}
+		line.PID = pid
+	}
+	return line, true
+}
+
+// Reader turns lines into problems. Paths in Hidden folders are told by the bare name of
+// the file: users know only that. Files in Secret folders are never quoted.
+type Reader struct {
+	Hidden []string
+	Secret []string
+}
+
+// Problems are those of the text's lines that tell of one, without repetitions.
+func (r Reader) Problems(text string) []instanceapi.Problem {
+	var found []instanceapi.Problem
+	for raw := range strings.Lines(text) {
+		line, ok := ParseLine(raw)
+		if !ok || !line.Severe() {
+			continue
+		}
+		problem := r.problem(line.Message)
+		if !slices.Contains(found, problem) && len(found) < maxProblems {
+			found = append(found, problem)
+		}
+	}
+	return found
+}
+
+var place = regexp.MustCompile(`^(.*) in (/\S*):(\d+)$`)
+
+func (r Reader) problem(message string) instanceapi.Problem {
+	var problem instanceapi.Problem
+	if found := place.FindStringSubmatch(message); found != nil {
+		if line, err := strconv.Atoi(found[3]); err == nil {
+			problem.File, problem.Line, message = found[2], line, found[1]
+		}
+	}
+	if r.secret(problem.File) {
+		// nginx quotes what it does not understand.
+		message = "this file is not a configuration: its content is not shown"
+	}
+	problem.File = r.shorten(problem.File)
+	problem.Message = limit(redact(r.shorten(message)))
+	return problem
+}
+
+func (r Reader) secret(file string) bool {
+	return file != "" && slices.ContainsFunc(r.Secret, func(dir string) bool { return strings.HasPrefix(path.Clean(file), dir+"/") })
+}
+
+func (r Reader) shorten(text string) string {
+	for _, dir := range r.Hidden {
+		text = strings.ReplaceAll(text, dir+"/", "")
+	}
+	return text
+}
+
+// A key can stand in the configuration itself, as data:-----BEGIN ...
+var inlineData = regexp.MustCompile(`data:[^\s"].*|-----BEGIN.*`)
+
+func redact(message string) string {
+	return inlineData.ReplaceAllString(message, "(not shown)")
+}
+
+func limit(message string) string {
+	if len(message) <= maxMessage {
+		return message
+	}
+	return strings.ToValidUTF8(message[:maxMessage], "") + "…"
+}

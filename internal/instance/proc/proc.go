@@ -1,0 +1,85 @@
+// Package proc reads what the kernel tells about processes and sockets in /proc.
+package proc
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// FS is where procfs is mounted.
+type FS string
+
+// Root is where every container has it.
+const Root FS = "/proc"
+
+// Process is one line of the process table.
+type Process struct {
+	PID, Parent int
+	Zombie      bool
+	// Ticks of CPU time used, and pages that are resident.
+	Ticks, Pages int64
+}
+
+// Children are the processes whose parent is pid.
+func (f FS) Children(pid int) []Process {
+	var children []Process
+	// An error leaves out what has ended meanwhile, or everything without /proc.
+	names, err := filepath.Glob(filepath.Join(string(f), "[0-9]*"))
+	if err != nil {
+		return nil
+	}
+	for _, name := range names {
+		number, err := strconv.Atoi(filepath.Base(name))
+		if err != nil {
+			continue
+		}
+		if p, ok := f.Process(number); ok && p.Parent == pid {
+			children = append(children, p)
+		}
+	}
+	return children
+}
+
+// Process reads /proc/PID/stat.
+func (f FS) Process(pid int) (Process, bool) {
+	text, err := os.ReadFile(filepath.Join(string(f), strconv.Itoa(pid), "stat"))
+	if err != nil {
+		return Process{}, false
+	}
+	return parseStat(pid, text)
+}
+
+func parseStat(pid int, text []byte) (Process, bool) {
+	// The name may have spaces and parentheses; what follows the last one has none.
+	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
+	const state, parent, userTime, systemTime, resident = 0, 1, 11, 12, 21
+	if len(fields) <= resident {
+		return Process{}, false
+	}
+	number := func(i int) int64 {
+		value, err := strconv.ParseInt(fields[i], 10, 64)
+		if err != nil {
+			return 0
+		}
+		return value
+	}
+	return Process{
+		PID:    pid,
+		Parent: int(number(parent)),
+		Zombie: fields[state] == "Z",
+		Ticks:  number(userTime) + number(systemTime),
+		Pages:  number(resident),
+	}, true
+}
+
+// Title is a process's command line, which nginx sets to what the process does.
+func (f FS) Title(pid int) string {
+	text, err := os.ReadFile(filepath.Join(string(f), strconv.Itoa(pid), "cmdline"))
+	if err != nil {
+		return ""
+	}
+	return strings.TrimRight(strings.ReplaceAll(string(text), "\x00", " "), " ")
+}

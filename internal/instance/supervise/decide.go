@@ -1,0 +1,132 @@
+package supervise
+
+import (
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// action is what the supervisor does next.
+type action int
+
+const (
+	// idle until something changes.
+	idle action = iota
+	// publish new certificates, and reload nginx if it runs.
+	publish
+	// start nginx with a revision.
+	start
+	// load a revision into the running nginx.
+	load
+	// reload the revision that is served.
+	reload
+	// test a revision.
+	test
+)
+
+// step is the next action, and what it is about.
+type step struct {
+	do       action
+	revision string
+	// until is when an idle supervisor has to look again; zero: nothing is due.
+	until time.Time
+}
+
+// view is everything that the decision depends on.
+type view struct {
+	now time.Time
+	// running tells whether nginx runs, and serving the revision that its workers were
+	// told last. They have not confirmed it while unverified.
+	running    bool
+	serving    string
+	unverified bool
+	// stable is the mounted revision to boot from.
+	stable    string
+	requested instanceapi.Requested
+	// atHand tells whether the files of a revision are there.
+	atHand func(revision string) bool
+	past   *history
+	// certificates counts the changes of the certificates, certificatesDue tells that
+	// there is another one.
+	certificates    int
+	certificatesDue bool
+	reloadAsked     bool
+	retryReload     time.Time
+	// crowded until then: too many workers of earlier generations are alive.
+	crowded time.Time
+}
+
+// decide is the whole order of precedence. It is pure.
+//
+// Certificates come first, as every test needs them. Then what is served is brought to
+// what is asked for, and tests come last: nobody is waiting for them but the operator.
+func decide(v view) step {
+	reloads := !v.running || !v.now.Before(v.crowded)
+	var next step
+	switch {
+	case v.certificatesDue && reloads:
+		return step{do: publish}
+	case !v.running:
+		next = v.boot()
+	case reloads:
+		next = v.change()
+	default:
+		next.until = v.crowded
+	}
+	if next.do != idle {
+		return next
+	}
+	return earlier(next, v.testing())
+}
+
+// boot tries stable, and then what the operator wants to be loaded.
+func (v view) boot() step {
+	var next step
+	for _, revision := range []string{v.stable, v.requested.Load} {
+		if revision == "" || !v.atHand(revision) {
+			continue
+		}
+		due := v.past.of(revision).due(v.certificates)
+		if !v.now.Before(due) {
+			return step{do: start, revision: revision}
+		}
+		next = earlier(next, step{until: due})
+	}
+	return next
+}
+
+// change is what a running nginx has to be told.
+func (v view) change() step {
+	wanted := v.requested.Load
+	switch {
+	case wanted != "" && wanted != v.serving && v.atHand(wanted) && v.past.of(wanted).Load != instanceapi.Failed:
+		return step{do: load, revision: wanted}
+	case v.reloadAsked:
+		return step{do: reload, revision: v.serving}
+	case v.unverified && !v.now.Before(v.retryReload):
+		return step{do: reload, revision: v.serving}
+	case v.unverified:
+		return step{until: v.retryReload}
+	}
+	return step{}
+}
+
+func (v view) testing() step {
+	wanted := v.requested.Test
+	if wanted == "" || !v.atHand(wanted) || v.past.of(wanted).Test == instanceapi.Passed {
+		return step{}
+	}
+	due := v.past.of(wanted).due(v.certificates)
+	if v.now.Before(due) {
+		return step{until: due}
+	}
+	return step{do: test, revision: wanted}
+}
+
+// earlier joins two steps of which the first is idle.
+func earlier(a, b step) step {
+	if b.do == idle && !a.until.IsZero() && (b.until.IsZero() || a.until.Before(b.until)) {
+		return a
+	}
+	return b
+}

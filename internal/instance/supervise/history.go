@@ -1,0 +1,123 @@
+package supervise
+
+import (
+	"slices"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// remembered is how many revisions are reported on.
+const remembered = 4
+
+// A test that failed may succeed later: a name can be resolved again.
+const (
+	firstRetry = 5 * time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// outcome is what became of a revision.
+type outcome struct {
+	instanceapi.Revision
+	// certificates are those with which it was tested.
+	certificates int
+	// use of the certificates and the number of workers, once tested.
+	facts facts
+	// failures in a row, and when to try again.
+	failures int
+	retry    time.Time
+}
+
+// due is when a revision may be tried: at once if it was not tried with the present
+// certificates, and with a delay that grows after failures.
+func (o *outcome) due(certificates int) time.Time {
+	if o.failures == 0 || o.certificates != certificates {
+		return time.Time{}
+	}
+	return o.retry
+}
+
+// tested notes the outcome of a test.
+func (o *outcome) tested(problems []instanceapi.Problem, certificates int, now time.Time) {
+	o.Problems, o.certificates = problems, certificates
+	if len(problems) == 0 {
+		o.Test, o.failures = instanceapi.Passed, 0
+		return
+	}
+	o.Test = instanceapi.Failed
+	o.backOff(now)
+}
+
+// loaded notes the outcome of a load.
+func (o *outcome) loaded(problems []instanceapi.Problem, now time.Time) {
+	o.Problems = problems
+	if len(problems) == 0 {
+		o.Load, o.failures = instanceapi.Passed, 0
+		return
+	}
+	o.Load = instanceapi.Failed
+	o.backOff(now)
+}
+
+func (o *outcome) backOff(now time.Time) {
+	delay := lastRetry
+	if o.failures < 3 {
+		delay = firstRetry << o.failures
+	}
+	o.retry = now.Add(min(delay, lastRetry))
+	o.failures++
+}
+
+// history has the outcomes, the latest first.
+type history struct {
+	outcomes []*outcome
+}
+
+// of returns the outcome of a revision; an empty one if it was not tried.
+func (h *history) of(revision string) *outcome {
+	for _, o := range h.outcomes {
+		if o.Revision.Revision == revision {
+			return o
+		}
+	}
+	return &outcome{Revision: instanceapi.Revision{Revision: revision}}
+}
+
+// touch returns the outcome of a revision to be changed, and makes it the latest.
+func (h *history) touch(revision string) *outcome {
+	o := h.of(revision)
+	h.outcomes = slices.DeleteFunc(h.outcomes, func(other *outcome) bool { return other == o })
+	h.outcomes = slices.Insert(h.outcomes, 0, o)
+	return o
+}
+
+// forget drops old outcomes, except for those in use. A failed load is forgotten as
+// soon as nobody asks about the revision, so that it is tried anew when it comes back;
+// not earlier: the operator would try it for ever.
+func (h *history) forget(requested instanceapi.Requested, inUse ...string) {
+	inUse = append(inUse, requested.Test, requested.Load)
+	var kept []*outcome
+	for i, o := range h.outcomes {
+		name := o.Revision.Revision
+		if o.Load == instanceapi.Failed && !slices.Contains(inUse, name) {
+			o.Load = ""
+			if o.Test == instanceapi.Passed {
+				o.Problems, o.failures = nil, 0
+			}
+		}
+		if i < remembered || slices.Contains(inUse, name) {
+			kept = append(kept, o)
+		}
+	}
+	h.outcomes = kept
+}
+
+func (h *history) report() []instanceapi.Revision {
+	var all []instanceapi.Revision
+	for _, o := range h.outcomes {
+		r := o.Revision
+		r.Problems = slices.Clone(r.Problems)
+		all = append(all, r)
+	}
+	return all
+}

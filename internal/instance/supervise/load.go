@@ -1,0 +1,211 @@
+package supervise
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"syscall"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// reloadRetry is the pause before nginx is told again what it did not confirm.
+const reloadRetry = 5 * time.Second
+
+// load brings a revision into nginx, which is started if it does not run.
+func (s *Supervisor) load(ctx context.Context, revision string) {
+	booting := !s.master.Running()
+	c, ok := s.prepare(ctx, revision)
+	if !ok {
+		if ctx.Err() == nil && !booting {
+			s.past.touch(revision).loaded(s.past.of(revision).Problems, time.Now())
+			s.reloads.Failed++
+		}
+		s.Store.Drop(c.dir)
+		return
+	}
+	found := s.bring(ctx, c, booting)
+	if ctx.Err() != nil && !s.serving.is(c) {
+		return
+	}
+	s.past.touch(revision).loaded(found, time.Now())
+	if len(found) > 0 {
+		slog.Error("configuration could not be loaded", "revision", revision, "problems", found)
+		return
+	}
+	s.Certs.Retry()
+	slog.Info("configuration is served", "revision", revision, "generation", c.generation)
+}
+
+func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
+
+// prepare assembles a revision under a new generation. It is tested, unless it passed
+// with the present certificates.
+func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, bool) {
+	s.generation++
+	past := s.past.of(revision)
+	if past.Test == instanceapi.Passed && past.certificates == s.certificates && past.failures == 0 {
+		c, _, found, err := s.assemble(revision, s.generation)
+		c.facts = past.facts
+		if err == nil && len(found) == 0 {
+			return c, true
+		}
+	}
+	c, found, err := s.examine(ctx, revision, s.generation)
+	if aborted(ctx, err) {
+		return c, false
+	}
+	s.note(revision, c, found, err)
+	return c, err == nil && len(found) == 0
+}
+
+// bring starts nginx with a candidate, or reloads it.
+func (s *Supervisor) bring(ctx context.Context, c candidate, booting bool) []instanceapi.Problem {
+	if booting {
+		return s.boot(ctx, c)
+	}
+	return s.exchange(ctx, c)
+}
+
+// boot starts nginx. What does not come up is ended again.
+func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Problem {
+	// What an nginx left that was killed stands in the way of a new one.
+	for _, socket := range append(c.facts.sockets, s.asker.Socket) {
+		if info, err := os.Stat(socket); err == nil && info.Mode().Type() == os.ModeSocket {
+			_ = os.Remove(socket)
+		}
+	}
+	if err := s.Store.Switch(c.dir); err != nil {
+		return problem(err)
+	}
+	master, err := s.Binary.Start(s.Store.Current(), s.Messages)
+	if err != nil {
+		return problem(err)
+	}
+	s.master = master
+	failure := s.verify(ctx, verification{candidate: c})
+	if failure == nil {
+		s.serve(c)
+		return nil
+	}
+	if ctx.Err() != nil && master.Running() {
+		// Draining ends it, in peace.
+		return nil
+	}
+	s.kill(master)
+	s.master = nil
+	return failure.problems(s.problemReader(c.dir))
+}
+
+// exchange makes the running nginx serve a candidate. If that fails, it goes on with
+// what it served.
+func (s *Supervisor) exchange(ctx context.Context, c candidate) []instanceapi.Problem {
+	before := s.serving
+	check := verification{candidate: c, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark()}
+	if err := s.Store.Switch(c.dir); err != nil {
+		return problem(err)
+	}
+	if err := s.master.Signal(syscall.SIGHUP); err != nil {
+		return problem(err)
+	}
+	failure := s.verify(ctx, check)
+	if failure == nil {
+		s.old.add(check.replaced, time.Now())
+		s.serve(c)
+		s.Store.Drop(before.dir)
+		s.reloads.Succeeded++
+		return nil
+	}
+	found := failure.problems(s.problemReader(c.dir))
+	if err := s.Store.Switch(before.dir); err != nil {
+		return append(found, problem(err)...)
+	}
+	s.Store.Drop(c.dir)
+	if ctx.Err() == nil {
+		s.reloads.Failed++
+		s.goBack(ctx, before, check)
+	}
+	return found
+}
+
+// goBack makes sure that nginx serves what it did before a reload that failed. A master
+// that refused has never stopped to.
+func (s *Supervisor) goBack(ctx context.Context, before serving, failed verification) {
+	if s.unimpressed(ctx, before, failed) {
+		return
+	}
+	slog.Warn("going back to the configuration from before", "revision", before.revision)
+	check := verification{
+		candidate: candidate{revision: before.revision, generation: before.generation, facts: s.past.of(before.revision).facts},
+		replaced:  s.Proc.Workers(s.master.PID).Running,
+		mark:      s.master.Log.Mark(),
+	}
+	err := s.master.Signal(syscall.SIGHUP)
+	if err == nil {
+		if failure := s.verify(ctx, check); failure == nil {
+			s.old.add(check.replaced, time.Now())
+			return
+		}
+	}
+	slog.Error("nginx does not confirm the configuration from before", "revision", before.revision, "error", err)
+	s.serving.verified = false
+	s.retryReload = time.Now().Add(reloadRetry)
+}
+
+// serve notes that the workers confirmed a candidate.
+func (s *Supervisor) serve(c candidate) {
+	s.serving = serving{revision: c.revision, generation: c.generation, dir: c.dir, verified: true}
+}
+
+// reload loads what is served once more.
+func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
+	revision := s.serving.revision
+	s.retryReload = time.Now().Add(reloadRetry)
+	s.generation++
+	c, found, err := s.examine(ctx, revision, s.generation)
+	switch {
+	case err != nil:
+		found = problem(err)
+	case len(found) == 0:
+		found = s.exchange(ctx, c)
+	default:
+		s.reloads.Failed++
+	}
+	switch {
+	case ctx.Err() != nil:
+	case len(found) > 0:
+		s.Store.Drop(c.dir)
+		slog.Error("reload failed", "revision", revision, "problems", found)
+	default:
+		o := s.past.touch(revision)
+		o.facts = c.facts
+		o.tested(nil, s.certificates, time.Now())
+		slog.Info("reloaded", "revision", revision, "generation", c.generation)
+	}
+	return found
+}
+
+// publish gives nginx the new certificates.
+func (s *Supervisor) publish(ctx context.Context) {
+	undo, done, err := s.Certs.Publish()
+	s.certificates++
+	if err != nil {
+		slog.Error("certificates could not be published", "error", err)
+		return
+	}
+	if !s.master.Running() {
+		done()
+		return
+	}
+	if found := s.reload(ctx); len(found) > 0 {
+		undo("nginx did not take it: " + found[0].Message)
+		s.certificates++
+		return
+	}
+	done()
+}
+
+func problem(err error) []instanceapi.Problem {
+	return []instanceapi.Problem{{Message: err.Error()}}
+}

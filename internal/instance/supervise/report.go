@@ -1,0 +1,74 @@
+package supervise
+
+import (
+	"slices"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Snapshot is what the supervisor knows at one moment. It is never changed.
+type Snapshot struct {
+	// Status without what has to be looked up: workers, ports and readiness.
+	Status instanceapi.Status
+	// Master is the process id of nginx; 0 while it does not run.
+	Master int
+	// Generation that the workers confirmed.
+	Generation int64
+	// OldGenerations are alive to finish their connections.
+	OldGenerations int
+	// Quitting is set when nginx was told to end.
+	Quitting bool
+	// Why nginx does not serve, if it does not.
+	Waiting string
+}
+
+// Snapshot returns the latest one. It may be called from everywhere.
+func (s *Supervisor) Snapshot() *Snapshot { return s.board.Load() }
+
+func (s *Supervisor) report() {
+	snapshot := &Snapshot{
+		Status: instanceapi.Status{
+			Protocol:     instanceapi.Protocol,
+			NginxVersion: s.Binary.Version.String(),
+			Stable:       s.folders.stable.revision,
+			Next:         s.folders.next.revision,
+			Requested:    s.folders.requested,
+			Revisions:    s.past.report(),
+			Ports:        slices.Clone(s.Ports),
+			Reloads:      s.reloads,
+			Draining:     s.draining,
+			Workers:      instanceapi.Workers{Configured: s.Assembly.Workers},
+		},
+		OldGenerations: len(s.old.alive),
+		Quitting:       s.quitting,
+		Waiting:        s.waiting(),
+	}
+	known := s.past.of(s.serving.revision).facts
+	snapshot.Status.Certificates = s.Certs.Report(known.uses)
+	if known.workers > 0 {
+		snapshot.Status.Workers.Configured = known.workers
+	}
+	if s.master.Running() {
+		snapshot.Master = s.master.PID
+		if s.serving.verified {
+			snapshot.Status.Serving, snapshot.Generation = s.serving.revision, s.serving.generation
+		}
+	}
+	s.board.Store(snapshot)
+}
+
+// waiting tells why nothing is served.
+func (s *Supervisor) waiting() string {
+	switch stable := s.folders.stable.revision; {
+	case s.master.Running() && s.serving.verified:
+		return ""
+	case s.master.Running():
+		return "nginx has not confirmed what it serves"
+	case stable == "":
+		return "there is no configuration yet"
+	case s.past.of(stable).failures > 0:
+		return "nginx does not take the configuration: " + s.past.of(stable).Problems[0].Message
+	default:
+		return "nginx is about to be started"
+	}
+}

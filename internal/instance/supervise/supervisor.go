@@ -1,0 +1,223 @@
+// Package supervise runs nginx: it boots it, tests what the operator asks to be tested,
+// loads what it asks to be loaded, and ends it gracefully.
+//
+// One loop owns everything, so that nothing ever happens at the same time: look at the
+// folders, decide (purely, see decide), do one thing, report, look again. What cannot
+// wait, a stop signal or the end of nginx, cancels the thing that is being done.
+//
+// A configuration is loaded in five steps: its files are assembled in a folder of their
+// own, nginx tests them, the symbolic link `current` is switched to the folder, nginx is
+// sent HUP, and its workers are asked what they serve. Only their answer counts. If it
+// does not come, the link is switched back.
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"runtime/debug"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/assemble"
+	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/proc"
+	"example.com/nginx-operator/internal/instance/store"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// poll is how often the folders are looked at even if nobody says that they changed.
+const poll = 10 * time.Second
+
+// Options of a Supervisor.
+type Options struct {
+	Binary nginx.Binary
+	Store  *store.Store
+	Certs  *certs.Keeper
+	// Stable, Next and Requests are the mounted folders.
+	Stable, Next, Requests string
+	// TLSDir and SecretsDir are never quoted from.
+	TLSDir, SecretsDir string
+	// Assembly is the same for all configurations; Revision and Generation are set here.
+	Assembly assemble.Settings
+	Ports    []instanceapi.DeclaredPort
+	// OwnPort is taken by the instance itself.
+	OwnPort                  int
+	DrainDelay, DrainTimeout time.Duration
+	Proc                     proc.FS
+	Cgroup                   fs.FS
+	// Messages is where nginx's error log goes.
+	Messages io.Writer
+	// Changed says that a folder may have changed; Signals are those that do not stop.
+	Changed <-chan struct{}
+	Signals <-chan syscall.Signal
+}
+
+// Supervisor runs one nginx.
+type Supervisor struct {
+	Options
+	asker   nginx.Asker
+	folders folders
+	past    history
+
+	master  *nginx.Master
+	serving serving
+	// generation of the configuration that was assembled last.
+	generation int64
+	old        generations
+	// certificates counts their changes.
+	certificates int
+	reloadAsked  bool
+	retryReload  time.Time
+	reloads      instanceapi.Reloads
+	draining     bool
+	quitting     bool
+
+	board atomic.Pointer[Snapshot]
+}
+
+// serving is what the workers were told to serve.
+type serving struct {
+	revision   string
+	generation int64
+	dir        string
+	// verified is set when the workers have answered with the generation.
+	verified bool
+}
+
+// New returns a Supervisor that has done nothing yet.
+func New(options Options) *Supervisor {
+	s := &Supervisor{Options: options, asker: nginx.Asker{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s.report()
+	return s
+}
+
+// Run runs nginx until ctx is done, and then drains it. It returns an error if nginx
+// ends by itself.
+func (s *Supervisor) Run(ctx context.Context) error {
+	for ctx.Err() == nil {
+		s.look()
+		if err := s.unexpectedEnd(); err != nil {
+			return err
+		}
+		next := decide(s.view())
+		if next.do == idle {
+			s.report()
+			s.wait(ctx, next.until)
+			continue
+		}
+		s.perform(ctx, next)
+		s.report()
+		// Tests and loads need memory for a moment, and then nothing for days.
+		debug.FreeOSMemory()
+	}
+	return s.drain()
+}
+
+func (s *Supervisor) view() view {
+	return view{
+		now:             time.Now(),
+		running:         s.master.Running(),
+		serving:         s.serving.revision,
+		unverified:      !s.serving.verified,
+		stable:          s.folders.stable.revision,
+		requested:       s.folders.requested,
+		atHand:          s.atHand,
+		past:            &s.past,
+		certificates:    s.certificates,
+		certificatesDue: s.Certs.Due(),
+		reloadAsked:     s.reloadAsked,
+		retryReload:     s.retryReload,
+		crowded:         s.old.crowded(time.Now(), s.DrainTimeout),
+	}
+}
+
+func (s *Supervisor) perform(ctx context.Context, next step) {
+	ctx, cancel := s.whileRunning(ctx)
+	defer cancel()
+	switch next.do {
+	case publish:
+		s.publish(ctx)
+	case start, load:
+		s.load(ctx, next.revision)
+	case reload:
+		s.reloadAsked = false
+		s.reload(ctx)
+	case test:
+		s.test(ctx, next.revision)
+	case idle:
+	}
+}
+
+// whileRunning is done when the nginx that runs now ends.
+func (s *Supervisor) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancel(ctx)
+	if master := s.master; master.Running() {
+		go func() {
+			select {
+			case <-master.Ended:
+				cancel()
+			case <-ctx.Done():
+			}
+		}()
+	}
+	return ctx, cancel
+}
+
+// wait returns when there may be something to do.
+func (s *Supervisor) wait(ctx context.Context, until time.Time) {
+	pause := poll
+	if !until.IsZero() {
+		pause = min(poll, max(0, time.Until(until)))
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	var ended <-chan struct{}
+	if s.master != nil {
+		ended = s.master.Ended
+	}
+	select {
+	case <-ctx.Done():
+	case <-ended:
+	case <-s.Changed:
+	case <-timer.C:
+	case signal := <-s.Signals:
+		s.signal(signal)
+	}
+}
+
+func (s *Supervisor) signal(signal syscall.Signal) {
+	switch signal {
+	case syscall.SIGHUP:
+		s.reloadAsked = s.master.Running()
+	case syscall.SIGUSR1:
+		// nginx opens its log files anew.
+		if err := s.master.Signal(signal); err != nil {
+			slog.Warn("reopen the logs", "error", err)
+		}
+	}
+}
+
+// unexpectedEnd is an error if nginx is gone. It is never started again here: what it
+// was is lost, and the kubelet restarts containers in a way that everybody can see.
+func (s *Supervisor) unexpectedEnd() error {
+	if s.master == nil || s.master.Running() {
+		return nil
+	}
+	return &EndedError{Outcome: s.master.Outcome(), LastWords: s.master.Log.Since(0)}
+}
+
+// EndedError tells that nginx ended although nobody wanted it to.
+type EndedError struct {
+	Outcome string
+	// LastWords are the last lines of its error log.
+	LastWords []string
+}
+
+func (e *EndedError) Error() string {
+	return fmt.Sprintf("nginx ended by itself: %s", e.Outcome)
+}

@@ -1,0 +1,110 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/problems"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Bounds of a verification. nginx tries to bind an address for 2.5 s.
+const (
+	verifyTimeout = 10 * time.Second
+	verifyPause   = 15 * time.Millisecond
+	// answers in a row that have to be right.
+	answers = 3
+)
+
+// verification is what has to become true after a reload.
+type verification struct {
+	candidate
+	// replaced are the workers that must not take connections any more.
+	replaced []int
+	// mark is the place in the error log before the reload.
+	mark int
+}
+
+// failure is why a verification failed.
+type failure struct {
+	reason string
+	// lines of the error log meanwhile.
+	lines []string
+}
+
+func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
+	if found := reader.Problems(strings.Join(f.lines, "\n")); len(found) > 0 {
+		return found
+	}
+	return []instanceapi.Problem{{Message: f.reason}}
+}
+
+// verify waits until all workers that take connections serve the candidate. It looks at
+// the process table as well as it asks: workers of two generations share the socket,
+// and the kernel chooses which one answers.
+func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("nginx's workers did not confirm the configuration within %s", verifyTimeout))
+	defer cancel()
+	ticker := time.NewTicker(verifyPause)
+	defer ticker.Stop()
+	inRow := 0
+	for {
+		answer, err := s.asker.Served(ctx)
+		if err == nil && answer == (nginx.Served{Revision: v.revision, Generation: v.generation}) {
+			inRow++
+		} else {
+			inRow = 0
+		}
+		if inRow >= answers && !overlap(s.Proc.Workers(s.master.PID).Running, v.replaced) {
+			return nil
+		}
+		if inRow > 0 && inRow < answers {
+			continue
+		}
+		lines := s.master.Log.Since(v.mark)
+		if refused(lines, s.master.PID) {
+			return &failure{reason: "nginx refused the configuration", lines: lines}
+		}
+		select {
+		case <-s.master.Ended:
+			return &failure{reason: "nginx ended: " + s.master.Outcome(), lines: s.master.Log.Since(v.mark)}
+		case <-ctx.Done():
+			return &failure{reason: context.Cause(ctx).Error(), lines: s.master.Log.Since(v.mark)}
+		case <-ticker.C:
+		}
+	}
+}
+
+// refused tells whether the master process gave the configuration up. An address in use
+// is tried five times.
+func refused(lines []string, master int) bool {
+	return slices.ContainsFunc(lines, func(text string) bool {
+		line, ok := problems.ParseLine(text)
+		trying := strings.HasPrefix(line.Message, "bind() to") && strings.Contains(line.Message, "(98:")
+		return ok && line.Level == "emerg" && line.PID == master && !trying
+	})
+}
+
+// unimpressed tells whether nginx still serves, with the same workers, what it did.
+func (s *Supervisor) unimpressed(ctx context.Context, before serving, failed verification) bool {
+	for range answers {
+		answer, err := s.asker.Served(ctx)
+		if err != nil || answer != (nginx.Served{Revision: before.revision, Generation: before.generation}) {
+			return false
+		}
+	}
+	for _, pid := range s.Proc.Workers(s.master.PID).Running {
+		if !slices.Contains(failed.replaced, pid) {
+			return false
+		}
+	}
+	return true
+}
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(pid int) bool { return slices.Contains(b, pid) })
+}

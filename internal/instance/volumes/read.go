@@ -1,0 +1,80 @@
+// Package volumes reads and watches the folders that the kubelet mounts: ConfigMaps,
+// Secrets and the annotations of the pod.
+package volumes
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// data is the symbolic link that the kubelet switches to a new folder with all of the
+// new files (k8s.io/kubernetes/pkg/volume/util, AtomicWriter).
+const data = "..data"
+
+// attempts to read a folder that is switched meanwhile.
+const attempts = 5
+
+// maxFile is more than a ConfigMap or Secret can hold.
+const maxFile = 2 << 20
+
+// Read returns the files of a folder, all of the same version. A folder that is not
+// there has none.
+func Read(dir string) (map[string]string, error) {
+	var err error
+	for range attempts {
+		before := Version(dir)
+		var files map[string]string
+		files, err = readFiles(dir)
+		if err == nil && Version(dir) == before {
+			return files, nil
+		}
+	}
+	if err == nil {
+		err = errors.New("it changes all the time")
+	}
+	return nil, fmt.Errorf("read the folder %s: %w", dir, err)
+}
+
+func readFiles(dir string) (map[string]string, error) {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files := map[string]string{}
+	for _, entry := range entries {
+		if strings.HasPrefix(entry.Name(), "..") {
+			continue
+		}
+		path := filepath.Join(dir, entry.Name())
+		info, err := os.Stat(path)
+		if err != nil {
+			return nil, err
+		}
+		if !info.Mode().IsRegular() || info.Size() > maxFile {
+			continue
+		}
+		content, err := os.ReadFile(path)
+		if err != nil {
+			return nil, err
+		}
+		files[entry.Name()] = string(content)
+	}
+	return files, nil
+}
+
+// Version tells whether a folder has changed: it is another one after each switch, and
+// empty for a folder that is not the kubelet's.
+func Version(dir string) string {
+	target, err := os.Readlink(filepath.Join(dir, data))
+	if err != nil {
+		return ""
+	}
+	return target
+}
