@@ -2,10 +2,12 @@ package rollout
 
 import "example.com/nginx-operator/internal/instanceapi"
 
-// test asks every pod to test the requested configuration.
+// test asks every pod to test the requested configuration. One that does not answer yet
+// may be about to start with it.
 func (d *Decision) test(in Input) {
 	for _, p := range in.Pods {
-		if p.Asked.Test != in.Requested && p.Running && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
+		answers := p.Ready || p.Status != nil
+		if p.Asked.Test != in.Requested && answers && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
 			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: p.Asked.Load}
 		}
 	}

@@ -69,6 +69,8 @@ func TestDecide(t *testing.T) {
 			ask{"a": toTest, "b": {Test: "new", Load: "old"}}},
 		"a pod that has not started is not asked": {
 			"old", []Pod{pod("a", notRunning)}, Testing, false, nil},
+		"a pod that does not answer yet may start with it": {
+			"new", []Pod{pod("a", mute, unready)}, Testing, true, nil},
 		"a test that is open is waited for": {
 			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", asked("new", ""))}, Testing, false, nil},
 		"a ready pod that does not answer is waited for": {

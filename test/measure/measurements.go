@@ -22,6 +22,7 @@ type measurement struct {
 const (
 	needsAssets  = "KUBEBUILDER_ASSETS"
 	needsCluster = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
+	needsLoad    = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
 // measurements are all there are, in the order in which they are taken: what changes
@@ -31,6 +32,12 @@ func measurements() []measurement {
 		{"create", "how fast the operator creates many objects, and what each costs the API server", needsAssets, measureCreate},
 		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},
 		{"restart", "what a restarted operator asks of the API server when nothing changed", needsCluster, measureRestart},
+		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},
+		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
+		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},
+		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
+		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
+		{"leak", "where the content of a Secret can be read by who may not read Secrets", needsLoad, measureLeak},
 		{"privileges", "what the operator may do and never did", needsCluster, measurePrivileges},
 	}
 }
