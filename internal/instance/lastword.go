@@ -25,8 +25,7 @@ func leaveWord(path string, reason error) {
 // there is room for.
 func lastWord(reason error) string {
 	text := reason.Error()
-	var ended *supervise.EndedError
-	if errors.As(reason, &ended) {
+	if ended, ok := errors.AsType[*supervise.EndedError](reason); ok {
 		tail := strings.Join(ended.LastWords, "\n")
 		room := max(0, maxLastWord-len(text)-2)
 		if len(tail) > room {

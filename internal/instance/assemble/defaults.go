@@ -23,14 +23,14 @@ func (l level) orElse(statements ...string) []string {
 	return slices.DeleteFunc(statements, func(s string) bool { return l.has(strings.Fields(s)[0]) })
 }
 
-func mainDefaults(l layout, f findings, s Settings) []string {
+func mainDefaults(l layout, f *findings, s Settings) []string {
 	defaults := f.main.orElse(
 		fmt.Sprintf("worker_processes %d", s.Workers),
 		fmt.Sprintf("worker_shutdown_timeout %dms", s.DrainTimeout.Milliseconds()),
 	)
-	// Why nginx refuses a reload has to be seen here, whatever log the user wants.
+	// Why a reload failed has to be seen here, whatever log the user wants.
 	if f.main.has("error_log") {
-		defaults = append(defaults, "error_log stderr emerg")
+		defaults = append(defaults, "error_log stderr alert")
 	} else {
 		defaults = append(defaults, "error_log stderr notice")
 	}
@@ -46,7 +46,7 @@ func mainDefaults(l layout, f findings, s Settings) []string {
 
 // httpDefaults are what every http context gets unless the user says otherwise. A
 // configuration that is not whole gets what nginx.conf has in most images, too.
-func httpDefaults(l layout, f findings, s Settings) []string {
+func httpDefaults(l layout, f *findings, s Settings) []string {
 	statements := []string{
 		"access_log /dev/stdout combined",
 		// Folders on scratch space: the others cannot be written to.
@@ -81,7 +81,7 @@ func namesTypes(v syntax.Visit) bool {
 }
 
 // keepaliveMin is shorter than worker_shutdown_timeout, which cuts what is left.
-func keepaliveMin(f findings, s Settings) time.Duration {
+func keepaliveMin(f *findings, s Settings) time.Duration {
 	limit := s.DrainTimeout
 	if own, ok := parseTime(f.main.last("worker_shutdown_timeout")); ok && own > 0 {
 		limit = min(limit, own)

@@ -35,7 +35,7 @@ func (c changes) replace(v syntax.Visit, text string) {
 }
 
 // edits are the changes inside the user's files.
-func (f findings) edits(s Settings) changes {
+func (f *findings) edits(s Settings) changes {
 	c := changes{}
 	for _, name := range []string{"daemon", "pid"} {
 		for _, v := range f.main[name] {
@@ -59,7 +59,7 @@ func (f findings) edits(s Settings) changes {
 // logRequests adds the request metrics' log wherever the user's own access logs would
 // override that of the http level: once in each block. Included files come first,
 // as a block that includes one has its log already.
-func (f findings) logRequests(c changes, s Settings) {
+func (f *findings) logRequests(c changes, s Settings) {
 	logged := map[*syntax.Directive]bool{}
 	for _, included := range []bool{true, false} {
 		for _, v := range f.logs {

@@ -32,8 +32,8 @@ type findings struct {
 	problems []instanceapi.Problem
 }
 
-func survey(user map[string]string, l layout) findings {
-	f := findings{main: level{}, httpLevel: level{}}
+func survey(user map[string]string, l layout) *findings {
+	f := &findings{main: level{}, httpLevel: level{}}
 	l.walk(user, func(v syntax.Visit) {
 		if v.Loop {
 			f.problem(v, "this include leads back to "+v.File+", which is being read already: nginx would never come to an end")
@@ -94,7 +94,7 @@ func stockPID(d *syntax.Directive) bool {
 }
 
 // workers is the number of worker processes that nginx will have.
-func (f findings) workers(automatic int) int {
+func (f *findings) workers(automatic int) int {
 	text := f.main.last("worker_processes")
 	if text == "" || text == "auto" {
 		return automatic

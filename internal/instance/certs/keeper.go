@@ -109,8 +109,7 @@ func (k *Keeper) look(name string, s *state) {
 }
 
 func reason(err error) string {
-	var path *fs.PathError
-	if errors.As(err, &path) {
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()
 	}
 	return "it changes all the time"

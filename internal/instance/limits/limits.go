@@ -39,9 +39,19 @@ func cpus(cgroup fs.FS) (float64, bool) {
 	return q / p, true
 }
 
-// FreeMemory is how many bytes the container may use on top of what it uses, or false
-// without a limit. Files that the kernel would give up count as free.
-func FreeMemory(cgroup fs.FS) (int64, bool) {
+// Memory is what the container may use, in bytes.
+type Memory struct {
+	// Limit of the container, or the memory of the machine.
+	Limit int64
+	// Free is how much of the limit is left. Files that the kernel would give up count
+	// as free.
+	Free int64
+	// Limited tells whether there is a limit.
+	Limited bool
+}
+
+// ReadMemory reads the limit. Meminfo is /proc/meminfo, for a container without one.
+func ReadMemory(cgroup fs.FS, meminfo string) Memory {
 	for _, v := range []struct{ limit, usage, stat, reclaimable string }{
 		{"memory.max", "memory.current", "memory.stat", "inactive_file"},
 		{"memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes", "memory/memory.stat", "total_inactive_file"},
@@ -52,14 +62,14 @@ func FreeMemory(cgroup fs.FS) (int64, bool) {
 		if limitErr != nil || usageErr != nil || limit >= math.MaxInt64/2 {
 			continue
 		}
-		return max(0, limit-usage+stat(read(cgroup, v.stat), v.reclaimable)), true
+		return Memory{Limit: limit, Free: max(0, limit-usage+stat(read(cgroup, v.stat), v.reclaimable)), Limited: true}
 	}
-	return 0, false
+	return Memory{Limit: stat(meminfo, "MemTotal:") << 10}
 }
 
 func stat(text, name string) int64 {
 	for line := range strings.Lines(text) {
-		if fields := strings.Fields(line); len(fields) == 2 && fields[0] == name {
+		if fields := strings.Fields(line); len(fields) >= 2 && fields[0] == name {
 			value, err := strconv.ParseInt(fields[1], 10, 64)
 			if err == nil {
 				return value

@@ -47,12 +47,30 @@ type Reader struct {
 // All returns the listeners of the files, in the order of the configuration, and the
 // paths of the unix sockets.
 func (r Reader) All(tree syntax.Tree, main string) (found []Listener, sockets []string) {
-	var servers []*server
+	servers, shared := r.servers(tree, main)
+	for _, s := range servers {
+		certificates := shared
+		if s.own {
+			certificates = s.certificates
+		}
+		listeners, unix := s.listeners(r.DefaultPort)
+		for _, l := range listeners {
+			if l.tls || s.ssl {
+				l.Certificates = certificates
+			}
+			found = append(found, l.Listener)
+		}
+		sockets = append(sockets, unix...)
+	}
+	return found, sockets
+}
+
+// servers finds the server blocks, and the certificates that they inherit.
+func (r Reader) servers(tree syntax.Tree, main string) (servers []*server, shared []string) {
 	byBlock := map[*syntax.Directive]*server{}
-	var shared []string // certificates of the http, stream or mail level
 	tree.Walk(main, func(v syntax.Visit) {
 		switch {
-		case v.Name == "server" && v.Opens && len(v.Context) > 0 && len(v.Context) <= 2:
+		case v.Name == "server" && v.Opens && (v.In("http") || v.In("stream") || v.In("mail")):
 			s := &server{visit: v}
 			servers = append(servers, s)
 			byBlock[v.Directive] = s
@@ -62,26 +80,7 @@ func (r Reader) All(tree syntax.Tree, main string) (found []Listener, sockets []
 			r.inServer(byBlock[v.Block()], v)
 		}
 	})
-	for _, s := range servers {
-		if s.visit.In("upstream") || s.visit.Context[len(s.visit.Context)-1].Name == "upstream" {
-			continue
-		}
-		listeners, unix := s.listeners(r.DefaultPort)
-		for i := range listeners {
-			if !listeners[i].tls && !s.ssl {
-				continue
-			}
-			listeners[i].Certificates = s.certificates
-			if !s.own {
-				listeners[i].Certificates = shared
-			}
-		}
-		for _, l := range listeners {
-			found = append(found, l.Listener)
-		}
-		sockets = append(sockets, unix...)
-	}
-	return found, sockets
+	return servers, shared
 }
 
 // server is a server block.

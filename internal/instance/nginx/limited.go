@@ -1,6 +1,7 @@
 package nginx
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,17 +12,17 @@ import (
 // limits are set for the process itself, which then becomes nginx.
 const LimitedCommand = "limited"
 
-// RunLimited limits this process's memory to the bytes of the first argument and
-// becomes the program that the others name. It returns only if that fails.
-//
-// RLIMIT_DATA counts the memory that a process writes to. RLIMIT_AS would count the
-// shared memory zones of caches, too, which cost nothing until they are used.
+// RunLimited limits this process's memory to the bytes of the first two arguments, its
+// own and that with shared memory, and becomes the program that the others name. It
+// returns only if that fails.
 func RunLimited(arguments []string) error {
-	if len(arguments) < 2 {
-		return fmt.Errorf("%s: takes a number of bytes and a program", LimitedCommand)
+	const own, all, program = 0, 1, 2
+	if len(arguments) <= program {
+		return fmt.Errorf("%s: takes two numbers of bytes and a program", LimitedCommand)
 	}
-	data, err := strconv.ParseUint(arguments[0], 10, 64)
-	if err != nil {
+	data, dataErr := strconv.ParseUint(arguments[own], 10, 64)
+	total, totalErr := strconv.ParseUint(arguments[all], 10, 64)
+	if err := errors.Join(dataErr, totalErr); err != nil {
 		return fmt.Errorf("%s: %w", LimitedCommand, err)
 	}
 	// When memory runs out nonetheless, the kernel takes this process, and not the
@@ -33,5 +34,8 @@ func RunLimited(arguments []string) error {
 	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: data, Max: data}); err != nil {
 		return fmt.Errorf("limit memory: %w", err)
 	}
-	return syscall.Exec(arguments[1], arguments[1:], os.Environ())
+	if err := syscall.Setrlimit(syscall.RLIMIT_AS, &syscall.Rlimit{Cur: total, Max: total}); err != nil {
+		return fmt.Errorf("limit memory: %w", err)
+	}
+	return syscall.Exec(arguments[program], arguments[program:], os.Environ())
 }

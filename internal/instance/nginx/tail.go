@@ -3,6 +3,7 @@ package nginx
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"io"
 	"slices"
 	"sync"
@@ -32,7 +33,7 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 			_, _ = to.Write(line)
 			t.add(line)
 		}
-		if err != nil && err != bufio.ErrBufferFull {
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
 		}
 	}

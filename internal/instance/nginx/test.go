@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -19,6 +20,7 @@ const (
 	maxTestShare   = 512 << 20
 	minTestMemory  = 64 << 20
 	memoryMargin   = 32 << 20
+	programMemory  = 512 << 20 // of nginx and its libraries: address space only
 	maxTestOutput  = 16 << 20
 	maxTestMessage = 64 << 10
 )
@@ -33,21 +35,33 @@ type Tested struct {
 	Refusal string
 }
 
-// TestMemory is how much memory a test may use, given what the container has left.
-func TestMemory(free int64, limited bool) int64 {
+// Memory that a test may use, in bytes.
+type Memory struct {
+	// Own is what nginx may write to itself.
+	Own int64
+	// All counts the shared memory zones, too. They cost little until they are filled,
+	// and those that are served are counted a second time, so only what the container
+	// could never hold is refused.
+	All int64
+}
+
+// TestMemory is what a test may use, given what the container has left and its limit. A
+// container without a limit has the machine's memory.
+func TestMemory(free, limit int64, limited bool) Memory {
 	if !limited {
-		return maxTestMemory
+		return Memory{Own: maxTestMemory, All: limit + programMemory}
 	}
-	return min(max(free-memoryMargin, minTestMemory), maxTestShare)
+	return Memory{Own: min(max(free-memoryMargin, minTestMemory), maxTestShare), All: limit + programMemory}
 }
 
 // Test asks nginx about the configuration in a folder, with limited time and memory.
 // An error means that nginx could not be asked.
-func (b Binary) Test(ctx context.Context, dir string, memory int64) (Tested, error) {
+func (b Binary) Test(ctx context.Context, dir string, memory Memory) (Tested, error) {
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	dump, messages := &bounded{left: maxTestOutput}, &bounded{left: maxTestMessage}
-	arguments := append([]string{LimitedCommand, strconv.FormatInt(memory, 10), b.Path, "-T"}, b.arguments(dir)...)
+	limits := []string{LimitedCommand, strconv.FormatInt(memory.Own, 10), strconv.FormatInt(memory.All, 10)}
+	arguments := slices.Concat(limits, []string{b.Path, "-T"}, b.arguments(dir))
 	command := exec.CommandContext(limited, "/proc/self/exe", arguments...)
 	command.Stdout, command.Stderr = dump, messages
 	// A group of its own, so that what nginx started ends with it.
@@ -71,7 +85,7 @@ func (b Binary) Test(ctx context.Context, dir string, memory int64) (Tested, err
 }
 
 // refusal tells in words why a test ended badly, for the case that nginx did not.
-func refusal(err error, messages string, memory int64) string {
+func refusal(err error, messages string, memory Memory) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return "the test of the configuration failed: " + err.Error()
@@ -83,7 +97,7 @@ func refusal(err error, messages string, memory int64) string {
 	case ok && status.Signaled():
 		return fmt.Sprintf("nginx crashed while it tested the configuration (%s): does a file include itself, or is a module faulty?", status.Signal())
 	case strings.Contains(messages, "(12: Cannot allocate memory)"):
-		return fmt.Sprintf("the configuration needs more than %d MiB of memory", memory>>20)
+		return fmt.Sprintf("the configuration needs more than %d MiB of memory", memory.Own>>20)
 	case strings.Contains(messages, "(24: Too many open files)"):
 		return "nginx opened too many files while it tested the configuration: does a file include itself?"
 	default:

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
 
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -88,7 +89,7 @@ func (r Reader) problem(message string) instanceapi.Problem {
 		message = "this file is not a configuration: its content is not shown"
 	}
 	problem.File = r.shorten(problem.File)
-	problem.Message = limit(redact(r.shorten(message)))
+	problem.Message = limit(printable(redact(r.shorten(message))))
 	return problem
 }
 
@@ -108,6 +109,16 @@ var inlineData = regexp.MustCompile(`data:[^\s"].*|-----BEGIN.*`)
 
 func redact(message string) string {
 	return inlineData.ReplaceAllString(message, "(not shown)")
+}
+
+// printable replaces what a terminal would take for a command.
+func printable(message string) string {
+	return strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return '?'
+		}
+		return r
+	}, message)
 }
 
 func limit(message string) string {

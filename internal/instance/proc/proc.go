@@ -75,6 +75,15 @@ func parseStat(pid int, text []byte) (Process, bool) {
 	}, true
 }
 
+// Meminfo is about the memory of the machine.
+func (f FS) Meminfo() string {
+	text, err := os.ReadFile(filepath.Join(string(f), "meminfo"))
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
 // Title is a process's command line, which nginx sets to what the process does.
 func (f FS) Title(pid int) string {
 	text, err := os.ReadFile(filepath.Join(string(f), strconv.Itoa(pid), "cmdline"))

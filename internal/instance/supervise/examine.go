@@ -58,8 +58,8 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 	if err != nil || len(found) > 0 {
 		return c, found, err
 	}
-	free, isLimited := limits.FreeMemory(s.Cgroup)
-	tested, err := s.Binary.Test(ctx, c.dir, nginx.TestMemory(free, isLimited))
+	memory := limits.ReadMemory(s.Cgroup, s.Proc.Meminfo())
+	tested, err := s.Binary.Test(ctx, c.dir, nginx.TestMemory(memory.Free, memory.Limit, memory.Limited))
 	if err != nil {
 		return c, nil, err
 	}

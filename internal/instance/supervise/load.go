@@ -124,15 +124,15 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) []instanceapi.Pr
 	s.Store.Drop(c.dir)
 	if ctx.Err() == nil {
 		s.reloads.Failed++
-		s.goBack(ctx, before, check)
+		s.goBack(ctx, before, check, failure)
 	}
 	return found
 }
 
 // goBack makes sure that nginx serves what it did before a reload that failed. A master
 // that refused has never stopped to.
-func (s *Supervisor) goBack(ctx context.Context, before serving, failed verification) {
-	if s.unimpressed(ctx, before, failed) {
+func (s *Supervisor) goBack(ctx context.Context, before serving, failed verification, why *failure) {
+	if why.refused && s.unimpressed(ctx, before, failed) {
 		return
 	}
 	slog.Warn("going back to the configuration from before", "revision", before.revision)

@@ -199,6 +199,7 @@ func (s *Supervisor) signal(signal syscall.Signal) {
 		if err := s.master.Signal(signal); err != nil {
 			slog.Warn("reopen the logs", "error", err)
 		}
+	default: // All others stop nginx, or are not asked for.
 	}
 }
 

@@ -32,6 +32,9 @@ type verification struct {
 // failure is why a verification failed.
 type failure struct {
 	reason string
+	// refused tells that the master process did not take the configuration, and that
+	// its workers never heard of it.
+	refused bool
 	// lines of the error log meanwhile.
 	lines []string
 }
@@ -67,7 +70,10 @@ func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 		}
 		lines := s.master.Log.Since(v.mark)
 		if refused(lines, s.master.PID) {
-			return &failure{reason: "nginx refused the configuration", lines: lines}
+			return &failure{reason: "nginx refused the configuration", refused: true, lines: lines}
+		}
+		if fatal(lines, s.master.PID) {
+			return &failure{reason: "nginx's worker processes cannot start with the configuration", lines: lines}
 		}
 		select {
 		case <-s.master.Ended:
@@ -86,6 +92,17 @@ func refused(lines []string, master int) bool {
 		line, ok := problems.ParseLine(text)
 		trying := strings.HasPrefix(line.Message, "bind() to") && strings.Contains(line.Message, "(98:")
 		return ok && line.Level == "emerg" && line.PID == master && !trying
+	})
+}
+
+// fatal tells whether a new worker gave up before it took connections, as with a
+// working_directory that does not exist: nginx -t does not look for it. nginx goes on
+// to end the old workers nonetheless, so every millisecond counts. Clients do not notice
+// much: the master keeps the sockets open.
+func fatal(lines []string, master int) bool {
+	return slices.ContainsFunc(lines, func(text string) bool {
+		line, ok := problems.ParseLine(text)
+		return ok && line.PID == master && strings.Contains(line.Message, "cannot be respawned")
 	})
 }
 

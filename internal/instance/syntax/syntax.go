@@ -43,39 +43,58 @@ func (d *Directive) Is(name string, args ...string) bool {
 
 // Scan returns the directives of a file, up to the first place that makes no sense.
 func Scan(text string) []*Directive {
-	w := words{text: text, line: 1}
-	root := &Directive{}
-	open := []*Directive{root}
-	var statement Directive
-	for {
-		token := w.next()
-		inner := open[len(open)-1]
-		switch token.kind {
-		case word:
-			if statement.Name == "" && len(statement.Args) == 0 && statement.Line == 0 {
-				statement = Directive{Name: token.text, Line: token.line, Start: token.start}
-			} else {
-				statement.Args = append(statement.Args, token.text)
-			}
-			continue
-		case semicolon, opening:
-			if statement.Line == 0 {
-				return root.Block
-			}
-			found := statement
-			found.End, found.Opens = w.pos, token.kind == opening
-			inner.Block = append(inner.Block, &found)
-			if found.Opens && strings.HasSuffix(found.Name, "_by_lua_block") {
-				w.skipLua()
-			} else if found.Opens {
-				open = append(open, &found)
-			}
-		case closing:
-			open = open[:len(open)-1]
-		}
-		statement = Directive{}
-		if token.kind == end || len(open) == 0 || len(open) > maxDepth {
-			return root.Block
-		}
+	s := scanner{words: words{text: text, line: 1}, open: []*Directive{{}}}
+	root := s.open[0]
+	for s.accept(s.words.next()) {
 	}
+	return root.Block
+}
+
+// scanner puts words together to directives.
+type scanner struct {
+	words words
+	// open blocks, the innermost last; the first one stands for the file.
+	open []*Directive
+	// statement that has begun, or nil.
+	statement *Directive
+}
+
+// accept takes the next word or sign. It returns false where there is no going on.
+func (s *scanner) accept(t token) bool {
+	switch t.kind {
+	case word:
+		if s.statement == nil {
+			s.statement = &Directive{Name: t.text, Line: t.line, Start: t.start}
+		} else {
+			s.statement.Args = append(s.statement.Args, t.text)
+		}
+		return true
+	case semicolon, opening:
+		return s.finish(t.kind == opening)
+	case closing:
+		s.statement = nil
+		s.open = s.open[:len(s.open)-1]
+		return len(s.open) > 0
+	default:
+		return false
+	}
+}
+
+// finish ends the statement, by a block or without.
+func (s *scanner) finish(opens bool) bool {
+	d := s.statement
+	if d == nil {
+		return false
+	}
+	s.statement = nil
+	d.End, d.Opens = s.words.pos, opens
+	inner := s.open[len(s.open)-1]
+	inner.Block = append(inner.Block, d)
+	switch {
+	case opens && strings.HasSuffix(d.Name, "_by_lua_block"):
+		s.words.skipLua()
+	case opens:
+		s.open = append(s.open, d)
+	}
+	return len(s.open) <= maxDepth
 }
