@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/load"
+	"example.com/nginx-operator/test/load/site"
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+const (
+	// instanceMemory is the goal at rest, in MiB, and instanceRest how long the pod rests.
+	instanceMemory = 15
+	instanceRest   = 30 * time.Second
+	// instanceRate is the rate at which its processor time is measured.
+	instanceRate   = 10_000
+	instanceWindow = 20 * time.Second
+	// instanceRounds compare the speed with and without request metrics, in turns: the
+	// machine's own speed varies.
+	instanceRounds = 3
+
+	residentMetric  = "process_resident_memory_bytes"
+	processorMetric = "process_cpu_seconds_total"
+	requestsMetric  = "nginx_http_requests_total"
+)
+
+// measureInstance tells what the instance manager costs.
+func measureInstance(ctx context.Context, s *session) ([]figure.Figure, error) {
+	size, err := instanceSize(ctx)
+	if err != nil {
+		return nil, err
+	}
+	figures := []figure.Figure{figure.Info("size of the program", size, "MiB")}
+	b, err := s.bench(ctx)
+	if err != nil {
+		return figures, err
+	}
+	counting, err := b.instancePod(ctx, "counting", nil)
+	if err != nil {
+		return figures, err
+	}
+	silent, err := b.instancePod(ctx, "silent", new(false))
+	if err != nil {
+		return figures, err
+	}
+	s.progress("instance: at rest for %s", instanceRest)
+	if err := pause(ctx, instanceRest); err != nil {
+		return figures, err
+	}
+	rest, err := b.metric(ctx, &counting.pod, residentMetric)
+	if err != nil {
+		return figures, err
+	}
+	figures = append(figures, figure.Judged("resident memory at rest", rest/(1<<20), "MiB", figure.AtMost(instanceMemory)))
+	for _, p := range []*instancePod{counting, silent} {
+		s.progress("instance: %d requests/s on %s", instanceRate, p.name)
+		found, err := b.share(ctx, p)
+		figures = append(figures, found...)
+		if err != nil {
+			return figures, err
+		}
+	}
+	s.progress("instance: as many requests as possible")
+	found, err := b.compare(ctx, counting, silent)
+	return append(figures, found...), err
+}
+
+// instanceSize builds the program as it is released.
+func instanceSize(ctx context.Context) (float64, error) {
+	dir, err := os.MkdirTemp("", "measure-instance-")
+	if err != nil {
+		return 0, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	program := filepath.Join(dir, "nginx-instance")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", program, "example.com/nginx-operator/cmd/nginx-instance")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if output, err := build.CombinedOutput(); err != nil {
+		return 0, fmt.Errorf("build nginx-instance: %w: %s", err, output)
+	}
+	info, err := os.Stat(program)
+	if err != nil {
+		return 0, err
+	}
+	return mebibytes(info.Size()), nil
+}
+
+// instancePod is an application of one pod.
+type instancePod struct {
+	name    string
+	pod     corev1.Pod
+	address string
+	loads   int
+}
+
+func (b *bench) instancePod(ctx context.Context, name string, requests *bool) (*instancePod, error) {
+	declared := spec(1, b.newest(), site.Site{}.Files("0"))
+	if requests != nil {
+		declared.Metrics = &v1alpha2.Metrics{Requests: requests}
+	}
+	nginx, err := b.create(ctx, name, declared)
+	if err != nil {
+		return nil, err
+	}
+	pods, err := b.pods(ctx, nginx)
+	if err != nil {
+		return nil, err
+	}
+	if len(pods) != 1 {
+		return nil, fmt.Errorf("%s has %d pods", name, len(pods))
+	}
+	address, err := b.address(ctx, nginx, site.Port)
+	return &instancePod{name: name, pod: pods[0], address: address}, err
+}
+
+// press puts load on the pod for a while; rate 0 is as much as possible.
+func (b *bench) press(ctx context.Context, p *instancePod, rate float64) (load.Report, error) {
+	p.loads++
+	running, err := b.load(ctx, fmt.Sprintf("load-%s-%d", p.name, p.loads), load.Options{
+		Targets: []string{p.address}, Rate: rate, RevisionHeader: site.RevisionHeader,
+		Clients: []load.Clients{{Count: 32, KeepAlive: true, Expect: "revision={revision} {method}\n"}},
+	})
+	if err != nil {
+		return load.Report{}, err
+	}
+	if err := pause(ctx, instanceWindow); err != nil {
+		return load.Report{}, err
+	}
+	return running.Stop(ctx)
+}
+
+// share is the processor time of the instance manager under a rate of requests.
+func (b *bench) share(ctx context.Context, p *instancePod) ([]figure.Figure, error) {
+	before, err := b.metric(ctx, &p.pod, processorMetric)
+	if err != nil {
+		return nil, err
+	}
+	counted, _ := b.metric(ctx, &p.pod, requestsMetric)
+	start := time.Now()
+	report, err := b.press(ctx, p, instanceRate)
+	if err != nil {
+		return nil, err
+	}
+	after, err := b.metric(ctx, &p.pod, processorMetric)
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(start).Seconds()
+	resident, err := b.metric(ctx, &p.pod, residentMetric)
+	if err != nil {
+		return nil, err
+	}
+	name := p.name + ": "
+	figures := []figure.Figure{
+		figure.Info(name+"requests made", report.Rate(), "requests/s"),
+		figure.Info(name+"its share of one processor", 100*(after-before)/took, "%"),
+		figure.Info(name+"its processor time for a request", 1e6*(after-before)/float64(report.Requests), "µs"),
+		figure.Info(name+"its resident memory afterwards", resident/(1<<20), "MiB"),
+		figure.Judged(name+"requests failed", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
+	}
+	if now, err := b.metric(ctx, &p.pod, requestsMetric); err == nil {
+		figures = append(figures, figure.Info(name+"requests that it counted", 100*(now-counted)/float64(report.Requests), "%"))
+	}
+	return figures, nil
+}
+
+// compare tells how many requests nginx answers with and without request metrics.
+func (b *bench) compare(ctx context.Context, counting, silent *instancePod) ([]figure.Figure, error) {
+	rates := map[*instancePod][]float64{}
+	for range instanceRounds {
+		for _, p := range []*instancePod{counting, silent} {
+			report, err := b.press(ctx, p, 0)
+			if err != nil {
+				return nil, err
+			}
+			rates[p] = append(rates[p], report.Rate())
+		}
+	}
+	with, without := median(rates[counting]), median(rates[silent])
+	lines := func(p *instancePod) []string {
+		var all []string
+		for _, r := range rates[p] {
+			all = append(all, fmt.Sprintf("%.0f requests/s", r))
+		}
+		return all
+	}
+	return []figure.Figure{
+		figure.Info("as many requests as possible, with request metrics", with, "requests/s", lines(counting)...),
+		figure.Info("as many requests as possible, without", without, "requests/s", lines(silent)...),
+		figure.Info("the price of request metrics", 100*(without-with)/without, "%"),
+	}, nil
+}

@@ -1,0 +1,225 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/load"
+	"example.com/nginx-operator/test/load/incluster"
+	"example.com/nginx-operator/test/load/site"
+	"example.com/nginx-operator/test/measure/internal/figure"
+)
+
+const (
+	trafficReplicas = 3
+	trafficRate     = 1200
+	trafficRequests = 1_000_000
+	// trafficSettle is how long the load goes on after the last disturbance of a row: what
+	// ends late has to end under load, too.
+	trafficSettle = 8 * time.Second
+)
+
+// trafficRow is one kind of disturbance.
+type trafficRow struct {
+	name string
+	// times on the newest nginx, and fewer on older ones; 0 leaves it out there.
+	times, fewer int
+	secure       bool
+	disturb      func(ctx context.Context, t *trafficBench, i int) error
+}
+
+func trafficRows() []trafficRow {
+	return []trafficRow{
+		{"configuration changes", 200, 50, false, changeConfiguration},
+		{"certificate rotations, TLS", 50, 10, true, rotateCertificate},
+		{"rolling restarts", 20, 3, false, restartPods},
+		{"scaling 2 ↔ 6", 10, 2, false, scalePods},
+		{"pod deletions", 20, 3, false, deletePod},
+		{"drains of a node", 4, 0, false, drainNode},
+		{"operator killed", 5, 0, false, killOperator},
+		{"operator upgraded", 3, 0, false, upgradeOperator},
+	}
+}
+
+// trafficBench is the application that is disturbed, and the load on it.
+type trafficBench struct {
+	*bench
+	nginx     *v1alpha2.NginxOperator
+	site      site.Site
+	authority *load.Authority
+	running   *incluster.Load
+	// revisions counts the configurations of this application.
+	revisions int
+}
+
+// measureTraffic disturbs an application in every way there is, and counts the requests
+// that fail.
+func measureTraffic(ctx context.Context, s *session) ([]figure.Figure, error) {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	backend, err := incluster.StartEcho(ctx, b.kube, b.namespace, "echo", b.loadImage)
+	if err != nil {
+		return nil, err
+	}
+	var figures []figure.Figure
+	var errs []error
+	for i, image := range slices.Backward(b.images) {
+		found, err := b.disturb(ctx, fmt.Sprintf("web-%d", i), image, backend)
+		figures = append(figures, found...)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", image, err))
+		}
+	}
+	return figures, errors.Join(errs...)
+}
+
+// disturb takes all rows on one image of nginx.
+func (b *bench) disturb(ctx context.Context, name, image, backend string) ([]figure.Figure, error) {
+	t, err := b.trafficBench(ctx, name, image, backend)
+	if err != nil {
+		return nil, err
+	}
+	newest := image == b.newest()
+	var figures []figure.Figure
+	var requests, failed int64
+	var errs []error
+	for i, row := range trafficRows() {
+		if !newest {
+			row.times = row.fewer
+		}
+		if row.times == 0 {
+			continue
+		}
+		report, err := t.row(ctx, fmt.Sprintf("%s-load-%d", name, i), row)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("%s: %w", row.name, err))
+		}
+		b.progress("traffic: %s: %s", row.name, report)
+		requests, failed = requests+report.Requests, failed+report.Failed
+		figures = append(figures, t.figure(row, report, newest))
+	}
+	figures = append(figures, t.sum("requests", requests, newest, figure.AtLeast(trafficRequests)),
+		t.sum("failed", failed, newest, figure.AtMost(0)))
+	return figures, errors.Join(append(errs, b.client.Delete(ctx, t.nginx))...)
+}
+
+func (t *trafficBench) version() string {
+	if v := t.nginx.Status.NginxVersion; v != "" {
+		return "nginx " + v
+	}
+	return *t.nginx.Spec.Image
+}
+
+// figure is one row. nginx before 1.27.4 cannot keep what naive clients lose when it
+// closes idle connections: what is left is told, and not judged.
+func (t *trafficBench) figure(row trafficRow, r load.Report, newest bool) figure.Figure {
+	name := fmt.Sprintf("%s: failed of %d requests: %d %s", t.version(), r.Requests, row.times, row.name)
+	details := r.Explain()
+	for _, tally := range r.ByClients {
+		if tally.Failed > 0 {
+			details = append(details, fmt.Sprintf("%s: %d of %d failed", tally.Clients, tally.Failed, tally.Requests))
+		}
+	}
+	if row.secure {
+		details = append(details, fmt.Sprintf("%d certificates were served", len(load.Names(r.Serials))))
+	}
+	if !newest {
+		return figure.Info(name, float64(r.Failed), "requests", details...)
+	}
+	return figure.Judged(name, float64(r.Failed), "requests", figure.AtMost(0), details...)
+}
+
+func (t *trafficBench) sum(what string, n int64, newest bool, goal figure.Goal) figure.Figure {
+	name := t.version() + ": " + what + " in all"
+	if !newest {
+		return figure.Info(name, float64(n), "requests")
+	}
+	return figure.Judged(name, float64(n), "requests", goal)
+}
+
+func (b *bench) trafficBench(ctx context.Context, name, image, backend string) (*trafficBench, error) {
+	authority, err := load.NewAuthority()
+	if err != nil {
+		return nil, err
+	}
+	t := &trafficBench{bench: b, site: site.Site{Backend: backend, TLS: true}, authority: authority}
+	pair, err := authority.Issue(site.Host, 90*24*time.Hour)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.client.Create(ctx, secret(b.namespace, name+"-tls", pair)); err != nil {
+		return nil, err
+	}
+	declared := spec(trafficReplicas, image, t.site.Files(t.revision()))
+	declared.Ports = append(declared.Ports, v1alpha2.Port{Name: "https", Port: site.SecurePort})
+	declared.TLS = []v1alpha2.Certificate{{Name: site.Certificate, SecretName: name + "-tls"}}
+	t.nginx, err = b.create(ctx, name, declared)
+	return t, err
+}
+
+func secret(namespace, name string, pair load.Pair) *corev1.Secret {
+	return &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Type:       corev1.SecretTypeTLS,
+		StringData: map[string]string{corev1.TLSCertKey: pair.Certificate, corev1.TLSPrivateKeyKey: pair.Key},
+	}
+}
+
+func (t *trafficBench) revision() string { return fmt.Sprintf("r%d", t.revisions) }
+
+// row disturbs the application some times under load.
+func (t *trafficBench) row(ctx context.Context, name string, row trafficRow) (load.Report, error) {
+	port := site.Port
+	if row.secure {
+		port = site.SecurePort
+	}
+	address, err := t.address(ctx, t.nginx, port)
+	if err != nil {
+		return load.Report{}, err
+	}
+	options := t.options(row, address)
+	if t.running, err = t.load(ctx, strings.ToLower(name), options); err != nil {
+		return load.Report{}, err
+	}
+	var disturbed error
+	for i := range row.times {
+		if disturbed = row.disturb(ctx, t, i); disturbed != nil {
+			break
+		}
+	}
+	disturbed = errors.Join(disturbed, t.ready(ctx, t.nginx), pause(ctx, trafficSettle))
+	report, err := t.running.Stop(ctx)
+	return report, errors.Join(disturbed, err)
+}
+
+// options are the load of a row. On versions of nginx that close idle connections when they
+// reload, clients that look first are shown beside those that do not.
+func (t *trafficBench) options(row trafficRow, address string) load.Options {
+	options := t.site.Options(trafficRate, address)
+	options.Revisions = []string{t.revision()}
+	if row.secure {
+		options = site.Secure(options, t.authority.PEM())
+	}
+	if *t.nginx.Spec.Image != t.newest() {
+		for _, kind := range options.Clients {
+			if kind.KeepAlive && kind.Name != "" {
+				kind.Name, kind.NoticeClose = kind.Name+", looking first", true
+				options.Clients = append(options.Clients, kind)
+			}
+		}
+		options.Clients = append(options.Clients, load.Clients{
+			Name: "GET, keepalive, looking first", Count: 4, KeepAlive: true, NoticeClose: true, Expect: options.Clients[0].Expect,
+		})
+	}
+	return options
+}
