@@ -59,6 +59,7 @@ func TestLiveReference(t *testing.T) {
 	update(t, source, func() { source.Data["site.conf"] = siteSaying("two") })
 	waitLive(t, nginx, revisionSaying("two"))
 	waitAnswer(t, nginx, "two")
+	samePods(t, nginx, before)
 
 	traffic := startTraffic(t, nginx, "two")
 	must(t, kube.Delete(t.Context(), source))
