@@ -46,34 +46,18 @@ func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
 	return []instanceapi.Problem{{Message: f.reason}}
 }
 
-// verify waits until all workers that take connections serve the candidate. It looks at
-// the process table as well as it asks: workers of two generations share the socket,
-// and the kernel chooses which one answers.
+// verify waits until all workers that take connections serve the candidate.
 func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("nginx's workers did not confirm the configuration within %s", verifyTimeout))
 	defer cancel()
 	ticker := time.NewTicker(verifyPause)
 	defer ticker.Stop()
-	inRow := 0
 	for {
-		answer, err := s.asker.Served(ctx)
-		if err == nil && answer == (nginx.Served{Revision: v.revision, Generation: v.generation}) {
-			inRow++
-		} else {
-			inRow = 0
-		}
-		if inRow >= answers && !overlap(s.Proc.Workers(s.master.PID).Running, v.replaced) {
+		if s.confirmed(ctx, v) {
 			return nil
 		}
-		if inRow > 0 && inRow < answers {
-			continue
-		}
-		lines := s.master.Log.Since(v.mark)
-		if refused(lines, s.master.PID) {
-			return &failure{reason: "nginx refused the configuration", refused: true, lines: lines}
-		}
-		if fatal(lines, s.master.PID) {
-			return &failure{reason: "nginx's worker processes cannot start with the configuration", lines: lines}
+		if early := s.failed(v); early != nil {
+			return early
 		}
 		select {
 		case <-s.master.Ended:
@@ -82,6 +66,31 @@ func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 			return &failure{reason: context.Cause(ctx).Error(), lines: s.master.Log.Since(v.mark)}
 		case <-ticker.C:
 		}
+	}
+}
+
+// confirmed asks the workers, and looks at the process table as well: workers of two
+// generations share the socket, and the kernel chooses which one answers.
+func (s *Supervisor) confirmed(ctx context.Context, v verification) bool {
+	for range answers {
+		answer, err := s.asker.Served(ctx)
+		if err != nil || answer != (nginx.Served{Revision: v.revision, Generation: v.generation}) {
+			return false
+		}
+	}
+	return !overlap(s.Proc.Workers(s.master.PID).Running, v.replaced)
+}
+
+// failed looks into nginx's error log for what makes waiting useless.
+func (s *Supervisor) failed(v verification) *failure {
+	lines := s.master.Log.Since(v.mark)
+	switch {
+	case refused(lines, s.master.PID):
+		return &failure{reason: "nginx refused the configuration", refused: true, lines: lines}
+	case fatal(lines, s.master.PID):
+		return &failure{reason: "nginx's worker processes cannot start with the configuration", lines: lines}
+	default:
+		return nil
 	}
 }
 
