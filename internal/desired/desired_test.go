@@ -360,6 +360,26 @@ func TestContentIsSynced(t *testing.T) {
 	}
 }
 
+// TestNudge: each has another value, and what comes before the mark stays.
+func TestNudge(t *testing.T) {
+	nginx := sample(t, "least")
+	plan, _ := build(t, nginx, observe.State{})
+	pod := runningPod("a", plan)
+	pod.ResourceVersion = "7"
+	pod.Annotations[naming.AnnotationConfigTest] = plan.Config.Revision
+	state := observe.State{Pods: []corev1.Pod{pod}, Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
+	asked := observe.Asked(&pod)
+	state.Instances = map[string]*instanceapi.Status{"a": {Serving: "old", Requested: asked}}
+	plan, _ = build(t, nginx, state)
+	if len(plan.Asks) != 1 || plan.Asks[0].Annotations[naming.AnnotationSync] != "/7" {
+		t.Fatalf("asks = %+v, want a nudge", plan.Asks)
+	}
+	maps.Copy(state.Pods[0].Annotations, plan.Asks[0].Annotations)
+	if plan, _ = build(t, nginx, state); len(plan.Asks) != 0 {
+		t.Errorf("nudged again before the nudge has arrived: %+v", plan.Asks)
+	}
+}
+
 // TestInstanceManagerIsKept: an operator that was upgraded restarts no pod by itself.
 func TestInstanceManagerIsKept(t *testing.T) {
 	nginx := sample(t, "least")

@@ -46,6 +46,9 @@ func (in *input) rollout() rollout.Input {
 	return out
 }
 
+// nudgeMark comes before what a nudge adds to the value of the annotation.
+const nudgeMark = "/"
+
 // asks are the pods whose annotations are not as they should be.
 func (in *input) asks() []Ask {
 	sync := in.sync()
@@ -56,13 +59,23 @@ func (in *input) asks() []Ask {
 		if !asked {
 			want = observe.Asked(pod)
 		}
-		if !observe.Running(pod) || !asked && pod.Annotations[naming.AnnotationSync] == sync {
+		nudge := in.decision.Nudge[pod.Name]
+		if current, _, _ := strings.Cut(want.Sync, nudgeMark); current != sync {
+			want.Sync = sync
+		} else if !asked && !nudge {
 			continue
+		}
+		if !observe.Running(pod) {
+			continue
+		}
+		if nudge {
+			// Another value each time: our own write gives the pod its next version.
+			want.Sync = sync + nudgeMark + pod.ResourceVersion
 		}
 		asks = append(asks, Ask{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
 			naming.AnnotationConfigTest: want.Test,
 			naming.AnnotationConfig:     want.Load,
-			naming.AnnotationSync:       sync,
+			naming.AnnotationSync:       want.Sync,
 		})})
 	}
 	return asks

@@ -78,6 +78,9 @@ type Decision struct {
 	Stable bool
 	// Ask are the pods whose annotations have to change, by name.
 	Ask map[string]instanceapi.Requested
+	// Nudge are the pods to which the kubelet has brought the annotations, but not the
+	// configuration that they ask about: it learns of both on ways of their own.
+	Nudge map[string]bool
 	// Problems are why the configuration was refused. In phase Testing they are those of
 	// pods that are about to be replaced.
 	Problems []instanceapi.Problem
@@ -119,13 +122,18 @@ func Decide(in Input) Decision {
 		d.Phase = Testing
 		d.test(in)
 	}
+	for _, p := range in.Pods {
+		if _, asked := d.Ask[p.Name]; !asked && p.waitsForFiles(in.Requested) {
+			d.Nudge[p.Name] = true
+		}
+	}
 	d.Stable = d.Stable || in.Stable == ""
 	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
 	return d
 }
 
 func count(in Input) Decision {
-	d := Decision{Ask: map[string]instanceapi.Requested{}, Pods: len(in.Pods), Unreachable: unreachable(in.Pods)}
+	d := Decision{Ask: map[string]instanceapi.Requested{}, Nudge: map[string]bool{}, Pods: len(in.Pods), Unreachable: unreachable(in.Pods)}
 	for _, p := range in.Pods {
 		if p.serves(in.Requested) {
 			d.Serving++
@@ -149,6 +157,14 @@ func unreachable(pods []Pod) []string {
 
 func anyRunning(pods []Pod) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool { return p.Running })
+}
+
+// waitsForFiles tells whether the pod knows what it is asked, and was not given what it
+// is asked about.
+func (p Pod) waitsForFiles(revision string) bool {
+	return p.Status != nil && p.Status.Requested == p.Asked &&
+		(p.Asked.Test == revision || p.Asked.Load == revision) &&
+		p.verdict(revision) == "" && p.Status.Next != revision && p.Status.Stable != revision
 }
 
 func (p Pod) serves(revision string) bool {

@@ -47,6 +47,29 @@ func starting(p *Pod)      { p.Ready, p.Status.Serving = false, "" }
 func notRunning(p *Pod)    { p.Ready, p.Running, p.Status = false, false, nil }
 func bootsNew(p *Pod)      { p.Status.Stable = "new" }
 
+func informed(p *Pod) { p.Status.Requested = p.Asked }
+
+func TestNudge(t *testing.T) {
+	tests := map[string]struct {
+		pod  Pod
+		want bool
+	}{
+		"the annotations have not arrived":  {pod("a", asked("new", "")), false},
+		"the configuration has not arrived": {pod("a", asked("new", ""), informed), true},
+		"it has":                            {pod("a", asked("new", ""), informed, func(p *Pod) { p.Status.Next = "new" }), false},
+		"the test is over":                  {pod("a", asked("new", ""), informed, tested(instanceapi.Passed)), false},
+		"another question is on its way":    {pod("a", asked("other", ""), informed), false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(Input{Requested: "new", Stable: "old", Pods: []Pod{tt.pod}})
+			if d.Nudge["a"] != tt.want {
+				t.Errorf("nudge = %t, want %t", d.Nudge["a"], tt.want)
+			}
+		})
+	}
+}
+
 type ask = map[string]instanceapi.Requested
 
 func TestDecide(t *testing.T) {

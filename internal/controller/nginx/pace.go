@@ -13,7 +13,7 @@ import (
 // What instances do emits no event, so they are asked again: often at first, and less
 // and less as long as nothing moves.
 const (
-	paceFirst = 100 * time.Millisecond
+	paceFirst = 40 * time.Millisecond
 	paceMost  = 15 * time.Second
 	// paceRejected is how often pods that refused a configuration are asked whether
 	// they have changed their mind.
