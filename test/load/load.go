@@ -9,6 +9,8 @@ package load
 
 import (
 	"context"
+	"fmt"
+	"net"
 	"sync"
 	"time"
 )
@@ -53,6 +55,22 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	}
 	go r.run(ctx, clients)
 	return r, nil
+}
+
+// Reachable waits until something listens at every target: a Service that was made a
+// moment ago is not known to every node yet.
+func Reachable(ctx context.Context, options Options) error {
+	for _, target := range options.Targets {
+		dialer := net.Dialer{Timeout: time.Second}
+		conn, err := dialer.DialContext(ctx, "tcp", target)
+		for ; err != nil; conn, err = dialer.DialContext(ctx, "tcp", target) {
+			if !wait(ctx, failurePause) {
+				return fmt.Errorf("%s cannot be reached: %w", target, err)
+			}
+		}
+		_ = conn.Close()
+	}
+	return nil
 }
 
 func (r *Run) run(ctx context.Context, clients []*client) {

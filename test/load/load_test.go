@@ -240,6 +240,23 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+func TestReachable(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := load.Options{Targets: []string{listener.Addr().String()}}
+	if err := load.Reachable(t.Context(), options); err != nil {
+		t.Error(err)
+	}
+	_ = listener.Close()
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	if load.Reachable(ctx, options) == nil {
+		t.Error("nobody listens, and still it can be reached")
+	}
+}
+
 // TestIdleConnectionClosed closes each connection while it is idle after its first
 // answer, without having said so. net/http would ask again on a new connection
 // and hide the loss of every second request.

@@ -70,6 +70,11 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 
 // run puts on the load and prints the report at the end.
 func run(ctx context.Context, listener net.Listener, options load.Options, out io.Writer) error {
+	reachable, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	if err := load.Reachable(reachable, options); err != nil && ctx.Err() == nil {
+		return err
+	}
 	running, err := load.Start(ctx, options)
 	if err != nil {
 		return err
