@@ -18,6 +18,7 @@ import (
 	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/limits"
+	"example.com/nginx-operator/internal/instance/metrics"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/proc"
 	"example.com/nginx-operator/internal/instance/reap"
@@ -71,6 +72,7 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Proc: proc.Root, Version: o.Version}
+	registry.MustRegister(&metrics.Collector{Doctor: doctor, Asker: nginx.Asker{Socket: assemble.StatusSocket(o.State)}})
 	if err := server.Serve(life, o.Listen, server.Handler(doctor, registry)); err != nil {
 		return err
 	}

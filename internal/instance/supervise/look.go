@@ -58,7 +58,6 @@ func (s *Supervisor) lookAtRequests() {
 	s.folders.requested = instanceapi.Requested{
 		Test: strings.TrimSpace(files[instanceapi.FileTest]),
 		Load: strings.TrimSpace(files[instanceapi.FileLoad]),
-		Sync: strings.TrimSpace(files[instanceapi.FileSync]),
 	}
 }
 

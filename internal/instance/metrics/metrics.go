@@ -1,0 +1,123 @@
+// Package metrics tells Prometheus what is known about an instance at the moment of a
+// scrape. Requests are counted by package requestlog.
+package metrics
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/nginx-operator/internal/instance/health"
+	"example.com/nginx-operator/internal/instance/nginx"
+)
+
+// scrapeTimeout is how long nginx may take for its figures.
+const scrapeTimeout = 2 * time.Second
+
+// ticksPerSecond of /proc/PID/stat: USER_HZ is 100 on all architectures that Go knows.
+const ticksPerSecond = 100
+
+// Collector collects the figures of one instance.
+type Collector struct {
+	Doctor *health.Doctor
+	Asker  nginx.Asker
+}
+
+func describe(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc(name, help, labels, nil)
+}
+
+var (
+	info        = describe("nginx_instance_info", "Versions of the instance and of nginx.", "version", "nginx_version")
+	ready       = describe("nginx_instance_ready", "1 if nginx serves a verified configuration on every declared port.")
+	draining    = describe("nginx_instance_draining", "1 from the signal to stop on.")
+	up          = describe("nginx_up", "1 if nginx answered with its figures.")
+	revision    = describe("nginx_config_info", "Revisions of the configuration: served by nginx, mounted to boot from, and mounted to be tested.", "serving", "stable", "next")
+	generation  = describe("nginx_config_generation", "Generation of the configuration that nginx's workers confirmed; each reload counts one up.")
+	reloads     = describe("nginx_config_reloads_total", "Reloads of nginx by their outcome, which its workers confirmed.", "outcome")
+	generations = describe("nginx_old_worker_generations", "Generations of worker processes that finish their connections.")
+	workers     = describe("nginx_workers", "Worker processes by their state.", "state")
+	processes   = describe("nginx_processes", "Processes of nginx.")
+	memory      = describe("nginx_resident_memory_bytes", "Resident memory of all processes of nginx; what they share is counted for each.")
+	cpu         = describe("nginx_cpu_seconds_total", "CPU time that the present processes of nginx used.")
+	expiry      = describe("nginx_certificate_expiry_timestamp_seconds", "When the certificate that nginx uses expires.", "name")
+	bad         = describe("nginx_certificate_refused", "1 if the Secret has a pair that cannot be used, or none.", "name")
+	connections = describe("nginx_connections", "Connections of clients by their state; waiting ones are idle.", "state")
+	accepted    = describe("nginx_connections_accepted_total", "Accepted connections of clients.")
+	handled     = describe("nginx_connections_handled_total", "Handled connections of clients. Fewer than accepted if worker_connections was too small.")
+	requests    = describe("nginx_requests_total", "Requests of clients, as nginx itself counts them.")
+)
+
+// Describe sends nothing: which series there are depends on what nginx answers.
+func (c *Collector) Describe(chan<- *prometheus.Desc) {}
+
+// Collect looks at the instance.
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	checkup := c.Doctor.Examine()
+	s := sink{out}
+	s.gauge(info, 1, checkup.Status.Version, checkup.Status.NginxVersion)
+	s.gauge(ready, flag(checkup.Ready))
+	s.gauge(draining, flag(checkup.Status.Draining))
+	s.gauge(revision, 1, checkup.Serving, checkup.Stable, checkup.Next)
+	s.gauge(generation, float64(checkup.Generation))
+	s.counter(reloads, float64(checkup.Reloads.Succeeded), "succeeded")
+	s.counter(reloads, float64(checkup.Reloads.Failed), "failed")
+	s.gauge(generations, float64(checkup.OldGenerations))
+	s.gauge(workers, float64(checkup.Workers.Running), "running")
+	s.gauge(workers, float64(checkup.Workers.Exiting), "exiting")
+	s.gauge(processes, float64(checkup.Processes.Processes))
+	s.gauge(memory, float64(checkup.Processes.Pages)*float64(os.Getpagesize()))
+	s.counter(cpu, float64(checkup.Processes.Ticks)/ticksPerSecond)
+	for _, certificate := range checkup.Certificates {
+		s.gauge(bad, flag(certificate.Error != ""), certificate.Name)
+		if certificate.NotAfter != nil {
+			s.gauge(expiry, float64(certificate.NotAfter.Unix()), certificate.Name)
+		}
+	}
+	c.connections(s, checkup.Master != 0)
+}
+
+func (c *Collector) connections(s sink, running bool) {
+	if !running {
+		s.gauge(up, 0)
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
+	defer cancel()
+	figures, err := c.Asker.Connections(ctx)
+	s.gauge(up, flag(err == nil))
+	if err != nil {
+		slog.Debug("ask nginx for its figures", "error", err)
+		return
+	}
+	s.gauge(connections, float64(figures.Active), "active")
+	s.gauge(connections, float64(figures.Reading), "reading")
+	s.gauge(connections, float64(figures.Writing), "writing")
+	s.gauge(connections, float64(figures.Waiting), "waiting")
+	s.counter(accepted, float64(figures.Accepted))
+	s.counter(handled, float64(figures.Handled))
+	s.counter(requests, float64(figures.Requests))
+}
+
+// sink makes metrics of figures.
+type sink struct {
+	out chan<- prometheus.Metric
+}
+
+func (s sink) gauge(desc *prometheus.Desc, value float64, labels ...string) {
+	s.out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+}
+
+func (s sink) counter(desc *prometheus.Desc, value float64, labels ...string) {
+	s.out <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, labels...)
+}
+
+func flag(b bool) float64 {
+	if b {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,33 @@
+package nginx
+
+import (
+	"context"
+	"fmt"
+)
+
+// Connections are nginx's own figures
+// (https://nginx.org/en/docs/http/ngx_http_stub_status_module.html).
+type Connections struct {
+	Active, Accepted, Handled, Requests, Reading, Writing, Waiting int64
+}
+
+// stubStatus is what the module answers.
+const stubStatus = "Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: %d Writing: %d Waiting: %d"
+
+// Connections asks for the figures.
+func (a Asker) Connections(ctx context.Context) (Connections, error) {
+	body, err := a.get(ctx, statusPath)
+	if err != nil {
+		return Connections{}, err
+	}
+	return parseStub(body)
+}
+
+func parseStub(body string) (Connections, error) {
+	var c Connections
+	_, err := fmt.Sscanf(body, stubStatus, &c.Active, &c.Accepted, &c.Handled, &c.Requests, &c.Reading, &c.Writing, &c.Waiting)
+	if err != nil {
+		return Connections{}, fmt.Errorf("nginx answered %.200q: %w", body, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,133 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// pair makes a Secret with a certificate of the serial number.
+func pair(t *testing.T, serial int64) map[string]string {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, err)
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "shop.example.com"}, DNSNames: []string{"shop.example.com"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	must(t, err)
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	must(t, err)
+	return map[string]string{
+		"tls.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
+		"tls.key": string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})),
+	}
+}
+
+// served asks nginx for its certificate.
+func (p *Pod) served() int64 {
+	p.t.Helper()
+	conn, err := p.dial(p.t.Context(), "tcp", "127.0.0.1:443")
+	must(p.t, err)
+	defer func() { _ = conn.Close() }()
+	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+	ctx, cancel := context.WithTimeout(p.t.Context(), 5*time.Second)
+	defer cancel()
+	must(p.t, client.HandshakeContext(ctx))
+	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
+}
+
+func TestCertificates(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		secret := instanceapi.DirSecrets + "/shop"
+		files := map[string]string{"site.conf": `server { listen 443 ssl; ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }`}
+		p := newPod(t, files)
+		p.mount(secret, nil)
+		p.start(image, "--port=https:443/TCP", "--certificate=shop")
+		first := func(s instanceapi.Status) instanceapi.Certificate { return s.Certificates[0] }
+		missing := p.until("missing", func(s instanceapi.Status) bool { return len(s.Revisions) > 0 && first(s).Error != "" })
+		if !strings.Contains(first(missing).Error, "tls.crt and tls.key") || missing.Ready {
+			t.Errorf("without a Secret: %+v", missing)
+		}
+
+		p.mount(secret, pair(t, 1))
+		status := p.until("appears", func(s instanceapi.Status) bool { return s.Ready && first(s).Serial == "1" })
+		if got := first(status); p.served() != 1 || got.Error != "" || got.NotAfter == nil || !slices.Equal(got.Listeners, []string{"0.0.0.0:443"}) {
+			t.Errorf("certificate %+v", got)
+		}
+
+		start := time.Now()
+		p.mount(secret, pair(t, 2))
+		p.until("rotated", func(s instanceapi.Status) bool { return first(s).Serial == "2" && s.Reloads.Succeeded == 1 })
+		t.Logf("rotated in %s", time.Since(start).Round(time.Millisecond))
+		if p.served() != 2 {
+			t.Error("nginx serves the old certificate")
+		}
+
+		mixed := pair(t, 3)
+		mixed["tls.key"] = pair(t, 4)["tls.key"]
+		p.mount(secret, mixed)
+		status = p.until("bad", func(s instanceapi.Status) bool { return first(s).Error != "" })
+		if got := first(status); !status.Ready || got.Serial != "2" || !strings.Contains(got.Error, "match") || p.served() != 2 {
+			t.Errorf("with a bad pair: %+v", status)
+		}
+
+		// A good pair that nginx does not take: its key is too weak for its standards.
+		p.mount(secret, weak(t))
+		p.until("refused", func(s instanceapi.Status) bool { return strings.Contains(first(s).Error, "nginx did not take it") })
+		if p.served() != 2 {
+			t.Error("nginx serves another certificate than before")
+		}
+
+		p.mount(secret, pair(t, 5))
+		p.until("good again", func(s instanceapi.Status) bool { return s.Ready && first(s).Serial == "5" && first(s).Error == "" })
+		if p.served() != 5 {
+			t.Error("nginx serves the old certificate")
+		}
+		if p.ready(); strings.Contains(p.output.String(), "PRIVATE KEY") {
+			t.Error("a key is in the log")
+		}
+	})
+}
+
+// TestConnectionsSurviveRotation keeps a connection through a rotation.
+func TestConnectionsSurviveRotation(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		secret := instanceapi.DirSecrets + "/shop"
+		p := newPod(t, map[string]string{"site.conf": `server { listen 443 ssl; ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; location / { return 200 ok; } }`})
+		p.mount(secret, pair(t, 1))
+		p.start(image, "--port=https:443/TCP", "--certificate=shop")
+		p.ready()
+		conn, err := p.dial(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "443"))
+		must(t, err)
+		defer func() { _ = conn.Close() }()
+		client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
+		must(t, client.HandshakeContext(t.Context()))
+		_, err = client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n"))
+		must(t, err)
+		p.mount(secret, pair(t, 2))
+		p.until("rotated", func(s instanceapi.Status) bool { return s.Certificates[0].Serial == "2" && s.Reloads.Succeeded == 1 })
+		_, err = client.Write([]byte("Connection: close\r\n\r\n"))
+		must(t, err)
+		answer := make([]byte, 12)
+		if _, err := client.Read(answer); err != nil || string(answer) != "HTTP/1.1 200" {
+			t.Errorf("a request that began before the rotation got %q (%v)", answer, err)
+		}
+	})
+}

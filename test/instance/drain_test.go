@@ -1,0 +1,187 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"os/exec"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// clients ask as fast as they can, each request on a connection of its own, until told
+// that the endpoint is gone.
+type clients struct {
+	asked, lost atomic.Int64
+	first       atomic.Value
+	gone        chan struct{}
+	wait        sync.WaitGroup
+}
+
+func (p *Pod) load(clientsNumber int) *clients {
+	c := &clients{gone: make(chan struct{})}
+	for range clientsNumber {
+		c.wait.Go(func() {
+			for {
+				select {
+				case <-c.gone:
+					return
+				default:
+				}
+				code, _, err := p.get(80, "/")
+				c.asked.Add(1)
+				if err != nil || code != http.StatusOK {
+					c.lost.Add(1)
+					c.first.CompareAndSwap(nil, fmt.Sprintf("%d %v", code, err))
+				}
+			}
+		})
+	}
+	return c
+}
+
+func (c *clients) stop() {
+	close(c.gone)
+	c.wait.Wait()
+}
+
+func (c *clients) check(t *testing.T) {
+	t.Helper()
+	t.Logf("%d requests", c.asked.Load())
+	if c.asked.Load() == 0 || c.lost.Load() > 0 {
+		t.Errorf("%d of %d requests failed, the first one with: %v", c.lost.Load(), c.asked.Load(), c.first.Load())
+	}
+}
+
+func TestDrain(t *testing.T) {
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGINT} {
+		t.Run(signal.String(), func(t *testing.T) {
+			eachNginx(t, func(t *testing.T, image string) {
+				files := site("one")
+				files["slow.conf"] = `server { listen 81; location / { limit_rate 60k; root /usr/lib/nginx/modules; } }`
+				p := newPod(t, files).start(image, http80, "--drain-delay=1500ms", "--drain-timeout=20s")
+				p.ready()
+				// A download that takes longer than the delay.
+				slow, err := p.client.Get("http://127.0.0.1:81/ngx_stream_module.so")
+				must(t, err)
+				defer func() { _ = slow.Body.Close() }()
+				traffic := p.load(4)
+				start := time.Now()
+				p.signal(signal)
+				p.until("drains, and is ready", func(s instanceapi.Status) bool { return s.Draining && s.Ready })
+				// Endpoints forget the pod well within the delay.
+				<-time.After(time.Until(start.Add(1200 * time.Millisecond)))
+				traffic.stop()
+				traffic.check(t)
+				p.eventually("not ready when nginx ends", func() error {
+					code, reason, err := p.get(instanceapi.Port, instanceapi.PathReady)
+					if err != nil || code != http.StatusServiceUnavailable {
+						return fmt.Errorf("%d %s %w", code, reason, err)
+					}
+					return nil
+				})
+				body, err := io.Copy(io.Discard, slow.Body)
+				if err != nil || body != slow.ContentLength {
+					t.Errorf("the download ended after %d of %d bytes: %v", body, slow.ContentLength, err)
+				}
+				if code := p.exit(patience); code != 0 {
+					t.Errorf("exit code %d", code)
+				}
+			})
+		})
+	}
+}
+
+func TestDrainTimeout(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		files := map[string]string{"site.conf": `server { listen 80; limit_rate 1; root /usr/share/nginx/html; }`}
+		p := newPod(t, files).start(image, http80, "--drain-delay=0s", "--drain-timeout=1s")
+		p.ready()
+		conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:80")
+		must(t, err)
+		defer func() { _ = conn.Close() }()
+		_, err = fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
+		must(t, err)
+		start := time.Now()
+		p.signal(syscall.SIGTERM)
+		code := p.exit(patience)
+		if took := time.Since(start); code != 0 || took > 5*time.Second {
+			t.Errorf("exit code %d after %s", code, took)
+		}
+	})
+}
+
+func TestDrainWithoutNginx(t *testing.T) {
+	p := newPod(t, map[string]string{"site.conf": "nonsense;"}).start("forky", http80)
+	p.until("boot failed", func(s instanceapi.Status) bool { return len(s.Revisions) > 0 && failed(s.Revisions[0]) })
+	p.signal(syscall.SIGTERM)
+	if code := p.exit(2 * time.Second); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
+}
+
+func TestOrphansAreReaped(t *testing.T) {
+	p := newPod(t, site("one")).start("forky", http80)
+	p.ready()
+	pid := strconv.Itoa(p.command.Process.Pid)
+	for range 10 {
+		orphan := exec.Command("nsenter", "-t", pid, "-p", "-m", "-r", "/bin/sh", "-c", "(sleep 0.05 &) ; exit 0")
+		if output, err := orphan.CombinedOutput(); err != nil {
+			t.Fatalf("make an orphan: %v: %s", err, output)
+		}
+	}
+	p.eventually("no zombies", func() error {
+		for _, child := range children(p.command.Process.Pid) {
+			if !strings.HasPrefix(title(child), "nginx: master") {
+				return fmt.Errorf("process %d is there still", child)
+			}
+		}
+		return nil
+	})
+	// Our own children are waited for as before.
+	p.serves(p.roll(site("two")))
+}
+
+func TestManyReloads(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		files := func(n int) map[string]string {
+			return map[string]string{"site.conf": fmt.Sprintf(`server { listen 80; location / { return 200 %d; } location /slow/ { limit_rate 1; alias /usr/share/nginx/html/; } }`, n)}
+		}
+		p := newPod(t, files(0)).start(image, http80, "--drain-timeout=1s")
+		p.ready()
+		traffic := p.load(2)
+		const reloads, most = 100, 5
+		start := time.Now()
+		worst := 0
+		for n := range reloads {
+			// Each generation keeps a connection that does not end by itself.
+			conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:80")
+			must(t, err)
+			defer func() { _ = conn.Close() }()
+			_, err = fmt.Fprint(conn, "GET /slow/index.html HTTP/1.0\r\n\r\n")
+			must(t, err)
+			status := p.serves(p.roll(files(n + 1)))
+			worst = max(worst, (status.Workers.Exiting+status.Workers.Configured-1)/status.Workers.Configured)
+		}
+		traffic.stop()
+		traffic.check(t)
+		t.Logf("%d reloads in %s, at most %d old generations alive; resident memory of the instance: %s",
+			reloads, time.Since(start).Round(time.Millisecond), worst, resident(t, p.command.Process.Pid))
+		if worst > most {
+			t.Errorf("%d old generations were alive", worst)
+		}
+		status := p.ready()
+		if status.Reloads.Succeeded != reloads || status.Reloads.Failed != 0 {
+			t.Errorf("reloads %+v", status.Reloads)
+		}
+	})
+}

@@ -1,0 +1,107 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"archive/tar"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// unpack unpacks the image of an archive of `docker save`, with layers that are not
+// compressed, and adds the folders that a pod mounts something at.
+func unpack(archive, root string) error {
+	var manifest []struct{ Layers []string }
+	err := readTar(archive, func(header *tar.Header, content io.Reader) error {
+		if header.Name != "manifest.json" {
+			return nil
+		}
+		return json.NewDecoder(content).Decode(&manifest)
+	})
+	if err != nil || len(manifest) != 1 {
+		return fmt.Errorf("find the layers: %w", err)
+	}
+	for _, layer := range manifest[0].Layers {
+		err := readTar(archive, func(header *tar.Header, content io.Reader) error {
+			if header.Name != layer {
+				return nil
+			}
+			return eachEntry(content, func(header *tar.Header, content io.Reader) error { return extract(root, header, content) })
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for _, mount := range append(scratch, "/proc", volumes, "/opt/nginx-operator") {
+		if err := os.MkdirAll(filepath.Join(root, mount), 0o755); err != nil {
+			return err
+		}
+	}
+	for _, file := range []string{terminationLog, program} {
+		if err := os.WriteFile(filepath.Join(root, file), nil, 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func readTar(path string, visit func(*tar.Header, io.Reader) error) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = file.Close() }()
+	return eachEntry(file, visit)
+}
+
+func eachEntry(from io.Reader, visit func(*tar.Header, io.Reader) error) error {
+	reader := tar.NewReader(from)
+	for {
+		header, err := reader.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = visit(header, reader)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func extract(root string, header *tar.Header, content io.Reader) error {
+	path := filepath.Join(root, header.Name)
+	mode := os.FileMode(header.Mode).Perm()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	switch header.Typeflag {
+	case tar.TypeDir:
+		return os.MkdirAll(path, mode)
+	case tar.TypeSymlink:
+		return os.Symlink(header.Linkname, path)
+	case tar.TypeLink:
+		return os.Link(filepath.Join(root, header.Linkname), path)
+	case tar.TypeChar:
+		if err := unix.Mknod(path, unix.S_IFCHR|0o666, int(unix.Mkdev(uint32(header.Devmajor), uint32(header.Devminor)))); err != nil {
+			return err
+		}
+		return os.Chmod(path, 0o666)
+	case tar.TypeReg:
+		file, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|os.O_TRUNC, mode)
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(file, content)
+		return errors.Join(err, file.Close())
+	default:
+		return nil
+	}
+}

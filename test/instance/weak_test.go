@@ -1,0 +1,28 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"testing"
+	"time"
+)
+
+// weak makes a Secret whose key OpenSSL finds too small, although it matches.
+func weak(t *testing.T) map[string]string {
+	t.Helper()
+	t.Setenv("GODEBUG", "rsa1024min=0")
+	key, err := rsa.GenerateKey(rand.Reader, 1024)
+	must(t, err)
+	template := &x509.Certificate{SerialNumber: big.NewInt(9), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour)}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	must(t, err)
+	return map[string]string{
+		"tls.crt": string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate})),
+		"tls.key": string(pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})),
+	}
+}
