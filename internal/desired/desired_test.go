@@ -367,16 +367,20 @@ func TestNudge(t *testing.T) {
 	pod := runningPod("a", plan)
 	pod.ResourceVersion = "7"
 	pod.Annotations[naming.AnnotationConfigTest] = plan.Config.Revision
-	state := observe.State{Pods: []corev1.Pod{pod}, Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
-	asked := observe.Asked(&pod)
-	state.Instances = map[string]*instanceapi.Status{"a": {Serving: "old", Requested: asked}}
+	state := observe.State{Overdue: true, Pods: []corev1.Pod{pod}, Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
+	state.Instances = map[string]*instanceapi.Status{"a": {Serving: "old"}}
 	plan, _ = build(t, nginx, state)
 	if len(plan.Asks) != 1 || plan.Asks[0].Annotations[naming.AnnotationSync] != "/7" {
 		t.Fatalf("asks = %+v, want a nudge", plan.Asks)
 	}
 	maps.Copy(state.Pods[0].Annotations, plan.Asks[0].Annotations)
+	state.Pods[0].ResourceVersion = "8"
+	if plan, _ = build(t, nginx, state); plan.Asks[0].Annotations[naming.AnnotationSync] != "/8" {
+		t.Errorf("asks = %+v, want another nudge", plan.Asks)
+	}
+	state.Overdue = false
 	if plan, _ = build(t, nginx, state); len(plan.Asks) != 0 {
-		t.Errorf("nudged again before the nudge has arrived: %+v", plan.Asks)
+		t.Errorf("nudged although nothing is overdue: %+v", plan.Asks)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/internal/naming"
@@ -24,7 +25,7 @@ type Ask struct {
 
 // rollout is what a decision about the configuration is made from.
 func (in *input) rollout() rollout.Input {
-	out := rollout.Input{Requested: in.requested.Revision}
+	out := rollout.Input{Requested: in.requested.Revision, Overdue: in.state.Overdue}
 	if live := in.state.Config(naming.ConfigMap(in.nginx.Name)); live != nil && len(live.Data) > 0 {
 		out.Stable = nginxconf.Revision(live.Data)
 	}
@@ -46,8 +47,21 @@ func (in *input) rollout() rollout.Input {
 	return out
 }
 
-// nudgeMark comes before what a nudge adds to the value of the annotation.
-const nudgeMark = "/"
+// nudge comes before what a nudge adds to the value of the annotation.
+const nudge = "/"
+
+// syncMark is the annotation's value for a pod. What an earlier nudge added to it stays.
+func (in *input) syncMark(pod *corev1.Pod, sync string) string {
+	if in.decision.Nudge[pod.Name] {
+		// Another value each time: our own write gives the pod its next version.
+		return sync + nudge + pod.ResourceVersion
+	}
+	current := pod.Annotations[naming.AnnotationSync]
+	if base, _, _ := strings.Cut(current, nudge); base == sync {
+		return current
+	}
+	return sync
+}
 
 // asks are the pods whose annotations are not as they should be.
 func (in *input) asks() []Ask {
@@ -55,27 +69,21 @@ func (in *input) asks() []Ask {
 	var asks []Ask
 	for i := range in.state.Pods {
 		pod := &in.state.Pods[i]
+		if !observe.Running(pod) {
+			continue
+		}
 		want, asked := in.decision.Ask[pod.Name]
 		if !asked {
 			want = observe.Asked(pod)
 		}
-		nudge := in.decision.Nudge[pod.Name]
-		if current, _, _ := strings.Cut(want.Sync, nudgeMark); current != sync {
-			want.Sync = sync
-		} else if !asked && !nudge {
+		mark := in.syncMark(pod, sync)
+		if !asked && mark == pod.Annotations[naming.AnnotationSync] {
 			continue
-		}
-		if !observe.Running(pod) {
-			continue
-		}
-		if nudge {
-			// Another value each time: our own write gives the pod its next version.
-			want.Sync = sync + nudgeMark + pod.ResourceVersion
 		}
 		asks = append(asks, Ask{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
 			naming.AnnotationConfigTest: want.Test,
 			naming.AnnotationConfig:     want.Load,
-			naming.AnnotationSync:       want.Sync,
+			naming.AnnotationSync:       mark,
 		})})
 	}
 	return asks

@@ -7,7 +7,7 @@ const (
 	DirStable = "/etc/nginx-operator/stable"
 	DirNext   = "/etc/nginx-operator/next"
 	// DirRequests has a file for each annotation by which the operator asks
-	// (a downward API volume): FileTest, FileLoad and FileSync.
+	// (a downward API volume): FileTest and FileLoad.
 	DirRequests = "/etc/nginx-operator/requests"
 	// DirSecrets has a folder for each declared certificate: the mounted Secret.
 	DirSecrets = "/etc/nginx-operator/tls"
@@ -24,7 +24,6 @@ const (
 const (
 	FileTest = "test"
 	FileLoad = "load"
-	FileSync = "sync"
 )
 
 // Program is the name of the binary in DirBin.

@@ -70,9 +70,6 @@ type Requested struct {
 	Test string `json:"test,omitempty"`
 	// Load is the revision to be served.
 	Load string `json:"load,omitempty"`
-	// Sync means nothing by itself: the kubelet brings mounted files up to date when it
-	// changes, and that it has arrived tells that the kubelet has done so.
-	Sync string `json:"sync,omitempty"`
 }
 
 // Verdict is the outcome of a test or a load.

@@ -157,7 +157,6 @@ func Asked(pod *corev1.Pod) instanceapi.Requested {
 	return instanceapi.Requested{
 		Test: pod.Annotations[naming.AnnotationConfigTest],
 		Load: pod.Annotations[naming.AnnotationConfig],
-		Sync: pod.Annotations[naming.AnnotationSync],
 	}
 }
 

@@ -52,6 +52,8 @@ type State struct {
 	// Instances is what the pods' instance managers say, by the pod's name. A pod that
 	// does not answer is not in it.
 	Instances map[string]*instanceapi.Status
+	// Overdue tells that the pods have had time to do what they were asked.
+	Overdue bool
 	// Source is the ConfigMap that spec.config names; nil when it names none.
 	Source *Source
 	// MissingContent are the names of the ConfigMaps of spec.content that do not exist.

@@ -2,18 +2,13 @@ package rollout
 
 import "example.com/nginx-operator/internal/instanceapi"
 
-// asks is what the pod is asked now, with another test and load.
-func (p Pod) asks(test, load string) instanceapi.Requested {
-	return instanceapi.Requested{Test: test, Load: load, Sync: p.Asked.Sync}
-}
-
 // test asks every pod to test the requested configuration. One that does not answer yet
 // may be about to start with it.
 func (d *Decision) test(in Input) {
 	for _, p := range in.Pods {
 		answers := p.Ready || p.Status != nil
 		if p.Asked.Test != in.Requested && answers && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
-			d.Ask[p.Name] = p.asks(in.Requested, p.Asked.Load)
+			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: p.Asked.Load}
 		}
 	}
 }
@@ -50,7 +45,7 @@ func (d *Decision) load(in Input) {
 	allowed := d.allowed(in)
 	for _, p := range in.Pods {
 		if allowed > 0 && p.canLoad(in.Requested) {
-			d.Ask[p.Name] = p.asks(in.Requested, in.Requested)
+			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: in.Requested}
 			allowed--
 		}
 	}

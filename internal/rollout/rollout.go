@@ -35,6 +35,8 @@ type Input struct {
 	// Stable is the revision in the ConfigMap that pods start with; empty when there
 	// is none yet.
 	Stable string
+	// Overdue tells that the pods have had time to do what they were asked.
+	Overdue bool
 	// Pods are those that are not on their way out, oldest first.
 	Pods []Pod
 }
@@ -78,8 +80,7 @@ type Decision struct {
 	Stable bool
 	// Ask are the pods whose annotations have to change, by name.
 	Ask map[string]instanceapi.Requested
-	// Nudge are the pods to which the kubelet has brought the annotations, but not the
-	// configuration that they ask about: it learns of both on ways of their own.
+	// Nudge are the pods that the kubelet has not brought all that they need.
 	Nudge map[string]bool
 	// Problems are why the configuration was refused. In phase Testing they are those of
 	// pods that are about to be replaced.
@@ -123,7 +124,7 @@ func Decide(in Input) Decision {
 		d.test(in)
 	}
 	for _, p := range in.Pods {
-		if _, asked := d.Ask[p.Name]; !asked && p.waitsForFiles(in.Requested) {
+		if _, asked := d.Ask[p.Name]; in.Overdue && !asked && p.lacks(in.Requested) {
 			d.Nudge[p.Name] = true
 		}
 	}
@@ -159,12 +160,13 @@ func anyRunning(pods []Pod) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool { return p.Running })
 }
 
-// waitsForFiles tells whether the pod knows what it is asked, and was not given what it
-// is asked about.
-func (p Pod) waitsForFiles(revision string) bool {
-	return p.Status != nil && p.Status.Requested == p.Asked &&
-		(p.Asked.Test == revision || p.Asked.Load == revision) &&
-		p.verdict(revision) == "" && p.Status.Next != revision && p.Status.Stable != revision
+// lacks tells whether the pod does not know what it is asked, or was not given what it
+// is asked about. The kubelet learns of a pod's annotations and of a ConfigMap on ways of
+// their own, and when two changes come close together it can bring a pod the first only;
+// it would put that right a minute later.
+func (p Pod) lacks(revision string) bool {
+	return p.Status != nil && (p.Asked.Test == revision || p.Asked.Load == revision) &&
+		(p.Status.Requested != p.Asked || p.verdict(revision) == "" && p.Status.Next != revision && p.Status.Stable != revision)
 }
 
 func (p Pod) serves(revision string) bool {

@@ -54,17 +54,20 @@ func TestNudge(t *testing.T) {
 		pod  Pod
 		want bool
 	}{
-		"the annotations have not arrived":  {pod("a", asked("new", "")), false},
+		"the annotations have not arrived":  {pod("a", asked("new", "")), true},
 		"the configuration has not arrived": {pod("a", asked("new", ""), informed), true},
-		"it has":                            {pod("a", asked("new", ""), informed, func(p *Pod) { p.Status.Next = "new" }), false},
+		"it is being tested":                {pod("a", asked("new", ""), informed, func(p *Pod) { p.Status.Next = "new" }), false},
 		"the test is over":                  {pod("a", asked("new", ""), informed, tested(instanceapi.Passed)), false},
-		"another question is on its way":    {pod("a", asked("other", ""), informed), false},
+		"it is about to be asked":           {pod("a"), false},
+		"it does not answer":                {pod("a", asked("new", ""), mute), false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			d := Decide(Input{Requested: "new", Stable: "old", Pods: []Pod{tt.pod}})
-			if d.Nudge["a"] != tt.want {
-				t.Errorf("nudge = %t, want %t", d.Nudge["a"], tt.want)
+			for _, overdue := range []bool{false, true} {
+				d := Decide(Input{Requested: "new", Stable: "old", Overdue: overdue, Pods: []Pod{tt.pod}})
+				if want := tt.want && overdue; d.Nudge["a"] != want {
+					t.Errorf("overdue %t: nudge = %t, want %t", overdue, d.Nudge["a"], want)
+				}
 			}
 		})
 	}

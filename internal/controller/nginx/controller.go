@@ -60,6 +60,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	state.Overdue = r.pace.overdue(req.NamespacedName, r.Clock.Now())
 	plan, blocked, err := desired.Build(nginx, state, r.Options)
 	if err != nil {
 		return ctrl.Result{}, err
@@ -84,7 +85,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Pending: outcome.Pending,
 		Now:     r.Clock.Now(),
 	})
-	again := r.pace.next(req.NamespacedName, plan.Rollout, len(nginx.Spec.TLS) > 0)
+	again := r.pace.next(req.NamespacedName, plan.Rollout, len(nginx.Spec.TLS) > 0, r.Clock.Now())
 	return result(outcome, again, errors.Join(err, r.commit(ctx, nginx, next)))
 }
 

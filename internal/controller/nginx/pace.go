@@ -22,24 +22,31 @@ const (
 	paceCertificates = time.Minute
 )
 
-// pace tells when to look at an application again. It is forgotten with the process,
-// which then looks often again.
+// patience is how long pods have for what they are asked before they are nudged; then
+// twice as long, and so on. The kubelet mostly needs half of it.
+const patience = 600 * time.Millisecond
+
+// pace tells when to look at an application again, and when pods are overdue. It is
+// forgotten with the process, which then looks often again.
 type pace struct {
 	mu    sync.Mutex
 	steps map[types.NamespacedName]step
 }
 
-// step is where an application stands, and how long it has been waited for.
+// step is where an application stands, how long to wait for the next look, and since
+// when and until when pods may take their time.
 type step struct {
-	mark string
-	wait time.Duration
+	mark     string
+	wait     time.Duration
+	since    time.Time
+	patience time.Duration
 }
 
 // next is how long to wait before the next look; 0: until an event.
-func (p *pace) next(key types.NamespacedName, d rollout.Decision, certificates bool) time.Duration {
+func (p *pace) next(key types.NamespacedName, d rollout.Decision, certificates bool, now time.Time) time.Duration {
 	switch {
 	case d.Watch:
-		return p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask)))
+		return p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask)), now)
 	case d.Phase == rollout.Rejected:
 		p.forget(key)
 		return paceRejected
@@ -52,12 +59,12 @@ func (p *pace) next(key types.NamespacedName, d rollout.Decision, certificates b
 }
 
 // grow waits longer each time that the mark is the same.
-func (p *pace) grow(key types.NamespacedName, mark string) time.Duration {
+func (p *pace) grow(key types.NamespacedName, mark string, now time.Time) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok := p.steps[key]
 	if !ok || s.mark != mark {
-		s = step{mark, paceFirst}
+		s = step{mark: mark, wait: paceFirst, since: now, patience: patience}
 	} else {
 		s.wait = min(s.wait+s.wait/8, paceMost)
 	}
@@ -66,6 +73,19 @@ func (p *pace) grow(key types.NamespacedName, mark string) time.Duration {
 	}
 	p.steps[key] = s
 	return s.wait
+}
+
+// overdue tells whether pods have had their time, once for each of the growing spans.
+func (p *pace) overdue(key types.NamespacedName, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s, ok := p.steps[key]
+	if !ok || now.Sub(s.since) < s.patience {
+		return false
+	}
+	s.patience *= 2
+	p.steps[key] = s
+	return true
 }
 
 func (p *pace) forget(key types.NamespacedName) {
