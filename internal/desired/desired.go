@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
@@ -37,6 +38,9 @@ var manifests embed.FS
 type Options struct {
 	// DefaultImage is run where spec.image is unset.
 	DefaultImage string
+	// Words are those at which pods load a configuration that they have tested; nil: they
+	// are asked by another annotation, which takes longer.
+	Words *instanceapi.Words
 	// InstanceImage holds the instance manager, which an init container copies into
 	// every pod.
 	InstanceImage string
@@ -53,6 +57,8 @@ type Plan struct {
 	Rollout rollout.Decision
 	// Asks are the pods that are to be asked, after the intents were carried out.
 	Asks []Ask
+	// Tells are the pods that are to be told the word at which they load it.
+	Tells []Tell
 }
 
 // Intent is one object as it should be.
@@ -106,7 +112,7 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 	}
 	in.template = template
 	in.decision = rollout.Decide(in.rollout())
-	plan = &Plan{Config: requested.Config, Rollout: in.decision, Asks: in.asks()}
+	plan = &Plan{Config: requested.Config, Rollout: in.decision, Asks: in.asks(), Tells: in.tells()}
 	for _, kind := range Kinds() {
 		if kind.needsConfig && in.stable() == nil {
 			continue

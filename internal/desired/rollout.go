@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
@@ -41,10 +42,37 @@ func (in *input) rollout() rollout.Input {
 			Ready:   observe.Ready(pod),
 			Running: observe.Running(pod),
 			Asked:   observe.Asked(pod),
+			Grant:   in.grant(pod),
 			Status:  in.state.Instances[pod.Name],
 		})
 	}
 	return out
+}
+
+// Tell is a pod that is to be told a word.
+type Tell struct {
+	Pod, PodIP, Word string
+}
+
+func (in *input) tells() []Tell {
+	var tells []Tell
+	for i := range in.state.Pods {
+		if pod := &in.state.Pods[i]; in.decision.Tell[pod.Name] {
+			tells = append(tells, Tell{pod.Name, pod.Status.PodIP, in.word(pod)})
+		}
+	}
+	return tells
+}
+
+func (in *input) word(pod *corev1.Pod) string {
+	return in.options.Words.For(string(pod.UID), in.requested.Revision)
+}
+
+func (in *input) grant(pod *corev1.Pod) string {
+	if in.options.Words == nil {
+		return ""
+	}
+	return instanceapi.Grant(in.word(pod))
 }
 
 // nudge comes before what a nudge adds to the value of the annotation.
@@ -81,9 +109,10 @@ func (in *input) asks() []Ask {
 			continue
 		}
 		asks = append(asks, Ask{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
-			naming.AnnotationConfigTest: want.Test,
-			naming.AnnotationConfig:     want.Load,
-			naming.AnnotationSync:       mark,
+			naming.AnnotationConfigTest:  want.Test,
+			naming.AnnotationConfig:      want.Load,
+			naming.AnnotationConfigGrant: want.Grant,
+			naming.AnnotationSync:        mark,
 		})})
 	}
 	return asks

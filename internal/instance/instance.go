@@ -73,7 +73,7 @@ func run(stop, life context.Context, o Options) error {
 	}
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Asker: nginx.Asker{Socket: assemble.StatusSocket(o.State)}})
-	if err := server.Serve(life, o.Listen, server.Handler(doctor, registry)); err != nil {
+	if err := server.Serve(life, o.Listen, server.Handler(doctor, registry, supervisor.Grant)); err != nil {
 		return err
 	}
 	slog.Info("started", "version", o.Version, "nginx", binary.Version.String())

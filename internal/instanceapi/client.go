@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -52,6 +53,25 @@ func (c *Client) Status(ctx context.Context, podIP string) (Status, error) {
 		return Status{}, fmt.Errorf("%s answered %s", url, response.Status)
 	}
 	return decode(response.Body)
+}
+
+// Load tells the instance of the pod with the given address the word at which it loads
+// what it was asked to test.
+func (c *Client) Load(ctx context.Context, podIP, word string) error {
+	url := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathLoad
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(word))
+	if err != nil {
+		return err
+	}
+	response, err := c.http.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusAccepted {
+		return fmt.Errorf("%s answered %s", url, response.Status)
+	}
+	return nil
 }
 
 func decode(r io.Reader) (Status, error) {

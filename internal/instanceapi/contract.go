@@ -7,7 +7,8 @@ const (
 	DirStable = "/etc/nginx-operator/stable"
 	DirNext   = "/etc/nginx-operator/next"
 	// DirRequests has a file for each annotation by which the operator asks
-	// (a downward API volume): FileTest and FileLoad.
+	// (a downward API volume): FileTest, FileLoad
+	// and FileGrant.
 	DirRequests = "/etc/nginx-operator/requests"
 	// DirSecrets has a folder for each declared certificate: the mounted Secret.
 	DirSecrets = "/etc/nginx-operator/tls"
@@ -24,6 +25,8 @@ const (
 const (
 	FileTest = "test"
 	FileLoad = "load"
+	// FileGrant has the hash of the word that PathLoad takes.
+	FileGrant = "grant"
 )
 
 // Program is the name of the binary in DirBin.

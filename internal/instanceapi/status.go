@@ -16,7 +16,7 @@ const (
 	PortName = "metrics"
 )
 
-// Paths of the HTTP API. All of them are read with GET.
+// Paths of the HTTP API. All but PathLoad are read with GET.
 const (
 	// PathLive answers 200 as long as the instance works.
 	PathLive = "/livez"
@@ -25,6 +25,9 @@ const (
 	PathReady = "/readyz"
 	// PathStatus answers with a Status as JSON.
 	PathStatus = "/v1/status"
+	// PathLoad takes the word (see Grant) with POST, and answers 202 when it is the right
+	// one: what the instance was asked to test is then loaded, if it passed.
+	PathLoad = "/v1/load"
 	// PathMetrics answers in the Prometheus text format.
 	PathMetrics = "/metrics"
 )
@@ -47,6 +50,9 @@ type Status struct {
 	Next   string `json:"next,omitempty"`
 	// Requested is what the pod's annotations ask for.
 	Requested Requested `json:"requested"`
+	// Granted is the revision that the instance was told the word for, as long as it is
+	// asked to test it under the same grant.
+	Granted string `json:"granted,omitempty"`
 	// Revisions tell what became of the revisions that were tried, the latest first.
 	// Only a few are kept.
 	Revisions []Revision `json:"revisions,omitempty"`
@@ -70,6 +76,9 @@ type Requested struct {
 	Test string `json:"test,omitempty"`
 	// Load is the revision to be served.
 	Load string `json:"load,omitempty"`
+	// Grant is what Grant returns for the word at which Test is to be served, whatever
+	// Load says.
+	Grant string `json:"grant,omitempty"`
 }
 
 // Verdict is the outcome of a test or a load.

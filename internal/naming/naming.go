@@ -34,6 +34,9 @@ const (
 	AnnotationConfig = "operator.example.com/config"
 	// AnnotationConfigTest asks a pod to test a revision of the configuration.
 	AnnotationConfigTest = "operator.example.com/config-test"
+	// AnnotationConfigGrant is the hash of the word at which a pod loads what it was asked
+	// to test.
+	AnnotationConfigGrant = "operator.example.com/config-grant"
 	// AnnotationSync makes the kubelet bring a pod's mounted files up to date at once:
 	// any change of a pod's annotations does. On an NginxOperator, a user may set it.
 	AnnotationSync = "operator.example.com/sync"

@@ -137,26 +137,28 @@ func settled(s *instanceapi.Status, asked instanceapi.Requested) bool {
 	if s.Serving == "" || s.Requested != asked || asked.Load != "" && s.Serving != asked.Load {
 		return false
 	}
-	tested := asked.Test == "" || asked.Test == s.Serving
+	if asked.Test != "" && asked.Test != s.Serving {
+		return false
+	}
 	for _, r := range s.Revisions {
 		if r.Test == instanceapi.Failed || r.Load == instanceapi.Failed {
 			return false
 		}
-		tested = tested || r.Revision == asked.Test
 	}
 	for _, c := range s.Certificates {
 		if c.Error != "" {
 			return false
 		}
 	}
-	return tested
+	return true
 }
 
 // Asked is what a pod's annotations ask its instance for.
 func Asked(pod *corev1.Pod) instanceapi.Requested {
 	return instanceapi.Requested{
-		Test: pod.Annotations[naming.AnnotationConfigTest],
-		Load: pod.Annotations[naming.AnnotationConfig],
+		Test:  pod.Annotations[naming.AnnotationConfigTest],
+		Load:  pod.Annotations[naming.AnnotationConfig],
+		Grant: pod.Annotations[naming.AnnotationConfigGrant],
 	}
 }
 

@@ -145,8 +145,13 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 		Observer: observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.ObservedKinds()),
 		Applier:  apply.New(mgr.GetClient(), mgr.GetAPIReader()),
 		Recorder: mgr.GetEventRecorder(naming.FieldManager),
-		Options:  desired.Options{DefaultImage: options.DefaultImage, InstanceImage: options.InstanceImage},
-		Clock:    clock.RealClock{},
+		Tell:     instances.Load,
+		Options: desired.Options{
+			DefaultImage:  options.DefaultImage,
+			InstanceImage: options.InstanceImage,
+			Words:         new(instanceapi.NewWords()),
+		},
+		Clock: clock.RealClock{},
 	}
 	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
 }

@@ -8,7 +8,7 @@ func (d *Decision) test(in Input) {
 	for _, p := range in.Pods {
 		answers := p.Ready || p.Status != nil
 		if p.Asked.Test != in.Requested && answers && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
-			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: p.Asked.Load}
+			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Grant: p.Grant}
 		}
 	}
 }
@@ -23,8 +23,8 @@ func (p Pod) startsWith(revision string) bool {
 func (d *Decision) goBack(in Input) {
 	for _, p := range in.Pods {
 		want := p.Asked
-		if in.Stable != "" && in.Stable != in.Requested && (p.astray(in.Stable) || p.Asked.Load == in.Requested) {
-			want.Load = in.Stable
+		if in.Stable != "" && in.Stable != in.Requested && (p.astray(in.Stable) || p.mayLoad(in.Requested)) {
+			want.Load, want.Grant = in.Stable, ""
 		}
 		if p.verdict(in.Requested) == "" && !p.startsWith(in.Requested) {
 			want.Test = in.Requested
@@ -40,15 +40,31 @@ func (p Pod) astray(revision string) bool {
 	return p.Status != nil && p.Status.Serving != "" && p.Status.Serving != revision
 }
 
-// load asks the canary, or the next wave, to serve the requested configuration.
+// mayLoad tells whether the pod was let load a revision.
+func (p Pod) mayLoad(revision string) bool {
+	return p.Asked.Load == revision || p.Status != nil && p.Status.Granted == revision
+}
+
+// load lets the canary, or the next wave, serve the requested configuration: by a word,
+// or by another annotation where that does not work.
 func (d *Decision) load(in Input) {
 	allowed := d.allowed(in)
 	for _, p := range in.Pods {
-		if allowed > 0 && p.canLoad(in.Requested) {
-			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: in.Requested}
-			allowed--
+		if allowed <= 0 || !p.canLoad(in.Requested) {
+			continue
 		}
+		if p.takesWord(in.Requested) && !in.Overdue {
+			d.Tell[p.Name] = true
+		} else {
+			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Load: in.Requested, Grant: p.Asked.Grant}
+		}
+		allowed--
 	}
+}
+
+// takesWord tells whether the pod knows the grant that this operator has the word for.
+func (p Pod) takesWord(revision string) bool {
+	return p.Grant != "" && p.Status.Requested.Grant == p.Grant && p.Asked.Grant == p.Grant && p.Status.Requested.Test == revision
 }
 
 // allowed is how many more pods may be asked to load the configuration now.
@@ -62,7 +78,7 @@ func (d *Decision) allowed(in Input) int {
 		wave = max(leastWave, (len(in.Pods)+3)/4)
 	}
 	for _, p := range in.Pods {
-		if p.Status != nil && p.Asked.Load == in.Requested && !p.serves(in.Requested) {
+		if p.Status != nil && p.mayLoad(in.Requested) && !p.serves(in.Requested) {
 			wave--
 		}
 	}
@@ -70,7 +86,7 @@ func (d *Decision) allowed(in Input) int {
 }
 
 func (p Pod) canLoad(revision string) bool {
-	return p.Status != nil && !p.serves(revision) && p.Asked.Load != revision &&
+	return p.Status != nil && !p.serves(revision) && !p.mayLoad(revision) &&
 		p.verdict(revision) != instanceapi.Failed && !p.startsWith(revision)
 }
 
@@ -89,8 +105,8 @@ func (d *Decision) loaded(in Input) bool {
 func (d *Decision) forget(in Input) {
 	for _, p := range in.Pods {
 		want := p.Asked
-		if want.Test != "" {
-			want.Test = in.Requested
+		if want.Test != "" && want.Test != in.Requested {
+			want.Test, want.Grant = in.Requested, ""
 		}
 		if want.Load != "" {
 			want.Load = in.Requested

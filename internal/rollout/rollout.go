@@ -52,6 +52,9 @@ type Pod struct {
 	Running bool
 	// Asked is what the pod's annotations ask for already.
 	Asked instanceapi.Requested
+	// Grant is what the pod is told of the word at which it loads the requested
+	// revision; empty: there is no such word.
+	Grant string
 	// Status is what the instance says; nil when it did not answer.
 	Status *instanceapi.Status
 }
@@ -80,6 +83,8 @@ type Decision struct {
 	Stable bool
 	// Ask are the pods whose annotations have to change, by name.
 	Ask map[string]instanceapi.Requested
+	// Tell are the pods that are to be told the word.
+	Tell map[string]bool
 	// Nudge are the pods that the kubelet has not brought all that they need.
 	Nudge map[string]bool
 	// Problems are why the configuration was refused. In phase Testing they are those of
@@ -134,7 +139,7 @@ func Decide(in Input) Decision {
 }
 
 func count(in Input) Decision {
-	d := Decision{Ask: map[string]instanceapi.Requested{}, Nudge: map[string]bool{}, Pods: len(in.Pods), Unreachable: unreachable(in.Pods)}
+	d := Decision{Ask: map[string]instanceapi.Requested{}, Tell: map[string]bool{}, Nudge: map[string]bool{}, Pods: len(in.Pods), Unreachable: unreachable(in.Pods)}
 	for _, p := range in.Pods {
 		if p.serves(in.Requested) {
 			d.Serving++

@@ -2,6 +2,8 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -22,6 +24,53 @@ func pod(name string, change ...func(*Pod)) Pod {
 
 func asked(test, load string) func(*Pod) {
 	return func(p *Pod) { p.Asked = instanceapi.Requested{Test: test, Load: load} }
+}
+
+// withWord lets the pod know a grant of this operator, if that is its word.
+func withWord(grant string) func(*Pod) {
+	return func(p *Pod) {
+		p.Grant, p.Asked.Grant = "ours", grant
+		p.Status.Requested = p.Asked
+	}
+}
+
+func granted(p *Pod) { p.Status.Granted = "new" }
+
+// TestTell is about what is faster than another annotation.
+func TestTell(t *testing.T) {
+	passed := tested(instanceapi.Passed)
+	tests := map[string]struct {
+		pods    []Pod
+		overdue bool
+		tell    []string
+		ask     ask
+	}{
+		"the test comes with a grant": {[]Pod{pod("a", func(p *Pod) { p.Grant = "ours" })}, false, nil,
+			ask{"a": {Test: "new", Grant: "ours"}}},
+		"the canary is told": {[]Pod{pod("a", asked("new", ""), withWord("ours"), passed), pod("b", asked("new", ""), withWord("ours"), passed)}, false,
+			[]string{"a"}, ask{}},
+		"and waited for": {[]Pod{pod("a", asked("new", ""), withWord("ours"), passed, granted), pod("b", asked("new", ""), withWord("ours"), passed)}, false,
+			nil, ask{}},
+		"the others are told": {[]Pod{pod("a", asked("new", ""), withWord("ours"), serving("new")), pod("b", asked("new", ""), withWord("ours"), passed)}, false,
+			[]string{"b"}, ask{}},
+		"another operator's grant": {[]Pod{pod("a", asked("new", ""), withWord("theirs"), passed)}, false,
+			nil, ask{"a": {Test: "new", Load: "new", Grant: "theirs"}}},
+		"who does not listen is asked": {[]Pod{pod("a", asked("new", ""), withWord("ours"), passed)}, true,
+			nil, ask{"a": {Test: "new", Load: "new", Grant: "ours"}}},
+		"going back ends the grant": {[]Pod{pod("a", asked("new", ""), withWord("ours"), loadFailed, granted), pod("b", asked("new", ""), withWord("ours"), passed)}, false,
+			nil, ask{"a": {Test: "new", Load: "old"}}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(Input{Requested: "new", Stable: "old", Overdue: tt.overdue, Pods: tt.pods})
+			if diff := cmp.Diff(tt.ask, d.Ask); diff != "" {
+				t.Errorf("asks (-want +got):\n%s", diff)
+			}
+			if diff := cmp.Diff(tt.tell, slices.Sorted(maps.Keys(d.Tell))); diff != "" {
+				t.Errorf("tells (-want +got):\n%s", diff)
+			}
+		})
+	}
 }
 
 func serving(revision string) func(*Pod) { return func(p *Pod) { p.Status.Serving = revision } }
@@ -92,7 +141,7 @@ func TestDecide(t *testing.T) {
 			"old", nil, Testing, false, nil},
 		"every pod is asked to test": {
 			"old", []Pod{pod("a"), pod("b", asked("earlier", "old"))}, Testing, false,
-			ask{"a": toTest, "b": {Test: "new", Load: "old"}}},
+			ask{"a": toTest, "b": toTest}},
 		"a pod that has not started is not asked": {
 			"old", []Pod{pod("a", notRunning)}, Testing, false, nil},
 		"a pod that does not answer yet may start with it": {
@@ -136,7 +185,7 @@ func TestDecide(t *testing.T) {
 			"new", []Pod{pod("a", asked("other", ""), serving("new"))}, Settled, true, ask{"a": toTest}},
 		"a newer change wins over a mix": {
 			"old", []Pod{pod("a", asked("mid", "mid"), serving("mid")), pod("b", asked("mid", ""))}, Testing, false,
-			ask{"a": {Test: "new", Load: "mid"}, "b": toTest}},
+			ask{"a": toTest, "b": toTest}},
 		"a newer change that is refused ends the mix": {
 			"old", []Pod{pod("a", asked("new", "mid"), serving("mid"), failed), pod("b", asked("new", ""), failed)}, Rejected, false,
 			ask{"a": {Test: "new", Load: "old"}}},

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"strings"
@@ -37,6 +38,7 @@ type standIn struct {
 
 	mu        sync.Mutex
 	serving   string
+	granted   instanceapi.Requested
 	revisions map[string]instanceapi.Revision
 }
 
@@ -103,15 +105,36 @@ func (s *standIn) answer(w http.ResponseWriter, r *http.Request) {
 	stable := s.volume(r.Context(), naming.ConfigMap(s.app))
 	next := s.volume(r.Context(), naming.ConfigMapNext(s.app))
 	asked := observe.Asked(pod)
+	if r.URL.Path == instanceapi.PathLoad {
+		s.grant(w, r, asked)
+		return
+	}
+	toLoad := asked.Load
+	if asked == s.granted {
+		toLoad = asked.Test
+	} else {
+		s.granted = instanceapi.Requested{}
+	}
 	s.test(asked.Test, next)
-	s.load(asked.Load, stable, next)
+	s.load(toLoad, stable, next)
 	status := instanceapi.Status{
-		Protocol: instanceapi.Protocol, Serving: s.serving, Stable: stable.revision, Next: next.revision, Requested: asked, Ready: true,
+		Protocol: instanceapi.Protocol, Serving: s.serving, Stable: stable.revision, Next: next.revision, Requested: asked, Granted: s.granted.Test, Ready: true,
 	}
 	for _, revision := range s.revisions {
 		status.Revisions = append(status.Revisions, revision)
 	}
 	_ = json.NewEncoder(w).Encode(status)
+}
+
+// grant takes the word at which it loads what it was asked to test.
+func (s *standIn) grant(w http.ResponseWriter, r *http.Request, asked instanceapi.Requested) {
+	word, err := io.ReadAll(r.Body)
+	if err != nil || !instanceapi.Opens(string(word), asked.Grant) {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	s.granted = asked
+	w.WriteHeader(http.StatusAccepted)
 }
 
 func (s *standIn) test(revision string, next content) {

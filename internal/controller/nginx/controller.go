@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,8 +36,10 @@ type Reconciler struct {
 	Observer *observe.Observer
 	Applier  *apply.Applier
 	Recorder events.EventRecorder
-	Options  desired.Options
-	Clock    clock.PassiveClock
+	// Tell tells an instance the word at which it loads a configuration.
+	Tell    func(ctx context.Context, podIP, word string) error
+	Options desired.Options
+	Clock   clock.PassiveClock
 
 	pace pace
 }
@@ -103,10 +106,25 @@ func (r *Reconciler) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator
 	if err != nil || outcome.Terminating || outcome.Lacks("ConfigMap") {
 		return outcome, err
 	}
-	if len(plan.Rollout.Ask) > 0 {
-		log.FromContext(ctx).Info("asked pods", "revision", plan.Config.Revision, "phase", plan.Rollout.Phase, "pods", len(plan.Rollout.Ask))
+	if n := len(plan.Rollout.Ask) + len(plan.Tells); n > 0 {
+		log.FromContext(ctx).Info("asked pods", "revision", plan.Config.Revision, "phase", plan.Rollout.Phase, "pods", n)
 	}
+	r.tell(ctx, plan.Tells)
 	return outcome, r.Applier.Ask(ctx, nginx.Namespace, plan.Asks)
+}
+
+// tell tells pods to load what they have tested. One that cannot be told is asked by an
+// annotation when its time is over.
+func (r *Reconciler) tell(ctx context.Context, tells []desired.Tell) {
+	var group sync.WaitGroup
+	for _, t := range tells {
+		group.Go(func() {
+			if err := r.Tell(ctx, t.PodIP, t.Word); err != nil {
+				log.FromContext(ctx).Info("a pod cannot be told to load its configuration", "pod", t.Pod, "reason", err.Error())
+			}
+		})
+	}
+	group.Wait()
 }
 
 // commit writes the status, at most once and only if it changed. Events are

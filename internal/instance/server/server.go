@@ -1,5 +1,6 @@
-// Package server answers the operator, the kubelet and Prometheus over HTTP. Nothing can
-// be changed through it.
+// Package server answers the operator, the kubelet and Prometheus over HTTP. The one thing
+// that can be done through it is to let the pod load what the operator has asked it to
+// test, by a word of which the pod's annotation has the hash.
 package server
 
 import (
@@ -7,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -28,7 +30,7 @@ const (
 )
 
 // Handler returns the handler of all paths.
-func Handler(doctor *health.Doctor, metrics prometheus.Gatherer) http.Handler {
+func Handler(doctor *health.Doctor, metrics prometheus.Gatherer, grant func(word string) bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+instanceapi.PathLive, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, "ok")
@@ -45,6 +47,14 @@ func Handler(doctor *health.Doctor, metrics prometheus.Gatherer) http.Handler {
 		if err := json.NewEncoder(w).Encode(doctor.Examine().Status); err != nil {
 			slog.Debug("answer with the status", "error", err)
 		}
+	})
+	mux.HandleFunc("POST "+instanceapi.PathLoad, func(w http.ResponseWriter, r *http.Request) {
+		word, err := io.ReadAll(http.MaxBytesReader(w, r.Body, instanceapi.MaxWord))
+		if err != nil || !grant(string(word)) {
+			answer(w, http.StatusForbidden, "this is not the word")
+			return
+		}
+		answer(w, http.StatusAccepted, "ok")
 	})
 	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
 	return mux

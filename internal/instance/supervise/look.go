@@ -56,8 +56,9 @@ func (s *Supervisor) lookAtRequests() {
 		return
 	}
 	s.folders.requested = instanceapi.Requested{
-		Test: strings.TrimSpace(files[instanceapi.FileTest]),
-		Load: strings.TrimSpace(files[instanceapi.FileLoad]),
+		Test:  strings.TrimSpace(files[instanceapi.FileTest]),
+		Load:  strings.TrimSpace(files[instanceapi.FileLoad]),
+		Grant: strings.TrimSpace(files[instanceapi.FileGrant]),
 	}
 }
 

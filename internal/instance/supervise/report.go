@@ -33,6 +33,7 @@ func (s *Supervisor) report() {
 			Stable:       s.folders.stable.revision,
 			Next:         s.folders.next.revision,
 			Requested:    s.folders.requested,
+			Granted:      s.grantedRevision(),
 			Revisions:    s.past.report(),
 			Ports:        slices.Clone(s.Ports),
 			Reloads:      s.reloads,

@@ -77,6 +77,10 @@ type Supervisor struct {
 	draining     bool
 	quitting     bool
 
+	// granted was told by HTTP, and told says that it has changed.
+	granted atomic.Pointer[granted]
+	told    chan struct{}
+
 	board atomic.Pointer[Snapshot]
 }
 
@@ -91,7 +95,7 @@ type serving struct {
 
 // New returns a Supervisor that has done nothing yet.
 func New(options Options) *Supervisor {
-	s := &Supervisor{Options: options, asker: nginx.Asker{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s := &Supervisor{Options: options, told: make(chan struct{}, 1), asker: nginx.Asker{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
 	s.report()
 	return s
 }
@@ -125,7 +129,7 @@ func (s *Supervisor) view() view {
 		serving:         s.serving.revision,
 		unverified:      !s.serving.verified,
 		stable:          s.folders.stable.revision,
-		requested:       s.folders.requested,
+		requested:       instanceapi.Requested{Test: s.folders.requested.Test, Load: s.toLoad()},
 		atHand:          s.atHand,
 		past:            &s.past,
 		certificates:    s.certificates,
@@ -184,6 +188,7 @@ func (s *Supervisor) wait(ctx context.Context, until time.Time) {
 	case <-ctx.Done():
 	case <-ended:
 	case <-s.Changed:
+	case <-s.told:
 	case <-timer.C:
 	case signal := <-s.Signals:
 		s.signal(signal)
