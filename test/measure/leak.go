@@ -11,6 +11,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,22 +37,25 @@ type leakStage struct {
 	name   string
 	secret func(good load.Pair) load.Pair
 	files  map[string]string
+	// refused is the condition that has to become False; empty: all become True.
+	refused string
 }
 
 func leakStages() []leakStage {
 	plain := site.Site{TLS: true}.Files(leakControl)
 	same := func(p load.Pair) load.Pair { return p }
+	const certificates, configuration = v1alpha2.ConditionCertificatesValid, v1alpha2.ConditionConfigValid
 	path := "/etc/nginx/tls/" + site.Certificate + "/tls.key"
 	return []leakStage{
-		{"good", same, plain},
-		{"the key is not PEM", func(p load.Pair) load.Pair { p.Key = leakCanary + "\n"; return p }, plain},
-		{"the certificate is not PEM", func(p load.Pair) load.Pair { p.Certificate = leakCanary + "\n"; return p }, plain},
-		{"the key is cut off", func(p load.Pair) load.Pair { p.Key = p.Key[:len(p.Key)/2]; return p }, plain},
-		{"good again", same, plain},
+		{"good", same, plain, ""},
+		{"the key is not PEM", func(p load.Pair) load.Pair { p.Key = leakCanary + "\n"; return p }, plain, certificates},
+		{"the certificate is not PEM", func(p load.Pair) load.Pair { p.Certificate = leakCanary + "\n"; return p }, plain, certificates},
+		{"the key is cut off", func(p load.Pair) load.Pair { p.Key = p.Key[:len(p.Key)/2]; return p }, plain, certificates},
+		{"good again", same, plain, ""},
 		// Who writes the configuration may not read the Secret that way either.
-		{"the configuration includes the key", same, map[string]string{"site.conf": "# " + leakControl + "\ninclude " + path + ";\n"}},
-		{"a map includes the key", same, map[string]string{"site.conf": "# " + leakControl + "\nmap $uri $a {\n    include " + path + ";\n}\n"}},
-		{"the mounted Secret is included", same, map[string]string{"site.conf": "# " + leakControl + "\ninclude " + instanceapi.DirSecrets + "/*/*;\n"}},
+		{"the configuration includes the key", same, map[string]string{"site.conf": "# " + leakControl + "\ninclude " + path + ";\n"}, configuration},
+		{"a map includes the key", same, map[string]string{"site.conf": "# " + leakControl + "\nmap $uri $a {\n    include " + path + ";\n}\n"}, configuration},
+		{"the mounted Secret is included", same, map[string]string{"site.conf": "# " + leakControl + "\ninclude " + instanceapi.DirSecrets + "/*/*;\n"}, configuration},
 	}
 }
 
@@ -146,7 +150,17 @@ func (b *bench) stage(ctx context.Context, nginx *v1alpha2.NginxOperator, stage 
 	if err != nil {
 		return err
 	}
-	return pause(ctx, leakSettle)
+	if stage.refused == "" {
+		err = b.ready(ctx, nginx)
+	} else {
+		err = b.await(ctx, nginx, stage.refused+" is False", func(n *v1alpha2.NginxOperator) bool {
+			c := meta.FindStatusCondition(n.Status.Conditions, stage.refused)
+			return c != nil && c.Status == metav1.ConditionFalse && c.ObservedGeneration == n.Generation
+		})
+	}
+	b.progress("leak: %s", conditions(nginx))
+	// Logs and events follow.
+	return errors.Join(err, pause(ctx, leakSettle))
 }
 
 // public is everything that can be read without access to Secrets.

@@ -25,8 +25,8 @@ const (
 	liveEdits = 50
 	livePause = 500 * time.Millisecond
 	// liveRate is how often all pods together are asked which revision they serve:
-	// each of them every 20 ms.
-	liveRate = 500
+	// each of them every 50 ms.
+	liveRate = 200
 	// liveMedian and liveMax are the goals, in seconds.
 	liveMedian, liveMax = 1, 2
 

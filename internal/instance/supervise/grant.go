@@ -20,11 +20,24 @@ func (s *Supervisor) Grant(word string) bool {
 		return false
 	}
 	s.granted.Store(&granted{requested.Test, requested.Grant})
+	s.announce(requested.Test)
 	select {
 	case s.told <- struct{}{}:
 	default: // It was told already, and nobody has looked since.
 	}
 	return true
+}
+
+// announce reports the grant before the loop, which may be busy with it, does.
+func (s *Supervisor) announce(revision string) {
+	for {
+		last := s.board.Load()
+		next := *last
+		next.Status.Granted = revision
+		if s.board.CompareAndSwap(last, &next) {
+			return
+		}
+	}
 }
 
 // grantedRevision is empty when the request has changed since the word was told.
