@@ -4,25 +4,26 @@ import "fmt"
 
 func process() []sort {
 	return []sort{
-		{"daemon", owned("daemon", "on", "off")},
-		{"master-process", owned("master_process", "off", "on")},
-		{"pid", owned("pid", "/tmp/other.pid", "/run/nginx.pid", "nginx.pid", "logs/nginx.pid", "/dev/null")},
+		{"daemon", owned("daemon", "stay in the foreground", "on", "On", "ON")},
+		{"master-process", owned("master_process", "its master process", "off", "Off", "OFF")},
+		{"pid", owned("pid", "process id", "/tmp/other.pid", "/run/web.pid", "web.pid", "/dev/null", "/no/such/folder/nginx.pid")},
 		{"top-level", topLevel()},
 	}
 }
 
-// owned are directives that belong to the instance manager: nginx is given them before
-// it reads the user's files, so that the user's are duplicates.
-func owned(name string, values ...string) []Case {
-	message := fmt.Sprintf("%q directive is duplicate", name)
+// owned are directives that belong to the instance manager. Where it does not look for
+// them itself, nginx finds duplicates. Values that everybody has (daemon off, the pid file of the
+// image) do no harm and are not among them.
+func owned(name, words string, values ...string) []Case {
+	duplicate := fmt.Sprintf("%q directive is duplicate", name)
 	var cases []Case
 	for i := range 10 {
 		text := fmt.Sprintf("%s%s %s;", mark, name, values[i%len(values)])
 		if i%3 == 2 {
-			cases = append(cases, found(whole(i, padding(i)+text+"\nevents {\n}\nhttp {\n"+healthy+"}"), message))
+			cases = append(cases, found(whole(i, padding(i)+text+"\nevents {\n}\nhttp {\n"+healthy+"}"), duplicate, words))
 			continue
 		}
-		cases = append(cases, found(inMain(i, text), message))
+		cases = append(cases, found(inMain(i, text), duplicate, words))
 	}
 	return cases
 }
