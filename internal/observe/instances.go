@@ -18,10 +18,11 @@ import (
 type AskInstance func(ctx context.Context, podIP string) (instanceapi.Status, error)
 
 // How long an answer is good for. An instance that is settled changes by itself only
-// in what certificates it finds; one that does not answer is not asked in each pass,
-// since every attempt holds the pass up.
+// in what certificates it finds, soon after its pod has changed or at any time; one that
+// does not answer is not asked in each pass, since every attempt holds the pass up.
 const (
 	settledFor = 50 * time.Second
+	freshFor   = 5 * time.Second
 	silentFor  = 2 * time.Second
 )
 
@@ -32,6 +33,7 @@ const parallelQuestions = 64
 // is asked for again.
 type instances struct {
 	ask AskInstance
+	now func() time.Time
 
 	mu      sync.Mutex
 	answers map[types.NamespacedName]map[types.UID]answer
@@ -42,18 +44,21 @@ type instances struct {
 type answer struct {
 	status *instanceapi.Status
 	about  question
-	until  time.Time
+	// since when the pod is as the question says.
+	since time.Time
+	until time.Time
 }
 
 // question is what an answer depends on.
 type question struct {
 	podIP, containerID string
 	asked              instanceapi.Requested
+	sync               string
 	ready              bool
 }
 
 func newInstances(ask AskInstance) *instances {
-	return &instances{ask: ask, answers: map[types.NamespacedName]map[types.UID]answer{}}
+	return &instances{ask: ask, now: time.Now, answers: map[types.NamespacedName]map[types.UID]answer{}}
 }
 
 func (i *instances) forget(key types.NamespacedName) {
@@ -86,19 +91,23 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 	answers := make([]answer, len(state.Pods))
 	var group errgroup.Group
 	group.SetLimit(parallelQuestions)
-	now := time.Now()
+	now := o.answers.now()
 	for i := range state.Pods {
 		pod := &state.Pods[i]
 		if !Running(pod) {
 			continue
 		}
 		about := questionTo(pod)
-		if last, ok := known[pod.UID]; ok && last.about == about && now.Before(last.until) {
+		last, since := known[pod.UID], now
+		if last.about == about {
+			since = last.since
+		}
+		if last.about == about && now.Before(last.until) {
 			answers[i] = last
 			continue
 		}
 		group.Go(func() error {
-			answers[i] = o.answers.put(ctx, about)
+			answers[i] = o.answers.put(ctx, about, since)
 			return nil
 		})
 	}
@@ -119,17 +128,19 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 }
 
 // put puts a question to an instance.
-func (i *instances) put(ctx context.Context, about question) answer {
+func (i *instances) put(ctx context.Context, about question, since time.Time) answer {
 	status, err := i.ask(ctx, about.podIP)
-	now := time.Now()
+	now := i.now()
+	a := answer{about: about, since: since, until: now}
 	switch {
 	case err != nil:
-		return answer{about: about, until: now.Add(silentFor)}
-	case settled(&status, about.asked):
-		return answer{status: &status, about: about, until: now.Add(settledFor)}
-	default:
-		return answer{status: &status, about: about, until: now}
+		a.until = now.Add(silentFor)
+		return a
+	case settled(&status, about.asked) && now.Sub(since) > freshFor:
+		a.until = now.Add(settledFor)
 	}
+	a.status = &status
+	return a
 }
 
 // settled tells whether nothing is under way in an instance.
@@ -182,7 +193,7 @@ func Running(pod *corev1.Pod) bool {
 }
 
 func questionTo(pod *corev1.Pod) question {
-	q := question{podIP: pod.Status.PodIP, asked: Asked(pod)}
+	q := question{podIP: pod.Status.PodIP, asked: Asked(pod), sync: pod.Annotations[naming.AnnotationSync]}
 	if nginx := nginxContainer(pod); nginx != nil {
 		q.containerID, q.ready = nginx.ContainerID, nginx.Ready
 	}

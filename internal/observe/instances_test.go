@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,6 +40,9 @@ func TestInstancesAreAskedOnlyWhenTheyMayHaveNews(t *testing.T) {
 		"its container was restarted": {settledStatus, nil, func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses[0].ContainerID = "other"
 		}, true, true},
+		"its files were changed": {settledStatus, nil, func(pod *corev1.Pod) {
+			pod.Annotations = map[string]string{naming.AnnotationSync: "2"}
+		}, true, true},
 		"it became ready": {settledStatus, nil, func(pod *corev1.Pod) {
 			pod.Status.ContainerStatuses[0].Ready = true
 		}, true, true},
@@ -51,9 +55,20 @@ func TestInstancesAreAskedOnlyWhenTheyMayHaveNews(t *testing.T) {
 				return tt.status, tt.err
 			}, nil)
 			nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+			now := time.Now()
+			o.answers.now = func() time.Time { return now }
 			pod := running("web-1")
 			state := State{Pods: []corev1.Pod{*pod}}
 			gather(t, o, nginx, &state)
+			if tt.err == nil {
+				// While a pod is fresh, it is asked in each pass.
+				now = now.Add(freshFor + time.Second)
+				gather(t, o, nginx, &state)
+				if asked != 2 {
+					t.Errorf("a fresh pod was asked %d times in two passes", asked)
+				}
+				asked = 1
+			}
 			if _, known := state.Instances["web-1"]; known != tt.known {
 				t.Errorf("the instance is known: %t, want %t", known, tt.known)
 			}

@@ -88,7 +88,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Pending: outcome.Pending,
 		Now:     r.Clock.Now(),
 	})
-	again := r.pace.next(req.NamespacedName, plan.Rollout, len(nginx.Spec.TLS) > 0, r.Clock.Now())
+	again := r.pace.next(req.NamespacedName, plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, r.Clock.Now())
 	return result(outcome, again, errors.Join(err, r.commit(ctx, nginx, next)))
 }
 

@@ -22,6 +22,13 @@ const (
 	paceCertificates = time.Minute
 )
 
+// After pods were asked for something, also if only for their mounted files, they are
+// looked at for a while: what comes of it emits no event.
+const (
+	paceStirred = 500 * time.Millisecond
+	stirredFor  = 5 * time.Second
+)
+
 // patience is how long pods have for what they are asked before they are nudged; then
 // twice as long, and so on. The kubelet mostly needs half of it.
 const patience = 600 * time.Millisecond
@@ -31,6 +38,8 @@ const patience = 600 * time.Millisecond
 type pace struct {
 	mu    sync.Mutex
 	steps map[types.NamespacedName]step
+	// stirred tells until when pods may be busy with what they were asked.
+	stirred map[types.NamespacedName]time.Time
 }
 
 // step is where an application stands, how long to wait for the next look, and since
@@ -42,8 +51,10 @@ type step struct {
 	patience time.Duration
 }
 
-// next is how long to wait before the next look; 0: until an event.
-func (p *pace) next(key types.NamespacedName, d rollout.Decision, certificates bool, now time.Time) time.Duration {
+// next is how long to wait before the next look; 0: until an event. asked tells that
+// pods have just been asked for something.
+func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, certificates bool, now time.Time) time.Duration {
+	stirred := p.stir(key, asked, now)
 	switch {
 	case d.Watch:
 		return p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask)), now)
@@ -52,10 +63,30 @@ func (p *pace) next(key types.NamespacedName, d rollout.Decision, certificates b
 		return paceRejected
 	}
 	p.forget(key)
-	if certificates {
+	switch {
+	case stirred:
+		return paceStirred
+	case certificates:
 		return paceCertificates
 	}
 	return 0
+}
+
+// stir tells whether pods were asked for something a short while ago.
+func (p *pace) stir(key types.NamespacedName, asked bool, now time.Time) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if asked {
+		if p.stirred == nil {
+			p.stirred = map[types.NamespacedName]time.Time{}
+		}
+		p.stirred[key] = now.Add(stirredFor)
+	}
+	if now.Before(p.stirred[key]) {
+		return true
+	}
+	delete(p.stirred, key)
+	return false
 }
 
 // grow waits longer each time that the mark is the same.

@@ -23,7 +23,7 @@ func TestPace(t *testing.T) {
 		if p.overdue(key, now) {
 			nudges = append(nudges, now.Sub(start).Truncate(100*time.Millisecond))
 		}
-		now = now.Add(p.next(key, waiting, false, now))
+		now = now.Add(p.next(key, waiting, false, false, now))
 	}
 	if looks < 20 || looks > 50 {
 		t.Errorf("%d looks in 10 s", looks)
@@ -34,18 +34,24 @@ func TestPace(t *testing.T) {
 		t.Errorf("nudges (-want +got):\n%s", diff)
 	}
 	waiting.Accepted++
-	if wait := p.next(key, waiting, false, now); wait != paceFirst || p.overdue(key, now) {
+	if wait := p.next(key, waiting, false, false, now); wait != paceFirst || p.overdue(key, now) {
 		t.Errorf("after a step forward the wait is %s", wait)
 	}
 	settled := rollout.Decision{Phase: rollout.Settled}
 	for decision, want := range map[*rollout.Decision]time.Duration{
 		{Phase: rollout.Rejected}: paceRejected, &settled: 0,
 	} {
-		if got := p.next(key, *decision, false, now); got != want {
+		if got := p.next(key, *decision, false, false, now); got != want {
 			t.Errorf("%s: wait = %s, want %s", decision.Phase, got, want)
 		}
 	}
-	if got := p.next(key, settled, true, now); got != paceCertificates {
+	if got := p.next(key, settled, false, true, now); got != paceCertificates {
 		t.Errorf("with certificates the wait is %s", got)
+	}
+	if got := p.next(key, settled, true, true, now); got != paceStirred {
+		t.Errorf("after an ask the wait is %s", got)
+	}
+	if got := p.next(key, settled, false, true, now.Add(stirredFor)); got != paceCertificates {
+		t.Errorf("a while after an ask the wait is %s", got)
 	}
 }
