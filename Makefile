@@ -7,7 +7,11 @@ MAKEFLAGS += --no-print-directory
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.1.0)
 # The image that `make deploy` installs and the quickstart builds.
 IMG = localhost/nginx-operator:dev
+# The image of the tests' load tool, which runs inside the cluster. On a cluster of your
+# own: an image that it can pull.
+export E2E_LOAD_IMAGE ?= localhost/nginx-load:dev
 
+comma := ,
 BIN := $(CURDIR)/bin
 CLUSTER := $(BIN)/cluster
 TOOL := go tool -modfile=hack/tools/go.mod
@@ -39,7 +43,7 @@ tour:
 	@hack/quickstart/tour.sh $(kubectl)
 
 .PHONY: test
-test: test-unit test-api test-e2e ## Run all tests (unit, API-level, end-to-end on the local cluster)
+test: test-unit test-api test-instance test-e2e ## Run all tests (unit, API-level, real nginx, end-to-end)
 
 .PHONY: down
 down: $(CLUSTER) ## Stop the local cluster and remove what was in it
@@ -90,10 +94,24 @@ test-unit: ## Run the unit tests
 test-api: $(CLUSTER) ## Run the tests against a real API server
 	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 ./test/api/...
 
+.PHONY: test-instance
+test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
+	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
+	@echo "tests of the instance manager with real nginx"; go test -count=1 -tags=instance -timeout=20m ./test/instance/...
+
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECONFIG
 	@$(if $(LOCAL),$(MAKE) up)
-	@$(MAKE) deploy e2e
+	@$(MAKE) deploy load-tool e2e
+
+.PHONY: load-tool
+load-tool: $(CLUSTER)
+ifdef LOCAL
+	@$(GO_BUILD) -o $(BIN)/ ./test/load/cmd/nginx-load
+	@$(CLUSTER) image binary --tag $(E2E_LOAD_IMAGE) --out $(BIN)/nginx-load.tar \
+		--entrypoint /nginx-load $(BIN)/nginx-load=/nginx-load
+	@$(CLUSTER) load $(BIN)/nginx-load.tar
+endif
 
 .PHONY: e2e
 e2e:
@@ -102,7 +120,7 @@ e2e:
 	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
 
 .PHONY: measure
-measure: $(CLUSTER) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
+measure: $(CLUSTER) $(if $(filter live traffic badconfig reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 	@AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
 
