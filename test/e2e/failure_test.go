@@ -149,8 +149,8 @@ func TestFirstConfigurationBad(t *testing.T) {
 func TestCrashLoopIsSteady(t *testing.T) {
 	t.Parallel()
 	spec := saying("", 1)
-	spec.PodTemplate = &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{
-		{Name: "beside", Image: newestImage(), Command: []string{"sh", "-c", "echo out of luck; exit 3"}},
+	spec.PodTemplate = &v1alpha2.PodTemplate{InitContainers: []v1alpha2.Container{
+		{Name: "before", Image: newestImage(), Command: []string{"sh", "-c", "echo out of luck; exit 3"}},
 	}}
 	nginx := create(t, newNamespace(t), "web", spec)
 	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonContainerCrashed, "out of luck")
