@@ -93,6 +93,9 @@ func validate(files Files) error {
 		if err := validateName(name); err != nil {
 			return err
 		}
+		if err := validateText(name, files[name]); err != nil {
+			return err
+		}
 		conf = conf || strings.HasSuffix(name, ".conf")
 		total += len(name) + len(files[name])
 	}
@@ -119,6 +122,22 @@ func validateName(name string) error {
 		return fmt.Errorf("the file name %q… is longer than 253 characters", name[:32])
 	case !legalName.MatchString(name):
 		return fmt.Errorf("%q is not a file name: only letters, digits, '-', '_' and '.' are allowed", name)
+	}
+	return nil
+}
+
+// validateText refuses what cannot be written to a ConfigMap by server-side apply: the
+// API server reads the request as YAML, which knows some characters only when they are
+// escaped, and JSON does not escape them (https://yaml.org/spec/1.2.2/#51-character-set).
+func validateText(name, text string) error {
+	line := 1
+	for _, c := range text {
+		switch {
+		case c == '\n':
+			line++
+		case c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85, c == 0xfeff, c == 0xfffe, c == 0xffff:
+			return fmt.Errorf("%s:%d: there is a control character (%U): a configuration is text, remove it", name, line, c)
+		}
 	}
 	return nil
 }

@@ -46,6 +46,9 @@ func TestNewRefuses(t *testing.T) {
 		"folder":           {Files{"conf.d/a.conf": ""}, "not a file name"},
 		"injection":        {Files{"a; daemon on;.conf": ""}, "not a file name"},
 		"our name":         {Files{"nginx-operator.conf": ""}, "operator's own"},
+		"delete":           {Files{"a.conf": "server {}\n\x7f"}, "a.conf:2: there is a control character (U+007F)"},
+		"byte order mark":  {Files{"a.conf": "\ufeffserver {}"}, "a.conf:1: there is a control character (U+FEFF)"},
+		"C1":               {Files{"a.conf": "\u0080"}, "U+0080"},
 		"newline":          {Files{"a\n.conf": ""}, "not a file name"},
 		"long name":        {Files{strings.Repeat("a", 254) + ".conf": ""}, "longer than 253"},
 	}
