@@ -33,25 +33,45 @@ func TestPace(t *testing.T) {
 	if diff := cmp.Diff(want, nudges); diff != "" {
 		t.Errorf("nudges (-want +got):\n%s", diff)
 	}
+}
+
+func TestPaceOfAStepForward(t *testing.T) {
+	var p pace
+	key, now := types.NamespacedName{Name: "web"}, time.Now()
+	waiting := rollout.Decision{Phase: rollout.Testing, Watch: true}
+	for range 50 {
+		now = now.Add(p.next(key, waiting, false, false, now))
+	}
+	if !p.overdue(key, now) {
+		t.Fatal("nothing is overdue after a long wait")
+	}
 	waiting.Accepted++
 	if wait := p.next(key, waiting, false, false, now); wait != paceFirst || p.overdue(key, now) {
 		t.Errorf("after a step forward the wait is %s", wait)
 	}
-	settled := rollout.Decision{Phase: rollout.Settled}
-	for decision, want := range map[*rollout.Decision]time.Duration{
-		{Phase: rollout.Rejected}: paceRejected, &settled: 0,
-	} {
-		if got := p.next(key, *decision, false, false, now); got != want {
-			t.Errorf("%s: wait = %s, want %s", decision.Phase, got, want)
-		}
+}
+
+func TestPaceWithoutAWait(t *testing.T) {
+	tests := map[string]struct {
+		phase               rollout.Phase
+		asked, certificates bool
+		want                time.Duration
+	}{
+		"refused":                    {rollout.Rejected, false, false, paceRejected},
+		"settled":                    {rollout.Settled, false, false, 0},
+		"settled, with certificates": {rollout.Settled, false, true, paceCertificates},
+		"just asked":                 {rollout.Settled, true, true, paceStirred},
 	}
-	if got := p.next(key, settled, false, true, now); got != paceCertificates {
-		t.Errorf("with certificates the wait is %s", got)
-	}
-	if got := p.next(key, settled, true, true, now); got != paceStirred {
-		t.Errorf("after an ask the wait is %s", got)
-	}
-	if got := p.next(key, settled, false, true, now.Add(stirredFor)); got != paceCertificates {
-		t.Errorf("a while after an ask the wait is %s", got)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var p pace
+			key, now := types.NamespacedName{Name: "web"}, time.Now()
+			if got := p.next(key, rollout.Decision{Phase: tt.phase}, tt.asked, tt.certificates, now); got != tt.want {
+				t.Errorf("wait = %s, want %s", got, tt.want)
+			}
+			if p.next(key, rollout.Decision{Phase: tt.phase}, false, tt.certificates, now.Add(stirredFor)) == paceStirred {
+				t.Error("a while later it is still stirred")
+			}
+		})
 	}
 }
