@@ -13,9 +13,11 @@ func (d *Decision) test(in Input) {
 	}
 }
 
-// startsWith tells whether the pod is about to serve a revision without being asked.
+// startsWith tells whether the pod is about to serve a revision without being asked. At
+// first an instance has not looked yet at what it starts with.
 func (p Pod) startsWith(revision string) bool {
-	return p.Status != nil && p.Status.Serving == "" && p.Status.Stable == revision && p.Asked.Load == ""
+	return p.Status != nil && p.Status.Serving == "" && p.Asked.Load == "" &&
+		(p.Status.Stable == revision || p.Status.Stable == "")
 }
 
 // goBack takes the pods that have loaded something else back to stable, so that never

@@ -146,6 +146,8 @@ func TestDecide(t *testing.T) {
 			"old", []Pod{pod("a", notRunning)}, Testing, false, nil},
 		"a pod that does not answer yet may start with it": {
 			"new", []Pod{pod("a", mute, unready)}, Testing, true, nil},
+		"a pod that has not looked at its files yet": {
+			"new", []Pod{pod("a", starting, func(p *Pod) { p.Status.Stable = "" })}, Testing, true, nil},
 		"a test that is open is waited for": {
 			"old", []Pod{pod("a", asked("new", ""), passed), pod("b", asked("new", ""))}, Testing, false, nil},
 		"a ready pod that does not answer is waited for": {
