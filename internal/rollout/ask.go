@@ -92,28 +92,37 @@ func (p Pod) canLoad(revision string) bool {
 		p.verdict(revision) != instanceapi.Failed && !p.startsWith(revision)
 }
 
-// loaded tells whether every pod serves the requested configuration. Pods that neither
-// serve nor answer do not count: they boot from stable.
+// loaded tells whether every pod serves the requested configuration, and will go on to.
+// Pods that neither serve nor answer do not count: they boot from stable.
 func (d *Decision) loaded(in Input) bool {
 	for _, p := range in.Pods {
-		if (p.Ready || p.Status != nil) && !p.serves(in.Requested) {
+		if (p.Ready || p.Status != nil) && (!p.serves(in.Requested) || p.mayLoadOther(in.Requested)) {
 			return false
 		}
 	}
 	return d.Serving > 0
 }
 
-// forget takes back what the pods were asked about another configuration.
+// mayLoadOther tells whether the pod may be about to load something else, which it was
+// let before the configuration was changed back.
+func (p Pod) mayLoadOther(revision string) bool {
+	return p.Status != nil && (other(p.Status.Granted, revision) || other(p.Status.Requested.Load, revision))
+}
+
+func other(asked, revision string) bool { return asked != "" && asked != revision }
+
+// forget takes back what pods that serve the requested configuration were asked about
+// another one.
 func (d *Decision) forget(in Input) {
 	for _, p := range in.Pods {
 		want := p.Asked
-		if want.Test != "" && want.Test != in.Requested {
+		if other(want.Test, in.Requested) {
 			want.Test, want.Grant = in.Requested, ""
 		}
-		if want.Load != "" {
+		if want.Load != "" || p.mayLoadOther(in.Requested) {
 			want.Load = in.Requested
 		}
-		if want != p.Asked {
+		if p.serves(in.Requested) && want != p.Asked {
 			d.Ask[p.Name] = want
 		}
 	}

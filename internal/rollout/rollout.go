@@ -120,10 +120,10 @@ func Decide(in Input) Decision {
 		d.Phase = Loading
 		if d.loaded(in) {
 			d.Phase, d.Stable = Settled, true
-			d.forget(in)
-			break
+		} else {
+			d.load(in)
 		}
-		d.load(in)
+		d.forget(in)
 	default:
 		d.Phase = Testing
 		d.test(in)

@@ -182,7 +182,12 @@ func TestDecide(t *testing.T) {
 			"new", []Pod{pod("a", serving("new")), pod("b", asked("new", "new"), serving("new"))}, Settled, true, nil},
 		"a change back takes back what was asked": {
 			"new", []Pod{pod("a", asked("other", ""), serving("new")), pod("b", asked("other", "other"), serving("other"))}, Loading, false,
-			ask{"b": toLoad}},
+			ask{"a": toTest, "b": toLoad}},
+		"a change back, while a pod may still load the other one": {
+			"new", []Pod{pod("a", asked("other", ""), serving("new"), func(p *Pod) { p.Status.Granted = "other" }), pod("b", serving("new"))}, Loading, false,
+			ask{"a": toLoad}},
+		"a change back, asked by an annotation that has arrived": {
+			"new", []Pod{pod("a", asked("new", "new"), serving("new"), func(p *Pod) { p.Status.Requested.Load = "other" })}, Loading, false, nil},
 		"a change back that is done": {
 			"new", []Pod{pod("a", asked("other", ""), serving("new"))}, Settled, true, ask{"a": toTest}},
 		"a newer change wins over a mix": {
