@@ -68,6 +68,8 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonConfigLoading: pods are about to serve the configuration.
 	ReasonConfigLoading = "ConfigLoading"
+	// ReasonConfigLost: somebody deleted or changed what pods start with.
+	ReasonConfigLost = "ConfigLost"
 	// ReasonInstanceUnreachable: the instance manager of a pod does not answer.
 	ReasonInstanceUnreachable = "InstanceUnreachable"
 	// ReasonSuspended: spec.suspend holds a change back.

@@ -114,7 +114,7 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 	in.decision = rollout.Decide(in.rollout())
 	plan = &Plan{Config: requested.Config, Rollout: in.decision, Asks: in.asks(), Tells: in.tells()}
 	for _, kind := range Kinds() {
-		if kind.needsConfig && in.stable() == nil {
+		if kind.needsConfig && in.next().Files == nil {
 			continue
 		}
 		intent, err := in.intent(kind)

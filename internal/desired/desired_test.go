@@ -210,6 +210,32 @@ func TestTamperedConfigurationIsNotTakenForTheLastGoodOne(t *testing.T) {
 	}
 }
 
+// TestTamperedStable changes what pods start with by hand.
+func TestTamperedStable(t *testing.T) {
+	for asked, want := range map[string]string{"old": "old", "new": "evil"} {
+		nginx := sample(t, "least")
+		nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(asked)}}
+		state := observe.State{Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
+		state.Owned[observe.Key{Kind: "ConfigMap", Name: "web-config"}].(*corev1.ConfigMap).Data["site.conf"] = "evil"
+		plan, _ := build(t, nginx, state)
+		state.Pods = []corev1.Pod{runningPod("a", plan)}
+		state.Instances = map[string]*instanceapi.Status{"a": {Serving: nginxconf.Revision(nginxconf.Files{"site.conf": "old"})}}
+		plan, _ = build(t, nginx, state)
+		// What nobody asked for is put back where it can be had, and else left, but never
+		// taken for the operator's.
+		stable := configOf(t, plan, "web-config")
+		if got := stable.Data["site.conf"]; got != want {
+			t.Errorf("asked for %s, the stable configuration is %q, want %q", asked, got, want)
+		}
+		if got := stable.Annotations[naming.AnnotationConfig]; got != nginxconf.Revision(nginxconf.Files{"site.conf": "old"}) {
+			t.Errorf("asked for %s, what was changed by hand counts as revision %s", asked, got)
+		}
+		if plan.Rollout.Lost != (asked == "new") {
+			t.Errorf("asked for %s, lost = %t", asked, plan.Rollout.Lost)
+		}
+	}
+}
+
 func TestWithoutAnyConfigurationTheRestGoesOn(t *testing.T) {
 	nginx := sample(t, "least")
 	nginx.Spec.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}}

@@ -11,7 +11,6 @@ import (
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
 )
@@ -26,10 +25,7 @@ type Ask struct {
 
 // rollout is what a decision about the configuration is made from.
 func (in *input) rollout() rollout.Input {
-	out := rollout.Input{Requested: in.requested.Revision, Overdue: in.state.Overdue}
-	if live := in.state.Config(naming.ConfigMap(in.nginx.Name)); live != nil && len(live.Data) > 0 {
-		out.Stable = nginxconf.Revision(live.Data)
-	}
+	out := rollout.Input{Requested: in.requested.Revision, Stable: in.stableRevision(), Overdue: in.state.Overdue}
 	newest := in.template.Annotations[naming.AnnotationTemplate]
 	for i := range in.state.Pods {
 		pod := &in.state.Pods[i]

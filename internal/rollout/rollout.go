@@ -33,7 +33,7 @@ type Input struct {
 	// because something stands in the way: everything is then left as it is.
 	Requested string
 	// Stable is the revision in the ConfigMap that pods start with; empty when there
-	// is none yet.
+	// is none, or when somebody has spoilt it.
 	Stable string
 	// Overdue tells that the pods have had time to do what they were asked.
 	Overdue bool
@@ -81,6 +81,9 @@ type Decision struct {
 	Phase Phase
 	// Stable tells that the requested configuration is to be written to stable.
 	Stable bool
+	// Lost tells that what pods start with was lost, and that it can be replaced only by a
+	// configuration that they accept.
+	Lost bool
 	// Ask are the pods whose annotations have to change, by name.
 	Ask map[string]instanceapi.Requested
 	// Tell are the pods that are to be told the word.
@@ -133,7 +136,12 @@ func Decide(in Input) Decision {
 			d.Nudge[p.Name] = true
 		}
 	}
-	d.Stable = d.Stable || in.Stable == ""
+	if in.Stable == "" {
+		// The first configuration is stable at once. But if pods serve another one, what they
+		// started with was lost: they have it still, and this one has not been served yet.
+		d.Lost = d.Phase != Settled && slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.astray(in.Requested) })
+		d.Stable = !d.Lost
+	}
 	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
 	return d
 }

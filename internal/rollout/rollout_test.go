@@ -137,6 +137,12 @@ func TestDecide(t *testing.T) {
 	}{
 		"the first configuration is stable at once": {
 			"", nil, Testing, true, nil},
+		"what was stable is lost: a refused one does not take its place": {
+			"", []Pod{pod("a", asked("new", ""), failed)}, Rejected, false, nil},
+		"what was stable is lost: an accepted one does, when it is served": {
+			"", []Pod{pod("a", asked("new", ""), passed)}, Loading, false, ask{"a": toLoad}},
+		"what was stable is lost, and served": {
+			"", []Pod{pod("a", serving("new"))}, Settled, true, nil},
 		"without pods it waits": {
 			"old", nil, Testing, false, nil},
 		"every pod is asked to test": {

@@ -224,6 +224,7 @@ func TestConditions(t *testing.T) {
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written yet"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
+		{"what pods start with is lost", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.Lost = true }), "UpToDate", no, v1alpha2.ReasonConfigLost, "ConfigMap web-config"},
 		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "last good configuration"},
 		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
 		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "fix this"},

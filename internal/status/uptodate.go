@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/rollout"
 )
 
@@ -23,6 +24,10 @@ func upToDate(v *view) judgement {
 	case len(v.in.Failed) > 0:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
 			fmt.Sprintf("%s %s could not be written yet: the operator tries again, and its log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
+	case v.rollout.Lost:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLost,
+			fmt.Sprintf("ConfigMap %s, which pods start with, was deleted or changed by somebody: the pods that run still serve the last good configuration, new ones cannot start until nginx accepts the one asked for",
+				naming.ConfigMap(v.in.Nginx.Name))}
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
 	case rolledOut(d, v.replicas):
