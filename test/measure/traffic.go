@@ -34,19 +34,26 @@ type trafficRow struct {
 	times, fewer int
 	secure       bool
 	disturb      func(ctx context.Context, t *trafficBench, i int) error
+	// fill makes the row go on until there were this many requests.
+	fill int64
 }
 
 func trafficRows() []trafficRow {
 	return []trafficRow{
-		{"configuration changes", 200, 50, false, changeConfiguration},
-		{"certificate rotations, TLS", 50, 10, true, rotateCertificate},
-		{"rolling restarts", 20, 3, false, restartPods},
-		{"scaling 2 ↔ 6", 10, 2, false, scalePods},
-		{"pod deletions", 20, 3, false, deletePod},
-		{"drains of a node", 4, 0, false, drainNode},
-		{"operator killed", 5, 0, false, killOperator},
-		{"operator upgraded", 3, 0, false, upgradeOperator},
+		{name: "configuration changes", times: 200, fewer: 50, disturb: changeConfiguration},
+		{name: "certificate rotations, TLS", times: 50, fewer: 10, secure: true, disturb: rotateCertificate},
+		{name: "rolling restarts", times: 20, fewer: 3, disturb: restartPods},
+		{name: "scaling 2 ↔ 6", times: 10, fewer: 2, disturb: scalePods},
+		{name: "pod deletions", times: 20, fewer: 3, disturb: deletePod},
+		{name: "drains of a node", times: 4, disturb: drainNode},
+		{name: "operator killed", times: 5, disturb: killOperator},
+		{name: "operator upgraded", times: 3, disturb: upgradeOperator},
 	}
+}
+
+// trafficRest is what the newest nginx is given until there were enough requests.
+func trafficRest(requests int64) trafficRow {
+	return trafficRow{name: "or more configuration changes, restarts and deletions in turns", times: 1, fill: trafficRequests - requests, disturb: anything}
 }
 
 // trafficBench is the application that is disturbed, and the load on it.
@@ -93,7 +100,9 @@ func (b *bench) disturb(ctx context.Context, name, image, backend string) ([]fig
 	var figures []figure.Figure
 	var requests, failed int64
 	var errs []error
-	for i, row := range trafficRows() {
+	rows := trafficRows()
+	for i := 0; i < len(rows); i++ {
+		row := rows[i]
 		if !newest {
 			row.times = row.fewer
 		}
@@ -107,6 +116,9 @@ func (b *bench) disturb(ctx context.Context, name, image, backend string) ([]fig
 		b.progress("traffic: %s: %s", row.name, report)
 		requests, failed = requests+report.Requests, failed+report.Failed
 		figures = append(figures, t.figure(row, report, newest))
+		if i == len(trafficRows())-1 && newest && requests < trafficRequests {
+			rows = append(rows, trafficRest(requests))
+		}
 	}
 	figures = append(figures, t.sum("requests", requests, newest, figure.AtLeast(trafficRequests)),
 		t.sum("failed", failed, newest, figure.AtMost(0)))
@@ -192,14 +204,21 @@ func (t *trafficBench) row(ctx context.Context, name string, row trafficRow) (lo
 		return load.Report{}, err
 	}
 	var disturbed error
-	for i := range row.times {
-		if disturbed = row.disturb(ctx, t, i); disturbed != nil {
-			break
-		}
+	for i := 0; disturbed == nil && (i < row.times || t.wants(ctx, row.fill)); i++ {
+		disturbed = row.disturb(ctx, t, i)
 	}
 	disturbed = errors.Join(disturbed, t.ready(ctx, t.nginx), pause(ctx, trafficSettle))
 	report, err := t.running.Stop(ctx)
 	return report, errors.Join(disturbed, err)
+}
+
+// wants tells whether there were fewer requests than a row has to have.
+func (t *trafficBench) wants(ctx context.Context, requests int64) bool {
+	if requests == 0 {
+		return false
+	}
+	report, err := t.running.Report(ctx)
+	return err == nil && report.Requests < requests
 }
 
 // options are the load of a row. On versions of nginx that close idle connections when they

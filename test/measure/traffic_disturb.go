@@ -60,6 +60,18 @@ func rotateCertificate(ctx context.Context, t *trafficBench, i int) error {
 	})
 }
 
+// anything does one thing after the other.
+func anything(ctx context.Context, t *trafficBench, i int) error {
+	switch i % 10 {
+	case 4:
+		return restartPods(ctx, t, 1000+i)
+	case 9:
+		return deletePod(ctx, t, i)
+	default:
+		return changeConfiguration(ctx, t, i)
+	}
+}
+
 func restartPods(ctx context.Context, t *trafficBench, i int) error {
 	value := fmt.Sprintf("restart %d", i)
 	if err := t.edit(ctx, t.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = &value }); err != nil {
