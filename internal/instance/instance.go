@@ -41,6 +41,10 @@ const (
 func Run(o Options) error {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
+	// nginx takes it for sockets that an nginx before it has left open.
+	if err := os.Unsetenv("NGINX"); err != nil {
+		return err
+	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	defer cancel()
 	// Answering goes on until nginx has finished.
@@ -97,7 +101,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary) (*super
 	return supervise.New(supervise.Options{
 		Binary: binary, Store: files, Certs: keeper,
 		Stable: o.Stable, Next: o.Next, Requests: o.Requests,
-		TLSDir: o.TLS, SecretsDir: o.Secrets,
+		TLSDir: o.TLS,
 		Assembly: assemble.Settings{
 			StateDir:            o.State,
 			Workers:             limits.Workers(cgroup),

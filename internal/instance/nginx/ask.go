@@ -15,6 +15,7 @@ const (
 	askTimeout   = 2 * time.Second
 	maxAnswer    = 4 << 10
 	revisionPath = "/revision"
+	servesHeader = "Nginx-Operator-Serves:"
 	statusPath   = "/stub_status"
 )
 
@@ -32,43 +33,45 @@ type Served struct {
 
 // Served asks a worker, whichever the kernel chooses.
 func (a Asker) Served(ctx context.Context) (Served, error) {
-	body, err := a.get(ctx, revisionPath)
+	head, _, err := a.get(ctx, revisionPath)
 	if err != nil {
 		return Served{}, err
 	}
-	fields := strings.Fields(body)
-	if len(fields) != 2 {
-		return Served{}, fmt.Errorf("nginx answered %.100q", body)
+	for line := range strings.Lines(head) {
+		value, found := strings.CutPrefix(line, servesHeader)
+		fields := strings.Fields(value)
+		if !found || len(fields) != 2 {
+			continue
+		}
+		if generation, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+			return Served{Revision: fields[0], Generation: generation}, nil
+		}
 	}
-	generation, err := strconv.ParseInt(fields[1], 10, 64)
-	if err != nil {
-		return Served{}, fmt.Errorf("nginx answered %.100q", body)
-	}
-	return Served{Revision: fields[0], Generation: generation}, nil
+	return Served{}, fmt.Errorf("nginx answered %.100q", head)
 }
 
 // get speaks HTTP/1.0: one request, one answer, the end of the connection.
-func (a Asker) get(ctx context.Context, path string) (string, error) {
+func (a Asker) get(ctx context.Context, path string) (head, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", a.Socket)
 	if err != nil {
-		return "", fmt.Errorf("ask nginx: %w", err)
+		return "", "", fmt.Errorf("ask nginx: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: nginx-operator\r\n\r\n", path); err != nil {
-		return "", fmt.Errorf("ask nginx: %w", err)
+		return "", "", fmt.Errorf("ask nginx: %w", err)
 	}
 	reader := bufio.NewReader(io.LimitReader(conn, maxAnswer))
 	answer, err := io.ReadAll(reader)
 	if err != nil {
-		return "", fmt.Errorf("ask nginx: %w", err)
+		return "", "", fmt.Errorf("ask nginx: %w", err)
 	}
 	head, body, ok := strings.Cut(string(answer), "\r\n\r\n")
-	if status := strings.Fields(head); !ok || len(status) < 2 || status[1] != "200" {
-		return "", fmt.Errorf("ask nginx: it answered %.100q", head)
+	if status := strings.Fields(head); !ok || len(status) < 2 || !strings.HasPrefix(status[1], "20") {
+		return "", "", fmt.Errorf("ask nginx: it answered %.100q", head)
 	}
-	return body, nil
+	return head, body, nil
 }

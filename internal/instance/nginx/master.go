@@ -24,8 +24,8 @@ type Master struct {
 }
 
 // Start starts nginx with the configuration in a folder. Its error log is passed on to
-// messages.
-func (b Binary) Start(dir string, messages io.Writer) (*Master, error) {
+// messages, without what redact takes out of a line.
+func (b Binary) Start(dir string, messages io.Writer, redact func(line string) string) (*Master, error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start nginx: %w", err)
@@ -41,7 +41,7 @@ func (b Binary) Start(dir string, messages io.Writer) (*Master, error) {
 		_ = reader.Close()
 		return nil, fmt.Errorf("start nginx: %w", err)
 	}
-	master := &Master{PID: command.Process.Pid, Log: &Tail{}, Ended: make(chan struct{})}
+	master := &Master{PID: command.Process.Pid, Log: &Tail{Redact: redact}, Ended: make(chan struct{})}
 	copied := make(chan struct{})
 	go func() {
 		master.Log.Copy(reader, messages)

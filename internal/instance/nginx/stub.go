@@ -16,7 +16,7 @@ const stubStatus = "Active connections: %d \nserver accepts handled requests\n %
 
 // Connections asks for the figures.
 func (a Asker) Connections(ctx context.Context) (Connections, error) {
-	body, err := a.get(ctx, statusPath)
+	_, body, err := a.get(ctx, statusPath)
 	if err != nil {
 		return Connections{}, err
 	}

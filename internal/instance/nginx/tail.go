@@ -2,10 +2,10 @@ package nginx
 
 import (
 	"bufio"
-	"bytes"
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 )
 
@@ -17,6 +17,9 @@ const (
 
 // Tail passes on lines and remembers the last ones.
 type Tail struct {
+	// Redact takes out of a line what must not be shown.
+	Redact func(line string) string
+
 	mu    sync.Mutex
 	lines []string
 	// count of all lines so far.
@@ -29,9 +32,10 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	for {
 		line, err := reader.ReadSlice('\n')
 		if len(line) > 0 {
+			shown := t.Redact(strings.TrimRight(string(line), "\r\n"))
 			// Our own stderr is all that could be said anything on.
-			_, _ = to.Write(line)
-			t.add(line)
+			_, _ = io.WriteString(to, shown+"\n")
+			t.add(shown)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
@@ -39,14 +43,14 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	}
 }
 
-func (t *Tail) add(line []byte) {
-	line = bytes.ToValidUTF8(bytes.TrimRight(line[:min(len(line), tailWidth)], "\r\n"), nil)
+func (t *Tail) add(line string) {
+	line = strings.ToValidUTF8(line[:min(len(line), tailWidth)], "")
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.lines) == tailLines {
 		t.lines = slices.Delete(t.lines, 0, 1)
 	}
-	t.lines = append(t.lines, string(line))
+	t.lines = append(t.lines, line)
 	t.count++
 }
 

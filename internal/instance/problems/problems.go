@@ -2,7 +2,6 @@
 package problems
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -53,11 +52,18 @@ func ParseLine(text string) (Line, bool) {
 }
 
 // Reader turns lines into problems. Paths in Hidden folders are told by the bare name of
-// the file: users know only that. Files in Secret folders are never quoted.
+// the file: users know only that.
+//
+// nginx quotes what it does not understand, and a configuration can include any file of
+// the container, by many names. So nothing is quoted but the files that Own tells to be
+// the configuration's own: the operator may read these.
 type Reader struct {
 	Hidden []string
-	Secret []string
+	Own    func(file string) bool
 }
+
+// notShown stands for nginx's words about a file that is not the configuration's own.
+const notShown = "nginx does not take this file; its words are not shown, because the file may hold a secret"
 
 // Problems are those of the text's lines that tell of one, without repetitions.
 func (r Reader) Problems(text string) []instanceapi.Problem {
@@ -84,17 +90,27 @@ func (r Reader) problem(message string) instanceapi.Problem {
 			problem.File, problem.Line, message = found[2], line, found[1]
 		}
 	}
-	if r.secret(problem.File) {
-		// nginx quotes what it does not understand.
-		message = "this file is not a configuration: its content is not shown"
+	if problem.File != "" && !r.Own(problem.File) {
+		message = notShown
 	}
 	problem.File = r.shorten(problem.File)
 	problem.Message = limit(printable(redact(r.shorten(message))))
 	return problem
 }
 
-func (r Reader) secret(file string) bool {
-	return file != "" && slices.ContainsFunc(r.Secret, func(dir string) bool { return strings.HasPrefix(path.Clean(file), dir+"/") })
+// Redact is a line of the error log as it may be shown to everybody who may read the
+// container's log.
+func (r Reader) Redact(text string) string {
+	line, ok := ParseLine(text)
+	if !ok {
+		return text
+	}
+	found := place.FindStringSubmatch(line.Message)
+	if found == nil || r.Own(found[2]) {
+		return text
+	}
+	head, _, _ := strings.Cut(text, line.Message)
+	return head + notShown + " in " + found[2] + ":" + found[3]
 }
 
 func (r Reader) shorten(text string) string {

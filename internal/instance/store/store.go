@@ -118,6 +118,18 @@ func (s *Store) Write(revision string, generation int64, files map[string]string
 	return dir, nil
 }
 
+// Owns tells whether a path that nginx names is a file of an assembled configuration,
+// and no link to somewhere else.
+func (s *Store) Owns(path string) bool {
+	path = filepath.Clean(path)
+	dir := filepath.Dir(path)
+	if dir != s.Current() && filepath.Dir(dir) != s.revisions() {
+		return false
+	}
+	info, err := os.Lstat(path)
+	return err == nil && info.Mode().IsRegular()
+}
+
 // Switch makes nginx find the folder from now on, in one step.
 func (s *Store) Switch(dir string) error {
 	next := s.Current() + ".next"

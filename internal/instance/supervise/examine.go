@@ -91,7 +91,7 @@ func (s *Supervisor) refusal(tested nginx.Tested, dir string) []instanceapi.Prob
 }
 
 func (s *Supervisor) problemReader(dirs ...string) problems.Reader {
-	return problems.Reader{Hidden: append(dirs, s.Store.Current()), Secret: []string{s.TLSDir, s.SecretsDir}}
+	return problems.Reader{Hidden: append(dirs, s.Store.Current()), Own: s.Store.Owns}
 }
 
 // defaultPort is where nginx listens if a server does not say.

@@ -26,6 +26,9 @@ type outcome struct {
 	// failures in a row, and when to try again.
 	failures int
 	retry    time.Time
+	// pardoned is when a failed load is forgotten; zero: when nobody asks any more.
+	pardoned time.Time
+	pardons  int
 }
 
 // due is when a revision may be tried: at once if it was not tried with the present
@@ -60,12 +63,41 @@ func (o *outcome) loaded(problems []instanceapi.Problem, now time.Time) {
 }
 
 func (o *outcome) backOff(now time.Time) {
-	delay := lastRetry
-	if o.failures < 3 {
-		delay = firstRetry << o.failures
-	}
-	o.retry = now.Add(min(delay, lastRetry))
+	o.retry = now.Add(backOff(o.failures))
 	o.failures++
+}
+
+// backOff is the pause after so many failures in a row.
+func backOff(failures int) time.Duration {
+	if failures >= 3 {
+		return lastRetry
+	}
+	return min(firstRetry<<failures, lastRetry)
+}
+
+// A load that failed for a reason that may pass is forgotten after a while, so that the
+// operator tries again: it would do so at once, and for ever.
+const (
+	firstPardon = time.Minute
+	lastPardon  = 10 * time.Minute
+)
+
+// pardon lets a failed load be forgotten later.
+func (o *outcome) pardon(now time.Time) {
+	o.pardoned = now.Add(min(firstPardon<<min(o.pardons, 4), lastPardon))
+	o.pardons++
+}
+
+// forgive forgets the failed loads whose time has come.
+func (h *history) forgive(now time.Time) {
+	for _, o := range h.outcomes {
+		if o.Load == instanceapi.Failed && !o.pardoned.IsZero() && now.After(o.pardoned) {
+			o.Load, o.pardoned = "", time.Time{}
+			if o.Test == instanceapi.Passed {
+				o.Problems, o.failures = nil, 0
+			}
+		}
+	}
 }
 
 // history has the outcomes, the latest first.

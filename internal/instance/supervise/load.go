@@ -30,6 +30,9 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	s.past.touch(revision).loaded(found, time.Now())
+	if len(found) > 0 && s.passing {
+		s.past.of(revision).pardon(time.Now())
+	}
 	if len(found) > 0 {
 		slog.Error("configuration could not be loaded", "revision", revision, "problems", found)
 		return
@@ -79,7 +82,7 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 	if err := s.Store.Switch(c.dir); err != nil {
 		return problem(err)
 	}
-	master, err := s.Binary.Start(s.Store.Current(), s.Messages)
+	master, err := s.Binary.Start(s.Store.Current(), s.Messages, s.problemReader(c.dir).Redact)
 	if err != nil {
 		return problem(err)
 	}
@@ -110,6 +113,7 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) []instanceapi.Pr
 		return problem(err)
 	}
 	failure := s.verify(ctx, check)
+	s.passing = failure.passing()
 	if failure == nil {
 		s.old.add(check.replaced, time.Now())
 		s.serve(c)
@@ -201,8 +205,12 @@ func (s *Supervisor) publish(ctx context.Context) {
 	if found := s.reload(ctx); len(found) > 0 {
 		undo("nginx did not take it: " + found[0].Message)
 		s.certificates++
+		// What stood in the way may be something else, such as a name that does not resolve.
+		s.retryCertificates = time.Now().Add(backOff(s.refusals))
+		s.refusals++
 		return
 	}
+	s.refusals, s.retryCertificates = 0, time.Time{}
 	done()
 }
 

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"time"
 
 	"example.com/nginx-operator/internal/instance/volumes"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -27,6 +28,11 @@ func (s *Supervisor) look() {
 	s.folders.next.look(s.Next)
 	s.lookAtRequests()
 	s.Certs.Look()
+	if due := s.retryCertificates; !due.IsZero() && time.Now().After(due) {
+		s.retryCertificates = time.Time{}
+		s.Certs.Retry()
+	}
+	s.past.forgive(time.Now())
 	s.old.look(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
 	s.past.forget(s.folders.requested, inUse...)

@@ -40,8 +40,8 @@ type Options struct {
 	Certs  *certs.Keeper
 	// Stable, Next and Requests are the mounted folders.
 	Stable, Next, Requests string
-	// TLSDir and SecretsDir are never quoted from.
-	TLSDir, SecretsDir string
+	// TLSDir is where nginx finds the certificates.
+	TLSDir string
 	// Assembly is the same for all configurations; Revision and Generation are set here.
 	Assembly assemble.Settings
 	Ports    []instanceapi.DeclaredPort
@@ -73,9 +73,14 @@ type Supervisor struct {
 	certificates int
 	reloadAsked  bool
 	retryReload  time.Time
-	reloads      instanceapi.Reloads
-	draining     bool
-	quitting     bool
+	// refusals of certificates in a row, and when they are tried again.
+	refusals          int
+	retryCertificates time.Time
+	reloads           instanceapi.Reloads
+	// passing tells that the last load failed for a reason that may pass.
+	passing  bool
+	draining bool
+	quitting bool
 
 	// granted was told by HTTP, and told says that it has changed.
 	granted atomic.Pointer[granted]

@@ -35,8 +35,19 @@ type failure struct {
 	// refused tells that the master process did not take the configuration, and that
 	// its workers never heard of it.
 	refused bool
+	// died tells that nginx's workers, or all of nginx, did not survive it.
+	died bool
 	// lines of the error log meanwhile.
 	lines []string
+}
+
+// passing tells whether the failure may be over soon: the workers had no time, or an
+// address was in use. What nginx refuses with words it goes on refusing.
+func (f *failure) passing() bool {
+	if f == nil {
+		return false
+	}
+	return !f.refused && !f.died || slices.ContainsFunc(f.lines, func(line string) bool { return strings.Contains(line, "bind() to ") })
 }
 
 func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
@@ -61,7 +72,7 @@ func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 		}
 		select {
 		case <-s.master.Ended:
-			return &failure{reason: "nginx ended: " + s.master.Outcome(), lines: s.master.Log.Since(v.mark)}
+			return &failure{reason: "nginx ended: " + s.master.Outcome(), died: true, lines: s.master.Log.Since(v.mark)}
 		case <-ctx.Done():
 			return &failure{reason: context.Cause(ctx).Error(), lines: s.master.Log.Since(v.mark)}
 		case <-ticker.C:
@@ -88,7 +99,7 @@ func (s *Supervisor) failed(v verification) *failure {
 	case refused(lines, s.master.PID):
 		return &failure{reason: "nginx refused the configuration", refused: true, lines: lines}
 	case fatal(lines, s.master.PID):
-		return &failure{reason: "nginx's worker processes cannot start with the configuration", lines: lines}
+		return &failure{reason: "nginx's worker processes cannot start with the configuration", died: true, lines: lines}
 	default:
 		return nil
 	}
