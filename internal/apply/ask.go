@@ -2,6 +2,7 @@ package apply
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
@@ -17,17 +18,19 @@ const parallelAsks = 16
 // Ask writes to pods' annotations what is asked of them. A pod that is gone meanwhile,
 // or that is another one of the same name, is left alone.
 func (a *Applier) Ask(ctx context.Context, namespace string, asks []desired.Ask) error {
-	group, ctx := errgroup.WithContext(ctx)
+	errs := make([]error, len(asks))
+	var group errgroup.Group
 	group.SetLimit(parallelAsks)
-	for _, ask := range asks {
+	for i, ask := range asks {
 		group.Go(func() error {
 			pod := corev1ac.Pod(ask.Pod, namespace).WithUID(ask.UID).WithAnnotations(ask.Annotations)
 			err := a.apply(ctx, pod)
-			if err == nil || apierrors.IsConflict(err) || apierrors.IsNotFound(err) {
-				return nil
+			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
+				errs[i] = fmt.Errorf("annotate Pod %s: %w", ask.Pod, err)
 			}
-			return fmt.Errorf("annotate Pod %s: %w", ask.Pod, err)
+			return nil
 		})
 	}
-	return group.Wait()
+	_ = group.Wait() // One pod in trouble does not hold up the others.
+	return errors.Join(errs...)
 }

@@ -26,6 +26,9 @@ func leaveWord(path string, reason error) {
 func lastWord(reason error) string {
 	text := reason.Error()
 	if ended, ok := errors.AsType[*supervise.EndedError](reason); ok {
+		if len(ended.LastWords) == 0 {
+			return text
+		}
 		tail := strings.Join(ended.LastWords, "\n")
 		room := max(0, maxLastWord-len(text)-2)
 		if len(tail) > room {

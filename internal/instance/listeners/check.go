@@ -2,20 +2,21 @@ package listeners
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Check compares the declared ports with the listeners: a port that nobody listens on,
-// and a listener where the instance itself listens.
-func Check(declared []instanceapi.DeclaredPort, found []Listener, ownPort int) []instanceapi.Problem {
+// Check compares the declared ports with the listeners: a port that nobody listens on at
+// one of the pod's addresses, and a listener where the instance itself listens.
+func Check(declared []instanceapi.DeclaredPort, found []Listener, addresses []netip.Addr, ownPort int) []instanceapi.Problem {
 	var problems []instanceapi.Problem
 	for _, port := range declared {
-		if !slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol) }) {
+		if !slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol, addresses) }) {
 			problems = append(problems, instanceapi.Problem{
-				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s", port.Name, port.Port, port.Protocol, instead(found)),
+				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s%s", port.Name, port.Port, port.Protocol, at(addresses), instead(found)),
 			})
 		}
 	}
@@ -28,6 +29,19 @@ func Check(declared []instanceapi.DeclaredPort, found []Listener, ownPort int) [
 		}
 	}
 	return problems
+}
+
+// at names the pod's family of addresses, if it has only one.
+func at(addresses []netip.Addr) string {
+	switch {
+	case len(addresses) == 0:
+		return ""
+	case !slices.ContainsFunc(addresses, netip.Addr.Is6):
+		return " at an IPv4 address of the pod"
+	case !slices.ContainsFunc(addresses, netip.Addr.Is4):
+		return " at an IPv6 address of the pod"
+	}
+	return ""
 }
 
 // instead tells where the servers listen, which is mostly the mistake.

@@ -3,6 +3,7 @@
 package listeners
 
 import (
+	"net/netip"
 	"path"
 	"slices"
 	"strings"
@@ -14,6 +15,8 @@ import (
 type Listener struct {
 	// Host is as written, "0.0.0.0" for all addresses.
 	Host string
+	// Both tells of [::] that it takes IPv4 as well (ipv6only=off).
+	Both bool
 	// First and Last port.
 	First, Last int
 	// Protocol is TCP or UDP.
@@ -30,9 +33,22 @@ func (l Listener) Loopback() bool {
 	return strings.HasPrefix(l.Host, "127.") || l.Host == "[::1]" || l.Host == "localhost"
 }
 
-// Covers tells whether the listener takes what comes to the port of the pod.
-func (l Listener) Covers(port int, protocol string) bool {
-	return !l.Loopback() && l.Protocol == protocol && l.First <= port && port <= l.Last
+// Covers tells whether the listener takes what comes to the port of a pod with addresses.
+func (l Listener) Covers(port int, protocol string, addresses []netip.Addr) bool {
+	return l.Protocol == protocol && l.First <= port && port <= l.Last && !l.Loopback() &&
+		(len(addresses) == 0 || slices.ContainsFunc(addresses, l.takes))
+}
+
+// takes tells whether the listener takes what comes to an address. A name is believed.
+func (l Listener) takes(address netip.Addr) bool {
+	switch l.Host {
+	case "0.0.0.0":
+		return address.Is4()
+	case "[::]":
+		return address.Is6() || l.Both
+	}
+	host, err := netip.ParseAddr(strings.Trim(l.Host, "[]"))
+	return err != nil || host == address
 }
 
 // Reader finds listeners.
@@ -145,6 +161,7 @@ func (s *server) listeners(defaultPort int) (found []parsed, unix []string) {
 		if slices.Contains(v.Args, "udp") || slices.Contains(v.Args, "quic") {
 			l.Protocol = "UDP"
 		}
+		l.Both = slices.Contains(v.Args, "ipv6only=off")
 		found = append(found, parsed{Listener: l, tls: slices.Contains(v.Args, "ssl") || slices.Contains(v.Args, "quic")})
 	}
 	return found, unix

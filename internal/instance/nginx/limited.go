@@ -25,8 +25,9 @@ func RunLimited(arguments []string) error {
 	if err := errors.Join(dataErr, totalErr); err != nil {
 		return fmt.Errorf("%s: %w", LimitedCommand, err)
 	}
-	// When memory runs out nonetheless, the kernel takes this process, and not the
-	// nginx that serves. Some sandboxes do not have the file.
+	// When memory runs out nonetheless, the kernel takes this process rather than the nginx
+	// that serves, if it has a choice: the scores of containers without a guaranteed
+	// memory are as high. Some sandboxes do not have the file.
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600)
 	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
 		return fmt.Errorf("limit core dumps: %w", err)

@@ -18,10 +18,10 @@ const (
 	testTimeout    = 20 * time.Second
 	maxTestMemory  = 1 << 30
 	maxTestShare   = 512 << 20
-	minTestMemory  = 64 << 20
-	memoryMargin   = 32 << 20
+	minTestMemory  = 6 << 20
+	memoryMargin   = 8 << 20
 	programMemory  = 512 << 20 // of nginx and its libraries: address space only
-	maxTestOutput  = 16 << 20
+	maxTestOutput  = 4 << 20
 	maxTestMessage = 64 << 10
 )
 
@@ -47,16 +47,31 @@ type Memory struct {
 
 // TestMemory is what a test may use, given what the container has left and its limit. A
 // container without a limit has the machine's memory.
+//
+// It is less than what is left: where a container's memory runs out, the kernel ends all
+// of it (memory.oom.group), or the process that is the largest, which is the nginx that
+// serves. And what passes is loaded next, by the master process, which needs as much again.
 func TestMemory(free, limit int64, limited bool) Memory {
 	if !limited {
 		return Memory{Own: maxTestMemory, All: limit + programMemory}
 	}
-	return Memory{Own: min(max(free-memoryMargin, minTestMemory), maxTestShare), All: limit + programMemory}
+	return Memory{Own: min((free-memoryMargin)/4*3, maxTestShare), All: limit + programMemory}
+}
+
+// tooLittle is why a test is not even tried; empty when it can be.
+func (m Memory) tooLittle() string {
+	if m.Own >= minTestMemory {
+		return ""
+	}
+	return "too little is left of the container's memory to test a configuration: raise resources.limits.memory"
 }
 
 // Test asks nginx about the configuration in a folder, with limited time and memory.
 // An error means that nginx could not be asked.
 func (b Binary) Test(ctx context.Context, dir string, memory Memory) (Tested, error) {
+	if refusal := memory.tooLittle(); refusal != "" {
+		return Tested{Refusal: refusal}, nil
+	}
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	dump, messages := &bounded{left: maxTestOutput}, &bounded{left: maxTestMessage}
@@ -97,7 +112,7 @@ func refusal(err error, messages string, memory Memory) string {
 	case ok && status.Signaled():
 		return fmt.Sprintf("nginx crashed while it tested the configuration (%s): does a file include itself, or is a module faulty?", status.Signal())
 	case strings.Contains(messages, "(12: Cannot allocate memory)"):
-		return fmt.Sprintf("the configuration needs more than %d MiB of memory", memory.Own>>20)
+		return fmt.Sprintf("the configuration needs more than %d MiB of memory, all that can be spared of the container's: make it smaller, or raise resources.limits.memory", memory.Own>>20)
 	case strings.Contains(messages, "(24: Too many open files)"):
 		return "nginx opened too many files while it tested the configuration: does a file include itself?"
 	default:

@@ -51,6 +51,19 @@ func ParseLine(text string) (Line, bool) {
 	return line, true
 }
 
+// LastWords are the lines that may tell why nginx ended. Those of the level error are
+// about requests, whose addresses and queries are nobody's business, and lesser ones tell
+// nothing.
+func LastWords(lines []string) []string {
+	var words []string
+	for _, text := range lines {
+		if line, ok := ParseLine(text); ok && line.Severe() && line.Level != "error" {
+			words = append(words, text)
+		}
+	}
+	return words
+}
+
 // Reader turns lines into problems. Paths in Hidden folders are told by the bare name of
 // the file: users know only that.
 //

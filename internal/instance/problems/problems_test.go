@@ -73,3 +73,16 @@ func TestRedact(t *testing.T) {
 		})
 	}
 }
+
+func TestLastWords(t *testing.T) {
+	const alert = "2026/11/21 05:00:00 [alert] 7#7: worker process 9 exited on signal 9"
+	got := LastWords([]string{
+		"2026/11/21 05:00:00 [notice] 7#7: start worker processes",
+		`2026/11/21 05:00:00 [error] 9#9: *1 open() "/x" failed, client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"`,
+		alert,
+		"CANARY",
+	})
+	if diff := cmp.Diff([]string{alert}, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}

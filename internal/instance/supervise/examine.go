@@ -79,7 +79,7 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 		}
 	}
 	c.facts.uses, c.facts.sockets = listeners.ByCertificate(all), sockets
-	return c, listeners.Check(s.Ports, all, s.OwnPort), nil
+	return c, listeners.Check(s.Ports, all, listeners.Addresses(), s.OwnPort), nil
 }
 
 func (s *Supervisor) refusal(tested nginx.Tested, dir string) []instanceapi.Problem {

@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/problems"
 	"example.com/nginx-operator/internal/instance/proc"
 	"example.com/nginx-operator/internal/instance/store"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -219,16 +220,19 @@ func (s *Supervisor) unexpectedEnd() error {
 	if s.master == nil || s.master.Running() {
 		return nil
 	}
-	return &EndedError{Outcome: s.master.Outcome(), LastWords: s.master.Log.Since(0)}
+	return &EndedError{Outcome: s.master.Outcome(), LastWords: problems.LastWords(s.master.Log.Since(0))}
 }
 
 // EndedError tells that nginx ended although nobody wanted it to.
 type EndedError struct {
 	Outcome string
-	// LastWords are the last lines of its error log.
+	// LastWords are what its error log has about the end.
 	LastWords []string
 }
 
 func (e *EndedError) Error() string {
+	if e.Outcome == "signal: killed" {
+		return "nginx was killed: if nobody did it, the container's memory ran out (resources.limits.memory)"
+	}
 	return fmt.Sprintf("nginx ended by itself: %s", e.Outcome)
 }
