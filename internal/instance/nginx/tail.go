@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"example.com/nginx-operator/internal/instance/problems"
 )
 
 // Bounds of what is remembered of nginx's error log.
@@ -22,7 +24,7 @@ type Tail struct {
 
 	mu    sync.Mutex
 	lines []string
-	// count of all lines so far.
+	// count of all lines that were remembered so far.
 	count int
 }
 
@@ -43,7 +45,12 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	}
 }
 
+// add remembers a line, unless it only tells what nginx does: the few lines of a problem
+// must not be pushed out by those.
 func (t *Tail) add(line string) {
+	if parsed, ok := problems.ParseLine(line); ok && !parsed.Severe() {
+		return
+	}
 	line = strings.ToValidUTF8(line[:min(len(line), tailWidth)], "")
 	t.mu.Lock()
 	defer t.mu.Unlock()

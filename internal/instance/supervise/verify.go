@@ -18,6 +18,9 @@ const (
 	verifyPause   = 15 * time.Millisecond
 	// answers in a row that have to be right.
 	answers = 3
+	// answerTimeout is short: while nobody answers, the error log may tell why, and nginx
+	// has to go back at once.
+	answerTimeout = 250 * time.Millisecond
 )
 
 // verification is what has to become true after a reload.
@@ -51,7 +54,10 @@ func (f *failure) passing() bool {
 }
 
 func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
-	if found := reader.Problems(strings.Join(f.lines, "\n")); len(found) > 0 {
+	found := reader.Problems(strings.Join(f.lines, "\n"))
+	// That a worker ended is told by the reason, and without its number.
+	found = slices.DeleteFunc(found, func(p instanceapi.Problem) bool { return strings.HasPrefix(p.Message, "worker process ") })
+	if len(found) > 0 {
 		return found
 	}
 	return []instanceapi.Problem{{Message: f.reason}}
@@ -83,6 +89,8 @@ func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 // confirmed asks the workers, and looks at the process table as well: workers of two
 // generations share the socket, and the kernel chooses which one answers.
 func (s *Supervisor) confirmed(ctx context.Context, v verification) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
 	for range answers {
 		answer, err := s.asker.Served(ctx)
 		if err != nil || answer != (nginx.Served{Revision: v.revision, Generation: v.generation}) {
