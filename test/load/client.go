@@ -90,14 +90,14 @@ func (c *client) loop(ctx context.Context, delay, pace time.Duration) {
 	defer c.close()
 	next := time.Now().Add(delay)
 	for wait(ctx, time.Until(next)) {
-		begin := time.Now()
-		failed := c.once()
-		next = begin.Add(pace)
 		pause := c.kind.Think
-		if failed {
+		if failed := c.once(); failed {
 			pause = max(pause, failurePause)
 		}
-		if earliest := time.Now().Add(pause); pause > 0 && earliest.After(next) {
+		// From when it was due, so that waking up late does not add up. What is missed
+		// is not made up for in a burst.
+		next = next.Add(pace)
+		if earliest := time.Now().Add(pause); earliest.After(next) {
 			next = earliest
 		}
 	}

@@ -27,9 +27,7 @@ const (
 	// machine's own speed varies.
 	instanceRounds = 3
 
-	residentMetric  = "process_resident_memory_bytes"
-	processorMetric = "process_cpu_seconds_total"
-	requestsMetric  = "nginx_http_requests_total"
+	requestsMetric = "nginx_http_requests_total"
 )
 
 // measureInstance tells what the instance manager costs.
@@ -55,11 +53,12 @@ func measureInstance(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err := pause(ctx, instanceRest); err != nil {
 		return figures, err
 	}
-	rest, err := b.metric(ctx, &counting.pod, residentMetric)
+	rest, err := b.processOne(ctx, &counting.pod)
 	if err != nil {
 		return figures, err
 	}
-	figures = append(figures, figure.Judged("resident memory at rest", rest/(1<<20), "MiB", figure.AtMost(instanceMemory)))
+	figures = append(figures, figure.Judged("resident memory at rest", rest.resident/(1<<20), "MiB", figure.AtMost(instanceMemory)),
+		figure.Info("of it not shared with other pods of the node", rest.anonymous/(1<<20), "MiB"))
 	for _, p := range []*instancePod{counting, silent} {
 		s.progress("instance: %d requests/s on %s", instanceRate, p.name)
 		found, err := b.share(ctx, p)
@@ -139,31 +138,26 @@ func (b *bench) press(ctx context.Context, p *instancePod, rate float64) (load.R
 
 // share is the processor time of the instance manager under a rate of requests.
 func (b *bench) share(ctx context.Context, p *instancePod) ([]figure.Figure, error) {
-	before, err := b.metric(ctx, &p.pod, processorMetric)
+	before, err := b.processOne(ctx, &p.pod)
 	if err != nil {
 		return nil, err
 	}
 	counted, _ := b.metric(ctx, &p.pod, requestsMetric)
-	start := time.Now()
 	report, err := b.press(ctx, p, instanceRate)
 	if err != nil {
 		return nil, err
 	}
-	after, err := b.metric(ctx, &p.pod, processorMetric)
+	after, err := b.processOne(ctx, &p.pod)
 	if err != nil {
 		return nil, err
 	}
-	took := time.Since(start).Seconds()
-	resident, err := b.metric(ctx, &p.pod, residentMetric)
-	if err != nil {
-		return nil, err
-	}
+	took, spent := report.Ended.Sub(report.Started).Seconds(), after.processor-before.processor
 	name := p.name + ": "
 	figures := []figure.Figure{
 		figure.Info(name+"requests made", report.Rate(), "requests/s"),
-		figure.Info(name+"its share of one processor", 100*(after-before)/took, "%"),
-		figure.Info(name+"its processor time for a request", 1e6*(after-before)/float64(report.Requests), "µs"),
-		figure.Info(name+"its resident memory afterwards", resident/(1<<20), "MiB"),
+		figure.Info(name+"its share of one processor", 100*spent/took, "%"),
+		figure.Info(name+"its processor time for a request", 1e6*spent/float64(report.Requests), "µs"),
+		figure.Info(name+"its resident memory afterwards", after.resident/(1<<20), "MiB"),
 		figure.Judged(name+"requests failed", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
 	}
 	if now, err := b.metric(ctx, &p.pod, requestsMetric); err == nil {
