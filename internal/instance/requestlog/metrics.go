@@ -1,6 +1,8 @@
 package requestlog
 
 import (
+	"strings"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -94,7 +96,7 @@ func (m *Metrics) server(name []byte) *server {
 	if s, ok := m.servers[string(name)]; ok {
 		return s
 	}
-	label := string(name)
+	label := strings.ToValidUTF8(string(name), "?")
 	switch {
 	case len(m.servers) >= maxServers:
 		if s, ok := m.servers[otherServer]; ok {

@@ -1,0 +1,140 @@
+package assemble
+
+import (
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/golden"
+)
+
+var settings = Settings{
+	StateDir: "/run/nginx-operator", Revision: "0123456789abcdef", Generation: 7, Workers: 3,
+	DrainTimeout: 30 * time.Second, KeepaliveMinTimeout: true, RequestMetrics: true,
+}
+
+// stock is what images bring along, more or less.
+const stock = `user nginx;
+worker_processes auto;
+pid /run/nginx.pid;
+events { worker_connections 768; }
+http {
+    include mime.types;
+    access_log /var/log/nginx/access.log;
+    server { listen 80; location /quiet { access_log off; } location /own { access_log /dev/stdout; } }
+}
+`
+
+func TestGolden(t *testing.T) {
+	tests := map[string]map[string]string{
+		"least": {"site.conf": "server { listen 80; }\n"},
+		"contexts": {
+			"a.conf": "server { listen 80; }\n", "b.conf": "keepalive_timeout 10s;\nsendfile off;\naccess_log /dev/stderr;\n",
+			"tcp.stream.conf": "server { listen 9000; return hi; }\n", "top.main.conf": "worker_processes 4;\nworker_shutdown_timeout 3s;\n",
+			"users": "alice:x\n",
+		},
+		"whole":     {"nginx.conf": stock},
+		"no-http":   {"nginx.conf": "events {}\nstream { server { listen 9000; return hi; } }\n"},
+		"http-file": {"nginx.conf": "events {}\ninclude web.inc;\n", "web.inc": "# mine\nhttp\n{\n  server { listen 80; }\n}\n"},
+	}
+	for name, user := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Files(user, settings)
+			if len(got.Problems) > 0 {
+				t.Fatalf("problems: %v", got.Problems)
+			}
+			var text strings.Builder
+			for _, file := range slices.Sorted(maps.Keys(got.Files)) {
+				text.WriteString("=== " + file + "\n" + got.Files[file])
+			}
+			golden.Compare(t, filepath.Join("testdata", name+".txt"), text.String())
+			sameLines(t, user, got.Files)
+		})
+	}
+}
+
+// sameLines: whatever is added to a file of the user's, its lines keep their numbers.
+func sameLines(t *testing.T, user, assembled map[string]string) {
+	t.Helper()
+	for name, text := range user {
+		if before, after := strings.Count(text, "\n"), strings.Count(assembled[name], "\n"); before != after {
+			t.Errorf("%s had %d lines and has %d", name, before, after)
+		}
+	}
+}
+
+func FuzzLinesStay(f *testing.F) {
+	f.Add(stock)
+	f.Add("http{access_log a;\n\n}pid\n/run/nginx.pid\n;")
+	f.Add("server { content_by_lua_block { ngx.say('}') } access_log \"a;b\"; }")
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, name := range []string{"nginx.conf", "site.conf"} {
+			user := map[string]string{name: text}
+			sameLines(t, user, Files(user, settings).Files)
+		}
+	})
+}
+
+func TestProblems(t *testing.T) {
+	tests := map[string]struct {
+		user map[string]string
+		file string
+		line int
+		want string
+	}{
+		"daemon":         {map[string]string{"nginx.conf": "events {}\ndaemon on;\n"}, "nginx.conf", 2, "foreground"},
+		"master_process": {map[string]string{"top.main.conf": "master_process off;"}, "top.main.conf", 1, "master process"},
+		"pid elsewhere":  {map[string]string{"top.main.conf": "\n\npid /srv/nginx.pid;"}, "top.main.conf", 3, "process id"},
+		"include loop":   {map[string]string{"a.conf": "include a.conf;"}, "a.conf", 1, "never come to an end"},
+		"two http":       {map[string]string{"a.conf": "server {}", "top.main.conf": "http {}"}, "top.main.conf", 1, "another one"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Files(tt.user, settings).Problems
+			if len(got) != 1 || got[0].File != tt.file || got[0].Line != tt.line || !strings.Contains(got[0].Message, tt.want) {
+				t.Errorf("problems = %v, want one in %s:%d with %q", got, tt.file, tt.line, tt.want)
+			}
+		})
+	}
+}
+
+func TestWorkers(t *testing.T) {
+	for text, want := range map[string]int{"": 3, "worker_processes auto;": 3, "worker_processes 8;": 8} {
+		if got := Files(map[string]string{"a.conf": "", "top.main.conf": text}, settings).Workers; got != want {
+			t.Errorf("%q: %d workers, want %d", text, got, want)
+		}
+	}
+}
+
+func TestKeepaliveIsShorterThanTheShutdown(t *testing.T) {
+	for text, want := range map[string]string{
+		"":                               "keepalive_min_timeout 5000ms;",
+		"worker_shutdown_timeout 4s;":    "keepalive_min_timeout 2000ms;",
+		"worker_shutdown_timeout 1h;":    "keepalive_min_timeout 5000ms;",
+		"worker_shutdown_timeout 500ms;": "keepalive_min_timeout 250ms;",
+	} {
+		got := Files(map[string]string{"a.conf": "", "top.main.conf": text}, settings).Files[httpFile]
+		if !strings.Contains(got, want) {
+			t.Errorf("%q: there is no %q in\n%s", text, want, got)
+		}
+	}
+}
+
+func TestWithoutRequestMetricsNothingIsLogged(t *testing.T) {
+	off := settings
+	off.RequestMetrics = false
+	got := Files(map[string]string{"site.conf": "access_log /dev/stdout;"}, off).Files
+	for name, text := range got {
+		if strings.Contains(text, logName) {
+			t.Errorf("%s:\n%s", name, text)
+		}
+	}
+	if diff := cmp.Diff("access_log /dev/stdout;", got["site.conf"]); diff != "" {
+		t.Error(diff)
+	}
+}
