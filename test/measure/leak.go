@@ -29,7 +29,9 @@ const (
 	// does not find this one proves nothing.
 	leakCanary  = "canary-7f3a9c15d2e84b60"
 	leakControl = "control-5b1e6d0c93a7f248"
-	leakSettle  = 5 * time.Second
+	leakSettle  = 3 * time.Second
+	// leakMount is where the Secret is mounted a second time, as a volume of the user's.
+	leakMount = "/srv/secret"
 )
 
 // leakStage is one way in which the Secret could be told by mistake.
@@ -42,20 +44,45 @@ type leakStage struct {
 }
 
 func leakStages() []leakStage {
+	const certificates = v1alpha2.ConditionCertificatesValid
 	plain := site.Site{TLS: true}.Files(leakControl)
 	same := func(p load.Pair) load.Pair { return p }
-	const certificates, configuration = v1alpha2.ConditionCertificatesValid, v1alpha2.ConditionConfigValid
-	path := "/etc/nginx/tls/" + site.Certificate + "/tls.key"
-	return []leakStage{
+	stages := []leakStage{
 		{"good", same, plain, ""},
 		{"the key is not PEM", func(p load.Pair) load.Pair { p.Key = leakCanary + "\n"; return p }, plain, certificates},
 		{"the certificate is not PEM", func(p load.Pair) load.Pair { p.Certificate = leakCanary + "\n"; return p }, plain, certificates},
 		{"the key is cut off", func(p load.Pair) load.Pair { p.Key = p.Key[:len(p.Key)/2]; return p }, plain, certificates},
 		{"good again", same, plain, ""},
-		// Who writes the configuration may not read the Secret that way either.
-		{"the configuration includes the key", same, map[string]string{"site.conf": "# " + leakControl + "\ninclude " + path + ";\n"}, configuration},
-		{"a map includes the key", same, map[string]string{"site.conf": "# " + leakControl + "\nmap $uri $a {\n    include " + path + ";\n}\n"}, configuration},
-		{"the mounted Secret is included", same, map[string]string{"site.conf": "# " + leakControl + "\ninclude " + instanceapi.DirSecrets + "/*/*;\n"}, configuration},
+	}
+	// Who writes the configuration may not read the Secret that way either: nginx quotes
+	// what it does not understand.
+	for _, text := range leakIncludes() {
+		files := map[string]string{"site.conf": "# " + leakControl + "\n" + text + "\n"}
+		stages = append(stages, leakStage{text, same, files, v1alpha2.ConditionConfigValid})
+	}
+	return stages
+}
+
+// leakIncludes have nginx read the Secret as if it were its configuration, by all sorts
+// of ways to its files.
+func leakIncludes() []string {
+	const key, extra = "/" + site.Certificate + "/tls.key", "/" + site.Certificate + "/extra"
+	return []string{
+		"include /etc/nginx/tls" + key + ";",
+		"include tls" + key + ";",
+		"include ./tls/../tls" + key + ";",
+		"include " + instanceapi.DirSecrets + extra + ";",
+		"include " + instanceapi.DirSecrets + "/" + site.Certificate + "/..data/extra;",
+		"include " + instanceapi.DirSecrets + "/*/*;",
+		"include /proc/1/root" + instanceapi.DirSecrets + extra + ";",
+		"include /proc/self/cwd/../.." + instanceapi.DirSecrets + extra + ";",
+		"include " + leakMount + "/extra;",
+		"include " + leakMount + "/..data/extra;",
+		"map $uri $a {\n    include " + instanceapi.DirSecrets + extra + ";\n}",
+		"geo $a {\n    include " + instanceapi.DirSecrets + extra + ";\n}",
+		"types {\n    include " + leakMount + "/extra;\n}",
+		"upstream a {\n    include " + leakMount + "/extra;\n}",
+		"server {\n    listen 8080;\n    ssl_session_ticket_key " + leakMount + "/extra;\n    ssl_password_file " + leakMount + "/extra;\n    include " + leakMount + "/extra;\n}",
 	}
 }
 
@@ -114,6 +141,10 @@ func (b *bench) plant(ctx context.Context, pair *load.Pair) (*v1alpha2.NginxOper
 	declared := spec(2, b.newest(), leakStages()[0].files)
 	declared.Ports = append(declared.Ports, v1alpha2.Port{Name: "https", Port: site.SecurePort})
 	declared.TLS = []v1alpha2.Certificate{{Name: site.Certificate, SecretName: "planted"}}
+	declared.PodTemplate = &v1alpha2.PodTemplate{
+		Volumes:      []v1alpha2.Volume{{Name: "secret", Secret: &corev1.SecretVolumeSource{SecretName: "planted"}}},
+		VolumeMounts: []v1alpha2.VolumeMount{{Name: "secret", MountPath: leakMount}},
+	}
 	return b.create(ctx, "web", declared)
 }
 
@@ -133,7 +164,7 @@ func leakFigures(hits map[string]string, controls int, places map[string]int, st
 // planted is a Secret with the canary in its key, and in an entry that nobody asked for.
 func planted(namespace string, pair load.Pair) *corev1.Secret {
 	s := secret(namespace, "planted", pair)
-	s.StringData["extra"] = leakCanary
+	s.StringData["extra"] = leakCanary + " on;\n"
 	return s
 }
 
