@@ -131,11 +131,7 @@ func Decide(in Input) Decision {
 		d.Phase = Testing
 		d.test(in)
 	}
-	for _, p := range in.Pods {
-		if _, asked := d.Ask[p.Name]; in.Overdue && !asked && p.lacks(in.Requested) {
-			d.Nudge[p.Name] = true
-		}
-	}
+	d.nudge(in)
 	if in.Stable == "" {
 		// The first configuration is stable at once. But if pods serve another one, what they
 		// started with was lost: they have it still, and this one has not been served yet.
@@ -144,6 +140,18 @@ func Decide(in Input) Decision {
 	}
 	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
 	return d
+}
+
+// nudge finds the pods that have not done what they were asked for want of something.
+func (d *Decision) nudge(in Input) {
+	if !in.Overdue {
+		return
+	}
+	for _, p := range in.Pods {
+		if _, asked := d.Ask[p.Name]; !asked && p.lacks(in.Requested) {
+			d.Nudge[p.Name] = true
+		}
+	}
 }
 
 func count(in Input) Decision {

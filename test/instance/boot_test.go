@@ -115,7 +115,7 @@ func TestNginxIsKilled(t *testing.T) {
 		}
 		word, err := os.ReadFile(p.dir + "/termination-log")
 		must(t, err)
-		if !strings.Contains(string(word), "killed") || !strings.Contains(string(word), "start worker process") {
+		if !strings.Contains(string(word), "nginx was killed") || !strings.Contains(string(word), "resources.limits.memory") {
 			t.Errorf("termination message %q", word)
 		}
 	})

@@ -62,8 +62,7 @@ func (o *output) String() string {
 // newPod prepares a pod with a stable configuration; start starts it.
 func newPod(t *testing.T, stable map[string]string) *Pod {
 	t.Helper()
-	// Not t.TempDir: others than root have to reach it.
-	dir, err := os.MkdirTemp("", "pod-")
+	dir, err := os.MkdirTemp("", "pod-") //nolint:usetesting // Others than root have to reach it.
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))

@@ -58,9 +58,9 @@ func (c *Collector) Describe(chan<- *prometheus.Desc) {}
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	checkup := c.Doctor.Examine()
 	s := sink{out}
-	s.gauge(info, 1, checkup.Status.Version, checkup.Status.NginxVersion)
+	s.gauge(info, 1, checkup.Version, checkup.NginxVersion)
 	s.gauge(ready, flag(checkup.Ready))
-	s.gauge(draining, flag(checkup.Status.Draining))
+	s.gauge(draining, flag(checkup.Draining))
 	s.gauge(revision, 1, checkup.Serving, checkup.Stable, checkup.Next)
 	s.gauge(generation, float64(checkup.Generation))
 	s.counter(reloads, float64(checkup.Reloads.Succeeded), "succeeded")
