@@ -8,10 +8,12 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/hex"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
@@ -36,16 +38,34 @@ func Check(files map[string]string) error {
 	case !hasKey:
 		return errors.New("the Secret has no tls.key")
 	}
-	pair, err := tls.X509KeyPair([]byte(files[certFile]), []byte(files[keyFile]))
-	if err != nil {
-		return err
+	if !isChain([]byte(files[certFile])) {
+		return errors.New("tls.crt holds no certificates in PEM format that can be read")
 	}
-	for i, der := range pair.Certificate {
-		if _, err := x509.ParseCertificate(der); err != nil {
-			return fmt.Errorf("certificate %d of tls.crt: %w", i+1, err)
+	_, err := tls.X509KeyPair([]byte(files[certFile]), []byte(files[keyFile]))
+	switch {
+	case err == nil:
+		return nil
+	case strings.Contains(err.Error(), "does not match"):
+		return errors.New("the private key in tls.key does not match the certificate in tls.crt")
+	default:
+		// Not in the library's words: they quote the headers of what the Secret holds.
+		return errors.New("tls.key holds no private key in PEM format that can be read")
+	}
+}
+
+// isChain tells whether a text has certificates, and all of them can be read.
+func isChain(text []byte) bool {
+	found := false
+	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
+		if block.Type != "CERTIFICATE" {
+			continue
 		}
+		if _, err := x509.ParseCertificate(block.Bytes); err != nil {
+			return false
+		}
+		found = true
 	}
-	return nil
+	return found
 }
 
 // describe fills in what can be told about a good pair.

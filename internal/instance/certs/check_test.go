@@ -1,0 +1,79 @@
+package certs
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"math/big"
+	"strings"
+	"testing"
+)
+
+// issue makes a self-signed pair.
+func issue(t *testing.T) (certificate, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pkcs8, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return encode("CERTIFICATE", der), encode("PRIVATE KEY", pkcs8)
+}
+
+func encode(header string, content []byte) string {
+	return string(pem.EncodeToMemory(&pem.Block{Type: header, Bytes: content}))
+}
+
+// TestCheck also looks whether a message quotes what a Secret holds.
+func TestCheck(t *testing.T) {
+	crt, key := issue(t)
+	other, _ := issue(t)
+	const canary = "CANARY"
+	const noCertificate, noKey = "tls.crt holds no certificates", "tls.key holds no private key"
+	tests := map[string]struct {
+		certificate, key, want string
+	}{
+		"good":           {crt, key, ""},
+		"with a chain":   {crt + other, key, ""},
+		"swapped":        {key, crt, noCertificate},
+		"not PEM":        {canary, key, noCertificate},
+		"a PEM of what":  {encode(canary, []byte(canary)), key, noCertificate},
+		"broken":         {encode("CERTIFICATE", []byte(canary)), key, noCertificate},
+		"a broken chain": {crt + encode("CERTIFICATE", []byte(canary)), key, noCertificate},
+		"key not PEM":    {crt, canary, noKey},
+		"a key of what":  {crt, encode(canary, []byte(canary)), noKey},
+		"a broken key":   {crt, encode("PRIVATE KEY", []byte(canary)), noKey},
+		"another's key":  {other, key, "does not match"},
+		"nothing":        {"", "", "the Secret does not exist, or has no tls.crt and tls.key"},
+		"no certificate": {"", key, "the Secret has no tls.crt"},
+		"no key":         {crt, "", "the Secret has no tls.key"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := map[string]string{}
+			if tt.certificate != "" {
+				files[certFile] = tt.certificate
+			}
+			if tt.key != "" {
+				files[keyFile] = tt.key
+			}
+			err := Check(files)
+			switch {
+			case err == nil && tt.want != "":
+				t.Errorf("there is no error, want %q", tt.want)
+			case err != nil && (tt.want == "" || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), canary)):
+				t.Errorf("Check = %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
