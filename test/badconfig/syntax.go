@@ -127,10 +127,18 @@ func binaries() []Case {
 		"\x00\x01\x02\x03;", "\x7fELF\x02\x01\x01;", "\uFEFFgzip on;", "\x1b[31mgzip\x1b[0m on;", "\x00;", "gzip\x00 on;",
 		"\u202Egzip on;", "gzip\u00A0on;", "PK\x03\x04\x14;", "\u0000\u0000\u0000 ;", "\u0080\u0081 on;", "\uFFFE\uFFFF on;", "\u0085gzip on;", "\U0010FFFF;", "\u2028;", "日本語 on;", every.String()[14:] + ";",
 	} {
+		if strings.ContainsAny(text, unwritable) {
+			cases = append(cases, by(Operator, inHTTP(i, mark+text), "control character"))
+			continue
+		}
 		cases = append(cases, found(inHTTP(i, mark+text), "unknown directive"))
 	}
 	return cases
 }
+
+// unwritable are some of the characters that the API server cannot be sent by
+// server-side apply.
+const unwritable = "\x7f\u0080\ufeff\ufffe"
 
 // notConfigurations are files of other programs.
 func notConfigurations() []Case {
