@@ -56,12 +56,15 @@ func (p *Pod) served() int64 {
 // withCertificate starts a site over TLS whose Secret has files.
 func withCertificate(t *testing.T, image string, files map[string]string) *Pod {
 	t.Helper()
-	p := newPod(t, map[string]string{"site.conf": `server { listen 443 ssl; ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; }`})
+	p := newPod(t, map[string]string{"site.conf": tlsSite})
 	p.mount(shop, files)
 	return p.start(image, "--port=https:443/TCP", "--certificate=shop")
 }
 
-const shop = instanceapi.DirSecrets + "/shop"
+const (
+	shop    = instanceapi.DirSecrets + "/shop"
+	tlsSite = `server { listen 443 ssl; ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; location / { return 200 ok; } }`
+)
 
 func first(s instanceapi.Status) instanceapi.Certificate { return s.Certificates[0] }
 
@@ -128,10 +131,7 @@ func TestBadCertificateLeavesTheOldOne(t *testing.T) {
 // TestConnectionsSurviveRotation keeps a connection through a rotation.
 func TestConnectionsSurviveRotation(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
-		secret := instanceapi.DirSecrets + "/shop"
-		p := newPod(t, map[string]string{"site.conf": `server { listen 443 ssl; ssl_certificate /etc/nginx/tls/shop/tls.crt; ssl_certificate_key /etc/nginx/tls/shop/tls.key; location / { return 200 ok; } }`})
-		p.mount(secret, pair(t, 1))
-		p.start(image, "--port=https:443/TCP", "--certificate=shop")
+		p := withCertificate(t, image, pair(t, 1))
 		p.ready()
 		conn, err := p.dial(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "443"))
 		must(t, err)
@@ -140,7 +140,7 @@ func TestConnectionsSurviveRotation(t *testing.T) {
 		must(t, client.HandshakeContext(t.Context()))
 		_, err = client.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n"))
 		must(t, err)
-		p.mount(secret, pair(t, 2))
+		p.mount(shop, pair(t, 2))
 		p.until("rotated", func(s instanceapi.Status) bool { return s.Certificates[0].Serial == "2" && s.Reloads.Succeeded == 1 })
 		_, err = client.Write([]byte("Connection: close\r\n\r\n"))
 		must(t, err)

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -26,8 +27,13 @@ const (
 	program        = instanceapi.DirBin + "/" + instanceapi.Program
 )
 
-// scratch is all that can be written to.
+// scratch is all that can be written to. As in a pod, it outlives the container.
 var scratch = []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx", instanceapi.DirTLS}
+
+// scratchOf is the folder on this machine of one of the pod's.
+func scratchOf(pod, dir string) string {
+	return filepath.Join(pod, "scratch", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
+}
 
 // becomeContainer takes a root file system, a folder of volumes, the program with its
 // arguments, and becomes that. It is what a runtime does under the restricted profile.
@@ -62,7 +68,7 @@ func mounts(root, pod, executable string) error {
 		return fmt.Errorf("root: %w", err)
 	}
 	for _, dir := range scratch {
-		if err := unix.Mount("scratch", filepath.Join(root, dir), "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=1777"); err != nil {
+		if err := unix.Mount(scratchOf(pod, dir), filepath.Join(root, dir), "", unix.MS_BIND, ""); err != nil {
 			return fmt.Errorf("%s: %w", dir, err)
 		}
 	}

@@ -27,18 +27,19 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// patience is how long a condition may take to become true.
+// patience is how long a condition may take to become true, mostly.
 const patience = 20 * time.Second
 
 // Pod is a running instance.
 type Pod struct {
-	t       *testing.T
-	dir     string
-	command *exec.Cmd
-	ended   chan struct{}
-	output  *output
-	network *os.File
-	client  *http.Client
+	t        *testing.T
+	patience time.Duration
+	dir      string
+	command  *exec.Cmd
+	ended    chan struct{}
+	output   *output
+	network  *os.File
+	client   *http.Client
 }
 
 // output collects what the container writes.
@@ -66,9 +67,13 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
-	p := &Pod{t: t, dir: dir, output: &output{}, ended: make(chan struct{})}
+	p := &Pod{t: t, patience: patience, dir: dir, output: &output{}}
 	for _, volume := range []string{instanceapi.DirStable, instanceapi.DirNext, instanceapi.DirRequests, instanceapi.DirSecrets} {
 		must(t, os.MkdirAll(p.volume(volume), 0o755))
+	}
+	for _, mount := range scratch {
+		must(t, os.MkdirAll(scratchOf(dir, mount), 0o755))
+		must(t, os.Chmod(scratchOf(dir, mount), 0o777|os.ModeSticky))
 	}
 	must(t, os.WriteFile(filepath.Join(dir, "termination-log"), nil, 0o666))
 	must(t, os.Chmod(filepath.Join(dir, "termination-log"), 0o666))
@@ -77,7 +82,8 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 	return p
 }
 
-// start starts the container. The arguments are those of `nginx-instance run`.
+// start starts the container, once more if it has ended. The arguments are those of
+// `nginx-instance run`.
 func (p *Pod) start(image string, arguments ...string) *Pod {
 	p.t.Helper()
 	reader, writer, err := os.Pipe()
@@ -91,12 +97,12 @@ func (p *Pod) start(image string, arguments ...string) *Pod {
 	}
 	must(p.t, command.Start())
 	must(p.t, writer.Close())
-	p.command = command
+	p.command, p.ended = command, make(chan struct{})
 	p.network, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", command.Process.Pid))
 	must(p.t, err)
-	copied := make(chan struct{})
+	copied, ended := make(chan struct{}), p.ended
 	go func() { _, _ = io.Copy(p.output, reader); close(copied) }()
-	go func() { _ = command.Wait(); <-copied; close(p.ended) }()
+	go func() { _ = command.Wait(); <-copied; close(ended) }()
 	p.client = &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	p.t.Cleanup(p.stop)
 	return p
@@ -226,14 +232,14 @@ func (p *Pod) outcome(revision string, holds func(instanceapi.Revision) bool) in
 
 func (p *Pod) eventually(what string, check func() error) {
 	p.t.Helper()
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(p.patience)
 	for {
 		err := check()
 		if err == nil {
 			return
 		}
 		if time.Now().After(deadline) {
-			p.t.Fatalf("%s: not within %s: %v", what, patience, err)
+			p.t.Fatalf("%s: not within %s: %v", what, p.patience, err)
 		}
 		select {
 		case <-p.ended:

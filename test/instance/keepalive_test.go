@@ -1,0 +1,116 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"bufio"
+	"fmt"
+	"net"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// think is the pause of a client between two requests on one connection. Clients with
+// longer ones than keepalive_min_timeout have to look for the end of the connection.
+const think = 20 * time.Millisecond
+
+// keeper is a client that does not ask again: it uses a connection for as long as the
+// server does not say that it closes it.
+type keeper struct {
+	pod  *Pod
+	conn net.Conn
+	read *bufio.Reader
+}
+
+func (k *keeper) ask() error {
+	if k.conn == nil {
+		conn, err := k.pod.dial(k.pod.t.Context(), "tcp", "127.0.0.1:80")
+		if err != nil {
+			return err
+		}
+		k.conn, k.read = conn, bufio.NewReader(conn)
+	}
+	if _, err := fmt.Fprint(k.conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(k.read, nil)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("answer %s", response.Status)
+	}
+	if err := response.Body.Close(); err != nil {
+		return err
+	}
+	if response.Close {
+		k.close()
+	}
+	return nil
+}
+
+func (k *keeper) close() {
+	if k.conn != nil {
+		_ = k.conn.Close()
+	}
+	k.conn = nil
+}
+
+// keep lets clients ask until stop is closed.
+func (p *Pod) keep(number int, stop <-chan struct{}) (asked, lost *atomic.Int64, wait *sync.WaitGroup) {
+	asked, lost, wait = &atomic.Int64{}, &atomic.Int64{}, &sync.WaitGroup{}
+	for range number {
+		wait.Go(func() {
+			k := &keeper{pod: p}
+			defer k.close()
+			for {
+				select {
+				case <-stop:
+					return
+				case <-time.After(think):
+				}
+				asked.Add(1)
+				if err := k.ask(); err != nil {
+					lost.Add(1)
+					k.close()
+				}
+			}
+		})
+	}
+	return asked, lost, wait
+}
+
+// TestIdleConnectionsAreNotLost reloads, and then drains, under clients that keep their
+// connections. No request is lost where nginx knows keepalive_min_timeout; of older
+// versions, the number is only told.
+func TestIdleConnectionsAreNotLost(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("0")).start(image, http80, "--drain-delay=2s")
+		status := p.ready()
+		lossless := status.NginxVersion >= "1.27.4"
+		stop := make(chan struct{})
+		asked, lost, wait := p.keep(20, stop)
+		for n := range 10 {
+			p.serves(p.roll(site(fmt.Sprint(n + 1))))
+		}
+		p.signal(syscall.SIGTERM)
+		start := time.Now()
+		p.until("draining", func(s instanceapi.Status) bool { return s.Draining })
+		<-time.After(time.Until(start.Add(1600 * time.Millisecond)))
+		close(stop)
+		wait.Wait()
+		t.Logf("nginx %s: %d of %d requests lost", status.NginxVersion, lost.Load(), asked.Load())
+		if asked.Load() == 0 || (lossless && lost.Load() > 0) {
+			t.Errorf("%d of %d requests were lost", lost.Load(), asked.Load())
+		}
+		if code := p.exit(patience); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
