@@ -62,9 +62,20 @@ func (b *createBench) check(ctx context.Context, kinds []desired.Kind) error {
 		if err != nil {
 			return err
 		}
-		if len(list.Items) != b.n {
-			return fmt.Errorf("there are %d objects of kind %s instead of %d", len(list.Items), kind.Name, b.n)
+		if want := b.n * rows(kinds, kind.Name); len(list.Items) != want {
+			return fmt.Errorf("there are %d objects of kind %s instead of %d", len(list.Items), kind.Name, want)
 		}
 	}
 	return nil
+}
+
+// rows is how many objects of the kind of a name an application owns.
+func rows(kinds []desired.Kind, name string) int {
+	n := 0
+	for _, kind := range kinds {
+		if kind.Name == name {
+			n++
+		}
+	}
+	return n
 }

@@ -77,6 +77,7 @@ func (t *trafficBench) reloadAll(ctx context.Context, pod *corev1.Pod, n int) ([
 	}
 	before := status.Reloads.Succeeded
 	start := time.Now()
+	t.trace = nil
 	if err := t.reload(ctx, pod, n); err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (t *trafficBench) reloadAll(ctx context.Context, pod *corev1.Pod, n int) ([
 		figure.Info("a reload, edit to live", took.Seconds()/float64(n), "s"),
 		figure.Info("memory of the pod before, working set", mebibytes(int64(first.workingSet)), "MiB"),
 		figure.Info("memory of the pod afterwards, working set", mebibytes(int64(last.workingSet)), "MiB"),
-		figure.Judged("growth, working set", growth(first.workingSet, last.workingSet), "%", figure.AtMost(reloadGrowth)),
+		figure.Judged("growth, working set", growth(first.workingSet, last.workingSet), "%", figure.AtMost(reloadGrowth), t.trace...),
 		figure.Info("memory of the pod before, resident", mebibytes(int64(first.resident)), "MiB"),
 		figure.Info("memory of the pod afterwards, resident", mebibytes(int64(last.resident)), "MiB"),
 		figure.Judged("growth, resident", growth(first.resident, last.resident), "%", figure.AtMost(reloadGrowth)),
@@ -103,7 +104,8 @@ func (t *trafficBench) reloadAll(ctx context.Context, pod *corev1.Pod, n int) ([
 	}, nil
 }
 
-// reload makes n edits that each go live.
+// reload makes n edits that each go live, and looks at the memory now and then: growth that
+// comes to an end is no leak.
 func (t *trafficBench) reload(ctx context.Context, pod *corev1.Pod, n int) error {
 	peak := 0
 	for i := range n {
@@ -126,6 +128,12 @@ func (t *trafficBench) reload(ctx context.Context, pod *corev1.Pod, n int) error
 			return err
 		}
 		peak = max(peak, status.Workers.Exiting)
+		now, err := t.memoryNow(ctx, pod)
+		if err != nil {
+			return err
+		}
+		t.trace = append(t.trace, fmt.Sprintf("after %d reloads: working set %.1f MiB, resident %.1f MiB",
+			i+1, mebibytes(int64(now.workingSet)), mebibytes(int64(now.resident))))
 		t.progress("reloads: %d of %d, at most %d old workers", i+1, n, peak)
 	}
 	return nil

@@ -65,6 +65,8 @@ type trafficBench struct {
 	running   *incluster.Load
 	// revisions counts the configurations of this application.
 	revisions int
+	// trace is the memory of a pod over time.
+	trace []string
 }
 
 // measureTraffic disturbs an application in every way there is, and counts the requests

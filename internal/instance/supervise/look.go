@@ -27,11 +27,11 @@ func (s *Supervisor) look() {
 	s.folders.stable.look(s.Stable)
 	s.folders.next.look(s.Next)
 	s.lookAtRequests()
-	s.Certs.Look()
 	if due := s.retryCertificates; !due.IsZero() && time.Now().After(due) {
 		s.retryCertificates = time.Time{}
 		s.Certs.Retry()
 	}
+	s.Certs.Look()
 	s.past.forgive(time.Now())
 	s.old.look(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
