@@ -128,14 +128,15 @@ func validateName(name string) error {
 
 // validateText refuses what cannot be written to a ConfigMap by server-side apply: the
 // API server reads the request as YAML, which knows some characters only when they are
-// escaped, and JSON does not escape them (https://yaml.org/spec/1.2.2/#51-character-set).
+// escaped, or takes one for the end of a line, and JSON does not escape them
+// (https://yaml.org/spec/1.2.2/#51-character-set).
 func validateText(name, text string) error {
 	line := 1
 	for _, c := range text {
 		switch {
 		case c == '\n':
 			line++
-		case c == 0x7f, c >= 0x80 && c < 0xa0 && c != 0x85, c == 0xfeff, c == 0xfffe, c == 0xffff:
+		case c == 0x7f, c >= 0x80 && c < 0xa0, c == 0xfeff, c == 0xfffe, c == 0xffff:
 			return fmt.Errorf("%s:%d: there is a control character (%U): a configuration is text, remove it", name, line, c)
 		}
 	}

@@ -48,6 +48,7 @@ func TestNewRefuses(t *testing.T) {
 		"our name":         {Files{"nginx-operator.conf": ""}, "operator's own"},
 		"delete":           {Files{"a.conf": "server {}\n\x7f"}, "a.conf:2: there is a control character (U+007F)"},
 		"byte order mark":  {Files{"a.conf": "\ufeffserver {}"}, "a.conf:1: there is a control character (U+FEFF)"},
+		"next line":        {Files{"a.conf": "server {}\u0085"}, "a.conf:1: there is a control character (U+0085)"},
 		"C1":               {Files{"a.conf": "\u0080"}, "U+0080"},
 		"newline":          {Files{"a\n.conf": ""}, "not a file name"},
 		"long name":        {Files{strings.Repeat("a", 254) + ".conf": ""}, "longer than 253"},

@@ -138,7 +138,7 @@ func binaries() []Case {
 
 // unwritable are some of the characters that the API server cannot be sent by
 // server-side apply.
-const unwritable = "\x7f\u0080\ufeff\ufffe"
+const unwritable = "\x7f\u0080\u0085\ufeff\ufffe"
 
 // notConfigurations are files of other programs.
 func notConfigurations() []Case {
