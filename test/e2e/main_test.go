@@ -11,6 +11,7 @@
 //
 // Settings, all optional:
 //
+//	E2E_LOAD_IMAGE          image of test/load/cmd/nginx-load
 //	E2E_NGINX_IMAGES        images of nginx, oldest first, comma-separated
 //	E2E_OPERATOR_IMAGE      image of the operator, for the install in one namespace
 //	E2E_OPERATOR_NAMESPACE  where the operator is installed

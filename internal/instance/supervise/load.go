@@ -25,12 +25,12 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		s.Store.Drop(c.dir)
 		return
 	}
-	found := s.bring(ctx, c, booting)
+	found, passing := s.bring(ctx, c, booting)
 	if ctx.Err() != nil && !s.serving.is(c) {
 		return
 	}
 	s.past.touch(revision).loaded(found, time.Now())
-	if len(found) > 0 && s.passing {
+	if passing {
 		s.past.of(revision).pardon(time.Now())
 	}
 	if len(found) > 0 {
@@ -63,10 +63,11 @@ func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, b
 	return c, err == nil && len(found) == 0
 }
 
-// bring starts nginx with a candidate, or reloads it.
-func (s *Supervisor) bring(ctx context.Context, c candidate, booting bool) []instanceapi.Problem {
+// bring starts nginx with a candidate, or reloads it. It also tells whether what went
+// wrong may pass: a start is repeated anyway.
+func (s *Supervisor) bring(ctx context.Context, c candidate, booting bool) (found []instanceapi.Problem, passing bool) {
 	if booting {
-		return s.boot(ctx, c)
+		return s.boot(ctx, c), false
 	}
 	return s.exchange(ctx, c)
 }
@@ -102,35 +103,34 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 }
 
 // exchange makes the running nginx serve a candidate. If that fails, it goes on with
-// what it served.
-func (s *Supervisor) exchange(ctx context.Context, c candidate) []instanceapi.Problem {
+// what it served, and passing tells whether the candidate may be taken later.
+func (s *Supervisor) exchange(ctx context.Context, c candidate) (found []instanceapi.Problem, passing bool) {
 	before := s.serving
 	check := verification{candidate: c, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark()}
 	if err := s.Store.Switch(c.dir); err != nil {
-		return problem(err)
+		return problem(err), false
 	}
 	if err := s.master.Signal(syscall.SIGHUP); err != nil {
-		return problem(err)
+		return problem(err), false
 	}
 	failure := s.verify(ctx, check)
-	s.passing = failure.passing()
 	if failure == nil {
 		s.old.add(check.replaced, time.Now())
 		s.serve(c)
 		s.Store.Drop(before.dir)
 		s.reloads.Succeeded++
-		return nil
+		return nil, false
 	}
-	found := failure.problems(s.problemReader(c.dir))
+	found = failure.problems(s.problemReader(c.dir))
 	if err := s.Store.Switch(before.dir); err != nil {
-		return append(found, problem(err)...)
+		return append(found, problem(err)...), false
 	}
 	s.Store.Drop(c.dir)
 	if ctx.Err() == nil {
 		s.reloads.Failed++
 		s.goBack(ctx, before, check, failure)
 	}
-	return found
+	return found, failure.passing()
 }
 
 // goBack makes sure that nginx serves what it did before a reload that failed. A master
@@ -172,7 +172,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	case err != nil:
 		found = problem(err)
 	case len(found) == 0:
-		found = s.exchange(ctx, c)
+		found, _ = s.exchange(ctx, c)
 	default:
 		s.reloads.Failed++
 	}

@@ -78,10 +78,8 @@ type Supervisor struct {
 	refusals          int
 	retryCertificates time.Time
 	reloads           instanceapi.Reloads
-	// passing tells that the last load failed for a reason that may pass.
-	passing  bool
-	draining bool
-	quitting bool
+	draining          bool
+	quitting          bool
 
 	// granted was told by HTTP, and told says that it has changed.
 	granted atomic.Pointer[granted]

@@ -47,9 +47,6 @@ type failure struct {
 // passing tells whether the failure may be over soon: the workers had no time, or an
 // address was in use. What nginx refuses with words it goes on refusing.
 func (f *failure) passing() bool {
-	if f == nil {
-		return false
-	}
 	return !f.refused && !f.died || slices.ContainsFunc(f.lines, func(line string) bool { return strings.Contains(line, "bind() to ") })
 }
 
