@@ -32,6 +32,8 @@ const (
 	ReasonNameConflict = "NameConflict"
 	// ReasonRejected: the API server refused an object, for good.
 	ReasonRejected = "Rejected"
+	// ReasonRevisionNotFound: rollout.toRevision names no revision of the history.
+	ReasonRevisionNotFound = "RevisionNotFound"
 	// ReasonForbidden: quota, admission or a terminating namespace refused an object.
 	ReasonForbidden = "Forbidden"
 )
@@ -72,6 +74,13 @@ const (
 	ReasonConfigLost = "ConfigLost"
 	// ReasonInstanceUnreachable: the instance manager of a pod does not answer.
 	ReasonInstanceUnreachable = "InstanceUnreachable"
+	// ReasonCanaryRunning: the first new pods, or the first pod with a new configuration,
+	// are being compared with the others.
+	ReasonCanaryRunning = "CanaryRunning"
+	// ReasonRolledBack: the rollout failed, and the pods are of the last good revision.
+	ReasonRolledBack = "RolledBack"
+	// ReasonRolloutHeld: the rollout failed, and waits for somebody to look at it.
+	ReasonRolloutHeld = "RolloutHeld"
 	// ReasonSuspended: spec.suspend holds a change back.
 	ReasonSuspended = "Suspended"
 )

@@ -3,7 +3,6 @@ package v1alpha2
 import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // NginxOperator runs one nginx application: a Deployment of hardened nginx pods,
@@ -23,6 +22,7 @@ import (
 // +kubebuilder:printcolumn:name="Desired",type=integer,priority=1,JSONPath=`.spec.replicas`,description="Pods asked for"
 // +kubebuilder:printcolumn:name="Up-To-Date",type=integer,priority=1,JSONPath=`.status.updatedReplicas`,description="Pods of the newest template"
 // +kubebuilder:printcolumn:name="Loaded",type=integer,priority=1,JSONPath=`.status.config.loadedReplicas`,description="Pods that serve the configuration asked for"
+// +kubebuilder:printcolumn:name="Revision",type=integer,priority=1,JSONPath=`.status.revision`,description="The last revision of the history that every pod has run"
 // +kubebuilder:printcolumn:name="Restarts",type=integer,priority=1,JSONPath=`.status.restarts`,description="Container restarts of the present pods"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45",message="metadata.name must be at most 45 characters long: the names of the objects made for it (such as <name>-config) are derived from it and must stay legal"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
@@ -122,7 +122,7 @@ type NginxOperatorSpec struct {
 	// +optional
 	PodTemplate *PodTemplate `json:"podTemplate,omitempty"`
 
-	// rollout tunes how a change of the pods is rolled out.
+	// rollout tunes how a change is rolled out, and what happens when it fails.
 	// +optional
 	Rollout *Rollout `json:"rollout,omitempty"`
 
@@ -168,105 +168,6 @@ type Port struct {
 	NodePort *int32 `json:"nodePort,omitempty"`
 }
 
-// Config says where the nginx configuration comes from.
-//
-// The files are flat. A file called nginx.conf is the whole configuration;
-// otherwise every *.conf is included in the http context, in the order of the
-// names, *.stream.conf in the stream context and *.main.conf at the top level.
-// All other files are plain files beside them.
-//
-// +kubebuilder:validation:XValidation:rule="has(self.files) != has(self.configMap)",message="set exactly one of config.files and config.configMap"
-type Config struct {
-	// files are the configuration files, by file name.
-	// +optional
-	// +kubebuilder:validation:MinProperties=1
-	// +kubebuilder:validation:MaxProperties=64
-	Files map[string]ConfigFile `json:"files,omitempty"`
-	// configMap names a ConfigMap of the same namespace that holds the files. It is
-	// watched, and never changed.
-	// +optional
-	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
-}
-
-// ConfigFile is the text of one configuration file.
-//
-// +kubebuilder:validation:MaxLength=262144
-type ConfigFile string
-
-// ConfigMapReference names a ConfigMap of the same namespace.
-type ConfigMapReference struct {
-	// name of the ConfigMap.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
-}
-
-// Content is one folder of static files.
-//
-// +kubebuilder:validation:XValidation:rule="[has(self.configMap), has(self.persistentVolumeClaim), has(self.image)].filter(x, x).size() == 1",message="set exactly one of configMap, persistentVolumeClaim and image"
-type Content struct {
-	// mountPath is where nginx finds the files.
-	// +required
-	// +kubebuilder:validation:MinLength=2
-	// +kubebuilder:validation:MaxLength=512
-	// +kubebuilder:validation:Pattern=`^/[-._a-zA-Z0-9/]*$`
-	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !self.endsWith('/') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element and no '/' at the end"
-	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
-	MountPath string `json:"mountPath"`
-	// configMap holds the files of a small site. Its keys are the file names.
-	// +optional
-	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
-	// persistentVolumeClaim is a volume that holds the files.
-	// +optional
-	PersistentVolumeClaim *PersistentVolumeClaimReference `json:"persistentVolumeClaim,omitempty"`
-	// image is an OCI image whose file system holds the files (KEP-4639).
-	// +optional
-	Image *ImageVolume `json:"image,omitempty"`
-}
-
-// PersistentVolumeClaimReference names a PersistentVolumeClaim of the same namespace.
-type PersistentVolumeClaimReference struct {
-	// claimName is the name of the PersistentVolumeClaim.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	ClaimName string `json:"claimName"`
-}
-
-// ImageVolume is an OCI image mounted as a read-only folder.
-type ImageVolume struct {
-	// reference is the image.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	Reference string `json:"reference"`
-	// pullPolicy is Always, IfNotPresent or Never. Unset: Always for the tag latest,
-	// IfNotPresent otherwise.
-	// +optional
-	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
-	PullPolicy *corev1.PullPolicy `json:"pullPolicy,omitempty"`
-}
-
-// Certificate is one certificate with its private key.
-type Certificate struct {
-	// name of the certificate: the folder under /etc/nginx/tls.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=40
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
-	// secretName is a Secret of type kubernetes.io/tls in the same namespace. The
-	// operator never reads it: the pods do.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	SecretName string `json:"secretName"`
-}
-
 // Drain tunes how a pod stops. A pod goes on serving for delaySeconds, while the
 // endpoints forget it; then nginx accepts no more connections and has timeoutSeconds
 // to answer what it has accepted. The pod's terminationGracePeriodSeconds follows.
@@ -291,37 +192,6 @@ type Metrics struct {
 	// access log that nginx sends to the instance manager of its pod. Default: true.
 	// +optional
 	Requests *bool `json:"requests,omitempty"`
-}
-
-// Rollout tunes the Deployment's rolling update.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.progressDeadlineSeconds) || self.progressDeadlineSeconds > (has(self.minReadySeconds) ? self.minReadySeconds : 0)",message="rollout.progressDeadlineSeconds must be greater than rollout.minReadySeconds"
-// +kubebuilder:validation:XValidation:rule="!(has(self.maxSurge) && string(self.maxSurge) in ['0', '0%']) || (has(self.maxUnavailable) && !(string(self.maxUnavailable) in ['0', '0%']))",message="rollout.maxSurge and rollout.maxUnavailable cannot both be 0: no pod could ever be replaced (maxUnavailable is 0 when unset)"
-type Rollout struct {
-	// maxSurge is how many pods may exist above replicas during a rollout: a number
-	// or a percentage. Default: 25%.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.size() <= 4 && self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	MaxSurge *intstr.IntOrString `json:"maxSurge,omitempty"`
-	// maxUnavailable is how many of the pods may be missing during a rollout: a
-	// number or a percentage. Default: 0.
-	// +optional
-	// +kubebuilder:validation:XIntOrString
-	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.size() <= 4 && self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number from 0 to 1000 or a percentage from 0% to 100%"
-	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// minReadySeconds is how many seconds a new pod has to be ready before it counts
-	// as available. Default: 0.
-	// +optional
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=3600
-	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// progressDeadlineSeconds is how many seconds a rollout may stand still before it
-	// is reported as failed. Default: 600.
-	// +optional
-	// +kubebuilder:validation:Minimum=1
-	// +kubebuilder:validation:Maximum=86400
-	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 }
 
 // NginxOperatorStatus is what the operator observed.
@@ -359,6 +229,10 @@ type NginxOperatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	NginxVersion string `json:"nginxVersion,omitempty"`
+	// revision is the last one of the history that every pod has run and served: the number
+	// of a ControllerRevision.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
 	// config tells which configuration is asked for and how many pods serve it.
 	// +optional
 	Config *ConfigStatus `json:"config,omitempty"`

@@ -26,6 +26,21 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.example.nginx-operator.api.v1alpha2.Canary
+  map:
+    fields:
+    - name: durationSeconds
+      type:
+        scalar: numeric
+    - name: maxErrorPercent
+      type:
+        scalar: numeric
+    - name: maxLatencyRatio
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: replicas
+      type:
+        scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.Certificate
   map:
     fields:
@@ -323,12 +338,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: restarts
       type:
         scalar: numeric
+    - name: revision
+      type:
+        scalar: numeric
     - name: selector
       type:
         scalar: string
     - name: updatedReplicas
       type:
         scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.OnFailure
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.PersistentVolumeClaimReference
   map:
     fields:
@@ -450,6 +470,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.v1alpha2.Rollout
   map:
     fields:
+    - name: canary
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Canary
     - name: maxSurge
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
@@ -459,7 +482,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: minReadySeconds
       type:
         scalar: numeric
+    - name: onFailure
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.OnFailure
     - name: progressDeadlineSeconds
+      type:
+        scalar: numeric
+    - name: toRevision
       type:
         scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.SecretReference

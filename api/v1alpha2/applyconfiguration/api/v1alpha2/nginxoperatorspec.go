@@ -43,7 +43,7 @@ type NginxOperatorSpecApplyConfiguration struct {
 	// podTemplate adds to the pods. It is merged under the operator's own template:
 	// it can add to the pods' hardening, never weaken it.
 	PodTemplate *PodTemplateApplyConfiguration `json:"podTemplate,omitempty"`
-	// rollout tunes how a change of the pods is rolled out.
+	// rollout tunes how a change is rolled out, and what happens when it fails.
 	Rollout *RolloutApplyConfiguration `json:"rollout,omitempty"`
 	// drain tunes how a pod stops without failing a request.
 	Drain *DrainApplyConfiguration `json:"drain,omitempty"`

@@ -32,6 +32,9 @@ type NginxOperatorStatusApplyConfiguration struct {
 	Image *string `json:"image,omitempty"`
 	// nginxVersion is the version of nginx as the pods report it.
 	NginxVersion *string `json:"nginxVersion,omitempty"`
+	// revision is the last one of the history that every pod has run and served: the number
+	// of a ControllerRevision.
+	Revision *int64 `json:"revision,omitempty"`
 	// config tells which configuration is asked for and how many pods serve it.
 	Config *ConfigStatusApplyConfiguration `json:"config,omitempty"`
 	// certificates are those of spec.tls as the pods use them.
@@ -118,6 +121,14 @@ func (b *NginxOperatorStatusApplyConfiguration) WithImage(value string) *NginxOp
 // If called multiple times, the NginxVersion field is set to the value of the last call.
 func (b *NginxOperatorStatusApplyConfiguration) WithNginxVersion(value string) *NginxOperatorStatusApplyConfiguration {
 	b.NginxVersion = &value
+	return b
+}
+
+// WithRevision sets the Revision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Revision field is set to the value of the last call.
+func (b *NginxOperatorStatusApplyConfiguration) WithRevision(value int64) *NginxOperatorStatusApplyConfiguration {
+	b.Revision = &value
 	return b
 }
 

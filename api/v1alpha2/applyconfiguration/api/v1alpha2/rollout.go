@@ -6,13 +6,14 @@
 package v1alpha2
 
 import (
+	apiv1alpha2 "example.com/nginx-operator/api/v1alpha2"
 	intstr "k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // RolloutApplyConfiguration represents a declarative configuration of the Rollout type for use
 // with apply.
 //
-// Rollout tunes the Deployment's rolling update.
+// Rollout tunes how a change of the pods or of the configuration is rolled out.
 type RolloutApplyConfiguration struct {
 	// maxSurge is how many pods may exist above replicas during a rollout: a number
 	// or a percentage. Default: 25%.
@@ -24,8 +25,21 @@ type RolloutApplyConfiguration struct {
 	// as available. Default: 0.
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
 	// progressDeadlineSeconds is how many seconds a rollout may stand still before it
-	// is reported as failed. Default: 600.
+	// has failed. Default: 600.
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
+	// onFailure is what happens when a rollout fails: when its pods crash, refuse the
+	// configuration, cannot be pulled, do worse as a canary, or make no progress in time.
+	// Rollback goes back to the last good revision and stays there until the spec changes
+	// in more than replicas. Hold stops the rollout where it is, for somebody to look at.
+	// Default: Rollback.
+	OnFailure *apiv1alpha2.OnFailure `json:"onFailure,omitempty"`
+	// canary lets the first new pods serve for a while, and compares them with the old
+	// ones, before the rollout goes on. Unset: no canary.
+	Canary *CanaryApplyConfiguration `json:"canary,omitempty"`
+	// toRevision runs a revision of the history, its pods and its configuration, in place
+	// of what the spec says about them: the number of a ControllerRevision of this
+	// NginxOperator. Unset: what the spec says.
+	ToRevision *int64 `json:"toRevision,omitempty"`
 }
 
 // RolloutApplyConfiguration constructs a declarative configuration of the Rollout type for use with
@@ -63,5 +77,29 @@ func (b *RolloutApplyConfiguration) WithMinReadySeconds(value int32) *RolloutApp
 // If called multiple times, the ProgressDeadlineSeconds field is set to the value of the last call.
 func (b *RolloutApplyConfiguration) WithProgressDeadlineSeconds(value int32) *RolloutApplyConfiguration {
 	b.ProgressDeadlineSeconds = &value
+	return b
+}
+
+// WithOnFailure sets the OnFailure field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnFailure field is set to the value of the last call.
+func (b *RolloutApplyConfiguration) WithOnFailure(value apiv1alpha2.OnFailure) *RolloutApplyConfiguration {
+	b.OnFailure = &value
+	return b
+}
+
+// WithCanary sets the Canary field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Canary field is set to the value of the last call.
+func (b *RolloutApplyConfiguration) WithCanary(value *CanaryApplyConfiguration) *RolloutApplyConfiguration {
+	b.Canary = value
+	return b
+}
+
+// WithToRevision sets the ToRevision field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ToRevision field is set to the value of the last call.
+func (b *RolloutApplyConfiguration) WithToRevision(value int64) *RolloutApplyConfiguration {
+	b.ToRevision = &value
 	return b
 }
