@@ -97,6 +97,10 @@ type NginxOperatorStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	NginxVersion string `json:"nginxVersion,omitempty"`
+	// revision is the last one of the history that every pod has run and served: the number
+	// of a ControllerRevision.
+	// +optional
+	Revision int64 `json:"revision,omitempty"`
 	// config tells which configuration is asked for and how many pods serve it.
 	// +optional
 	Config *ConfigStatus `json:"config,omitempty"`

@@ -173,6 +173,7 @@ func statusToV1Alpha1(hub *v1alpha2.NginxOperatorStatus) v1alpha1.NginxOperatorS
 		Selector:           hub.Selector,
 		Image:              hub.Image,
 		NginxVersion:       hub.NginxVersion,
+		Revision:           hub.Revision,
 		Config:             (*v1alpha1.ConfigStatus)(hub.Config),
 		Certificates:       convertAll(hub.Certificates, func(c v1alpha2.CertificateStatus) v1alpha1.CertificateStatus { return v1alpha1.CertificateStatus(c) }),
 	}
@@ -189,6 +190,7 @@ func statusFromV1Alpha1(status *v1alpha1.NginxOperatorStatus) v1alpha2.NginxOper
 		Selector:           status.Selector,
 		Image:              status.Image,
 		NginxVersion:       status.NginxVersion,
+		Revision:           status.Revision,
 		Config:             (*v1alpha2.ConfigStatus)(status.Config),
 		Certificates:       convertAll(status.Certificates, func(c v1alpha1.CertificateStatus) v1alpha2.CertificateStatus { return v1alpha2.CertificateStatus(c) }),
 	}
