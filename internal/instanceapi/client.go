@@ -8,14 +8,19 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// maxStatusBytes bounds what is read from an instance: a pod is not trusted to be
+// maxAnswerBytes bounds what is read from an instance: a pod is not trusted to be
 // short.
-const maxStatusBytes = 1 << 20
+const maxAnswerBytes = 1 << 20
+
+// ErrNotSupported tells that an instance does not know what it was asked for: it was told
+// not to measure it, or its release cannot.
+var ErrNotSupported = errors.New("the instance does not know this")
 
 // Client reads the status of instances.
 type Client struct {
@@ -39,27 +44,58 @@ func NewClient(timeout time.Duration) *Client {
 
 // Status asks the instance of the pod with the given address.
 func (c *Client) Status(ctx context.Context, podIP string) (Status, error) {
-	url := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathStatus
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	text, err := c.get(ctx, podIP, PathStatus)
 	if err != nil {
 		return Status{}, err
+	}
+	return decode(text)
+}
+
+// Requests asks the instance of the pod with the given address for the requests of the
+// last seconds. The error is ErrNotSupported where they are not measured.
+func (c *Client) Requests(ctx context.Context, podIP string, seconds int) (RequestWindow, error) {
+	query := url.Values{ParameterSeconds: {strconv.Itoa(seconds)}}
+	text, err := c.get(ctx, podIP, PathRequests+"?"+query.Encode())
+	if err != nil {
+		return RequestWindow{}, err
+	}
+	return decodeWindow(text)
+}
+
+// get reads the answer to a question.
+func (c *Client) get(ctx context.Context, podIP, path string) ([]byte, error) {
+	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + path
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
+	if err != nil {
+		return nil, err
 	}
 	response, err := c.http.Do(request)
 	if err != nil {
-		return Status{}, err
+		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusOK {
-		return Status{}, fmt.Errorf("%s answered %s", url, response.Status)
+	switch response.StatusCode {
+	case http.StatusOK:
+	case http.StatusNotFound:
+		return nil, fmt.Errorf("%s: %w", address, ErrNotSupported)
+	default:
+		return nil, fmt.Errorf("%s answered %s", address, response.Status)
 	}
-	return decode(response.Body)
+	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > maxAnswerBytes {
+		return nil, fmt.Errorf("the answer of %s is longer than %d bytes", address, maxAnswerBytes)
+	}
+	return text, nil
 }
 
 // Load tells the instance of the pod with the given address the word at which it loads
 // what it was asked to test.
 func (c *Client) Load(ctx context.Context, podIP, word string) error {
-	url := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathLoad
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(word))
+	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathLoad
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(word))
 	if err != nil {
 		return err
 	}
@@ -69,25 +105,37 @@ func (c *Client) Load(ctx context.Context, podIP, word string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("%s answered %s", url, response.Status)
+		return fmt.Errorf("%s answered %s", address, response.Status)
 	}
 	return nil
 }
 
-func decode(r io.Reader) (Status, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxStatusBytes+1))
-	if err != nil {
-		return Status{}, err
-	}
-	if len(text) > maxStatusBytes {
-		return Status{}, fmt.Errorf("the status is longer than %d bytes", maxStatusBytes)
-	}
+func decode(text []byte) (Status, error) {
 	var status Status
 	if err := json.Unmarshal(text, &status); err != nil {
 		return Status{}, fmt.Errorf("read the status: %w", err)
 	}
-	if status.Protocol != Protocol {
-		return Status{}, fmt.Errorf("the instance speaks protocol %d, this operator speaks %d", status.Protocol, Protocol)
+	if status.Protocol < OldestProtocol || status.Protocol > Protocol {
+		return Status{}, fmt.Errorf("the instance speaks protocol %d, this operator speaks %s", status.Protocol, spoken(OldestProtocol, Protocol))
 	}
 	return status, nil
+}
+
+// spoken names a range of protocols.
+func spoken(oldest, newest int) string {
+	if oldest == newest {
+		return strconv.Itoa(newest)
+	}
+	return fmt.Sprintf("%d to %d", oldest, newest)
+}
+
+func decodeWindow(text []byte) (RequestWindow, error) {
+	var window RequestWindow
+	if err := json.Unmarshal(text, &window); err != nil {
+		return RequestWindow{}, fmt.Errorf("read the requests: %w", err)
+	}
+	if err := window.check(); err != nil {
+		return RequestWindow{}, fmt.Errorf("read the requests: %w", err)
+	}
+	return window, nil
 }

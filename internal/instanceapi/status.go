@@ -6,9 +6,16 @@ package instanceapi
 
 import "time"
 
-// Protocol is the version of this contract. An instance that speaks another major
-// version cannot be understood.
-const Protocol = 1
+// Protocol is the version of this contract that this release speaks, OldestProtocol the
+// oldest one that it understands: after an update of the operator, pods speak for a while
+// what the release before spoke. An instance of any other version cannot be understood.
+//
+// What is only added, a field or a path, does not make a new version: a program ignores
+// fields that it does not know, and takes one that is missing for unknown.
+const (
+	Protocol       = 1
+	OldestProtocol = 1
+)
 
 // Port is where every instance answers, and PortName is what the pod calls it.
 const (
@@ -28,6 +35,10 @@ const (
 	// PathLoad takes the word (see Grant) with POST, and answers 202 when it is the right
 	// one: what the instance was asked to test is then loaded, if it passed.
 	PathLoad = "/v1/load"
+	// PathRequests answers with a RequestWindow as JSON. The parameter ParameterSeconds
+	// tells for how long, up to now. Where requests are not measured, and in releases that
+	// do not know the path, the answer is 404.
+	PathRequests = "/v1/requests"
 	// PathMetrics answers in the Prometheus text format.
 	PathMetrics = "/metrics"
 )
@@ -44,6 +55,10 @@ type Status struct {
 	// Serving is the revision that nginx's workers have answered with; empty while
 	// nginx does not run.
 	Serving string `json:"serving,omitempty"`
+	// ServingSeconds is for how long they have done so, in whole seconds. Loading the same
+	// revision once more, for a new certificate, does not begin it anew. Nil while nothing
+	// is served, and in answers of releases that do not tell.
+	ServingSeconds *int64 `json:"servingSeconds,omitempty"`
 	// Stable and Next are the revisions of the two mounted configurations as the
 	// instance finds them now; empty where there are no files.
 	Stable string `json:"stable,omitempty"`
