@@ -45,6 +45,27 @@ const (
 	AnnotationConfigSource = "operator.example.com/config-source"
 	// AnnotationTemplate is the hash of the pod template that a pod was made from.
 	AnnotationTemplate = "operator.example.com/template"
+	// LabelRevisionState tells of a ControllerRevision what became of it.
+	LabelRevisionState = "operator.example.com/revision-state"
+	// AnnotationInputs is the hash of what a user declared that a pod template was made
+	// from. It stays when another release of the operator makes another template of it.
+	AnnotationInputs = "operator.example.com/inputs"
+	// AnnotationImage is the image of a revision, and AnnotationImageDigest what the pods
+	// say that they really ran.
+	AnnotationImage       = "operator.example.com/image"
+	AnnotationImageDigest = "operator.example.com/image-digest"
+	// AnnotationChangeCause tells why there is a revision. The key is Kubernetes' own.
+	AnnotationChangeCause = "kubernetes.io/change-cause"
+	// AnnotationStage is how far the rollout of a revision has come, AnnotationStartedAt
+	// when it began, AnnotationServedAt when every pod was of it and served.
+	AnnotationStage     = "operator.example.com/rollout-stage"
+	AnnotationStartedAt = "operator.example.com/started-at"
+	AnnotationServedAt  = "operator.example.com/served-at"
+	// AnnotationFailedAttempt tells what was asked for when the rollout of a revision
+	// failed; AnnotationFailedReason and AnnotationFailedMessage why.
+	AnnotationFailedAttempt = "operator.example.com/failed-attempt"
+	AnnotationFailedReason  = "operator.example.com/failed-reason"
+	AnnotationFailedMessage = "operator.example.com/failed-message"
 	// AnnotationForceRedeploy carries spec.forceRedeploy to the pods.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
 )
@@ -75,6 +96,9 @@ func ConfigMap(name string) string { return name + "-config" }
 
 // ConfigMapNext is the name of the ConfigMap with the candidate.
 func ConfigMapNext(name string) string { return name + "-config-next" }
+
+// Revision is the name of the ControllerRevision of an application with a hash.
+func Revision(name, hash string) string { return name + "-" + hash }
 
 // CertificateVolume is the name of the volume with a Secret of spec.tls.
 func CertificateVolume(name string) string { return "certificate-" + name }

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 // available promises replicas less rollout.maxUnavailable, whether the serving pods
@@ -25,9 +26,9 @@ func available(v *view) judgement {
 	}
 	message := fmt.Sprintf("%s, at least %d promised", serve(serving), promised)
 	if v.trouble != nil {
-		message += ": " + v.trouble.message
+		message += ": " + v.trouble.Message
 	}
-	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, clip(message)}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, trouble.Clip(message)}
 }
 
 func serve(pods int32) string {

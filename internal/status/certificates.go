@@ -11,6 +11,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 // A certificate is close to its end in its last expiryWarning, or, when it is made for
@@ -39,11 +40,11 @@ func certificatesValid(v *view) judgement {
 	}
 	switch {
 	case len(invalid) > 0:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateInvalid, clip(strings.Join(invalid, "; "))}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateInvalid, trouble.Clip(strings.Join(invalid, "; "))}
 	case len(expiring) > 0:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, clip(strings.Join(expiring, "; "))}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, trouble.Clip(strings.Join(expiring, "; "))}
 	case len(silent) > 0:
-		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonCertificatePending, clip("No pod has told of the certificate yet: " + strings.Join(silent, ", "))}
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonCertificatePending, trouble.Clip("No pod has told of the certificate yet: " + strings.Join(silent, ", "))}
 	default:
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonCertificatesLoaded, "Every certificate is valid and matches its key"}
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 // Event tells one change. Reasons are few and fixed, so that a dashboard can count
@@ -183,9 +184,9 @@ func lastRestart(v *view) string {
 			if end != nil && (last == nil || last.FinishedAt.Before(&end.FinishedAt)) {
 				last = end
 				note = fmt.Sprintf("Container %s of pod %s was restarted after exit code %d (%s): %s",
-					s.Name, pod.Name, end.ExitCode, end.Reason, lastWords(end.Message))
+					s.Name, pod.Name, end.ExitCode, end.Reason, trouble.LastWords(end.Message))
 			}
 		}
 	}
-	return clip(note)
+	return trouble.Clip(note)
 }

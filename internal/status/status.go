@@ -17,6 +17,7 @@ import (
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 // Input is what a status is computed from.
@@ -108,7 +109,7 @@ type view struct {
 	// rollout is how far the configuration has come.
 	rollout rollout.Decision
 	// trouble is the worst thing that holds a new pod back, nil when nothing does.
-	trouble *trouble
+	trouble *trouble.Trouble
 }
 
 func newView(in Input) *view {

@@ -20,6 +20,7 @@ import (
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 const (
@@ -435,7 +436,7 @@ func TestLongMessagesAreClipped(t *testing.T) {
 	in := healthy()
 	in.Blocked = desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: strings.Repeat("é", 5000)}
 	c := meta.FindStatusCondition(Compute(in).Status.Conditions, v1alpha2.ConditionAccepted)
-	if n := len(c.Message); n > maxMessage || n < maxMessage-4 || !utf8.ValidString(c.Message) {
-		t.Errorf("the message has %d bytes, want at most %d: %q", n, maxMessage, c.Message)
+	if n := len(c.Message); n > trouble.MaxMessage || n < trouble.MaxMessage-4 || !utf8.ValidString(c.Message) {
+		t.Errorf("the message has %d bytes, want at most %d: %q", n, trouble.MaxMessage, c.Message)
 	}
 }

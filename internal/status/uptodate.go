@@ -11,6 +11,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/rollout"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 func upToDate(v *view) judgement {
@@ -20,7 +21,7 @@ func upToDate(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonSuspended,
 			"spec.suspend holds back changes of " + strings.Join(v.in.Pending, ", ")}
 	case v.in.Blocked.Reason != "":
-		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, clip(v.in.Blocked.Message)}
+		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, trouble.Clip(v.in.Blocked.Message)}
 	case len(v.in.Failed) > 0:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
 			fmt.Sprintf("%s %s could not be written yet: the operator tries again, and its log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
@@ -35,7 +36,7 @@ func upToDate(v *view) judgement {
 	}
 	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
-		return judgement{metav1.ConditionFalse, v.trouble.reason, clip(progress + ": " + v.trouble.message)}
+		return judgement{metav1.ConditionFalse, v.trouble.Reason, trouble.Clip(progress + ": " + v.trouble.Message)}
 	}
 	if j, failed := failedRollout(d, progress); failed {
 		return j
@@ -53,7 +54,7 @@ func (v *view) configUpToDate() judgement {
 	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
 	case len(d.Unreachable) > 0:
-		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, clip(v.silent(d))}
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, trouble.Clip(v.silent(d))}
 	case d.Serving >= int(v.replicas):
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
 	default:
@@ -68,7 +69,7 @@ func failedRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			return judgement{metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated, clip(progress + ": " + c.Message)}, true
+			return judgement{metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated, trouble.Clip(progress + ": " + c.Message)}, true
 		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
 			return judgement{metav1.ConditionFalse, v1alpha2.ReasonProgressDeadlineExceeded,
 				progress + ": the rollout made no progress within rollout.progressDeadlineSeconds"}, true

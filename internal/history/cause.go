@@ -1,0 +1,50 @@
+package history
+
+import (
+	"fmt"
+	"strings"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// Cause tells what is new about a revision, in a line. image and config are those before.
+func Cause(before *Data, beforeImage, beforeConfig string, after *v1alpha2.NginxOperatorSpec, image, config string) string {
+	if before == nil {
+		return "first rollout"
+	}
+	var changes []string
+	if beforeImage != image {
+		changes = append(changes, fmt.Sprintf("image %s → %s", beforeImage, image))
+	}
+	for _, part := range []struct {
+		name string
+		of   func(*v1alpha2.NginxOperatorSpec) any
+	}{
+		{"ports", func(s *v1alpha2.NginxOperatorSpec) any { return s.Ports }},
+		{"forceRedeploy", func(s *v1alpha2.NginxOperatorSpec) any { return s.ForceRedeploy }},
+		{"content", func(s *v1alpha2.NginxOperatorSpec) any { return s.Content }},
+		{"tls", func(s *v1alpha2.NginxOperatorSpec) any { return s.TLS }},
+		{"resources", func(s *v1alpha2.NginxOperatorSpec) any { return s.Resources }},
+		{"podTemplate", func(s *v1alpha2.NginxOperatorSpec) any { return s.PodTemplate }},
+		{"drain", func(s *v1alpha2.NginxOperatorSpec) any { return s.Drain }},
+		{"metrics", func(s *v1alpha2.NginxOperatorSpec) any { return s.Metrics }},
+	} {
+		if !same(part.of(&before.Spec), part.of(after)) {
+			changes = append(changes, part.name)
+		}
+	}
+	if beforeConfig != config {
+		changes = append(changes, fmt.Sprintf("configuration %s → %s", beforeConfig, config))
+	}
+	if len(changes) == 0 {
+		return "the operator's own template"
+	}
+	return strings.Join(changes, ", ")
+}
+
+// same compares as the API does: quantities and unset fields have one form in JSON.
+func same(a, b any) bool {
+	x, errX := Hash(a)
+	y, errY := Hash(b)
+	return errX == nil && errY == nil && x == y
+}

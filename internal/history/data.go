@@ -1,0 +1,125 @@
+package history
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginxconf"
+)
+
+// format is the version of Data. One that adds fields keeps it.
+const format = 1
+
+// Data is what a ControllerRevision holds. It never changes.
+type Data struct {
+	// Format is the version of these fields.
+	Format int `json:"format"`
+	// Spec is what the user declared about the pods, see Inputs.
+	Spec v1alpha2.NginxOperatorSpec `json:"spec"`
+	// Template is the pod template as it was applied.
+	Template json.RawMessage `json:"template"`
+	// Config is the configuration that belongs to it.
+	Config Config `json:"config"`
+	// Protocol is what the instance manager of the template speaks.
+	Protocol int `json:"protocol"`
+}
+
+// Config is a configuration with its files.
+type Config struct {
+	Revision string `json:"revision"`
+	// Files are not in the operator's cache, see TrimFiles.
+	Files nginxconf.Files `json:"files,omitempty"`
+}
+
+// Encode is the data of a ControllerRevision.
+func (d Data) Encode() ([]byte, error) {
+	d.Format = format
+	return json.Marshal(d)
+}
+
+// Data reads the revision's data.
+func (r *Revision) Data() (Data, error) {
+	var d Data
+	if err := json.Unmarshal(r.Raw, &d); err != nil {
+		return d, fmt.Errorf("read ControllerRevision %s: %w", r.Name, err)
+	}
+	if d.Format != format {
+		return d, fmt.Errorf("read ControllerRevision %s: its data is of format %d, this operator reads %d", r.Name, d.Format, format)
+	}
+	return d, nil
+}
+
+// TrimFiles takes the configuration's files out of raw data. They are needed only to go
+// back, and can be large.
+func TrimFiles(raw []byte) ([]byte, error) {
+	var d map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &d); err != nil {
+		return nil, err
+	}
+	var c map[string]json.RawMessage
+	if err := json.Unmarshal(d["config"], &c); err != nil {
+		return nil, err
+	}
+	delete(c, "files")
+	config, err := json.Marshal(c)
+	if err != nil {
+		return nil, err
+	}
+	d["config"] = config
+	return json.Marshal(d)
+}
+
+// Inputs is the part of a spec that the pod template is made from, with what means the
+// same written in the same way.
+func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Image:         spec.Image,
+		Ports:         spec.Ports,
+		ForceRedeploy: spec.ForceRedeploy,
+		Content: slices.SortedFunc(slices.Values(spec.Content), func(a, b v1alpha2.Content) int {
+			return cmp.Compare(a.MountPath, b.MountPath)
+		}),
+		TLS: slices.SortedFunc(slices.Values(spec.TLS), func(a, b v1alpha2.Certificate) int {
+			return cmp.Compare(a.Name, b.Name)
+		}),
+		Resources:   spec.Resources,
+		PodTemplate: spec.PodTemplate,
+		Drain:       spec.Drain,
+		Metrics:     spec.Metrics,
+	}
+}
+
+// Hash is the same for the same value, in every release: JSON of a field that is unset
+// leaves it out, so fields that are added later change nothing.
+func Hash(value any) (string, error) {
+	text, err := json.Marshal(value)
+	if err != nil {
+		return "", err
+	}
+	return sum(string(text)), nil
+}
+
+func sum(parts ...string) string {
+	s := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(s[:8])
+}
+
+// NameHash is the part of a ControllerRevision's name that tells revisions apart.
+func NameHash(template, config string) string { return sum(template, config)[:10] }
+
+// Attempt identifies what is asked for: the pods, the configuration, and how they are to
+// be rolled out. The number of replicas is no part of it: an autoscaler that changes it
+// must not try a bad rollout again.
+func Attempt(inputs, config string, rollout *v1alpha2.Rollout) (string, error) {
+	policy, err := json.Marshal(rollout)
+	if err != nil {
+		return "", err
+	}
+	return sum(inputs, config, string(policy)), nil
+}

@@ -1,0 +1,86 @@
+package history
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	"example.com/nginx-operator/internal/naming"
+)
+
+// Read is the history that ControllerRevisions tell.
+func Read(objects []appsv1.ControllerRevision) History {
+	h := make(History, 0, len(objects))
+	for i := range objects {
+		h = append(h, read(&objects[i]))
+	}
+	slices.SortFunc(h, func(a, b Revision) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
+	return h
+}
+
+func read(o *appsv1.ControllerRevision) Revision {
+	a := o.Annotations
+	return Revision{
+		Name:        o.Name,
+		UID:         o.UID,
+		Number:      o.Revision,
+		State:       State(o.Labels[naming.LabelRevisionState]),
+		Stage:       Stage(a[naming.AnnotationStage]),
+		Inputs:      a[naming.AnnotationInputs],
+		Template:    a[naming.AnnotationTemplate],
+		Config:      a[naming.AnnotationConfig],
+		Image:       a[naming.AnnotationImage],
+		ImageDigest: a[naming.AnnotationImageDigest],
+		Cause:       a[naming.AnnotationChangeCause],
+		StartedAt:   readTime(a[naming.AnnotationStartedAt]),
+		ServedAt:    readTime(a[naming.AnnotationServedAt]),
+		Failure: Failure{
+			Attempt: a[naming.AnnotationFailedAttempt],
+			Reason:  a[naming.AnnotationFailedReason],
+			Message: a[naming.AnnotationFailedMessage],
+		},
+		Raw: o.Data.Raw,
+	}
+}
+
+// Labels are those of the ControllerRevision that depend on the revision.
+func (r *Revision) Labels() map[string]string {
+	return map[string]string{naming.LabelRevisionState: string(r.State)}
+}
+
+// Annotations are all that the operator keeps on the ControllerRevision; an empty value
+// stands for none.
+func (r *Revision) Annotations() map[string]string {
+	return map[string]string{
+		naming.AnnotationStage:         string(r.Stage),
+		naming.AnnotationInputs:        r.Inputs,
+		naming.AnnotationTemplate:      r.Template,
+		naming.AnnotationConfig:        r.Config,
+		naming.AnnotationImage:         r.Image,
+		naming.AnnotationImageDigest:   r.ImageDigest,
+		naming.AnnotationChangeCause:   r.Cause,
+		naming.AnnotationStartedAt:     writeTime(r.StartedAt),
+		naming.AnnotationServedAt:      writeTime(r.ServedAt),
+		naming.AnnotationFailedAttempt: r.Failure.Attempt,
+		naming.AnnotationFailedReason:  r.Failure.Reason,
+		naming.AnnotationFailedMessage: r.Failure.Message,
+	}
+}
+
+// readTime is zero for a text that somebody spoilt.
+func readTime(text string) time.Time {
+	t, err := time.Parse(time.RFC3339Nano, text)
+	if err != nil {
+		return time.Time{}
+	}
+	return t
+}
+
+func writeTime(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return t.UTC().Format(time.RFC3339Nano)
+}
