@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime/debug"
 	"syscall"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
@@ -27,6 +28,7 @@ import (
 	"example.com/nginx-operator/internal/instance/store"
 	"example.com/nginx-operator/internal/instance/supervise"
 	"example.com/nginx-operator/internal/instance/volumes"
+	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -68,7 +70,8 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	if err := logRequests(life, o, registry); err != nil {
+	recent, err := logRequests(life, o, registry)
+	if err != nil {
 		return err
 	}
 	supervisor, err := newSupervisor(life, o, binary)
@@ -77,7 +80,8 @@ func run(stop, life context.Context, o Options) error {
 	}
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Asker: nginx.Asker{Socket: assemble.StatusSocket(o.State)}})
-	if err := server.Serve(life, o.Listen, server.Handler(doctor, registry, supervisor.Grant)); err != nil {
+	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: recent, Grant: supervisor.Grant})
+	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
 	slog.Info("started", "version", o.Version, "nginx", binary.Version.String())
@@ -148,18 +152,20 @@ func reapOrphans(ctx context.Context, children *reap.Children) {
 	}
 }
 
-func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) error {
+// logRequests counts requests in the background. Without, there is no Ring.
+func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) (*window.Ring, error) {
 	if !o.RequestMetrics {
-		return nil
+		return nil, nil
 	}
-	requests, err := requestlog.Listen(assemble.LogSocket(o.State), requestlog.NewMetrics(registry))
+	recent := window.NewRing(time.Now)
+	requests, err := requestlog.Listen(assemble.LogSocket(o.State), requestlog.NewMetrics(registry), recent)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	go func() {
 		if err := requests.Run(ctx); err != nil {
 			slog.Error("requests are not measured any more", "error", err)
 		}
 	}()
-	return nil
+	return recent, nil
 }

@@ -142,7 +142,7 @@ func TestWordForAnEarlierRequest(t *testing.T) {
 func TestOnlyTheWordIsTaken(t *testing.T) {
 	p := newPod(t, site("one")).start("forky", http80)
 	p.ready()
-	for _, path := range []string{instanceapi.PathLive, instanceapi.PathReady, instanceapi.PathStatus, instanceapi.PathMetrics} {
+	for _, path := range []string{instanceapi.PathLive, instanceapi.PathReady, instanceapi.PathStatus, instanceapi.PathRequests, instanceapi.PathMetrics} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodPatch} {
 			request, err := http.NewRequestWithContext(t.Context(), method, "http://127.0.0.1:9113"+path, nil)
 			must(t, err)

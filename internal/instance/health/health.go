@@ -47,6 +47,10 @@ func (d *Doctor) Examine() Checkup {
 	status := v.snapshot.Status
 	status.Version = d.Version
 	status.Workers.Running, status.Workers.Exiting = len(v.workers.Running), len(v.workers.Exiting)
+	if status.Serving != "" {
+		seconds := int64(time.Since(v.snapshot.ServingSince) / time.Second)
+		status.ServingSeconds = &seconds
+	}
 	ports := make([]instanceapi.DeclaredPort, len(status.Ports))
 	for i, port := range status.Ports {
 		port.Listening = v.snapshot.Master != 0 && v.sockets[proc.Socket{Protocol: port.Protocol, Port: int(port.Port)}]

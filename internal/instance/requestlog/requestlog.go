@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"net"
 	"os"
+
+	"example.com/nginx-operator/internal/instance/window"
 )
 
 // Tag marks our lines; it is also the name of the log format.
@@ -29,10 +31,11 @@ const (
 type Log struct {
 	conn    *net.UnixConn
 	metrics *Metrics
+	recent  *window.Ring
 }
 
 // Listen binds the socket, in the place of one that an earlier process has left.
-func Listen(path string, metrics *Metrics) (*Log, error) {
+func Listen(path string, metrics *Metrics, recent *window.Ring) (*Log, error) {
 	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, err
 	}
@@ -44,7 +47,7 @@ func Listen(path string, metrics *Metrics) (*Log, error) {
 		_ = conn.Close()
 		return nil, fmt.Errorf("set the buffer of %s: %w", path, err)
 	}
-	return &Log{conn, metrics}, nil
+	return &Log{conn, metrics, recent}, nil
 }
 
 // Run counts until ctx ends.
@@ -61,10 +64,16 @@ func (l *Log) Run(ctx context.Context) error {
 			}
 			return fmt.Errorf("read nginx's log: %w", err)
 		}
-		if err := parse(line[:n], &entry); err != nil {
-			l.metrics.malformed.Inc()
-			continue
-		}
-		l.metrics.observe(&entry)
+		l.count(line[:n], &entry)
 	}
+}
+
+// count counts a line, for which it uses entry. It allocates only for a series that is new.
+func (l *Log) count(line []byte, entry *Entry) {
+	if err := parse(line, entry); err != nil {
+		l.metrics.malformed.Inc()
+		return
+	}
+	l.metrics.observe(entry)
+	l.recent.Count(entry.Status, entry.Seconds)
 }

@@ -12,6 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+
+	"example.com/nginx-operator/internal/instance/window"
 )
 
 // line is what nginx sends.
@@ -84,10 +86,10 @@ func TestCardinalityIsBounded(t *testing.T) {
 // TestLog reads from a real socket, as nginx writes to it.
 func TestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "log.sock")
-	m := NewMetrics(prometheus.NewRegistry())
+	m, recent := NewMetrics(prometheus.NewRegistry()), window.NewRing(time.Now)
 	// What an earlier process has left does not stand in the way.
 	for round := range 2 {
-		log, err := Listen(path, m)
+		log, err := Listen(path, m, recent)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -117,17 +119,28 @@ func TestLog(t *testing.T) {
 	if n := testutil.ToFloat64(m.requests.WithLabelValues("a", "GET", "2xx")); n != 2 {
 		t.Errorf("%v requests were counted, want 2", n)
 	}
+	if w := recent.Last(time.Minute); w.Requests != 2 || w.Latency.Count() != 2 {
+		t.Errorf("the last minute had %+v, want 2 requests", w)
+	}
+}
+
+func newLog() *Log {
+	return &Log{metrics: NewMetrics(prometheus.NewRegistry()), recent: window.NewRing(time.Now)}
+}
+
+func TestARequestAllocatesNothing(t *testing.T) {
+	l, text := newLog(), line("200", "GET", "0.003", "1024", "80", "shop.example.com", "0.002")
+	var e Entry
+	if n := testing.AllocsPerRun(1000, func() { l.count(text, &e) }); n != 0 {
+		t.Errorf("a request costs %v allocations", n)
+	}
 }
 
 func BenchmarkRequest(b *testing.B) {
-	m := NewMetrics(prometheus.NewRegistry())
-	text := line("200", "GET", "0.003", "1024", "80", "shop.example.com", "0.002")
+	l, text := newLog(), line("200", "GET", "0.003", "1024", "80", "shop.example.com", "0.002")
 	var e Entry
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := parse(text, &e); err != nil {
-			b.Fatal(err)
-		}
-		m.observe(&e)
+		l.count(text, &e)
 	}
 }

@@ -12,12 +12,14 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"example.com/nginx-operator/internal/instance/health"
+	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -29,35 +31,64 @@ const (
 	maxHeader      = 8 << 10
 )
 
+// Sources are where the answers come from.
+type Sources struct {
+	Doctor  *health.Doctor
+	Metrics prometheus.Gatherer
+	// Recent has the requests of the last hour; nil where they are not measured.
+	Recent *window.Ring
+	// Grant takes a word, and tells whether it is the right one.
+	Grant func(word string) bool
+}
+
 // Handler returns the handler of all paths.
-func Handler(doctor *health.Doctor, metrics prometheus.Gatherer, grant func(word string) bool) http.Handler {
+func Handler(s Sources) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+instanceapi.PathLive, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET "+instanceapi.PathReady, func(w http.ResponseWriter, _ *http.Request) {
-		if reason := doctor.Examine().NotReady; reason != "" {
+		if reason := s.Doctor.Examine().NotReady; reason != "" {
 			answer(w, http.StatusServiceUnavailable, reason)
 			return
 		}
 		answer(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET "+instanceapi.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "application/json")
-		if err := json.NewEncoder(w).Encode(doctor.Examine().Status); err != nil {
-			slog.Debug("answer with the status", "error", err)
-		}
+		answerJSON(w, s.Doctor.Examine().Status)
 	})
+	mux.HandleFunc("GET "+instanceapi.PathRequests, s.requests)
 	mux.HandleFunc("POST "+instanceapi.PathLoad, func(w http.ResponseWriter, r *http.Request) {
 		word, err := io.ReadAll(http.MaxBytesReader(w, r.Body, instanceapi.MaxWord))
-		if err != nil || !grant(string(word)) {
+		if err != nil || !s.Grant(string(word)) {
 			answer(w, http.StatusForbidden, "this is not the word")
 			return
 		}
 		answer(w, http.StatusAccepted, "ok")
 	})
-	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
+	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
 	return mux
+}
+
+// requests answers what became of those of the last seconds.
+func (s Sources) requests(w http.ResponseWriter, r *http.Request) {
+	if s.Recent == nil {
+		answer(w, http.StatusNotFound, "requests are not measured")
+		return
+	}
+	seconds, err := strconv.Atoi(r.URL.Query().Get(instanceapi.ParameterSeconds))
+	if err != nil || seconds < 1 || seconds > instanceapi.MaxWindow {
+		answer(w, http.StatusBadRequest, fmt.Sprintf("%s must be a number from 1 to %d", instanceapi.ParameterSeconds, instanceapi.MaxWindow))
+		return
+	}
+	answerJSON(w, s.Recent.Last(time.Duration(seconds)*time.Second))
+}
+
+func answerJSON(w http.ResponseWriter, content any) {
+	w.Header().Set("Content-Type", "application/json")
+	if err := json.NewEncoder(w).Encode(content); err != nil {
+		slog.Debug("answer", "error", err)
+	}
 }
 
 func answer(w http.ResponseWriter, code int, text string) {

@@ -158,8 +158,16 @@ func (s *Supervisor) goBack(ctx context.Context, before serving, failed verifica
 }
 
 // serve notes that the workers confirmed a candidate.
-func (s *Supervisor) serve(c candidate) {
-	s.serving = serving{revision: c.revision, generation: c.generation, dir: c.dir, verified: true}
+func (s *Supervisor) serve(c candidate) { s.serving = s.serving.followedBy(c, time.Now()) }
+
+// followedBy is what is served after a candidate was confirmed. The time goes on from one
+// generation of a revision to the next, unless the workers did not confirm the one before.
+func (s serving) followedBy(c candidate, now time.Time) serving {
+	next := serving{revision: c.revision, generation: c.generation, dir: c.dir, verified: true, since: now}
+	if s.verified && s.revision == c.revision {
+		next.since = s.since
+	}
+	return next
 }
 
 // reload loads what is served once more.

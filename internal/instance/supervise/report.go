@@ -2,16 +2,19 @@ package supervise
 
 import (
 	"slices"
+	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
 // Snapshot is what the supervisor knows at one moment. It is never changed.
 type Snapshot struct {
-	// Status without what has to be looked up: workers, ports and readiness.
+	// Status without what has to be looked up: workers, ports, readiness and the time.
 	Status instanceapi.Status
 	// Master is the process id of nginx; 0 while it does not run.
 	Master int
+	// ServingSince is since when the workers have answered with Status.Serving.
+	ServingSince time.Time
 	// Generation that the workers confirmed.
 	Generation int64
 	// OldGenerations are alive to finish their connections.
@@ -53,6 +56,7 @@ func (s *Supervisor) report() {
 		snapshot.Master = s.master.PID
 		if s.serving.verified {
 			snapshot.Status.Serving, snapshot.Generation = s.serving.revision, s.serving.generation
+			snapshot.ServingSince = s.serving.since
 		}
 	}
 	s.board.Store(snapshot)

@@ -93,8 +93,10 @@ type serving struct {
 	revision   string
 	generation int64
 	dir        string
-	// verified is set when the workers have answered with the generation.
+	// verified is set when the workers have answered with the generation, and since when
+	// they have answered with the revision.
 	verified bool
+	since    time.Time
 }
 
 // New returns a Supervisor that has done nothing yet.

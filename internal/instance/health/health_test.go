@@ -1,0 +1,123 @@
+package health
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/instance/proc"
+	"example.com/nginx-operator/internal/instance/supervise"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// The process table and the sockets of an nginx with two workers, of which one ends.
+const (
+	master    = 7
+	listening = "  sl  local_address rem_address   st\n   0: 00000000:0050 00000000:0000 0A 0\n"
+)
+
+func write(t *testing.T, dir, name, text string) {
+	t.Helper()
+	path := filepath.Join(dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func machine(t *testing.T) proc.FS {
+	t.Helper()
+	dir := t.TempDir()
+	for pid, process := range map[string]struct{ parent, title string }{
+		"7": {"1", "nginx: master process nginx"},
+		"8": {"7", "nginx: worker process"},
+		"9": {"7", "nginx: worker process is shutting down"},
+	} {
+		write(t, dir, pid+"/stat", pid+" (nginx) S "+process.parent+strings.Repeat(" 1", 30))
+		write(t, dir, pid+"/cmdline", process.title+"\x00")
+	}
+	write(t, dir, "net/tcp", listening)
+	return proc.FS(dir)
+}
+
+// serving is an nginx that serves.
+func serving() *supervise.Snapshot {
+	return &supervise.Snapshot{
+		Status: instanceapi.Status{
+			Serving: "r1", Workers: instanceapi.Workers{Configured: 2},
+			Ports: []instanceapi.DeclaredPort{{Name: "http", Port: 80, Protocol: "TCP"}},
+		},
+		Master: master, ServingSince: time.Now().Add(-90 * time.Second),
+	}
+}
+
+func TestExamine(t *testing.T) {
+	snapshot := serving()
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t), Version: "v1"}
+	got := doctor.Examine().Status
+	seconds := int64(90)
+	want := instanceapi.Status{
+		Version: "v1", Serving: "r1", ServingSeconds: &seconds, Ready: true,
+		Workers: instanceapi.Workers{Configured: 2, Running: 1, Exiting: 1},
+		Ports:   []instanceapi.DeclaredPort{{Name: "http", Port: 80, Protocol: "TCP", Listening: true}},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	// The snapshot is the supervisor's.
+	if snapshot.Status.Ports[0].Listening || snapshot.Status.ServingSeconds != nil {
+		t.Error("the snapshot has changed")
+	}
+}
+
+func TestNotReady(t *testing.T) {
+	tests := map[string]struct {
+		change func(*supervise.Snapshot)
+		want   string
+	}{
+		"serves":       {func(*supervise.Snapshot) {}, ""},
+		"drains":       {func(s *supervise.Snapshot) { s.Status.Draining = true }, ""},
+		"ends":         {func(s *supervise.Snapshot) { s.Quitting = true }, "nginx is ending"},
+		"does nothing": {func(s *supervise.Snapshot) { s.Status.Serving, s.Waiting = "", "there is no configuration yet" }, "there is no configuration yet"},
+		"is gone":      {func(s *supervise.Snapshot) { s.Master = 0 }, "nginx does not listen on port http (80/TCP)"},
+		"another port": {func(s *supervise.Snapshot) { s.Status.Ports[0].Port = 81 }, "nginx does not listen on port http (81/TCP)"},
+		"by UDP":       {func(s *supervise.Snapshot) { s.Status.Ports[0].Protocol = "UDP" }, "nginx does not listen on port http (80/UDP)"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			snapshot := serving()
+			tt.change(snapshot)
+			doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t)}
+			got := doctor.Examine().Status
+			if got.NotReady != tt.want || got.Ready != (tt.want == "") {
+				t.Errorf("ready %t, because %q, want %q", got.Ready, got.NotReady, tt.want)
+			}
+			if (got.ServingSeconds == nil) != (got.Serving == "") {
+				t.Errorf("it serves %q for %v", got.Serving, got.ServingSeconds)
+			}
+		})
+	}
+}
+
+// TestProcIsReadOnce as long as nothing has changed: probes and scrapes come in numbers.
+func TestProcIsReadOnce(t *testing.T) {
+	snapshot, fs := serving(), machine(t)
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: fs}
+	doctor.Examine()
+	if err := os.Remove(filepath.Join(string(fs), "net/tcp")); err != nil {
+		t.Fatal(err)
+	}
+	if got := doctor.Examine(); !got.Ready {
+		t.Errorf("the kernel was asked again: %s", got.NotReady)
+	}
+	snapshot = serving()
+	if got := doctor.Examine(); got.Ready {
+		t.Error("the kernel was not asked about a new snapshot")
+	}
+}

@@ -1,0 +1,91 @@
+// Package window remembers what became of the requests of the last hour, so that the
+// instance can tell it of any time up to now: those who judge an instance keep no memory
+// of their own.
+//
+// Time is cut into slots of five seconds. A ring has a slot for each of the last hour, and
+// the one that is being filled. What a slot held an hour ago is dropped when the slot is
+// used again, and left out when it is read before.
+//
+// The ring takes 160 KiB for the life of the process, and no more whatever comes.
+package window
+
+import (
+	"sync"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+const (
+	slotTime = 5 * time.Second
+	// slots for MaxWindow, and the one that is being filled.
+	slots = instanceapi.MaxWindow*int(time.Second)/int(slotTime) + 1
+)
+
+// slot has the requests that ended within slotTime.
+type slot struct {
+	// number counts the slots since the start, from 1 on: 0 is a slot that was never used.
+	number int64
+	errors uint32
+	// latency of those that are not errors, as in instanceapi.RequestWindow. More than
+	// four billion requests do not end within a slot.
+	latency [instanceapi.LatencyBuckets]uint32
+}
+
+// Ring counts requests. It may be used from everywhere.
+type Ring struct {
+	now   func() time.Time
+	start time.Time
+
+	mu    sync.Mutex
+	slots [slots]slot
+}
+
+// NewRing returns a Ring that begins now, by a clock that does not go back.
+func NewRing(now func() time.Time) *Ring {
+	return &Ring{now: now, start: now()}
+}
+
+// Count counts a request that has just ended with a status, after so many seconds. It
+// allocates nothing.
+func (r *Ring) Count(status int, seconds float64) {
+	bucket := instanceapi.Bucket(seconds)
+	number := number(r.now().Sub(r.start))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := &r.slots[number%int64(slots)]
+	if s.number != number {
+		*s = slot{number: number}
+	}
+	if status >= 500 {
+		s.errors++
+		return
+	}
+	s.latency[bucket]++
+}
+
+// Last is what ended within a time up to now, in whole slots.
+func (r *Ring) Last(within time.Duration) instanceapi.RequestWindow {
+	elapsed := r.now().Sub(r.start)
+	first, last := number(max(0, elapsed-within)), number(elapsed)
+	covered := elapsed - time.Duration(first-1)*slotTime
+	w := instanceapi.RequestWindow{Seconds: int64(covered / time.Second)}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.number < first || s.number > last {
+			continue
+		}
+		w.Requests += int64(s.errors)
+		w.Errors += int64(s.errors)
+		for bucket, n := range s.latency {
+			w.Requests += int64(n)
+			w.Latency[bucket] += int64(n)
+		}
+	}
+	return w
+}
+
+// number is that of the slot at a time after the start.
+func number(elapsed time.Duration) int64 { return int64(elapsed/slotTime) + 1 }

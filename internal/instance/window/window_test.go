@@ -1,0 +1,215 @@
+package window
+
+import (
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// clock is one that stands still until it is told to go on.
+type clock struct{ at atomic.Int64 }
+
+func (c *clock) now() time.Time          { return time.Unix(0, c.at.Load()) }
+func (c *clock) advance(d time.Duration) { c.at.Add(int64(d)) }
+
+func newRing() (*Ring, *clock) {
+	c := &clock{}
+	c.advance(1000 * time.Hour)
+	return NewRing(c.now), c
+}
+
+// counts are the figures without the latency.
+type counts struct{ Seconds, Requests, Errors int64 }
+
+func (r *Ring) counts(within time.Duration) counts {
+	w := r.Last(within)
+	return counts{w.Seconds, w.Requests, w.Errors}
+}
+
+func TestWhatCounts(t *testing.T) {
+	r, c := newRing()
+	c.advance(7 * time.Second)
+	for status, seconds := range map[int]float64{200: .01, 304: .02, 404: .03, 499: .04, 0: .05, 500: 1, 502: 2, 504: 3, 599: 4} {
+		r.Count(status, seconds)
+	}
+	want := instanceapi.RequestWindow{Seconds: 7, Requests: 9, Errors: 4}
+	for _, seconds := range []float64{.01, .02, .03, .04, .05} {
+		want.Latency.Observe(seconds, 1)
+	}
+	if diff := cmp.Diff(want, r.Last(time.Minute)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestSlots counts one request in each second, the one at second s in the middle of it.
+func TestSlots(t *testing.T) {
+	r, c := newRing()
+	tick := func(seconds int) {
+		for range seconds {
+			c.advance(time.Second / 2)
+			r.Count(200, 0)
+			c.advance(time.Second / 2)
+		}
+	}
+	check := func(within time.Duration, want counts) {
+		t.Helper()
+		if got := r.counts(within); got != want {
+			t.Errorf("the last %s: %+v, want %+v", within, got, want)
+		}
+	}
+	check(time.Hour, counts{})
+	tick(3)
+	check(time.Second, counts{3, 3, 0})
+	check(time.Hour, counts{3, 3, 0})
+	tick(9)
+	// 12 s: two whole slots, and two seconds of the third.
+	check(time.Second, counts{2, 2, 0})
+	check(2*time.Second, counts{2, 2, 0})
+	check(3*time.Second, counts{7, 7, 0})
+	check(12*time.Second, counts{12, 12, 0})
+	check(time.Hour, counts{12, 12, 0})
+	tick(3600)
+	// 3612 s: what was asked for, and two seconds more.
+	check(time.Hour, counts{3602, 3602, 0})
+	tick(7200)
+	check(time.Hour, counts{3602, 3602, 0})
+	check(time.Minute, counts{62, 62, 0})
+}
+
+// TestGaps does not count what a slot held an hour, or several, before.
+func TestGaps(t *testing.T) {
+	for _, gap := range []time.Duration{time.Hour + slotTime, 2 * time.Hour, 100 * time.Hour, time.Duration(slots) * slotTime, 5 * time.Duration(slots) * slotTime} {
+		r, c := newRing()
+		for range slots {
+			r.Count(500, 1)
+			r.Count(200, 1)
+			c.advance(slotTime)
+		}
+		c.advance(gap)
+		if got := r.Last(time.Hour); got.Requests != 0 || got.Errors != 0 || got.Latency != (instanceapi.Histogram{}) {
+			t.Errorf("%s later, there are %+v", gap, got)
+		}
+		r.Count(200, 1)
+		if got := r.Last(time.Hour); got.Requests != 1 || got.Errors != 0 || got.Latency.Count() != 1 {
+			t.Errorf("%s later, one request counts as %+v", gap, got)
+		}
+	}
+}
+
+// TestAgainstAList compares with a plain list of everything.
+func TestAgainstAList(t *testing.T) {
+	type request struct {
+		at     time.Duration
+		status int
+	}
+	random := rand.New(rand.NewPCG(1, 2))
+	r, c := newRing()
+	var all []request
+	var at time.Duration
+	for range 20_000 {
+		step := time.Duration(random.IntN(2000)) * time.Millisecond
+		if random.IntN(1000) == 0 {
+			step = time.Duration(random.IntN(7200)) * time.Second
+		}
+		at += step
+		c.advance(step)
+		status := 200 + 100*random.IntN(4)
+		r.Count(status, random.Float64())
+		all = append(all, request{at, status})
+		if random.IntN(100) != 0 {
+			continue
+		}
+		within := time.Duration(1+random.IntN(3600)) * time.Second
+		got := r.counts(within)
+		from := max(0, at-within) / slotTime * slotTime
+		want := counts{Seconds: int64((at - from) / time.Second)}
+		for _, one := range all {
+			if one.at < from {
+				continue
+			}
+			want.Requests++
+			if one.status >= 500 {
+				want.Errors++
+			}
+		}
+		if got != want {
+			t.Fatalf("the last %s at %s: %+v, want %+v", within, at, got, want)
+		}
+	}
+}
+
+// TestConcurrency reads while requests are counted and time goes on.
+func TestConcurrency(t *testing.T) {
+	r, c := newRing()
+	const writers, each = 2, 20_000
+	stop := make(chan struct{})
+	var reading, writing sync.WaitGroup
+	reading.Go(func() {
+		for last := int64(0); ; {
+			select {
+			case <-stop:
+				return
+			default:
+			}
+			w := r.Last(time.Hour)
+			if w.Requests < last || w.Latency.Count() != w.Requests-w.Errors {
+				t.Errorf("%d requests after %d, of which %d errors and %d not", w.Requests, last, w.Errors, w.Latency.Count())
+				return
+			}
+			last = w.Requests
+		}
+	})
+	for range writers {
+		writing.Go(func() {
+			for i := range each {
+				r.Count(200+i%2*300, .01)
+				if i%100 == 0 {
+					c.advance(time.Second)
+				}
+			}
+		})
+	}
+	writing.Wait()
+	close(stop)
+	reading.Wait()
+	if got := r.Last(time.Hour); got.Requests != writers*each || got.Errors != writers*each/2 {
+		t.Errorf("%d requests and %d errors were counted", got.Requests, got.Errors)
+	}
+}
+
+func TestCosts(t *testing.T) {
+	r, _ := newRing()
+	if n := testing.AllocsPerRun(1000, func() { r.Count(200, .01) }); n != 0 {
+		t.Errorf("a request costs %v allocations", n)
+	}
+	if size := unsafe.Sizeof(*r); size > 160<<10 {
+		t.Errorf("the ring takes %d bytes", size)
+	}
+}
+
+func BenchmarkCount(b *testing.B) {
+	r := NewRing(time.Now)
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Count(200, .0123)
+	}
+}
+
+func BenchmarkLast(b *testing.B) {
+	r, c := newRing()
+	for range slots {
+		r.Count(200, .01)
+		c.advance(slotTime)
+	}
+	b.ReportAllocs()
+	for b.Loop() {
+		r.Last(time.Hour)
+	}
+}
