@@ -8,6 +8,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:subresource:scale:specpath=.spec.replicas,statuspath=.status.replicas,selectorpath=.status.selector
+// +kubebuilder:deprecatedversion:warning="operator.example.com/v1alpha1 NginxOperator is deprecated: use operator.example.com/v1alpha2, which has every field of it (spec.port is spec.ports[0].port there)"
 // +kubebuilder:resource:path=nginxoperators,singular=nginxoperator,shortName=nginx,categories=all
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether the application is as declared and serving"
 // +kubebuilder:printcolumn:name="Replicas",type=integer,JSONPath=`.status.readyReplicas`,description="Pods that serve now"

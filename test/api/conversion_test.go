@@ -7,6 +7,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
@@ -124,5 +125,31 @@ func TestInvalidObjectCanBeDeleted(t *testing.T) {
 	must(t, kube.Patch(t.Context(), old, patch))
 	if err := get(t, nginx); !apierrors.IsNotFound(err) {
 		t.Errorf("after the last finalizer: %v", err)
+	}
+}
+
+// warnings keeps what the API server warns of.
+type warnings struct{ texts []string }
+
+func (w *warnings) HandleWarningHeader(_ int, _ string, text string) { w.texts = append(w.texts, text) }
+
+// TestV1Alpha1IsDeprecated reads an object in both versions: who uses the old one is
+// told so, and which to use, and who uses the new one is not bothered.
+func TestV1Alpha1IsDeprecated(t *testing.T) {
+	namespace := newNamespace(t)
+	must(t, kube.Create(t.Context(), asV1Alpha2(namespace, "web")))
+	warned := &warnings{}
+	config := rest.CopyConfig(plane.Config)
+	config.WarningHandler = warned
+	reader, err := client.New(config, client.Options{Scheme: kube.Scheme()})
+	must(t, err)
+
+	must(t, reader.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, &v1alpha2.NginxOperator{}))
+	if len(warned.texts) > 0 {
+		t.Errorf("reading v1alpha2 is warned of: %q", warned.texts)
+	}
+	must(t, reader.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}, &v1alpha1.NginxOperator{}))
+	if len(warned.texts) != 1 || !strings.Contains(warned.texts[0], "v1alpha1 NginxOperator is deprecated: use operator.example.com/v1alpha2") {
+		t.Errorf("reading v1alpha1 is warned of by %q, want one warning that names v1alpha2", warned.texts)
 	}
 }
