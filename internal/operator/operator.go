@@ -89,7 +89,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	}
 	defer metrics.Registry.Unregister(state)
 	if options.ConversionWebhook {
-		if err := addConversion(mgr, certificates); err != nil {
+		if err := addConversion(mgr, options, certificates); err != nil {
 			return fmt.Errorf("add the conversion webhook: %w", err)
 		}
 	}
@@ -121,11 +121,20 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 		// Names are unique in each manager; a test restarts the manager in one process.
 		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
-		WebhookServer: webhook.NewServer(webhook.Options{
-			Port:    options.WebhookPort,
-			TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
-		}),
+		WebhookServer: webhook.NewServer(webhookOptions(options, certificates)),
 	})
+}
+
+// webhookOptions serve the certificate of a mounted folder, which is followed when it
+// changes, or the operator's own.
+func webhookOptions(options Options, certificates *webhookcert.Controller) webhook.Options {
+	if options.WebhookCertDir != "" {
+		return webhook.Options{Port: options.WebhookPort, CertDir: options.WebhookCertDir}
+	}
+	return webhook.Options{
+		Port:    options.WebhookPort,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
+	}
 }
 
 func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) error {
@@ -156,10 +165,12 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
 }
 
-func addConversion(mgr ctrl.Manager, certificates *webhookcert.Controller) error {
-	certificates.Client = mgr.GetClient()
-	if err := certificates.SetupWithManager(mgr); err != nil {
-		return err
+func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
+	if options.WebhookCertDir == "" {
+		certificates.Client = mgr.GetClient()
+		if err := certificates.SetupWithManager(mgr); err != nil {
+			return err
+		}
 	}
 	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.V1Alpha1ToHub)
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).
@@ -174,8 +185,10 @@ func addProbes(mgr ctrl.Manager, options Options, certificates *webhookcert.Cont
 	if !options.ConversionWebhook {
 		return mgr.AddReadyzCheck("ping", healthz.Ping)
 	}
-	if err := mgr.AddReadyzCheck("webhook-certificate", certificates.Ready); err != nil {
-		return err
+	if options.WebhookCertDir == "" {
+		if err := mgr.AddReadyzCheck("webhook-certificate", certificates.Ready); err != nil {
+			return err
+		}
 	}
 	return mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker())
 }

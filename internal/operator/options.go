@@ -40,6 +40,10 @@ type Options struct {
 	WebhookSecret     string
 	// WebhookHosts are further names in the webhook's certificate.
 	WebhookHosts []string
+	// WebhookCertDir holds tls.crt and tls.key where somebody else makes the
+	// certificate and publishes its CA, as the Operator Lifecycle Manager does; empty:
+	// the operator does both.
+	WebhookCertDir string
 
 	LogLevel string
 }
@@ -68,6 +72,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.WebhookService, "webhook-service", "nginx-operator-webhook", "name of the conversion webhook's Service")
 	flags.StringVar(&o.WebhookSecret, "webhook-secret", "nginx-operator-webhook-cert", "name of the Secret with the conversion webhook's certificate")
 	flags.StringSliceVar(&o.WebhookHosts, "webhook-hosts", nil, "further host names of the conversion webhook, for an operator that runs outside the cluster")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "",
+		"folder with tls.crt and tls.key, where somebody else makes the conversion webhook's certificate and publishes its CA (default: the operator does)")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
 }
 
