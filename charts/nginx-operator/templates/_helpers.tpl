@@ -1,0 +1,36 @@
+{{- define "nginx-operator.labels" -}}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+{{- end }}
+
+{{- define "nginx-operator.image" -}}
+{{- if .Values.image.digest -}}
+{{ .Values.image.repository }}@{{ .Values.image.digest }}
+{{- else -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+{{- end }}
+
+{{- /* The classes of system pods are not for whoever has a namespace only. */ -}}
+{{- define "nginx-operator.priorityClassName" -}}
+{{- if not (and .Values.watchNamespaces (hasPrefix "system-" .Values.priorityClassName)) -}}
+{{ .Values.priorityClassName }}
+{{- end }}
+{{- end }}
+
+{{- define "nginx-operator.args" -}}
+{{- $args := list }}
+{{- if .Values.watchNamespaces }}
+{{- $args = append $args (printf "--namespaces=%s" (join "," .Values.watchNamespaces)) }}
+{{- $args = append $args "--conversion-webhook=false" }}
+{{- end }}
+{{- if or .Values.watchNamespaces (not .Values.metrics.enabled) }}
+{{- $args = append $args "--metrics-bind-address=0" }}
+{{- end }}
+{{- if ne .Values.logLevel "info" }}
+{{- $args = append $args (printf "--log-level=%s" .Values.logLevel) }}
+{{- end }}
+{{- concat $args .Values.extraArgs | toYaml }}
+{{- end }}

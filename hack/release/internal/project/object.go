@@ -1,0 +1,114 @@
+package project
+
+import (
+	"fmt"
+	"maps"
+	"strconv"
+	"strings"
+)
+
+// Object is a manifest.
+type Object map[string]any
+
+// Kind of the object.
+func (o Object) Kind() string { return o.text("kind") }
+
+// Name of the object.
+func (o Object) Name() string { return o.text("metadata.name") }
+
+// Namespace is empty for what belongs to none.
+func (o Object) Namespace() string { return o.text("metadata.namespace") }
+
+// ID tells objects of one installation apart.
+func (o Object) ID() string { return o.Kind() + "/" + o.Name() }
+
+func (o Object) text(path string) string {
+	value, err := o.Get(path)
+	if err != nil {
+		return ""
+	}
+	text, _ := value.(string)
+	return text
+}
+
+// Get finds the value at a path such as spec.containers.nginx.image: an element of a list is
+// found by its name or its number.
+func (o Object) Get(path string) (any, error) {
+	var value any = map[string]any(o)
+	for step := range strings.SplitSeq(path, ".") {
+		next, err := child(value, step)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %s: %w", o.ID(), path, err)
+		}
+		value = next
+	}
+	return value, nil
+}
+
+func child(value any, step string) (any, error) {
+	switch value := value.(type) {
+	case map[string]any:
+		if next, ok := value[step]; ok {
+			return next, nil
+		}
+	case []any:
+		for i, element := range value {
+			if named, ok := element.(map[string]any); strconv.Itoa(i) == step || ok && named["name"] == step {
+				return element, nil
+			}
+		}
+	}
+	return nil, fmt.Errorf("there is no %s", step)
+}
+
+// Set sets the value at a path whose parent exists.
+func (o Object) Set(path string, value any) error {
+	parent, key := map[string]any(o), path
+	if dot := strings.LastIndex(path, "."); dot >= 0 {
+		found, err := o.Get(path[:dot])
+		if err != nil {
+			return err
+		}
+		m, ok := found.(map[string]any)
+		if !ok {
+			return fmt.Errorf("%s: %s is not a mapping", o.ID(), path[:dot])
+		}
+		parent, key = m, path[dot+1:]
+	}
+	parent[key] = value
+	return nil
+}
+
+// Delete removes what is at a path, if it is there.
+func (o Object) Delete(path string) {
+	dot := strings.LastIndex(path, ".")
+	if dot < 0 {
+		delete(o, path)
+		return
+	}
+	if parent, err := o.Get(path[:dot]); err == nil {
+		if m, ok := parent.(map[string]any); ok {
+			delete(m, path[dot+1:])
+		}
+	}
+}
+
+// AddLabels adds labels to the object's own.
+func (o Object) AddLabels(labels map[string]any) error {
+	all := map[string]any{}
+	if present, err := o.Get("metadata.labels"); err == nil {
+		maps.Copy(all, present.(map[string]any))
+	}
+	maps.Copy(all, labels)
+	return o.Set("metadata.labels", all)
+}
+
+// Find finds an object by kind and name.
+func Find(objects []Object, kind, name string) (Object, error) {
+	for _, object := range objects {
+		if object.Kind() == kind && object.Name() == name {
+			return object, nil
+		}
+	}
+	return nil, fmt.Errorf("the manifests have no %s %s", kind, name)
+}

@@ -1,0 +1,104 @@
+// Package project reads what every package is made from: the version, and the
+// manifests of config/.
+package project
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+	"sigs.k8s.io/yaml"
+)
+
+// What the manifests of config/ are named by.
+const (
+	Name      = "nginx-operator"
+	Namespace = "nginx-operator-system"
+)
+
+// Project is a checkout of the repository.
+type Project struct {
+	Root string
+	// Version is that of the file VERSION, without a leading v.
+	Version string
+	Release Release
+}
+
+// Release is what hack/release/release.yaml tells about a version.
+type Release struct {
+	// Image is the repository of the operator's image: a placeholder.
+	Image string `json:"image"`
+	// Platforms that images are made for.
+	Platforms []string `json:"platforms"`
+	// Replaces is the version before this one, and SkipFrom the oldest that an upgrade
+	// in one step is possible from.
+	Replaces string `json:"replaces"`
+	SkipFrom string `json:"skipFrom"`
+	// MinKubeVersion is the oldest Kubernetes whose API has, switched on, all that the
+	// manifests use.
+	MinKubeVersion string `json:"minKubeVersion"`
+	Channel        string `json:"channel"`
+	// CreatedAt is the day of the release.
+	CreatedAt string `json:"createdAt"`
+}
+
+// Open reads the version of the checkout at root.
+func Open(root string) (*Project, error) {
+	p := &Project{Root: root}
+	text, err := os.ReadFile(p.Path("VERSION"))
+	if err != nil {
+		return nil, err
+	}
+	p.Version = strings.TrimSpace(string(text))
+	if p.Version == "" || strings.HasPrefix(p.Version, "v") {
+		return nil, fmt.Errorf("VERSION holds %q: want a version without a leading v, such as 1.2.3", p.Version)
+	}
+	about, err := os.ReadFile(p.Path("hack/release/release.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	if err := yaml.UnmarshalStrict(about, &p.Release); err != nil {
+		return nil, fmt.Errorf("hack/release/release.yaml: %w", err)
+	}
+	return p, nil
+}
+
+// Path is the path of a file of the checkout.
+func (p *Project) Path(name string) string { return filepath.Join(p.Root, filepath.FromSlash(name)) }
+
+// Image is the placeholder that released manifests have for the operator's image.
+func (p *Project) Image() string { return p.Release.Image + ":" + p.Version }
+
+// Build renders a kustomization of config/. The operator's image is the placeholder.
+func (p *Project) Build(kustomization string) ([]Object, error) {
+	options := krusty.MakeDefaultOptions()
+	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), p.Path(kustomization))
+	if err != nil {
+		return nil, fmt.Errorf("render %s: %w", kustomization, err)
+	}
+	var objects []Object
+	for _, resource := range resources.Resources() {
+		text, err := resource.AsYAML()
+		if err != nil {
+			return nil, err
+		}
+		var object Object
+		if err := yaml.Unmarshal(text, &object); err != nil {
+			return nil, err
+		}
+		objects = append(objects, object)
+	}
+	return objects, p.setImage(objects)
+}
+
+func (p *Project) setImage(objects []Object) error {
+	deployment, err := Find(objects, "Deployment", Name)
+	if err != nil {
+		// It is a kustomization without the operator itself.
+		return nil
+	}
+	return deployment.Set("spec.template.spec.containers."+Name+".image", p.Image())
+}
