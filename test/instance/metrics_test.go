@@ -49,6 +49,9 @@ func TestMetricsWithoutRequests(t *testing.T) {
 	if err := p.metrics(`nginx_http_`); err == nil {
 		t.Error("requests are measured")
 	}
+	if code, text, err := p.get(instanceapi.Port, instanceapi.PathRequests+"?seconds=60"); err != nil || code != 404 {
+		t.Errorf("the last minute was answered with %d %q (%v)", code, text, err)
+	}
 }
 
 // metrics checks that each line is there, up to its end or to a value.
