@@ -11,6 +11,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
+	"example.com/nginx-operator/internal/migration"
 	"example.com/nginx-operator/internal/operator"
 )
 
@@ -44,6 +45,7 @@ func newCommand() *cobra.Command {
 		},
 	}
 	options.AddFlags(cmd.Flags(), os.Getenv)
+	cmd.AddCommand(migration.NewCommand())
 	return cmd
 }
 

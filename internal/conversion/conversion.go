@@ -59,27 +59,60 @@ func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1
 // when that holds something else than a v1alpha2 spec, and when an object with a
 // spec that v1alpha2 does not allow is about to be stored.
 func V1Alpha1ToHub(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
-	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
-	dst.Status = statusFromV1Alpha1(src.Status.DeepCopy())
-	kept, ok := src.Annotations[AnnotationSpec]
-	if !ok {
-		// v1alpha1's own schema has seen all of it.
-		dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), &v1alpha2.NginxOperatorSpec{})
+	hidden, err := toHub(src, dst)
+	if err != nil {
+		return err
+	}
+	if hidden == nil || !isAboutToBeStored(src) {
+		// v1alpha1's own schema has seen all of it, or nothing is written.
 		return nil
 	}
-	base := &v1alpha2.NginxOperatorSpec{}
-	if err := json.Unmarshal([]byte(kept), base); err != nil {
-		return fmt.Errorf("annotation %s does not hold a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
-	}
-	delete(dst.Annotations, AnnotationSpec)
-	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
-	if !isAboutToBeStored(src) {
-		return nil
-	}
-	if err := refuseTakenPort(base.Ports, dst.Spec.Ports); err != nil {
+	if err := refuseTakenPort(hidden.Ports, dst.Spec.Ports); err != nil {
 		return err
 	}
 	return refuseInvalid(ctx, &dst.Spec)
+}
+
+// ToHub returns V1Alpha1ToHub for a cluster in which objects may be stored as v1alpha1,
+// as long as stored tells so. An object that is read from there looks just like one that
+// is about to be stored, and one that cannot be converted would keep everybody from
+// listing all of them, the operator included. So nothing is refused then, and an
+// annotation that holds no v1alpha2 spec is left alone.
+func ToHub(stored func() bool) func(context.Context, *v1alpha1.NginxOperator, *v1alpha2.NginxOperator) error {
+	return func(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
+		if !stored() {
+			return V1Alpha1ToHub(ctx, src, dst)
+		}
+		if _, err := toHub(src, dst); err != nil {
+			*dst = v1alpha2.NginxOperator{TypeMeta: dst.TypeMeta}
+			fieldsToHub(src, dst)
+		}
+		return nil
+	}
+}
+
+// toHub converts without a look at what v1alpha2 allows. It returns the spec that the
+// annotation holds, nil when there is none.
+func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.NginxOperatorSpec, error) {
+	fieldsToHub(src, dst)
+	kept, ok := src.Annotations[AnnotationSpec]
+	if !ok {
+		return nil, nil
+	}
+	base := &v1alpha2.NginxOperatorSpec{}
+	if err := json.Unmarshal([]byte(kept), base); err != nil {
+		return nil, fmt.Errorf("annotation %s does not hold a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
+	}
+	delete(dst.Annotations, AnnotationSpec)
+	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
+	return base, nil
+}
+
+// fieldsToHub converts what v1alpha1 says in its own fields.
+func fieldsToHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) {
+	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
+	dst.Status = statusFromV1Alpha1(src.Status.DeepCopy())
+	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), &v1alpha2.NginxOperatorSpec{})
 }
 
 // isAboutToBeStored tells apart what an object is converted for. Before the API
