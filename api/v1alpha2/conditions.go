@@ -74,6 +74,8 @@ const (
 	ReasonConfigLost = "ConfigLost"
 	// ReasonInstanceUnreachable: the instance manager of a pod does not answer.
 	ReasonInstanceUnreachable = "InstanceUnreachable"
+	// ReasonCanaryFailed: the first new pods did worse than the others.
+	ReasonCanaryFailed = "CanaryFailed"
 	// ReasonCanaryRunning: the first new pods, or the first pod with a new configuration,
 	// are being compared with the others.
 	ReasonCanaryRunning = "CanaryRunning"

@@ -84,13 +84,13 @@ func Suspend(changes []Change, asks []desired.Ask) Outcome {
 	return outcome
 }
 
-// Apply carries out changes in their order. It goes on after a failure, so that one
+// Apply writes records of the history, and carries out changes in their order. It goes on after a failure, so that one
 // object in trouble does not hold back the others, save those that require it.
 // Errors that the user has to solve are in the outcome; the error holds those that a
 // retry may solve.
-func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, changes []Change) (Outcome, error) {
+func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, records []desired.Record, changes []Change) (Outcome, error) {
 	outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
-	var errs []error
+	errs := []error{a.recordAll(ctx, nginx, records, &outcome)}
 	for _, change := range changes {
 		if outcome.Lacks(change.Intent.Kind.Requires...) {
 			continue

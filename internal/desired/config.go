@@ -89,9 +89,8 @@ func userFiles(files map[string]v1alpha2.ConfigFile) nginxconf.Files {
 }
 
 func portNumbers(nginx *v1alpha2.NginxOperator) []int32 {
-	in := input{nginx: nginx}
 	var numbers []int32
-	for _, p := range in.ports() {
+	for _, p := range ports(&nginx.Spec) {
 		numbers = append(numbers, p.Port)
 	}
 	return numbers

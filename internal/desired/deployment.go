@@ -1,9 +1,13 @@
 package desired
 
 import (
+	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/utils/ptr"
 
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/rollout"
 )
 
 // deployment runs the nginx pods.
@@ -20,11 +24,9 @@ func deployment(in *input) (object, error) {
 	return object{d, d.ObjectMetaApplyConfiguration}, nil
 }
 
+// setRollout is the user's tuning, held back while the first new pods prove themselves.
 func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
-	want := in.nginx.Spec.Rollout
-	if want == nil {
-		return
-	}
+	want := in.rolloutSpec()
 	if want.MaxSurge != nil {
 		spec.Strategy.RollingUpdate.WithMaxSurge(*want.MaxSurge)
 	}
@@ -37,4 +39,31 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 	if want.ProgressDeadlineSeconds != nil {
 		spec.WithProgressDeadlineSeconds(*want.ProgressDeadlineSeconds)
 	}
+	switch {
+	case in.course.held():
+		spec.WithPaused(true)
+	case in.began == nil:
+	case in.step.Stage == history.Proving:
+		careful(spec, rollout.Proof)
+	case in.step.Stage == history.Canary:
+		careful(spec, canaryMinReady)
+		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(in.canary().Replicas))
+		if in.step.Pause {
+			spec.WithPaused(true)
+		}
+	}
+}
+
+// canaryMinReady is how many seconds there are to pause the rollout when the canaries are
+// ready, until the Deployment controller would go on.
+const canaryMinReady = 30
+
+// careful keeps the Deployment controller from taking a pod away that serves until a new
+// one has been ready for some seconds.
+func careful(spec *appsv1ac.DeploymentSpecApplyConfiguration, seconds int32) {
+	spec.Strategy.RollingUpdate.WithMaxUnavailable(intstr.FromInt32(0))
+	spec.WithMinReadySeconds(max(seconds, ptr.Deref(spec.MinReadySeconds, 0)))
+	// The API server wants the deadline to be the longer one. That of the user holds all the
+	// same, see rollout.TemplateInput.
+	spec.WithProgressDeadlineSeconds(max(ptr.Deref(spec.ProgressDeadlineSeconds, 0), *spec.MinReadySeconds+1))
 }

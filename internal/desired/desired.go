@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
@@ -59,6 +60,20 @@ type Plan struct {
 	Asks []Ask
 	// Tells are the pods that are to be told the word at which they load it.
 	Tells []Tell
+	// Records are the writes to the history. They come first.
+	Records []Record
+	// Template is the hash of the pod template that is to run.
+	Template string
+	// Step is how far the rollout of the template has come; zero: none is under way.
+	Step rollout.Step
+	// Trial is a comparison that has to be made before the plan is carried out; nil: none.
+	Trial *Trial
+	// Failure is why the revision that the spec asks for does not run, or is held; nil: it
+	// runs. Back is the number of the one that runs in its place, 0 where it is held.
+	Failure *history.Failure
+	Back    int64
+	// Pinned tells that the revision of rollout.toRevision runs.
+	Pinned bool
 }
 
 // Intent is one object as it should be.
@@ -90,12 +105,17 @@ type input struct {
 	nginx   *v1alpha2.NginxOperator
 	state   observe.State
 	options Options
-	// requested is the configuration that the spec asks for; its revision is empty when
-	// there is none.
+	// course is which revision runs.
+	course course
+	// requested is its configuration; the revision is empty when there is none.
 	requested resolved
-	// template is that of the pods.
+	// template is that of its pods.
 	template *corev1ac.PodTemplateSpecApplyConfiguration
 	decision rollout.Decision
+	// began is the revision whose template is being rolled out, nil when none is, and step
+	// how far that has come.
+	began *history.Revision
+	step  rollout.Step
 }
 
 // Build returns what should exist for nginx. When something that the user can fix
@@ -105,25 +125,61 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 	if blocked.Reason == "" && len(state.MissingContent) > 0 {
 		blocked = contentMissing(nginx, state.MissingContent)
 	}
-	in := &input{nginx: nginx, state: state, options: options, requested: requested}
-	template, err := in.podTemplate()
+	in := &input{nginx: nginx, state: state, options: options}
+	missing, err := in.decide(requested)
 	if err != nil {
-		return nil, blocked, fmt.Errorf("build the pod template: %w", err)
+		return nil, blocked, err
 	}
-	in.template = template
+	if blocked.Reason == "" {
+		blocked = missing
+	}
+	plan, err = in.plan()
+	return plan, blocked, err
+}
+
+// decide fills in what the plan is made from. Each decision needs those before it.
+func (in *input) decide(requested resolved) (Blocked, error) {
+	course, blocked, err := in.chart(requested)
+	if err != nil {
+		return blocked, fmt.Errorf("find the revision to run: %w", err)
+	}
+	in.course, in.requested, in.template = course, course.run.config, course.run.template
+	in.began = in.rolling()
 	in.decision = rollout.Decide(in.rollout())
-	plan = &Plan{Config: requested.Config, Rollout: in.decision, Asks: in.asks(), Tells: in.tells()}
+	in.step = in.advance()
+	return blocked, nil
+}
+
+func (in *input) plan() (*Plan, error) {
+	plan := &Plan{
+		Config:   in.requested.Config,
+		Rollout:  in.decision,
+		Asks:     in.asks(),
+		Tells:    in.tells(),
+		Template: in.course.run.hash,
+		Step:     in.step,
+		Trial:    in.trial(),
+		Failure:  in.course.failure,
+		Pinned:   in.course.pinned,
+	}
+	if in.course.back() {
+		plan.Back = in.state.History.Named(in.course.run.name).Number
+	}
+	var err error
+	if plan.Records, err = in.records(); err != nil {
+		return nil, fmt.Errorf("keep the history: %w", err)
+	}
 	for _, kind := range Kinds() {
 		if kind.needsConfig && in.next().Files == nil {
 			continue
 		}
 		intent, err := in.intent(kind)
 		if err != nil {
-			return nil, blocked, fmt.Errorf("build %s: %w", kind.Name, err)
+			return nil, fmt.Errorf("build %s: %w", kind.Name, err)
 		}
 		plan.Intents = append(plan.Intents, intent)
 	}
-	return plan, blocked, nil
+	return plan, nil
 }
 
 func contentMissing(nginx *v1alpha2.NginxOperator, names []string) Blocked {
@@ -157,11 +213,12 @@ func (in *input) image() string {
 	return cmp.Or(ptr.Deref(in.nginx.Spec.Image, ""), in.options.DefaultImage)
 }
 
-func (in *input) ports() []v1alpha2.Port {
-	if len(in.nginx.Spec.Ports) == 0 {
+// ports are those of a spec.
+func ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
+	if len(spec.Ports) == 0 {
 		return []v1alpha2.Port{{Name: "http", Port: 80, Protocol: "TCP"}}
 	}
-	return in.nginx.Spec.Ports
+	return spec.Ports
 }
 
 // replicas is the number of pods to ask for, nil to leave it to its owner.

@@ -30,31 +30,27 @@ const (
 // then told to stop at once, and has to do so.
 const stopMargin = 5
 
-// podTemplate is the template of the nginx pods. A pod keeps the instance manager that
-// it has: one of a newer operator comes with the next change of the template that has
-// another cause.
+// podTemplate is the template that this release makes of the spec. Where the history of
+// the pods is lost, they keep the instance manager that they have if nothing else differs.
 func (in *input) podTemplate() (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
-	if live, image := in.liveTemplate(); image != "" && image != in.options.InstanceImage {
+	if image := in.liveInstanceImage(); image != "" && image != in.options.InstanceImage && !in.state.Renew {
 		kept, err := in.podTemplateWith(image)
-		if err != nil || kept.Annotations[naming.AnnotationTemplate] == live {
+		if err != nil || kept.Annotations[naming.AnnotationTemplate] == in.state.LiveTemplate() {
 			return kept, err
 		}
 	}
 	return in.podTemplateWith(in.options.InstanceImage)
 }
 
-// liveTemplate is the hash of the live template, and its instance image.
-func (in *input) liveTemplate() (hash, instanceImage string) {
-	d := in.state.Deployment()
-	if d == nil {
-		return "", ""
-	}
-	for _, c := range d.Spec.Template.Spec.InitContainers {
-		if c.Name == naming.InstallContainer {
-			instanceImage = c.Image
+func (in *input) liveInstanceImage() string {
+	if d := in.state.Deployment(); d != nil {
+		for _, c := range d.Spec.Template.Spec.InitContainers {
+			if c.Name == naming.InstallContainer {
+				return c.Image
+			}
 		}
 	}
-	return d.Spec.Template.Annotations[naming.AnnotationTemplate], instanceImage
+	return ""
 }
 
 func (in *input) podTemplateWith(instanceImage string) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
@@ -97,7 +93,7 @@ func markTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) error {
 
 func (in *input) setNginx(nginx *corev1ac.ContainerApplyConfiguration) {
 	nginx.WithImage(in.image()).WithCommand(in.command()...)
-	for _, p := range in.ports() {
+	for _, p := range ports(&in.nginx.Spec) {
 		nginx.WithPorts(corev1ac.ContainerPort().
 			WithName(p.Name).
 			WithContainerPort(p.Port).
@@ -132,7 +128,7 @@ func (in *input) command() []string {
 	if m := in.nginx.Spec.Metrics; m != nil && m.Requests != nil && !*m.Requests {
 		command = append(command, "--request-metrics=false")
 	}
-	for _, p := range in.ports() {
+	for _, p := range ports(&in.nginx.Spec) {
 		command = append(command, fmt.Sprintf("--port=%s:%d/%s", p.Name, p.Port, p.Protocol))
 	}
 	for _, c := range in.certificates() {

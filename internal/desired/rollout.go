@@ -25,8 +25,16 @@ type Ask struct {
 
 // rollout is what a decision about the configuration is made from.
 func (in *input) rollout() rollout.Input {
-	out := rollout.Input{Requested: in.requested.Revision, Stable: in.stableRevision(), Overdue: in.state.Overdue}
-	newest := in.template.Annotations[naming.AnnotationTemplate]
+	out := rollout.Input{
+		Requested: in.requested.Revision,
+		Stable:    in.stableRevision(),
+		Overdue:   in.state.Overdue,
+		Proven:    in.course.back(),
+		HoldOld:   in.holdsOld(),
+	}
+	if !out.HoldOld {
+		out.Canary = in.canary()
+	}
 	for i := range in.state.Pods {
 		pod := &in.state.Pods[i]
 		if pod.DeletionTimestamp != nil {
@@ -34,7 +42,7 @@ func (in *input) rollout() rollout.Input {
 		}
 		out.Pods = append(out.Pods, rollout.Pod{
 			Name:    pod.Name,
-			Newest:  pod.Annotations[naming.AnnotationTemplate] == newest,
+			Newest:  observe.TemplateOf(pod) == in.course.run.hash,
 			Ready:   observe.Ready(pod),
 			Running: observe.Running(pod),
 			Asked:   observe.Asked(pod),

@@ -1,9 +1,12 @@
 package desired
 
 import (
+	"slices"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 )
 
@@ -15,7 +18,7 @@ func service(in *input) (object, error) {
 	}
 	svc.ObjectMetaApplyConfiguration = in.meta(naming.Service(in.nginx.Name))
 	svc.Spec.WithSelector(naming.SelectorLabels(in.nginx.Name))
-	for _, p := range in.ports() {
+	for _, p := range in.servicePorts() {
 		port := corev1ac.ServicePort().
 			WithName(p.Name).
 			WithPort(p.Port).
@@ -34,4 +37,18 @@ func service(in *input) (object, error) {
 		svc.Spec.TrafficDistribution = want.TrafficDistribution
 	}
 	return object{svc, svc.ObjectMetaApplyConfiguration}, nil
+}
+
+// servicePorts are those of the revision that runs: one that is gone back to may have
+// others than the spec. Node ports are the Service's own, so they are the spec's.
+func (in *input) servicePorts() []v1alpha2.Port {
+	all := slices.Clone(ports(&in.course.run.spec))
+	for i := range all {
+		for _, p := range in.nginx.Spec.Ports {
+			if p.Name == all[i].Name {
+				all[i].NodePort = p.NodePort
+			}
+		}
+	}
+	return all
 }

@@ -24,6 +24,10 @@ type Kind struct {
 	needsConfig bool
 }
 
+// HistoryKind is the kind that holds the history. It is not in the table: there are many
+// of it, and each tells of a time that is over.
+const HistoryKind = "ControllerRevision"
+
 // Kinds is the table of everything that an application owns. It drives what is
 // built and in which order, watched and pruned.
 func Kinds() []Kind {
@@ -33,7 +37,7 @@ func Kinds() []Kind {
 		{kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, nil, true},
 		{kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), nextConfigMap, nil, true},
 		{kindOf[corev1.Service](core, "Service", naming.Service), service, nil, false},
-		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment, []string{"ServiceAccount", "ConfigMap"}, true},
+		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment, []string{"ServiceAccount", "ConfigMap", HistoryKind}, true},
 		{kindOf[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, nil, false},
 	}
 }

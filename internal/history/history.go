@@ -98,18 +98,9 @@ func (h History) Numbered(number int64) *Revision {
 	return h.find(func(r *Revision) bool { return r.State == Good && r.Number == number })
 }
 
-// OfTemplate is the newest revision with a pod template, nil if there is none. One that
-// is not over wins.
-func (h History) OfTemplate(template string) *Revision {
-	if r := h.find(func(r *Revision) bool { return r.Template == template && r.State == Candidate }); r != nil {
-		return r
-	}
-	return h.find(func(r *Revision) bool { return r.Template == template })
-}
-
-// Refused is the revision whose rollout failed when an attempt was made before.
-func (h History) Refused(attempt string) *Revision {
-	return h.find(func(r *Revision) bool { return r.Failure.Attempt != "" && r.Failure.Attempt == attempt })
+// HasBeenGood tells whether all pods have been of a template.
+func (h History) HasBeenGood(template string) bool {
+	return h.find(func(r *Revision) bool { return r.Template == template && r.State == Good }) != nil
 }
 
 // LastGood is the one that was wholly rolled out last, apart from one of a name; nil if

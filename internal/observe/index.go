@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -16,6 +18,9 @@ const (
 	// IndexApplication finds pods by the application that
 	// they belong to.
 	IndexApplication = "application"
+	// IndexOwner finds ControllerRevisions by the UID of the NginxOperator that controls
+	// them: one of an earlier NginxOperator of the same name is not in its history.
+	IndexOwner = "owner"
 	// IndexAutoscalerTarget finds autoscalers by the Deployment that they target.
 	IndexAutoscalerTarget = "targetDeployment"
 	// IndexConfigMap finds NginxOperators by the ConfigMaps that they refer to.
@@ -30,6 +35,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		values client.IndexerFunc
 	}{
 		{&corev1.Pod{}, IndexApplication, application},
+		{&appsv1.ControllerRevision{}, IndexOwner, owner},
 		{&autoscalingv2.HorizontalPodAutoscaler{}, IndexAutoscalerTarget, autoscalerTarget},
 		{&v1alpha2.NginxOperator{}, IndexConfigMap, referencedConfigMaps},
 	} {
@@ -43,6 +49,13 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 func application(obj client.Object) []string {
 	if name := obj.GetLabels()[naming.LabelApplication]; name != "" {
 		return []string{name}
+	}
+	return nil
+}
+
+func owner(obj client.Object) []string {
+	if ref := metav1.GetControllerOf(obj); ref != nil {
+		return []string{string(ref.UID)}
 	}
 	return nil
 }

@@ -186,6 +186,16 @@ func Ready(pod *corev1.Pod) bool {
 	return false
 }
 
+// ReadySince is when a pod became ready, or stopped being it.
+func ReadySince(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
 // Running tells whether a pod has an instance that can be expected to answer.
 func Running(pod *corev1.Pod) bool {
 	nginx := nginxContainer(pod)

@@ -44,7 +44,7 @@ func (o *Observer) Forget(key types.NamespacedName) { o.answers.forget(key) }
 func (o *Observer) Gather(ctx context.Context, nginx *v1alpha2.NginxOperator) (State, error) {
 	state := State{Owned: map[Key]Object{}}
 	for _, step := range []func(context.Context, *v1alpha2.NginxOperator, *State) error{
-		o.owned, o.pods, o.instances, o.autoscaler, o.source, o.content,
+		o.owned, o.pods, o.instances, o.autoscaler, o.history, o.source, o.content,
 	} {
 		if err := step(ctx, nginx, &state); err != nil {
 			return State{}, err

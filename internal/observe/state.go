@@ -4,6 +4,7 @@ package observe
 
 import (
 	"maps"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
@@ -52,6 +54,18 @@ type State struct {
 	// Instances is what the pods' instance managers say, by the pod's name. A pod that
 	// does not answer is not in it.
 	Instances map[string]*instanceapi.Status
+	// History is what the application has been and was about to become.
+	History history.History
+	// RecordedFiles are the configuration files of revisions that may be gone back to, by
+	// the revision's name.
+	RecordedFiles map[string]nginxconf.Files
+	// Verdict is why the canaries do worse than the others; empty: they do not, or nobody
+	// has compared them.
+	Verdict string
+	// Renew tells that the pods may be given this release's own template.
+	Renew bool
+	// Now is the time of the pass.
+	Now time.Time
 	// Overdue tells that the pods have had time to do what they were asked.
 	Overdue bool
 	// Source is the ConfigMap that spec.config names; nil when it names none.

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/webhookcert"
@@ -25,6 +26,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: trimPod},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
+		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: trimRevision},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
@@ -95,6 +97,20 @@ func trimDeployment(obj any) (any, error) {
 	return obj, nil
 }
 
+// trimRevision keeps of the history what every pass looks at.
+func trimRevision(obj any) (any, error) {
+	r, ok := obj.(*appsv1.ControllerRevision)
+	if !ok {
+		return obj, nil
+	}
+	r.ManagedFields = nil
+	if trimmed, err := history.TrimFiles(r.Data.Raw); err == nil {
+		r.Data.Raw = trimmed
+	}
+	// What somebody else made is left as it is: whoever reads it says what is wrong.
+	return r, nil
+}
+
 // trimPod keeps what conditions are judged from.
 func trimPod(obj any) (any, error) {
 	pod, ok := obj.(*corev1.Pod)
@@ -110,7 +126,9 @@ func trimPod(obj any) (any, error) {
 	var conditions []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
-			conditions = append(conditions, corev1.PodCondition{Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message})
+			conditions = append(conditions, corev1.PodCondition{
+				Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+			})
 		}
 	}
 	pod.Status = corev1.PodStatus{

@@ -120,7 +120,7 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 		// Names are unique in each manager; a test restarts the manager in one process.
-		Controller: ctrlconfig.Controller{SkipNameValidation: new(true)},
+		Controller:    ctrlconfig.Controller{SkipNameValidation: new(true)},
 		WebhookServer: webhook.NewServer(webhookOptions(options, certificates)),
 	})
 }
@@ -155,6 +155,7 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 		Applier:  apply.New(mgr.GetClient(), mgr.GetAPIReader()),
 		Recorder: mgr.GetEventRecorder(naming.FieldManager),
 		Tell:     instances.Load,
+		Requests: instances.Requests,
 		Options: desired.Options{
 			DefaultImage:  options.DefaultImage,
 			InstanceImage: options.InstanceImage,

@@ -71,12 +71,15 @@ func (p Pod) takesWord(revision string) bool {
 
 // allowed is how many more pods may be asked to load the configuration now.
 func (d *Decision) allowed(in Input) int {
-	if in.Stable == in.Requested {
+	if in.Stable == in.Requested || in.Proven {
 		// It has been served by all before: only stragglers are left.
 		return len(in.Pods)
 	}
 	wave := 1
-	if d.Serving > 0 {
+	switch {
+	case len(d.Judge) > 0:
+		wave = in.Canary.Replicas - d.Serving
+	case d.Serving > 0:
 		wave = max(leastWave, (len(in.Pods)+3)/4)
 	}
 	for _, p := range in.Pods {
@@ -100,7 +103,7 @@ func (d *Decision) loaded(in Input) bool {
 			return false
 		}
 	}
-	return d.Serving > 0
+	return d.Serving > 0 && len(d.Judge) == 0
 }
 
 // mayLoadOther tells whether the pod may be about to load something else, which it was

@@ -17,12 +17,17 @@
 // configuration often changes together with the ports or the version of nginx that it
 // needs. An old pod that refuses it goes on serving what it serves until it is gone.
 //
+// Where a canary is asked for, the others wait until the first ones have served R for a
+// while without doing worse. While the first pods of a new template still have to prove
+// themselves, the old ones are left alone altogether (see TemplateInput).
+//
 // Without a pod that could test it, R waits, and pods that start meanwhile boot from
 // stable, which has served before. Only the very first configuration is stable at once.
 package rollout
 
 import (
 	"slices"
+	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -37,6 +42,12 @@ type Input struct {
 	Stable string
 	// Overdue tells that the pods have had time to do what they were asked.
 	Overdue bool
+	// Proven tells that every pod has served Requested before: it is being gone back to.
+	Proven bool
+	// HoldOld tells that the pods of an old template are to be left alone.
+	HoldOld bool
+	// Canary is nil where none is asked for.
+	Canary *Canary
 	// Pods are those that are not on their way out, oldest first.
 	Pods []Pod
 }
@@ -98,6 +109,10 @@ type Decision struct {
 	Accepted, Serving, Pods int
 	// Unreachable are the names of the pods that should answer and do not.
 	Unreachable []string
+	// Judge are the canaries that are to be compared with the others, for how long they have
+	// served; empty: none.
+	Judge  []string
+	Served time.Duration
 	// Watch tells that only the instances will tell of the next step: they have to be
 	// asked again soon.
 	Watch bool
@@ -112,7 +127,9 @@ func Decide(in Input) Decision {
 	if in.Requested == "" {
 		return Decision{Phase: Blocked, Unreachable: unreachable(in.Pods)}
 	}
+	in.Pods = in.asked()
 	d := count(in)
+	d.canary(in)
 	verdict, problems := judge(in)
 	d.Problems = problems
 	switch verdict {
@@ -132,6 +149,7 @@ func Decide(in Input) Decision {
 		d.test(in)
 	}
 	d.nudge(in)
+	d.Stable = d.Stable && !in.HoldOld || in.Proven
 	if in.Stable == "" {
 		// The first configuration is stable at once. But if pods serve another one, what they
 		// started with was lost: they have it still, and this one has not been served yet.
@@ -140,6 +158,31 @@ func Decide(in Input) Decision {
 	}
 	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
 	return d
+}
+
+// asked are the pods that are asked for anything.
+func (in *Input) asked() []Pod {
+	if !in.HoldOld {
+		return in.Pods
+	}
+	newest, _ := byTemplate(in.Pods)
+	return newest
+}
+
+// canary finds the pods that serve the configuration first, while they are on trial.
+func (d *Decision) canary(in Input) {
+	if in.Canary == nil || in.Stable == in.Requested || in.Stable == "" || in.Proven {
+		return
+	}
+	for _, p := range in.Pods {
+		if p.serves(in.Requested) && p.Status.ServingSeconds != nil {
+			d.Judge = append(d.Judge, p.Name)
+			d.Served = max(d.Served, time.Duration(*p.Status.ServingSeconds)*time.Second)
+		}
+	}
+	if d.Served >= in.Canary.Duration && in.Canary.Bad == "" {
+		d.Judge = nil
+	}
 }
 
 // nudge finds the pods that have not done what they were asked for want of something.

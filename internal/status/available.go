@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/trouble"
 )
 
@@ -17,10 +18,7 @@ func available(v *view) judgement {
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonScaledToZero, "No pod is asked for"}
 	}
 	promised := v.replicas - v.maxUnavailable()
-	serving := int32(0)
-	if d := v.in.State.Deployment(); d != nil {
-		serving = d.Status.AvailableReplicas
-	}
+	serving := v.serving()
 	if serving >= promised {
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(promised))}
 	}
@@ -29,6 +27,19 @@ func available(v *view) judgement {
 		message += ": " + v.trouble.Message
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, trouble.Clip(message)}
+}
+
+// serving is what the Deployment controller counts as available. While a rollout is being
+// careful, that asks more of a pod than to be ready, and says nothing about the old ones.
+func (v *view) serving() int32 {
+	d := v.in.State.Deployment()
+	if d == nil {
+		return 0
+	}
+	if v.in.Plan == nil || v.in.Plan.Step.Stage == "" || v.in.Plan.Step.Stage == history.Rolling {
+		return d.Status.AvailableReplicas
+	}
+	return d.Status.ReadyReplicas
 }
 
 func serve(pods int32) string {

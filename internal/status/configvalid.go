@@ -20,6 +20,9 @@ func configValid(v *view) judgement {
 	if v.in.Blocked.Reason == v1alpha2.ReasonConfigInvalid {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, trouble.Clip(v.in.Blocked.Message)}
 	}
+	if f := v.refusedWithRollout(); f != "" {
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, trouble.Clip(f)}
+	}
 	if v.revision == "" {
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, "There is no configuration to test yet"}
 	}
@@ -31,6 +34,15 @@ func configValid(v *view) judgement {
 	default:
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, trouble.Clip(v.pending(d))}
 	}
+}
+
+// refusedWithRollout is how the pods of a rollout that has failed refused the
+// configuration asked for; empty: they did not. What runs now is another one.
+func (v *view) refusedWithRollout() string {
+	if v.in.Plan == nil || v.in.Plan.Failure == nil || v.in.Plan.Failure.Reason != v1alpha2.ReasonConfigRejected {
+		return ""
+	}
+	return v.in.Plan.Failure.Message
 }
 
 // pending tells what a test of the configuration waits for.

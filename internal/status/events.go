@@ -96,7 +96,7 @@ func rolloutEvents(t, accepted transition) []Event {
 	case v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected:
 		// The events of ConfigValid and of the loaded configuration tell it.
 		return nil
-	case v1alpha2.ReasonRolloutInProgress:
+	case v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonCanaryRunning:
 		if t.was(metav1.ConditionFalse) {
 			// A rollout that goes on after trouble is the same rollout.
 			return nil

@@ -134,6 +134,9 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 		NginxVersion:       v.nginxVersion(),
 		Certificates:       v.certificates(),
 	}
+	if good := v.in.State.History.LastGood(""); good != nil {
+		status.Revision = good.Number
+	}
 	if d := v.in.State.Deployment(); d != nil {
 		status.Replicas = d.Status.Replicas
 		status.UpdatedReplicas = d.Status.UpdatedReplicas

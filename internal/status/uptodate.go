@@ -9,7 +9,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
 	"example.com/nginx-operator/internal/trouble"
 )
@@ -31,17 +33,39 @@ func upToDate(v *view) judgement {
 				naming.ConfigMap(v.in.Nginx.Name))}
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
-	case rolledOut(d, v.replicas):
+	case v.in.Plan != nil && v.in.Plan.Failure != nil:
+		return v.failedRollout(v.in.Plan.Failure)
+	case v.onTrial():
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
+	case observe.RolledOut(d, v.replicas):
 		return v.configUpToDate()
 	}
 	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
 		return judgement{metav1.ConditionFalse, v.trouble.Reason, trouble.Clip(progress + ": " + v.trouble.Message)}
 	}
-	if j, failed := failedRollout(d, progress); failed {
+	if j, failed := stuckRollout(d, progress); failed {
 		return j
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, progress}
+}
+
+// failedRollout tells what failed, what runs instead, and what to do.
+func (v *view) failedRollout(f *history.Failure) judgement {
+	if v.in.Plan.Back == 0 {
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld,
+			trouble.Clip(fmt.Sprintf("The rollout failed and is held (rollout.onFailure), until the spec changes: %s: %s", f.Reason, f.Message))}
+	}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolledBack,
+		trouble.Clip(fmt.Sprintf("The rollout failed; revision %d runs again, until the spec changes (forceRedeploy will do): %s: %s", v.in.Plan.Back, f.Reason, f.Message))}
+}
+
+// onTrial tells whether new pods, or pods with a new configuration, are canaries.
+func (v *view) onTrial() bool {
+	if v.in.Plan == nil {
+		return false
+	}
+	return v.in.Plan.Step.Pause || len(v.in.Plan.Step.Judge) > 0 || len(v.rollout.Judge) > 0
 }
 
 // configUpToDate judges whether pods of the newest template serve the configuration
@@ -52,20 +76,27 @@ func (v *view) configUpToDate() judgement {
 	case d.Phase == rollout.Rejected:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "The pods serve the last good configuration: nginx refused the one asked for"}
 	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, v.everyPod()}
 	case len(d.Unreachable) > 0:
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, trouble.Clip(v.silent(d))}
 	case d.Serving >= int(v.replicas):
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, v.everyPod()}
 	default:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLoading,
 			fmt.Sprintf("%d of %d pods serve configuration %s", d.Serving, v.replicas, v.revision)}
 	}
 }
 
-// failedRollout reads what the Deployment controller says of a rollout whose pods
+func (v *view) everyPod() string {
+	if v.in.Plan != nil && v.in.Plan.Pinned {
+		return fmt.Sprintf("Every pod is of revision %d, as rollout.toRevision asks", *v.in.Nginx.Spec.Rollout.ToRevision)
+	}
+	return "Every pod is up to date"
+}
+
+// stuckRollout reads what the Deployment controller says of a rollout whose pods
 // do not tell themselves what is wrong.
-func failedRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
+func stuckRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
@@ -76,26 +107,6 @@ func failedRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
 		}
 	}
 	return judgement{}, false
-}
-
-// rolledOut tells whether every pod is of the newest template. A rollout ends when
-// all of them have become available; that one of them fails later, or that more are
-// asked for, is not a rollout but a matter of Available.
-func rolledOut(d *appsv1.Deployment, replicas int32) bool {
-	s := d.Status
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == replicas && s.Replicas == replicas &&
-		(s.AvailableReplicas == replicas || hasCompleted(d))
-}
-
-// hasCompleted reads the reason that the Deployment controller keeps from the end of
-// a rollout to the start of the next.
-func hasCompleted(d *appsv1.Deployment) bool {
-	for _, c := range d.Status.Conditions {
-		if c.Type == appsv1.DeploymentProgressing {
-			return c.Reason == "NewReplicaSetAvailable"
-		}
-	}
-	return false
 }
 
 func updatedAndAvailable(d *appsv1.Deployment) int32 {

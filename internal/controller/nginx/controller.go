@@ -20,6 +20,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/apply"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/status"
@@ -37,9 +38,11 @@ type Reconciler struct {
 	Applier  *apply.Applier
 	Recorder events.EventRecorder
 	// Tell tells an instance the word at which it loads a configuration.
-	Tell    func(ctx context.Context, podIP, word string) error
-	Options desired.Options
-	Clock   clock.PassiveClock
+	Tell func(ctx context.Context, podIP, word string) error
+	// Requests asks an instance what became of its requests of the last seconds.
+	Requests func(ctx context.Context, podIP string, seconds int) (instanceapi.RequestWindow, error)
+	Options  desired.Options
+	Clock    clock.PassiveClock
 
 	pace pace
 }
@@ -63,8 +66,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	state.Overdue = r.pace.overdue(req.NamespacedName, r.Clock.Now())
-	plan, blocked, err := desired.Build(nginx, state, r.Options)
+	state.Now = r.Clock.Now()
+	state.Overdue = r.pace.overdue(req.NamespacedName, state.Now)
+	plan, blocked, err := r.plan(ctx, nginx, &state)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -86,10 +90,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Blocked: blocked,
 		Failed:  outcome.Failed,
 		Pending: outcome.Pending,
-		Now:     r.Clock.Now(),
+		Now:     state.Now,
 	})
-	again := r.pace.next(req.NamespacedName, plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, r.Clock.Now())
+	again := r.pace.next(req.NamespacedName, plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, state.Now)
+	if after := plan.Step.After; after > 0 && (again == 0 || after < again) {
+		again = after
+	}
 	return result(outcome, again, errors.Join(err, r.commit(ctx, nginx, next)))
+}
+
+// plan is what should exist. If canaries have to be compared with other pods for that,
+// their instances are asked.
+func (r *Reconciler) plan(ctx context.Context, nginx *v1alpha2.NginxOperator, state *observe.State) (*desired.Plan, desired.Blocked, error) {
+	plan, blocked, err := desired.Build(nginx, *state, r.Options)
+	if err != nil || plan.Trial == nil {
+		return plan, blocked, err
+	}
+	state.Verdict = r.try(ctx, *plan.Trial)
+	return desired.Build(nginx, *state, r.Options)
 }
 
 // carryOut brings the cluster to the plan, or only tells what it would have to
@@ -102,7 +120,7 @@ func (r *Reconciler) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator
 	if nginx.Spec.Suspend != nil && *nginx.Spec.Suspend {
 		return apply.Suspend(changes, plan.Asks), nil
 	}
-	outcome, err := r.Applier.Apply(ctx, nginx, changes)
+	outcome, err := r.Applier.Apply(ctx, nginx, plan.Records, changes)
 	if err != nil || outcome.Terminating || outcome.Lacks("ConfigMap") {
 		return outcome, err
 	}

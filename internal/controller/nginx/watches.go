@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -60,6 +61,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 	for _, kind := range desired.OwnedKinds() {
 		b = b.Owns(kind.New())
 	}
+	b = b.Owns(&appsv1.ControllerRevision{})
 	return b.Complete(r)
 }
 

@@ -1,0 +1,102 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// recordAll keeps the history of an application. It comes before all other writes, and a
+// Deployment is not written when it fails: what the next pass has to remember would be
+// lost.
+func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, records []desired.Record, outcome *Outcome) error {
+	var errs []error
+	for _, record := range records {
+		r := record.Revision
+		err := a.record(ctx, nginx, record)
+		switch {
+		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+			outcome.Terminating = true
+		case err != nil:
+			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: r.Name})
+			errs = append(errs, fmt.Errorf("record %s %s: %w", desired.HistoryKind, r.Name, err))
+		default:
+			logf.FromContext(ctx).Info("recorded", "revision", r.Name, "number", r.Number,
+				"state", r.State, "stage", r.Stage, "deleted", record.Delete, "reason", r.Failure.Reason)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record) error {
+	r := record.Revision
+	live := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: r.Name}}
+	switch {
+	case record.Delete:
+		return client.IgnoreNotFound(a.client.Delete(ctx, live, client.Preconditions{UID: new(r.UID)}))
+	case !r.Exists():
+		return a.createRecord(ctx, nginx, record)
+	}
+	// The data cannot change, and need not be sent: the cache does not have all of it.
+	patch, err := json.Marshal(map[string]any{
+		"revision": r.Number,
+		"metadata": map[string]any{"uid": r.UID, "labels": r.Labels(), "annotations": nullable(r.Annotations())},
+	})
+	if err != nil {
+		return err
+	}
+	return a.client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(naming.FieldManager))
+}
+
+func (a *Applier) createRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record) error {
+	r := record.Revision
+	annotations := r.Annotations()
+	for key, value := range annotations {
+		if value == "" {
+			delete(annotations, key)
+		}
+	}
+	config := appsv1ac.ControllerRevision(r.Name, nginx.Namespace).
+		WithLabels(naming.Labels(nginx.Name)).
+		WithLabels(r.Labels()).
+		WithAnnotations(annotations).
+		WithOwnerReferences(metav1ac.OwnerReference().
+			WithAPIVersion(v1alpha2.GroupVersion.String()).
+			WithKind(v1alpha2.Kind).
+			WithName(nginx.Name).
+			WithUID(nginx.UID).
+			WithController(true)).
+		WithResourceVersion(createOnly).
+		WithRevision(r.Number).
+		WithData(runtime.RawExtension{Raw: r.Raw})
+	return a.apply(ctx, config)
+}
+
+// nullable lets a merge patch remove what is empty.
+func nullable(values map[string]string) map[string]any {
+	all := make(map[string]any, len(values))
+	for key, value := range values {
+		all[key] = value
+		if value == "" {
+			all[key] = nil
+		}
+	}
+	return all
+}

@@ -1,0 +1,81 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+)
+
+// history reads what the application has been.
+func (o *Observer) history(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	list := &appsv1.ControllerRevisionList{}
+	err := o.cache.List(ctx, list,
+		client.InNamespace(nginx.Namespace),
+		client.MatchingFields{IndexOwner: string(nginx.UID)},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list the history: %w", err)
+	}
+	state.History = history.Read(list.Items)
+	return o.recordedFiles(ctx, nginx, state)
+}
+
+// recordedFiles reads the configurations of the revisions that may have to be gone back
+// to. The cache does not hold them, but mostly one of the two ConfigMaps does.
+func (o *Observer) recordedFiles(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	state.RecordedFiles = map[string]nginxconf.Files{}
+	for _, r := range mayReturn(nginx, state.History) {
+		files, err := o.filesOf(ctx, nginx, state, r)
+		if err != nil {
+			return err
+		}
+		state.RecordedFiles[r.Name] = files
+	}
+	return nil
+}
+
+// mayReturn are the revisions that the next decision may go back to.
+func mayReturn(nginx *v1alpha2.NginxOperator, h history.History) []*history.Revision {
+	var wanted []*history.Revision
+	if rollout := nginx.Spec.Rollout; rollout != nil && rollout.ToRevision != nil {
+		if r := h.Numbered(ptr.Deref(rollout.ToRevision, 0)); r != nil {
+			wanted = append(wanted, r)
+		}
+	}
+	for i := range h {
+		if h[i].Failure.Attempt == "" {
+			continue
+		}
+		if r := h.LastGood(h[i].Name); r != nil {
+			wanted = append(wanted, r)
+		}
+	}
+	return wanted
+}
+
+func (o *Observer) filesOf(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State, r *history.Revision) (nginxconf.Files, error) {
+	if files, known := state.RecordedFiles[r.Name]; known {
+		return files, nil
+	}
+	for _, name := range []string{naming.ConfigMap(nginx.Name), naming.ConfigMapNext(nginx.Name)} {
+		if cm := state.Config(name); Rendered(cm) && cm.Annotations[naming.AnnotationConfig] == r.Config {
+			return cm.Data, nil
+		}
+	}
+	live := &appsv1.ControllerRevision{}
+	if err := o.live.Get(ctx, types.NamespacedName{Namespace: nginx.Namespace, Name: r.Name}, live); err != nil {
+		return nil, fmt.Errorf("read ControllerRevision %s: %w", r.Name, err)
+	}
+	whole := history.Revision{Name: live.Name, Raw: live.Data.Raw}
+	data, err := whole.Data()
+	return data.Config.Files, err
+}

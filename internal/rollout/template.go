@@ -1,0 +1,265 @@
+package rollout
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/trouble"
+)
+
+// TemplateInput is what a decision about the rollout of a pod template is made from.
+type TemplateInput struct {
+	Now time.Time
+	// Stage is how far the rollout has come, StartedAt when it began.
+	Stage     history.Stage
+	StartedAt time.Time
+	// Deadline is how long it may stand still.
+	Deadline time.Duration
+	// Canary is nil where none is asked for.
+	Canary *Canary
+	// Paused tells whether the Deployment is paused with this template.
+	Paused bool
+	// Complete tells whether every pod is of the template, and serves.
+	Complete bool
+	// TimedOut tells that the Deployment controller has given up, in its words.
+	TimedOut string
+	// New are the pods of the template, OldReady the number of others that serve.
+	New      []NewPod
+	OldReady int
+}
+
+// Canary is how the first ones are compared with the others.
+type Canary struct {
+	// Replicas is how many there are, Duration for how long they have to serve.
+	Replicas int
+	Duration time.Duration
+	// Bad tells that they do worse, in words; empty: they do not, as far as is known.
+	Bad string
+}
+
+// NewPod is a pod of the template that is being rolled out.
+type NewPod struct {
+	Name  string
+	Ready bool
+	// ReadySince is when it became ready.
+	ReadySince time.Time
+	// Trouble is what holds it back, nil when nothing does; NotReady why it is not ready.
+	Trouble  *trouble.Trouble
+	NotReady string
+}
+
+// Outcome of a rollout.
+type Outcome string
+
+// The outcomes.
+const (
+	// Going: it is under way.
+	Going Outcome = "Going"
+	// Done: every pod is of the template, and serves.
+	Done Outcome = "Done"
+	// Failing: it must not go on.
+	Failing Outcome = "Failing"
+)
+
+// Step is what to do next about the rollout of a pod template.
+type Step struct {
+	Outcome Outcome
+	// Stage is how far it has come.
+	Stage history.Stage
+	// Pause tells that no more pods may be replaced for now.
+	Pause bool
+	// Judge are the canaries that are to be compared with the others, for how long they have
+	// served; empty: none.
+	Judge  []string
+	Served time.Duration
+	// Trouble is why it fails.
+	Trouble trouble.Trouble
+	// After is when to look again, without an event; 0: never.
+	After time.Duration
+}
+
+// proof is for how long the first new pods have to be ready before a pod that serves is
+// taken away: most of what is wrong with a pod shows in its first seconds.
+const proof = 5 * time.Second
+
+// Proof is the same in seconds, for the Deployment's minReadySeconds.
+const Proof = int32(proof / time.Second)
+
+// judgePause is how often canaries are looked at.
+const judgePause = 5 * time.Second
+
+// FirstStage is where the rollout of a template begins. Without a pod that serves there
+// is nothing to be careful about; without a surge a pod has to go before another comes.
+func FirstStage(oldReady int, surge bool, canary *Canary) history.Stage {
+	switch {
+	case oldReady == 0:
+		return history.Rolling
+	case canary != nil:
+		return history.Canary
+	case surge:
+		return history.Proving
+	default:
+		return history.Rolling
+	}
+}
+
+// Advance decides about the rollout of a pod template.
+func Advance(in TemplateInput) Step {
+	if t, failing := in.failure(); failing {
+		return Step{Outcome: Failing, Stage: in.Stage, Trouble: t}
+	}
+	step := Step{Outcome: Going, Stage: in.Stage}
+	switch in.Stage {
+	case history.Canary:
+		in.canary(&step)
+	case history.Proving:
+		in.proving(&step)
+	case history.Rolling:
+	}
+	if in.Complete && step.Stage == history.Rolling {
+		step.Outcome = Done
+		return step
+	}
+	step.After = soonest(step.After, in.patience())
+	return step
+}
+
+// failure is why the rollout must not go on.
+func (in *TemplateInput) failure() (trouble.Trouble, bool) {
+	words := ""
+	for _, p := range in.New {
+		if t := p.Trouble; t != nil {
+			if !t.GiveUp.IsZero() && !in.Now.Before(t.GiveUp) {
+				return *t, true
+			}
+			words = t.Message
+		}
+	}
+	if in.TimedOut == "" && !in.overdue() {
+		return trouble.Trouble{}, false
+	}
+	t := trouble.Trouble{
+		Reason:  v1alpha2.ReasonProgressDeadlineExceeded,
+		Message: fmt.Sprintf("the rollout made no progress for %d seconds (rollout.progressDeadlineSeconds)", int(in.Deadline.Seconds())),
+	}
+	if words == "" {
+		words = in.notReady()
+	}
+	if words == "" {
+		words = in.TimedOut
+	}
+	if words != "" {
+		t.Message += ": " + words
+	}
+	return t, true
+}
+
+// overdue tells whether no new pod came up in time. The Deployment controller tells of
+// later standstills; of this one it does not in all cases, nor while it is paused.
+func (in *TemplateInput) overdue() bool {
+	if in.Complete {
+		return false
+	}
+	limit := in.Deadline
+	if in.Stage == history.Canary && in.Canary != nil {
+		limit += in.Canary.Duration
+	}
+	if in.Now.Before(in.StartedAt.Add(limit)) {
+		return false
+	}
+	return in.Stage != history.Rolling || in.ready() == 0
+}
+
+func (in *TemplateInput) notReady() string {
+	for _, p := range in.New {
+		if !p.Ready && p.NotReady != "" {
+			return "a new pod is not ready: " + p.NotReady
+		}
+	}
+	return ""
+}
+
+func (in *TemplateInput) ready() int {
+	n := 0
+	for _, p := range in.New {
+		if p.Ready {
+			n++
+		}
+	}
+	return n
+}
+
+// proving waits until a new pod has been ready for a while.
+func (in *TemplateInput) proving(step *Step) {
+	left := proof
+	for _, p := range in.New {
+		if p.Ready {
+			left = min(left, proof-in.Now.Sub(p.ReadySince))
+		}
+	}
+	switch {
+	case left <= 0 || in.OldReady == 0 && in.ready() > 0:
+		step.Stage = history.Rolling
+	case left < proof:
+		step.After = left
+	}
+}
+
+// canary waits until the first new pods have served for their time without doing worse
+// than the others.
+func (in *TemplateInput) canary(step *Step) {
+	if in.Canary == nil {
+		step.Stage = history.Rolling
+		return
+	}
+	ready := in.ready()
+	enough := ready >= in.Canary.Replicas
+	step.Pause = len(in.New) >= in.Canary.Replicas && (enough || in.Paused)
+	if !enough {
+		return
+	}
+	step.Served = in.Canary.Duration
+	for _, p := range in.New {
+		if p.Ready {
+			step.Judge = append(step.Judge, p.Name)
+			step.Served = min(step.Served, in.Now.Sub(p.ReadySince))
+		}
+	}
+	switch {
+	case in.Canary.Bad != "":
+		step.Outcome = Failing
+		step.Trouble = trouble.Trouble{Reason: v1alpha2.ReasonCanaryFailed, Message: in.Canary.Bad}
+	case step.Served >= in.Canary.Duration:
+		step.Stage, step.Pause = history.Rolling, false
+	default:
+		step.After = min(judgePause, in.Canary.Duration-step.Served)
+	}
+}
+
+// patience is how long until something becomes hopeless that is not yet.
+func (in *TemplateInput) patience() time.Duration {
+	var after time.Duration
+	if !in.Complete && in.ready() == 0 {
+		after = soonest(after, in.StartedAt.Add(in.Deadline).Sub(in.Now))
+	}
+	for _, p := range in.New {
+		if p.Trouble != nil && !p.Trouble.GiveUp.IsZero() {
+			after = soonest(after, p.Trouble.GiveUp.Sub(in.Now))
+		}
+	}
+	return after
+}
+
+// soonest is the shorter of two waits, of which 0 stands for none.
+func soonest(a, b time.Duration) time.Duration {
+	switch {
+	case b <= 0:
+		return a
+	case a <= 0:
+		return b
+	default:
+		return min(a, b)
+	}
+}
