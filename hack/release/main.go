@@ -4,10 +4,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"example.com/nginx-operator/hack/release/internal/bundle"
 	"example.com/nginx-operator/hack/release/internal/chart"
 	"example.com/nginx-operator/hack/release/internal/project"
 )
@@ -22,23 +25,58 @@ func newCommand() *cobra.Command {
 	var root string
 	command := &cobra.Command{Use: "release", Short: "Make what is released", SilenceUsage: true}
 	command.PersistentFlags().StringVar(&root, "root", ".", "the repository")
-	command.AddCommand(&cobra.Command{
-		Use: "generate", Short: "Make charts/ and bundle/ from config/", Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			p, err := project.Open(root)
-			if err != nil {
-				return err
-			}
-			return generate(p)
+	command.AddCommand(
+		&cobra.Command{
+			Use: "generate", Short: "Make charts/ and bundle/ from config/", Args: cobra.NoArgs,
+			RunE: func(*cobra.Command, []string) error { return generate(root) },
 		},
-	})
+		&cobra.Command{
+			Use: "validate DIR", Short: "Hold an OLM bundle against the published rules", Args: cobra.ExactArgs(1),
+			RunE: func(command *cobra.Command, args []string) error { return validate(command.OutOrStdout(), args[0]) },
+		},
+	)
 	return command
 }
 
-func generate(p *project.Project) error {
+func generate(root string) error {
+	p, err := project.Open(root)
+	if err != nil {
+		return err
+	}
+	if err := p.Stamp(); err != nil {
+		return err
+	}
 	files, err := chart.Files(p)
 	if err != nil {
 		return fmt.Errorf("make the chart: %w", err)
 	}
-	return chart.Write(p.Path(chart.Dir), files)
+	if err := chart.Write(p.Path(chart.Dir), files); err != nil {
+		return err
+	}
+	if files, err = bundle.Files(p); err != nil {
+		return fmt.Errorf("make the bundle: %w", err)
+	}
+	return bundle.Write(p.Path(bundle.Dir), files)
+}
+
+// kubeVersion is the newest Kubernetes that the bundle is held against.
+const kubeVersion = "1.37"
+
+func validate(out io.Writer, dir string) error {
+	findings, err := bundle.Validate(dir, kubeVersion)
+	if err != nil {
+		return err
+	}
+	errors := 0
+	for _, finding := range findings {
+		errors += len(finding.Errors)
+		fmt.Fprintf(out, "%s: %d errors, %d warnings\n", finding.Validator, len(finding.Errors), len(finding.Warnings))
+		for _, message := range slices.Concat(finding.Errors, finding.Warnings) {
+			fmt.Fprintln(out, "  "+message)
+		}
+	}
+	if errors > 0 {
+		return fmt.Errorf("%s breaks %d rules", dir, errors)
+	}
+	return nil
 }

@@ -1,0 +1,147 @@
+package bundle
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/hack/release/internal/project"
+)
+
+//go:embed icon.svg
+var icon []byte
+
+//go:embed description.md
+var description string
+
+// certificates is where OLM mounts the webhook's certificate, as tls.crt and tls.key.
+const certificates = "/tmp/k8s-webhook-server/serving-certs"
+
+// samples are shown as examples of the API.
+var samples = []string{
+	"config/samples/v1alpha1_instance.yaml", "config/samples/v1alpha2_static_site.yaml",
+	"config/samples/v1alpha2_reverse_proxy.yaml", "config/samples/v1alpha2_tls.yaml",
+}
+
+type object = map[string]any
+
+func clusterServiceVersion(p *project.Project, manifests []project.Object) (object, error) {
+	deployment, err := project.Find(manifests, "Deployment", project.Name)
+	if err != nil {
+		return nil, err
+	}
+	nginx, err := deployment.Get("spec.template.spec.containers." + project.Name + ".env.RELATED_IMAGE_NGINX.value")
+	if err != nil {
+		return nil, err
+	}
+	metadata, err := csvMetadata(p)
+	if err != nil {
+		return nil, err
+	}
+	install, err := strategy(manifests, deployment)
+	if err != nil {
+		return nil, err
+	}
+	spec := about(p)
+	spec["install"] = object{"strategy": "deployment", "spec": install}
+	spec["relatedImages"] = []object{{"name": project.Name, "image": p.Image()}, {"name": "nginx", "image": nginx}}
+	spec["customresourcedefinitions"] = object{"owned": ownedCRDs(manifests)}
+	spec["webhookdefinitions"] = webhooks(manifests)
+	return object{
+		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
+		"metadata": metadata, "spec": spec,
+	}, nil
+}
+
+func csvName(version string) string { return project.Name + ".v" + version }
+
+func csvMetadata(p *project.Project) (object, error) {
+	examples, err := examples(p)
+	if err != nil {
+		return nil, err
+	}
+	labels := object{}
+	for _, platform := range p.Release.Platforms {
+		system, architecture, _ := strings.Cut(platform, "/")
+		labels["operatorframework.io/os."+system] = "supported"
+		labels["operatorframework.io/arch."+architecture] = "supported"
+	}
+	return object{
+		"name": csvName(p.Version),
+		// OLM replaces it by the namespace that it installs in.
+		"namespace": "placeholder",
+		"labels":    labels,
+		"annotations": object{
+			"alm-examples":   examples,
+			"capabilities":   "Seamless Upgrades",
+			"categories":     "Networking",
+			"containerImage": p.Image(),
+			"createdAt":      p.Release.CreatedAt,
+			"description":    "Runs nginx applications, and reloads them without a failed request",
+			"olm.skipRange":  fmt.Sprintf(">=%s <%s", p.Release.SkipFrom, p.Version),
+			"operatorframework.io/suggested-namespace": project.Namespace,
+			"operatorframework.io/cluster-monitoring":  "false",
+		},
+	}, nil
+}
+
+// examples are the NginxOperators of the samples, as a JSON list.
+func examples(p *project.Project) (string, error) {
+	var all []project.Object
+	for _, file := range samples {
+		text, err := os.ReadFile(p.Path(file))
+		if err != nil {
+			return "", err
+		}
+		for document := range strings.SplitSeq(string(text), "\n---\n") {
+			var example project.Object
+			if err := yaml.Unmarshal([]byte(document), &example); err != nil {
+				return "", fmt.Errorf("%s: %w", file, err)
+			}
+			if example.Kind() == "NginxOperator" {
+				all = append(all, example)
+			}
+		}
+	}
+	text, err := json.MarshalIndent(all, "", "  ")
+	return string(text), err
+}
+
+func about(p *project.Project) object {
+	return object{
+		"displayName": "nginx operator", "description": description,
+		"version": p.Version, "replaces": csvName(p.Release.Replaces), "maturity": "alpha",
+		"minKubeVersion": p.Release.MinKubeVersion,
+		"keywords":       []string{"nginx", "web server", "reverse proxy", "static site"},
+		"provider":       object{"name": "nginx-operator"},
+		"maintainers":    []object{{"name": "nginx-operator", "email": "maintainers@example.com"}},
+		"links":          []object{{"name": "Documentation", "url": "https://example.com/nginx-operator"}},
+		"icon":           []object{{"base64data": base64.StdEncoding.EncodeToString(icon), "mediatype": "image/svg+xml"}},
+		// A conversion webhook is possible in this mode only.
+		"installModes": []object{
+			{"type": "OwnNamespace", "supported": false}, {"type": "SingleNamespace", "supported": false},
+			{"type": "MultiNamespace", "supported": false}, {"type": "AllNamespaces", "supported": true},
+		},
+	}
+}
+
+// webhooks tell OLM which CRDs are converted.
+func webhooks(manifests []project.Object) []object {
+	var converted []string
+	var path any
+	for _, crd := range crds(manifests) {
+		if p, err := crd.Get("spec.conversion.webhook.clientConfig.service.path"); err == nil {
+			converted, path = append(converted, crd.Name()), p
+		}
+	}
+	return []object{{
+		"type": "ConversionWebhook", "generateName": "convert." + project.Name + ".example.com",
+		"deploymentName": project.Name, "containerPort": 443, "targetPort": "webhook", "webhookPath": path,
+		"conversionCRDs": converted, "admissionReviewVersions": []string{"v1"}, "sideEffects": "None",
+	}}
+}

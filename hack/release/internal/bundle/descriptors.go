@@ -1,0 +1,127 @@
+package bundle
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+
+	"example.com/nginx-operator/hack/release/internal/project"
+)
+
+// depth is how deep descriptors go: the fields of the fields of spec.
+const depth = 2
+
+func crds(manifests []project.Object) []project.Object {
+	var all []project.Object
+	for _, o := range manifests {
+		if o.Kind() == "CustomResourceDefinition" {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// ownedCRDs describes every served version of every CRD by its schema.
+func ownedCRDs(manifests []project.Object) []object {
+	var owned []object
+	for _, crd := range crds(manifests) {
+		kind, _ := crd.Get("spec.names.kind")
+		versions, _ := crd.Get("spec.versions")
+		for _, v := range versions.([]any) {
+			version := project.Object(v.(object))
+			schema, err := version.Get("schema.openAPIV3Schema")
+			if err != nil {
+				continue
+			}
+			owned = append(owned, object{
+				"name": crd.Name(), "kind": kind, "version": version["name"], "displayName": words(kind.(string)),
+				"description":       firstParagraph(schema),
+				"resources":         resources,
+				"specDescriptors":   descriptors(schema, "spec"),
+				"statusDescriptors": descriptors(schema, "status"),
+			})
+		}
+	}
+	return owned
+}
+
+// resources are what an NginxOperator consists of, for consoles to show.
+var resources = []object{
+	{"kind": "Deployment", "version": "v1"}, {"kind": "Service", "version": "v1"},
+	{"kind": "ConfigMap", "version": "v1"}, {"kind": "Pod", "version": "v1"},
+	{"kind": "PodDisruptionBudget", "version": "v1"},
+}
+
+func descriptors(schema any, part string) []object {
+	root, err := project.Object(schema.(object)).Get("properties." + part)
+	if err != nil {
+		return nil
+	}
+	return below(root.(object), "", depth)
+}
+
+func below(schema object, prefix string, levels int) []object {
+	properties, _ := schema["properties"].(object)
+	var all []object
+	for _, name := range slices.Sorted(maps.Keys(properties)) {
+		field := properties[name].(object)
+		descriptor := object{"path": prefix + name, "displayName": words(name), "description": firstParagraph(field)}
+		if kind := appearance(prefix+name, field); kind != "" {
+			descriptor["x-descriptors"] = []string{kind}
+		}
+		all = append(all, descriptor)
+		if levels > 1 {
+			all = append(all, below(field, prefix+name+".", levels-1)...)
+		}
+	}
+	return all
+}
+
+// appearance is how a console edits or shows a field.
+func appearance(path string, field object) string {
+	const ui = "urn:alm:descriptor:com.tectonic.ui:"
+	switch path {
+	case "replicas":
+		return ui + "podCount"
+	case "resources":
+		return ui + "resourceRequirements"
+	case "image":
+		return ui + "text"
+	case "conditions":
+		return "urn:alm:descriptor:io.kubernetes.conditions"
+	}
+	switch field["type"] {
+	case "boolean":
+		return ui + "booleanSwitch"
+	case "integer":
+		return ui + "number"
+	case "string":
+		return ui + "text"
+	}
+	return ""
+}
+
+// firstParagraph is the beginning of a description, without what only developers want.
+func firstParagraph(schema any) string {
+	text, _ := schema.(object)["description"].(string)
+	text, _, _ = strings.Cut(text, "\n\n")
+	return strings.Join(strings.Fields(text), " ")
+}
+
+// words turns maxUnavailable into Max Unavailable.
+func words(name string) string {
+	var text strings.Builder
+	var before rune
+	for i, letter := range name {
+		switch {
+		case i == 0:
+			letter = unicode.ToUpper(letter)
+		case unicode.IsUpper(letter) && unicode.IsLower(before):
+			text.WriteRune(' ')
+		}
+		text.WriteRune(letter)
+		before = letter
+	}
+	return text.String()
+}

@@ -1,0 +1,44 @@
+package bundle
+
+import (
+	"slices"
+
+	"example.com/nginx-operator/hack/release/internal/project"
+)
+
+// strategy is the Deployment and the rights of its account.
+func strategy(manifests []project.Object, deployment project.Object) (object, error) {
+	container, err := deployment.Get("spec.template.spec.containers." + project.Name)
+	if err != nil {
+		return nil, err
+	}
+	arguments, _ := container.(object)["args"].([]any)
+	container.(object)["args"] = append(slices.Clone(arguments), "--webhook-cert-dir="+certificates)
+	labels, err := deployment.Get("metadata.labels")
+	if err != nil {
+		return nil, err
+	}
+	return object{
+		"deployments":        []object{{"name": project.Name, "label": labels, "spec": deployment["spec"]}},
+		"permissions":        []object{permissions(manifests, "Role")},
+		"clusterPermissions": []object{permissions(manifests, "ClusterRole")},
+	}, nil
+}
+
+// permissions are the rules of all roles of a kind that are bound to the operator's account.
+func permissions(manifests []project.Object, kind string) object {
+	var rules []any
+	for _, binding := range manifests {
+		// The certificate is OLM's, and so is its CA in the CRD.
+		if binding.Kind() != kind+"Binding" || roleOf(binding) == webhook {
+			continue
+		}
+		role, err := project.Find(manifests, kind, roleOf(binding))
+		if err != nil {
+			continue
+		}
+		more, _ := role["rules"].([]any)
+		rules = append(rules, more...)
+	}
+	return object{"serviceAccountName": project.Name, "rules": rules}
+}
