@@ -1,0 +1,120 @@
+package proc
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// file writes one of procfs.
+func (f FS) file(t *testing.T, name, text string) {
+	t.Helper()
+	path := filepath.Join(string(f), name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// process writes one, with 10 ticks in user mode, 5 in the system, and 100 pages.
+func (f FS) process(t *testing.T, pid, parent int, state, name, title string) {
+	t.Helper()
+	f.file(t, fmt.Sprintf("%d/stat", pid), fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 4194624 0 0 0 0 10 5 7 7 20 0 1 0 100 1000 100 18446744073709551615", pid, name, state, parent))
+	f.file(t, fmt.Sprintf("%d/cmdline", pid), title)
+}
+
+func TestWorkers(t *testing.T) {
+	f := FS(t.TempDir())
+	f.process(t, 1, 0, "S", "nginx-instance", "nginx-instance\x00run\x00")
+	f.process(t, 7, 1, "S", "nginx", "nginx: master process nginx -c x\x00\x00")
+	f.process(t, 8, 7, "S", "nginx", "nginx: worker process\x00")
+	f.process(t, 9, 7, "R", "nginx", "nginx: worker process\x00")
+	f.process(t, 10, 7, "S", "nginx", "nginx: worker process is shutting down\x00")
+	f.process(t, 11, 7, "Z", "nginx", "")
+	f.process(t, 12, 7, "S", "nginx", "nginx: cache manager process\x00")
+	f.process(t, 13, 8, "S", "nginx", "nginx: worker process\x00")
+	f.file(t, "14/stat", "14 (gone")
+	f.file(t, "self/stat", "1 (nginx-instance) S 7")
+	want := Workers{Running: []int{8, 9}, Exiting: []int{10}, Ticks: 6 * 15, Pages: 6 * 100, Processes: 6}
+	got := f.Workers(7)
+	// The order is that of the names of the folders.
+	if len(got.Running) == 2 && got.Running[0] > got.Running[1] {
+		got.Running[0], got.Running[1] = got.Running[1], got.Running[0]
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(Workers{}, f.Workers(99)); diff != "" {
+		t.Errorf("of a master that is gone:\n%s", diff)
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	rest := strings.Repeat(" 0", 22)
+	tests := map[string]struct {
+		text string
+		want Process
+		ok   bool
+	}{
+		"a name with everything": {"5 (a) S 3 (b c)) Z 4" + rest, Process{PID: 5, Parent: 4, Zombie: true}, true},
+		"too short":              {"5 (a) S 4", Process{}, false},
+		"nothing":                {"", Process{}, false},
+	}
+	for name, tt := range tests {
+		if got, ok := parseStat(5, []byte(tt.text)); got != tt.want || ok != tt.ok {
+			t.Errorf("%s: %+v %t, want %+v %t", name, got, ok, tt.want, tt.ok)
+		}
+	}
+}
+
+func TestListening(t *testing.T) {
+	f := FS(t.TempDir())
+	f.file(t, "net/tcp", `  sl  local_address rem_address   st tx_queue rx_queue
+   0: 00000000:0050 00000000:0000 0A 00000000:00000000
+   1: 0100007F:0051 00000000:0000 0A 00000000:00000000
+   2: 0200A8C0:01BB 00000000:0000 0A 00000000:00000000
+   3: 0200A8C0:0052 0300A8C0:1234 01 00000000:00000000
+`)
+	f.file(t, "net/tcp6", `  sl  local_address rem_address st
+   0: 00000000000000000000000000000000:1F90 00000000000000000000000000000000:0000 0A
+   1: 00000000000000000000000001000000:1F91 00000000000000000000000000000000:0000 0A
+`)
+	f.file(t, "net/udp", `  sl  local_address rem_address   st
+   0: 00000000:0035 00000000:0000 07
+   1: 0200A8C0:0036 0300A8C0:1234 01
+`)
+	want := map[Socket]bool{{"TCP", 80}: true, {"TCP", 443}: true, {"TCP", 8080}: true, {"UDP", 53}: true}
+	if diff := cmp.Diff(want, f.Listening()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestThisMachine reads the procfs of the kernel that runs the test.
+func TestThisMachine(t *testing.T) {
+	p, ok := Root.Process(os.Getpid())
+	if !ok || p.PID != os.Getpid() || p.Parent != os.Getppid() || p.Zombie || p.Pages == 0 {
+		t.Errorf("this process is %+v (%t)", p, ok)
+	}
+	if !strings.Contains(Root.Title(os.Getpid()), filepath.Base(os.Args[0])) {
+		t.Errorf("its title is %q", Root.Title(os.Getpid()))
+	}
+	if !strings.Contains(Root.Meminfo(), "MemTotal:") {
+		t.Errorf("the memory is %q", Root.Meminfo())
+	}
+	listener, err := net.Listen("tcp4", "0.0.0.0:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok || !Root.Listening()[Socket{"TCP", address.Port}] {
+		t.Errorf("nobody seems to listen on %s", listener.Addr())
+	}
+}
