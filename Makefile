@@ -4,7 +4,8 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo v0.1.0)
+# The one place of the version: programs, images, manifests, chart and bundle take it from here.
+VERSION := $(shell cat VERSION)
 # The image that `make deploy` installs and the quickstart builds.
 IMG = localhost/nginx-operator:dev
 # The image of the tests' load tool, which runs inside the cluster. On a cluster of your
@@ -14,6 +15,7 @@ export E2E_LOAD_IMAGE ?= localhost/nginx-load:dev
 comma := ,
 BIN := $(CURDIR)/bin
 CLUSTER := $(BIN)/cluster
+HELM := $(BIN)/helm
 TOOL := go tool -modfile=hack/tools/go.mod
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
@@ -62,11 +64,16 @@ images: build $(CLUSTER) ## Build the images: the operator's and three versions 
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
 
 .PHONY: generate
-generate: ## Generate deepcopy, apply configurations, the CRD and the API reference
+generate: ## Generate deepcopy, apply configurations, the CRD, the API reference, chart and bundle
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd paths=./api/... output:crd:dir=config/crd
 	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/...
 	@$(TOOL) crd-ref-docs --source-path=api --config=hack/api-reference/config.yaml \
 		--renderer=markdown --output-path=docs/api-reference.md >/dev/null
+	@cd hack/release && go run . generate --root $(CURDIR)
+
+.PHONY: release
+release: ## Make the files of a release of what is committed, in dist/
+	@hack/release/release.sh dist && cat dist/SHA256SUMS
 
 ##@ Check
 
@@ -77,7 +84,7 @@ verify: $(CLUSTER) lint ## Check format, lint, generated files and manifests
 
 .PHONY: lint
 lint: ## Run the linters
-	@for module in . hack/cluster; do \
+	@for module in . hack/cluster hack/release; do \
 		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
 
@@ -89,6 +96,7 @@ fmt: ## Format the Go code
 test-unit: ## Run the unit tests
 	@echo "unit tests"; go test $$(go list ./... | grep -v /test/api)
 	@cd hack/cluster && go test ./...
+	@cd hack/release && go test ./...
 
 .PHONY: test-api
 test-api: $(CLUSTER) ## Run the tests against a real API server
@@ -103,6 +111,12 @@ test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every v
 test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECONFIG
 	@$(if $(LOCAL),$(MAKE) up)
 	@$(MAKE) deploy load-tool e2e
+
+.PHONY: test-e2e-helm
+test-e2e-helm: $(HELM) ## Run the end-to-end tests against an install by Helm
+	@$(if $(LOCAL),$(MAKE) up)
+	@$(MAKE) deploy-helm load-tool
+	@E2E_HELM=$(HELM) $(MAKE) e2e
 
 .PHONY: load-tool
 load-tool: $(CLUSTER)
@@ -140,6 +154,19 @@ else
 	@$(MAKE) install
 endif
 
+.PHONY: deploy-helm
+deploy-helm: $(HELM) ## Install the operator by Helm (IMG=… on another cluster)
+ifdef LOCAL
+	@$(MAKE) load
+else
+	@test "$(origin IMG)" != file || { echo "IMG=… is needed: an image of the operator that the cluster of KUBECONFIG can pull" >&2; exit 2; }
+endif
+	@hack/release/deploy-helm.sh $(HELM) $(IMG) $(if $(LOCAL),--set nginxImage=localhost/nginx:1.30-debian)
+
+.PHONY: undeploy-helm
+undeploy-helm: $(HELM) ## Remove what Helm installed; the CRD and every NginxOperator stay
+	@$(HELM) uninstall nginx-operator --namespace nginx-operator-system --wait
+
 .PHONY: install
 install:
 	@test -n "$$KUBECONFIG" || { echo "there is no local cluster: run 'make up'" >&2; exit 2; }
@@ -160,6 +187,10 @@ kubeconfig: $(CLUSTER) ## Print the path of the local cluster's kubeconfig
 .PHONY: envtest-assets
 envtest-assets: $(CLUSTER) ## Print the folder with kube-apiserver, etcd and kubectl
 	@$(CLUSTER) envtest-assets
+
+# Helm, of the version that hack/release/go.mod has.
+$(HELM): hack/release/go.mod
+	@cd hack/release && CGO_ENABLED=0 go build -trimpath -o $@ helm.sh/helm/v4/cmd/helm
 
 $(CLUSTER): FORCE
 	@cd hack/cluster && CGO_ENABLED=0 go build -trimpath -o $@ .

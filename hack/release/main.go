@@ -3,13 +3,16 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"example.com/nginx-operator/hack/release/internal/archive"
 	"example.com/nginx-operator/hack/release/internal/bundle"
 	"example.com/nginx-operator/hack/release/internal/chart"
 	"example.com/nginx-operator/hack/release/internal/project"
@@ -34,7 +37,35 @@ func newCommand() *cobra.Command {
 			Use: "validate DIR", Short: "Hold an OLM bundle against the published rules", Args: cobra.ExactArgs(1),
 			RunE: func(command *cobra.Command, args []string) error { return validate(command.OutOrStdout(), args[0]) },
 		},
+		newArchiveCommand(&root),
 	)
+	return command
+}
+
+func newArchiveCommand(root *string) *cobra.Command {
+	var out, revision string
+	var date int64
+	command := &cobra.Command{
+		Use: "archive", Short: "Make every file of a release", Args: cobra.NoArgs,
+		RunE: func(command *cobra.Command, _ []string) error {
+			p, err := project.Open(*root)
+			if err != nil {
+				return err
+			}
+			programs, err := os.MkdirTemp("", "release-")
+			if err != nil {
+				return err
+			}
+			a := &archive.Archive{Project: p, Revision: revision, Date: time.Unix(date, 0).UTC(), Programs: programs}
+			return errors.Join(a.Make(command.Context(), out), os.RemoveAll(programs))
+		},
+	}
+	command.Flags().StringVar(&out, "out", "dist", "folder to make them in; it is emptied")
+	command.Flags().StringVar(&revision, "revision", "", "the commit")
+	command.Flags().Int64Var(&date, "date", 0, "time of the commit, in seconds since the epoch")
+	for _, name := range []string{"revision", "date"} {
+		_ = command.MarkFlagRequired(name)
+	}
 	return command
 }
 
@@ -67,16 +98,16 @@ func validate(out io.Writer, dir string) error {
 	if err != nil {
 		return err
 	}
-	errors := 0
+	broken := 0
 	for _, finding := range findings {
-		errors += len(finding.Errors)
+		broken += len(finding.Errors)
 		fmt.Fprintf(out, "%s: %d errors, %d warnings\n", finding.Validator, len(finding.Errors), len(finding.Warnings))
 		for _, message := range slices.Concat(finding.Errors, finding.Warnings) {
 			fmt.Fprintln(out, "  "+message)
 		}
 	}
-	if errors > 0 {
-		return fmt.Errorf("%s breaks %d rules", dir, errors)
+	if broken > 0 {
+		return fmt.Errorf("%s breaks %d rules", dir, broken)
 	}
 	return nil
 }

@@ -2,7 +2,7 @@
 
 // Package e2e tests the operator on a real cluster: what pods do, what users see,
 // and what happens when others interfere. The operator has to be installed already
-// (kubectl apply -k config/quickstart); the cluster is that of KUBECONFIG, whichever
+// (by make deploy or make deploy-helm); the cluster is that of KUBECONFIG, whichever
 // it is. Every HTTP request goes through the API server's proxy, so that the tests
 // run wherever the API server can be reached.
 //
@@ -11,6 +11,7 @@
 //
 // Settings, all optional:
 //
+//	E2E_HELM                Helm, where the install by Helm is under test
 //	E2E_LOAD_IMAGE          image of test/load/cmd/nginx-load
 //	E2E_NGINX_IMAGES        images of nginx, oldest first, comma-separated
 //	E2E_OPERATOR_IMAGE      image of the operator, for the install in one namespace
@@ -49,6 +50,7 @@ var (
 	operatorImage     = env("E2E_OPERATOR_IMAGE", "localhost/nginx-operator:dev")
 	operatorNamespace = env("E2E_OPERATOR_NAMESPACE", "nginx-operator-system")
 	kubectlPath       = env("KUBECTL", "kubectl")
+	helmPath          = env("E2E_HELM", "")
 )
 
 func env(name, fallback string) string {
@@ -100,7 +102,7 @@ func findOperator() error {
 	defer cancel()
 	d := &appsv1.Deployment{}
 	if err := kube.Get(ctx, client.ObjectKey{Namespace: operatorNamespace, Name: operatorName}, d); err != nil {
-		return fmt.Errorf("find the operator, which has to be installed by kubectl apply -k config/quickstart: %w", err)
+		return fmt.Errorf("find the operator, which has to be installed by make deploy or make deploy-helm: %w", err)
 	}
 	if d.Status.AvailableReplicas == 0 {
 		return fmt.Errorf("no replica of the operator is available in namespace %s", operatorNamespace)

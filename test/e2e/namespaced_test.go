@@ -6,6 +6,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -72,19 +73,24 @@ func stopOperator(t *testing.T) {
 	})
 }
 
-// installNamespaced applies config/namespaced to a namespace, as its comment says
-// an administrator of the namespace does, with the image under test.
+// installNamespaced installs the operator for a namespace as an administrator of the
+// namespace does, with the image under test: by kustomize, or by Helm where that is under
+// test.
 func installNamespaced(t *testing.T, namespace string) {
 	t.Helper()
+	colon := strings.LastIndex(operatorImage, ":")
+	if colon < 0 {
+		t.Fatalf("E2E_OPERATOR_IMAGE %q has no tag", operatorImage)
+	}
+	if helmPath != "" {
+		installNamespacedByHelm(t, namespace, operatorImage[:colon], operatorImage[colon+1:])
+		return
+	}
 	base, err := filepath.Abs("../../config/namespaced")
 	must(t, err)
 	dir := t.TempDir()
 	relative, err := filepath.Rel(dir, base)
 	must(t, err)
-	colon := strings.LastIndex(operatorImage, ":")
-	if colon < 0 {
-		t.Fatalf("E2E_OPERATOR_IMAGE %q has no tag", operatorImage)
-	}
 	kustomization := fmt.Sprintf("namespace: %s\nresources: [%s]\nimages: [{name: nginx-operator, newName: %s, newTag: %s}]\n",
 		namespace, relative, operatorImage[:colon], operatorImage[colon+1:])
 	must(t, os.WriteFile(filepath.Join(dir, "kustomization.yaml"), []byte(kustomization), 0o600))
@@ -92,6 +98,20 @@ func installNamespaced(t *testing.T, namespace string) {
 	if err != nil {
 		t.Fatalf("install: %v: %s", err, output)
 	}
+}
+
+func installNamespacedByHelm(t *testing.T, namespace, repository, tag string) {
+	t.Helper()
+	run := func(ctx context.Context, args ...string) error {
+		output, err := exec.CommandContext(ctx, helmPath, append(args, "--namespace", namespace)...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("helm %s: %w: %s", args[0], err, output)
+		}
+		return nil
+	}
+	cleanup(t, func(ctx context.Context) error { return run(ctx, "uninstall", "nginx-operator", "--ignore-not-found") })
+	must(t, run(t.Context(), "install", "nginx-operator", "../../charts/nginx-operator", "--set", "crd.install=false",
+		"--set", "watchNamespaces={"+namespace+"}", "--set", "image.repository="+repository, "--set", "image.tag="+tag))
 }
 
 // checkNoForbidden looks for requests that the confined operator may not make.
