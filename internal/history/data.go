@@ -80,7 +80,7 @@ func TrimFiles(raw []byte) ([]byte, error) {
 func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
 		Image:         spec.Image,
-		Ports:         spec.Ports,
+		Ports:         podPorts(spec.Ports),
 		ForceRedeploy: spec.ForceRedeploy,
 		Content: slices.SortedFunc(slices.Values(spec.Content), func(a, b v1alpha2.Content) int {
 			return cmp.Compare(a.MountPath, b.MountPath)
@@ -93,6 +93,15 @@ func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 		Drain:       spec.Drain,
 		Metrics:     spec.Metrics,
 	}
+}
+
+// podPorts are ports without what only the Service knows.
+func podPorts(ports []v1alpha2.Port) []v1alpha2.Port {
+	ports = slices.Clone(ports)
+	for i := range ports {
+		ports[i].NodePort = nil
+	}
+	return ports
 }
 
 // Hash is the same for the same value, in every release: JSON of a field that is unset

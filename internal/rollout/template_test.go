@@ -1,0 +1,232 @@
+package rollout
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/trouble"
+)
+
+var start = time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC)
+
+func TestFirstStage(t *testing.T) {
+	canary := &Canary{Replicas: 1, Duration: time.Minute}
+	tests := map[string]struct {
+		oldReady int
+		surge    bool
+		canary   *Canary
+		want     history.Stage
+	}{
+		"nothing serves yet":          {0, true, canary, history.Rolling},
+		"a new pod proves itself":     {1, true, nil, history.Proving},
+		"a canary":                    {1, true, canary, history.Canary},
+		"no pod may come on top":      {1, false, nil, history.Rolling},
+		"canaries come on top anyway": {1, false, canary, history.Canary},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if got := FirstStage(tt.oldReady, tt.surge, tt.canary); got != tt.want {
+				t.Errorf("FirstStage = %s, want %s", got, tt.want)
+			}
+		})
+	}
+}
+
+// rollingOut is a rollout that began a while ago, with its pods.
+func rollingOut(stage history.Stage, ago time.Duration, pods ...NewPod) TemplateInput {
+	return TemplateInput{Now: start, Stage: stage, StartedAt: start.Add(-ago), Deadline: time.Minute, New: pods, OldReady: 3}
+}
+
+func readyFor(d time.Duration) NewPod { return NewPod{Name: "new", Ready: true, ReadySince: start.Add(-d)} }
+
+func inTrouble(giveUp time.Time) NewPod {
+	return NewPod{Name: "new", Trouble: &trouble.Trouble{Reason: v1alpha2.ReasonContainerCrashed, Message: "it crashes", GiveUp: giveUp}}
+}
+
+// with changes an input.
+func (in TemplateInput) with(change func(*TemplateInput)) TemplateInput {
+	change(&in)
+	return in
+}
+
+func canaryOf(n int, bad string) func(*TemplateInput) {
+	return func(in *TemplateInput) { in.Canary = &Canary{Replicas: n, Duration: 20 * time.Second, Bad: bad} }
+}
+
+func complete(in *TemplateInput) { in.Complete, in.OldReady = true, 0 }
+
+func TestAdvance(t *testing.T) {
+	tests := map[string]struct {
+		in      TemplateInput
+		outcome Outcome
+		stage   history.Stage
+		pause   bool
+		after   time.Duration
+	}{
+		"no pod yet: until the deadline": {rollingOut(history.Proving, time.Second),
+			Going, history.Proving, false, 59 * time.Second},
+		"a pod proves itself": {rollingOut(history.Proving, 4*time.Second, readyFor(2*time.Second)),
+			Going, history.Proving, false, 3 * time.Second},
+		"a pod has proven itself": {rollingOut(history.Proving, 9*time.Second, readyFor(5*time.Second)),
+			Going, history.Rolling, false, 0},
+		"nothing to be careful about any more": {rollingOut(history.Proving, 9*time.Second, readyFor(0)).with(func(in *TemplateInput) { in.OldReady = 0 }),
+			Going, history.Rolling, false, 0},
+		"the last pod is new": {rollingOut(history.Rolling, 9*time.Second, readyFor(5*time.Second)).with(complete),
+			Done, history.Rolling, false, 0},
+		"all at once": {rollingOut(history.Proving, 9*time.Second, readyFor(5*time.Second)).with(complete),
+			Done, history.Rolling, false, 0},
+		"hopeless": {rollingOut(history.Proving, time.Second, inTrouble(start)),
+			Failing, history.Proving, false, 0},
+		"not hopeless yet": {rollingOut(history.Proving, time.Second, inTrouble(start.Add(10*time.Second))),
+			Going, history.Proving, false, 10 * time.Second},
+		"it may heal": {rollingOut(history.Proving, time.Second, inTrouble(time.Time{})),
+			Going, history.Proving, false, 59 * time.Second},
+		"too late": {rollingOut(history.Proving, time.Minute, inTrouble(time.Time{})),
+			Failing, history.Proving, false, 0},
+		"pods come and go for too long": {rollingOut(history.Proving, time.Minute, readyFor(time.Second)),
+			Failing, history.Proving, false, 0},
+		"a long rollout that moves": {rollingOut(history.Rolling, time.Hour, readyFor(time.Second)),
+			Going, history.Rolling, false, 0},
+		"a long rollout of which nothing came": {rollingOut(history.Rolling, time.Hour),
+			Failing, history.Rolling, false, 0},
+		"the Deployment controller gave up": {rollingOut(history.Rolling, time.Hour, readyFor(time.Minute)).with(func(in *TemplateInput) { in.TimedOut = "quota" }),
+			Failing, history.Rolling, false, 0},
+		"a canary comes": {rollingOut(history.Canary, time.Second).with(canaryOf(1, "")),
+			Going, history.Canary, false, 59 * time.Second},
+		"one of two canaries": {rollingOut(history.Canary, time.Second, readyFor(time.Second)).with(canaryOf(2, "")),
+			Going, history.Canary, false, 0},
+		"a canary serves": {rollingOut(history.Canary, 6*time.Second, readyFor(3*time.Second)).with(canaryOf(1, "")),
+			Going, history.Canary, true, 5 * time.Second},
+		"a canary is almost through": {rollingOut(history.Canary, 30*time.Second, readyFor(18*time.Second)).with(canaryOf(1, "")),
+			Going, history.Canary, true, 2 * time.Second},
+		"a canary is through": {rollingOut(history.Canary, 30*time.Second, readyFor(20*time.Second)).with(canaryOf(1, "")),
+			Going, history.Rolling, false, 0},
+		"a canary is bad": {rollingOut(history.Canary, 30*time.Second, readyFor(10*time.Second)).with(canaryOf(1, "5xx")),
+			Failing, history.Canary, true, 0},
+		"a canary that was ready is not any more": {rollingOut(history.Canary, 30*time.Second, NewPod{}).with(canaryOf(1, "")).with(func(in *TemplateInput) { in.Paused = true }),
+			Going, history.Canary, true, 30 * time.Second},
+		"a canary never comes": {rollingOut(history.Canary, 80*time.Second, NewPod{}).with(canaryOf(1, "")),
+			Failing, history.Canary, false, 0},
+		"nobody wants a canary any more": {rollingOut(history.Canary, 6*time.Second, readyFor(3*time.Second)),
+			Going, history.Rolling, false, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			step := Advance(tt.in)
+			if step.Outcome != tt.outcome || step.Stage != tt.stage || step.Pause != tt.pause || step.After != tt.after {
+				t.Errorf("Advance = %s at %s, pause %t, after %s; want %s at %s, %t, %s",
+					step.Outcome, step.Stage, step.Pause, step.After, tt.outcome, tt.stage, tt.pause, tt.after)
+			}
+			if (step.Outcome == Failing) != (step.Trouble.Message != "") {
+				t.Errorf("outcome %s has the reason %q", step.Outcome, step.Trouble.Message)
+			}
+		})
+	}
+}
+
+// TestFailureHasWords looks for what a person would need in the message.
+func TestFailureHasWords(t *testing.T) {
+	tests := map[string]struct {
+		in    TemplateInput
+		words string
+	}{
+		"the pod's trouble": {rollingOut(history.Proving, time.Minute, inTrouble(time.Time{})), "60 seconds (rollout.progressDeadlineSeconds): it crashes"},
+		"why it is not ready": {rollingOut(history.Proving, time.Minute, NewPod{NotReady: "containers with unready status: [b]"}),
+			"a new pod is not ready: containers with unready status: [b]"},
+		"why there is no pod": {rollingOut(history.Proving, time.Minute).with(func(in *TemplateInput) { in.TimedOut = "exceeded quota" }), "exceeded quota"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if message := Advance(tt.in).Trouble.Message; !strings.Contains(message, tt.words) {
+				t.Errorf("the message is %q", message)
+			}
+		})
+	}
+}
+
+// TestStagesNeverGoBack plays every order of what pods can do.
+func TestStagesNeverGoBack(t *testing.T) {
+	order := map[history.Stage]int{history.Proving: 0, history.Canary: 0, history.Rolling: 1}
+	pods := [][]NewPod{nil, {NewPod{}}, {readyFor(0)}, {readyFor(time.Minute)}}
+	for _, stage := range []history.Stage{history.Proving, history.Canary, history.Rolling} {
+		for i, p := range pods {
+			t.Run(fmt.Sprint(stage, i), func(t *testing.T) {
+				step := Advance(rollingOut(stage, 0, p...).with(canaryOf(1, "")))
+				if order[step.Stage] < order[stage] {
+					t.Errorf("from %s to %s", stage, step.Stage)
+				}
+			})
+		}
+	}
+}
+
+func TestCanaryOfAConfiguration(t *testing.T) {
+	served := func(seconds int64) func(*Pod) {
+		return func(p *Pod) { serving("new")(p); p.Status.ServingSeconds = &seconds }
+	}
+	passed := tested("Passed")
+	others := []Pod{pod("b", asked("new", ""), passed), pod("c", asked("new", ""), passed)}
+	tests := map[string]struct {
+		first Pod
+		bad   string
+		judge int
+		ask   int
+	}{
+		"the first one loads it":   {pod("a", asked("new", ""), passed), "", 0, 1},
+		"the others wait":          {pod("a", asked("new", "new"), served(5)), "", 1, 0},
+		"it was good":              {pod("a", asked("new", "new"), served(20)), "", 0, 2},
+		"it was bad":               {pod("a", asked("new", "new"), served(20)), "5xx", 1, 0},
+		"nobody knows since when":  {pod("a", asked("new", "new"), serving("new")), "", 0, 2},
+		"bad after a short while":  {pod("a", asked("new", "new"), served(6)), "5xx", 1, 0},
+		"it has just been started": {pod("a", asked("new", "new"), served(0)), "", 1, 0},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(Input{Requested: "new", Stable: "old", Pods: append([]Pod{tt.first}, others...),
+				Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Bad: tt.bad}})
+			if len(d.Judge) != tt.judge || len(d.Ask) != tt.ask {
+				t.Errorf("judges %v and asks %v; want %d and %d", d.Judge, d.Ask, tt.judge, tt.ask)
+			}
+		})
+	}
+}
+
+// TestASingleCanary: with one pod there are no others, and it is on trial all the same.
+func TestASingleCanary(t *testing.T) {
+	seconds := int64(3)
+	one := pod("a", asked("new", "new"), serving("new"))
+	one.Status.ServingSeconds = &seconds
+	in := Input{Requested: "new", Stable: "old", Pods: []Pod{one}, Canary: &Canary{Replicas: 1, Duration: 20 * time.Second}}
+	if d := Decide(in); d.Phase == Settled || d.Stable {
+		t.Errorf("it is stable before its time: %+v", d)
+	}
+	seconds = 20
+	if d := Decide(in); d.Phase != Settled || !d.Stable {
+		t.Errorf("it is not stable after its time: %+v", d)
+	}
+}
+
+func TestOldPodsAreLeftAlone(t *testing.T) {
+	pods := []Pod{
+		pod("old", ofOldTemplate, asked("", "")),
+		pod("new", asked("new", "new"), serving("new")),
+	}
+	d := Decide(Input{Requested: "new", Stable: "old", HoldOld: true, Pods: pods})
+	if len(d.Ask) > 0 || d.Stable {
+		t.Errorf("old pods are asked %v, stable %t", d.Ask, d.Stable)
+	}
+	if d := Decide(Input{Requested: "new", Stable: "old", Pods: pods}); len(d.Ask) == 0 {
+		t.Error("later they are not asked either")
+	}
+}
+
+func TestGoingBackIsStableAtOnce(t *testing.T) {
+	d := Decide(Input{Requested: "old", Stable: "new", Proven: true, Pods: []Pod{pod("a", asked("new", "new"), serving("new"))}})
+	if !d.Stable {
+		t.Error("pods that start meanwhile would boot with what has failed")
+	}
+}
