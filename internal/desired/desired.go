@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -64,8 +65,12 @@ type Plan struct {
 	Records []Record
 	// Template is the hash of the pod template that is to run.
 	Template string
+	// Settled tells that every pod is of that template, and serves.
+	Settled bool
 	// Step is how far the rollout of the template has come; zero: none is under way.
 	Step rollout.Step
+	// After is when to look again, without an event; 0: never.
+	After time.Duration
 	// Trial is a comparison that has to be made before the plan is carried out; nil: none.
 	Trial *Trial
 	// Failure is why the revision that the spec asks for does not run, or is held; nil: it
@@ -157,7 +162,9 @@ func (in *input) plan() (*Plan, error) {
 		Asks:     in.asks(),
 		Tells:    in.tells(),
 		Template: in.course.run.hash,
+		Settled:  in.complete(),
 		Step:     in.step,
+		After:    in.step.After,
 		Trial:    in.trial(),
 		Failure:  in.course.failure,
 		Pinned:   in.course.pinned,

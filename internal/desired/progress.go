@@ -41,7 +41,7 @@ func (in *input) rolling() *history.Revision {
 	if known := in.state.History.Named(in.course.run.name); known != nil {
 		number := begun.Number
 		begun = *known
-		begun.Failure = history.Failure{}
+		begun.Failure, begun.Cause = history.Failure{}, ""
 		if !in.course.pinned {
 			begun.Number = number
 		}

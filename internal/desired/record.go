@@ -24,31 +24,33 @@ type Record struct {
 // records are the writes that keep the history true. They come before all others: what
 // they remember must not be lost when the operator is killed in between.
 func (in *input) records() ([]Record, error) {
-	if in.course.run.config.Revision == "" || in.course.run.config.Files == nil && in.course.back() {
+	if in.course.run.config.Revision == "" {
 		return nil, nil
 	}
-	var records []Record
-	add := func(r history.Revision, err error) error {
-		if err == nil && r.Name != "" {
-			records = append(records, Record{Revision: r})
-		}
-		return err
+	r, err := in.news()
+	if err != nil {
+		return nil, err
 	}
+	var records []Record
+	if r.Name != "" {
+		records = append(records, Record{Revision: r})
+	}
+	return append(records, in.stale(r.Name)...), nil
+}
+
+// news is what has to be noted about what runs; zero: nothing.
+func (in *input) news() (history.Revision, error) {
+	settled := in.began == nil && !in.course.back() && !in.course.held() && in.complete()
 	switch {
 	case in.failed().Reason != "":
-		if err := add(in.failedRecord()); err != nil {
-			return nil, err
-		}
-	case in.step.Outcome == rollout.Done || in.began == nil && !in.course.back() && !in.course.held() && in.complete():
-		if err := add(in.goodRecord()); err != nil {
-			return nil, err
-		}
+		return in.failedRecord()
+	case in.step.Outcome == rollout.Done || settled:
+		return in.goodRecord()
 	case in.began != nil:
-		if err := add(in.rollingRecord()); err != nil {
-			return nil, err
-		}
+		return in.rollingRecord()
+	default:
+		return history.Revision{}, nil
 	}
-	return append(records, in.stale(records)...), nil
 }
 
 // failed is why what runs must not go on; zero: it may.
@@ -84,10 +86,16 @@ func (in *input) rollingRecord() (history.Revision, error) {
 		return history.Revision{}, nil
 	}
 	r.Stage = in.step.Stage
-	if r.Exists() {
+	if !r.Exists() {
+		return r, in.fill(&r, in.course.run.config.Config)
+	}
+	if r.Cause != "" {
 		return r, nil
 	}
-	return r, in.fill(&r, in.course.run.config.Config)
+	// It is asked for once more, for a reason of its own.
+	var err error
+	r.Cause, err = in.cause(&r)
+	return r, err
 }
 
 // goodRecord notes that every pod is of the revision, and serves; zero: it is noted. A
@@ -203,11 +211,8 @@ func (in *input) imageDigest() string {
 }
 
 // stale are the records that nobody needs any more.
-func (in *input) stale(written []Record) []Record {
-	used := map[string]bool{in.course.asked.name: true, in.course.run.name: true}
-	for _, w := range written {
-		used[w.Revision.Name] = true
-	}
+func (in *input) stale(written string) []Record {
+	used := map[string]bool{in.course.asked.name: true, in.course.run.name: true, written: true}
 	live := in.state.LiveTemplate()
 	var deletes []Record
 	for _, r := range in.state.History.Stale(in.course.attempt, func(r *history.Revision) bool {

@@ -7,6 +7,10 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
+// CauseOperator is the cause of a revision that nobody but the operator asked for: its
+// release makes another template of the same declarations.
+const CauseOperator = "the operator's own template"
+
 // Cause tells what is new about a revision, in a line. image and config are those before.
 func Cause(before *Data, beforeImage, beforeConfig string, after *v1alpha2.NginxOperatorSpec, image, config string) string {
 	if before == nil {
@@ -37,7 +41,7 @@ func Cause(before *Data, beforeImage, beforeConfig string, after *v1alpha2.Nginx
 		changes = append(changes, fmt.Sprintf("configuration %s → %s", beforeConfig, config))
 	}
 	if len(changes) == 0 {
-		return "the operator's own template"
+		return CauseOperator
 	}
 	return strings.Join(changes, ", ")
 }

@@ -85,6 +85,9 @@ type Failure struct {
 // Exists tells whether there is a ControllerRevision of it.
 func (r *Revision) Exists() bool { return r.UID != "" }
 
+// Unsettled tells whether its rollout is under way, or has failed.
+func (r *Revision) Unsettled() bool { return r.Stage != "" || r.Failure.Attempt != "" }
+
 // History are the revisions of an application, in the order of their numbers.
 type History []Revision
 

@@ -50,21 +50,23 @@ const (
 	// AnnotationInputs is the hash of what a user declared that a pod template was made
 	// from. It stays when another release of the operator makes another template of it.
 	AnnotationInputs = "operator.example.com/inputs"
-	// AnnotationImage is the image of a revision, and AnnotationImageDigest what the pods
-	// say that they really ran.
-	AnnotationImage       = "operator.example.com/image"
+	// AnnotationImage is the image of a revision.
+	AnnotationImage = "operator.example.com/image"
+	// AnnotationImageDigest is what its pods say that they really ran.
 	AnnotationImageDigest = "operator.example.com/image-digest"
 	// AnnotationChangeCause tells why there is a revision. The key is Kubernetes' own.
 	AnnotationChangeCause = "kubernetes.io/change-cause"
-	// AnnotationStage is how far the rollout of a revision has come, AnnotationStartedAt
-	// when it began, AnnotationServedAt when every pod was of it and served.
-	AnnotationStage     = "operator.example.com/rollout-stage"
+	// AnnotationStage is how far the rollout of a revision has come.
+	AnnotationStage = "operator.example.com/rollout-stage"
+	// AnnotationStartedAt is when its rollout began.
 	AnnotationStartedAt = "operator.example.com/started-at"
-	AnnotationServedAt  = "operator.example.com/served-at"
-	// AnnotationFailedAttempt tells what was asked for when the rollout of a revision
-	// failed; AnnotationFailedReason and AnnotationFailedMessage why.
+	// AnnotationServedAt is when every pod was of it, and served.
+	AnnotationServedAt = "operator.example.com/served-at"
+	// AnnotationFailedAttempt tells what was asked for when its rollout failed.
 	AnnotationFailedAttempt = "operator.example.com/failed-attempt"
-	AnnotationFailedReason  = "operator.example.com/failed-reason"
+	// AnnotationFailedReason tells why, in a word.
+	AnnotationFailedReason = "operator.example.com/failed-reason"
+	// AnnotationFailedMessage tells why, in the failing part's words.
 	AnnotationFailedMessage = "operator.example.com/failed-message"
 	// AnnotationForceRedeploy carries spec.forceRedeploy to the pods.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"

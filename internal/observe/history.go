@@ -6,7 +6,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -47,8 +46,11 @@ func (o *Observer) recordedFiles(ctx context.Context, nginx *v1alpha2.NginxOpera
 func mayReturn(nginx *v1alpha2.NginxOperator, h history.History) []*history.Revision {
 	var wanted []*history.Revision
 	if rollout := nginx.Spec.Rollout; rollout != nil && rollout.ToRevision != nil {
-		if r := h.Numbered(ptr.Deref(rollout.ToRevision, 0)); r != nil {
-			wanted = append(wanted, r)
+		// A number that does not exist leaves what was good last.
+		for _, r := range []*history.Revision{h.Numbered(*rollout.ToRevision), h.LastGood("")} {
+			if r != nil {
+				wanted = append(wanted, r)
+			}
 		}
 	}
 	for i := range h {

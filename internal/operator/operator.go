@@ -34,6 +34,7 @@ import (
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/webhookcert"
+	"example.com/nginx-operator/internal/webhookserver"
 )
 
 const leaseName = "nginx-operator"
@@ -68,10 +69,11 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	// The API server's own fairness is the limit, not a counter in the client.
 	config.QPS, config.Burst = -1, 0
 	certificates := &webhookcert.Controller{
-		Secret:  types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
-		Service: options.WebhookService,
-		Hosts:   options.WebhookHosts,
-		Clock:   clock.RealClock{},
+		Secret:    types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
+		Service:   options.WebhookService,
+		Hosts:     options.WebhookHosts,
+		Lifetimes: options.WebhookLifetimes,
+		Clock:     clock.RealClock{},
 	}
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)
@@ -121,7 +123,7 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		GracefulShutdownTimeout:       new(shutdownTimeout),
 		// Names are unique in each manager; a test restarts the manager in one process.
 		Controller:    ctrlconfig.Controller{SkipNameValidation: new(true)},
-		WebhookServer: webhook.NewServer(webhookOptions(options, certificates)),
+		WebhookServer: webhookserver.New(webhook.NewServer(webhookOptions(options, certificates)), options.WebhookLeave),
 	})
 }
 
@@ -161,7 +163,8 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 			InstanceImage: options.InstanceImage,
 			Words:         new(instanceapi.NewWords()),
 		},
-		Clock: clock.RealClock{},
+		RenewPods: options.RenewPods,
+		Clock:     clock.RealClock{},
 	}
 	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
 }
@@ -173,7 +176,7 @@ func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.
 			return err
 		}
 	}
-	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.V1Alpha1ToHub)
+	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.ToHub(certificates.MixedStorage))
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).
 		WithConverter(webhookconversion.NewHubSpokeConverter(&v1alpha2.NginxOperator{}, spoke)).
 		Complete()

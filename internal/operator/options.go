@@ -4,8 +4,17 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/spf13/pflag"
+
+	"example.com/nginx-operator/internal/webhookcert"
+)
+
+const (
+	defaultWebhookLeave = 5 * time.Second
+	// maxWebhookLeave leaves running passes time to end before shutdownTimeout.
+	maxWebhookLeave = 15 * time.Second
 )
 
 // Options are the operator's settings.
@@ -17,6 +26,9 @@ type Options struct {
 	// InstanceImage holds the instance manager that is copied into every nginx pod;
 	// empty: the image that the operator itself runs from.
 	InstanceImage string
+	// RenewPods gives running pods the template and the instance manager of this release,
+	// one NginxOperator at a time.
+	RenewPods bool
 	// OwnPod is the name of the operator's pod.
 	OwnPod string
 	// OwnNamespace is where the operator runs: its lease and the webhook's Secret.
@@ -44,6 +56,10 @@ type Options struct {
 	// certificate and publishes its CA, as the Operator Lifecycle Manager does; empty:
 	// the operator does both.
 	WebhookCertDir string
+	// WebhookLifetimes are those of the certificates that the operator makes.
+	WebhookLifetimes webhookcert.Lifetimes
+	// WebhookLeave is how long the webhook goes on serving when the operator is told to end.
+	WebhookLeave time.Duration
 
 	LogLevel string
 }
@@ -59,6 +75,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image where spec.image is unset (environment: RELATED_IMAGE_NGINX)")
 	flags.StringVar(&o.InstanceImage, "instance-image", getenv("RELATED_IMAGE_INSTANCE"),
 		"image with nginx-instance (environment: RELATED_IMAGE_INSTANCE; default: the image of the operator's own pod)")
+	flags.BoolVar(&o.RenewPods, "renew-pods", false,
+		"give running pods the template and the instance manager of this release, one NginxOperator at a time, until one fails (default: with the next rollout that its user causes)")
 	flags.StringVar(&o.OwnPod, "own-pod", getenv("POD_NAME"), "name of the operator's pod (environment: POD_NAME)")
 	flags.StringVar(&o.OwnNamespace, "own-namespace", getenv("POD_NAMESPACE"), "namespace that the operator runs in (environment: POD_NAMESPACE)")
 	flags.IntVar(&o.Concurrency, "concurrency", 16, "how many NginxOperators to reconcile at the same time")
@@ -74,6 +92,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringSliceVar(&o.WebhookHosts, "webhook-hosts", nil, "further host names of the conversion webhook, for an operator that runs outside the cluster")
 	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "",
 		"folder with tls.crt and tls.key, where somebody else makes the conversion webhook's certificate and publishes its CA (default: the operator does)")
+	flags.DurationVar(&o.WebhookLifetimes.Serving, "webhook-cert-lifetime", webhookcert.DefaultLifetime, "lifetime of the conversion webhook's certificate, which is renewed before its last sixth")
+	flags.DurationVar(&o.WebhookLifetimes.CA, "webhook-ca-lifetime", webhookcert.DefaultCALifetime, "lifetime of the CA of the conversion webhook's certificate")
+	flags.DurationVar(&o.WebhookLeave, "webhook-leave", defaultWebhookLeave, "how long the conversion webhook goes on serving when the operator is told to end")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
 }
 
@@ -92,10 +113,24 @@ func (o *Options) Validate() error {
 	if o.DefaultImage == "" {
 		errs = append(errs, errors.New("--default-image must not be empty"))
 	}
+	errs = append(errs, o.validateWebhook())
 	for _, namespace := range o.Namespaces {
 		if strings.TrimSpace(namespace) == "" {
 			errs = append(errs, errors.New("--namespaces has an empty entry"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) validateWebhook() error {
+	if !o.ConversionWebhook {
+		return nil
+	}
+	if o.WebhookLeave < 0 || o.WebhookLeave > maxWebhookLeave {
+		return fmt.Errorf("--webhook-leave is %s: it must be between 0 and %s, so that the operator ends in time", o.WebhookLeave, maxWebhookLeave)
+	}
+	if err := o.WebhookLifetimes.Validate(); err != nil {
+		return fmt.Errorf("--webhook-cert-lifetime, --webhook-ca-lifetime: %w", err)
+	}
+	return nil
 }

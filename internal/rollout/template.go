@@ -127,7 +127,7 @@ func Advance(in TemplateInput) Step {
 }
 
 // failure is why the rollout must not go on.
-func (in *TemplateInput) failure() (trouble.Trouble, bool) {
+func (in TemplateInput) failure() (trouble.Trouble, bool) {
 	words := ""
 	for _, p := range in.New {
 		if t := p.Trouble; t != nil {
@@ -158,7 +158,7 @@ func (in *TemplateInput) failure() (trouble.Trouble, bool) {
 
 // overdue tells whether no new pod came up in time. The Deployment controller tells of
 // later standstills; of this one it does not in all cases, nor while it is paused.
-func (in *TemplateInput) overdue() bool {
+func (in TemplateInput) overdue() bool {
 	if in.Complete {
 		return false
 	}
@@ -172,7 +172,7 @@ func (in *TemplateInput) overdue() bool {
 	return in.Stage != history.Rolling || in.ready() == 0
 }
 
-func (in *TemplateInput) notReady() string {
+func (in TemplateInput) notReady() string {
 	for _, p := range in.New {
 		if !p.Ready && p.NotReady != "" {
 			return "a new pod is not ready: " + p.NotReady
@@ -181,7 +181,7 @@ func (in *TemplateInput) notReady() string {
 	return ""
 }
 
-func (in *TemplateInput) ready() int {
+func (in TemplateInput) ready() int {
 	n := 0
 	for _, p := range in.New {
 		if p.Ready {
@@ -192,7 +192,7 @@ func (in *TemplateInput) ready() int {
 }
 
 // proving waits until a new pod has been ready for a while.
-func (in *TemplateInput) proving(step *Step) {
+func (in TemplateInput) proving(step *Step) {
 	left := proof
 	for _, p := range in.New {
 		if p.Ready {
@@ -209,7 +209,7 @@ func (in *TemplateInput) proving(step *Step) {
 
 // canary waits until the first new pods have served for their time without doing worse
 // than the others.
-func (in *TemplateInput) canary(step *Step) {
+func (in TemplateInput) canary(step *Step) {
 	if in.Canary == nil {
 		step.Stage = history.Rolling
 		return
@@ -239,7 +239,7 @@ func (in *TemplateInput) canary(step *Step) {
 }
 
 // patience is how long until something becomes hopeless that is not yet.
-func (in *TemplateInput) patience() time.Duration {
+func (in TemplateInput) patience() time.Duration {
 	var after time.Duration
 	if !in.Complete && in.ready() == 0 {
 		after = soonest(after, in.StartedAt.Add(in.Deadline).Sub(in.Now))

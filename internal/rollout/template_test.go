@@ -41,7 +41,9 @@ func rollingOut(stage history.Stage, ago time.Duration, pods ...NewPod) Template
 	return TemplateInput{Now: start, Stage: stage, StartedAt: start.Add(-ago), Deadline: time.Minute, New: pods, OldReady: 3}
 }
 
-func readyFor(d time.Duration) NewPod { return NewPod{Name: "new", Ready: true, ReadySince: start.Add(-d)} }
+func readyFor(d time.Duration) NewPod {
+	return NewPod{Name: "new", Ready: true, ReadySince: start.Add(-d)}
+}
 
 func inTrouble(giveUp time.Time) NewPod {
 	return NewPod{Name: "new", Trouble: &trouble.Trouble{Reason: v1alpha2.ReasonContainerCrashed, Message: "it crashes", GiveUp: giveUp}}

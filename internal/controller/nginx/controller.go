@@ -11,6 +11,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -42,9 +43,12 @@ type Reconciler struct {
 	// Requests asks an instance what became of its requests of the last seconds.
 	Requests func(ctx context.Context, podIP string, seconds int) (instanceapi.RequestWindow, error)
 	Options  desired.Options
-	Clock    clock.PassiveClock
+	// RenewPods gives pods the template of this release, one application at a time.
+	RenewPods bool
+	Clock     clock.PassiveClock
 
-	pace pace
+	pace     pace
+	renewals renewals
 }
 
 // Reconcile is one pass over one NginxOperator. It is level-based: it looks at
@@ -53,8 +57,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	nginx := &v1alpha2.NginxOperator{}
 	if err := r.Client.Get(ctx, req.NamespacedName, nginx); err != nil {
 		if apierrors.IsNotFound(err) {
-			r.Observer.Forget(req.NamespacedName)
-			r.pace.forget(req.NamespacedName)
+			r.forget(req.NamespacedName)
 		}
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
@@ -72,6 +75,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	return r.pursue(ctx, nginx, state, plan, blocked)
+}
+
+// forget drops what is remembered of an NginxOperator that is gone.
+func (r *Reconciler) forget(key types.NamespacedName) {
+	r.Observer.Forget(key)
+	r.pace.forget(key)
+	r.renewals.end(key)
+}
+
+// pursue carries out a plan and tells what came of it.
+func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, state observe.State, plan *desired.Plan, blocked desired.Blocked) (ctrl.Result, error) {
 	outcome, err := r.carryOut(ctx, nginx, plan, state)
 	if err != nil && outcome.Applied == nil {
 		return ctrl.Result{}, err
@@ -92,22 +107,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		Pending: outcome.Pending,
 		Now:     state.Now,
 	})
-	again := r.pace.next(req.NamespacedName, plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, state.Now)
-	if after := plan.Step.After; after > 0 && (again == 0 || after < again) {
-		again = after
-	}
-	return result(outcome, again, errors.Join(err, r.commit(ctx, nginx, next)))
+	again := r.pace.next(client.ObjectKeyFromObject(nginx), plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, state.Now)
+	return result(outcome, soonest(again, plan.After), errors.Join(err, r.commit(ctx, nginx, next)))
 }
 
 // plan is what should exist. If canaries have to be compared with other pods for that,
 // their instances are asked.
 func (r *Reconciler) plan(ctx context.Context, nginx *v1alpha2.NginxOperator, state *observe.State) (*desired.Plan, desired.Blocked, error) {
 	plan, blocked, err := desired.Build(nginx, *state, r.Options)
-	if err != nil || plan.Trial == nil {
-		return plan, blocked, err
+	if err == nil && plan.Trial != nil {
+		state.Verdict = r.try(ctx, *plan.Trial)
+		plan, blocked, err = desired.Build(nginx, *state, r.Options)
 	}
-	state.Verdict = r.try(ctx, *plan.Trial)
-	return desired.Build(nginx, *state, r.Options)
+	if err == nil && r.RenewPods {
+		plan, err = r.renew(ctx, nginx, *state, plan)
+	}
+	return plan, blocked, err
 }
 
 // carryOut brings the cluster to the plan, or only tells what it would have to
@@ -164,6 +179,14 @@ func (r *Reconciler) commit(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 	return nil
+}
+
+// soonest is the shorter of two waits, of which 0 stands for none.
+func soonest(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
 }
 
 func result(outcome apply.Outcome, again time.Duration, err error) (ctrl.Result, error) {
