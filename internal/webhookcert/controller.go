@@ -39,9 +39,13 @@ const CRDName = "nginxoperators.operator.example.com"
 // that whoever installs the CRD and this controller leave each other's alone.
 const fieldManager = "nginx-operator-webhook"
 
-// checkEvery is how often an unchanged certificate is looked at. It costs no
-// request: the Secret is in the cache.
-const checkEvery = 6 * time.Hour
+const (
+	// checkEvery is how often an unchanged certificate is looked at, at least. It costs no
+	// request: the Secret is in the cache.
+	checkEvery = 6 * time.Hour
+	// minLook is how often it is looked at, at most.
+	minLook = 100 * time.Millisecond
+)
 
 // Controller keeps the certificate valid and published.
 type Controller struct {
@@ -53,10 +57,21 @@ type Controller struct {
 	Service string
 	// Hosts are further names in the certificate.
 	Hosts []string
-	Clock clock.PassiveClock
+	// Lifetimes are those of the certificates that are made.
+	Lifetimes Lifetimes
+	Clock     clock.PassiveClock
 
 	serving atomic.Pointer[tls.Certificate]
+	// mixed tells that objects may be stored in several versions of the API.
+	mixed atomic.Bool
+	// bundle has been published since then, as far as this replica has seen.
+	bundle []byte
+	since  time.Time
 }
+
+// MixedStorage tells whether objects may be stored in several versions of the API: an
+// upgrade has changed the storage version, and nobody has migrated them yet.
+func (c *Controller) MixedStorage() bool { return c.mixed.Load() }
 
 // SetupWithManager registers the controller, on every replica: a webhook has to be
 // served by those that are not the leader, too.
@@ -85,20 +100,41 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := c.Client.Get(ctx, types.NamespacedName{Name: CRDName}, crd); err != nil {
 		return ctrl.Result{}, fmt.Errorf("read the CRD: %w", err)
 	}
-	material, err := c.renewed(ctx, secret, crd)
+	c.mixed.Store(len(crd.Status.StoredVersions) > 1)
+	c.see(bundleOf(crd))
+	material, err := c.renewed(ctx, secret)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := c.serve(material); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: checkEvery}, c.publish(ctx, crd, material)
+	return ctrl.Result{RequeueAfter: c.nextLook(material)}, c.publish(ctx, crd, material)
 }
 
-func (c *Controller) renewed(ctx context.Context, secret *corev1.Secret, crd *apiextensionsv1.CustomResourceDefinition) (Material, error) {
+// see remembers since when a bundle is published.
+func (c *Controller) see(bundle []byte) {
+	if !bytes.Equal(c.bundle, bundle) {
+		c.bundle, c.since = bundle, c.Clock.Now()
+	}
+}
+
+// nextLook is when to look at an unchanged certificate again.
+func (c *Controller) nextLook(m Material) time.Duration {
+	if len(m[keyNextCert]) > 0 {
+		return c.Lifetimes.overlap()
+	}
+	return min(checkEvery, max(c.authority().untilDue(m, c.Clock.Now()), minLook))
+}
+
+func (c *Controller) authority() authority {
+	return newAuthority(c.Service, c.Secret.Namespace, c.Hosts, c.Lifetimes)
+}
+
+func (c *Controller) renewed(ctx context.Context, secret *corev1.Secret) (Material, error) {
 	before := Material(secret.Data)
-	published := bytes.Equal(bundleOf(crd), before.Bundle())
-	after, err := newAuthority(c.Service, c.Secret.Namespace, c.Hosts).renew(before, published, c.Clock.Now())
+	published := bytes.Equal(c.bundle, before.Bundle()) && c.Clock.Since(c.since) >= c.Lifetimes.overlap()
+	after, err := c.authority().renew(before, published, c.Clock.Now())
 	if err != nil {
 		return nil, err
 	}

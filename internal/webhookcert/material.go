@@ -24,15 +24,45 @@ const (
 )
 
 const (
-	caValidity     = 10 * 365 * 24 * time.Hour
-	servingValid   = 365 * 24 * time.Hour
 	clockTolerance = time.Hour
 	caName         = "nginx-operator-webhook-ca"
 	organization   = "nginx-operator"
 )
 
-// renewBefore is how long before its expiry a certificate is replaced.
-const renewBefore = 60 * 24 * time.Hour
+const (
+	// DefaultLifetime is that of the serving certificate.
+	DefaultLifetime = 365 * 24 * time.Hour
+	// DefaultCALifetime is that of its CA.
+	DefaultCALifetime = 10 * DefaultLifetime
+	// MinLifetime leaves room for a renewal.
+	MinLifetime = 10 * time.Second
+	// maxOverlap is how long a CA is published before it signs: an API server notices a
+	// changed CRD a moment later than the operator may.
+	maxOverlap = time.Minute
+)
+
+// Lifetimes are how long certificates are valid. Those that were made with others stay
+// as they are until they are due.
+type Lifetimes struct {
+	Serving, CA time.Duration
+}
+
+// Validate tells what is wrong with the lifetimes.
+func (l Lifetimes) Validate() error {
+	if l.Serving < MinLifetime {
+		return fmt.Errorf("the certificate's lifetime is %s: it must be at least %s", l.Serving, MinLifetime)
+	}
+	if l.CA < 2*l.Serving {
+		return fmt.Errorf("the CA's lifetime is %s: it must be at least twice that of its certificates, %s", l.CA, l.Serving)
+	}
+	return nil
+}
+
+// renewBefore is how long before its end a certificate is replaced.
+func (l Lifetimes) renewBefore() time.Duration { return l.Serving / 6 }
+
+// overlap is how long a CA is published before it signs.
+func (l Lifetimes) overlap() time.Duration { return min(maxOverlap, l.renewBefore()/4) }
 
 // Material is the content of the Secret.
 type Material map[string][]byte
@@ -50,7 +80,7 @@ func (m Material) Bundle() []byte {
 // does not trust: first the new CA joins the bundle, and only when published tells
 // that clients have that bundle does it sign.
 func (a authority) renew(m Material, published bool, now time.Time) (Material, error) {
-	due := now.Add(renewBefore)
+	due := now.Add(a.lifetimes.renewBefore())
 	next := maps.Clone(m)
 	if next == nil {
 		next = Material{}
@@ -71,6 +101,11 @@ func (a authority) renew(m Material, published bool, now time.Time) (Material, e
 		delete(next, keyNextCert)
 		delete(next, keyNextKey)
 	}
+	if len(next[keyNextCert]) > 0 {
+		// The present CA is about to end, so nothing that it signs is valid for long: a new
+		// certificate comes with the new CA.
+		due = now.Add(a.lifetimes.overlap())
+	}
 	if a.validServing(next, due) {
 		return pick(m, next), nil
 	}
@@ -88,15 +123,33 @@ func pick(before, after Material) Material {
 	return after
 }
 
+// untilDue is how long nothing has to be renewed; it is not positive when something has.
+func (a authority) untilDue(m Material, now time.Time) time.Duration {
+	until := a.lifetimes.CA
+	for _, key := range []string{keyCACert, keyCert} {
+		block, _ := pem.Decode(m[key])
+		if block == nil {
+			return 0
+		}
+		cert, err := x509.ParseCertificate(block.Bytes)
+		if err != nil {
+			return 0
+		}
+		until = min(until, cert.NotAfter.Sub(now)-a.lifetimes.renewBefore())
+	}
+	return until
+}
+
 // authority makes certificates for the names of one Service.
 type authority struct {
-	rotator *rotator.CertRotator
+	lifetimes Lifetimes
+	rotator   *rotator.CertRotator
 }
 
 // newAuthority returns an authority for the Service service of namespace, and for hosts.
-func newAuthority(service, namespace string, hosts []string) authority {
+func newAuthority(service, namespace string, hosts []string, lifetimes Lifetimes) authority {
 	host := service + "." + namespace + ".svc"
-	return authority{&rotator.CertRotator{
+	return authority{lifetimes, &rotator.CertRotator{
 		CAName:         caName,
 		CAOrganization: organization,
 		DNSName:        host,
@@ -121,7 +174,7 @@ func (a authority) validServing(m Material, at time.Time) bool {
 }
 
 func (a authority) newCA(m Material, certKey, keyKey string, now time.Time) error {
-	ca, err := a.rotator.CreateCACert(now.Add(-clockTolerance), now.Add(caValidity))
+	ca, err := a.rotator.CreateCACert(now.Add(-clockTolerance), now.Add(a.lifetimes.CA))
 	if err != nil {
 		return fmt.Errorf("make a CA: %w", err)
 	}
@@ -134,7 +187,7 @@ func (a authority) newServing(m Material, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	cert, key, err := a.rotator.CreateCertPEM(ca, now.Add(-clockTolerance), now.Add(servingValid))
+	cert, key, err := a.rotator.CreateCertPEM(ca, now.Add(-clockTolerance), now.Add(a.lifetimes.Serving))
 	if err != nil {
 		return fmt.Errorf("make a serving certificate: %w", err)
 	}

@@ -8,12 +8,15 @@ import (
 	"time"
 )
 
+// usual are the lifetimes without flags.
+var usual = Lifetimes{Serving: DefaultLifetime, CA: DefaultCALifetime}
+
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // step renews and fails the test on an error.
 func step(t *testing.T, m Material, published bool, now time.Time) Material {
 	t.Helper()
-	next, err := newAuthority("hook", "system", []string{"localhost"}).renew(m, published, now)
+	next, err := newAuthority("hook", "system", []string{"localhost"}, usual).renew(m, published, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +66,7 @@ func TestNothingIsDue(t *testing.T) {
 
 func TestServingCertificateIsRenewedUnderTheSameCA(t *testing.T) {
 	m := step(t, nil, false, start)
-	later := start.Add(servingValid - renewBefore + time.Hour)
+	later := start.Add(usual.Serving - usual.renewBefore() + time.Hour)
 	next := step(t, m, true, later)
 	if bytes.Equal(m[keyCert], next[keyCert]) {
 		t.Fatal("the certificate was not renewed")
@@ -80,7 +83,7 @@ func TestCAIsReplacedWithoutAGap(t *testing.T) {
 	now := start
 	m := step(t, nil, false, now)
 	old := m[keyCACert]
-	now = start.Add(caValidity - renewBefore + time.Hour)
+	now = start.Add(usual.CA - usual.renewBefore() + time.Hour)
 	for i, published := range []bool{true, false, true, true} {
 		next := step(t, m, published, now)
 		bundles := [][]byte{next.Bundle()}
@@ -103,11 +106,64 @@ func TestCAIsReplacedWithoutAGap(t *testing.T) {
 }
 
 func TestMissingHostIsAdded(t *testing.T) {
-	m, err := newAuthority("hook", "system", nil).renew(nil, false, start)
+	m, err := newAuthority("hook", "system", nil, usual).renew(nil, false, start)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if next := step(t, m, true, start); !trusted(t, m.Bundle(), next, "localhost", start) {
 		t.Error("the certificate was not made again for a further host")
+	}
+}
+
+// TestNothingChangesWhileACAIsPublished looks again and again while clients do not have
+// the new CA yet: what is renewed then would be renewed at every look.
+func TestNothingChangesWhileACAIsPublished(t *testing.T) {
+	m := step(t, nil, false, start)
+	now := start.Add(usual.CA - usual.renewBefore() + time.Hour)
+	m = step(t, m, true, now)
+	if len(m[keyNextCert]) == 0 {
+		t.Fatal("no CA is made although the present one is about to end")
+	}
+	for i := range 5 {
+		now = now.Add(time.Second)
+		next := step(t, m, false, now)
+		if !bytes.Equal(m[keyCert], next[keyCert]) || !bytes.Equal(m.Bundle(), next.Bundle()) {
+			t.Errorf("look %d: something was renewed", i)
+		}
+		m = next
+	}
+}
+
+func TestUntilDue(t *testing.T) {
+	a := newAuthority("hook", "system", nil, usual)
+	m := step(t, nil, false, start)
+	if until := a.untilDue(m, start); until != usual.Serving-usual.renewBefore() {
+		t.Errorf("a new certificate is due in %s", until)
+	}
+	if until := a.untilDue(m, start.Add(usual.Serving)); until > 0 {
+		t.Errorf("one that has ended is due in %s", until)
+	}
+	if until := a.untilDue(Material{keyCACert: []byte("x")}, start); until > 0 {
+		t.Errorf("one that cannot be read is due in %s", until)
+	}
+}
+
+func TestLifetimes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		lifetimes Lifetimes
+		valid     bool
+	}{
+		"usual":        {usual, true},
+		"short":        {Lifetimes{Serving: MinLifetime, CA: 2 * MinLifetime}, true},
+		"too short":    {Lifetimes{Serving: MinLifetime - 1, CA: time.Hour}, false},
+		"CA too short": {Lifetimes{Serving: time.Hour, CA: 2*time.Hour - 1}, false},
+		"none":         {Lifetimes{}, false},
+	} {
+		if err := tt.lifetimes.Validate(); (err == nil) != tt.valid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if usual.overlap() != maxOverlap {
+		t.Errorf("a CA is published for %s before it signs", usual.overlap())
 	}
 }

@@ -21,6 +21,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/webhookcert"
 	"example.com/nginx-operator/test/testenv"
 )
 
@@ -146,6 +147,7 @@ func startOperator() *testOperator {
 			WebhookService:    "nginx-operator-webhook",
 			WebhookSecret:     "nginx-operator-webhook-cert",
 			WebhookHosts:      []string{"localhost"},
+			WebhookLifetimes:  webhookcert.Lifetimes{Serving: webhookcert.DefaultLifetime, CA: webhookcert.DefaultCALifetime},
 		})
 	}()
 	return o
