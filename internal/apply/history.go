@@ -34,6 +34,11 @@ func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		switch {
 		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 			outcome.Terminating = true
+		case apierrors.IsConflict(err) && !r.Exists():
+			// One of an earlier NginxOperator of the same name, which garbage collection is about
+			// to remove, or somebody else's.
+			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: r.Name})
+			outcome.Retry = true
 		case err != nil:
 			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: r.Name})
 			errs = append(errs, fmt.Errorf("record %s %s: %w", desired.HistoryKind, r.Name, err))

@@ -119,9 +119,9 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	}
 }
 
-// sentinelWrites are the writes for a new object of one replica: five owned objects,
+// sentinelWrites are the writes for a new object of one replica: a revision, five owned objects,
 // a status and an event.
-const sentinelWrites = 7
+const sentinelWrites = 8
 
 // waitWoken waits until a restarted operator works: a new object is reconciled
 // after those that existed before.
@@ -240,9 +240,11 @@ func TestDriftIsPutBack(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			obj := owned(t, nginx, tt.kind)
-			tt.drift(obj)
-			must(t, kube.Update(t.Context(), obj))
+			eventually(t, "it is changed", func() error {
+				obj := owned(t, nginx, tt.kind)
+				tt.drift(obj)
+				return kube.Update(t.Context(), obj)
+			})
 			eventually(t, "it is put back", func() error { return tt.back(owned(t, nginx, tt.kind)) })
 		})
 	}
@@ -523,6 +525,7 @@ func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 			must(t, client.IgnoreNotFound(kube.Delete(t.Context(), obj)))
 		}
 	}
+	must(t, kube.DeleteAllOf(t.Context(), &appsv1.ControllerRevision{}, client.InNamespace(namespace)))
 	eventually(t, "the new resource gets its own", func() error {
 		d := owned(t, again, "Deployment")
 		if d == nil {
