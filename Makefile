@@ -127,6 +127,16 @@ ifdef LOCAL
 	@$(CLUSTER) load $(BIN)/nginx-load.tar
 endif
 
+# An image for another architecture, whose nginx cannot run here.
+.PHONY: arm64-image
+arm64-image: $(CLUSTER)
+ifdef LOCAL
+	@cd hack/cluster && CGO_ENABLED=0 GOARCH=arm64 go build -trimpath -o $(BIN)/arm64/nginx ./components/pause
+	@$(CLUSTER) image binary --tag localhost/nginx-arm64:dev --out $(BIN)/nginx-arm64.tar \
+		--entrypoint /usr/sbin/nginx $(BIN)/arm64/nginx=/usr/sbin/nginx
+	@$(CLUSTER) load $(BIN)/nginx-arm64.tar
+endif
+
 .PHONY: e2e
 e2e:
 	@echo "end-to-end tests"; KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) \
@@ -134,8 +144,8 @@ e2e:
 	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
 
 .PHONY: measure
-measure: $(CLUSTER) $(if $(filter live traffic badconfig reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
-	@AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
+measure: $(CLUSTER) $(if $(filter live traffic badconfig operand-upgrade rollback reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) $(if $(filter rollback,$(subst $(comma), ,$(WHAT))),arm64-image) $(if $(filter packages,$(subst $(comma), ,$(WHAT))),$(HELM)) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
+	@HELM=$(HELM) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
 
 ##@ Use

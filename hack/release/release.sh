@@ -1,12 +1,13 @@
 #!/usr/bin/env bash
-# Makes the archive of a release out of what is committed, and of nothing else: a checkout of
-# HEAD in a folder of its own. Usage: release.sh OUT
+# Makes the archive of a release out of a commit and of nothing else: a checkout in a folder
+# of its own. Usage: release.sh OUT [COMMIT]
 set -euo pipefail
 out=$(realpath -m "$1")
 cd "$(dirname "$0")/../.."
+revision=$(git rev-parse "${2:-HEAD}")
 source=$(mktemp -d)
 trap 'rm -rf "$source"' EXIT
-git archive HEAD | tar -x -C "$source"
-revision=$(git rev-parse HEAD) date=$(git log -1 --format=%ct)
+git archive "$revision" | tar -x -C "$source"
+date=$(git log -1 --format=%ct "$revision")
 cd "$source/hack/release"
 go run . archive --root "$source" --out "$out" --revision "$revision" --date "$date"

@@ -22,6 +22,7 @@ type measurement struct {
 const (
 	needsAssets  = "KUBEBUILDER_ASSETS"
 	needsCluster = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
+	needsHelm    = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
 	needsLoad    = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
@@ -35,9 +36,12 @@ func measurements() []measurement {
 		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},
 		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
 		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},
+		{"operand-upgrade", "what a change of the version of nginx takes, and the requests that fail meanwhile", needsLoad, measureUpgrade},
+		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
 		{"leak", "where the content of a Secret can be read by who may not read Secrets", needsLoad, measureLeak},
+		{"packages", "Helm install, upgrade, uninstall; bundle validation; two builds of a release", needsHelm, measurePackages},
 		{"privileges", "what the operator may do and never did", needsCluster, measurePrivileges},
 	}
 }

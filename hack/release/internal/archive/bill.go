@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,15 +38,11 @@ func (a *Archive) bills(context.Context) error {
 }
 
 func (a *Archive) bill(platform string) (*cyclonedx.BOM, error) {
-	bill := cyclonedx.NewBOM()
 	root := cyclonedx.Component{
 		BOMRef: project.Name, Type: cyclonedx.ComponentTypeContainer, Name: a.Release.Image, Version: a.Version,
 		Licenses: &cyclonedx.Licenses{{License: &cyclonedx.License{ID: "Apache-2.0"}}},
 	}
-	var components []cyclonedx.Component
-	dependencies := []cyclonedx.Dependency{}
-	var refs []string
-	seen := map[string]bool{}
+	parts := &parts{}
 	identity := sha256.New()
 	for _, name := range programs {
 		path := a.program(platform, name)
@@ -58,25 +55,36 @@ func (a *Archive) bill(platform string) (*cyclonedx.BOM, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		program := a.programComponent(name, platform, content)
-		components = append(components, program)
-		var uses []string
-		for _, module := range modules(info) {
-			uses = append(uses, module.BOMRef)
-			if !seen[module.BOMRef] {
-				seen[module.BOMRef] = true
-				components = append(components, module)
-			}
-		}
-		refs = append(refs, program.BOMRef)
-		dependencies = append(dependencies, cyclonedx.Dependency{Ref: program.BOMRef, Dependencies: &uses})
+		parts.add(a.programComponent(name, platform, content), modules(info))
 	}
-	dependencies = append([]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &refs}}, dependencies...)
+	dependencies := append([]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &parts.programs}}, parts.dependencies...)
+	bill := cyclonedx.NewBOM()
 	// A number that is the same for the same programs.
 	bill.SerialNumber = "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceOID, identity.Sum(nil)).String()
 	bill.Metadata = &cyclonedx.Metadata{Timestamp: a.Date.Format(time.RFC3339), Component: &root}
-	bill.Components, bill.Dependencies = &components, &dependencies
+	bill.Components, bill.Dependencies = &parts.components, &dependencies
 	return bill, nil
+}
+
+// parts are what the image consists of. A module that two programs use is one of them.
+type parts struct {
+	components   []cyclonedx.Component
+	dependencies []cyclonedx.Dependency
+	programs     []string
+}
+
+func (p *parts) add(program cyclonedx.Component, modules []cyclonedx.Component) {
+	p.components = append(p.components, program)
+	p.programs = append(p.programs, program.BOMRef)
+	var uses []string
+	for _, module := range modules {
+		uses = append(uses, module.BOMRef)
+		known := slices.ContainsFunc(p.components, func(c cyclonedx.Component) bool { return c.BOMRef == module.BOMRef })
+		if !known {
+			p.components = append(p.components, module)
+		}
+	}
+	p.dependencies = append(p.dependencies, cyclonedx.Dependency{Ref: program.BOMRef, Dependencies: &uses})
 }
 
 func (a *Archive) programComponent(name, platform string, content []byte) cyclonedx.Component {

@@ -50,13 +50,10 @@ func (t tree) tar(date time.Time) ([]byte, error) {
 
 func gzipped(content []byte) ([]byte, error) {
 	var packed bytes.Buffer
-	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)
-	if err != nil {
-		return nil, err
-	}
+	w := gzip.NewWriter(&packed)
 	if _, err := w.Write(content); err != nil {
 		return nil, err
 	}
-	err = w.Close()
+	err := w.Close()
 	return packed.Bytes(), err
 }

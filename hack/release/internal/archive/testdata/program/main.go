@@ -1,0 +1,17 @@
+// Command program stands in for the programs of a release: it is small, and linked from
+// another module.
+package main
+
+import (
+	"os"
+
+	"sigs.k8s.io/yaml"
+)
+
+func main() {
+	text, err := yaml.Marshal(os.Args)
+	if err != nil {
+		os.Exit(1)
+	}
+	_, _ = os.Stdout.Write(text)
+}

@@ -1,0 +1,205 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/testenv"
+)
+
+const (
+	chartDir   = "charts/nginx-operator"
+	valuesGlob = "hack/release/internal/chart/testdata/*.values.yaml"
+)
+
+// measurePackages installs, upgrades and uninstalls by Helm, validates the bundle and makes
+// the release twice.
+func measurePackages(ctx context.Context, s *session) ([]figure.Figure, error) {
+	r := &packagesRun{session: s, helm: setting("HELM", "helm")}
+	var all []figure.Figure
+	for _, part := range []func(context.Context) ([]figure.Figure, error){r.chart, r.lifecycle, r.bundle, r.reproduce} {
+		figures, err := part(ctx)
+		all = append(all, figures...)
+		if err != nil {
+			return all, err
+		}
+	}
+	return all, nil
+}
+
+// packagesRun is one run of the measurement.
+type packagesRun struct {
+	*session
+	helm string
+}
+
+// command runs a program in the repository. The details are its command line and the end of
+// what it printed.
+func (r *packagesRun) command(ctx context.Context, env []string, name string, arguments ...string) (output string, details []string, err error) {
+	line := "$ " + strings.Join(append(env, append([]string{filepath.Base(name)}, arguments...)...), " ")
+	r.progress("packages: %s", line)
+	command := exec.CommandContext(ctx, name, arguments...)
+	command.Dir, command.Env = testenv.Root(), append(os.Environ(), env...)
+	printed, err := command.CombinedOutput()
+	details = []string{line}
+	for text := range strings.Lines(string(printed)) {
+		if text = strings.TrimRight(text, "\n"); text != "" {
+			details = append(details, text)
+		}
+	}
+	const most = 12
+	if len(details) > most {
+		details = append([]string{line, "…"}, details[len(details)-most+2:]...)
+	}
+	if err != nil {
+		err = fmt.Errorf("%s: %w\n%s", line, err, printed)
+	}
+	return string(printed), details, err
+}
+
+// chart holds every set of values against Helm's linter and the API server.
+func (r *packagesRun) chart(ctx context.Context) ([]figure.Figure, error) {
+	values, err := filepath.Glob(filepath.Join(testenv.Root(), valuesGlob))
+	if err != nil {
+		return nil, err
+	}
+	arguments := []string{"lint", "--strict", chartDir}
+	_, details, err := r.command(ctx, nil, r.helm, arguments...)
+	failed, sets := failures(err), [][]string{nil}
+	for _, file := range values {
+		relative, err := filepath.Rel(testenv.Root(), file)
+		if err != nil {
+			return nil, err
+		}
+		sets = append(sets, []string{"--values", relative})
+		_, more, err := r.command(ctx, nil, r.helm, append(arguments, "--values", relative)...)
+		details, failed = append(details, more...), failed+failures(err)
+	}
+	refused, templates := 0, []string{}
+	for _, set := range sets {
+		arguments := append([]string{r.helm, "template", process.Account.Name, chartDir, "--namespace", "default"}, set...)
+		if strings.Contains(strings.Join(set, ""), "confined") {
+			// Namespaces that there are.
+			arguments = append(arguments, "--set", "watchNamespaces={default}")
+		}
+		// The API server looks at every object as if it were applied.
+		_, more, err := r.command(ctx, nil, "bash", "-o", "pipefail", "-c", strings.Join(arguments, " ")+
+			" | kubectl apply --dry-run=server --server-side --force-conflicts -f - | grep -c serverside-applied")
+		templates, refused = append(templates, more...), refused+failures(err)
+	}
+	return []figure.Figure{
+		figure.Judged("helm lint --strict: sets of values that fail", float64(failed), "sets", figure.AtMost(0), details...),
+		figure.Judged("helm template: sets that the API server refuses", float64(refused), "sets", figure.AtMost(0), templates...),
+	}, nil
+}
+
+func failures(err error) int {
+	if err != nil {
+		return 1
+	}
+	return 0
+}
+
+var findings = regexp.MustCompile(`(?m)^\S.*: (\d+) errors, (\d+) warnings$`)
+
+// bundle holds the OLM bundle against the published rules.
+func (r *packagesRun) bundle(ctx context.Context) ([]figure.Figure, error) {
+	output, details, err := r.command(ctx, nil, "go", "-C", "hack/release", "run", ".", "validate", "../../bundle")
+	rows := findings.FindAllStringSubmatch(output, -1)
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("no validator ran: %w", err)
+	}
+	var broken, warned int
+	for _, row := range rows {
+		errors, _ := strconv.Atoi(row[1])
+		warnings, _ := strconv.Atoi(row[2])
+		broken, warned = broken+errors, warned+warnings
+	}
+	return []figure.Figure{
+		figure.Info("bundle: validators", float64(len(rows)), "validators"),
+		figure.Judged("bundle: errors", float64(broken), "errors", figure.AtMost(0), details...),
+		figure.Judged("bundle: warnings", float64(warned), "warnings", figure.AtMost(0)),
+	}, nil
+}
+
+// reproduce makes the release twice: in different folders and time zones, and the second
+// time with nothing compiled before.
+func (r *packagesRun) reproduce(ctx context.Context) ([]figure.Figure, error) {
+	dir, err := os.MkdirTemp("", "packages-")
+	if err != nil {
+		return nil, err
+	}
+	r.atEnd(func(context.Context) error { return os.RemoveAll(dir) })
+	elsewhere := filepath.Join(dir, "elsewhere", "deeper")
+	if err := os.MkdirAll(elsewhere, 0o755); err != nil {
+		return nil, err
+	}
+	builds := [][]string{
+		{"TZ=UTC"},
+		{"TZ=Asia/Tokyo", "TMPDIR=" + elsewhere, "GOCACHE=" + filepath.Join(dir, "cache")},
+	}
+	// Commits that are made meanwhile are no part of it.
+	head, _, err := r.command(ctx, nil, "git", "rev-parse", "HEAD")
+	if err != nil {
+		return nil, err
+	}
+	var sums [2]map[string]string
+	var took [2]float64
+	var details []string
+	for i, env := range builds {
+		start := time.Now()
+		out := filepath.Join(dir, fmt.Sprintf("dist-%d", i+1))
+		_, lines, err := r.command(ctx, env, "hack/release/release.sh", out, strings.TrimSpace(head))
+		if err != nil {
+			return nil, err
+		}
+		took[i] = time.Since(start).Seconds()
+		details = append(details, strings.ReplaceAll(lines[0], dir, "$DIR"))
+		if sums[i], err = readSums(filepath.Join(out, "SHA256SUMS")); err != nil {
+			return nil, err
+		}
+	}
+	var differ []string
+	for name, sum := range sums[0] {
+		if sums[1][name] != sum {
+			differ = append(differ, name+" differs")
+		}
+	}
+	for name := range sums[1] {
+		if sums[0][name] == "" {
+			differ = append(differ, name+" is new")
+		}
+	}
+	return []figure.Figure{
+		figure.Judged("release: files", float64(len(sums[0])), "files", figure.AtLeast(8), details...),
+		figure.Judged("release: files that a second build makes otherwise", float64(len(differ)), "files", figure.AtMost(0), differ...),
+		figure.Info("release: first build", took[0], "s"),
+		figure.Info("release: second build, with nothing compiled before", took[1], "s"),
+	}, nil
+}
+
+// readSums reads checksums by file.
+func readSums(path string) (map[string]string, error) {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, err
+	}
+	sums := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		sum, name, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			return nil, fmt.Errorf("%s: %q is no checksum", path, line)
+		}
+		sums[name] = sum
+	}
+	return sums, nil
+}
