@@ -1,0 +1,95 @@
+package instanceapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// TestReleasedAnswers reads what instances of every release said, as it was recorded (see
+// docs/upgrades.md), and the same of protocols that this release does not speak.
+func TestReleasedAnswers(t *testing.T) {
+	files, err := filepath.Glob("../desired/testdata/released/*/*/instance-*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no answers of releases (%v)", err)
+	}
+	for _, file := range files {
+		t.Run(file, func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var raw map[string]any
+			if err := json.Unmarshal(text, &raw); err != nil {
+				t.Fatal(err)
+			}
+			protocol := int(raw["protocol"].(float64))
+			status, err := clientOf(t, says(string(text))).Status(t.Context(), podIP)
+			if protocol < OldestProtocol {
+				wantRefusal(t, err, protocol)
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantSame(t, raw, status)
+			raw["addedLater"] = []any{map[string]any{"deep": 1}}
+			later, err := clientOf(t, says(encode(t, raw))).Status(t.Context(), podIP)
+			if err != nil || encode(t, later) != encode(t, status) {
+				t.Errorf("with a field of a later release it is %+v (%v)", later, err)
+			}
+			for _, beyond := range []int{OldestProtocol - 1, Protocol + 1} {
+				raw["protocol"] = beyond
+				_, err = clientOf(t, says(encode(t, raw))).Status(t.Context(), podIP)
+				wantRefusal(t, err, beyond)
+			}
+		})
+	}
+}
+
+// wantSame makes sure that nothing that a release told is lost on this one, and that what this
+// one decides from was told.
+func wantSame(t *testing.T, raw map[string]any, status Status) {
+	t.Helper()
+	var again map[string]any
+	if err := json.Unmarshal([]byte(encode(t, status)), &again); err != nil {
+		t.Fatal(err)
+	}
+	for key := range raw {
+		if encode(t, again[key]) != encode(t, raw[key]) {
+			t.Errorf("%s: %s is read as %s", key, encode(t, raw[key]), encode(t, again[key]))
+		}
+	}
+	for what, told := range map[string]bool{
+		"serving": status.Serving != "", "stable": status.Stable != "", "next": status.Next != "", "ready": status.Ready,
+		"servingSeconds": status.ServingSeconds != nil, "version": status.Version != "", "nginxVersion": status.NginxVersion != "",
+		"workers": status.Workers.Running > 0, "ports": len(status.Ports) > 0,
+	} {
+		if !told {
+			t.Errorf("there is no %s in %+v", what, status)
+		}
+	}
+	if !slices.ContainsFunc(status.Revisions, func(r Revision) bool { return r.Revision == status.Serving && r.Load == Passed }) {
+		t.Errorf("it serves a revision that it has not loaded: %+v", status)
+	}
+}
+
+func wantRefusal(t *testing.T, err error, protocol int) {
+	t.Helper()
+	want := fmt.Sprintf("the instance speaks protocol %d, this operator speaks %s", protocol, spoken(OldestProtocol, Protocol))
+	if err == nil || err.Error() != want {
+		t.Errorf("protocol %d: error %v, want %q", protocol, err, want)
+	}
+}
+
+func encode(t *testing.T, value any) string {
+	t.Helper()
+	text, err := json.Marshal(value)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
