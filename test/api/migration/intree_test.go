@@ -1,0 +1,267 @@
+package migration
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	storagemigrationv1 "k8s.io/api/storagemigration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/migration"
+	"example.com/nginx-operator/test/testenv"
+)
+
+// withController runs the controller that migrates for Kubernetes, with the one whose
+// caches it uses.
+func withController(t *testing.T) {
+	t.Helper()
+	m, err := plane.StartControllerManager(t.TempDir(), "garbage-collector-controller", "storage-version-migrator-controller")
+	if errors.Is(err, testenv.ErrNoControllerManager) {
+		t.Skip(err)
+	}
+	must(t, err)
+	t.Cleanup(func() {
+		if err := m.Stop(); err != nil {
+			t.Errorf("stop kube-controller-manager: %v", err)
+		}
+		if err := kube.DeleteAllOf(context.Background(), &storagemigrationv1.StorageVersionMigration{}); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func inTree(method migration.Method) migration.Options {
+	options := migration.DefaultOptions()
+	options.Method = method
+	return options
+}
+
+// refuse lets nobody write objects that have this label, by a policy as clusters have
+// them. It returns how to lift it.
+func refuse(t *testing.T, label string) func() {
+	t.Helper()
+	meta := metav1.ObjectMeta{Name: "refuse-" + label}
+	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{
+		ObjectMeta: meta,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{
+				RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Update},
+					Rule: admissionregistrationv1.Rule{APIGroups: []string{v1alpha2.GroupVersion.Group},
+						APIVersions: []string{"*"}, Resources: []string{"nginxoperators"}},
+				},
+			}}},
+			Validations: []admissionregistrationv1.Validation{{
+				Expression: fmt.Sprintf("!(has(object.metadata.labels) && %q in object.metadata.labels)", label), Message: "nobody touches it",
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.ValidatingAdmissionPolicyBinding{
+		ObjectMeta: meta,
+		Spec: admissionregistrationv1.ValidatingAdmissionPolicyBindingSpec{
+			PolicyName: meta.Name, ValidationActions: []admissionregistrationv1.ValidationAction{admissionregistrationv1.Deny},
+		},
+	}
+	must(t, errors.Join(kube.Create(t.Context(), policy), kube.Create(t.Context(), binding)))
+	lift := func() {
+		err := errors.Join(kube.Delete(context.Background(), binding), kube.Delete(context.Background(), policy))
+		if err := client.IgnoreNotFound(err); err != nil {
+			t.Error(err)
+		}
+	}
+	return lift
+}
+
+// locked creates an object with a label, and waits until writing it is or is not refused.
+func waitLocked(t *testing.T, object *v1alpha2.NginxOperator, want bool) {
+	t.Helper()
+	must(t, eventually(t.Context(), func(ctx context.Context) error {
+		err := kube.Patch(ctx, object.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"x":"y"}}}`)), client.DryRunAll)
+		if refused := err != nil && strings.Contains(err.Error(), "nobody touches it"); refused != want {
+			return fmt.Errorf("refused: %t, want %t (%w)", refused, want, err)
+		}
+		return nil
+	}))
+}
+
+func TestInTree(t *testing.T) {
+	const n = 40
+	namespace := downgrade(t)
+	fill(t, namespace, n)
+	quiet(t, namespace)
+	upgrade(t)
+	withController(t)
+	before := all(t, namespace)
+	said, err := migrate(t.Context(), plane.Config, inTree(migration.InTree))
+	must(t, err)
+	if !strings.Contains(said, "has succeeded") {
+		t.Errorf("it says:\n%s", said)
+	}
+	wantStored(t, namespace, map[string]int{"v1alpha2": n})
+	if got := storedVersions(t); !slices.Equal(got, []string{"v1alpha2"}) {
+		t.Errorf("storedVersions = %v", got)
+	}
+	if diff := cmp.Diff(asCreated(before), asCreated(all(t, namespace))); diff != "" {
+		t.Errorf("what users said was changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestInTreeInterrupted kills the command right after it has asked Kubernetes for a
+// migration, which nobody works on yet. Run again, it goes on with the same one.
+func TestInTreeInterrupted(t *testing.T) {
+	namespace := downgrade(t)
+	fill(t, namespace, 6)
+	quiet(t, namespace)
+	upgrade(t)
+	ctx, kill := context.WithCancel(t.Context())
+	defer kill()
+	out := &killer{words: "is created", kill: kill}
+	m, err := migration.New(plane.Config, inTree(migration.Auto), out)
+	must(t, err)
+	if err := m.Run(ctx); !errors.Is(err, context.Canceled) {
+		t.Fatalf("it ended with %v", err)
+	}
+	withController(t)
+	said, err := migrate(t.Context(), plane.Config, inTree(migration.Auto))
+	must(t, err)
+	if !strings.Contains(said, "is under way already") || !strings.Contains(said, "has succeeded") {
+		t.Errorf("run again, it says:\n%s", said)
+	}
+	wantStored(t, namespace, map[string]int{"v1alpha2": 6})
+}
+
+// killer ends something when certain words are written.
+type killer struct {
+	words string
+	kill  func()
+}
+
+func (k *killer) Write(p []byte) (int, error) {
+	if strings.Contains(string(p), k.words) {
+		k.kill()
+	}
+	return len(p), nil
+}
+
+// TestInTreeFails has an object that nobody may write. Kubernetes 1.37 takes v1alpha1 out
+// of storedVersions all the same: it has to be put back, the object has to be named, and
+// when the obstacle is gone, the rest has to be done.
+func TestInTreeFails(t *testing.T) {
+	namespace := downgrade(t)
+	fill(t, namespace, 6)
+	locked := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "locked", Labels: map[string]string{"locked": ""}}}
+	must(t, kube.Create(t.Context(), locked))
+	quiet(t, namespace)
+	lift := refuse(t, "locked")
+	waitLocked(t, locked, true)
+	upgrade(t)
+	withController(t)
+
+	_, err := migrate(t.Context(), plane.Config, inTree(migration.InTree))
+	if err == nil || !strings.Contains(err.Error(), "has failed") || !strings.Contains(err.Error(), "nobody touches it") {
+		t.Errorf("in-tree, it ended with %v", err)
+	}
+	wantBothVersions(t)
+	_, err = migrate(t.Context(), plane.Config, inTree(migration.Auto))
+	if err == nil || !strings.Contains(err.Error(), "1 of 7 objects are refused") || !strings.Contains(err.Error(), namespace+"/locked") {
+		t.Errorf("it ended with %v", err)
+	}
+	wantBothVersions(t)
+	wantStored(t, namespace, map[string]int{"v1alpha1": 1, "v1alpha2": 6})
+
+	lift()
+	waitLocked(t, locked, false)
+	said, err := migrate(t.Context(), plane.Config, rewriting())
+	must(t, err)
+	wantStored(t, namespace, map[string]int{"v1alpha2": 7})
+	if got := storedVersions(t); !slices.Equal(got, []string{"v1alpha2"}) {
+		t.Errorf("storedVersions = %v:\n%s", got, said)
+	}
+	said, err = migrate(t.Context(), plane.Config, rewriting())
+	must(t, err)
+	if !strings.Contains(said, "Nothing to do") {
+		t.Errorf("run again, it says:\n%s", said)
+	}
+}
+
+func wantBothVersions(t *testing.T) {
+	t.Helper()
+	if got := storedVersions(t); !slices.Contains(got, "v1alpha1") || !slices.Contains(got, "v1alpha2") {
+		t.Errorf("storedVersions = %v although an object is stored as v1alpha1", got)
+	}
+}
+
+// TestNobodyBegins has the API for migrations, and no controller.
+func TestNobodyBegins(t *testing.T) {
+	namespace := downgrade(t)
+	fill(t, namespace, 6)
+	quiet(t, namespace)
+	upgrade(t)
+	options := inTree(migration.InTree)
+	options.StartTimeout = time.Second
+	_, err := migrate(t.Context(), plane.Config, options)
+	if err == nil || !strings.Contains(err.Error(), "nobody began") {
+		t.Errorf("in-tree, it ended with %v", err)
+	}
+	options.Method = migration.Auto
+	said, err := migrate(t.Context(), plane.Config, options)
+	must(t, err)
+	if !strings.Contains(said, "written again from here instead") {
+		t.Errorf("it says:\n%s", said)
+	}
+	wantStored(t, namespace, map[string]int{"v1alpha2": 6})
+	left := &storagemigrationv1.StorageVersionMigrationList{}
+	must(t, kube.List(t.Context(), left))
+	if len(left.Items) > 0 {
+		t.Errorf("%d StorageVersionMigrations are left", len(left.Items))
+	}
+}
+
+// TestMinimalRights runs the migration with the rights of config/migration alone.
+func TestMinimalRights(t *testing.T) {
+	namespace := downgrade(t)
+	fill(t, namespace, 4)
+	quiet(t, namespace)
+	upgrade(t)
+	must(t, grant(t.Context()))
+	config := rest.CopyConfig(plane.Config)
+	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:nginx-operator-system:nginx-operator-migration",
+		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
+	options := inTree(migration.Auto)
+	options.StartTimeout = time.Second
+	_, err := migrate(t.Context(), config, options)
+	must(t, err)
+	wantStored(t, namespace, map[string]int{"v1alpha2": 4})
+}
+
+// grant applies the rights of config/migration.
+func grant(ctx context.Context) error {
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "migration", "rbac.yaml"))
+	if err != nil {
+		return err
+	}
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		object := &unstructured.Unstructured{}
+		if err := yaml.Unmarshal([]byte(document), object); err != nil {
+			return err
+		}
+		if err := kube.Create(ctx, object); err != nil {
+			return err
+		}
+	}
+	return nil
+}
