@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -99,12 +100,16 @@ func validate(out io.Writer, dir string) error {
 		return err
 	}
 	broken := 0
+	var text strings.Builder
 	for _, finding := range findings {
 		broken += len(finding.Errors)
-		fmt.Fprintf(out, "%s: %d errors, %d warnings\n", finding.Validator, len(finding.Errors), len(finding.Warnings))
+		fmt.Fprintf(&text, "%s: %d errors, %d warnings\n", finding.Validator, len(finding.Errors), len(finding.Warnings))
 		for _, message := range slices.Concat(finding.Errors, finding.Warnings) {
-			fmt.Fprintln(out, "  "+message)
+			text.WriteString("  " + message + "\n")
 		}
+	}
+	if _, err := io.WriteString(out, text.String()); err != nil {
+		return err
 	}
 	if broken > 0 {
 		return fmt.Errorf("%s breaks %d rules", dir, broken)

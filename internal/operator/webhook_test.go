@@ -58,7 +58,7 @@ func freePort(t *testing.T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
+	defer func() { _ = listener.Close() }()
 	return listener.Addr().(*net.TCPAddr).Port
 }
 
@@ -96,7 +96,7 @@ func waitForCertificate(t *testing.T, port int, want []byte) {
 		if err != nil {
 			return false, nil
 		}
-		defer conn.Close()
+		defer func() { _ = conn.Close() }()
 		return string(conn.ConnectionState().PeerCertificates[0].Raw) == string(want), nil
 	})
 	if err != nil {

@@ -37,7 +37,7 @@ type lifecycleRun struct {
 // lifecycle installs over what is there, upgrades in both of Helm's ways, uninstalls, and
 // installs again. An application serves all the while, and both versions of the API are read.
 func (r *packagesRun) lifecycle(ctx context.Context) ([]figure.Figure, error) {
-	b, err := r.session.bench(ctx)
+	b, err := r.bench(ctx)
 	if err != nil {
 		return nil, err
 	}

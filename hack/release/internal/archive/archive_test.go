@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"context"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -39,7 +40,7 @@ var built = sync.OnceValues(func() (content []byte, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path := filepath.Join(dir, "program")
 	if output, err := exec.Command("go", "build", "-ldflags=-s -w", "-o", path, "./testdata/program").CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w: %s", err, output)
@@ -161,7 +162,7 @@ func unpacked(t *testing.T, packed []byte) string {
 	reader := tar.NewReader(bytes.NewReader(packed))
 	for {
 		header, err := reader.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return dir
 		}
 		must(t, err)

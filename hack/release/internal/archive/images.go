@@ -127,7 +127,7 @@ func (a *Archive) pack(file string, index v1.ImageIndex, name string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }()
 	path, err := layout.Write(dir, empty.Index)
 	if err != nil {
 		return err

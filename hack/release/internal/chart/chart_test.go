@@ -2,6 +2,7 @@ package chart
 
 import (
 	"bytes"
+	"errors"
 	"flag"
 	"io"
 	"maps"
@@ -69,7 +70,7 @@ func parse(t *testing.T, text string) []project.Object {
 	for {
 		var object project.Object
 		err := decoder.Decode(&object)
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return objects
 		}
 		must(t, err)

@@ -68,10 +68,13 @@ func deploymentEdits() []edit {
 // crdEdits keep the CRD, and switch the conversion off where no webhook can be.
 func crdEdits(object project.Object) ([]edit, error) {
 	edits := []edit{{"metadata.annotations.*", "helm.sh/resource-policy: keep"}}
-	conversion, err := object.Get("spec.conversion")
-	if err != nil {
+	if !object.Has("spec.conversion") {
 		// It has one version only.
 		return edits, nil
+	}
+	conversion, err := object.Get("spec.conversion")
+	if err != nil {
+		return nil, err
 	}
 	webhook, err := yaml.Marshal(map[string]any{"conversion": conversion})
 	if err != nil {

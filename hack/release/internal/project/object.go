@@ -45,6 +45,12 @@ func (o Object) Get(path string) (any, error) {
 	return value, nil
 }
 
+// Has tells whether there is something at a path.
+func (o Object) Has(path string) bool {
+	_, err := o.Get(path)
+	return err == nil
+}
+
 func child(value any, step string) (any, error) {
 	switch value := value.(type) {
 	case map[string]any:

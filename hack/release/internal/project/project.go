@@ -94,11 +94,12 @@ func (p *Project) Build(kustomization string) ([]Object, error) {
 	return objects, p.setImage(objects)
 }
 
+// setImage finds no Deployment in a kustomization of the API alone.
 func (p *Project) setImage(objects []Object) error {
-	deployment, err := Find(objects, "Deployment", Name)
-	if err != nil {
-		// It is a kustomization without the operator itself.
-		return nil
+	for _, object := range objects {
+		if object.ID() == "Deployment/"+Name {
+			return object.Set("spec.template.spec.containers."+Name+".image", p.Image())
+		}
 	}
-	return deployment.Set("spec.template.spec.containers."+Name+".image", p.Image())
+	return nil
 }
