@@ -55,14 +55,14 @@ func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, rec
 	live := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: r.Name}}
 	switch {
 	case record.Delete:
-		return client.IgnoreNotFound(a.client.Delete(ctx, live, client.Preconditions{UID: new(r.UID)}))
+		return client.IgnoreNotFound(a.client.Delete(ctx, live, client.Preconditions{UID: new(r.UID), ResourceVersion: new(r.Version)}))
 	case !r.Exists():
 		return a.createRecord(ctx, nginx, record)
 	}
 	// The data cannot change, and need not be sent: the cache does not have all of it.
 	patch, err := json.Marshal(map[string]any{
 		"revision": r.Number,
-		"metadata": map[string]any{"uid": r.UID, "labels": r.Labels(), "annotations": nullable(r.Annotations())},
+		"metadata": map[string]any{"uid": r.UID, "resourceVersion": r.Version, "labels": r.Labels(), "annotations": nullable(r.Annotations())},
 	})
 	if err != nil {
 		return err

@@ -60,6 +60,7 @@ func (in *input) advance() rollout.Step {
 	if r == nil {
 		return rollout.Step{}
 	}
+	timedOut, refused := in.timedOut(r.StartedAt)
 	return rollout.Advance(rollout.TemplateInput{
 		Now:       in.state.Now,
 		Stage:     r.Stage,
@@ -68,7 +69,8 @@ func (in *input) advance() rollout.Step {
 		Canary:    in.canary(),
 		Paused:    in.paused(),
 		Complete:  in.complete(),
-		TimedOut:  in.timedOut(r.StartedAt),
+		TimedOut:  timedOut,
+		Refused:   refused,
 		New:       in.newPods(),
 		OldReady:  in.oldReady(),
 	})
@@ -127,28 +129,22 @@ func (in *input) servingStable() int {
 	return n
 }
 
-// timedOut is the Deployment controller's word on a rollout that began at a time.
-func (in *input) timedOut(began time.Time) string {
+// timedOut tells what the Deployment controller says of a rollout that began at a time:
+// whether it has given up, and why it can create no pod.
+func (in *input) timedOut(began time.Time) (gaveUp bool, refused string) {
 	d := in.state.Deployment()
 	if d == nil || in.state.LiveTemplate() != in.course.run.hash || d.Status.ObservedGeneration < d.Generation {
-		return ""
+		return false, ""
 	}
-	words, failed := "", false
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			words = c.Message
+			refused = c.Message
 		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
-			failed = !c.LastUpdateTime.Time.Before(began.Truncate(time.Second))
+			gaveUp = !c.LastUpdateTime.Time.Before(began.Truncate(time.Second))
 		}
 	}
-	if failed && words == "" {
-		words = "no pod came up"
-	}
-	if !failed {
-		return ""
-	}
-	return words
+	return gaveUp, refused
 }
 
 // newPods are the pods of the template that is to run.
@@ -160,7 +156,7 @@ func (in *input) newPods() []rollout.NewPod {
 			continue
 		}
 		instance := in.state.Instances[pod.Name]
-		p := rollout.NewPod{Name: pod.Name, Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod)}
+		p := rollout.NewPod{Name: pod.Name, Created: pod.CreationTimestamp.Time, Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod)}
 		if !p.Ready {
 			p.Trouble = trouble.Of(pod, instance, in.course.run.config.Revision)
 			p.NotReady = trouble.NotReady(pod, instance)

@@ -54,6 +54,9 @@ type Revision struct {
 	// Name and UID of the ControllerRevision; no UID: it does not exist yet.
 	Name string
 	UID  types.UID
+	// Version is its resourceVersion: what was decided from an older one must not be
+	// written.
+	Version string
 	// Number rises with each revision that is asked for.
 	Number int64
 	State  State

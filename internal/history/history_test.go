@@ -22,12 +22,12 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
 
 func TestRecordRoundTrip(t *testing.T) {
 	want := Revision{
-		Name: "web-1", UID: "u", Number: 3, State: Good, Stage: Rolling, Inputs: "i", Template: "t", Config: "c",
+		Name: "web-1", UID: "u", Version: "7", Number: 3, State: Good, Stage: Rolling, Inputs: "i", Template: "t", Config: "c",
 		Image: "nginx:1", ImageDigest: "sha256:1", Cause: "image", StartedAt: noon, ServedAt: noon.Add(time.Second),
 		Failure: Failure{Attempt: "a", Reason: "r", Message: "m"}, Raw: []byte(`{}`),
 	}
 	object := appsv1.ControllerRevision{
-		ObjectMeta: metav1.ObjectMeta{Name: want.Name, UID: want.UID, Labels: want.Labels(), Annotations: want.Annotations()},
+		ObjectMeta: metav1.ObjectMeta{Name: want.Name, UID: want.UID, ResourceVersion: want.Version, Labels: want.Labels(), Annotations: want.Annotations()},
 		Revision:   want.Number, Data: runtime.RawExtension{Raw: want.Raw},
 	}
 	if diff := cmp.Diff(History{want}, Read([]appsv1.ControllerRevision{object})); diff != "" {

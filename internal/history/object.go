@@ -25,6 +25,7 @@ func read(o *appsv1.ControllerRevision) Revision {
 	return Revision{
 		Name:        o.Name,
 		UID:         o.UID,
+		Version:     o.ResourceVersion,
 		Number:      o.Revision,
 		State:       State(o.Labels[naming.LabelRevisionState]),
 		Stage:       Stage(a[naming.AnnotationStage]),

@@ -23,8 +23,10 @@ type TemplateInput struct {
 	Paused bool
 	// Complete tells whether every pod is of the template, and serves.
 	Complete bool
-	// TimedOut tells that the Deployment controller has given up, in its words.
-	TimedOut string
+	// TimedOut tells that the Deployment controller has given up.
+	TimedOut bool
+	// Refused is why no pod can be created, in the API server's words; empty: they can.
+	Refused string
 	// New are the pods of the template, OldReady the number of others that serve.
 	New      []NewPod
 	OldReady int
@@ -43,6 +45,8 @@ type Canary struct {
 type NewPod struct {
 	Name  string
 	Ready bool
+	// Created is when the pod was.
+	Created time.Time
 	// ReadySince is when it became ready.
 	ReadySince time.Time
 	// Trouble is what holds it back, nil when nothing does; NotReady why it is not ready.
@@ -128,30 +132,29 @@ func Advance(in TemplateInput) Step {
 
 // failure is why the rollout must not go on.
 func (in TemplateInput) failure() (trouble.Trouble, bool) {
-	words := ""
+	var worst *trouble.Trouble
 	for _, p := range in.New {
 		if t := p.Trouble; t != nil {
 			if !t.GiveUp.IsZero() && !in.Now.Before(t.GiveUp) {
 				return *t, true
 			}
-			words = t.Message
+			worst = t
 		}
 	}
-	if in.TimedOut == "" && !in.overdue() {
+	if !in.TimedOut && !in.overdue() {
 		return trouble.Trouble{}, false
 	}
 	t := trouble.Trouble{
 		Reason:  v1alpha2.ReasonProgressDeadlineExceeded,
-		Message: fmt.Sprintf("the rollout made no progress for %d seconds (rollout.progressDeadlineSeconds)", int(in.Deadline.Seconds())),
+		Message: fmt.Sprintf("no progress for %d seconds (rollout.progressDeadlineSeconds)", int(in.Deadline.Seconds())),
 	}
-	if words == "" {
-		words = in.notReady()
-	}
-	if words == "" {
-		words = in.TimedOut
-	}
-	if words != "" {
-		t.Message += ": " + words
+	switch words := in.notReady(); {
+	case worst != nil:
+		t.Reason, t.Message = worst.Reason, worst.Message+"; "+t.Message
+	case in.Refused != "":
+		t.Reason, t.Message = v1alpha2.ReasonPodsNotCreated, in.Refused+"; "+t.Message
+	case words != "":
+		t.Message = words + "; " + t.Message
 	}
 	return t, true
 }
@@ -159,17 +162,37 @@ func (in TemplateInput) failure() (trouble.Trouble, bool) {
 // overdue tells whether no new pod came up in time. The Deployment controller tells of
 // later standstills; of this one it does not in all cases, nor while it is paused.
 func (in TemplateInput) overdue() bool {
-	if in.Complete {
+	since, waiting := in.waiting()
+	if !waiting || in.Complete || in.Stage == history.Rolling && in.ready() > 0 {
 		return false
 	}
-	limit := in.Deadline
+	return !in.Now.Before(since.Add(in.limit()))
+}
+
+// waiting tells since when new pods have had their time. Without a pod there is none to
+// wait for, unless it was refused: the application may be scaled to zero.
+func (in TemplateInput) waiting() (since time.Time, waiting bool) {
+	if len(in.New) == 0 {
+		return in.StartedAt, in.Refused != ""
+	}
+	first := in.New[0].Created
+	for _, p := range in.New {
+		if p.Created.Before(first) {
+			first = p.Created
+		}
+	}
+	if first.Before(in.StartedAt) {
+		first = in.StartedAt
+	}
+	return first, true
+}
+
+// limit is how long new pods may take. Canaries have to serve for a while besides.
+func (in TemplateInput) limit() time.Duration {
 	if in.Stage == history.Canary && in.Canary != nil {
-		limit += in.Canary.Duration
+		return in.Deadline + in.Canary.Duration
 	}
-	if in.Now.Before(in.StartedAt.Add(limit)) {
-		return false
-	}
-	return in.Stage != history.Rolling || in.ready() == 0
+	return in.Deadline
 }
 
 func (in TemplateInput) notReady() string {
@@ -241,8 +264,8 @@ func (in TemplateInput) canary(step *Step) {
 // patience is how long until something becomes hopeless that is not yet.
 func (in TemplateInput) patience() time.Duration {
 	var after time.Duration
-	if !in.Complete && in.ready() == 0 {
-		after = soonest(after, in.StartedAt.Add(in.Deadline).Sub(in.Now))
+	if since, waiting := in.waiting(); waiting && !in.Complete && in.ready() == 0 {
+		after = soonest(after, since.Add(in.limit()).Sub(in.Now))
 	}
 	for _, p := range in.New {
 		if p.Trouble != nil && !p.Trouble.GiveUp.IsZero() {

@@ -69,8 +69,16 @@ func TestAdvance(t *testing.T) {
 		pause   bool
 		after   time.Duration
 	}{
-		"no pod yet: until the deadline": {rollingOut(history.Proving, time.Second),
+		"no pod yet": {rollingOut(history.Proving, time.Second),
+			Going, history.Proving, false, 0},
+		"no pod for long: it may be scaled to zero": {rollingOut(history.Rolling, time.Hour),
+			Going, history.Rolling, false, 0},
+		"scaled up after long": {rollingOut(history.Rolling, time.Hour, NewPod{Created: start.Add(-time.Second)}),
+			Going, history.Rolling, false, 59 * time.Second},
+		"a pod is refused: until the deadline": {rollingOut(history.Proving, time.Second).with(func(in *TemplateInput) { in.Refused = "quota" }),
 			Going, history.Proving, false, 59 * time.Second},
+		"a pod is refused for too long": {rollingOut(history.Rolling, time.Minute).with(func(in *TemplateInput) { in.Refused = "quota" }),
+			Failing, history.Rolling, false, 0},
 		"a pod proves itself": {rollingOut(history.Proving, 4*time.Second, readyFor(2*time.Second)),
 			Going, history.Proving, false, 3 * time.Second},
 		"a pod has proven itself": {rollingOut(history.Proving, 9*time.Second, readyFor(5*time.Second)),
@@ -93,12 +101,12 @@ func TestAdvance(t *testing.T) {
 			Failing, history.Proving, false, 0},
 		"a long rollout that moves": {rollingOut(history.Rolling, time.Hour, readyFor(time.Second)),
 			Going, history.Rolling, false, 0},
-		"a long rollout of which nothing came": {rollingOut(history.Rolling, time.Hour),
+		"a long rollout of which nothing came": {rollingOut(history.Rolling, time.Hour, NewPod{}),
 			Failing, history.Rolling, false, 0},
-		"the Deployment controller gave up": {rollingOut(history.Rolling, time.Hour, readyFor(time.Minute)).with(func(in *TemplateInput) { in.TimedOut = "quota" }),
+		"the Deployment controller gave up": {rollingOut(history.Rolling, time.Hour, readyFor(time.Minute)).with(func(in *TemplateInput) { in.TimedOut = true }),
 			Failing, history.Rolling, false, 0},
 		"a canary comes": {rollingOut(history.Canary, time.Second).with(canaryOf(1, "")),
-			Going, history.Canary, false, 59 * time.Second},
+			Going, history.Canary, false, 0},
 		"one of two canaries": {rollingOut(history.Canary, time.Second, readyFor(time.Second)).with(canaryOf(2, "")),
 			Going, history.Canary, false, 0},
 		"a canary serves": {rollingOut(history.Canary, 6*time.Second, readyFor(3*time.Second)).with(canaryOf(1, "")),
@@ -110,7 +118,7 @@ func TestAdvance(t *testing.T) {
 		"a canary is bad": {rollingOut(history.Canary, 30*time.Second, readyFor(10*time.Second)).with(canaryOf(1, "5xx")),
 			Failing, history.Canary, true, 0},
 		"a canary that was ready is not any more": {rollingOut(history.Canary, 30*time.Second, NewPod{}).with(canaryOf(1, "")).with(func(in *TemplateInput) { in.Paused = true }),
-			Going, history.Canary, true, 30 * time.Second},
+			Going, history.Canary, true, 50 * time.Second},
 		"a canary never comes": {rollingOut(history.Canary, 80*time.Second, NewPod{}).with(canaryOf(1, "")),
 			Failing, history.Canary, false, 0},
 		"nobody wants a canary any more": {rollingOut(history.Canary, 6*time.Second, readyFor(3*time.Second)),
@@ -136,15 +144,18 @@ func TestFailureHasWords(t *testing.T) {
 		in    TemplateInput
 		words string
 	}{
-		"the pod's trouble": {rollingOut(history.Proving, time.Minute, inTrouble(time.Time{})), "60 seconds (rollout.progressDeadlineSeconds): it crashes"},
+		"the pod's trouble": {rollingOut(history.Proving, time.Minute, inTrouble(time.Time{})),
+			"ContainerCrashed: it crashes; no progress for 60 seconds (rollout.progressDeadlineSeconds)"},
 		"why it is not ready": {rollingOut(history.Proving, time.Minute, NewPod{NotReady: "containers with unready status: [b]"}),
-			"a new pod is not ready: containers with unready status: [b]"},
-		"why there is no pod": {rollingOut(history.Proving, time.Minute).with(func(in *TemplateInput) { in.TimedOut = "exceeded quota" }), "exceeded quota"},
+			"ProgressDeadlineExceeded: a new pod is not ready: containers with unready status: [b]; no progress"},
+		"why there is no pod": {rollingOut(history.Proving, time.Minute).with(func(in *TemplateInput) { in.Refused = "exceeded quota" }),
+			"PodsNotCreated: exceeded quota; no progress"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if message := Advance(tt.in).Trouble.Message; !strings.Contains(message, tt.words) {
-				t.Errorf("the message is %q", message)
+			failure := Advance(tt.in).Trouble
+			if words := failure.Reason + ": " + failure.Message; !strings.Contains(words, tt.words) {
+				t.Errorf("it says %q", words)
 			}
 		})
 	}
