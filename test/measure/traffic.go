@@ -63,6 +63,8 @@ type trafficBench struct {
 	site      site.Site
 	authority *load.Authority
 	running   *incluster.Load
+	// rate of the load, in requests a second; 0: trafficRate.
+	rate float64
 	// revisions counts the configurations of this application.
 	revisions int
 	// trace is the memory of a pod over time.
@@ -138,12 +140,7 @@ func (t *trafficBench) version() string {
 // closes idle connections: what is left is told, and not judged.
 func (t *trafficBench) figure(row trafficRow, r load.Report, newest bool) figure.Figure {
 	name := fmt.Sprintf("%s: failed of %d requests: %d %s", t.version(), r.Requests, row.times, row.name)
-	details := r.Explain()
-	for _, tally := range r.ByClients {
-		if tally.Failed > 0 {
-			details = append(details, fmt.Sprintf("%s: %d of %d failed", tally.Clients, tally.Failed, tally.Requests))
-		}
-	}
+	details := tallies(r)
 	if row.secure {
 		details = append(details, fmt.Sprintf("%d certificates were served", len(load.Names(r.Serials))))
 	}
@@ -151,6 +148,17 @@ func (t *trafficBench) figure(row trafficRow, r load.Report, newest bool) figure
 		return figure.Info(name, float64(r.Failed), "requests", details...)
 	}
 	return figure.Judged(name, float64(r.Failed), "requests", figure.AtMost(0), details...)
+}
+
+// tallies explain the failures, and whose they are.
+func tallies(r load.Report) []string {
+	details := r.Explain()
+	for _, tally := range r.ByClients {
+		if tally.Failed > 0 {
+			details = append(details, fmt.Sprintf("%s: %d of %d failed", tally.Clients, tally.Failed, tally.Requests))
+		}
+	}
+	return details
 }
 
 func (t *trafficBench) sum(what string, n int64, newest bool, goal figure.Goal) figure.Figure {
@@ -226,7 +234,11 @@ func (t *trafficBench) wants(ctx context.Context, requests int64) bool {
 // options are the load of a row. On versions of nginx that close idle connections when they
 // reload, clients that look first are shown beside those that do not.
 func (t *trafficBench) options(row trafficRow, address string) load.Options {
-	options := t.site.Options(trafficRate, address)
+	rate := t.rate
+	if rate == 0 {
+		rate = trafficRate
+	}
+	options := t.site.Options(rate, address)
 	options.Revisions = []string{t.revision()}
 	if row.secure {
 		options = site.Secure(options, t.authority.PEM())
