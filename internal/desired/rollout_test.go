@@ -1,0 +1,396 @@
+package desired
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// play is an application with everything around it: the API server, the Deployment
+// controller, nodes. A tick is a pass of the operator, and what the others do then.
+type play struct {
+	t       *testing.T
+	nginx   *v1alpha2.NginxOperator
+	options Options
+	now     time.Time
+	records map[string]appsv1.ControllerRevision
+	files   map[string]nginxconf.Files
+	owned   map[observe.Key]observe.Object
+	pods    []corev1.Pod
+	verdict string
+	made    int
+	// bad are the images that crash.
+	bad map[string]bool
+	// plan is that of the last pass.
+	plan    *Plan
+	blocked Blocked
+}
+
+func newPlay(t *testing.T) *play {
+	p := &play{
+		t: t, nginx: sample(t, "least"), options: options, now: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
+		records: map[string]appsv1.ControllerRevision{}, files: map[string]nginxconf.Files{},
+		owned: map[observe.Key]observe.Object{}, bad: map[string]bool{},
+	}
+	p.nginx.Spec.Replicas, p.nginx.Spec.Image = new(int32(2)), new("nginx:1")
+	p.settle()
+	return p
+}
+
+// settle lets so much time go by that everything has happened.
+func (p *play) settle() {
+	p.t.Helper()
+	for range 60 {
+		p.tick()
+	}
+	p.quiet()
+}
+
+// quiet fails if a pass that changes nothing would write.
+func (p *play) quiet() {
+	p.t.Helper()
+	before := p.deployment().Spec.Template
+	p.tick()
+	if len(p.plan.Records) > 0 {
+		p.t.Errorf("it is settled, and records %+v", p.plan.Records[0].Revision)
+	}
+	if diff := cmp.Diff(before, p.deployment().Spec.Template); diff != "" {
+		p.t.Errorf("it is settled, and the pods change:\n%s", diff)
+	}
+}
+
+func (p *play) tick() {
+	p.t.Helper()
+	p.now = p.now.Add(time.Second)
+	var err error
+	if p.plan, p.blocked, err = Build(p.nginx, p.state(), p.options); err != nil {
+		p.t.Fatal(err)
+	}
+	for _, r := range p.plan.Records {
+		p.write(r)
+	}
+	for _, intent := range p.plan.Intents {
+		object := intent.Kind.New()
+		text, err := json.Marshal(intent.Fields)
+		if err == nil {
+			err = json.Unmarshal(text, object)
+		}
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.owned[observe.Key{Kind: intent.Kind.Name, Name: intent.Name}] = object
+	}
+	p.control()
+}
+
+func (p *play) write(r Record) {
+	name := r.Revision.Name
+	if r.Delete {
+		delete(p.records, name)
+		return
+	}
+	cr := p.records[name]
+	if cr.UID == "" {
+		data, err := r.Revision.Data()
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.files[name] = data.Config.Files
+		cr = appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}, Data: runtime.RawExtension{Raw: r.Revision.Raw}}
+	}
+	cr.Revision, cr.Labels, cr.Annotations = r.Revision.Number, r.Revision.Labels(), r.Revision.Annotations()
+	p.records[name] = cr
+}
+
+func (p *play) state() observe.State {
+	var records []appsv1.ControllerRevision
+	for _, r := range p.records {
+		records = append(records, r)
+	}
+	s := observe.State{Owned: p.owned, Pods: p.pods, Instances: map[string]*instanceapi.Status{}, History: history.Read(records),
+		RecordedFiles: p.files, Now: p.now, Verdict: p.verdict}
+	for i := range p.pods {
+		if observe.Ready(&p.pods[i]) {
+			serving := s.Config(naming.ConfigMap("web")).Annotations[naming.AnnotationConfig]
+			// What is asked for is tested and loaded at once.
+			if next := s.Config(naming.ConfigMapNext("web")); next != nil {
+				serving = next.Annotations[naming.AnnotationConfig]
+			}
+			s.Instances[p.pods[i].Name] = &instanceapi.Status{Serving: serving, Stable: serving}
+		}
+	}
+	return s
+}
+
+func (p *play) deployment() *appsv1.Deployment {
+	d, _ := p.owned[observe.Key{Kind: "Deployment", Name: "web"}].(*appsv1.Deployment)
+	return d
+}
+
+// control is what the Deployment controller and the nodes do in a second.
+func (p *play) control() {
+	d := p.deployment()
+	replicas, hash := int(ptr.Deref(d.Spec.Replicas, 1)), d.Spec.Template.Annotations[naming.AnnotationTemplate]
+	var old, fresh []corev1.Pod
+	available := 0
+	for _, pod := range p.pods {
+		if observe.TemplateOf(&pod) != hash {
+			old = append(old, pod)
+			continue
+		}
+		fresh = append(fresh, pod)
+		if observe.Ready(&pod) && p.now.Sub(observe.ReadySince(&pod)) >= time.Duration(d.Spec.MinReadySeconds)*time.Second {
+			available++
+		}
+	}
+	switch {
+	case d.Spec.Paused:
+	case len(fresh) == 0 || len(old) == 0 && len(fresh) < replicas:
+		fresh = append(fresh, p.newPod(d, hash))
+	case len(fresh) == replicas && len(old) > 0 && available == len(fresh):
+		old = nil
+	case len(fresh) < replicas && available == len(fresh):
+		old, fresh = old[1:], append(fresh, p.newPod(d, hash))
+	}
+	p.pods = append(old, fresh...)
+	d.Status = appsv1.DeploymentStatus{Replicas: int32(len(p.pods)), UpdatedReplicas: int32(len(fresh))}
+	if len(old) == 0 && available == replicas {
+		d.Status.AvailableReplicas = int32(replicas)
+	}
+}
+
+func (p *play) newPod(d *appsv1.Deployment, hash string) corev1.Pod {
+	p.made++
+	image := d.Spec.Template.Spec.Containers[0].Image
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Name: fmt.Sprint("pod", p.made), CreationTimestamp: metav1.NewTime(p.now), Annotations: map[string]string{naming.AnnotationTemplate: hash},
+	}}
+	status := corev1.ContainerStatus{Name: naming.NginxContainer, ImageID: "registry.example.com/nginx@sha256:" + image}
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.now)}
+	if p.bad[image] {
+		ready.Status, status.RestartCount = corev1.ConditionFalse, 1
+		status.State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "no such module"}
+	}
+	pod.Status = corev1.PodStatus{Conditions: []corev1.PodCondition{ready}, ContainerStatuses: []corev1.ContainerStatus{status}}
+	return pod
+}
+
+// image is what the Deployment runs.
+func (p *play) image() string { return p.deployment().Spec.Template.Spec.Containers[0].Image }
+
+// log is the history in short: number, state and image.
+func (p *play) log() string {
+	var entries []string
+	for _, r := range p.state().History {
+		entries = append(entries, fmt.Sprintf("%d %s %s", r.Number, r.State, r.Image))
+	}
+	return strings.Join(entries, ", ")
+}
+
+func (p *play) expect(image, log string) {
+	p.t.Helper()
+	if p.image() != image || p.log() != log {
+		p.t.Errorf("it runs %s, history: %s; want %s, %s", p.image(), p.log(), image, log)
+	}
+}
+
+func TestGoodRollout(t *testing.T) {
+	p := newPlay(t)
+	p.expect("nginx:1", "1 good nginx:1")
+	p.nginx.Spec.Image = new("nginx:2")
+	p.tick()
+	if got := p.deployment().Spec; got.MinReadySeconds == 0 || got.Strategy.RollingUpdate.MaxUnavailable.IntValue() != 0 {
+		t.Errorf("a serving pod may go before a new one has proven itself: %+v", got.Strategy.RollingUpdate)
+	}
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
+	if p.deployment().Spec.MinReadySeconds != 0 {
+		t.Error("it is careful for ever")
+	}
+	r := p.state().History.Numbered(2)
+	if r.ImageDigest != "sha256:nginx:2" || r.Cause != "image nginx:1 → nginx:2" || r.Config == "" || r.ServedAt.IsZero() {
+		t.Errorf("the record lacks something: %+v", r)
+	}
+}
+
+func TestBadRollout(t *testing.T) {
+	p := newPlay(t)
+	before := p.deployment().Spec.Template
+	p.bad["nginx:2"] = true
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+	if diff := cmp.Diff(before, p.deployment().Spec.Template); diff != "" {
+		t.Errorf("it went back to something else:\n%s", diff)
+	}
+	if p.plan.Failure == nil || p.plan.Back != 1 || !strings.Contains(p.plan.Failure.Message, "no such module") {
+		t.Errorf("the plan tells %+v", p.plan.Failure)
+	}
+	made := p.made
+	p.nginx.Spec.Replicas = new(int32(3))
+	p.settle()
+	if p.made != made+1 {
+		t.Errorf("scaling made %d pods: it tried the bad image again", p.made-made)
+	}
+	p.bad = map[string]bool{}
+	p.settle()
+	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+	p.nginx.Spec.ForceRedeploy = new("again")
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 3 good nginx:2")
+}
+
+func TestTakingABadChangeBack(t *testing.T) {
+	p := newPlay(t)
+	p.bad["nginx:2"] = true
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.nginx.Spec.Image = new("nginx:1")
+	p.settle()
+	p.expect("nginx:1", "1 good nginx:1")
+	if p.plan.Failure != nil {
+		t.Errorf("it still tells of %+v", p.plan.Failure)
+	}
+	p.bad = map[string]bool{}
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
+}
+
+func TestHold(t *testing.T) {
+	p := newPlay(t)
+	p.bad["nginx:2"] = true
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 failed nginx:2")
+	if !p.deployment().Spec.Paused || p.plan.Back != 0 || p.plan.Failure == nil {
+		t.Errorf("paused %t, back %d, failure %v", p.deployment().Spec.Paused, p.plan.Back, p.plan.Failure)
+	}
+	p.nginx.Spec.Rollout = nil
+	p.settle()
+	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+}
+
+func TestNothingToGoBackTo(t *testing.T) {
+	p := &play{t: t, nginx: sample(t, "least"), options: options, now: time.Now(), records: map[string]appsv1.ControllerRevision{},
+		files: map[string]nginxconf.Files{}, owned: map[observe.Key]observe.Object{}, bad: map[string]bool{"nginx:1": true}}
+	p.nginx.Spec.Image = new("nginx:1")
+	p.settle()
+	p.expect("nginx:1", "1 candidate nginx:1")
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.expect("nginx:2", "2 good nginx:2")
+}
+
+func TestRevisionOfTheHistory(t *testing.T) {
+	p := newPlay(t)
+	for _, image := range []string{"nginx:2", "nginx:3"} {
+		p.nginx.Spec.Image = &image
+		p.nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": v1alpha2.ConfigFile("# " + image)}}
+		p.nginx.Spec.Ports = []v1alpha2.Port{{Name: "of-" + image[6:], Port: 80, Protocol: "TCP"}}
+		p.settle()
+	}
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{ToRevision: new(int64(2))}
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2, 3 good nginx:3")
+	if got := p.owned[observe.Key{Kind: "ConfigMap", Name: "web-config"}].(*corev1.ConfigMap).Data["a.conf"]; got != "# nginx:2" {
+		t.Errorf("pods start with %q", got)
+	}
+	if got := p.owned[observe.Key{Kind: "Service", Name: "web"}].(*corev1.Service).Spec.Ports[0].Name; got != "of-2" {
+		t.Errorf("the Service has port %s", got)
+	}
+	if !p.plan.Pinned || p.plan.Failure != nil {
+		t.Error("it is not what the spec asks for")
+	}
+	p.nginx.Spec.Rollout.ToRevision = new(int64(9))
+	p.settle()
+	if p.blocked.Reason != v1alpha2.ReasonRevisionNotFound || p.image() != "nginx:2" {
+		t.Errorf("a revision that does not exist: %+v, it runs %s", p.blocked, p.image())
+	}
+	p.nginx.Spec.Rollout = nil
+	p.settle()
+	p.expect("nginx:3", "1 good nginx:1, 2 good nginx:2, 4 good nginx:3")
+}
+
+func TestOperatorUpgradeLeavesThePodsAlone(t *testing.T) {
+	for name, prepare := range map[string]func(*play){
+		"settled": func(*play) {},
+		"rolled back": func(p *play) {
+			p.bad["nginx:2"] = true
+			p.nginx.Spec.Image = new("nginx:2")
+		},
+		"held": func(p *play) {
+			p.bad["nginx:2"] = true
+			p.nginx.Spec.Image, p.nginx.Spec.Rollout = new("nginx:2"), &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}
+		},
+		"the default image": func(p *play) { p.nginx.Spec.Image = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			prepare(p)
+			p.settle()
+			made, log := p.made, p.log()
+			p.options = Options{DefaultImage: "nginx:other", InstanceImage: "operator:other"}
+			p.settle()
+			if p.made != made || p.log() != log {
+				t.Errorf("another release made %d pods, history: %s, before %s", p.made-made, p.log(), log)
+			}
+			p.nginx.Spec.Image, p.nginx.Spec.Rollout = new("nginx:3"), nil
+			p.settle()
+			if got := p.deployment().Spec.Template.Spec.InitContainers[0].Image; got != "operator:other" {
+				t.Errorf("a rollout that the user causes brings %s", got)
+			}
+		})
+	}
+}
+
+func TestHistoryIsLimited(t *testing.T) {
+	p := newPlay(t)
+	for i := range 15 {
+		p.nginx.Spec.Image = new(fmt.Sprint("nginx:", i+2))
+		p.settle()
+	}
+	if h := p.state().History; len(h) != history.Limit || h[0].Number != 7 {
+		t.Errorf("the history: %s", p.log())
+	}
+}
+
+func TestCanaryRollout(t *testing.T) {
+	for verdict, want := range map[string]string{"": "nginx:2", "14 % errors": "nginx:1"} {
+		p := newPlay(t)
+		p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(20))}}
+		p.settle()
+		p.nginx.Spec.Image = new("nginx:2")
+		for range 10 {
+			p.tick()
+		}
+		if n := len(p.pods); !p.deployment().Spec.Paused || n != 3 || p.plan.Trial == nil || len(p.plan.Trial.Others) != 2 {
+			t.Fatalf("after 10 s: paused %t, %d pods, trial %+v", p.deployment().Spec.Paused, n, p.plan.Trial)
+		}
+		p.verdict = verdict
+		p.tick()
+		p.verdict = ""
+		p.settle()
+		if p.image() != want || p.deployment().Spec.Paused {
+			t.Errorf("with the verdict %q it runs %s; %s", verdict, p.image(), p.log())
+		}
+	}
+}
