@@ -109,8 +109,10 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary) (*super
 		Assembly: assemble.Settings{
 			StateDir:            o.State,
 			Workers:             limits.Workers(cgroup),
+			DrainDelay:          o.DrainDelay,
 			DrainTimeout:        o.DrainTimeout,
 			KeepaliveMinTimeout: binary.Version.HasKeepaliveMinTimeout(),
+			KeepaliveTime:       binary.Version.HasKeepaliveTime(),
 			RequestMetrics:      o.RequestMetrics,
 		},
 		Ports: o.Ports, OwnPort: instanceapi.Port,

@@ -86,6 +86,44 @@ func (p *Pod) keep(number int, stop <-chan struct{}) (asked, lost *atomic.Int64,
 	return asked, lost, wait
 }
 
+// TestDrainEndsConnections drains under clients that keep their connections, and have
+// nowhere to come back to: every nginx has to tell each of them before it ends.
+func TestDrainEndsConnections(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("0")).start(image, http80, "--drain-delay=2s")
+		p.ready()
+		var lost, told atomic.Int64
+		var wait sync.WaitGroup
+		const clients = 20
+		gone := make(chan struct{})
+		for range clients {
+			k := &keeper{pod: p}
+			must(t, k.ask())
+			wait.Go(func() {
+				defer k.close()
+				<-gone
+				for k.conn != nil {
+					<-time.After(think)
+					if err := k.ask(); err != nil {
+						lost.Add(1)
+						return
+					}
+				}
+				told.Add(1)
+			})
+		}
+		p.signal(syscall.SIGTERM)
+		close(gone)
+		wait.Wait()
+		if told.Load() != clients {
+			t.Errorf("%d of %d clients were told, %d lost a request", told.Load(), clients, lost.Load())
+		}
+		if code := p.exit(patience); code != 0 {
+			t.Errorf("exit code %d", code)
+		}
+	})
+}
+
 // TestIdleConnectionsAreNotLost reloads, and then drains, under clients that keep their
 // connections. No request is lost where nginx knows keepalive_min_timeout; of older
 // versions, the number is only told.

@@ -47,11 +47,12 @@ type Settings struct {
 	Generation int64
 	// Workers is what `auto` and no worker_processes at all stand for.
 	Workers int
-	// DrainTimeout is how long old workers may take to finish.
-	DrainTimeout time.Duration
-	// KeepaliveMinTimeout tells whether this nginx knows the directive.
-	KeepaliveMinTimeout bool
-	RequestMetrics      bool
+	// DrainDelay is how long nginx goes on when the pod is to stop, DrainTimeout how long old
+	// workers may take to finish.
+	DrainDelay, DrainTimeout time.Duration
+	// KeepaliveMinTimeout and KeepaliveTime tell whether this nginx knows the directives.
+	KeepaliveMinTimeout, KeepaliveTime bool
+	RequestMetrics                     bool
 }
 
 // Assembled is a configuration that nginx can be asked about.

@@ -3,6 +3,7 @@ package assemble
 import (
 	"maps"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -54,6 +55,38 @@ func TestGolden(t *testing.T) {
 			}
 			golden.Compare(t, filepath.Join("testdata", name+".txt"), text.String())
 			sameLines(t, user, got.Files)
+		})
+	}
+}
+
+// TestOldNginx: without keepalive_min_timeout, connections end while the pod still drains.
+func TestOldNginx(t *testing.T) {
+	old := settings
+	old.KeepaliveMinTimeout, old.KeepaliveTime, old.DrainDelay = false, true, 5*time.Second
+	without := old
+	without.DrainDelay = 0
+	tests := map[string]struct {
+		settings Settings
+		site     string
+		want     []string
+	}{
+		"half of the delay":         {old, "server { listen 80; }\n", []string{"keepalive_time 2500ms;"}},
+		"a new one needs it not":    {settings, "server { listen 80; }\n", nil},
+		"no delay, no reason":       {without, "server { listen 80; }\n", nil},
+		"the user's own stays":      {old, "keepalive_time 1h;\nserver { listen 80; }\n", []string{"keepalive_time 1h;"}},
+		"that of a server is above": {old, "server { listen 80; keepalive_time 1h; }\n", []string{"keepalive_time 2500ms;", "keepalive_time 1h;"}},
+	}
+	directive := regexp.MustCompile(`keepalive_time [^;]*;`)
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			files := Files(map[string]string{"site.conf": tt.site}, tt.settings).Files
+			var got []string
+			for _, file := range slices.Sorted(maps.Keys(files)) {
+				got = append(got, directive.FindAllString(files[file], -1)...)
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("keepalive_time (-want +got):\n%s", diff)
+			}
 		})
 	}
 }

@@ -56,8 +56,11 @@ func httpDefaults(l layout, f *findings, s Settings) []string {
 		"uwsgi_temp_path /tmp/uwsgi",
 		"scgi_temp_path /tmp/scgi",
 	}
-	if s.KeepaliveMinTimeout {
+	switch {
+	case s.KeepaliveMinTimeout:
 		statements = append(statements, fmt.Sprintf("keepalive_min_timeout %dms", keepaliveMin(f, s).Milliseconds()))
+	case s.KeepaliveTime && s.DrainDelay > 0:
+		statements = append(statements, fmt.Sprintf("keepalive_time %dms", keepaliveTime(s).Milliseconds()))
 	}
 	if l.whole {
 		return f.httpLevel.orElse(statements...)
@@ -88,3 +91,8 @@ func keepaliveMin(f *findings, s Settings) time.Duration {
 	}
 	return min(maxKeepaliveMin, limit/2)
 }
+
+// keepaliveTime ends every connection that is in use before nginx itself has to end: what an
+// old nginx closes then, a client may be about to use. Half of the delay is for endpoints
+// that are slow to forget the pod, and for clients that are slow to ask.
+func keepaliveTime(s Settings) time.Duration { return max(s.DrainDelay/2, time.Millisecond) }

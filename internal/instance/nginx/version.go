@@ -17,6 +17,9 @@ var (
 	// keepaliveMinTimeout keeps connections for a while in a graceful exit
 	// (https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_min_timeout).
 	keepaliveMinTimeout = Version{1, 27, 4}
+	// keepaliveTime bounds the age of connections
+	// (https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_time).
+	keepaliveTime = Version{1, 19, 10}
 	// errorLogFlag is -e (https://nginx.org/en/docs/switches.html).
 	errorLogFlag = Version{1, 19, 5}
 )
@@ -49,6 +52,9 @@ func (v Version) String() string {
 
 // HasKeepaliveMinTimeout tells whether a graceful exit can spare idle connections.
 func (v Version) HasKeepaliveMinTimeout() bool { return v.atLeast(keepaliveMinTimeout) }
+
+// HasKeepaliveTime tells whether connections can be ended after a time, with the answer.
+func (v Version) HasKeepaliveTime() bool { return v.atLeast(keepaliveTime) }
 
 func (v Version) hasErrorLogFlag() bool { return v.atLeast(errorLogFlag) }
 
