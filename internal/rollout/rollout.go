@@ -160,9 +160,10 @@ func Decide(in Input) Decision {
 	return d
 }
 
-// asked are the pods that are asked for anything.
+// asked are the pods that are asked for anything. Where nothing is new, there is nothing
+// to hold the old ones back from.
 func (in *Input) asked() []Pod {
-	if !in.HoldOld {
+	if !in.HoldOld || in.Requested == in.Stable {
 		return in.Pods
 	}
 	newest, _ := byTemplate(in.Pods)

@@ -237,6 +237,16 @@ func TestOldPodsAreLeftAlone(t *testing.T) {
 	}
 }
 
+// TestOldPodsHaveTheirSay: a configuration that they serve stays valid while new pods come.
+func TestOldPodsHaveTheirSay(t *testing.T) {
+	d := Decide(Input{Requested: "old", Stable: "old", HoldOld: true, Pods: []Pod{
+		pod("a", ofOldTemplate, serving("old")), pod("b", notRunning),
+	}})
+	if d.Phase != Settled {
+		t.Errorf("phase %s", d.Phase)
+	}
+}
+
 func TestGoingBackIsStableAtOnce(t *testing.T) {
 	d := Decide(Input{Requested: "old", Stable: "new", Proven: true, Pods: []Pod{pod("a", asked("new", "new"), serving("new"))}})
 	if !d.Stable {
