@@ -31,6 +31,7 @@ const (
 func measurements() []measurement {
 	return []measurement{
 		{"create", "how fast the operator creates many objects, and what each costs the API server", needsAssets, measureCreate},
+		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
 		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},
 		{"restart", "what a restarted operator asks of the API server when nothing changed", needsCluster, measureRestart},
 		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},

@@ -16,6 +16,7 @@ import (
 	storagemigrationv1 "k8s.io/api/storagemigration/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -86,11 +87,11 @@ func refuse(t *testing.T, label string) func() {
 	return lift
 }
 
-// locked creates an object with a label, and waits until writing it is or is not refused.
+// waitLocked waits until writing an object is refused, or not any more.
 func waitLocked(t *testing.T, object *v1alpha2.NginxOperator, want bool) {
 	t.Helper()
 	must(t, eventually(t.Context(), func(ctx context.Context) error {
-		err := kube.Patch(ctx, object.DeepCopy(), client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"x":"y"}}}`)), client.DryRunAll)
+		err := kube.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"x":"y"}}}`)), client.DryRunAll)
 		if refused := err != nil && strings.Contains(err.Error(), "nobody touches it"); refused != want {
 			return fmt.Errorf("refused: %t, want %t (%w)", refused, want, err)
 		}
@@ -170,6 +171,7 @@ func TestInTreeFails(t *testing.T) {
 	waitLocked(t, locked, true)
 	upgrade(t)
 	withController(t)
+	defer keepBusy(t, namespace, "web-000")()
 
 	_, err := migrate(t.Context(), plane.Config, inTree(migration.InTree))
 	if err == nil || !strings.Contains(err.Error(), "has failed") || !strings.Contains(err.Error(), "nobody touches it") {
@@ -195,6 +197,29 @@ func TestInTreeFails(t *testing.T) {
 	must(t, err)
 	if !strings.Contains(said, "Nothing to do") {
 		t.Errorf("run again, it says:\n%s", said)
+	}
+}
+
+// keepBusy writes an object again and again until the function that it returns is called.
+// Kubernetes begins with a migration only when its caches have come far enough, which takes
+// a minute where nothing changes.
+func keepBusy(t *testing.T, namespace, name string) func() {
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for i := 0; ctx.Err() == nil; i++ {
+			object := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
+			patch := fmt.Sprintf(`{"metadata":{"annotations":{"busy":"%d"}}}`, i)
+			if err := kube.Patch(ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil && ctx.Err() == nil {
+				t.Error(err)
+			}
+			time.Sleep(100 * time.Millisecond)
+		}
+	}()
+	return func() {
+		cancel()
+		<-done
 	}
 }
 

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/testenv"
+)
+
+const (
+	migrationObjects = 1000
+	// migrationKills is how often each migration is killed on its way.
+	migrationKills = 4
+	// conversionRounds is how many random objects are converted there and back.
+	conversionRounds = 100000
+)
+
+// measureMigration stores objects as v1alpha1 by a CRD in which that is the storage
+// version, changes to the present CRD, and migrates them: by the command alone, and by
+// Kubernetes' own controller. Both are killed on the way, again and again.
+func measureMigration(ctx context.Context, s *session) ([]figure.Figure, error) {
+	b, err := newMigrationBench(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	figures, err := b.migrate(ctx, "rewrite", b.rewrite)
+	if err != nil {
+		return figures, err
+	}
+	inTree, err := b.migrate(ctx, "in-tree", b.inTree)
+	figures = append(figures, inTree...)
+	if err != nil {
+		return figures, err
+	}
+	converted, err := b.convert(ctx)
+	return append(figures, converted...), err
+}
+
+// migrate is one migration from the beginning to the end, killed on the way by run,
+// which returns how often.
+func (b *migrationBench) migrate(ctx context.Context, name string, run func(context.Context) (int, error)) ([]figure.Figure, error) {
+	namespace := "measure-" + name
+	b.progress("migration: storing %d objects as v1alpha1", b.n)
+	if err := b.fill(ctx, namespace); err != nil {
+		return nil, err
+	}
+	before, err := b.read(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := b.storedAs(ctx, v1alpha1.GroupVersion.Version)
+	if err != nil {
+		return nil, err
+	}
+	if err := b.plane.StoreAs(ctx, v1alpha2.GroupVersion.Version); err != nil {
+		return nil, err
+	}
+	b.progress("migration: %s", name)
+	start := time.Now()
+	kills, err := run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	took := time.Since(start)
+	return b.judge(ctx, name, namespace, before, stored, kills, took)
+}
+
+func (b *migrationBench) judge(ctx context.Context, name, namespace string, before map[string]v1alpha2.NginxOperator, stored, kills int, took time.Duration) ([]figure.Figure, error) {
+	after, err := b.read(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	left, err := b.storedAs(ctx, v1alpha1.GroupVersion.Version)
+	if err != nil {
+		return nil, err
+	}
+	crd, err := b.plane.LiveCRD(ctx)
+	if err != nil {
+		return nil, err
+	}
+	gone := lost(before, after)
+	return []figure.Figure{
+		figure.Judged(name+": stored as v1alpha1 before", float64(stored), "objects", figure.AtLeast(float64(b.n))),
+		figure.Judged(name+": killed and run again", float64(kills), "times", figure.AtLeast(1)),
+		figure.Judged(name+": stored as v1alpha1 afterwards", float64(left), "objects", figure.AtMost(0)),
+		figure.Judged(name+": lost or changed", float64(len(gone)), "objects", figure.AtMost(0), gone[:min(len(gone), 10)]...),
+		figure.Judged(name+": versions in storedVersions", float64(len(crd.Status.StoredVersions)), "versions", figure.AtMost(1), crd.Status.StoredVersions...),
+		figure.Info(name+": took, kills included", took.Seconds(), "s"),
+	}, nil
+}
+
+// rewrite lets the command write the objects, and kills it after every fifth of them.
+func (b *migrationBench) rewrite(ctx context.Context) (int, error) {
+	for kills := range migrationKills {
+		left := b.n * (migrationKills - kills) / (migrationKills + 1)
+		ended, err := b.runUntil(ctx, left, "--method=rewrite")
+		if err != nil || ended {
+			return kills, errors.Join(err, fmt.Errorf("it ended before it could be killed with %d objects left", left))
+		}
+	}
+	_, err := b.runUntil(ctx, -1, "--method=rewrite")
+	return migrationKills, err
+}
+
+// inTree lets Kubernetes write the objects. Its controller is killed together with the
+// command, half-way, and both are started again.
+func (b *migrationBench) inTree(ctx context.Context) (int, error) {
+	kills := 0
+	for _, left := range []int{b.n / 2, -1} {
+		manager, err := b.plane.StartControllerManager(b.dir, "garbage-collector-controller", "storage-version-migrator-controller")
+		if err != nil {
+			return kills, err
+		}
+		ended, err := b.runUntil(ctx, left, "--method=in-tree")
+		if err := errors.Join(err, manager.Stop()); err != nil {
+			return kills, err
+		}
+		if !ended {
+			kills++
+		}
+	}
+	return kills, nil
+}
+
+// convert runs the round trips of internal/conversion in their long form.
+func (b *migrationBench) convert(ctx context.Context) ([]figure.Figure, error) {
+	b.progress("migration: converting %d random objects there and back, in both directions", conversionRounds)
+	start := time.Now()
+	command := exec.CommandContext(ctx, "go", "test", "-count=1", "-run=RoundTrip", "./internal/conversion")
+	command.Dir = testenv.Root()
+	command.Env = append(os.Environ(), fmt.Sprintf("CONVERSION_ROUNDS=%d", conversionRounds))
+	out, err := command.CombinedOutput()
+	failed := 0
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		failed, err = 1, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []figure.Figure{
+		figure.Info("random objects converted there and back, in each direction", conversionRounds, "objects"),
+		figure.Judged("round trips that lost something", float64(failed), "failures", figure.AtMost(0), string(out)),
+		figure.Info("took", time.Since(start).Seconds(), "s"),
+	}, nil
+}

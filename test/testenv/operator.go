@@ -1,0 +1,98 @@
+package testenv
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/webhookcert"
+)
+
+// systemNamespace is where the operator says that it runs.
+const systemNamespace = "nginx-operator-system"
+
+// answers is how long the conversion webhook may take to answer for the first time.
+const answers = time.Minute
+
+// FreePort finds a port that nobody listens on.
+func FreePort() (int, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	address, ok := listener.Addr().(*net.TCPAddr)
+	if !ok {
+		return 0, errors.Join(errors.New("the listener has no port"), listener.Close())
+	}
+	return address.Port, listener.Close()
+}
+
+// StartOperator runs the operator in this process, with its conversion webhook at a port
+// that the CRD was installed with, and waits until that converts. The function that it
+// returns ends the operator.
+func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func(*operator.Options)) (func() error, error) {
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "nginx-operator-webhook-cert"}},
+	} {
+		if err := cp.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return nil, err
+		}
+	}
+	options := operator.Options{
+		DefaultImage:      "nginx:test",
+		InstanceImage:     "nginx-operator:test",
+		OwnNamespace:      systemNamespace,
+		Concurrency:       4,
+		MetricsAddress:    "0",
+		MetricsMaxObjects: 10,
+		HealthAddress:     "0",
+		ConversionWebhook: true,
+		WebhookPort:       port,
+		WebhookService:    "nginx-operator-webhook",
+		WebhookSecret:     "nginx-operator-webhook-cert",
+		WebhookHosts:      []string{"localhost"},
+		WebhookLifetimes:  webhookcert.Lifetimes{Serving: webhookcert.DefaultLifetime, CA: webhookcert.DefaultCALifetime},
+	}
+	if change != nil {
+		change(&options)
+	}
+	running, cancel := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- operator.Run(running, cp.Config, options) }()
+	stop := func() error {
+		cancel()
+		return <-ended
+	}
+	if err := cp.waitForConversion(ctx); err != nil {
+		return nil, errors.Join(err, stop())
+	}
+	return stop, nil
+}
+
+// waitForConversion waits until an object can be read in the version in which it is not
+// stored.
+func (cp *ControlPlane) waitForConversion(ctx context.Context) error {
+	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "conversion-probe-"}}
+	if err := cp.Client.Create(ctx, probe); err != nil {
+		return err
+	}
+	err := wait.PollUntilContextTimeout(ctx, 50*time.Millisecond, answers, true, func(ctx context.Context) (bool, error) {
+		return cp.Client.Get(ctx, client.ObjectKeyFromObject(probe), &v1alpha1.NginxOperator{}) == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("the conversion webhook does not answer: %w", err)
+	}
+	return cp.Client.Delete(ctx, probe)
+}
