@@ -72,7 +72,12 @@ func (in *input) chart(requested resolved) (course, Blocked, error) {
 		return course{}, blocked, err
 	}
 	c.run = c.asked
-	return c, blocked, in.divert(&c)
+	err = in.divert(&c)
+	if c.run.config.Revision == requested.Revision {
+		// The same files; the requested ones know where they come from.
+		c.run.config = requested
+	}
+	return c, blocked, err
 }
 
 // divert lets the last good revision run where the one asked for has failed.

@@ -1,13 +1,11 @@
 package history
 
 import (
-	"cmp"
-	"crypto/sha256"
-	"encoding/hex"
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
-	"slices"
-	"strings"
+	"io"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginxconf"
@@ -35,13 +33,55 @@ type Config struct {
 	Revision string `json:"revision"`
 	// Files are not in the operator's cache, see TrimFiles.
 	Files nginxconf.Files `json:"files,omitempty"`
+	// FilesGzip has them in place of Files where they are large: as JSON, compressed with
+	// gzip (RFC 1952).
+	FilesGzip []byte `json:"filesGzip,omitempty"`
 }
+
+// readable is how large files may be, in bytes, to be kept for everybody to read. Ten
+// revisions of a ConfigMap of a mebibyte would be a burden for etcd, and escaped in JSON
+// one of them could be more than it takes.
+const readable = 64 << 10
 
 // Encode is the data of a ControllerRevision.
 func (d Data) Encode() ([]byte, error) {
 	d.Format = format
+	size := 0
+	for _, text := range d.Config.Files {
+		size += len(text)
+	}
+	if size > readable {
+		var err error
+		if d.Config.FilesGzip, err = compress(d.Config.Files); err != nil {
+			return nil, err
+		}
+		d.Config.Files = nil
+	}
 	return json.Marshal(d)
 }
+
+func compress(files nginxconf.Files) ([]byte, error) {
+	var out bytes.Buffer
+	w := gzip.NewWriter(&out)
+	if err := json.NewEncoder(w).Encode(files); err != nil {
+		return nil, err
+	}
+	err := w.Close()
+	return out.Bytes(), err
+}
+
+func decompress(packed []byte) (files nginxconf.Files, err error) {
+	r, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, err
+	}
+	err = json.NewDecoder(io.LimitReader(r, mostFiles)).Decode(&files)
+	return files, err
+}
+
+// mostFiles bounds what is unpacked, in bytes: a ConfigMap holds a mebibyte, which JSON
+// makes six times as long at most.
+const mostFiles = 8 << 20
 
 // Data reads the revision's data.
 func (r *Revision) Data() (Data, error) {
@@ -52,6 +92,14 @@ func (r *Revision) Data() (Data, error) {
 	if d.Format != format {
 		return d, fmt.Errorf("read ControllerRevision %s: its data is of format %d, this operator reads %d", r.Name, d.Format, format)
 	}
+	if len(d.Config.FilesGzip) == 0 {
+		return d, nil
+	}
+	files, err := decompress(d.Config.FilesGzip)
+	if err != nil {
+		return d, fmt.Errorf("unpack the configuration of ControllerRevision %s: %w", r.Name, err)
+	}
+	d.Config.Files, d.Config.FilesGzip = files, nil
 	return d, nil
 }
 
@@ -67,68 +115,11 @@ func TrimFiles(raw []byte) ([]byte, error) {
 		return nil, err
 	}
 	delete(c, "files")
+	delete(c, "filesGzip")
 	config, err := json.Marshal(c)
 	if err != nil {
 		return nil, err
 	}
 	d["config"] = config
 	return json.Marshal(d)
-}
-
-// Inputs is the part of a spec that the pod template is made from, with what means the
-// same written in the same way.
-func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
-	return v1alpha2.NginxOperatorSpec{
-		Image:         spec.Image,
-		Ports:         podPorts(spec.Ports),
-		ForceRedeploy: spec.ForceRedeploy,
-		Content: slices.SortedFunc(slices.Values(spec.Content), func(a, b v1alpha2.Content) int {
-			return cmp.Compare(a.MountPath, b.MountPath)
-		}),
-		TLS: slices.SortedFunc(slices.Values(spec.TLS), func(a, b v1alpha2.Certificate) int {
-			return cmp.Compare(a.Name, b.Name)
-		}),
-		Resources:   spec.Resources,
-		PodTemplate: spec.PodTemplate,
-		Drain:       spec.Drain,
-		Metrics:     spec.Metrics,
-	}
-}
-
-// podPorts are ports without what only the Service knows.
-func podPorts(ports []v1alpha2.Port) []v1alpha2.Port {
-	ports = slices.Clone(ports)
-	for i := range ports {
-		ports[i].NodePort = nil
-	}
-	return ports
-}
-
-// Hash is the same for the same value, in every release: JSON of a field that is unset
-// leaves it out, so fields that are added later change nothing.
-func Hash(value any) (string, error) {
-	text, err := json.Marshal(value)
-	if err != nil {
-		return "", err
-	}
-	return sum(string(text)), nil
-}
-
-func sum(parts ...string) string {
-	s := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(s[:8])
-}
-
-// NameHash is the part of a ControllerRevision's name that tells revisions apart.
-func NameHash(template, config string) string { return sum(template, config)[:10] }
-
-// Attempt identifies what is asked for: the pods, the configuration, and how they are to
-// be rolled out. The number of replicas is no part of it: an autoscaler that changes it
-// must not try a bad rollout again.
-func Attempt(inputs, config string, rollout *v1alpha2.Rollout) (string, error) {
-	policy, err := json.Marshal(rollout)
-	if err != nil {
-		return "", err
-	}
-	return sum(inputs, config, string(policy)), nil
 }

@@ -67,6 +67,27 @@ func TestDataRoundTrip(t *testing.T) {
 	}
 }
 
+// TestLargestConfiguration is what a ConfigMap can hold, of characters that are long in
+// JSON. A request to etcd may have 1.5 MiB.
+func TestLargestConfiguration(t *testing.T) {
+	files := nginxconf.Files{"a.conf": strings.Repeat("location = /<&>\"\n", 1<<20/17)}
+	raw, err := Data{Config: Config{Revision: "c", Files: files}, Template: []byte(`{}`)}.Encode()
+	if err != nil || len(raw) > 1<<20 {
+		t.Fatalf("%d bytes, %v", len(raw), err)
+	}
+	r := Revision{Raw: raw}
+	got, err := r.Data()
+	if err != nil || !cmp.Equal(got.Config.Files, files) {
+		t.Errorf("the files are not what they were: %v", err)
+	}
+	if r.Raw, err = TrimFiles(raw); err != nil || len(r.Raw) > 1000 {
+		t.Errorf("trimmed, they are still %d bytes (%v)", len(r.Raw), err)
+	}
+	if got, err = r.Data(); err != nil || got.Config.Files != nil {
+		t.Errorf("trimmed: %v, %v", got.Config.Files, err)
+	}
+}
+
 // TestInputs changes one thing of a spec at a time.
 func TestInputs(t *testing.T) {
 	tests := map[string]struct {

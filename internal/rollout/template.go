@@ -187,12 +187,16 @@ func (in TemplateInput) waiting() (since time.Time, waiting bool) {
 	return first, true
 }
 
-// limit is how long new pods may take. Canaries have to serve for a while besides.
+// limit is how long new pods may take, with the time for which they have to serve.
 func (in TemplateInput) limit() time.Duration {
-	if in.Stage == history.Canary && in.Canary != nil {
+	switch {
+	case in.Stage == history.Canary && in.Canary != nil:
 		return in.Deadline + in.Canary.Duration
+	case in.Stage == history.Proving:
+		return in.Deadline + proof
+	default:
+		return in.Deadline
 	}
-	return in.Deadline
 }
 
 func (in TemplateInput) notReady() string {

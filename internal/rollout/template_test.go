@@ -76,10 +76,12 @@ func TestAdvance(t *testing.T) {
 		"scaled up after long": {rollingOut(history.Rolling, time.Hour, NewPod{Created: start.Add(-time.Second)}),
 			Going, history.Rolling, false, 59 * time.Second},
 		"a pod is refused: until the deadline": {rollingOut(history.Proving, time.Second).with(func(in *TemplateInput) { in.Refused = "quota" }),
-			Going, history.Proving, false, 59 * time.Second},
+			Going, history.Proving, false, 64 * time.Second},
 		"a pod is refused for too long": {rollingOut(history.Rolling, time.Minute).with(func(in *TemplateInput) { in.Refused = "quota" }),
 			Failing, history.Rolling, false, 0},
 		"a pod proves itself": {rollingOut(history.Proving, 4*time.Second, readyFor(2*time.Second)),
+			Going, history.Proving, false, 3 * time.Second},
+		"a short deadline, and a pod that came in time": {rollingOut(history.Proving, 4*time.Second, readyFor(2*time.Second)).with(func(in *TemplateInput) { in.Deadline = 3 * time.Second }),
 			Going, history.Proving, false, 3 * time.Second},
 		"a pod has proven itself": {rollingOut(history.Proving, 9*time.Second, readyFor(5*time.Second)),
 			Going, history.Rolling, false, 0},
@@ -94,10 +96,10 @@ func TestAdvance(t *testing.T) {
 		"not hopeless yet": {rollingOut(history.Proving, time.Second, inTrouble(start.Add(10*time.Second))),
 			Going, history.Proving, false, 10 * time.Second},
 		"it may heal": {rollingOut(history.Proving, time.Second, inTrouble(time.Time{})),
-			Going, history.Proving, false, 59 * time.Second},
-		"too late": {rollingOut(history.Proving, time.Minute, inTrouble(time.Time{})),
+			Going, history.Proving, false, 64 * time.Second},
+		"too late": {rollingOut(history.Proving, 65*time.Second, inTrouble(time.Time{})),
 			Failing, history.Proving, false, 0},
-		"pods come and go for too long": {rollingOut(history.Proving, time.Minute, readyFor(time.Second)),
+		"pods come and go for too long": {rollingOut(history.Proving, 65*time.Second, readyFor(time.Second)),
 			Failing, history.Proving, false, 0},
 		"a long rollout that moves": {rollingOut(history.Rolling, time.Hour, readyFor(time.Second)),
 			Going, history.Rolling, false, 0},
@@ -144,11 +146,11 @@ func TestFailureHasWords(t *testing.T) {
 		in    TemplateInput
 		words string
 	}{
-		"the pod's trouble": {rollingOut(history.Proving, time.Minute, inTrouble(time.Time{})),
+		"the pod's trouble": {rollingOut(history.Proving, 65*time.Second, inTrouble(time.Time{})),
 			"ContainerCrashed: it crashes; no progress for 60 seconds (rollout.progressDeadlineSeconds)"},
-		"why it is not ready": {rollingOut(history.Proving, time.Minute, NewPod{NotReady: "containers with unready status: [b]"}),
+		"why it is not ready": {rollingOut(history.Proving, 65*time.Second, NewPod{NotReady: "containers with unready status: [b]"}),
 			"ProgressDeadlineExceeded: a new pod is not ready: containers with unready status: [b]; no progress"},
-		"why there is no pod": {rollingOut(history.Proving, time.Minute).with(func(in *TemplateInput) { in.Refused = "exceeded quota" }),
+		"why there is no pod": {rollingOut(history.Proving, 65*time.Second).with(func(in *TemplateInput) { in.Refused = "exceeded quota" }),
 			"PodsNotCreated: exceeded quota; no progress"},
 	}
 	for name, tt := range tests {

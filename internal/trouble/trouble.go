@@ -6,6 +6,7 @@ package trouble
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,9 +33,9 @@ const pullPatience = time.Minute
 // volatile are the parts of nginx's log lines that differ from run to run.
 var volatile = regexp.MustCompile(`^.*?\[([a-z]+)\] \d+#\d+: `)
 
-// unresolved is in nginx's words where a name in a configuration has no address at the
-// moment: the configuration may be right.
-const unresolved = "host not found"
+// mayHeal are in nginx's words where a configuration may be right: a name has no address at
+// the moment, or a file has not been brought yet.
+var mayHeal = []string{"host not found", "No such file or directory"}
 
 // Of is what holds a pod back that is not ready; nil when nothing is known to. instance
 // is what its instance manager says, nil when it does not answer; revision is the
@@ -92,12 +93,19 @@ func ofInstance(pod *corev1.Pod, instance *instanceapi.Status, revision string) 
 			continue
 		}
 		t := &Trouble{Reason: v1alpha2.ReasonConfigRejected, Message: "nginx refused the configuration: " + Problems(r.Problems)}
-		if !strings.Contains(t.Message, unresolved) {
+		if !healable(t.Message, instance) {
 			t.GiveUp = pod.CreationTimestamp.Time
 		}
 		return t
 	}
 	return nil
+}
+
+// healable tells whether nginx may accept later what it refuses now. A certificate often
+// comes a little after what uses it.
+func healable(words string, instance *instanceapi.Status) bool {
+	return slices.ContainsFunc(mayHeal, func(part string) bool { return strings.Contains(words, part) }) ||
+		slices.ContainsFunc(instance.Certificates, func(c instanceapi.Certificate) bool { return c.Error != "" })
 }
 
 // NotReady is why a pod is not ready, as far as anybody knows; for a pod that is in no

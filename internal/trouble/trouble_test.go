@@ -36,6 +36,11 @@ func refuses(serving, revision, words string) *instanceapi.Status {
 	}}}
 }
 
+func withoutCertificate(i *instanceapi.Status) *instanceapi.Status {
+	i.Certificates = []instanceapi.Certificate{{Name: "shop", Error: "the Secret is missing"}}
+	return i
+}
+
 // When waiting is of no use any more.
 const (
 	never   = -1
@@ -62,6 +67,8 @@ func TestOf(t *testing.T) {
 			v1alpha2.ReasonConfigRejected, "a.conf:3: unknown directive", atOnce},
 		"a name has no address now": {corev1.ContainerStatus{State: running}, refuses("", "r1", `host not found in upstream "api"`),
 			v1alpha2.ReasonConfigRejected, "host not found", never},
+		"a certificate has not come yet": {corev1.ContainerStatus{State: running}, withoutCertificate(refuses("", "r1", "cannot load certificate")),
+			v1alpha2.ReasonConfigRejected, "cannot load certificate", never},
 		"nginx refuses, and serves another one": {corev1.ContainerStatus{State: running}, refuses("r0", "r1", "unknown directive"), "", "", never},
 		"nginx refuses what nobody wants":       {corev1.ContainerStatus{State: running}, refuses("", "r2", "unknown directive"), "", "", never},
 	}
