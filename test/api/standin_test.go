@@ -3,14 +3,18 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -48,34 +52,86 @@ var addresses atomic.Int32
 // newStandIn creates a ready pod of an application's template.
 func newStandIn(t *testing.T, nginx *v1alpha2.NginxOperator, name string) *standIn {
 	t.Helper()
-	n := addresses.Add(1)
+	s, err := startStandIn(t.Context(), t, nginx, name, owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template)
+	must(t, err)
+	return s
+}
+
+// crashes is in the name of an image whose containers end at once.
+const crashes = "crash"
+
+// startStandIn creates a pod of a template. It is ready, and has been for a while; if the
+// template's image crashes, it is in a crash loop, and does not answer.
+func startStandIn(ctx context.Context, t *testing.T, nginx *v1alpha2.NginxOperator, name string, template corev1.PodTemplateSpec) (*standIn, error) {
 	s := &standIn{
 		t: t, app: nginx.Name, key: client.ObjectKey{Namespace: nginx.Namespace, Name: name},
 		revisions: map[string]instanceapi.Revision{},
 	}
-	s.serving = s.volume(t.Context(), naming.ConfigMap(nginx.Name)).revision
-	ip := fmt.Sprintf("127.1.%d.%d", n/250, n%250+1)
-	listener, err := net.Listen("tcp", fmt.Sprintf("%s:%d", ip, instanceapi.Port))
-	must(t, err)
-	server := &http.Server{Handler: http.HandlerFunc(s.answer)}
-	go func() { _ = server.Serve(listener) }()
-	t.Cleanup(func() { _ = server.Close() })
-
-	template := owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: nginx.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations,
 	}}
-	pod.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: defaultImage}}
-	must(t, kube.Create(t.Context(), pod))
-	pod.Status = corev1.PodStatus{
-		PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
-		ContainerStatuses: []corev1.ContainerStatus{{
-			Name: naming.NginxContainer, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
-		}},
+	pod.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: nginxImage(&template)}}
+	if err := kube.Create(ctx, pod); err != nil {
+		return nil, err
 	}
-	must(t, kube.Status().Update(t.Context(), pod))
-	return s
+	listener, ip, err := listen()
+	if err != nil {
+		return nil, err
+	}
+	pod.Status = standInStatus(ip, nginxImage(&template))
+	if strings.Contains(nginxImage(&template), crashes) {
+		if err := listener.Close(); err != nil {
+			return nil, err
+		}
+	} else {
+		s.serving = s.volume(ctx, naming.ConfigMap(nginx.Name)).revision
+		server := &http.Server{Handler: http.HandlerFunc(s.answer)}
+		go func() { _ = server.Serve(listener) }()
+		t.Cleanup(func() { _ = server.Close() })
+	}
+	return s, kube.Status().Update(ctx, pod)
+}
+
+// listen takes an address of its own for a pod. Another run of these tests on the same
+// machine may have some.
+func listen() (net.Listener, string, error) {
+	for {
+		n := addresses.Add(1)
+		ip := fmt.Sprintf("127.1.%d.%d", n/250, n%250+1)
+		listener, err := net.Listen("tcp", net.JoinHostPort(ip, strconv.Itoa(instanceapi.Port)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		return listener, ip, err
+	}
+}
+
+func nginxImage(template *corev1.PodTemplateSpec) string {
+	for _, c := range template.Spec.Containers {
+		if c.Name == naming.NginxContainer {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+// standInStatus is what the kubelet would say.
+func standInStatus(ip, image string) corev1.PodStatus {
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))}
+	container := corev1.ContainerStatus{
+		Name: naming.NginxContainer, Image: image, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}
+	if strings.Contains(image, crashes) {
+		ready.Status, ready.Message = corev1.ConditionFalse, "containers with unready status: [nginx]"
+		container.Ready, container.RestartCount = false, 1
+		container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "it crashes"}
+	}
+	return corev1.PodStatus{
+		PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
+		Conditions:        []corev1.PodCondition{ready},
+		ContainerStatuses: []corev1.ContainerStatus{container},
+	}
 }
 
 // content is what a mounted ConfigMap holds.

@@ -1,0 +1,216 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
+)
+
+const rolledReplicas = 2
+
+func rolledSpec(image string) v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{Image: new(image), Replicas: new(int32(rolledReplicas)), Config: inline("first")}
+}
+
+// history reads what is remembered of the application.
+func (r *rolled) history() history.History {
+	r.t.Helper()
+	list := &appsv1.ControllerRevisionList{}
+	must(r.t, kube.List(r.t.Context(), list, client.InNamespace(r.nginx.Namespace)))
+	return history.Read(list.Items)
+}
+
+func TestTemplateIsRolledOut(t *testing.T) {
+	r := newRolled(t, rolledSpec("nginx:1"))
+	old := r.reset()
+	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
+	r.waitReady()
+	r.checkRolledOut("nginx:2", nginxImage(&old))
+	settled(t)
+}
+
+func TestTemplateThatFailsIsTakenBack(t *testing.T) {
+	r := newRolled(t, rolledSpec("nginx:1"))
+	r.reset()
+	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(crashes + ":2") })
+	r.waitRolledBack()
+	r.checkRolledBack(crashes+":2", "nginx:1")
+	settled(t)
+	// It is tried again when the spec changes, and the next good one is taken.
+	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
+	r.waitReady()
+	r.checkRolledOut("nginx:3", "nginx:1", crashes+":2")
+	settled(t)
+}
+
+func (r *rolled) waitRolledBack() {
+	r.t.Helper()
+	c := waitCondition(r.t, r.nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack)
+	if !strings.Contains(c.Message, "it crashes") {
+		r.t.Errorf("the message is %q, want the container's own words in it", c.Message)
+	}
+}
+
+// checkTemplates makes sure that the Deployment ends with an image, and has had no other
+// templates since reset than one for each of some images.
+func (r *rolled) checkTemplates(image string, others ...string) {
+	r.t.Helper()
+	eventually(r.t, "all pods run "+image, func() error {
+		template, err := r.pods()
+		if err != nil {
+			return err
+		}
+		return same(nginxImage(&template), image)
+	})
+	seen := map[string]int{}
+	for _, template := range r.seen() {
+		seen[nginxImage(&template)]++
+	}
+	for _, allowed := range append(others, image) {
+		if seen[allowed] > 1 {
+			r.t.Errorf("the Deployment has had %d templates with %s", seen[allowed], allowed)
+		}
+		delete(seen, allowed)
+	}
+	if len(seen) > 0 {
+		r.t.Errorf("the Deployment has had templates that nobody asked for: %v", seen)
+	}
+	if n := r.fewestReady(); n < rolledReplicas {
+		r.t.Errorf("%d pods were ready at one time, %d replicas are promised", n, rolledReplicas)
+	}
+}
+
+// checkRolledOut makes sure that an image runs, and that the history says so.
+func (r *rolled) checkRolledOut(image string, others ...string) {
+	r.t.Helper()
+	r.checkTemplates(image, others...)
+	eventually(r.t, image+" is in the history", func() error {
+		last := r.history().LastGood("")
+		if last == nil || last.Image != image {
+			return fmt.Errorf("the last good revision is %+v", last)
+		}
+		return r.nothingUnderWay()
+	})
+}
+
+// checkRolledBack makes sure that an image failed and another one runs, and that the history
+// says so.
+func (r *rolled) checkRolledBack(failed, image string) {
+	r.t.Helper()
+	r.checkTemplates(image, failed)
+	eventually(r.t, failed+" is in the history", func() error {
+		h := r.history()
+		if last := h.LastGood(""); last == nil || last.Image != image {
+			return fmt.Errorf("the last good revision is %+v", last)
+		}
+		var remembered []string
+		for _, revision := range h {
+			if revision.State == history.Failed {
+				remembered = append(remembered, revision.Image+" "+revision.Failure.Reason)
+			}
+		}
+		if err := same(strings.Join(remembered, ", "), failed+" "+v1alpha2.ReasonContainerCrashed); err != nil {
+			return fmt.Errorf("what failed: %w", err)
+		}
+		return r.nothingUnderWay()
+	})
+}
+
+func (r *rolled) nothingUnderWay() error {
+	for _, revision := range r.history() {
+		if revision.State == history.Candidate || revision.Stage != "" {
+			return fmt.Errorf("revision %d is a %s at %q", revision.Number, revision.State, revision.Stage)
+		}
+	}
+	return nil
+}
+
+// TestRolloutKilledAtEachWrite kills the operator at its k-th write of a rollout, for every
+// k, before the write is sent and after it was carried out: the next operator gets to the
+// right end, and the Deployment never has a template that nobody asked for.
+func TestRolloutKilledAtEachWrite(t *testing.T) {
+	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
+		t.Run("one that succeeds/"+name, func(t *testing.T) {
+			r := newRolled(t, rolledSpec("nginx:0"))
+			for k := int64(1); ; k++ {
+				old := r.prepare()
+				image := fmt.Sprintf("nginx:%d", k)
+				killed := r.killedAt(k, sent, image, func() bool {
+					return meta.IsStatusConditionTrue(r.nginx.Status.Conditions, v1alpha2.ConditionReady)
+				})
+				r.waitReady()
+				r.checkRolledOut(image, old)
+				if !killed {
+					t.Logf("a rollout takes %d writes", k-1)
+					return
+				}
+			}
+		})
+		t.Run("one that fails/"+name, func(t *testing.T) {
+			r := newRolled(t, rolledSpec("nginx:0"))
+			for k := int64(1); ; k++ {
+				r.prepare()
+				image := fmt.Sprintf("%s:%d", crashes, k)
+				killed := r.killedAt(k, sent, image, func() bool {
+					c := meta.FindStatusCondition(r.nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
+					return c != nil && c.Reason == v1alpha2.ReasonRolledBack
+				})
+				r.waitRolledBack()
+				r.checkRolledBack(image, "nginx:0")
+				if !killed {
+					t.Logf("a rollout that fails takes %d writes", k-1)
+					return
+				}
+			}
+		})
+	}
+}
+
+// prepare waits until nothing is under way, and returns the image that runs.
+func (r *rolled) prepare() string {
+	r.t.Helper()
+	settled(r.t)
+	eventually(r.t, "the pods are as the Deployment says", func() error {
+		_, err := r.pods()
+		return err
+	})
+	old := r.reset()
+	return nginxImage(&old)
+}
+
+// killedAt asks for an image and kills the operator at its k-th write. It returns false when
+// there was no such write until everything was over.
+func (r *rolled) killedAt(k int64, sent bool, image string, over func() bool) bool {
+	r.t.Helper()
+	d := &death{at: k, sent: sent}
+	running.death.Store(d)
+	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(image) })
+	eventually(r.t, "killed or done", func() error {
+		if d.happened.Load() {
+			return nil
+		}
+		must(r.t, get(r.t, r.nginx))
+		if r.nginx.Status.ObservedGeneration != r.nginx.Generation || !over() {
+			return fmt.Errorf("under way")
+		}
+		return nil
+	})
+	if !d.happened.Load() {
+		settled(r.t)
+	}
+	if !d.happened.Load() {
+		running.death.Store(nil)
+		return false
+	}
+	running.stop()
+	running = startOperator()
+	return true
+}
