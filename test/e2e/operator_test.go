@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -99,39 +98,4 @@ func waitOperatorAgain(t *testing.T) {
 	eventually(t, "the conversion webhook answers again", func() error {
 		return kube.List(context.Background(), &v1alpha1.NginxOperatorList{})
 	})
-}
-
-// TestConversionWithOneReplicaLess deletes one replica of the operator while both
-// versions are read: the other replica has to answer.
-func TestConversionWithOneReplicaLess(t *testing.T) {
-	namespace := newNamespace(t)
-	t.Cleanup(func() { waitOperatorAgain(t) })
-	create(t, namespace, "web", saying("hello", 0))
-	waitOperator(t, operatorNamespace)
-	pod := operatorPods(t, operatorNamespace)[0]
-	must(t, kube.Delete(t.Context(), &pod))
-
-	deadline := time.Now().Add(patience)
-	for reads := 1; gone(get(t, &pod)) != nil; reads++ {
-		if err := readBothVersions(t.Context(), client.ObjectKey{Namespace: namespace, Name: "web"}); err != nil {
-			t.Fatalf("read %d while a replica ends: %v", reads, err)
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the deleted replica does not end")
-		}
-	}
-}
-
-func readBothVersions(ctx context.Context, key client.ObjectKey) error {
-	old := &v1alpha1.NginxOperator{}
-	if err := kube.Get(ctx, key, old); err != nil {
-		return fmt.Errorf("as v1alpha1: %w", err)
-	}
-	if port := ptr.Deref(old.Spec.Port, 0); port != httpPort {
-		return fmt.Errorf("as v1alpha1: the port is %d", port)
-	}
-	if err := kube.Get(ctx, key, &v1alpha2.NginxOperator{}); err != nil {
-		return fmt.Errorf("as v1alpha2: %w", err)
-	}
-	return nil
 }

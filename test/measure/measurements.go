@@ -20,10 +20,11 @@ type measurement struct {
 }
 
 const (
-	needsAssets  = "KUBEBUILDER_ASSETS"
-	needsCluster = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
-	needsHelm    = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
-	needsLoad    = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
+	needsAssets   = "KUBEBUILDER_ASSETS"
+	needsCluster  = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
+	needsHelm     = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
+	needsOperator = "KUBECONFIG of a cluster that runs the operator"
+	needsLoad     = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
 // measurements are all there are, in the order in which they are taken: what changes
@@ -41,6 +42,7 @@ func measurements() []measurement {
 		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
+		{"webhook", "reads of both versions that fail while the operator and its certificates are replaced", needsOperator, measureWebhook},
 		{"leak", "where the content of a Secret can be read by who may not read Secrets", needsLoad, measureLeak},
 		{"packages", "Helm install, upgrade, uninstall; bundle validation; two builds of a release", needsHelm, measurePackages},
 		{"privileges", "what the operator may do and never did", needsCluster, measurePrivileges},

@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/client-go/util/retry"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/testenv"
+)
+
+// webhookReads is how many reads a second are made, of both versions together.
+const webhookReads = 50
+
+// webhookBench does to the operator what its conversion webhook has to survive.
+type webhookBench struct {
+	*bench
+	cluster *cluster
+	key     client.ObjectKey
+}
+
+// webhookTrial is one of these things.
+type webhookTrial struct {
+	name  string
+	times int
+	once  func(*webhookBench, context.Context) error
+	// goal is zero where reads have to fail.
+	goal figure.Goal
+}
+
+// measureWebhook reads an object in both versions while the operator is taken away in
+// parts, and its certificates are replaced.
+func measureWebhook(ctx context.Context, s *session) ([]figure.Figure, error) {
+	b, err := s.bench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &webhookBench{bench: b, cluster: &cluster{client: b.client}, key: client.ObjectKey{Namespace: b.namespace, Name: "web"}}
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: w.key.Name}, Spec: v1alpha2.NginxOperatorSpec{Replicas: new(int32(0))}}
+	if err := b.client.Create(ctx, nginx); err != nil {
+		return nil, err
+	}
+	none := figure.AtMost(0)
+	var figures []figure.Figure
+	for _, trial := range []webhookTrial{
+		{"a replica deleted", 4, (*webhookBench).deleteReplica, none},
+		{"the operator restarted by a rollout", 3, (*webhookBench).rollOut, none},
+		{"the certificate close to its end", 3, (*webhookBench).ageCertificate, none},
+		{"the CA close to its end", 1, (*webhookBench).ageCA, none},
+		{"a replica killed without grace", 4, (*webhookBench).killReplica, figure.Goal{}},
+	} {
+		found, err := w.try(ctx, trial)
+		if err != nil {
+			return figures, fmt.Errorf("%s: %w", trial.name, err)
+		}
+		figures = append(figures, found...)
+	}
+	return figures, nil
+}
+
+// try reads while something is done a few times.
+func (w *webhookBench) try(ctx context.Context, trial webhookTrial) ([]figure.Figure, error) {
+	w.progress("webhook: %s, %d times", trial.name, trial.times)
+	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
+	if err != nil {
+		return nil, err
+	}
+	reads, err := testenv.StartReads(ctx, config, w.key, webhookReads)
+	if err != nil {
+		return nil, err
+	}
+	var failed error
+	for range trial.times {
+		if failed = trial.once(w, ctx); failed != nil {
+			break
+		}
+	}
+	report := reads.Stop()
+	failures := report.Failures[:min(len(report.Failures), 5)]
+	name := fmt.Sprintf("%s, %d times", trial.name, trial.times)
+	return []figure.Figure{
+		figure.Info(name+": reads", float64(report.Made), "reads", report.String()),
+		figure.Judged(name+": failed", float64(len(report.Failures)), "reads", trial.goal, failures...),
+	}, failed
+}
+
+// wait waits until something is true, or for as long as the session has patience.
+func (w *webhookBench) wait(ctx context.Context, what string, met func() (bool, error)) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, w.patience, errors.New("it does not come true that "+what))
+	defer cancel()
+	for {
+		if done, err := met(); done || err != nil {
+			return err
+		}
+		if err := pause(ctx, restartPoll); err != nil {
+			return err
+		}
+	}
+}
+
+func (w *webhookBench) replicas(ctx context.Context) ([]corev1.Pod, error) {
+	list := &corev1.PodList{}
+	err := w.client.List(ctx, list, client.InNamespace(process.Account.Namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": operatorName, "app.kubernetes.io/component": "manager"})
+	if err == nil && len(list.Items) == 0 {
+		err = errors.New("the operator has no replica")
+	}
+	return list.Items, err
+}
+
+// whole waits until every replica is available, and none that ends is left.
+func (w *webhookBench) whole(ctx context.Context) error {
+	return w.wait(ctx, "every replica of the operator is available", func() (bool, error) {
+		d, err := w.cluster.deployment(ctx)
+		if err != nil || !rolledOut(d) {
+			return false, err
+		}
+		pods, err := w.replicas(ctx)
+		return len(pods) == int(d.Status.Replicas), err
+	})
+}
+
+func (w *webhookBench) deleteReplica(ctx context.Context) error { return w.remove(ctx) }
+
+func (w *webhookBench) killReplica(ctx context.Context) error {
+	return w.remove(ctx, client.GracePeriodSeconds(0))
+}
+
+func (w *webhookBench) remove(ctx context.Context, options ...client.DeleteOption) error {
+	pods, err := w.replicas(ctx)
+	if err != nil {
+		return err
+	}
+	if err := w.client.Delete(ctx, &pods[0], options...); err != nil {
+		return err
+	}
+	return w.whole(ctx)
+}
+
+func (w *webhookBench) rollOut(ctx context.Context) error {
+	d, err := w.cluster.deployment(ctx)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Appendf(nil, `{"spec":{"template":{"metadata":{"annotations":{"example.com/restarted":"%d"}}}}}`, time.Now().UnixNano())
+	if err := w.client.Patch(ctx, d, client.RawPatch(types.MergePatchType, patch)); err != nil {
+		return err
+	}
+	return w.whole(ctx)
+}
+
+func (w *webhookBench) secret(ctx context.Context) (*corev1.Secret, error) {
+	secret := &corev1.Secret{}
+	return secret, w.client.Get(ctx, client.ObjectKey{Namespace: process.Account.Namespace, Name: "nginx-operator-webhook-cert"}, secret)
+}
+
+func (w *webhookBench) ageCertificate(ctx context.Context) error {
+	return w.age(ctx, "tls.crt", testenv.AgeCertificate)
+}
+
+func (w *webhookBench) ageCA(ctx context.Context) error {
+	return w.age(ctx, "ca.crt", testenv.AgeCA)
+}
+
+// age brings a certificate close to its end, and waits until it is replaced.
+func (w *webhookBench) age(ctx context.Context, name string, age func(map[string][]byte, time.Duration) error) error {
+	const left = 12 * time.Hour
+	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		secret, err := w.secret(ctx)
+		if err != nil {
+			return err
+		}
+		if err := age(secret.Data, left); err != nil {
+			return err
+		}
+		return w.client.Update(ctx, secret)
+	})
+	if err != nil {
+		return err
+	}
+	return w.wait(ctx, name+" is replaced", func() (bool, error) {
+		secret, err := w.secret(ctx)
+		if err != nil {
+			return false, err
+		}
+		cert, err := testenv.ParseCertificate(secret.Data[name])
+		return err == nil && time.Until(cert.NotAfter) > left, err
+	})
+}
