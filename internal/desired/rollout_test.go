@@ -147,27 +147,17 @@ func (p *play) deployment() *appsv1.Deployment {
 // control is what the Deployment controller and the nodes do in a second.
 func (p *play) control() {
 	d := p.deployment()
-	replicas, hash := int(ptr.Deref(d.Spec.Replicas, 1)), d.Spec.Template.Annotations[naming.AnnotationTemplate]
-	var old, fresh []corev1.Pod
-	available := 0
-	for _, pod := range p.pods {
-		if observe.TemplateOf(&pod) != hash {
-			old = append(old, pod)
-			continue
-		}
-		fresh = append(fresh, pod)
-		if observe.Ready(&pod) && p.now.Sub(observe.ReadySince(&pod)) >= time.Duration(d.Spec.MinReadySeconds)*time.Second {
-			available++
-		}
-	}
+	replicas := int(ptr.Deref(d.Spec.Replicas, 1))
+	old, fresh, available := p.sorted(d)
 	switch {
 	case d.Spec.Paused:
 	case len(fresh) == 0 || len(old) == 0 && len(fresh) < replicas:
-		fresh = append(fresh, p.newPod(d, hash))
-	case len(fresh) == replicas && len(old) > 0 && available == len(fresh):
+		fresh = append(fresh, p.newPod(d))
+	case available < len(fresh):
+	case len(fresh) == replicas:
 		old = nil
-	case len(fresh) < replicas && available == len(fresh):
-		old, fresh = old[1:], append(fresh, p.newPod(d, hash))
+	case len(fresh) < replicas:
+		old, fresh = old[1:], append(fresh, p.newPod(d))
 	}
 	p.pods = append(old, fresh...)
 	d.Status = appsv1.DeploymentStatus{Replicas: int32(len(p.pods)), UpdatedReplicas: int32(len(fresh))}
@@ -176,11 +166,27 @@ func (p *play) control() {
 	}
 }
 
-func (p *play) newPod(d *appsv1.Deployment, hash string) corev1.Pod {
+// sorted are the pods of other templates and of the Deployment's, and how many of these are
+// available.
+func (p *play) sorted(d *appsv1.Deployment) (old, fresh []corev1.Pod, available int) {
+	for _, pod := range p.pods {
+		if observe.TemplateOf(&pod) != d.Spec.Template.Annotations[naming.AnnotationTemplate] {
+			old = append(old, pod)
+			continue
+		}
+		fresh = append(fresh, pod)
+		if observe.Ready(&pod) && p.now.Sub(observe.ReadySince(&pod)) >= time.Duration(d.Spec.MinReadySeconds)*time.Second {
+			available++
+		}
+	}
+	return old, fresh, available
+}
+
+func (p *play) newPod(d *appsv1.Deployment) corev1.Pod {
 	p.made++
 	image := d.Spec.Template.Spec.Containers[0].Image
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprint("pod", p.made), CreationTimestamp: metav1.NewTime(p.now), Annotations: map[string]string{naming.AnnotationTemplate: hash},
+		Name: fmt.Sprint("pod", p.made), CreationTimestamp: metav1.NewTime(p.now), Annotations: d.Spec.Template.Annotations,
 	}}
 	status := corev1.ContainerStatus{Name: naming.NginxContainer, ImageID: "registry.example.com/nginx@sha256:" + image}
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.now)}
