@@ -11,12 +11,18 @@ import (
 // release makes another template of the same declarations.
 const CauseOperator = "the operator's own template"
 
+// OfOperator tells whether nobody but the operator asked for the revision.
+func (r *Revision) OfOperator() bool { return strings.HasPrefix(r.Cause, CauseOperator) }
+
 // Cause tells what is new about a revision, in a line. image and config are those before.
 func Cause(before *Data, beforeImage, beforeConfig string, after *v1alpha2.NginxOperatorSpec, image, config string) string {
 	if before == nil {
 		return "first rollout"
 	}
 	var changes []string
+	if beforeConfig == config && same(before.Spec, after) {
+		changes = append(changes, CauseOperator)
+	}
 	if beforeImage != image {
 		changes = append(changes, fmt.Sprintf("image %s → %s", beforeImage, image))
 	}
@@ -39,9 +45,6 @@ func Cause(before *Data, beforeImage, beforeConfig string, after *v1alpha2.Nginx
 	}
 	if beforeConfig != config {
 		changes = append(changes, fmt.Sprintf("configuration %s → %s", beforeConfig, config))
-	}
-	if len(changes) == 0 {
-		return CauseOperator
 	}
 	return strings.Join(changes, ", ")
 }

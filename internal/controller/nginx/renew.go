@@ -85,7 +85,7 @@ func (r *Reconciler) noneUnsettled(ctx context.Context) (bool, error) {
 	}
 	h := history.Read(list.Items)
 	for i := range h {
-		if h[i].Cause == history.CauseOperator && h[i].Unsettled() {
+		if h[i].OfOperator() && h[i].Unsettled() {
 			return false, nil
 		}
 	}
