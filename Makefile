@@ -127,6 +127,15 @@ ifdef LOCAL
 	@$(CLUSTER) load $(BIN)/nginx-load.tar
 endif
 
+.PHONY: next-image
+next-image: $(CLUSTER)
+ifdef LOCAL
+	@go run ./test/nextrelease/cmd/next-release $(BIN)/next
+	@$(CLUSTER) image binary --tag localhost/nginx-operator:next --out $(BIN)/nginx-operator-next.tar \
+		--entrypoint /nginx-operator $(BIN)/next/nginx-operator=/nginx-operator $(BIN)/next/nginx-instance=/nginx-instance
+	@$(CLUSTER) load $(BIN)/nginx-operator-next.tar
+endif
+
 # An image for another architecture, whose nginx cannot run here.
 .PHONY: arm64-image
 arm64-image: $(CLUSTER)
@@ -144,7 +153,7 @@ e2e:
 	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
 
 .PHONY: measure
-measure: $(CLUSTER) $(if $(filter live traffic badconfig operand-upgrade rollback reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) $(if $(filter rollback,$(subst $(comma), ,$(WHAT))),arm64-image) $(if $(filter packages,$(subst $(comma), ,$(WHAT))),$(HELM)) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
+measure: $(CLUSTER) $(if $(filter live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) $(if $(filter operator-upgrade,$(subst $(comma), ,$(WHAT))),next-image) $(if $(filter rollback,$(subst $(comma), ,$(WHAT))),arm64-image) $(if $(filter packages,$(subst $(comma), ,$(WHAT))),$(HELM)) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 	@HELM=$(HELM) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
 

@@ -24,6 +24,7 @@ const (
 	needsCluster  = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
 	needsHelm     = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
 	needsOperator = "KUBECONFIG of a cluster that runs the operator"
+	needsNext     = needsCluster + ", with the images E2E_NEXT_OPERATOR_IMAGE (test/nextrelease) and E2E_LOAD_IMAGE"
 	needsLoad     = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
@@ -35,6 +36,7 @@ func measurements() []measurement {
 		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
 		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},
 		{"restart", "what a restarted operator asks of the API server when nothing changed", needsCluster, measureRestart},
+		{"operator-upgrade", "what an upgrade and a downgrade of the operator write, restart and fail", needsNext, measureOperatorUpgrade},
 		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},
 		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
 		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},

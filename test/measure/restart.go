@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/test/measure/internal/audit"
@@ -57,6 +58,13 @@ func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 // restartOperator does what `kubectl rollout restart` does, and waits until a new
 // pod leads and has read everything. It returns the name of that pod.
 func (c *cluster) restartOperator(ctx context.Context) (string, error) {
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
+	return c.replaceOperator(ctx, client.RawPatch(types.MergePatchType, []byte(patch)))
+}
+
+// replaceOperator changes the template of the operator's pods, and waits until one of the new
+// ones leads and has read everything. It returns the name of that pod.
+func (c *cluster) replaceOperator(ctx context.Context, patch client.Patch) (string, error) {
 	before, err := c.leader(ctx)
 	if err != nil {
 		return "", err
@@ -66,8 +74,7 @@ func (c *cluster) restartOperator(ctx context.Context) (string, error) {
 		return "", err
 	}
 	start := time.Now()
-	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, start.Format(time.RFC3339Nano))
-	if err := c.client.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := c.client.Patch(ctx, deployment, patch); err != nil {
 		return "", err
 	}
 	for {
