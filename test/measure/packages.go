@@ -48,7 +48,7 @@ func (r *packagesRun) command(ctx context.Context, env []string, name string, ar
 	line := "$ " + strings.Join(append(env, append([]string{filepath.Base(name)}, arguments...)...), " ")
 	r.progress("packages: %s", line)
 	command := exec.CommandContext(ctx, name, arguments...)
-	command.Dir, command.Env = testenv.Root(), append(os.Environ(), env...)
+	command.Dir, command.Env = testenv.Root(), append(append(os.Environ(), "HELM="+r.helm), env...)
 	printed, err := command.CombinedOutput()
 	details = []string{line}
 	for text := range strings.Lines(string(printed)) {
@@ -86,7 +86,7 @@ func (r *packagesRun) chart(ctx context.Context) ([]figure.Figure, error) {
 	}
 	refused, templates := 0, []string{}
 	for _, set := range sets {
-		arguments := append([]string{r.helm, "template", process.Account.Name, chartDir, "--namespace", "default"}, set...)
+		arguments := append([]string{"$HELM", "template", process.Account.Name, chartDir, "--namespace", "default"}, set...)
 		if strings.Contains(strings.Join(set, ""), "confined") {
 			// Namespaces that there are.
 			arguments = append(arguments, "--set", "watchNamespaces={default}")

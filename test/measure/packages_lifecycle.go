@@ -85,7 +85,7 @@ func (l *lifecycleRun) readImages(ctx context.Context) error {
 func (l *lifecycleRun) upgrade(ctx context.Context, what, turn string, arguments ...string) error {
 	start := time.Now()
 	arguments = append([]string{"upgrade", "--install", process.Account.Name, chartDir, "--namespace", process.Account.Namespace,
-		"--wait", "--timeout", "5m", "--set", "podAnnotations.turn=" + turn}, arguments...)
+		"--wait", "--timeout", "5m", "--set-string", "podAnnotations.turn=" + turn}, arguments...)
 	_, details, err := l.command(ctx, nil, l.helm, append(arguments, l.settings...)...)
 	l.add(figure.Info(what, time.Since(start).Seconds(), "s", details...))
 	return err

@@ -14,6 +14,7 @@ var installs = map[string]string{
 	"install.yaml":                "config/default",
 	"install-namespaced-crd.yaml": "config/namespaced/crd",
 	"install-namespaced.yaml":     "config/namespaced",
+	"migrate-storage.yaml":        "config/migration",
 }
 
 func (a *Archive) manifests(context.Context) error {
@@ -48,6 +49,8 @@ var about = map[string]string{
 	"install-namespaced.yaml": "for one namespace, with a Role alone, after install-namespaced-crd.yaml.\n" +
 		"# Replace the namespace " + project.Namespace + " by yours and the image " + placeholder +
 		" by one that your nodes can pull.",
+	"migrate-storage.yaml": "stores every NginxOperator in the newest version of the API.\n" +
+		"# Replace the image " + placeholder + " by the operator's, apply it, and delete it when the Job has completed.",
 }
 
 const placeholder = "example.com/nginx-operator"

@@ -94,11 +94,20 @@ func (p *Project) Build(kustomization string) ([]Object, error) {
 	return objects, p.setImage(objects)
 }
 
-// setImage finds no Deployment in a kustomization of the API alone.
+// setImage sets the placeholder in whatever runs the operator's image.
 func (p *Project) setImage(objects []Object) error {
 	for _, object := range objects {
-		if object.ID() == "Deployment/"+Name {
-			return object.Set("spec.template.spec.containers."+Name+".image", p.Image())
+		found, err := object.Get("spec.template.spec.containers")
+		if err != nil {
+			// It has no pods.
+			continue
+		}
+		for _, c := range found.([]any) {
+			container := c.(map[string]any)
+			if name, _, _ := strings.Cut(container["image"].(string), ":"); name != Name {
+				return fmt.Errorf("%s has the image %s, not the operator's", object.ID(), container["image"])
+			}
+			container["image"] = p.Image()
 		}
 	}
 	return nil

@@ -7,7 +7,9 @@ import (
 )
 
 // stamped are the kustomizations that name the version of the image.
-var stamped = []string{"config/default/kustomization.yaml", "config/namespaced/kustomization.yaml"}
+var stamped = []string{
+	"config/default/kustomization.yaml", "config/migration/kustomization.yaml", "config/namespaced/kustomization.yaml",
+}
 
 var newTag = regexp.MustCompile(`(?m)^(  newTag: ).*$`)
 
