@@ -138,8 +138,7 @@ func (b *migrationBench) convert(ctx context.Context) ([]figure.Figure, error) {
 	command.Env = append(os.Environ(), fmt.Sprintf("CONVERSION_ROUNDS=%d", conversionRounds))
 	out, err := command.CombinedOutput()
 	failed := 0
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if _, failing := errors.AsType[*exec.ExitError](err); failing {
 		failed, err = 1, nil
 	}
 	if err != nil {

@@ -208,16 +208,20 @@ func (b *migrationBench) runUntil(ctx context.Context, left int, arguments ...st
 	if err := errors.Join(command.Start(), out.Close()); err != nil {
 		return false, err
 	}
-	ended := make(chan error, 1)
-	go func() { ended <- command.Wait() }()
+	ended := make(chan struct{})
+	var failure error
+	go func() {
+		defer close(ended)
+		failure = command.Wait()
+	}()
 	for {
 		select {
-		case err := <-ended:
-			if err != nil {
-				text, _ := os.ReadFile(out.Name())
-				err = fmt.Errorf("migrate-storage: %w\n%s", err, text)
+		case <-ended:
+			if failure != nil {
+				text, err := os.ReadFile(out.Name())
+				return true, errors.Join(fmt.Errorf("migrate-storage: %w\n%s", failure, text), err)
 			}
-			return true, err
+			return true, nil
 		case <-time.After(migrationPoll):
 		}
 		now, err := b.storedAs(ctx, v1alpha1.GroupVersion.Version)
@@ -225,6 +229,7 @@ func (b *migrationBench) runUntil(ctx context.Context, left int, arguments ...st
 			continue
 		}
 		err = errors.Join(err, command.Process.Kill())
+		// That it was killed is no failure.
 		<-ended
 		return false, err
 	}

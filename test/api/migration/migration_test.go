@@ -8,6 +8,9 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -147,10 +150,14 @@ func fill(t *testing.T, namespace string, n int) {
 // not the operator who rewrites them.
 func quiet(t *testing.T, namespace string) {
 	t.Helper()
-	must(t, eventually(t.Context(), func(context.Context) error {
-		for name, nginx := range all(t, namespace) {
+	must(t, eventually(t.Context(), func(ctx context.Context) error {
+		list := &v1alpha2.NginxOperatorList{}
+		if err := kube.List(ctx, list, client.InNamespace(namespace)); err != nil {
+			return err
+		}
+		for _, nginx := range list.Items {
 			if nginx.Status.ObservedGeneration != nginx.Generation {
-				return fmt.Errorf("the operator has not seen %s", name)
+				return fmt.Errorf("the operator has not seen %s", nginx.Name)
 			}
 		}
 		return nil
@@ -455,6 +462,35 @@ func TestChangedCRD(t *testing.T) {
 		t.Errorf("it says:\n%s", said)
 	}
 	wantStored(t, namespace, map[string]int{"v1alpha2": n})
+}
+
+// TestByHand does what the runbook says for who has neither the command nor a
+// StorageVersionMigration.
+func TestByHand(t *testing.T) {
+	kubectl := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
+	if _, err := os.Stat(kubectl); err != nil {
+		t.Skip(err)
+	}
+	const n = 6
+	namespace := downgrade(t)
+	fill(t, namespace, n)
+	quiet(t, namespace)
+	upgrade(t)
+	before := all(t, namespace)
+	script := exec.CommandContext(t.Context(), "sh", "-ec", `
+		"$0" get nginxoperators -A -o json | "$0" replace -f -
+		"$0" patch crd nginxoperators.operator.example.com --subresource=status --type=merge -p '{"status":{"storedVersions":["v1alpha2"]}}'`, kubectl)
+	script.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig)
+	if output, err := script.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	wantStored(t, namespace, map[string]int{"v1alpha2": n})
+	if got := storedVersions(t); !slices.Equal(got, []string{"v1alpha2"}) {
+		t.Errorf("storedVersions = %v", got)
+	}
+	if diff := cmp.Diff(asCreated(before), asCreated(all(t, namespace))); diff != "" {
+		t.Errorf("what users said was changed (-before +after):\n%s", diff)
+	}
 }
 
 // TestStoredObjectsCanBeRead has stored, by an earlier CRD that knows nothing of the
