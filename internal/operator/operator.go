@@ -170,11 +170,9 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 }
 
 func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
-	if options.WebhookCertDir == "" {
-		certificates.Client = mgr.GetClient()
-		if err := certificates.SetupWithManager(mgr); err != nil {
-			return err
-		}
+	certificates.Client, certificates.Mounted = mgr.GetClient(), options.WebhookCertDir != ""
+	if err := certificates.SetupWithManager(mgr); err != nil {
+		return err
 	}
 	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.ToHub(certificates.MixedStorage))
 	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).

@@ -60,6 +60,9 @@ type Controller struct {
 	// Lifetimes are those of the certificates that are made.
 	Lifetimes Lifetimes
 	Clock     clock.PassiveClock
+	// Mounted is set where somebody else makes the certificate and publishes its CA: then
+	// the controller reads the CRD for MixedStorage, and nothing more.
+	Mounted bool
 
 	serving atomic.Pointer[tls.Certificate]
 	// mixed tells that objects may be stored in several versions of the API.
@@ -79,16 +82,26 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 	always := handler.EnqueueRequestsFromMapFunc(func(context.Context, client.Object) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: c.Secret}}
 	})
-	return ctrl.NewControllerManagedBy(mgr).
+	builder := ctrl.NewControllerManagedBy(mgr).
 		Named("webhookcert").
-		Watches(&corev1.Secret{}, always).
 		Watches(&apiextensionsv1.CustomResourceDefinition{}, always).
-		WithOptions(controller.Options{NeedLeaderElection: new(false)}).
-		Complete(c)
+		WithOptions(controller.Options{NeedLeaderElection: new(false)})
+	if !c.Mounted {
+		builder = builder.Watches(&corev1.Secret{}, always)
+	}
+	return builder.Complete(c)
 }
 
 // Reconcile renews what is due, serves it and publishes its CA.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: CRDName}, crd); err != nil {
+		return ctrl.Result{}, fmt.Errorf("read the CRD: %w", err)
+	}
+	c.mixed.Store(len(crd.Status.StoredVersions) > 1)
+	if c.Mounted {
+		return ctrl.Result{}, nil
+	}
 	secret := &corev1.Secret{}
 	if err := c.Client.Get(ctx, c.Secret, secret); err != nil {
 		if apierrors.IsNotFound(err) {
@@ -96,11 +109,6 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		}
 		return ctrl.Result{}, err
 	}
-	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Client.Get(ctx, types.NamespacedName{Name: CRDName}, crd); err != nil {
-		return ctrl.Result{}, fmt.Errorf("read the CRD: %w", err)
-	}
-	c.mixed.Store(len(crd.Status.StoredVersions) > 1)
 	c.see(bundleOf(crd))
 	material, err := c.renewed(ctx, secret)
 	if err != nil {

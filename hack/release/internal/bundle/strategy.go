@@ -1,6 +1,7 @@
 package bundle
 
 import (
+	"maps"
 	"slices"
 
 	"example.com/nginx-operator/hack/release/internal/project"
@@ -29,8 +30,7 @@ func strategy(manifests []project.Object, deployment project.Object) (object, er
 func permissions(manifests []project.Object, kind string) object {
 	var rules []any
 	for _, binding := range manifests {
-		// The certificate is OLM's, and so is its CA in the CRD.
-		if binding.Kind() != kind+"Binding" || roleOf(binding) == webhook {
+		if binding.Kind() != kind+"Binding" {
 			continue
 		}
 		role, err := project.Find(manifests, kind, roleOf(binding))
@@ -38,7 +38,28 @@ func permissions(manifests []project.Object, kind string) object {
 			continue
 		}
 		more, _ := role["rules"].([]any)
+		if role.Name() == webhook {
+			more = readOnly(more)
+		}
 		rules = append(rules, more...)
 	}
 	return object{"serviceAccountName": project.Name, "rules": rules}
+}
+
+// readOnly are the rules of the webhook's certificate that are left where it is OLM's, and so
+// is its CA in the CRD: the operator looks which versions are stored.
+func readOnly(rules []any) []any {
+	var all []any
+	for _, rule := range rules {
+		r := rule.(object)
+		if slices.Contains(r["resources"].([]any), any("secrets")) {
+			continue
+		}
+		kept := maps.Clone(r)
+		kept["verbs"] = slices.DeleteFunc(slices.Clone(r["verbs"].([]any)), func(verb any) bool {
+			return verb != "get" && verb != "list" && verb != "watch"
+		})
+		all = append(all, kept)
+	}
+	return all
 }
