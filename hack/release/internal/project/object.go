@@ -22,11 +22,9 @@ func (o Object) Namespace() string { return o.text("metadata.namespace") }
 // ID tells objects of one installation apart.
 func (o Object) ID() string { return o.Kind() + "/" + o.Name() }
 
+// text is empty where there is none.
 func (o Object) text(path string) string {
-	value, err := o.Get(path)
-	if err != nil {
-		return ""
-	}
+	value, _ := o.lookUp(path)
 	text, _ := value.(string)
 	return text
 }
@@ -34,37 +32,45 @@ func (o Object) text(path string) string {
 // Get finds the value at a path such as spec.containers.nginx.image: an element of a list is
 // found by its name or its number.
 func (o Object) Get(path string) (any, error) {
-	var value any = map[string]any(o)
-	for step := range strings.SplitSeq(path, ".") {
-		next, err := child(value, step)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %s: %w", o.ID(), path, err)
-		}
-		value = next
+	value, missing := o.lookUp(path)
+	if missing != "" {
+		return nil, fmt.Errorf("%s: %s: there is no %s", o.ID(), path, missing)
 	}
 	return value, nil
 }
 
 // Has tells whether there is something at a path.
 func (o Object) Has(path string) bool {
-	_, err := o.Get(path)
-	return err == nil
+	_, missing := o.lookUp(path)
+	return missing == ""
 }
 
-func child(value any, step string) (any, error) {
+// lookUp returns the value at a path, or the step of it that is missing.
+func (o Object) lookUp(path string) (value any, missing string) {
+	value = map[string]any(o)
+	for step := range strings.SplitSeq(path, ".") {
+		next, ok := child(value, step)
+		if !ok {
+			return nil, step
+		}
+		value = next
+	}
+	return value, ""
+}
+
+func child(value any, step string) (any, bool) {
 	switch value := value.(type) {
 	case map[string]any:
-		if next, ok := value[step]; ok {
-			return next, nil
-		}
+		next, ok := value[step]
+		return next, ok
 	case []any:
 		for i, element := range value {
 			if named, ok := element.(map[string]any); strconv.Itoa(i) == step || ok && named["name"] == step {
-				return element, nil
+				return element, true
 			}
 		}
 	}
-	return nil, fmt.Errorf("there is no %s", step)
+	return nil, false
 }
 
 // Set sets the value at a path whose parent exists.
