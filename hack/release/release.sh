@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Makes the archive of a release out of a commit and of nothing else: a checkout in a folder
-# of its own. Usage: release.sh OUT [COMMIT]
+# of its own. PROGRAMS_GOCACHE is a Go build cache for the programs, where it is not to be the
+# usual one. Usage: release.sh OUT [COMMIT]
 set -euo pipefail
 out=$(realpath -m "$1")
 cd "$(dirname "$0")/../.."
@@ -10,4 +11,5 @@ trap 'rm -rf "$source"' EXIT
 git archive "$revision" | tar -x -C "$source"
 date=$(git log -1 --format=%ct "$revision")
 cd "$source/hack/release"
-go run . archive --root "$source" --out "$out" --revision "$revision" --date "$date"
+go build -o "$source/release" .
+GOCACHE=${PROGRAMS_GOCACHE:-$(go env GOCACHE)} "$source/release" archive --root "$source" --out "$out" --revision "$revision" --date "$date"

@@ -145,7 +145,7 @@ func (r *packagesRun) reproduce(ctx context.Context) ([]figure.Figure, error) {
 	}
 	builds := [][]string{
 		{"TZ=UTC"},
-		{"TZ=Asia/Tokyo", "TMPDIR=" + elsewhere, "GOCACHE=" + filepath.Join(dir, "cache")},
+		{"TZ=Asia/Tokyo", "TMPDIR=" + elsewhere, "PROGRAMS_GOCACHE=" + filepath.Join(dir, "cache")},
 	}
 	// Commits that are made meanwhile are no part of it.
 	head, _, err := r.command(ctx, nil, "git", "rev-parse", "HEAD")

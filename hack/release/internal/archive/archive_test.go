@@ -79,12 +79,12 @@ func TestSameBytes(t *testing.T) {
 // TestManifests looks for the image's placeholder and the version.
 func TestManifests(t *testing.T) {
 	a := made(t)
-	for name := range installs {
-		text := string(a.files[name])
+	for _, install := range installs {
+		name, text := install.file, string(a.files[install.file])
 		if !strings.Contains(text, "app.kubernetes.io/version: "+a.Version) {
 			t.Errorf("%s does not tell its version", name)
 		}
-		if name != "install-namespaced-crd.yaml" && !strings.Contains(text, "image: "+placeholder+":"+a.Version+"\n") {
+		if name != "install-namespaced-crd.yaml" && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
 			t.Errorf("%s does not have the image %s", name, a.Image())
 		}
 		if strings.Contains(text, "localhost") {

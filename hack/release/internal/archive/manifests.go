@@ -3,28 +3,35 @@ package archive
 import (
 	"bytes"
 	"context"
+	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// installs are the manifests to apply, by file.
-var installs = map[string]string{
-	"install.yaml":                "config/default",
-	"install-namespaced-crd.yaml": "config/namespaced/crd",
-	"install-namespaced.yaml":     "config/namespaced",
-	"migrate-storage.yaml":        "config/migration",
+// installs are the manifests to apply. In what is said about them, IMAGE stands for the
+// placeholder.
+var installs = []struct{ file, kustomization, about string }{
+	{"install.yaml", "config/default", `for all namespaces.
+Replace the image IMAGE by one that your nodes can pull, then:
+kubectl apply --server-side -f install.yaml`},
+	{"install-namespaced-crd.yaml", "config/namespaced/crd", `the API, for installs without the conversion webhook.
+kubectl apply --server-side -f install-namespaced-crd.yaml`},
+	{"install-namespaced.yaml", "config/namespaced", `for one namespace, with Roles alone, after install-namespaced-crd.yaml.
+Replace the namespace ` + project.Namespace + ` by yours and the image IMAGE by one that your nodes can pull.`},
+	{"migrate-storage.yaml", "config/migration", `stores every NginxOperator in the newest version of the API.
+Replace the image IMAGE by the operator's, apply it, and delete it when the Job has completed.`},
 }
 
 func (a *Archive) manifests(context.Context) error {
-	for name, kustomization := range installs {
-		objects, err := a.Build(kustomization)
+	for _, install := range installs {
+		objects, err := a.Build(install.kustomization)
 		if err != nil {
 			return err
 		}
-		var text bytes.Buffer
-		text.WriteString("# " + project.Name + " " + a.Version + ": " + about[name] + "\n")
+		about := strings.ReplaceAll(strings.ReplaceAll(install.about, "IMAGE", a.Image()), "\n", "\n# ")
+		text := bytes.NewBufferString("# " + project.Name + " " + a.Version + ": " + about + "\n")
 		for _, object := range objects {
 			if err := object.AddLabels(map[string]any{"app.kubernetes.io/version": a.Version}); err != nil {
 				return err
@@ -36,21 +43,7 @@ func (a *Archive) manifests(context.Context) error {
 			text.WriteString("---\n")
 			text.Write(encoded)
 		}
-		a.files[name] = text.Bytes()
+		a.files[install.file] = text.Bytes()
 	}
 	return nil
 }
-
-var about = map[string]string{
-	"install.yaml": "for all namespaces. Replace the image " + placeholder +
-		" by one that your nodes can pull, then:\n# kubectl apply --server-side -f install.yaml",
-	"install-namespaced-crd.yaml": "the API, for installs without the conversion webhook.\n" +
-		"# kubectl apply --server-side -f install-namespaced-crd.yaml",
-	"install-namespaced.yaml": "for one namespace, with a Role alone, after install-namespaced-crd.yaml.\n" +
-		"# Replace the namespace " + project.Namespace + " by yours and the image " + placeholder +
-		" by one that your nodes can pull.",
-	"migrate-storage.yaml": "stores every NginxOperator in the newest version of the API.\n" +
-		"# Replace the image " + placeholder + " by the operator's, apply it, and delete it when the Job has completed.",
-}
-
-const placeholder = "example.com/nginx-operator"
