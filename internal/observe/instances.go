@@ -46,7 +46,20 @@ type answer struct {
 	about  question
 	// since when the pod is as the question says.
 	since time.Time
-	until time.Time
+	// The answer was given at a time, and is good until another.
+	at, until time.Time
+}
+
+// statusAt is the answer at a later time: for how long an instance has served is the one
+// thing in it that changes while nothing happens.
+func (a answer) statusAt(now time.Time) *instanceapi.Status {
+	later := int64(now.Sub(a.at) / time.Second)
+	if a.status == nil || a.status.ServingSeconds == nil || later <= 0 {
+		return a.status
+	}
+	status := *a.status
+	status.ServingSeconds = new(*a.status.ServingSeconds + later)
+	return &status
 }
 
 // question is what an answer depends on.
@@ -120,7 +133,7 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 		}
 		next[state.Pods[i].UID] = a
 		if a.status != nil {
-			state.Instances[state.Pods[i].Name] = a.status
+			state.Instances[state.Pods[i].Name] = a.statusAt(now)
 		}
 	}
 	o.answers.swap(key, next)
@@ -131,7 +144,7 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 func (i *instances) put(ctx context.Context, about question, since time.Time) answer {
 	status, err := i.ask(ctx, about.podIP)
 	now := i.now()
-	a := answer{about: about, since: since, until: now}
+	a := answer{about: about, since: since, at: now, until: now}
 	switch {
 	case err != nil:
 		a.until = now.Add(silentFor)

@@ -81,6 +81,29 @@ func TestInstancesAreAskedOnlyWhenTheyMayHaveNews(t *testing.T) {
 	}
 }
 
+// TestServingSecondsGoOn: an answer that is still good is older than it was.
+func TestServingSecondsGoOn(t *testing.T) {
+	asked := 0
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		asked++
+		return instanceapi.Status{Serving: "r1", ServingSeconds: new(int64(7))}, nil
+	}, nil)
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	now := time.Now()
+	o.answers.now = func() time.Time { return now }
+	state := State{Pods: []corev1.Pod{*running("web-1")}}
+	gather(t, o, nginx, &state)
+	now = now.Add(freshFor + time.Second)
+	gather(t, o, nginx, &state)
+	for _, want := range []int64{7, 17, 27} {
+		gather(t, o, nginx, &state)
+		if got := *state.Instances["web-1"].ServingSeconds; got != want || asked != 2 {
+			t.Errorf("it has served for %d s and was asked %d times, want %d s and twice", got, asked, want)
+		}
+		now = now.Add(10 * time.Second)
+	}
+}
+
 func TestWhatIsGoneIsForgotten(t *testing.T) {
 	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
 		return instanceapi.Status{Serving: "r1"}, nil

@@ -113,6 +113,8 @@ type Decision struct {
 	// served; empty: none.
 	Judge  []string
 	Served time.Duration
+	// After is when the canaries are to be looked at again; 0: there are none.
+	After time.Duration
 	// Watch tells that only the instances will tell of the next step: they have to be
 	// asked again soon.
 	Watch bool
@@ -183,6 +185,12 @@ func (d *Decision) canary(in Input) {
 	}
 	if d.Served >= in.Canary.Duration && in.Canary.Bad == "" {
 		d.Judge = nil
+	}
+	if len(d.Judge) > 0 {
+		d.After = judgePause
+		if left := in.Canary.Duration - d.Served; left > 0 {
+			d.After = min(d.After, left)
+		}
 	}
 }
 

@@ -206,6 +206,9 @@ func TestCanaryOfAConfiguration(t *testing.T) {
 			if len(d.Judge) != tt.judge || len(d.Ask) != tt.ask {
 				t.Errorf("judges %v and asks %v; want %d and %d", d.Judge, d.Ask, tt.judge, tt.ask)
 			}
+			if looks := d.After > 0 && d.After <= judgePause; looks != (tt.judge > 0) {
+				t.Errorf("looks again after %s", d.After)
+			}
 		})
 	}
 }

@@ -108,7 +108,7 @@ func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		Now:     state.Now,
 	})
 	again := r.pace.next(client.ObjectKeyFromObject(nginx), plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, state.Now)
-	return result(outcome, soonest(again, plan.After), errors.Join(err, r.commit(ctx, nginx, next)))
+	return result(outcome, soonest(again, soonest(plan.After, plan.Rollout.After)), errors.Join(err, r.commit(ctx, nginx, next)))
 }
 
 // plan is what should exist. If canaries have to be compared with other pods for that,

@@ -22,6 +22,10 @@ const (
 	paceCertificates = time.Minute
 )
 
+// paceTrial is how often canaries are compared with the others, at most: each time all pods
+// are asked for their requests.
+const paceTrial = 2 * time.Second
+
 // After pods were asked for something, also if only for their mounted files, they are
 // looked at for a while: what comes of it emits no event.
 const (
@@ -57,7 +61,11 @@ func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, certifi
 	stirred := p.stir(key, asked, now)
 	switch {
 	case d.Watch:
-		return p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask)), now)
+		wait := p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask), len(d.Judge)), now)
+		if len(d.Judge) > 0 {
+			return max(wait, paceTrial)
+		}
+		return wait
 	case d.Phase == rollout.Rejected:
 		p.forget(key)
 		return paceRejected

@@ -51,6 +51,24 @@ func TestPaceOfAStepForward(t *testing.T) {
 	}
 }
 
+// TestPaceOfATrial: a canary is not looked at all the time, and what follows does not wait.
+func TestPaceOfATrial(t *testing.T) {
+	var p pace
+	key, now := types.NamespacedName{Name: "web"}, time.Now()
+	trial := rollout.Decision{Phase: rollout.Loading, Watch: true, Judge: []string{"a"}}
+	for range 50 {
+		wait := p.next(key, trial, false, false, now)
+		if wait < paceTrial {
+			t.Fatalf("the canary is looked at after %s", wait)
+		}
+		now = now.Add(wait)
+	}
+	trial.Judge = nil
+	if wait := p.next(key, trial, false, false, now); wait != paceFirst {
+		t.Errorf("after the trial the wait is %s", wait)
+	}
+}
+
 func TestPaceWithoutAWait(t *testing.T) {
 	tests := map[string]struct {
 		phase               rollout.Phase
