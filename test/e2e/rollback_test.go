@@ -1,0 +1,313 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+)
+
+// hasty is a rollout that may not stand still for long.
+func hasty() *v1alpha2.Rollout {
+	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(20))}
+}
+
+// crashing adds a container that ends with words.
+func crashing(words string) *v1alpha2.PodTemplate {
+	return &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{
+		{Name: "helper", Image: newestImage(), Command: []string{"sh", "-c", "echo " + words + " >&2; exit 3"}},
+	}}
+}
+
+// waitRolledBack waits until the status tells that a rollout failed, for these reasons, and
+// until the pods are those from before and no others.
+func waitRolledBack(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool, words ...string) {
+	t.Helper()
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack, words...)
+	if meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady) {
+		t.Error("it is Ready although it is not up to date")
+	}
+	waitOnly(t, nginx, pods)
+}
+
+// waitOnly waits until an application has these pods and no others, all of which serve.
+func waitOnly(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool) {
+	t.Helper()
+	eventually(t, "only the pods from before are left", func() error {
+		if diff := cmp.Diff(pods, podUIDs(t, nginx)); diff != "" {
+			return fmt.Errorf("the pods (-before +now):\n%s", diff)
+		}
+		if d := deploymentOf(t, nginx); d.Spec.Paused || int(d.Status.AvailableReplicas) != len(pods) || d.Status.ObservedGeneration < d.Generation {
+			return fmt.Errorf("the Deployment: paused %t, %+v", d.Spec.Paused, d.Status)
+		}
+		return nil
+	})
+}
+
+// readySince tells since when each pod has been ready: one that was not ready for a moment
+// has another time.
+func readySince(t *testing.T, nginx *v1alpha2.NginxOperator) map[types.UID]string {
+	t.Helper()
+	since := map[types.UID]string{}
+	for _, pod := range podsOf(t, nginx) {
+		for _, c := range pod.Status.Conditions {
+			if c.Type == corev1.PodReady {
+				since[pod.UID] = fmt.Sprintf("%s since %s", c.Status, c.LastTransitionTime.UTC())
+			}
+		}
+	}
+	return since
+}
+
+// eventNotes are what the events of a reason say about an application.
+func eventNotes(t *testing.T, nginx *v1alpha2.NginxOperator, reason string) []string {
+	t.Helper()
+	list := &eventsv1.EventList{}
+	must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace)))
+	var notes []string
+	for _, e := range list.Items {
+		if e.Regarding.UID == nginx.UID && e.Reason == reason {
+			notes = append(notes, e.Note)
+		}
+	}
+	return notes
+}
+
+// TestCrashingRolloutGoesBack rolls out pods that crash: those that serve stay, also when
+// there are to be more of them, until something else is asked for.
+func TestCrashingRolloutGoesBack(t *testing.T) {
+	t.Parallel()
+	spec := saying("hello", 2)
+	spec.Rollout = hasty()
+	nginx := createReady(t, newNamespace(t), "web", spec)
+	pods, since := podUIDs(t, nginx), readySince(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("out of luck") })
+	waitRolledBack(t, nginx, pods, v1alpha2.ReasonContainerCrashed, "container helper", "exit code 3", "out of luck")
+	if diff := cmp.Diff(since, readySince(t, nginx)); diff != "" {
+		t.Errorf("pods that served were not ready meanwhile (-before +now):\n%s", diff)
+	}
+	eventually(t, "an event tells it", func() error {
+		if notes := eventNotes(t, nginx, v1alpha2.ReasonRolledBack); len(notes) != 1 || !strings.Contains(notes[0], "out of luck") {
+			return fmt.Errorf("events %s: %q", v1alpha2.ReasonRolledBack, notes)
+		}
+		return nil
+	})
+
+	sets := len(replicaSetsOf(t, nginx))
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(3)) })
+	eventually(t, "there is one pod more", func() error {
+		if d := deploymentOf(t, nginx); d.Status.AvailableReplicas != 3 {
+			return fmt.Errorf("%d pods are available", d.Status.AvailableReplicas)
+		}
+		return nil
+	})
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack)
+	if n := len(replicaSetsOf(t, nginx)); n != sets {
+		t.Errorf("there were %d ReplicaSets, and %d after scaling: it was tried again", sets, n)
+	}
+	pods = podUIDs(t, nginx)
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("another reason") })
+	waitRolledBack(t, nginx, pods, "another reason")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = nil })
+	waitReady(t, nginx)
+	waitOnly(t, nginx, pods)
+	traffic.stop(t)
+}
+
+// TestRolledBackStaysBack restarts the operator after a rollback: it is not tried again.
+func TestRolledBackStaysBack(t *testing.T) {
+	spec := saying("hello", 2)
+	spec.Rollout = hasty()
+	nginx := createReady(t, newNamespace(t), "web", spec)
+	pods := podUIDs(t, nginx)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("out of luck") })
+	waitRolledBack(t, nginx, pods, "out of luck")
+
+	t.Cleanup(func() { waitOperatorAgain(t) })
+	generation, history := deploymentOf(t, nginx).Generation, revisionsOf(t, nginx)
+	killOperator(t)
+	waitOperator(t, operatorNamespace)
+	passOver(t, nginx, "after the restart")
+	waitRolledBack(t, nginx, pods, "out of luck")
+	if now := deploymentOf(t, nginx).Generation; now != generation {
+		t.Errorf("the Deployment was changed from generation %d to %d", generation, now)
+	}
+	if diff := cmp.Diff(history, revisionsOf(t, nginx)); diff != "" {
+		t.Errorf("the history has changed (-before +after):\n%s", diff)
+	}
+}
+
+// TestNewVersionRefusesConfiguration changes to a version of nginx that does not know a
+// directive of the configuration any more: it is asked before any pod is touched.
+func TestNewVersionRefusesConfiguration(t *testing.T) {
+	t.Parallel()
+	spec := saying("hello", 2)
+	spec.Image, spec.Rollout = new(oldestImage()), hasty()
+	// nginx 1.25.1 has dropped the directive.
+	spec.Config.Files["old.conf"] = "\nssl off;\n"
+	nginx := createReady(t, newNamespace(t), "web", spec)
+	pods, since := podUIDs(t, nginx), readySince(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
+	waitRolledBack(t, nginx, pods, v1alpha2.ReasonConfigRejected, "old.conf:2", `unknown directive "ssl"`)
+	if diff := cmp.Diff(since, readySince(t, nginx)); diff != "" {
+		t.Errorf("pods that served were not ready meanwhile (-before +now):\n%s", diff)
+	}
+	if nginx.Status.Image != oldestImage() {
+		t.Errorf("the status tells of image %s", nginx.Status.Image)
+	}
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { delete(s.Config.Files, "old.conf") })
+	waitReady(t, nginx)
+	if nginx.Status.Image != newestImage() {
+		t.Errorf("the status tells of image %s", nginx.Status.Image)
+	}
+	traffic.stop(t)
+}
+
+// TestHold leaves a rollout that fails as it is, for somebody to look at.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	spec := saying("hello", 2)
+	spec.Rollout = hasty()
+	spec.Rollout.OnFailure = v1alpha2.OnFailureHold
+	nginx := createReady(t, newNamespace(t), "web", spec)
+	pods := podUIDs(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+	hold := func(words string) {
+		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing(words) })
+		waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld, v1alpha2.ReasonContainerCrashed, words)
+		eventually(t, "the Deployment is paused, with the pod that fails", func() error {
+			if d, now := deploymentOf(t, nginx), podUIDs(t, nginx); !d.Spec.Paused || len(now) != len(pods)+1 {
+				return fmt.Errorf("paused: %t, %d pods", d.Spec.Paused, len(now))
+			}
+			return nil
+		})
+		waitServing(t, nginx, pods)
+	}
+	hold("out of luck")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = nil })
+	waitReady(t, nginx)
+	waitOnly(t, nginx, pods)
+
+	hold("once more")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.OnFailure = v1alpha2.OnFailureRollback })
+	waitRolledBack(t, nginx, pods, "once more")
+	traffic.stop(t)
+}
+
+// TestCanaryServesOn lets canaries of new pods and of a configuration serve for a while
+// before the others follow.
+func TestCanaryServesOn(t *testing.T) {
+	t.Parallel()
+	spec := saying("hello", 2)
+	spec.Image, spec.Rollout = new(oldestImage()), shortCanary()
+	nginx := createReady(t, newNamespace(t), "web", spec)
+	pods := podUIDs(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning)
+	waitServing(t, nginx, pods)
+	waitReady(t, nginx)
+	if nginx.Status.Image != newestImage() {
+		t.Errorf("the status tells of image %s", nginx.Status.Image)
+	}
+
+	pods = podUIDs(t, nginx)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says("hello again") })
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning)
+	waitReady(t, nginx)
+	waitOnly(t, nginx, pods)
+	traffic.stop(t)
+	for range 10 {
+		waitAnswer(t, nginx, "hello again")
+	}
+}
+
+func shortCanary() *v1alpha2.Rollout {
+	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(60)), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(5))}}
+}
+
+// answering is a configuration with a statement that comes before the answer.
+func answering(statement string) *v1alpha2.Config {
+	return filesConfig(map[string]string{
+		"site.conf": fmt.Sprintf("server {\n    listen %d;\n    location / {\n        %s\n        return 200 hello;\n    }\n}\n", httpPort, statement),
+	})
+}
+
+// TestBadCanaryGoesBack rolls out pods, and then a configuration, that answer with errors.
+func TestBadCanaryGoesBack(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	must(t, kube.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "flaw"}, Data: map[string]string{"there": ""},
+	}))
+	spec := saying("", 2)
+	spec.Rollout = shortCanary()
+	// Long enough for twenty requests on a busy machine; a bad canary ends earlier.
+	spec.Rollout.Canary.DurationSeconds = new(int32(60))
+	const flawed = "if (-f /srv/flaw/there) { return 503; }"
+	spec.Config = answering(flawed)
+	nginx := createReady(t, namespace, "web", spec)
+	pods, before := podUIDs(t, nginx), stableFiles(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Content = []v1alpha2.Content{{MountPath: "/srv/flaw", ConfigMap: &v1alpha2.ConfigMapReference{Name: "flaw"}}}
+	})
+	waitRolledBack(t, nginx, pods, v1alpha2.ReasonCanaryFailed, "5xx")
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Content = nil
+		s.Config = answering("return 503;")
+	})
+	waitRolledBack(t, nginx, pods, v1alpha2.ReasonCanaryFailed, "5xx")
+	eventually(t, "every pod serves the last good configuration", func() error {
+		if err := get(t, nginx); err != nil {
+			return err
+		}
+		if c := nginx.Status.Config; c == nil || c.LoadedReplicas != 2 {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
+	if diff := cmp.Diff(before, stableFiles(t, nginx)); diff != "" {
+		t.Errorf("what pods start with has changed (-before +now):\n%s", diff)
+	}
+	// The bad canaries have answered some requests.
+	traffic.cancel()
+	<-traffic.done
+	good := startTraffic(t, nginx, "hello")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = answering(flawed) })
+	waitReady(t, nginx)
+	waitOnly(t, nginx, pods)
+	good.stop(t)
+	if c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate); c.Reason != v1alpha2.ReasonRolledOut {
+		t.Errorf("UpToDate is %s: %s", c.Reason, c.Message)
+	}
+}
+
+// stableFiles are what pods start with.
+func stableFiles(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
+	t.Helper()
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: naming.ConfigMap(nginx.Name)}}
+	must(t, get(t, cm))
+	return cm.Data
+}
