@@ -117,7 +117,10 @@ func (r *rollbackRun) begin(ctx context.Context) (*incluster.Load, []corev1.Pod,
 		image = r.images[0]
 	}
 	declared := spec(rollbackReplicas, image, r.kind.files())
-	declared.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: new(cmp.Or(r.kind.deadline, rollbackDeadline)), Canary: r.kind.canary}
+	declared.Rollout = &v1alpha2.Rollout{
+		ProgressDeadlineSeconds: new(cmp.Or(r.kind.deadline, rollbackDeadline)),
+		MinReadySeconds:         &r.kind.minReady, Canary: r.kind.canary,
+	}
 	err := r.createFlaws(ctx)
 	if err != nil {
 		return nil, nil, err

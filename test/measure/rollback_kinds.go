@@ -37,6 +37,8 @@ type badRollout struct {
 	limit float64
 	// deadline is rollout.progressDeadlineSeconds; 0: rollbackDeadline.
 	deadline int32
+	// minReady is rollout.minReadySeconds.
+	minReady int32
 	// answers tells that what is wrong shows in the answers of the canary.
 	answers bool
 }
@@ -84,10 +86,14 @@ func badPods() []badRollout {
 			s.PodTemplate = &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{c}}
 		}
 	}
-	// Ready for three seconds of six.
-	flapping := &corev1.Probe{PeriodSeconds: 1, FailureThreshold: 1, ProbeHandler: corev1.ProbeHandler{
-		Exec: &corev1.ExecAction{Command: []string{"sh", "-c", "test $(( $(date +%s) / 3 % 2 )) = 0"}},
-	}}
+	// Ready and not ready for some seconds in turns.
+	flapping := func(seconds int) v1alpha2.Container {
+		return v1alpha2.Container{Name: "flapping", Command: []string{"sleep", "infinity"}, ReadinessProbe: &corev1.Probe{
+			PeriodSeconds: 1, FailureThreshold: 1, ProbeHandler: corev1.ProbeHandler{
+				Exec: &corev1.ExecAction{Command: []string{"sh", "-c", fmt.Sprintf("test $(( $(date +%%s) / %d %% 2 )) = 0", seconds)}},
+			},
+		}}
+	}
 	return []badRollout{
 		{name: "crash at start", reason: v1alpha2.ReasonContainerCrashed, words: []string{"there are no settings"},
 			edit: beside(v1alpha2.Container{Name: "helper", Command: []string{"sh", "-c", "echo there are no settings >&2; exit 1"}})},
@@ -104,7 +110,10 @@ func badPods() []badRollout {
 				s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")}}
 			}},
 		{name: "readiness flapping", reason: v1alpha2.ReasonProgressDeadlineExceeded, limit: rollbackDeadline,
-			edit: beside(v1alpha2.Container{Name: "flapping", Command: []string{"sleep", "infinity"}, ReadinessProbe: flapping})},
+			edit: beside(flapping(3))},
+		// The first pod proves itself for 5 s, and only minReadySeconds keeps the old ones.
+		{name: "readiness flapping slowly, minReadySeconds 12", reason: v1alpha2.ReasonProgressDeadlineExceeded,
+			limit: 2 * rollbackDeadline, minReady: 12, edit: beside(flapping(8))},
 	}
 }
 
