@@ -219,7 +219,7 @@ func TestCause(t *testing.T) {
 		"all": {Cause(&before, "nginx:1", "c1", &after, "nginx:2", "c2"),
 			"image nginx:1 → nginx:2, forceRedeploy, resources, configuration c1 → c2"},
 		"another default": {Cause(&before, "nginx:1", "c1", &before.Spec, "nginx:2", "c1"), "the operator's own template, image nginx:1 → nginx:2"},
-		"none": {Cause(&before, "nginx:1", "c1", &before.Spec, "nginx:1", "c1"), "the operator's own template"},
+		"none":            {Cause(&before, "nginx:1", "c1", &before.Spec, "nginx:1", "c1"), "the operator's own template"},
 	}
 	for name, tt := range tests {
 		if tt.got != tt.want {
