@@ -26,6 +26,11 @@ const (
 	silentFor  = 2 * time.Second
 )
 
+// attempts is how often a question about a pod that is ready is put, until it is answered.
+// An operator that has just started asks all pods of the cluster within moments, and knows
+// nothing of them: on a busy machine, silence would be told of pods that serve.
+const attempts = 3
+
 // parallelQuestions bounds how many instances of one application are asked at a time.
 const parallelQuestions = 64
 
@@ -120,7 +125,7 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 			continue
 		}
 		group.Go(func() error {
-			answers[i] = o.answers.put(ctx, about, since)
+			answers[i] = o.answers.put(ctx, about, since, last.attempts(about))
 			return nil
 		})
 	}
@@ -140,9 +145,21 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 	return ctx.Err()
 }
 
-// put puts a question to an instance.
-func (i *instances) put(ctx context.Context, about question, since time.Time) answer {
+// attempts is how often the next question is put. Who is known to be silent is asked once:
+// every attempt holds the pass up.
+func (a answer) attempts(about question) int {
+	if !about.ready || a.about == about && a.status == nil {
+		return 1
+	}
+	return attempts
+}
+
+// put puts a question to an instance, so many times at most.
+func (i *instances) put(ctx context.Context, about question, since time.Time, most int) answer {
 	status, err := i.ask(ctx, about.podIP)
+	for n := 1; err != nil && n < most && ctx.Err() == nil; n++ {
+		status, err = i.ask(ctx, about.podIP)
+	}
 	now := i.now()
 	a := answer{about: about, since: since, at: now, until: now}
 	switch {

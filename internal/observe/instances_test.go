@@ -81,6 +81,49 @@ func TestInstancesAreAskedOnlyWhenTheyMayHaveNews(t *testing.T) {
 	}
 }
 
+// TestSilenceIsNotConcludedFromOneQuestion: a pod that is ready is asked a few times before
+// it counts as silent, and then once at a time.
+func TestSilenceIsNotConcludedFromOneQuestion(t *testing.T) {
+	var failures, asked int
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		asked++
+		if asked <= failures {
+			return instanceapi.Status{}, errors.New("timeout")
+		}
+		return instanceapi.Status{Serving: "r1"}, nil
+	}, nil)
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	now := time.Now()
+	o.answers.now = func() time.Time { return now }
+	ready := running("web-1")
+	ready.Status.ContainerStatuses[0].Ready = true
+	state := State{Pods: []corev1.Pod{*ready}}
+	for _, step := range []struct {
+		what            string
+		failures, asked int
+		known           bool
+	}{
+		{"a fresh operator gets through in the end", 2, 3, true},
+		{"so does one that has got answers", 2, 3, true},
+		{"it is silent", 100, 3, false},
+		{"it is still silent", 100, 1, false},
+		{"it answers again", 0, 1, true},
+	} {
+		failures, asked = step.failures, 0
+		gather(t, o, nginx, &state)
+		if _, known := state.Instances["web-1"]; known != step.known || asked != step.asked {
+			t.Errorf("%s: asked %d times, want %d; the instance is known: %t, want %t", step.what, asked, step.asked, known, step.known)
+		}
+		now = now.Add(settledFor + time.Second)
+	}
+	state.Pods[0].Status.ContainerStatuses[0].Ready = false
+	failures, asked = 100, 0
+	gather(t, o, nginx, &state)
+	if asked != 1 {
+		t.Errorf("a pod that is not ready was asked %d times", asked)
+	}
+}
+
 // TestServingSecondsGoOn: an answer that is still good is older than it was.
 func TestServingSecondsGoOn(t *testing.T) {
 	asked := 0

@@ -3,10 +3,11 @@ package rollout
 import "example.com/nginx-operator/internal/instanceapi"
 
 // test asks every pod to test the requested configuration. One that does not answer yet
-// may be about to start with it.
+// may be about to start with it; one that is ready all the same serves what is stable, as
+// far as anybody knows: a fresh operator may only not have got through to it yet.
 func (d *Decision) test(in Input) {
 	for _, p := range in.Pods {
-		answers := p.Ready || p.Status != nil
+		answers := p.Status != nil || p.Ready && in.Stable != in.Requested
 		if p.Asked.Test != in.Requested && answers && !p.startsWith(in.Requested) && !p.serves(in.Requested) {
 			d.Ask[p.Name] = instanceapi.Requested{Test: in.Requested, Grant: p.Grant}
 		}

@@ -238,6 +238,18 @@ func TestDecide(t *testing.T) {
 	}
 }
 
+// TestSilentPodsAreAskedOnlyWhatIsNew: an operator that has just started may not have got
+// through to pods that serve what is stable; nothing is written to them.
+func TestSilentPodsAreAskedOnlyWhatIsNew(t *testing.T) {
+	silent := pod("a", func(p *Pod) { p.Status = nil })
+	for stable, want := range map[string]ask{"new": {}, "old": {"a": {Test: "new"}}} {
+		d := Decide(Input{Requested: "new", Stable: stable, Pods: []Pod{silent}})
+		if diff := cmp.Diff(want, d.Ask); diff != "" {
+			t.Errorf("%s is stable: asks (-want +got):\n%s", stable, diff)
+		}
+	}
+}
+
 func TestBlockedAsksNothing(t *testing.T) {
 	d := Decide(Input{Stable: "old", Pods: []Pod{pod("a"), pod("b", mute)}})
 	if d.Phase != Blocked || len(d.Ask) > 0 || d.Stable || d.Watch {
