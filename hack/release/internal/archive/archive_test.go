@@ -119,15 +119,8 @@ func TestImages(t *testing.T) {
 			if len(manifest.Manifests) != 1 {
 				t.Fatalf("the archive has %d images", len(manifest.Manifests))
 			}
-			index, err := outer.ImageIndex(manifest.Manifests[0].Digest)
-			must(t, err)
-			must(t, validate.Index(index))
-			inner, err := index.IndexManifest()
-			must(t, err)
 			var found []string
-			for _, descriptor := range inner.Manifests {
-				image, err := index.Image(descriptor.Digest)
-				must(t, err)
+			for _, image := range imagesOf(t, outer, manifest.Manifests[0]) {
 				found = append(found, checkImage(t, a, image))
 			}
 			if diff := cmp.Diff(platforms, found); diff != "" {
@@ -135,6 +128,29 @@ func TestImages(t *testing.T) {
 			}
 		})
 	}
+}
+
+// imagesOf are the images of an index, or the one that is none.
+func imagesOf(t *testing.T, outer v1.ImageIndex, descriptor v1.Descriptor) []v1.Image {
+	t.Helper()
+	if !descriptor.MediaType.IsIndex() {
+		image, err := outer.Image(descriptor.Digest)
+		must(t, err)
+		must(t, validate.Image(image))
+		return []v1.Image{image}
+	}
+	index, err := outer.ImageIndex(descriptor.Digest)
+	must(t, err)
+	must(t, validate.Index(index))
+	manifest, err := index.IndexManifest()
+	must(t, err)
+	var images []v1.Image
+	for _, inner := range manifest.Manifests {
+		image, err := index.Image(inner.Digest)
+		must(t, err)
+		images = append(images, image)
+	}
+	return images
 }
 
 // checkImage looks for what everybody may see in an image, and returns its platform.

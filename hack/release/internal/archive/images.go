@@ -2,6 +2,7 @@ package archive
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -39,8 +40,7 @@ func (a *Archive) images(context.Context) error {
 	if err != nil {
 		return err
 	}
-	index := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{Add: image})
-	return a.pack(project.Name+"-bundle-"+a.Version+".oci.tar", index, a.Release.Image+"-bundle:"+a.Version)
+	return a.pack(project.Name+"-bundle-"+a.Version+".oci.tar", image, a.Release.Image+"-bundle:"+a.Version)
 }
 
 // operatorIndex is an image for every platform.
@@ -121,8 +121,9 @@ func newLayer(packed, compressed []byte) (v1.Layer, error) {
 	return layer{static.NewLayer(compressed, types.OCILayer), diffID}, err
 }
 
-// pack packs an index as an archive of the OCI image layout, under a name.
-func (a *Archive) pack(file string, index v1.ImageIndex, name string) error {
+// pack packs an image, or an index of images, as an archive of the OCI image layout, under a
+// name.
+func (a *Archive) pack(file string, image mutate.Appendable, name string) error {
 	dir, err := os.MkdirTemp(a.Programs, "layout-")
 	if err != nil {
 		return err
@@ -132,10 +133,7 @@ func (a *Archive) pack(file string, index v1.ImageIndex, name string) error {
 	if err != nil {
 		return err
 	}
-	_, tag, _ := strings.Cut(name, ":")
-	if err := path.AppendIndex(index, layout.WithAnnotations(map[string]string{
-		"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": name,
-	})); err != nil {
+	if err := appendTo(path, image, name); err != nil {
 		return err
 	}
 	content := tree{}
@@ -156,4 +154,19 @@ func (a *Archive) pack(file string, index v1.ImageIndex, name string) error {
 	}
 	a.files[file], err = content.tar(a.Date)
 	return err
+}
+
+func appendTo(path layout.Path, image mutate.Appendable, name string) error {
+	_, tag, _ := strings.Cut(name, ":")
+	named := layout.WithAnnotations(map[string]string{
+		"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": name,
+	})
+	switch image := image.(type) {
+	case v1.ImageIndex:
+		return path.AppendIndex(image, named)
+	case v1.Image:
+		return path.AppendImage(image, named)
+	default:
+		return fmt.Errorf("%s is a %T, not an image", name, image)
+	}
 }
