@@ -117,7 +117,10 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	if err := c.serve(material); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{RequeueAfter: c.nextLook(material)}, c.publish(ctx, crd, material)
+	if err := c.publish(ctx, crd, material); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: c.nextLook(material)}, nil
 }
 
 // see remembers since when a bundle is published.
