@@ -1,6 +1,8 @@
 package desired_test
 
 import (
+	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -17,6 +19,7 @@ import (
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/observe"
 )
 
@@ -134,7 +137,7 @@ func checkLabels(t *testing.T, name string, live map[string]string) {
 func TestContractOfSelectors(t *testing.T) {
 	eachReleased(t, func(t *testing.T, r *released) {
 		if !r.whole() {
-			t.Skip("it is a spec only")
+			t.Skip("it is not all that was in the cluster")
 		}
 		frozen := map[string]string{"operator.example.com/nginxoperator": "web"}
 		selectors := map[string]map[string]string{}
@@ -228,10 +231,26 @@ type record struct {
 		Metadata struct{ Annotations map[string]string }
 	}
 	Config struct {
-		Revision string
-		Files    map[string]string
+		Revision  string
+		Files     map[string]string
+		FilesGzip []byte
 	}
 	Protocol int
+}
+
+// unpack lets Files be what FilesGzip holds, if there is that.
+func (r *record) unpack(t *testing.T) {
+	t.Helper()
+	if len(r.Config.FilesGzip) == 0 {
+		return
+	}
+	unzipped, err := gzip.NewReader(bytes.NewReader(r.Config.FilesGzip))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.NewDecoder(unzipped).Decode(&r.Config.Files); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // TestContractOfHistory compares how this version reads the history with what it says.
@@ -240,6 +259,10 @@ func TestContractOfHistory(t *testing.T) {
 		for _, o := range ofType[*appsv1.ControllerRevision](r) {
 			var data record
 			decodeJSON(t, o.Data.Raw, &data)
+			data.unpack(t)
+			if revision := nginxconf.Revision(data.Config.Files); revision != data.Config.Revision {
+				t.Errorf("%s: the files are of revision %s", o.Name, revision)
+			}
 			if data.Format != 1 || data.Protocol < 1 || len(data.Spec) == 0 || len(data.Config.Files) == 0 {
 				t.Errorf("%s: %s", o.Name, o.Data.Raw)
 			}

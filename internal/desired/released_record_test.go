@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -29,7 +30,6 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/golden"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/test/load"
 )
 
@@ -54,6 +54,8 @@ type recording struct {
 	others []client.Object
 	// changes are made one after the other, each when the one before has settled.
 	changes []func(r *recorder)
+	// historyOnly keeps the history alone, where the rest would be large.
+	historyOnly bool
 	// reason is the one of UpToDate in the end; empty: it has to be Ready.
 	reason string
 }
@@ -102,6 +104,11 @@ func recordings(t *testing.T) []recording {
 			func(r *recorder) { r.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Config = answer("second") }) },
 			func(r *recorder) { r.edit(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(image) }) },
 		}},
+		{name: "large-configuration", historyOnly: true, spec: v1alpha2.NginxOperatorSpec{
+			Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web-conf"}},
+		}, others: []client.Object{configMap("web-conf", map[string]string{
+			"site.conf": "server { listen 80; return 200; }\n" + strings.Repeat("# one of many lines\n", 5000),
+		})}},
 		{name: "rolled-back", reason: v1alpha2.ReasonRolledBack, spec: v1alpha2.NginxOperatorSpec{
 			Config: answer("good"), Rollout: &v1alpha2.Rollout{MaxSurge: new(intstr.FromInt32(1))},
 		}, changes: []func(*recorder){
@@ -182,7 +189,11 @@ func TestRecordReleased(t *testing.T) {
 			own.record(sample)
 		})
 	}
-	r.recordSpec(filepath.Join(root, "every-field"), golden.Read(t, "testdata/full.yaml"))
+	t.Run("every-field", func(t *testing.T) {
+		own := *r
+		own.t = t
+		own.recordSpec(filepath.Join(root, "every-field"), golden.Read(t, "testdata/full.yaml"))
+	})
 }
 
 // recorder runs samples.
@@ -251,7 +262,17 @@ func (r *recorder) record(sample recording) {
 			r.settled("")
 		}
 	}
-	r.write(r.all())
+	objects := r.all()
+	if sample.historyOnly {
+		objects = slices.DeleteFunc(objects, func(o client.Object) bool {
+			switch o.(type) {
+			case *v1alpha2.NginxOperator, *appsv1.ControllerRevision:
+				return false
+			}
+			return true
+		})
+	}
+	r.write(objects)
 }
 
 // edit changes the spec.
@@ -325,7 +346,6 @@ func (r *recorder) write(objects []client.Object) {
 	r.t.Helper()
 	r.must(os.RemoveAll(r.dir))
 	r.must(os.MkdirAll(r.dir, 0o755))
-	config := ""
 	for _, object := range objects {
 		gvk, err := apiutil.GVKForObject(object, r.client.Scheme())
 		r.must(err)
@@ -335,16 +355,11 @@ func (r *recorder) write(objects []client.Object) {
 		r.must(err)
 		file := fmt.Sprintf("%s-%s.yaml", strings.ToLower(gvk.Kind), object.GetName())
 		r.must(os.WriteFile(filepath.Join(r.dir, file), text, 0o644))
-		switch o := object.(type) {
-		case *corev1.ConfigMap:
-			if o.Name == naming.ConfigMapNext("web") {
-				config = o.Annotations[naming.AnnotationConfig]
-			}
-		case *corev1.Pod:
-			r.writeAnswer(o)
+		if pod, ok := object.(*corev1.Pod); ok {
+			r.writeAnswer(pod)
 		}
 	}
-	r.writeFacts(r.nginx, config)
+	r.writeFacts(&released{nginx: r.nginx, objects: objects})
 }
 
 // writeAnswer writes what an instance says, as it says it.
@@ -356,9 +371,9 @@ func (r *recorder) writeAnswer(pod *corev1.Pod) {
 	r.must(os.WriteFile(filepath.Join(r.dir, "instance-"+pod.Name+".json"), append([]byte(strings.TrimSpace(string(text))), '\n'), 0o644))
 }
 
-func (r *recorder) writeFacts(nginx *v1alpha2.NginxOperator, config string) {
+func (r *recorder) writeFacts(of *released) {
 	r.t.Helper()
-	inputs, attempt := hashes(r.t, nginx, "", config)
+	inputs, attempt := hashes(r.t, of.nginx, "", requestedRevision(of))
 	text, err := json.MarshalIndent(facts{At: time.Now().UTC().Truncate(time.Second), Inputs: inputs, Attempt: attempt}, "", "  ")
 	r.must(err)
 	r.must(os.WriteFile(filepath.Join(r.dir, factsFile), append(text, '\n'), 0o644))
@@ -373,5 +388,5 @@ func (r *recorder) recordSpec(dir, text string) {
 	r.must(os.RemoveAll(dir))
 	r.must(os.MkdirAll(dir, 0o755))
 	r.must(os.WriteFile(filepath.Join(dir, "nginxoperator-web.yaml"), []byte(text), 0o644))
-	r.writeFacts(nginx, requestedRevision(&released{nginx: nginx}))
+	r.writeFacts(&released{nginx: nginx})
 }
