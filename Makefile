@@ -100,7 +100,7 @@ test-unit: ## Run the unit tests
 
 .PHONY: test-api
 test-api: $(CLUSTER) ## Run the tests against a real API server
-	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 ./test/api/...
+	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 -timeout=20m ./test/api/...
 
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
