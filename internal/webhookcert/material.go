@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/open-policy-agent/cert-controller/pkg/rotator"
@@ -68,9 +69,12 @@ func (l Lifetimes) overlap() time.Duration { return min(maxOverlap, l.renewBefor
 type Material map[string][]byte
 
 // Bundle is what clients have to trust: the present CA, the one to come and the
-// one before, as PEM.
+// one before, as PEM. Its order says nothing, so that a CA that begins to sign changes
+// no CRD: the API server makes its clients and caches anew for each change.
 func (m Material) Bundle() []byte {
-	return bytes.Join([][]byte{m[keyCACert], m[keyNextCert], m[keyLastCert]}, nil)
+	authorities := [][]byte{m[keyCACert], m[keyNextCert], m[keyLastCert]}
+	slices.SortFunc(authorities, bytes.Compare)
+	return bytes.Join(authorities, nil)
 }
 
 // renew returns what the Secret should hold at now. It returns m itself when

@@ -134,6 +134,19 @@ func TestNothingChangesWhileACAIsPublished(t *testing.T) {
 	}
 }
 
+// TestSigningChangesNoBundle: a CA that was published already begins to sign.
+func TestSigningChangesNoBundle(t *testing.T) {
+	now := start.Add(usual.CA - usual.renewBefore() + time.Hour)
+	published := step(t, step(t, nil, false, start), true, now)
+	signs := step(t, published, true, now)
+	if bytes.Equal(signs[keyCACert], published[keyCACert]) {
+		t.Fatal("the new CA does not sign")
+	}
+	if !bytes.Equal(signs.Bundle(), published.Bundle()) {
+		t.Error("the bundle changed although clients trust the same CAs")
+	}
+}
+
 func TestUntilDue(t *testing.T) {
 	a := newAuthority("hook", "system", nil, usual)
 	m := step(t, nil, false, start)
