@@ -127,18 +127,7 @@ func TestRights(t *testing.T) {
 				granted[asText(t, rule)] = true
 			}
 		}
-		want := map[string]bool{}
-		for _, role := range manifests {
-			bound := slices.ContainsFunc(manifests, func(o project.Object) bool {
-				return o.Kind() == kind+"Binding" && roleOf(o) == role.Name()
-			})
-			if role.Kind() != kind || !bound || role.Name() == webhook {
-				continue
-			}
-			for _, rule := range role["rules"].([]any) {
-				want[asText(t, rule)] = true
-			}
-		}
+		want := boundRules(t, manifests, kind)
 		if kind == "ClusterRole" {
 			want[asText(t, map[string]any{
 				"apiGroups": []string{"apiextensions.k8s.io"}, "resources": []string{"customresourcedefinitions"},
@@ -149,6 +138,24 @@ func TestRights(t *testing.T) {
 			t.Errorf("the rules of the %ss (-) and of the bundle (+) differ:\n%s", kind, diff)
 		}
 	}
+}
+
+// boundRules are the rules of the roles of a kind that are bound, less those of the certificate.
+func boundRules(t *testing.T, manifests []project.Object, kind string) map[string]bool {
+	t.Helper()
+	rules := map[string]bool{}
+	for _, role := range manifests {
+		bound := slices.ContainsFunc(manifests, func(o project.Object) bool {
+			return o.Kind() == kind+"Binding" && roleOf(o) == role.Name()
+		})
+		if role.Kind() != kind || !bound || role.Name() == webhook {
+			continue
+		}
+		for _, rule := range role["rules"].([]any) {
+			rules[asText(t, rule)] = true
+		}
+	}
+	return rules
 }
 
 // asText is the same for a rule as it is written and as it was decoded.
