@@ -279,6 +279,9 @@ func TestReleasedStateIsLeftAlone(t *testing.T) {
 				}
 				state := r.gather(t)
 				plan, changes := r.plan(t, state, variant.options)
+				if live := r.deployment(t).Spec.Template.Annotations["operator.example.com/template"]; plan.Template != live {
+					t.Errorf("the pods would be replaced: template %s, live is %s", plan.Template, live)
+				}
 				if diff := cmp.Diff(exceptions[r.version][r.sample], writes(r.nginx, state, plan, changes)); diff != "" {
 					t.Errorf("what is written, -documented +planned:\n%s", diff)
 				}
