@@ -112,6 +112,13 @@ func (d *deployer) reset() corev1.PodTemplateSpec {
 	return d.templates[0]
 }
 
+// sequence are the templates that the Deployment has had since reset, in their order.
+func (d *deployer) sequence() []corev1.PodTemplateSpec {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.templates)
+}
+
 // seen are the templates that the Deployment has had since reset, each once.
 func (d *deployer) seen() []corev1.PodTemplateSpec {
 	d.mu.Lock()

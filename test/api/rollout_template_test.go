@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +48,7 @@ func TestTemplateThatFailsIsTakenBack(t *testing.T) {
 	// It is tried again when the spec changes, and the next good one is taken.
 	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
 	r.waitReady()
-	r.checkRolledOut("nginx:3", "nginx:1", crashes+":2")
+	r.checkRolledOut("nginx:3", "nginx:1", crashes+":2", "nginx:1")
 	settled(t)
 }
 
@@ -59,39 +60,34 @@ func (r *rolled) waitRolledBack() {
 	}
 }
 
-// checkTemplates makes sure that the Deployment ends with an image, and has had no other
-// templates since reset than one for each of some images.
-func (r *rolled) checkTemplates(image string, others ...string) {
+// checkTemplates makes sure that the Deployment has had templates with some images since
+// reset, in this order and no others in between, and that no pod is missed.
+func (r *rolled) checkTemplates(images ...string) {
 	r.t.Helper()
-	eventually(r.t, "all pods run "+image, func() error {
+	last := images[len(images)-1]
+	eventually(r.t, "all pods run "+last, func() error {
 		template, err := r.pods()
 		if err != nil {
 			return err
 		}
-		return same(nginxImage(&template), image)
+		return same(nginxImage(&template), last)
 	})
-	seen := map[string]int{}
-	for _, template := range r.seen() {
-		seen[nginxImage(&template)]++
+	var seen []string
+	for _, template := range r.sequence() {
+		seen = append(seen, nginxImage(&template))
 	}
-	for _, allowed := range append(others, image) {
-		if seen[allowed] > 1 {
-			r.t.Errorf("the Deployment has had %d templates with %s", seen[allowed], allowed)
-		}
-		delete(seen, allowed)
-	}
-	if len(seen) > 0 {
-		r.t.Errorf("the Deployment has had templates that nobody asked for: %v", seen)
+	if diff := cmp.Diff(images, seen); diff != "" {
+		r.t.Errorf("the templates of the Deployment, -want +got:\n%s", diff)
 	}
 	if n := r.fewestReady(); n < rolledReplicas {
 		r.t.Errorf("%d pods were ready at one time, %d replicas are promised", n, rolledReplicas)
 	}
 }
 
-// checkRolledOut makes sure that an image runs, and that the history says so.
-func (r *rolled) checkRolledOut(image string, others ...string) {
+// checkRolledOut makes sure that an image runs after some others, and that the history says so.
+func (r *rolled) checkRolledOut(image string, before ...string) {
 	r.t.Helper()
-	r.checkTemplates(image, others...)
+	r.checkTemplates(append(before, image)...)
 	eventually(r.t, image+" is in the history", func() error {
 		last := r.history().LastGood("")
 		if last == nil || last.Image != image {
@@ -105,7 +101,7 @@ func (r *rolled) checkRolledOut(image string, others ...string) {
 // says so.
 func (r *rolled) checkRolledBack(failed, image string) {
 	r.t.Helper()
-	r.checkTemplates(image, failed)
+	r.checkTemplates(image, failed, image)
 	eventually(r.t, failed+" is in the history", func() error {
 		h := r.history()
 		if last := h.LastGood(""); last == nil || last.Image != image {
