@@ -280,6 +280,26 @@ func TestTakingABadChangeBack(t *testing.T) {
 	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
 }
 
+// TestAGoodRevisionCanFail: an image that was good is gone when it is asked for again.
+func TestAGoodRevisionCanFail(t *testing.T) {
+	p := newPlay(t)
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.bad["nginx:1"] = true
+	p.nginx.Spec.Image = new("nginx:1")
+	p.settle()
+	p.expect("nginx:2", "2 good nginx:2, 3 good nginx:1")
+	if p.plan.Failure == nil || p.plan.Back != 2 {
+		t.Errorf("it tells of %+v, and runs %d", p.plan.Failure, p.plan.Back)
+	}
+	p.nginx.Spec.Image = new("nginx:3")
+	p.settle()
+	p.expect("nginx:3", "2 good nginx:2, 3 good nginx:1, 4 good nginx:3")
+	if r := p.state().History.Numbered(3); r.Unsettled() {
+		t.Errorf("what nobody asks for any more is still held against it: %+v", r.Failure)
+	}
+}
+
 func TestHold(t *testing.T) {
 	p := newPlay(t)
 	p.bad["nginx:2"] = true
