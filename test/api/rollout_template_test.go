@@ -139,9 +139,7 @@ func TestRolloutKilledAtEachWrite(t *testing.T) {
 			for k := int64(1); ; k++ {
 				old := r.prepare()
 				image := fmt.Sprintf("nginx:%d", k)
-				killed := r.killedAt(k, sent, image, func() bool {
-					return meta.IsStatusConditionTrue(r.nginx.Status.Conditions, v1alpha2.ConditionReady)
-				})
+				killed := r.killedAt(k, sent, image, r.isReady)
 				r.waitReady()
 				r.checkRolledOut(image, old)
 				if !killed {
@@ -170,6 +168,10 @@ func TestRolloutKilledAtEachWrite(t *testing.T) {
 	}
 }
 
+func (r *rolled) isReady() bool {
+	return meta.IsStatusConditionTrue(r.nginx.Status.Conditions, v1alpha2.ConditionReady)
+}
+
 // prepare waits until nothing is under way, and returns the image that runs.
 func (r *rolled) prepare() string {
 	r.t.Helper()
@@ -182,9 +184,15 @@ func (r *rolled) prepare() string {
 	return nginxImage(&old)
 }
 
-// killedAt asks for an image and kills the operator at its k-th write. It returns false when
-// there was no such write until everything was over.
+// killedAt asks for an image and kills the operator at its k-th write; the next one takes
+// over. It returns false when there was no such write until everything was over.
 func (r *rolled) killedAt(k int64, sent bool, image string, over func() bool) bool {
+	r.t.Helper()
+	return r.replacedAt(k, sent, image, over, startOperator)
+}
+
+// replacedAt is killedAt, with what starts the next operator.
+func (r *rolled) replacedAt(k int64, sent bool, image string, over func() bool, start func() *testOperator) bool {
 	r.t.Helper()
 	d := &death{at: k, sent: sent}
 	running.death.Store(d)
@@ -206,7 +214,6 @@ func (r *rolled) killedAt(k int64, sent bool, image string, over func() bool) bo
 		running.death.Store(nil)
 		return false
 	}
-	running.stop()
-	running = startOperator()
+	replaceOperator(start)
 	return true
 }

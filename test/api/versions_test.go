@@ -235,6 +235,30 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	settled(t)
 }
 
+// TestUpgradeAtEachWriteOfARollout replaces the operator after its k-th write of a rollout, for
+// every k, by the next release, and at the next rollout that by this one. Whoever goes on
+// goes on with the template that the rollout began with: no pod is replaced twice.
+func TestUpgradeAtEachWriteOfARollout(t *testing.T) {
+	r := newRolled(t, rolledSpec("nginx:0"))
+	restoreAtEnd(t)
+	startTheNext := func() *testOperator { return startNext(t, &atomic.Int64{}) }
+	for k := int64(1); ; k++ {
+		old := r.prepare()
+		image := fmt.Sprintf("nginx:%d", k)
+		start := startOperator
+		if k%2 == 1 {
+			start = startTheNext
+		}
+		replaced := r.replacedAt(k, true, image, r.isReady, start)
+		r.waitReady()
+		r.checkRolledOut(image, old)
+		if !replaced {
+			t.Logf("a rollout takes %d writes", k-1)
+			return
+		}
+	}
+}
+
 func checkUntouched(t *testing.T, what string, before, after map[string]string) {
 	t.Helper()
 	for name, version := range after {
