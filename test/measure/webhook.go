@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -119,7 +120,8 @@ func (w *webhookBench) replicas(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-// whole waits until every replica is available, and none that ends is left.
+// whole waits until every replica is ready, and none that ends is left. The pods are asked
+// as well, because the Deployment's status knows of one that was killed only later.
 func (w *webhookBench) whole(ctx context.Context) error {
 	return w.wait(ctx, "every replica of the operator is available", func() (bool, error) {
 		d, err := w.cluster.deployment(ctx)
@@ -127,7 +129,13 @@ func (w *webhookBench) whole(ctx context.Context) error {
 			return false, err
 		}
 		pods, err := w.replicas(ctx)
-		return len(pods) == int(d.Status.Replicas), err
+		return len(pods) == int(d.Status.Replicas) && !slices.ContainsFunc(pods, isNotReady), err
+	})
+}
+
+func isNotReady(pod corev1.Pod) bool {
+	return pod.DeletionTimestamp != nil || !slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
 	})
 }
 
