@@ -323,6 +323,36 @@ func TestReleasedStateTakesTheNextRollout(t *testing.T) {
 	})
 }
 
+// TestStateWithoutHistory is what versions before 0.4.0 left behind, or somebody who has
+// deleted the history: as long as nothing but the image of the instance manager differs, the
+// pods keep theirs, and the history begins.
+func TestStateWithoutHistory(t *testing.T) {
+	eachReleased(t, func(t *testing.T, r *released) {
+		if !r.whole() || r.sample == "rolled-back" {
+			t.Skip("it is not all that was in the cluster, or without a history it is another declaration")
+		}
+		r.objects = slices.DeleteFunc(r.objects, func(o client.Object) bool {
+			_, revision := o.(*appsv1.ControllerRevision)
+			return revision
+		})
+		options := another()
+		options.DefaultImage = r.nginx.Status.Image
+		state := r.gather(t)
+		plan, changes := r.plan(t, state, options)
+		for _, c := range changes {
+			if c.Action != apply.Leave {
+				t.Errorf("%s %s %s", c.Action, c.Intent.Kind.Name, c.Intent.Name)
+			}
+		}
+		if len(plan.Records) != 1 || plan.Records[0].Revision.State != history.Good || plan.Records[0].Revision.Number != 1 {
+			t.Errorf("the history begins with %+v", plan.Records)
+		}
+		if len(plan.Asks)+len(plan.Tells) > 0 {
+			t.Errorf("pods are asked: %+v %+v", plan.Asks, plan.Tells)
+		}
+	})
+}
+
 // TestReleasedHashes makes sure that a later change of a Go type, or of a library, does not
 // change what identifies a declaration: every application would be rolled out again.
 func TestReleasedHashes(t *testing.T) {
