@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -168,23 +170,33 @@ func (r *packagesRun) reproduce(ctx context.Context) ([]figure.Figure, error) {
 			return nil, err
 		}
 	}
-	var differ []string
-	for name, sum := range sums[0] {
-		if sums[1][name] != sum {
-			differ = append(differ, name+" differs")
-		}
-	}
-	for name := range sums[1] {
-		if sums[0][name] == "" {
-			differ = append(differ, name+" is new")
-		}
-	}
+	differ := differences(sums[0], sums[1])
 	return []figure.Figure{
 		figure.Judged("release: files", float64(len(sums[0])), "files", figure.AtLeast(8), details...),
 		figure.Judged("release: files that a second build makes otherwise", float64(len(differ)), "files", figure.AtMost(0), differ...),
 		figure.Info("release: first build", took[0], "s"),
 		figure.Info("release: second build, with nothing compiled before", took[1], "s"),
 	}, nil
+}
+
+// differences are the files that only one build has, or that two builds make otherwise.
+func differences(first, second map[string]string) []string {
+	var differ []string
+	for _, name := range slices.Sorted(maps.Keys(first)) {
+		switch second[name] {
+		case first[name]:
+		case "":
+			differ = append(differ, name+" is missing")
+		default:
+			differ = append(differ, name+" differs")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(second)) {
+		if first[name] == "" {
+			differ = append(differ, name+" is new")
+		}
+	}
+	return differ
 }
 
 // readSums reads checksums by file.
