@@ -1,6 +1,7 @@
 package desired_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"flag"
@@ -356,19 +357,42 @@ func (r *recorder) write(objects []client.Object) {
 		file := fmt.Sprintf("%s-%s.yaml", strings.ToLower(gvk.Kind), object.GetName())
 		r.must(os.WriteFile(filepath.Join(r.dir, file), text, 0o644))
 		if pod, ok := object.(*corev1.Pod); ok {
-			r.writeAnswer(pod)
+			r.writeAnswers(pod)
 		}
 	}
 	r.writeFacts(&released{nginx: r.nginx, objects: objects})
 }
 
-// writeAnswer writes what an instance says, as it says it.
-func (r *recorder) writeAnswer(pod *corev1.Pod) {
+// requestsMade are made of a pod before its answers are recorded.
+const requestsMade = 20
+
+// writeAnswers writes what an instance says, as it says it.
+func (r *recorder) writeAnswers(pod *corev1.Pod) {
 	r.t.Helper()
-	text, err := r.kube.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").
-		Name(fmt.Sprintf("%s:%d", pod.Name, instanceapi.Port)).SubResource("proxy").Suffix(instanceapi.PathStatus).DoRaw(r.t.Context())
-	r.must(err)
-	r.must(os.WriteFile(filepath.Join(r.dir, "instance-"+pod.Name+".json"), append([]byte(strings.TrimSpace(string(text))), '\n'), 0o644))
+	port := int(pod.Spec.Containers[0].Ports[1].ContainerPort)
+	for range requestsMade {
+		// Whatever becomes of them, they are counted.
+		_, _ = r.fromPod(pod, port, "/", nil)
+	}
+	window := map[string]string{instanceapi.ParameterSeconds: "60"}
+	for prefix, ask := range map[string]func() ([]byte, error){
+		"instance": func() ([]byte, error) { return r.fromPod(pod, instanceapi.Port, instanceapi.PathStatus, nil) },
+		"requests": func() ([]byte, error) { return r.fromPod(pod, instanceapi.Port, instanceapi.PathRequests, window) },
+	} {
+		text, err := ask()
+		r.must(err)
+		r.must(os.WriteFile(filepath.Join(r.dir, prefix+"-"+pod.Name+".json"), append(bytes.TrimSpace(text), '\n'), 0o644))
+	}
+}
+
+// fromPod reads from a port of a pod, by the API server's proxy.
+func (r *recorder) fromPod(pod *corev1.Pod, port int, path string, parameters map[string]string) ([]byte, error) {
+	request := r.kube.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").
+		Name(fmt.Sprintf("%s:%d", pod.Name, port)).SubResource("proxy").Suffix(path)
+	for key, value := range parameters {
+		request = request.Param(key, value)
+	}
+	return request.DoRaw(r.t.Context())
 }
 
 func (r *recorder) writeFacts(of *released) {

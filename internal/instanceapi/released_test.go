@@ -50,6 +50,58 @@ func TestReleasedAnswers(t *testing.T) {
 	}
 }
 
+// TestReleasedWindows reads what instances of every release said of their requests.
+func TestReleasedWindows(t *testing.T) {
+	files, err := filepath.Glob("../desired/testdata/released/*/*/requests-*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no windows of releases (%v)", err)
+	}
+	counted := false
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var raw map[string]any
+		if err := json.Unmarshal(text, &raw); err != nil {
+			t.Fatal(err)
+		}
+		window, err := clientOf(t, says(string(text))).Requests(t.Context(), podIP, 60)
+		if err != nil {
+			t.Errorf("%s: %v", file, err)
+		}
+		var again map[string]any
+		if err := json.Unmarshal([]byte(encode(t, window)), &again); err != nil {
+			t.Fatal(err)
+		}
+		for key := range raw {
+			if encode(t, again[key]) != encode(t, raw[key]) {
+				t.Errorf("%s: %s: %s is read as %s", file, key, encode(t, raw[key]), encode(t, again[key]))
+			}
+		}
+		counted = counted || window.Requests > 0 && window.Latency.Count() == window.Requests-window.Errors
+		raw["addedLater"] = "value"
+		if later, err := clientOf(t, says(encode(t, raw))).Requests(t.Context(), podIP, 60); err != nil || later != window {
+			t.Errorf("%s: with a field of a later release it is %+v (%v)", file, later, err)
+		}
+	}
+	if !counted {
+		t.Error("no instance has counted a request")
+	}
+}
+
+// TestContractOfBuckets: instances of other releases sort durations into the same ones.
+func TestContractOfBuckets(t *testing.T) {
+	if LatencyBuckets != 52 {
+		t.Errorf("there are %d buckets", LatencyBuckets)
+	}
+	for seconds, want := range map[float64]int{0.0005: 0, 0.001: 0, 0.0011: 1, 0.01: 11, 0.1: 21, 1: 31, 10: 42, 56: 49, 57: 50, 100: 51} {
+		if got := Bucket(seconds); got != want {
+			t.Errorf("%v s are in bucket %d, want %d", seconds, got, want)
+		}
+	}
+}
+
 // wantSame makes sure that nothing that a release told is lost on this one, and that what this
 // one decides from was told.
 func wantSame(t *testing.T, raw map[string]any, status Status) {
