@@ -62,32 +62,38 @@ func TestReleasedWindows(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		var raw map[string]any
-		if err := json.Unmarshal(text, &raw); err != nil {
-			t.Fatal(err)
-		}
-		window, err := clientOf(t, says(string(text))).Requests(t.Context(), podIP, 60)
-		if err != nil {
-			t.Errorf("%s: %v", file, err)
-		}
-		var again map[string]any
-		if err := json.Unmarshal([]byte(encode(t, window)), &again); err != nil {
-			t.Fatal(err)
-		}
-		for key := range raw {
-			if encode(t, again[key]) != encode(t, raw[key]) {
-				t.Errorf("%s: %s: %s is read as %s", file, key, encode(t, raw[key]), encode(t, again[key]))
-			}
-		}
+		window := checkWindow(t, file, text)
 		counted = counted || window.Requests > 0 && window.Latency.Count() == window.Requests-window.Errors
-		raw["addedLater"] = "value"
-		if later, err := clientOf(t, says(encode(t, raw))).Requests(t.Context(), podIP, 60); err != nil || later != window {
-			t.Errorf("%s: with a field of a later release it is %+v (%v)", file, later, err)
-		}
 	}
 	if !counted {
 		t.Error("no instance has counted a request")
 	}
+}
+
+func checkWindow(t *testing.T, file string, text []byte) RequestWindow {
+	t.Helper()
+	var raw map[string]any
+	if err := json.Unmarshal(text, &raw); err != nil {
+		t.Fatal(err)
+	}
+	window, err := clientOf(t, says(string(text))).Requests(t.Context(), podIP, 60)
+	if err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
+	var again map[string]any
+	if err := json.Unmarshal([]byte(encode(t, window)), &again); err != nil {
+		t.Fatal(err)
+	}
+	for key := range raw {
+		if encode(t, again[key]) != encode(t, raw[key]) {
+			t.Errorf("%s: %s: %s is read as %s", file, key, encode(t, raw[key]), encode(t, again[key]))
+		}
+	}
+	raw["addedLater"] = "value"
+	if later, err := clientOf(t, says(encode(t, raw))).Requests(t.Context(), podIP, 60); err != nil || later != window {
+		t.Errorf("%s: with a field of a later release it is %+v (%v)", file, later, err)
+	}
+	return window
 }
 
 // TestContractOfBuckets: instances of other releases sort durations into the same ones.
