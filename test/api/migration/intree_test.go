@@ -107,6 +107,8 @@ func TestInTree(t *testing.T) {
 	upgrade(t)
 	withController(t)
 	before := all(t, namespace)
+	must(t, kube.Create(t.Context(), testenv.Object("v1alpha2", "default", "busy")))
+	defer keepBusy(t, "default", "busy")()
 	said, err := migrate(t.Context(), plane.Config, inTree(migration.InTree))
 	must(t, err)
 	if !strings.Contains(said, "has succeeded") {
@@ -137,6 +139,7 @@ func TestInTreeInterrupted(t *testing.T) {
 		t.Fatalf("it ended with %v", err)
 	}
 	withController(t)
+	defer keepBusy(t, namespace, "web-000")()
 	said, err := migrate(t.Context(), plane.Config, inTree(migration.Auto))
 	must(t, err)
 	if !strings.Contains(said, "is under way already") || !strings.Contains(said, "has succeeded") {
