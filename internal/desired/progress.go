@@ -156,7 +156,7 @@ func (in *input) newPods() []rollout.NewPod {
 			continue
 		}
 		instance := in.state.Instances[pod.Name]
-		p := rollout.NewPod{Name: pod.Name, Created: pod.CreationTimestamp.Time, Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod)}
+		p := rollout.NewPod{Name: pod.Name, Created: pod.CreationTimestamp.Time, Running: observe.Running(pod), Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod)}
 		if !p.Ready {
 			p.Trouble = trouble.Of(pod, instance, in.course.run.config.Revision)
 			p.NotReady = trouble.NotReady(pod, instance)

@@ -47,6 +47,8 @@ type NewPod struct {
 	Ready bool
 	// Created is when the pod was.
 	Created time.Time
+	// Running tells whether its instance can be asked.
+	Running bool
 	// ReadySince is when it became ready.
 	ReadySince time.Time
 	// Trouble is what holds it back, nil when nothing does; NotReady why it is not ready.
@@ -93,6 +95,13 @@ const Proof = int32(proof / time.Second)
 
 // judgePause is how often canaries are looked at.
 const judgePause = 5 * time.Second
+
+// A pod that is not ready yet is asked again and again, less often the older it is: what
+// its instance tells, that nginx refuses the configuration for example, emits no event.
+const (
+	askFirst = time.Second
+	askMost  = 15 * time.Second
+)
 
 // FirstStage is where the rollout of a template begins. Without a pod that serves there
 // is nothing to be careful about; without a surge a pod has to go before another comes.
@@ -274,6 +283,9 @@ func (in TemplateInput) patience() time.Duration {
 	for _, p := range in.New {
 		if p.Trouble != nil && !p.Trouble.GiveUp.IsZero() {
 			after = soonest(after, p.Trouble.GiveUp.Sub(in.Now))
+		}
+		if p.Running && !p.Ready {
+			after = soonest(after, min(max(in.Now.Sub(p.Created)/4, askFirst), askMost))
 		}
 	}
 	return after

@@ -49,6 +49,11 @@ func inTrouble(giveUp time.Time) NewPod {
 	return NewPod{Name: "new", Trouble: &trouble.Trouble{Reason: v1alpha2.ReasonContainerCrashed, Message: "it crashes", GiveUp: giveUp}}
 }
 
+// running is a pod that was created a while ago, and is not ready.
+func running(ago time.Duration) NewPod {
+	return NewPod{Name: "new", Created: start.Add(-ago), Running: true}
+}
+
 // with changes an input.
 func (in TemplateInput) with(change func(*TemplateInput)) TemplateInput {
 	change(&in)
@@ -101,6 +106,12 @@ func TestAdvance(t *testing.T) {
 			Failing, history.Proving, false, 0},
 		"pods come and go for too long": {rollingOut(history.Proving, 65*time.Second, readyFor(time.Second)),
 			Failing, history.Proving, false, 0},
+		"its instance is about to tell": {rollingOut(history.Proving, 2*time.Second, running(2*time.Second)),
+			Going, history.Proving, false, time.Second},
+		"its instance takes its time": {rollingOut(history.Proving, 20*time.Second, running(20*time.Second)),
+			Going, history.Proving, false, 5 * time.Second},
+		"its instance may never tell": {rollingOut(history.Proving, time.Hour, running(time.Hour)).with(func(in *TemplateInput) { in.Deadline = 2 * time.Hour }),
+			Going, history.Proving, false, 15 * time.Second},
 		"a long rollout that moves": {rollingOut(history.Rolling, time.Hour, readyFor(time.Second)),
 			Going, history.Rolling, false, 0},
 		"a long rollout of which nothing came": {rollingOut(history.Rolling, time.Hour, NewPod{}),
