@@ -47,7 +47,7 @@ var next struct {
 
 // startNext starts an operator of the next release as a process of its own. writes counts
 // what it writes.
-func startNext(t *testing.T, writes *atomic.Int64) *testOperator {
+func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperator {
 	t.Helper()
 	next.once.Do(func() {
 		// The folder of the control plane is removed at the end.
@@ -59,9 +59,11 @@ func startNext(t *testing.T, writes *atomic.Int64) *testOperator {
 	must(t, next.err)
 	ctx, cancel := context.WithCancel(context.Background())
 	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: writes}
-	command := exec.CommandContext(ctx, next.programs.Operator,
+	flags = append([]string{
 		"--leader-elect=false", "--conversion-webhook=false", "--metrics-bind-address=0", "--health-probe-bind-address=0",
-		"--default-image="+nextImage, "--instance-image="+nextInstanceImage)
+		"--default-image=" + nextImage, "--instance-image=" + nextInstanceImage,
+	}, flags...)
+	command := exec.CommandContext(ctx, next.programs.Operator, flags...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+behindProxy(t, o))
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	log, err := os.Create(filepath.Join(t.TempDir(), "next.log"))
