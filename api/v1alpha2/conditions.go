@@ -52,6 +52,9 @@ const (
 const (
 	// ReasonRolledOut: every pod is of the newest template.
 	ReasonRolledOut = "RolledOut"
+	// ReasonPinned: every pod is of the revision that rollout.toRevision names, whatever else
+	// the spec says.
+	ReasonPinned = "RevisionPinned"
 	// ReasonRolloutInProgress: pods are being replaced.
 	ReasonRolloutInProgress = "RolloutInProgress"
 	// ReasonProgressDeadlineExceeded: the rollout stood still for too long.

@@ -24,30 +24,54 @@ import (
 )
 
 // recordAll keeps the history of an application. It comes before all other writes, and a
-// Deployment is not written when it fails: what the next pass has to remember would be
-// lost.
+// Deployment does not get another template when it fails: what the next pass has to
+// remember would be lost.
 func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, records []desired.Record, outcome *Outcome) error {
 	var errs []error
 	for _, record := range records {
-		r := record.Revision
 		err := a.record(ctx, nginx, record)
-		switch {
-		case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-			outcome.Terminating = true
-		case apierrors.IsConflict(err) && !r.Exists():
-			// One of an earlier NginxOperator of the same name, which garbage collection is about
-			// to remove, or somebody else's.
-			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: r.Name})
-			outcome.Retry = true
-		case err != nil:
-			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: r.Name})
-			errs = append(errs, fmt.Errorf("record %s %s: %w", desired.HistoryKind, r.Name, err))
-		default:
-			logf.FromContext(ctx).Info("recorded", "revision", r.Name, "number", r.Number,
-				"state", r.State, "stage", r.Stage, "deleted", record.Delete, "reason", r.Failure.Reason)
+		if err == nil {
+			logRecord(ctx, record)
+			continue
 		}
+		if record.Vital {
+			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: record.Revision.Name})
+		}
+		errs = append(errs, judgeRecord(record, err, nginx, outcome))
 	}
 	return errors.Join(errs...)
+}
+
+func logRecord(ctx context.Context, record desired.Record) {
+	r := record.Revision
+	logf.FromContext(ctx).Info("recorded", "revision", r.Name, "number", r.Number,
+		"state", r.State, "stage", r.Stage, "deleted", record.Delete, "reason", r.Failure.Reason)
+}
+
+// judgeRecord sorts the failure of a write as judge does.
+func judgeRecord(record desired.Record, err error, nginx *v1alpha2.NginxOperator, outcome *Outcome) error {
+	name := record.Revision.Name
+	switch {
+	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
+		outcome.Terminating = true
+		return nil
+	case apierrors.IsConflict(err) && !record.Revision.Exists():
+		// One of an earlier NginxOperator of the same name, which garbage collection is about
+		// to remove, or somebody else's.
+		outcome.refuse(desired.Blocked{
+			Reason: v1alpha2.ReasonNameConflict,
+			Message: fmt.Sprintf("%s %s exists in namespace %s and does not belong to this NginxOperator: delete it",
+				desired.HistoryKind, name, nginx.Namespace),
+		})
+		outcome.Retry = true
+		return nil
+	case apierrors.IsForbidden(err):
+		outcome.refuse(desired.Blocked{
+			Reason:  v1alpha2.ReasonForbidden,
+			Message: fmt.Sprintf("the API server refused %s %s: %v", desired.HistoryKind, name, err),
+		})
+	}
+	return fmt.Errorf("record %s %s: %w", desired.HistoryKind, name, err)
 }
 
 func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record) error {

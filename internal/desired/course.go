@@ -3,8 +3,10 @@ package desired
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -13,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
 )
 
 // revision is a pod template and the configuration that belongs to it.
@@ -48,8 +51,8 @@ func (c *course) held() bool { return c.failure != nil && !c.back() }
 
 // chart decides which revision runs. requested is the configuration that the spec asks
 // for. When the revision of rollout.toRevision does not exist, blocked says so.
-func (in *input) chart(requested resolved) (course, Blocked, error) {
-	asked, err := in.askedRevision(requested)
+func (in *input) chart(requested resolved, unknown bool) (course, Blocked, error) {
+	asked, err := in.askedRevision(requested, unknown)
 	if err != nil {
 		return course{}, Blocked{}, err
 	}
@@ -72,7 +75,9 @@ func (in *input) chart(requested resolved) (course, Blocked, error) {
 		return course{}, blocked, err
 	}
 	c.run = c.asked
-	err = in.divert(&c)
+	if err = in.divert(&c); err == nil && c.failure == nil {
+		err = in.retreat(&c)
+	}
 	if c.run.config.Revision == requested.Revision {
 		// The same files; the requested ones know where they come from.
 		c.run.config = requested
@@ -103,6 +108,52 @@ func (in *input) divert(c *course) error {
 	return nil
 }
 
+// retreat lets the last good revision run for a moment, where another rollout was given up
+// before it had proven itself: its pods have to be gone before the next one begins. The
+// Deployment controller would make room for the new pods among those that serve.
+func (in *input) retreat(c *course) error {
+	live := in.state.LiveTemplate()
+	good := in.state.History.LastGood(c.asked.name)
+	if live == "" || live == c.asked.hash || good == nil || !in.serves(good.Template) {
+		return nil
+	}
+	if !in.unproven(live) && (live != good.Template || !in.strangers(c.asked.hash)) {
+		return nil
+	}
+	run, err := in.recorded(good)
+	if err != nil {
+		return err
+	}
+	c.run = run
+	return nil
+}
+
+// unproven tells whether the rollout of a template was given up before a pod of it had
+// proven itself, or after it had failed.
+func (in *input) unproven(template string) bool {
+	for i := range in.state.History {
+		if r := &in.state.History[i]; r.Template == template && (r.State == history.Good || r.Stage == history.Rolling) {
+			return false
+		}
+	}
+	return true
+}
+
+// strangers tells whether there are pods of templates that nobody asks for and that have
+// never been good.
+func (in *input) strangers(asked string) bool {
+	return slices.ContainsFunc(in.state.Pods, func(pod corev1.Pod) bool {
+		template := observe.TemplateOf(&pod)
+		return pod.DeletionTimestamp == nil && template != asked && !in.state.History.HasBeenGood(template)
+	})
+}
+
+func (in *input) serves(template string) bool {
+	return slices.ContainsFunc(in.state.Pods, func(pod corev1.Pod) bool {
+		return observe.Ready(&pod) && observe.TemplateOf(&pod) == template
+	})
+}
+
 func (in *input) rolloutSpec() v1alpha2.Rollout {
 	return ptr.Deref(in.nginx.Spec.Rollout, v1alpha2.Rollout{})
 }
@@ -131,11 +182,15 @@ func (in *input) noSuchRevision(number int64) Blocked {
 // askedRevision is what the spec asks for. Its template is the one that was made of the
 // same declarations before, by whatever release of the operator, if the pods have it
 // or were to have it.
-func (in *input) askedRevision(requested resolved) (revision, error) {
+func (in *input) askedRevision(requested resolved, unknown bool) (revision, error) {
 	asked := revision{spec: history.Inputs(&in.nginx.Spec), config: requested}
 	var err error
 	if asked.inputs, err = history.Hash(asked.spec); err != nil {
 		return asked, err
+	}
+	if failed := in.failedWith(asked.inputs); unknown && failed != nil {
+		// While its configuration cannot be had it is still the attempt that has failed.
+		asked.config = resolved{Config: nginxconf.Config{Revision: failed.Config}}
 	}
 	if r := in.kept(asked.inputs); r != nil {
 		kept, err := in.recorded(r)
@@ -151,6 +206,16 @@ func (in *input) askedRevision(requested resolved) (revision, error) {
 	}
 	asked.identify(in.nginx.Name)
 	return asked, nil
+}
+
+// failedWith is the revision of declarations whose rollout has failed; nil: none has.
+func (in *input) failedWith(inputs string) *history.Revision {
+	for i := range in.state.History {
+		if r := &in.state.History[i]; r.Inputs == inputs && r.Failure.Attempt != "" {
+			return r
+		}
+	}
+	return nil
 }
 
 func (r *revision) identify(application string) {

@@ -1,6 +1,8 @@
 package desired
 
 import (
+	"math"
+
 	"k8s.io/apimachinery/pkg/util/intstr"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	"k8s.io/utils/ptr"
@@ -41,22 +43,26 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 	}
 	switch {
 	case in.course.held():
+		careful(spec, forGood)
 		spec.WithPaused(true)
 	case in.began == nil:
 	case in.step.Stage == history.Proving:
 		careful(spec, rollout.Proof)
 	case in.step.Stage == history.Canary:
-		careful(spec, canaryMinReady)
-		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(in.canary().Replicas))
-		if in.step.Pause {
-			spec.WithPaused(true)
-		}
+		// A paused Deployment would not do: once as many new pods are available as there are
+		// replicas, the Deployment controller takes the old ones away, paused or not.
+		canary := in.canary()
+		careful(spec, canaryMargin+int32(canary.Duration.Seconds()))
+		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(canary.Replicas))
 	}
 }
 
-// canaryMinReady is how many seconds there are to pause the rollout when the canaries are
-// ready, until the Deployment controller would go on.
-const canaryMinReady = 30
+// canaryMargin is how many seconds longer than their trial canaries have to be ready until
+// the Deployment controller would go on by itself, with the operator gone.
+const canaryMargin = 3600
+
+// forGood is a number of seconds for which no pod is ever ready.
+const forGood = math.MaxInt32 - 1
 
 // careful keeps the Deployment controller from taking a pod away that serves until a new
 // one has been ready for some seconds.

@@ -131,7 +131,7 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 		blocked = contentMissing(nginx, state.MissingContent)
 	}
 	in := &input{nginx: nginx, state: state, options: options}
-	missing, err := in.decide(requested)
+	missing, err := in.decide(requested, blocked.Reason != "")
 	if err != nil {
 		return nil, blocked, err
 	}
@@ -143,8 +143,8 @@ func Build(nginx *v1alpha2.NginxOperator, state observe.State, options Options) 
 }
 
 // decide fills in what the plan is made from. Each decision needs those before it.
-func (in *input) decide(requested resolved) (Blocked, error) {
-	course, blocked, err := in.chart(requested)
+func (in *input) decide(requested resolved, unknown bool) (Blocked, error) {
+	course, blocked, err := in.chart(requested, unknown)
 	if err != nil {
 		return blocked, fmt.Errorf("find the revision to run: %w", err)
 	}
@@ -169,7 +169,7 @@ func (in *input) plan() (*Plan, error) {
 		Failure:  in.course.failure,
 		Pinned:   in.course.pinned,
 	}
-	if in.course.back() {
+	if in.course.back() && in.course.failure != nil {
 		plan.Back = in.state.History.Named(in.course.run.name).Number
 	}
 	var err error

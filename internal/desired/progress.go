@@ -67,7 +67,6 @@ func (in *input) advance() rollout.Step {
 		StartedAt: r.StartedAt,
 		Deadline:  in.progressDeadline(),
 		Canary:    in.canary(),
-		Paused:    in.paused(),
 		Complete:  in.complete(),
 		TimedOut:  timedOut,
 		Refused:   refused,
@@ -101,11 +100,6 @@ func (in *input) canary() *rollout.Canary {
 func (in *input) surges() bool {
 	surge := in.rolloutSpec().MaxSurge
 	return surge == nil || *surge != intstr.FromInt32(0) && *surge != intstr.FromString("0%")
-}
-
-func (in *input) paused() bool {
-	d := in.state.Deployment()
-	return d != nil && d.Spec.Paused && in.state.LiveTemplate() == in.course.run.hash
 }
 
 // complete tells whether every pod is of the template that is to run, and serves.

@@ -19,6 +19,8 @@ type Record struct {
 	Revision history.Revision
 	// Delete tells that nobody needs it any more.
 	Delete bool
+	// Vital tells that the Deployment must not get its template before it is written.
+	Vital bool
 }
 
 // records are the writes that keep the history true. They come before all others: what
@@ -33,32 +35,45 @@ func (in *input) records() ([]Record, error) {
 	}
 	var records []Record
 	if r.Name != "" {
-		records = append(records, Record{Revision: r})
+		records = append(records, Record{Revision: r, Vital: in.state.LiveTemplate() != in.course.run.hash})
 	}
-	records = append(records, in.forgiven(r.Name)...)
+	records = append(records, in.forgotten(r.Name)...)
 	return append(records, in.stale(r.Name)...), nil
 }
 
-// forgiven are the good revisions that failed when they were asked for once more, by an
-// attempt that nobody makes any longer.
-func (in *input) forgiven(written string) []Record {
+// forgotten are the revisions whose rollout or failure is of no concern any more: it was
+// of an attempt that nobody makes any longer, or another revision of the same template has
+// become good meanwhile.
+func (in *input) forgotten(written string) []Record {
 	var records []Record
 	for _, r := range in.state.History {
-		if r.State == history.Good && r.Name != written && r.Failure.Attempt != "" && r.Failure.Attempt != in.course.attempt {
+		before := r
+		if r.Failure.Attempt != in.course.attempt {
 			r.Failure = history.Failure{}
+		}
+		if r.Template != in.course.run.hash || in.over() {
+			r.Stage = ""
+		}
+		changed := r.Stage != before.Stage || r.Failure != before.Failure
+		if changed && r.Name != written && (r.State == history.Good || r.Template == in.course.run.hash) {
 			records = append(records, Record{Revision: r})
 		}
 	}
 	return records
 }
 
+// over tells whether every pod is of what runs, and serves.
+func (in *input) over() bool {
+	settled := in.began == nil && !in.course.back() && !in.course.held() && in.complete()
+	return in.step.Outcome == rollout.Done || settled
+}
+
 // news is what has to be noted about what runs; zero: nothing.
 func (in *input) news() (history.Revision, error) {
-	settled := in.began == nil && !in.course.back() && !in.course.held() && in.complete()
 	switch {
 	case in.failed().Reason != "":
 		return in.failedRecord()
-	case in.step.Outcome == rollout.Done || settled:
+	case in.over():
 		return in.goodRecord()
 	case in.began != nil:
 		return in.rollingRecord()
@@ -121,8 +136,9 @@ func (in *input) goodRecord() (history.Revision, error) {
 		served = in.stable()
 	}
 	name := naming.Revision(in.nginx.Name, history.NameHash(in.course.run.hash, served.Revision))
-	if last := in.state.History.LastGood(""); last != nil && last.Name == name && last.Stage == "" {
-		return history.Revision{}, nil
+	last := in.state.History.LastGood("")
+	if last != nil && last.Name == name && last.Stage == "" {
+		return in.respelt(last), nil
 	}
 	r := in.newRecord()
 	r.Name, r.Config = name, served.Revision
@@ -134,11 +150,26 @@ func (in *input) goodRecord() (history.Revision, error) {
 		}
 	}
 	r.State, r.Stage, r.ServedAt, r.Failure = history.Good, "", in.state.Now, history.Failure{}
+	if last != nil && !r.ServedAt.After(last.ServedAt) {
+		// Another clock was ahead. What served last has to be the last all the same.
+		r.ServedAt = last.ServedAt.Add(1)
+	}
 	r.ImageDigest = in.imageDigest()
 	if r.Exists() {
 		return r, nil
 	}
 	return r, in.fill(&r, served)
+}
+
+// respelt is a good revision of which the spec now says the same in other words, a default
+// that is spelt out for example; zero: it says it in the same words.
+func (in *input) respelt(r *history.Revision) history.Revision {
+	if r.Inputs == in.course.run.inputs {
+		return history.Revision{}
+	}
+	same := *r
+	same.Inputs = in.course.run.inputs
+	return same
 }
 
 // runRecord is the record of what runs.

@@ -31,6 +31,7 @@ func (in *input) rollout() rollout.Input {
 		Overdue:   in.state.Overdue,
 		Proven:    in.course.back(),
 		HoldOld:   in.holdsOld(),
+		Held:      in.course.held(),
 	}
 	if !out.HoldOld {
 		out.Canary = in.canary()

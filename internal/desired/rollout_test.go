@@ -315,6 +315,94 @@ func TestHold(t *testing.T) {
 	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
 }
 
+// TestHoldFreezesTheConfiguration: what has failed must not reach the pods that serve, nor
+// those that start.
+func TestHoldFreezesTheConfiguration(t *testing.T) {
+	p := newPlay(t)
+	p.bad["nginx:2"] = true
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}
+	p.nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": "# failed"}}
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	if got := p.owned[observe.Key{Kind: "ConfigMap", Name: "web-config"}].(*corev1.ConfigMap).Data["a.conf"]; got == "# failed" {
+		t.Error("pods start with what has failed")
+	}
+	if len(p.plan.Asks) > 0 || len(p.plan.Tells) > 0 {
+		t.Errorf("pods are asked for it: %+v", p.plan.Asks)
+	}
+	if got := p.deployment().Spec; got.MinReadySeconds < 1<<30 {
+		t.Errorf("new pods become available after %d s, and old ones are taken away", got.MinReadySeconds)
+	}
+}
+
+// TestCorrectionDuringACanary: the pods that serve are the last to go.
+func TestCorrectionDuringACanary(t *testing.T) {
+	p := newPlay(t)
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(20))}}
+	p.settle()
+	good := p.deployment().Spec.Template.Annotations[naming.AnnotationTemplate]
+	p.nginx.Spec.Image = new("nginx:2")
+	for range 8 {
+		p.tick()
+	}
+	p.nginx.Spec.Image = new("nginx:3")
+	p.tick()
+	if got := p.deployment().Spec.Template.Annotations[naming.AnnotationTemplate]; got != good {
+		t.Errorf("the next rollout begins while pods of the one that was given up are there: %s", got)
+	}
+	p.settle()
+	p.expect("nginx:3", "1 good nginx:1, 3 good nginx:3")
+}
+
+// TestConfigurationDuringARollout: another revision than the candidate becomes good.
+func TestConfigurationDuringARollout(t *testing.T) {
+	p := newPlay(t)
+	p.nginx.Spec.Image = new("nginx:2")
+	for range 3 {
+		p.tick()
+	}
+	p.nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"a.conf": "# other"}}
+	p.settle()
+	for _, r := range p.state().History {
+		if r.Unsettled() {
+			t.Errorf("the rollout is over, and its revision %d is at %s", r.Number, r.Stage)
+		}
+	}
+	// What happens to pods from now on is no failure of a rollout.
+	p.pods[0].Status.Conditions[0].Status = corev1.ConditionFalse
+	p.pods[0].Status.ContainerStatuses[0].RestartCount = 2
+	p.pods[0].Status.ContainerStatuses[0].State.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1}
+	p.tick()
+	p.tick()
+	if p.image() != "nginx:2" || p.plan.Failure != nil {
+		t.Errorf("it runs %s: %+v", p.image(), p.plan.Failure)
+	}
+}
+
+func TestAnotherClock(t *testing.T) {
+	p := newPlay(t)
+	for name, r := range p.records {
+		r.Annotations[naming.AnnotationServedAt] = p.now.Add(time.Hour).Format(time.RFC3339)
+		p.records[name] = r
+	}
+	p.nginx.Spec.Image = new("nginx:2")
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:2")
+}
+
+// TestTheSameInOtherWords: the next release must not take it for another declaration.
+func TestTheSameInOtherWords(t *testing.T) {
+	p := newPlay(t)
+	p.nginx.Spec.Ports = []v1alpha2.Port{{Name: "http", Port: 80, Protocol: "TCP"}}
+	p.settle()
+	made := p.made
+	p.options = Options{DefaultImage: "nginx:other", InstanceImage: "operator:other"}
+	p.settle()
+	if p.made != made {
+		t.Errorf("another release made %d pods", p.made-made)
+	}
+}
+
 func TestNothingToGoBackTo(t *testing.T) {
 	p := &play{t: t, nginx: sample(t, "least"), options: options, now: time.Now(), records: map[string]appsv1.ControllerRevision{},
 		files: map[string]nginxconf.Files{}, owned: map[observe.Key]observe.Object{}, bad: map[string]bool{"nginx:1": true}}
@@ -408,14 +496,14 @@ func TestCanaryRollout(t *testing.T) {
 		for range 10 {
 			p.tick()
 		}
-		if n := len(p.pods); !p.deployment().Spec.Paused || n != 3 || p.plan.Trial == nil || len(p.plan.Trial.Others) != 2 {
-			t.Fatalf("after 10 s: paused %t, %d pods, trial %+v", p.deployment().Spec.Paused, n, p.plan.Trial)
+		if n := len(p.pods); n != 3 || p.plan.Trial == nil || len(p.plan.Trial.Others) != 2 {
+			t.Fatalf("after 10 s: %d pods, trial %+v", n, p.plan.Trial)
 		}
 		p.verdict = verdict
 		p.tick()
 		p.verdict = ""
 		p.settle()
-		if p.image() != want || p.deployment().Spec.Paused {
+		if p.image() != want || p.deployment().Spec.MinReadySeconds != 0 {
 			t.Errorf("with the verdict %q it runs %s; %s", verdict, p.image(), p.log())
 		}
 	}

@@ -152,12 +152,15 @@ func TestAttempt(t *testing.T) {
 	base := attempt("i", "c", nil)
 	for name, other := range map[string]string{
 		"inputs": attempt("j", "c", nil), "config": attempt("i", "d", nil),
-		"policy": attempt("i", "c", &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}),
+		"policy": attempt("i", "c", &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(9))}),
 		"glued":  attempt("ic", "", nil),
 	} {
 		if other == base {
 			t.Errorf("another %s is the same attempt", name)
 		}
+	}
+	if hold := attempt("i", "c", &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}); hold != base {
+		t.Error("what happens on a failure cannot be changed after it")
 	}
 }
 

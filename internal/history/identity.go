@@ -60,8 +60,17 @@ func NameHash(template, config string) string { return sum(template, config)[:10
 
 // Attempt identifies what is asked for: the pods, the configuration, and how they are to
 // be rolled out. The number of replicas is no part of it: an autoscaler that changes it
-// must not try a bad rollout again.
+// must not try a bad rollout again. Nor is what happens on a failure: that can be decided
+// afterwards.
 func Attempt(inputs, config string, rollout *v1alpha2.Rollout) (string, error) {
+	if rollout != nil {
+		how := *rollout
+		how.OnFailure = ""
+		rollout = &how
+		if how == (v1alpha2.Rollout{}) {
+			rollout = nil
+		}
+	}
 	policy, err := json.Marshal(rollout)
 	if err != nil {
 		return "", err

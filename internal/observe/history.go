@@ -45,12 +45,12 @@ func (o *Observer) recordedFiles(ctx context.Context, nginx *v1alpha2.NginxOpera
 // mayReturn are the revisions that the next decision may go back to.
 func mayReturn(nginx *v1alpha2.NginxOperator, h history.History) []*history.Revision {
 	var wanted []*history.Revision
+	if last := h.LastGood(""); last != nil {
+		wanted = append(wanted, last)
+	}
 	if rollout := nginx.Spec.Rollout; rollout != nil && rollout.ToRevision != nil {
-		// A number that does not exist leaves what was good last.
-		for _, r := range []*history.Revision{h.Numbered(*rollout.ToRevision), h.LastGood("")} {
-			if r != nil {
-				wanted = append(wanted, r)
-			}
+		if r := h.Numbered(*rollout.ToRevision); r != nil {
+			wanted = append(wanted, r)
 		}
 	}
 	for i := range h {

@@ -78,7 +78,10 @@ func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, stat
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	state.Pods = slices.Clone(pods.Items)
+	// A pod that has ended, an evicted one for example, is only a memory.
+	state.Pods = slices.DeleteFunc(slices.Clone(pods.Items), func(pod corev1.Pod) bool {
+		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
+	})
 	slices.SortFunc(state.Pods, func(a, b corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})

@@ -132,6 +132,7 @@ func trimPod(obj any) (any, error) {
 		}
 	}
 	pod.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
 		PodIP:                 pod.Status.PodIP,
 		Conditions:            conditions,
 		InitContainerStatuses: pod.Status.InitContainerStatuses,

@@ -46,6 +46,9 @@ type Input struct {
 	Proven bool
 	// HoldOld tells that the pods of an old template are to be left alone.
 	HoldOld bool
+	// Held tells that what failed is to stay as it is: no pod is asked for anything, and
+	// pods start with what they started with before.
+	Held bool
 	// Canary is nil where none is asked for.
 	Canary *Canary
 	// Pods are those that are not on their way out, oldest first.
@@ -152,6 +155,9 @@ func Decide(in Input) Decision {
 	}
 	d.nudge(in)
 	d.Stable = d.Stable && !in.HoldOld || in.Proven
+	if in.Held {
+		return d.hold()
+	}
 	if in.Stable == "" {
 		// The first configuration is stable at once. But if pods serve another one, what they
 		// started with was lost: they have it still, and this one has not been served yet.
@@ -159,6 +165,15 @@ func Decide(in Input) Decision {
 		d.Stable = !d.Lost
 	}
 	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
+	return d
+}
+
+// hold takes back everything that would change something.
+func (d Decision) hold() Decision {
+	clear(d.Ask)
+	clear(d.Tell)
+	clear(d.Nudge)
+	d.Stable, d.Judge = false, nil
 	return d
 }
 

@@ -19,8 +19,6 @@ type TemplateInput struct {
 	Deadline time.Duration
 	// Canary is nil where none is asked for.
 	Canary *Canary
-	// Paused tells whether the Deployment is paused with this template.
-	Paused bool
 	// Complete tells whether every pod is of the template, and serves.
 	Complete bool
 	// TimedOut tells that the Deployment controller has given up.
@@ -74,8 +72,6 @@ type Step struct {
 	Outcome Outcome
 	// Stage is how far it has come.
 	Stage history.Stage
-	// Pause tells that no more pods may be replaced for now.
-	Pause bool
 	// Judge are the canaries that are to be compared with the others, for how long they have
 	// served; empty: none.
 	Judge  []string
@@ -168,14 +164,24 @@ func (in TemplateInput) failure() (trouble.Trouble, bool) {
 	return t, true
 }
 
-// overdue tells whether no new pod came up in time. The Deployment controller tells of
-// later standstills; of this one it does not in all cases, nor while it is paused.
+// overdue tells whether too few new pods came up in time. The Deployment controller tells
+// of later standstills; of this one it does not in all cases. Pods that are ready now are
+// not overdue, however late it is: nobody may have looked for a while. Those that come and
+// go are found when they have gone.
 func (in TemplateInput) overdue() bool {
 	since, waiting := in.waiting()
-	if !waiting || in.Complete || in.Stage == history.Rolling && in.ready() > 0 {
+	if !waiting || in.Complete || in.enough() {
 		return false
 	}
 	return !in.Now.Before(since.Add(in.limit()))
+}
+
+// enough tells whether as many new pods are ready as there have to be now.
+func (in TemplateInput) enough() bool {
+	if in.Stage == history.Canary && in.Canary != nil {
+		return in.ready() >= in.Canary.Replicas
+	}
+	return in.ready() > 0
 }
 
 // waiting tells since when new pods have had their time. Without a pod there is none to
@@ -250,10 +256,7 @@ func (in TemplateInput) canary(step *Step) {
 		step.Stage = history.Rolling
 		return
 	}
-	ready := in.ready()
-	enough := ready >= in.Canary.Replicas
-	step.Pause = len(in.New) >= in.Canary.Replicas && (enough || in.Paused)
-	if !enough {
+	if !in.enough() {
 		return
 	}
 	step.Served = in.Canary.Duration
@@ -268,7 +271,7 @@ func (in TemplateInput) canary(step *Step) {
 		step.Outcome = Failing
 		step.Trouble = trouble.Trouble{Reason: v1alpha2.ReasonCanaryFailed, Message: in.Canary.Bad}
 	case step.Served >= in.Canary.Duration:
-		step.Stage, step.Pause = history.Rolling, false
+		step.Stage = history.Rolling
 	default:
 		step.After = min(judgePause, in.Canary.Duration-step.Served)
 	}
@@ -277,7 +280,7 @@ func (in TemplateInput) canary(step *Step) {
 // patience is how long until something becomes hopeless that is not yet.
 func (in TemplateInput) patience() time.Duration {
 	var after time.Duration
-	if since, waiting := in.waiting(); waiting && !in.Complete && in.ready() == 0 {
+	if since, waiting := in.waiting(); waiting && !in.Complete && !in.enough() {
 		after = soonest(after, since.Add(in.limit()).Sub(in.Now))
 	}
 	for _, p := range in.New {

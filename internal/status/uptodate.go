@@ -7,6 +7,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
@@ -44,6 +45,9 @@ func upToDate(v *view) judgement {
 	if v.trouble != nil {
 		return judgement{metav1.ConditionFalse, v.trouble.Reason, trouble.Clip(progress + ": " + v.trouble.Message)}
 	}
+	if d.Spec.Paused {
+		progress += fmt.Sprintf(": somebody has paused the Deployment, kubectl rollout resume deployment/%s lets it go on", d.Name)
+	}
 	if j, failed := stuckRollout(d, progress); failed {
 		return j
 	}
@@ -65,7 +69,7 @@ func (v *view) onTrial() bool {
 	if v.in.Plan == nil {
 		return false
 	}
-	return v.in.Plan.Step.Pause || len(v.in.Plan.Step.Judge) > 0 || len(v.rollout.Judge) > 0
+	return len(v.in.Plan.Step.Judge) > 0 || len(v.rollout.Judge) > 0
 }
 
 // configUpToDate judges whether pods of the newest template serve the configuration
@@ -76,22 +80,27 @@ func (v *view) configUpToDate() judgement {
 	case d.Phase == rollout.Rejected:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "The pods serve the last good configuration: nginx refused the one asked for"}
 	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, v.everyPod()}
+		return v.everyPod()
 	case len(d.Unreachable) > 0:
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, trouble.Clip(v.silent(d))}
 	case d.Serving >= int(v.replicas):
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, v.everyPod()}
+		return v.everyPod()
 	default:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLoading,
 			fmt.Sprintf("%d of %d pods serve configuration %s", d.Serving, v.replicas, v.revision)}
 	}
 }
 
-func (v *view) everyPod() string {
+func (v *view) everyPod() judgement {
 	if v.in.Plan != nil && v.in.Plan.Pinned {
-		return fmt.Sprintf("Every pod is of revision %d, as rollout.toRevision asks", *v.in.Nginx.Spec.Rollout.ToRevision)
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonPinned,
+			fmt.Sprintf("Every pod is of revision %d, as rollout.toRevision asks", ptr.Deref(v.rolloutSpec().ToRevision, 0))}
 	}
-	return "Every pod is up to date"
+	return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+}
+
+func (v *view) rolloutSpec() v1alpha2.Rollout {
+	return ptr.Deref(v.in.Nginx.Spec.Rollout, v1alpha2.Rollout{})
 }
 
 // stuckRollout reads what the Deployment controller says of a rollout whose pods

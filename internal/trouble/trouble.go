@@ -77,7 +77,7 @@ func ofContainer(pod *corev1.Pod, s corev1.ContainerStatus) *Trouble {
 	}
 	switch w.Reason {
 	case "ImagePullBackOff", "ErrImagePull":
-		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: pod.CreationTimestamp.Add(pullPatience)}
+		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: scheduledAt(pod).Add(pullPatience)}
 	case "InvalidImageName", "ErrImageNeverPull", "ImageInspectError":
 		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: pod.CreationTimestamp.Time}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
@@ -120,6 +120,16 @@ func NotReady(pod *corev1.Pod, instance *instanceapi.Status) string {
 		}
 	}
 	return ""
+}
+
+// scheduledAt is when a node got the pod, and could begin with its images.
+func scheduledAt(pod *corev1.Pod) time.Time {
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodScheduled && c.Status == corev1.ConditionTrue && c.LastTransitionTime.After(pod.CreationTimestamp.Time) {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return pod.CreationTimestamp.Time
 }
 
 func pullFailure(s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string {

@@ -106,6 +106,16 @@ func TestUnschedulable(t *testing.T) {
 	}
 }
 
+// TestPullPatience begins when a node has the pod.
+func TestPullPatience(t *testing.T) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(created)}}
+	pod.Status.ContainerStatuses = []corev1.ContainerStatus{waiting("ErrImagePull", 0)}
+	pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(created.Add(time.Hour))}}
+	if got := Of(pod, nil, ""); !got.GiveUp.Equal(created.Add(time.Hour + time.Minute)) {
+		t.Errorf("it gives up at %s", got.GiveUp)
+	}
+}
+
 func TestMessagesNameNoPod(t *testing.T) {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "web-1", UID: "uid-1"}}
 	s := waiting("CreateContainerError", 0)

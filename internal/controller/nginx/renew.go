@@ -44,6 +44,10 @@ func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 	}
 	if renewed.Template == plan.Template {
 		r.renewals.end(key)
+		if renewed.Failure != nil {
+			// It has been tried: the status tells, as long as renewing is what is asked for.
+			return renewed, nil
+		}
 		return plan, nil
 	}
 	free, err := r.noneUnsettled(ctx)
