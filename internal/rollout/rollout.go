@@ -156,7 +156,8 @@ func Decide(in Input) Decision {
 	d.nudge(in)
 	d.Stable = d.Stable && !in.HoldOld || in.Proven
 	if in.Held {
-		return d.hold()
+		d.hold()
+		return d
 	}
 	if in.Stable == "" {
 		// The first configuration is stable at once. But if pods serve another one, what they
@@ -169,12 +170,11 @@ func Decide(in Input) Decision {
 }
 
 // hold takes back everything that would change something.
-func (d Decision) hold() Decision {
+func (d *Decision) hold() {
 	clear(d.Ask)
 	clear(d.Tell)
 	clear(d.Nudge)
 	d.Stable, d.Judge = false, nil
-	return d
 }
 
 // asked are the pods that are asked for anything. Where nothing is new, there is nothing

@@ -36,10 +36,20 @@ func (v *view) serving() int32 {
 	if d == nil {
 		return 0
 	}
-	if v.in.Plan == nil || v.in.Plan.Step.Stage == "" || v.in.Plan.Step.Stage == history.Rolling {
-		return d.Status.AvailableReplicas
+	if v.careful() {
+		return d.Status.ReadyReplicas
 	}
-	return d.Status.ReadyReplicas
+	return d.Status.AvailableReplicas
+}
+
+// careful tells whether new pods are on trial, or held.
+func (v *view) careful() bool {
+	p := v.in.Plan
+	if p == nil {
+		return false
+	}
+	held := p.Failure != nil && p.Back == 0
+	return held || p.Step.Stage == history.Proving || p.Step.Stage == history.Canary
 }
 
 func serve(pods int32) string {

@@ -41,6 +41,11 @@ func upToDate(v *view) judgement {
 	case observe.RolledOut(d, v.replicas):
 		return v.configUpToDate()
 	}
+	return v.progress(d)
+}
+
+// progress tells how far a rollout has come, and what holds it up.
+func (v *view) progress(d *appsv1.Deployment) judgement {
 	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
 		return judgement{metav1.ConditionFalse, v.trouble.Reason, trouble.Clip(progress + ": " + v.trouble.Message)}

@@ -5,22 +5,23 @@ import (
 	"sync/atomic"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
 )
 
 // startRenewing replaces the operator by one of the next release that renews the pods of
-// applications: what other tests left behind would not end its turn.
-func startRenewing(t *testing.T, apps []*rolled, flags ...string) {
+// applications: what other tests left behind would not end its turn. The caller has to
+// call back, before the proxy of the test is closed.
+func startRenewing(t *testing.T, apps []*rolled, flags ...string) (back func()) {
 	t.Helper()
-	restoreAtEnd(t)
 	flags = append(flags, "--renew-pods")
 	for _, app := range apps {
 		flags = append(flags, "--namespaces="+app.nginx.Namespace)
 	}
 	replaceOperator(func() *testOperator { return startNext(t, &atomic.Int64{}, flags...) })
+	return func() { replaceOperator(startOperator) }
 }
 
 // TestRenewPods: one application after the other gets the pods of the next release.
@@ -29,7 +30,7 @@ func TestRenewPods(t *testing.T) {
 		newRolled(t, v1alpha2.NginxOperatorSpec{}),
 		newRolled(t, v1alpha2.NginxOperatorSpec{Image: new("nginx:mine"), Replicas: new(int32(2))}),
 	}
-	startRenewing(t, apps)
+	defer startRenewing(t, apps)()
 	eventually(t, "all are renewed", func() error {
 		underWay := 0
 		for _, app := range apps {
@@ -58,47 +59,59 @@ func TestRenewPods(t *testing.T) {
 // and goes back; the other one is left alone.
 func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 	apps := []*rolled{newRolled(t, v1alpha2.NginxOperatorSpec{}), newRolled(t, v1alpha2.NginxOperatorSpec{})}
-	startRenewing(t, apps, "--default-image="+crashes+":2")
-	failed := func() (names []string) {
-		for _, app := range apps {
-			for _, r := range app.history() {
-				if r.State == history.Failed {
-					names = append(names, app.nginx.Namespace)
-				}
-			}
-		}
-		return names
-	}
+	defer startRenewing(t, apps, "--default-image="+crashes+":2")()
 	eventually(t, "one has failed", func() error {
-		if len(failed()) == 0 {
+		if len(failedRenewals(apps)) == 0 {
 			return fmt.Errorf("none has")
 		}
 		return nil
 	})
 	for _, app := range apps {
-		want := metav1.ConditionTrue
-		if app.nginx.Namespace == failed()[0] {
-			want = metav1.ConditionFalse
-		}
-		eventually(t, "its pods are as before", func() error {
-			template, err := app.pods()
-			if err == nil && isNext(&template) {
-				err = fmt.Errorf("they are of the next release")
-			}
-			return err
-		})
-		eventually(t, "it tells", func() error {
-			must(t, get(t, app.nginx))
-			for _, c := range app.nginx.Status.Conditions {
-				if c.Type == v1alpha2.ConditionUpToDate {
-					return same(c.Status, want)
-				}
-			}
-			return fmt.Errorf("it has no such condition")
-		})
+		eventually(t, "its pods are as before, and it tells what became of it", app.left)
 	}
 	settled(t)
-	if names := failed(); len(names) != 1 {
+	if names := failedRenewals(apps); len(names) != 1 {
 		t.Errorf("after the first failure another one was tried: %v", names)
 	}
+	for _, app := range apps {
+		if err := app.left(); err != nil {
+			t.Errorf("%s: %v", app.nginx.Namespace, err)
+		}
+	}
+}
+
+// failedRenewals are the namespaces of the applications that were tried and failed.
+func failedRenewals(apps []*rolled) (namespaces []string) {
+	for _, app := range apps {
+		for _, r := range app.history() {
+			if r.State == history.Failed {
+				namespaces = append(namespaces, app.nginx.Namespace)
+			}
+		}
+	}
+	return namespaces
+}
+
+// left tells whether an application has the pods that it had, and says so if it has gone
+// back to them.
+func (r *rolled) left() error {
+	template, err := r.pods()
+	if err != nil {
+		return err
+	}
+	if isNext(&template) {
+		return fmt.Errorf("its pods are of the next release")
+	}
+	if err := get(r.t, r.nginx); err != nil {
+		return err
+	}
+	want := v1alpha2.ReasonRolledOut
+	if len(failedRenewals([]*rolled{r})) > 0 {
+		want = v1alpha2.ReasonRolledBack
+	}
+	c := meta.FindStatusCondition(r.nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if c == nil {
+		return fmt.Errorf("it has no such condition")
+	}
+	return same(c.Reason, want)
 }
