@@ -51,7 +51,26 @@ func (in *input) rolling() *history.Revision {
 	}
 	begun.StartedAt = in.state.Now
 	begun.Stage = rollout.FirstStage(in.oldReady(), in.surges(), in.canary())
+	if in.stillThere() {
+		begun.Stage = history.Rolling
+	}
 	return &begun
+}
+
+// stillThere tells whether the pods of a template that is asked for again have never gone:
+// they need not prove themselves once more against those that came for a moment.
+func (in *input) stillThere() bool {
+	d := in.state.Deployment()
+	if d == nil {
+		return false
+	}
+	ready := 0
+	for _, p := range in.newPods() {
+		if p.Ready {
+			ready++
+		}
+	}
+	return ready > 0 && ready >= int(ptr.Deref(d.Spec.Replicas, 1))
 }
 
 // advance decides about the rollout of the template, if one is under way.

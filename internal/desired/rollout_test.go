@@ -354,6 +354,24 @@ func TestCorrectionDuringACanary(t *testing.T) {
 	p.expect("nginx:3", "1 good nginx:1, 3 good nginx:3")
 }
 
+// TestTakingACanaryBack: it has to go at once, not after a trial of those that were there.
+func TestTakingACanaryBack(t *testing.T) {
+	p := newPlay(t)
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{DurationSeconds: new(int32(20))}}
+	p.settle()
+	p.nginx.Spec.Image = new("nginx:2")
+	for range 8 {
+		p.tick()
+	}
+	p.nginx.Spec.Image = new("nginx:1")
+	p.tick()
+	if got := p.deployment().Spec; got.MinReadySeconds != 0 || p.plan.Trial != nil {
+		t.Errorf("the pods that were there are on trial: minReadySeconds %d, trial %+v", got.MinReadySeconds, p.plan.Trial)
+	}
+	p.settle()
+	p.expect("nginx:1", "3 good nginx:1")
+}
+
 // TestConfigurationDuringARollout: another revision than the candidate becomes good.
 func TestConfigurationDuringARollout(t *testing.T) {
 	p := newPlay(t)

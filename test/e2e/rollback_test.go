@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -302,6 +303,47 @@ func TestBadCanaryGoesBack(t *testing.T) {
 	if c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate); c.Reason != v1alpha2.ReasonRolledOut {
 		t.Errorf("UpToDate is %s: %s", c.Reason, c.Message)
 	}
+}
+
+// TestHeldCanaryIsNoSuccessor: with one replica a canary is as many pods as there have to
+// be. The Deployment controller must not take the pod that serves away for it, neither
+// while it is on trial nor while it is held, and its configuration must not reach others.
+func TestHeldCanaryIsNoSuccessor(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	must(t, kube.Create(t.Context(), &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "flaw"}, Data: map[string]string{"there": ""},
+	}))
+	spec := saying("", 1)
+	spec.Rollout = shortCanary()
+	spec.Rollout.OnFailure, spec.Rollout.Canary.DurationSeconds = v1alpha2.OnFailureHold, new(int32(60))
+	spec.Config = answering("if (-f /srv/flaw/there) { return 503; }")
+	nginx := createReady(t, namespace, "web", spec)
+	pods, before := podUIDs(t, nginx), stableFiles(t, nginx)
+	traffic := startTraffic(t, nginx, "hello")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Content = []v1alpha2.Content{{MountPath: "/srv/flaw", ConfigMap: &v1alpha2.ConfigMapReference{Name: "flaw"}}}
+		s.Config = answering("if (-f /srv/flaw/there) { return 500; }")
+	})
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld, v1alpha2.ReasonCanaryFailed)
+	traffic.cancel()
+	<-traffic.done
+	eventually(t, "the Deployment is held", func() error {
+		if d := deploymentOf(t, nginx); !d.Spec.Paused || d.Status.ObservedGeneration < d.Generation {
+			return fmt.Errorf("paused %t, seen %d of %d", d.Spec.Paused, d.Status.ObservedGeneration, d.Generation)
+		}
+		return nil
+	})
+	for range 20 {
+		time.Sleep(500 * time.Millisecond)
+		waitServing(t, nginx, pods)
+	}
+	if diff := cmp.Diff(before, stableFiles(t, nginx)); diff != "" {
+		t.Errorf("pods would start with what has failed (-before +now):\n%s", diff)
+	}
+	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.OnFailure = v1alpha2.OnFailureRollback })
+	waitRolledBack(t, nginx, pods, v1alpha2.ReasonCanaryFailed)
 }
 
 // stableFiles are what pods start with.
