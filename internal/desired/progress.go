@@ -37,6 +37,13 @@ func (in *input) rolling() *history.Revision {
 	if in.state.LiveTemplate() == hash && in.state.History.HasBeenGood(hash) {
 		return nil
 	}
+	begun := in.begin()
+	return &begun
+}
+
+// begin is the record of a rollout that begins now: a new one, or that of a revision that
+// is asked for once more.
+func (in *input) begin() history.Revision {
 	begun := in.newRecord()
 	if known := in.state.History.Named(in.course.run.name); known != nil {
 		number := begun.Number
@@ -54,7 +61,7 @@ func (in *input) rolling() *history.Revision {
 	if in.stillThere() {
 		begun.Stage = history.Rolling
 	}
-	return &begun
+	return begun
 }
 
 // stillThere tells whether the pods of a template that is asked for again have never gone:
