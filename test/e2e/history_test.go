@@ -164,7 +164,7 @@ func TestToRevision(t *testing.T) {
 	}
 	to(new(int64(1)))
 	waitReady(t, nginx)
-	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "revision 1", "toRevision")
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionTrue, v1alpha2.ReasonPinned, "revision 1", "toRevision")
 	runs(oldestImage(), "hello one", oldest)
 
 	pods := podUIDs(t, nginx)
