@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -74,7 +75,12 @@ func (o *Observer) filesOf(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 		}
 	}
 	live := &appsv1.ControllerRevision{}
-	if err := o.live.Get(ctx, types.NamespacedName{Namespace: nginx.Namespace, Name: r.Name}, live); err != nil {
+	err := o.live.Get(ctx, types.NamespacedName{Namespace: nginx.Namespace, Name: r.Name}, live)
+	if apierrors.IsNotFound(err) {
+		// The cache shows it still: garbage collection is removing the application.
+		return nil, nil
+	}
+	if err != nil {
 		return nil, fmt.Errorf("read ControllerRevision %s: %w", r.Name, err)
 	}
 	whole := history.Revision{Name: live.Name, Raw: live.Data.Raw}
