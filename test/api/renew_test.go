@@ -12,16 +12,14 @@ import (
 )
 
 // startRenewing replaces the operator by one of the next release that renews the pods of
-// applications: what other tests left behind would not end its turn. The caller has to
-// call back, before the proxy of the test is closed.
-func startRenewing(t *testing.T, apps []*rolled, flags ...string) (back func()) {
+// applications: what other tests left behind would not end its turn.
+func startRenewing(t *testing.T, apps []*rolled, flags ...string) {
 	t.Helper()
 	flags = append(flags, "--renew-pods")
 	for _, app := range apps {
 		flags = append(flags, "--namespaces="+app.nginx.Namespace)
 	}
 	replaceOperator(func() *testOperator { return startNext(t, &atomic.Int64{}, flags...) })
-	return func() { replaceOperator(startOperator) }
 }
 
 // TestRenewPods: one application after the other gets the pods of the next release.
@@ -30,7 +28,7 @@ func TestRenewPods(t *testing.T) {
 		newRolled(t, v1alpha2.NginxOperatorSpec{}),
 		newRolled(t, v1alpha2.NginxOperatorSpec{Image: new("nginx:mine"), Replicas: new(int32(2))}),
 	}
-	defer startRenewing(t, apps)()
+	startRenewing(t, apps)
 	eventually(t, "all are renewed", func() error {
 		underWay := 0
 		for _, app := range apps {
@@ -59,7 +57,7 @@ func TestRenewPods(t *testing.T) {
 // and goes back; the other one is left alone.
 func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 	apps := []*rolled{newRolled(t, v1alpha2.NginxOperatorSpec{}), newRolled(t, v1alpha2.NginxOperatorSpec{})}
-	defer startRenewing(t, apps, "--default-image="+crashes+":2")()
+	startRenewing(t, apps, "--default-image="+crashes+":2")
 	eventually(t, "one has failed", func() error {
 		if len(failedRenewals(apps)) == 0 {
 			return fmt.Errorf("none has")

@@ -70,6 +70,12 @@ func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperato
 	must(t, err)
 	command.Stdout, command.Stderr = log, log
 	must(t, command.Start())
+	// Registered after that of its proxy, which waits for its last connection, and so earlier.
+	t.Cleanup(func() {
+		if running == o {
+			replaceOperator(startOperator)
+		}
+	})
 	go func() {
 		defer close(o.ended)
 		err := command.Wait()
