@@ -51,6 +51,8 @@ var resources = []object{
 	{"kind": "Deployment", "version": "v1"}, {"kind": "Service", "version": "v1"},
 	{"kind": "ConfigMap", "version": "v1"}, {"kind": "Pod", "version": "v1"},
 	{"kind": "PodDisruptionBudget", "version": "v1"},
+	{"kind": "ServiceAccount", "version": "v1"},
+	{"kind": "ControllerRevision", "version": "v1"},
 }
 
 func descriptors(schema any, part string) []object {
