@@ -131,7 +131,7 @@ func Advance(in TemplateInput) Step {
 		step.Outcome = Done
 		return step
 	}
-	step.After = soonest(step.After, in.patience())
+	step.After = Soonest(step.After, in.patience())
 	return step
 }
 
@@ -281,21 +281,21 @@ func (in TemplateInput) canary(step *Step) {
 func (in TemplateInput) patience() time.Duration {
 	var after time.Duration
 	if since, waiting := in.waiting(); waiting && !in.Complete && !in.enough() {
-		after = soonest(after, since.Add(in.limit()).Sub(in.Now))
+		after = Soonest(after, since.Add(in.limit()).Sub(in.Now))
 	}
 	for _, p := range in.New {
 		if p.Trouble != nil && !p.Trouble.GiveUp.IsZero() {
-			after = soonest(after, p.Trouble.GiveUp.Sub(in.Now))
+			after = Soonest(after, p.Trouble.GiveUp.Sub(in.Now))
 		}
 		if p.Running && !p.Ready {
-			after = soonest(after, min(max(in.Now.Sub(p.Created)/4, askFirst), askMost))
+			after = Soonest(after, min(max(in.Now.Sub(p.Created)/4, askFirst), askMost))
 		}
 	}
 	return after
 }
 
-// soonest is the shorter of two waits, of which 0 stands for none.
-func soonest(a, b time.Duration) time.Duration {
+// Soonest is the shorter of two waits, of which 0 stands for none.
+func Soonest(a, b time.Duration) time.Duration {
 	switch {
 	case b <= 0:
 		return a

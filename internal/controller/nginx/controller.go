@@ -24,6 +24,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
 	"example.com/nginx-operator/internal/status"
 )
 
@@ -108,7 +109,7 @@ func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		Now:     state.Now,
 	})
 	again := r.pace.next(client.ObjectKeyFromObject(nginx), plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, state.Now)
-	return result(outcome, soonest(again, soonest(plan.After, plan.Rollout.After)), errors.Join(err, r.commit(ctx, nginx, next)))
+	return result(outcome, rollout.Soonest(again, rollout.Soonest(plan.After, plan.Rollout.After)), errors.Join(err, r.commit(ctx, nginx, next)))
 }
 
 // plan is what should exist. If canaries have to be compared with other pods for that,
@@ -179,14 +180,6 @@ func (r *Reconciler) commit(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 	return nil
-}
-
-// soonest is the shorter of two waits, of which 0 stands for none.
-func soonest(a, b time.Duration) time.Duration {
-	if a == 0 || b > 0 && b < a {
-		return b
-	}
-	return a
 }
 
 func result(outcome apply.Outcome, again time.Duration, err error) (ctrl.Result, error) {

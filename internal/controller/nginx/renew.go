@@ -15,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
 )
 
 // renewalPause is how often an application whose turn has not come asks again.
@@ -55,7 +56,7 @@ func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 		return plan, err
 	}
 	if !free || !r.renewals.begin(key) {
-		plan.After = soonest(plan.After, renewalPause)
+		plan.After = rollout.Soonest(plan.After, renewalPause)
 		return plan, nil
 	}
 	log.FromContext(ctx).Info("renewing the pods", "template", renewed.Template, "before", plan.Template)
