@@ -135,10 +135,7 @@ func checkLabels(t *testing.T, name string, live map[string]string) {
 // TestContractOfSelectors compares what releases left behind with what this version would
 // make anew: a selector cannot be changed, and pods that it no longer finds serve nobody.
 func TestContractOfSelectors(t *testing.T) {
-	eachReleased(t, func(t *testing.T, r *released) {
-		if !r.whole() {
-			t.Skip("it is not all that was in the cluster")
-		}
+	eachWhole(t, func(t *testing.T, r *released) {
 		frozen := map[string]string{"operator.example.com/nginxoperator": "web"}
 		selectors := map[string]map[string]string{}
 		for _, object := range r.objects {
