@@ -36,8 +36,8 @@ type Rollout struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 	// onFailure is what happens when a rollout fails: when its pods crash, refuse the
 	// configuration, cannot be pulled, do worse as a canary, or make no progress in time.
-	// Rollback goes back to the last good revision and stays there until the spec changes
-	// in more than replicas. Hold stops the rollout where it is, for somebody to look at.
+	// Rollback goes back to the last good revision and stays there until the pods, the
+	// configuration or rollout are declared otherwise. Hold stops the rollout where it is.
 	// Default: Rollback.
 	// +optional
 	// +kubebuilder:validation:Enum=Rollback;Hold

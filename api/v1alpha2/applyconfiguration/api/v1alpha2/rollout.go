@@ -29,8 +29,8 @@ type RolloutApplyConfiguration struct {
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
 	// onFailure is what happens when a rollout fails: when its pods crash, refuse the
 	// configuration, cannot be pulled, do worse as a canary, or make no progress in time.
-	// Rollback goes back to the last good revision and stays there until the spec changes
-	// in more than replicas. Hold stops the rollout where it is, for somebody to look at.
+	// Rollback goes back to the last good revision and stays there until the pods, the
+	// configuration or rollout are declared otherwise. Hold stops the rollout where it is.
 	// Default: Rollback.
 	OnFailure *apiv1alpha2.OnFailure `json:"onFailure,omitempty"`
 	// canary lets the first new pods serve for a while, and compares them with the old
