@@ -8,6 +8,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/trouble"
 )
 
@@ -31,15 +32,29 @@ func available(v *view) judgement {
 
 // serving is what the Deployment controller counts as available. While a rollout is being
 // careful, that asks more of a pod than to be ready, and says nothing about the old ones.
+//
+// The pods themselves come from another cache, and the one that lags behind is believed:
+// otherwise an application could be Ready with no ready replica.
 func (v *view) serving() int32 {
 	d := v.in.State.Deployment()
 	if d == nil {
 		return 0
 	}
+	counted := d.Status.AvailableReplicas
 	if v.careful() {
-		return d.Status.ReadyReplicas
+		counted = d.Status.ReadyReplicas
 	}
-	return d.Status.AvailableReplicas
+	return min(counted, v.readyReplicas())
+}
+
+func (v *view) readyReplicas() int32 {
+	var n int32
+	for i := range v.in.State.Pods {
+		if observe.Ready(&v.in.State.Pods[i]) {
+			n++
+		}
+	}
+	return n
 }
 
 // careful tells whether new pods are on trial, or held.

@@ -127,12 +127,15 @@ func newView(in Input) *view {
 
 // counts is the part of a status that is not conditions.
 func (v *view) counts() v1alpha2.NginxOperatorStatus {
+	// Ready replicas are counted from the same pods as config.loadedReplicas: the
+	// Deployment's own figure comes from another cache, which may lag behind or be ahead.
 	status := v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: v.in.Nginx.Generation,
 		Selector:           naming.Selector(v.in.Nginx.Name).String(),
 		Config:             v.configStatus(),
 		NginxVersion:       v.nginxVersion(),
 		Certificates:       v.certificates(),
+		ReadyReplicas:      v.readyReplicas(),
 	}
 	if good := v.in.State.History.LastGood(""); good != nil {
 		status.Revision = good.Number
@@ -149,14 +152,8 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 	if image := v.servingImage(); image != "" {
 		status.Image = image
 	}
-	// Counted from the same pods as config.loadedReplicas: the Deployment's own
-	// figure comes from another cache, which may lag behind or be ahead.
 	for i := range v.in.State.Pods {
-		pod := &v.in.State.Pods[i]
-		status.Restarts += restarts(pod)
-		if observe.Ready(pod) {
-			status.ReadyReplicas++
-		}
+		status.Restarts += restarts(&v.in.State.Pods[i])
 	}
 	return status
 }

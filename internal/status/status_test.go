@@ -237,6 +237,8 @@ func TestConditions(t *testing.T) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.State.Pods[1] = crashing(false, "out of luck")
 		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 promised: container nginx ended with exit code 1 (Error): out of luck"},
+		{"pods seen later than the deployment", func(in *Input) { in.State.Pods[1] = newPod("web-2") },
+			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 promised"},
 		{"few enough", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.Nginx.Spec.Rollout = &v1alpha2.Rollout{MaxUnavailable: new(intstr.FromString("50%"))}
