@@ -1,0 +1,130 @@
+package location
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// check tells what is wrong with a parameter's value, in words that follow its name.
+type check func(value string) error
+
+// What the S3 client of the Go CDK takes in a URL, without what a container has no use for
+// (profiles of a home folder), has a better name here (disable_https: an endpoint of
+// http://), or cannot write (anonymous).
+var s3Parameters = map[string]check{
+	"region":                       matching(`^[a-z0-9][-a-z0-9]*$`, "a region, such as eu-central-1"),
+	"endpoint":                     endpoint,
+	"use_path_style":               boolean,
+	"accelerate":                   boolean,
+	"dualstack":                    boolean,
+	"fips":                         boolean,
+	"role":                         matching(`^arn:[-:/+=,.@_A-Za-z0-9]+$`, "the ARN of a role, such as arn:aws:iam::123456789012:role/backup"),
+	"ssetype":                      oneOf("AES256", "aws:kms", "aws:kms:dsse"),
+	"kmskeyid":                     matching(`^[-:/_A-Za-z0-9]+$`, "the id, the ARN or the alias of a key"),
+	"request_checksum_calculation": oneOf("when_supported", "when_required"),
+	"response_checksum_validation": oneOf("when_supported", "when_required"),
+}
+
+var gcsParameters = map[string]check{
+	"universe_domain": matching(`^[a-z0-9][-.a-z0-9]*$`, "a domain, such as googleapis.com"),
+}
+
+var azureParameters = map[string]check{
+	"storage_account": matching(`^[a-z0-9]{3,24}$`, "the name of a storage account: 3 to 24 lower case letters and digits"),
+	"domain":          matching(`^[a-z0-9][-.a-z0-9]*(:[0-9]+)?$`, "a host, such as blob.core.usgovcloudapi.net"),
+	"protocol":        oneOf("http", "https"),
+	"localemu":        boolean,
+}
+
+// secretly are the parameters by which some programs take credentials.
+var secretly = regexp.MustCompile(`(?i)key|secret|token|passw|sig|credential`)
+
+func parameters(query string, s scheme) (map[string]string, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, errors.New(`the location's parameters cannot be read: write name=value&name=value, and "%" as "%25"`)
+	}
+	found := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		wrong, ok := s.parameters[name]
+		value := values[name]
+		switch {
+		case !ok:
+			return nil, unknownParameter(name, s)
+		case len(value) > 1:
+			return nil, fmt.Errorf("the parameter %s is there %d times: write it once", name, len(value))
+		case value[0] == "":
+			return nil, fmt.Errorf("the parameter %s is empty: give it a value or take it out", name)
+		}
+		if err := wrong(value[0]); err != nil {
+			return nil, fmt.Errorf("the parameter %s %w", name, err)
+		}
+		found[name] = value[0]
+	}
+	if len(found) == 0 {
+		return nil, nil
+	}
+	return found, nil
+}
+
+func unknownParameter(name string, s scheme) error {
+	names := slices.Sorted(maps.Keys(s.parameters))
+	switch {
+	case secretly.MatchString(name):
+		return fmt.Errorf("the parameter %s looks like a credential: take it out, credentials belong into the Secret", name)
+	case len(names) == 0:
+		return fmt.Errorf("the parameter %s is unknown: %s has none", name, s.example)
+	default:
+		return fmt.Errorf("the parameter %s is unknown, known are %s", name, strings.Join(names, ", "))
+	}
+}
+
+// together checks what no parameter shows alone.
+func together(l Location) error {
+	switch {
+	case l.Parameter("kmskeyid") != "" && !strings.HasPrefix(l.Parameter("ssetype"), "aws:kms"):
+		return errors.New("the parameter kmskeyid needs ssetype=aws:kms beside it")
+	case l.Is("accelerate") && l.Parameter("endpoint") != "":
+		return errors.New("the parameters accelerate and endpoint exclude each other: only Amazon accelerates")
+	default:
+		return nil
+	}
+}
+
+func boolean(value string) error { return oneOf("true", "false")(value) }
+
+func oneOf(values ...string) check {
+	return func(value string) error {
+		if slices.Contains(values, value) {
+			return nil
+		}
+		return errors.New("is one of " + strings.Join(values, ", "))
+	}
+}
+
+func matching(form, words string) check {
+	re := regexp.MustCompile(form)
+	return func(value string) error {
+		if re.MatchString(value) {
+			return nil
+		}
+		return errors.New("is " + words)
+	}
+}
+
+func endpoint(value string) error {
+	u, err := url.Parse(value)
+	switch {
+	case err == nil && u.User != nil:
+		return errors.New("has a user or a password: take them out, credentials belong into the Secret")
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
+		return errors.New("is the URL of a server, such as https://s3.example.com or http://minio.storage:9000")
+	default:
+		return nil
+	}
+}
