@@ -10,6 +10,8 @@ import (
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
+
+	"example.com/nginx-operator/api/v1alpha2"
 )
 
 // FieldManager owns the operator's fields in server-side apply.
@@ -21,7 +23,7 @@ const Prefix = "operator.example.com/"
 const (
 	// LabelApplication holds the name of the NginxOperator that an object belongs
 	// to. It alone is the selector of the pods.
-	LabelApplication = "operator.example.com/nginxoperator"
+	LabelApplication = v1alpha2.LabelNginxOperator
 
 	labelName      = "app.kubernetes.io/name"
 	labelInstance  = "app.kubernetes.io/instance"
@@ -31,7 +33,7 @@ const (
 	AnnotationIntent = "operator.example.com/intent"
 	// AnnotationConfig asks a pod to serve a revision of the configuration, and tells
 	// of a ConfigMap which revision it holds.
-	AnnotationConfig = "operator.example.com/config"
+	AnnotationConfig = v1alpha2.AnnotationConfigRevision
 	// AnnotationConfigTest asks a pod to test a revision of the configuration.
 	AnnotationConfigTest = "operator.example.com/config-test"
 	// AnnotationConfigGrant is the hash of the word at which a pod loads what it was asked
@@ -53,7 +55,7 @@ const (
 	// AnnotationImage is the image of a revision.
 	AnnotationImage = "operator.example.com/image"
 	// AnnotationImageDigest is what its pods say that they really ran.
-	AnnotationImageDigest = "operator.example.com/image-digest"
+	AnnotationImageDigest = v1alpha2.AnnotationImageDigest
 	// AnnotationChangeCause tells why there is a revision. The key is Kubernetes' own.
 	AnnotationChangeCause = "kubernetes.io/change-cause"
 	// AnnotationStage is how far the rollout of a revision has come.

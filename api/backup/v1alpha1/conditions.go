@@ -1,0 +1,79 @@
+package v1alpha1
+
+// Condition types of an NginxBackup.
+const (
+	// ConditionCompleted is True when the archive is whole and in its place.
+	ConditionCompleted = "Completed"
+	// ConditionVerified is True when the archive was read back and is what was written.
+	ConditionVerified = "Verified"
+)
+
+// Condition types of an NginxBackupPolicy.
+const (
+	// ConditionAccepted is True when the spec is valid.
+	ConditionAccepted = "Accepted"
+	// ConditionReady is True when every target has the backups that it should have.
+	ConditionReady = "Ready"
+)
+
+// Reasons of Completed.
+const (
+	// ReasonCompleted: the archive is whole and in its place.
+	ReasonCompleted = "Completed"
+	// ReasonTargetNotFound: there is no such NginxOperator. It is waited for.
+	ReasonTargetNotFound = "TargetNotFound"
+	// ReasonInProgress: a job writes the archive.
+	ReasonInProgress = "InProgress"
+	// ReasonPodNotStarted: the job's pod cannot start, as the message says.
+	ReasonPodNotStarted = "PodNotStarted"
+	// ReasonJobNotCreated: quota or admission refused the job.
+	ReasonJobNotCreated = "JobNotCreated"
+	// ReasonJobFailed: the job ended without a word, as one that was killed does.
+	ReasonJobFailed = "JobFailed"
+	// ReasonSourceFailed: something of the application could not be read.
+	ReasonSourceFailed = "SourceFailed"
+	// ReasonDestinationInvalid: the destination cannot be, as the message says.
+	ReasonDestinationInvalid = "DestinationInvalid"
+	// ReasonStoreUnavailable: the store is down, too slow, or says that it is.
+	ReasonStoreUnavailable = "StoreUnavailable"
+	// ReasonStoreDenied: the store refused: wrong credentials, missing rights, read-only.
+	ReasonStoreDenied = "StoreDenied"
+	// ReasonStoreNotFound: there is no such bucket, container or folder.
+	ReasonStoreNotFound = "StoreNotFound"
+	// ReasonStoreFull: the store has no room left.
+	ReasonStoreFull = "StoreFull"
+	// ReasonStoreFailed: the store said something else.
+	ReasonStoreFailed = "StoreFailed"
+	// ReasonDeleting: the data is being deleted.
+	ReasonDeleting = "Deleting"
+)
+
+// Reasons of Verified.
+const (
+	// ReasonVerified: the archive was read back and is what was written.
+	ReasonVerified = "Verified"
+	// ReasonNotVerified: the archive was not read back yet.
+	ReasonNotVerified = "NotVerified"
+	// ReasonDamaged: what was read back is not what was written.
+	ReasonDamaged = "Damaged"
+)
+
+// Reasons of a policy's conditions.
+const (
+	// ReasonAccepted: the spec is valid.
+	ReasonAccepted = "Accepted"
+	// ReasonScheduleInvalid: the schedule's times or time zone cannot be understood.
+	ReasonScheduleInvalid = "ScheduleInvalid"
+	// ReasonSelectorInvalid: the selector cannot be understood.
+	ReasonSelectorInvalid = "SelectorInvalid"
+	// ReasonUpToDate: every target has the backups that it should have.
+	ReasonUpToDate = "UpToDate"
+	// ReasonBackupPending: a backup is being taken, or is about to.
+	ReasonBackupPending = "BackupPending"
+	// ReasonBackupFailing: a backup does not come about, as the message says.
+	ReasonBackupFailing = "BackupFailing"
+	// ReasonNoTargets: there is nothing to back up.
+	ReasonNoTargets = "NoTargets"
+	// ReasonSuspended: the policy is suspended.
+	ReasonSuspended = "Suspended"
+)

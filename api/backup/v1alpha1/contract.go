@@ -1,0 +1,25 @@
+package v1alpha1
+
+// Labels and annotations of the backups that a policy makes.
+const (
+	// LabelPolicy holds the name of the policy that made a backup.
+	LabelPolicy = "backup.operator.example.com/policy"
+	// LabelTarget holds the name of the NginxOperator that is backed up.
+	LabelTarget = "backup.operator.example.com/target"
+	// LabelBackup is on the objects that carry out a backup, and holds its name.
+	LabelBackup = "backup.operator.example.com/backup"
+	// AnnotationSequence numbers the backups of a policy and target.
+	AnnotationSequence = "backup.operator.example.com/sequence"
+	// AnnotationState is a hash of what the application declared when the backup was
+	// decided, and of its configuration.
+	AnnotationState = "backup.operator.example.com/state"
+	// AnnotationReplicas are the replicas that it declared then.
+	AnnotationReplicas = "backup.operator.example.com/replicas"
+	// AnnotationReason tells in words why there is the backup.
+	AnnotationReason = "backup.operator.example.com/reason"
+	// AnnotationScheduledAt is the time of the schedule that the backup was made for.
+	AnnotationScheduledAt = "backup.operator.example.com/scheduled-at"
+)
+
+// Finalizer keeps a backup with the deletion policy Delete until its data is gone.
+const Finalizer = "backup.operator.example.com/data"

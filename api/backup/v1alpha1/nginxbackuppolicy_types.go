@@ -1,0 +1,160 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NginxBackupPolicy says which NginxOperators of its namespace are backed up, when, where to,
+// and which of these backups are kept.
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=nginxbackuppolicies,singular=nginxbackuppolicy,shortName=nginxbakpol,categories=all
+// +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`,description="Whether every target has its backups"
+// +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.targets`,description="NginxOperators that are backed up"
+// +kubebuilder:printcolumn:name="Backups",type=integer,JSONPath=`.status.backups`,description="Good backups that there are"
+// +kubebuilder:printcolumn:name="Last",type=date,JSONPath=`.status.lastBackupTime`,description="When the last good backup was taken"
+// +kubebuilder:printcolumn:name="Next",type=string,JSONPath=`.status.nextScheduleTime`,description="When the schedule takes the next one"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is Ready or not"
+// +kubebuilder:printcolumn:name="Destination",type=string,priority=1,JSONPath=`.spec.destination.url`,description="Where the backups are kept"
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters long: it is the value of a label of every backup"
+type NginxBackupPolicy struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says what is backed up, when and where to.
+	// +required
+	Spec NginxBackupPolicySpec `json:"spec"`
+	// status tells how far that is so.
+	// +optional
+	Status NginxBackupPolicyStatus `json:"status,omitempty"`
+}
+
+// NginxBackupPolicyList is a list of NginxBackupPolicies.
+//
+// +kubebuilder:object:root=true
+type NginxBackupPolicyList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NginxBackupPolicy `json:"items"`
+}
+
+// NginxBackupPolicySpec says what is backed up, when and where to.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.target) != has(self.selector)",message="set exactly one of target and selector"
+type NginxBackupPolicySpec struct {
+	// target is the NginxOperator to back up.
+	// +optional
+	Target *TargetReference `json:"target,omitempty"`
+	// selector selects the NginxOperators to back up by their labels. An empty one selects all
+	// of the namespace.
+	// +optional
+	Selector *metav1.LabelSelector `json:"selector,omitempty"`
+	// triggers say when a backup is taken.
+	// +required
+	Triggers Triggers `json:"triggers"`
+	// destination is where the backups are kept.
+	// +required
+	Destination Destination `json:"destination"`
+	// includeSecrets puts the Secrets that an application uses into its backups, encrypted.
+	// Unset: their names only, and the fingerprints of certificates.
+	// +optional
+	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
+	// retention says which backups of this policy are kept. Unset: all.
+	// +optional
+	Retention *Retention `json:"retention,omitempty"`
+	// suspend takes no backups and deletes none, until it is false again.
+	// +optional
+	Suspend *bool `json:"suspend,omitempty"`
+}
+
+// Triggers say when a backup is taken. Whichever are set, a burst of changes makes one
+// backup, of the last state.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.change) || has(self.scale) || has(self.schedule)",message="set at least one of triggers.change, triggers.scale and triggers.schedule: with none, no backup would ever be taken"
+type Triggers struct {
+	// change takes a backup when the spec, apart from replicas, or the configuration that is
+	// served became another, and of each target that has none yet.
+	// +optional
+	Change *ChangeTrigger `json:"change,omitempty"`
+	// scale takes a backup when spec.replicas became another.
+	// +optional
+	Scale *ChangeTrigger `json:"scale,omitempty"`
+	// schedule takes backups at set times.
+	// +optional
+	Schedule *ScheduleTrigger `json:"schedule,omitempty"`
+}
+
+// ChangeTrigger takes a backup after a change.
+type ChangeTrigger struct {
+	// settleSeconds is for how many seconds nothing must have changed before the backup is
+	// taken. A target that never comes to rest is backed up after ten times as long.
+	// +optional
+	// +kubebuilder:default=10
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=3600
+	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
+}
+
+// ScheduleTrigger takes backups at set times.
+type ScheduleTrigger struct {
+	// cron is when, in five fields: minute, hour, day of the month, month, day of the week
+	// (such as "0 3 * * *": daily at three), or one of @hourly, @daily, @weekly, @monthly.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone of a schedule belongs into timeZone"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^@(hourly|daily|midnight|weekly|monthly|yearly|annually)$') || self.matches('^[ \\t]*[^ \\t@]+([ \\t]+[^ \\t@]+){4}[ \\t]*$')",message="cron needs five fields: minute, hour, day of the month, month and day of the week, such as \"0 3 * * *\""
+	Cron string `json:"cron"`
+	// timeZone that these times are of, as in the IANA database, such as Europe/Berlin.
+	// +optional
+	// +kubebuilder:default="Etc/UTC"
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+/-]+$`
+	TimeZone string `json:"timeZone,omitempty"`
+}
+
+// Retention says which backups are kept: those that either of its rules keeps. The last good
+// backup of a target is always kept.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.keepLast) || has(self.keepDays)",message="set keepLast, keepDays or both"
+type Retention struct {
+	// keepLast keeps so many of the newest good backups of each target.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10000
+	KeepLast *int32 `json:"keepLast,omitempty"`
+	// keepDays keeps the good backups of so many days.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=36500
+	KeepDays *int32 `json:"keepDays,omitempty"`
+}
+
+// NginxBackupPolicyStatus tells how far the targets have their backups.
+type NginxBackupPolicyStatus struct {
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Accepted and Ready. Wait for Ready.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// targets is the number of NginxOperators that are backed up.
+	// +optional
+	Targets int32 `json:"targets"`
+	// backups is the number of good backups of this policy.
+	// +optional
+	Backups int32 `json:"backups"`
+	// lastBackupTime is when the last good one was completed.
+	// +optional
+	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
+	// nextScheduleTime is when the schedule takes the next ones.
+	// +optional
+	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+}

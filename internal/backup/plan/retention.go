@@ -1,0 +1,59 @@
+package plan
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+)
+
+// Expired are the good backups that neither rule of a retention keeps. backups are those of
+// one policy and target. The newest good one is always kept.
+func Expired(retention *v1alpha1.Retention, backups []*v1alpha1.NginxBackup, now time.Time) []*v1alpha1.NginxBackup {
+	if retention == nil {
+		return nil
+	}
+	good := goodOf(backups)
+	var expired []*v1alpha1.NginxBackup
+	for i, b := range good {
+		last := retention.KeepLast != nil && i < int(*retention.KeepLast)
+		young := retention.KeepDays != nil && now.Sub(b.Status.CompletionTime.Time) < time.Duration(*retention.KeepDays)*24*time.Hour
+		if i > 0 && !last && !young {
+			expired = append(expired, b)
+		}
+	}
+	return expired
+}
+
+// nextExpiry is how long it takes until another backup expires by its age; 0: none will.
+func nextExpiry(retention *v1alpha1.Retention, backups []*v1alpha1.NginxBackup, now time.Time) time.Duration {
+	if retention == nil || retention.KeepDays == nil {
+		return 0
+	}
+	var next time.Duration
+	for i, b := range goodOf(backups) {
+		if i == 0 || retention.KeepLast != nil && i < int(*retention.KeepLast) {
+			continue
+		}
+		left := time.Duration(*retention.KeepDays)*24*time.Hour - now.Sub(b.Status.CompletionTime.Time)
+		if left > 0 && (next == 0 || left < next) {
+			next = left
+		}
+	}
+	return next
+}
+
+// goodOf are the good backups, the newest first. What is being deleted does not count.
+func goodOf(backups []*v1alpha1.NginxBackup) []*v1alpha1.NginxBackup {
+	var good []*v1alpha1.NginxBackup
+	for _, b := range backups {
+		if Good(b) && b.DeletionTimestamp == nil {
+			good = append(good, b)
+		}
+	}
+	slices.SortFunc(good, func(a, b *v1alpha1.NginxBackup) int {
+		return cmp.Or(b.Status.CompletionTime.Compare(a.Status.CompletionTime.Time), cmp.Compare(b.Name, a.Name))
+	})
+	return good
+}

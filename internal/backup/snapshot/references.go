@@ -1,0 +1,111 @@
+package snapshot
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// Volume is a PersistentVolumeClaim with files that nginx serves.
+type Volume struct {
+	Claim     string `json:"claim"`
+	MountPath string `json:"mountPath"`
+}
+
+// Secret is one that an application uses.
+type Secret struct {
+	Name string `json:"name"`
+	// UsedFor tells what for, such as "tls shop".
+	UsedFor string `json:"usedFor"`
+	// Certificate: it holds a certificate, as tls.crt.
+	Certificate bool `json:"certificate,omitempty"`
+}
+
+// ConfigMaps are the names of those that an application refers to, each once.
+func ConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
+	names := map[string]bool{}
+	if spec.Config != nil && spec.Config.ConfigMap != nil {
+		names[spec.Config.ConfigMap.Name] = true
+	}
+	for _, c := range spec.Content {
+		if c.ConfigMap != nil {
+			names[c.ConfigMap.Name] = true
+		}
+	}
+	if spec.PodTemplate != nil {
+		for _, v := range spec.PodTemplate.Volumes {
+			if v.ConfigMap != nil {
+				names[v.ConfigMap.Name] = true
+			}
+		}
+		for _, e := range environment(spec.PodTemplate) {
+			if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
+				names[e.ValueFrom.ConfigMapKeyRef.Name] = true
+			}
+		}
+	}
+	return slices.Sorted(maps.Keys(names))
+}
+
+// Volumes are the claims whose files nginx serves, in the order of the spec. One that is
+// mounted twice is read once.
+func Volumes(spec *v1alpha2.NginxOperatorSpec) []Volume {
+	var volumes []Volume
+	for _, c := range spec.Content {
+		if c.PersistentVolumeClaim == nil {
+			continue
+		}
+		claim := c.PersistentVolumeClaim.ClaimName
+		if !slices.ContainsFunc(volumes, func(v Volume) bool { return v.Claim == claim }) {
+			volumes = append(volumes, Volume{Claim: claim, MountPath: c.MountPath})
+		}
+	}
+	return volumes
+}
+
+// Secrets are those that an application uses, each once, in the order of their names.
+func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
+	found := map[string]Secret{}
+	add := func(name, usedFor string) {
+		if _, known := found[name]; !known && name != "" {
+			found[name] = Secret{Name: name, UsedFor: usedFor}
+		}
+	}
+	for _, c := range spec.TLS {
+		if _, known := found[c.SecretName]; !known {
+			found[c.SecretName] = Secret{Name: c.SecretName, UsedFor: "tls " + c.Name, Certificate: true}
+		}
+	}
+	if t := spec.PodTemplate; t != nil {
+		for _, v := range t.Volumes {
+			if v.Secret != nil {
+				add(v.Secret.SecretName, "volume "+v.Name)
+			}
+			if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
+				add(v.CSI.NodePublishSecretRef.Name, "volume "+v.Name)
+			}
+		}
+		for _, e := range environment(t) {
+			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+				add(e.ValueFrom.SecretKeyRef.Name, "environment variable "+e.Name)
+			}
+		}
+		for _, s := range t.ImagePullSecrets {
+			add(s.Name, "pulling images")
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// environment are the variables of all containers.
+func environment(t *v1alpha2.PodTemplate) []corev1.EnvVar {
+	all := slices.Clone(t.Env)
+	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
+		all = append(all, c.Env...)
+	}
+	return all
+}
