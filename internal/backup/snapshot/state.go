@@ -13,9 +13,9 @@ import (
 type State struct {
 	// Change is a hash of what is declared, apart from replicas, and of the configuration:
 	// the one asked for and the one served.
-	Change string
+	Change string `json:"change"`
 	// Replicas that are declared.
-	Replicas int32
+	Replicas int32 `json:"replicas"`
 }
 
 // StateOf is the state of an application.

@@ -1,0 +1,200 @@
+// Package job makes the Jobs that write and delete backups, and has what the operator and
+// their pods say to each other. It is pure.
+//
+// Only these pods reach a store, and only they mount its credentials: the operator reads no
+// Secret. They reach no API server.
+package job
+
+import (
+	_ "embed"
+	"fmt"
+	"strconv"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/location"
+	"example.com/nginx-operator/internal/backup/snapshot"
+)
+
+//go:embed manifest.yaml
+var manifest []byte
+
+// Container is the name of the one that does the work.
+const Container = "nginx-backup"
+
+// labelAttempt numbers the jobs of a backup, LabelTask tells what they do.
+const (
+	labelAttempt = "backup.operator.example.com/attempt"
+	// LabelTask is on every job and pod of a backup.
+	LabelTask = "backup.operator.example.com/task"
+)
+
+// Task is what a job does.
+type Task string
+
+// The tasks.
+const (
+	// Create writes the archive of a backup.
+	Create Task = "create"
+	// Delete deletes the data of a backup.
+	Delete Task = "delete"
+)
+
+// Attempt is the number of a job; 0: somebody changed its label.
+func Attempt(j *batchv1.Job) int {
+	n, err := strconv.Atoi(j.Labels[labelAttempt])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// mostAttempts bounds the number in a job's name, which may have 63 characters. After it
+// comes the first again, whose job is long gone.
+const mostAttempts = 9999
+
+// Next is the number of the attempt after another.
+func Next(attempt int) int { return attempt%mostAttempts + 1 }
+
+// Key is where in the store, below the destination's folder, the files of a backup are. They
+// are called so and something more.
+func Key(backup *v1alpha1.NginxBackup) string {
+	return fmt.Sprintf("%s/%s/%s-%.8s", backup.Namespace, backup.Spec.Target.Name, backup.Name, backup.UID)
+}
+
+// ForCreate is the job that writes a backup. pieces are the ConfigMaps with the snapshot.
+func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []string, attempt int, image string) (*batchv1.Job, error) {
+	j, err := newJob(backup, Create, attempt, image)
+	if err != nil {
+		return nil, err
+	}
+	pod := &j.Spec.Template.Spec
+	mountSnapshot(pod, pieces)
+	for i, v := range s.Volumes {
+		name := "content-" + strconv.Itoa(i)
+		mount(pod, name, ContentDir+"/"+strconv.Itoa(i), true, corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.Claim, ReadOnly: true},
+		})
+	}
+	mountSecrets(pod, s)
+	if len(s.Volumes) > 0 {
+		// A claim that one node alone can mount is there where nginx runs.
+		pod.Affinity = besides(backup.Spec.Target.Name)
+		pod.Tolerations = s.Tolerations
+	}
+	return j, nil
+}
+
+// ForDelete is the job that deletes the data of a backup.
+func ForDelete(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
+	return newJob(backup, Delete, attempt, image)
+}
+
+// newJob is a job that reaches the destination.
+func newJob(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) (*batchv1.Job, error) {
+	j := &batchv1.Job{}
+	if err := yaml.UnmarshalStrict(manifest, j); err != nil {
+		return nil, fmt.Errorf("read the manifest of jobs: %w", err)
+	}
+	destination, err := location.Parse(backup.Spec.Destination.URL)
+	if err != nil {
+		return nil, err
+	}
+	labels := map[string]string{
+		v1alpha1.LabelBackup: backup.Name,
+		v1alpha1.LabelTarget: backup.Spec.Target.Name,
+		LabelTask:            string(task),
+		labelAttempt:         strconv.Itoa(attempt),
+	}
+	j.ObjectMeta = metav1.ObjectMeta{
+		Namespace:       backup.Namespace,
+		Name:            fmt.Sprintf("%s-%.1s%d", backup.Name, task, attempt),
+		Labels:          labels,
+		OwnerReferences: []metav1.OwnerReference{Owner(backup)},
+	}
+	j.Spec.Template.Labels = labels
+	pod := &j.Spec.Template.Spec
+	container := &pod.Containers[0]
+	container.Image = image
+	container.Args = []string{
+		string(task),
+		"--destination=" + destination.String(),
+		"--key=" + Key(backup),
+		"--uid=" + string(backup.UID),
+		"--attempt=" + strconv.Itoa(attempt),
+	}
+	reach(pod, destination, backup.Spec.Destination.Secret)
+	return j, nil
+}
+
+// Owner makes an object go with its backup.
+func Owner(backup *v1alpha1.NginxBackup) metav1.OwnerReference {
+	return *metav1.NewControllerRef(backup, v1alpha1.GroupVersion.WithKind("NginxBackup"))
+}
+
+// reach mounts the destination, or the credentials for it.
+func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.SecretReference) {
+	if destination.Scheme == location.PVC {
+		mount(pod, "destination", DestinationDir, false, corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: destination.Bucket},
+		})
+		// Lets the pod write to a new volume, which mostly belongs to root.
+		pod.SecurityContext.FSGroup = new(int64(101))
+		pod.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
+	}
+	if secret != nil {
+		mount(pod, "credentials", CredentialsDir, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret.Name}})
+		pod.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{
+			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name},
+		}}}
+	}
+}
+
+func mountSnapshot(pod *corev1.PodSpec, pieces []string) {
+	source := &corev1.ProjectedVolumeSource{}
+	for i, name := range pieces {
+		source.Sources = append(source.Sources, corev1.VolumeProjection{ConfigMap: &corev1.ConfigMapProjection{
+			LocalObjectReference: corev1.LocalObjectReference{Name: name},
+			Items:                []corev1.KeyToPath{{Key: PieceKey, Path: fmt.Sprintf("%03d", i)}},
+		}})
+	}
+	mount(pod, "snapshot", SnapshotDir, true, corev1.VolumeSource{Projected: source})
+}
+
+// mountSecrets mounts what is to be encrypted. Otherwise certificates alone are mounted, for
+// their fingerprints, without their keys.
+func mountSecrets(pod *corev1.PodSpec, s snapshot.Snapshot) {
+	for i, secret := range s.Secrets {
+		if len(s.Recipients) == 0 && !secret.Certificate {
+			continue
+		}
+		source := &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}
+		if len(s.Recipients) == 0 {
+			source.Items = []corev1.KeyToPath{{Key: corev1.TLSCertKey, Path: corev1.TLSCertKey}}
+		}
+		mount(pod, "secret-"+strconv.Itoa(i), SecretsDir+"/"+secret.Name, true, corev1.VolumeSource{Secret: source})
+	}
+}
+
+func mount(pod *corev1.PodSpec, name, path string, readOnly bool, source corev1.VolumeSource) {
+	pod.Volumes = append(pod.Volumes, corev1.Volume{Name: name, VolumeSource: source})
+	c := &pod.Containers[0]
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: readOnly})
+}
+
+func besides(target string) *corev1.Affinity {
+	return &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
+			Weight: 100,
+			PodAffinityTerm: corev1.PodAffinityTerm{
+				LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{v1alpha2.LabelNginxOperator: target}},
+				TopologyKey:   corev1.LabelHostname,
+			},
+		}},
+	}}
+}

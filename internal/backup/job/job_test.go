@@ -1,0 +1,158 @@
+package job
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/golden"
+)
+
+func aBackup(url, secret string) *v1alpha1.NginxBackup {
+	b := &v1alpha1.NginxBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1a2b3c4d5e", UID: "01234567-89ab-cdef-0123-456789abcdef"},
+		Spec: v1alpha1.NginxBackupSpec{
+			Target:      v1alpha1.TargetReference{Name: "web"},
+			Destination: v1alpha1.Destination{URL: url},
+		},
+	}
+	if secret != "" {
+		b.Spec.Destination.Secret = &v1alpha1.SecretReference{Name: secret}
+	}
+	return b
+}
+
+var everything = snapshot.Snapshot{
+	Volumes:     []snapshot.Volume{{Claim: "films", MountPath: "/srv/films"}, {Claim: "pages", MountPath: "/srv/pages"}},
+	Secrets:     []snapshot.Secret{{Name: "htpasswd", UsedFor: "volume b"}, {Name: "shop-tls", UsedFor: "tls shop", Certificate: true}},
+	Tolerations: []corev1.Toleration{{Key: "disks", Operator: corev1.TolerationOpExists}},
+}
+
+// TestJobs: every kind of job is a reviewed file.
+func TestJobs(t *testing.T) {
+	encrypted := everything
+	encrypted.Recipients = []string{"age1x"}
+	tests := []struct {
+		name     string
+		backup   *v1alpha1.NginxBackup
+		snapshot snapshot.Snapshot
+		task     Task
+	}{
+		{"create-s3", aBackup("s3://backups/shop?region=eu-central-1", "s3"), everything, Create},
+		{"create-claim", aBackup("pvc://backups", ""), snapshot.Snapshot{}, Create},
+		{"create-encrypted", aBackup("gs://backups", "gcs"), encrypted, Create},
+		{"delete-claim", aBackup("pvc://backups/shop", ""), snapshot.Snapshot{}, Delete},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, err := ForDelete(tt.backup, 3, "nginx-operator:test")
+			if tt.task == Create {
+				j, err = ForCreate(tt.backup, tt.snapshot, []string{"web-snapshot", "web-snapshot-2"}, 3, "nginx-operator:test")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := yaml.Marshal(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/"+tt.name+".yaml", string(text))
+			if Attempt(j) != 3 {
+				t.Errorf("attempt %d, want 3", Attempt(j))
+			}
+		})
+	}
+}
+
+// TestNamesAreLegal: the longest name of a backup makes legal names of jobs, whose pods carry
+// them as a label.
+func TestNamesAreLegal(t *testing.T) {
+	b := aBackup("pvc://backups", "")
+	b.Name = strings.Repeat("a", 56)
+	for attempt := range []int{1, mostAttempts} {
+		j, err := ForDelete(b, attempt, "x")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := validation.IsDNS1123Label(j.Name); len(problems) > 0 {
+			t.Errorf("%s: %v", j.Name, problems)
+		}
+	}
+	if Next(mostAttempts) != 1 || Next(0) != 1 || Next(1) != 2 {
+		t.Error("attempts are not numbered one after the other")
+	}
+}
+
+func TestBadDestination(t *testing.T) {
+	if _, err := ForDelete(aBackup("s3://backups/../x", ""), 1, "x"); err == nil {
+		t.Error("a destination that leaves its folder makes a job")
+	}
+}
+
+func TestPieces(t *testing.T) {
+	s := everything
+	s.Info.Name = "web-1a2b3c4d5e"
+	pieces, err := Pieces(aBackup("pvc://backups", ""), s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := pieces[len(pieces)-1]
+	if last.Name != "web-1a2b3c4d5e-snapshot" {
+		t.Errorf("the last ConfigMap is %s", last.Name)
+	}
+	read, names, err := ReadHead(last)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(s, read); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+	if len(names) != len(pieces) {
+		t.Errorf("the head names %v, there are %d", names, len(pieces))
+	}
+	last.Data = nil
+	if _, _, err := ReadHead(last); err == nil {
+		t.Error("a ConfigMap without a head is taken for a snapshot")
+	}
+}
+
+func TestResult(t *testing.T) {
+	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	path := t.TempDir() + "/result"
+	tests := []struct {
+		name   string
+		result Result
+	}{
+		{"success", Result{Archive: "a/b.tar.gz", Size: 9, SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at}},
+		{"failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: "no"}}},
+		{"a long failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: strings.Repeat("\x00", 9999)}, Missing: strings.Split(strings.Repeat(strings.Repeat("x", 253)+",", 99), ",")}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := tt.result.Write(path); err != nil {
+				t.Fatal(err)
+			}
+			read, err := ParseResult(golden.Read(t, path))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if (read.Failure == nil) != (tt.result.Failure == nil) || read.Archive != tt.result.Archive {
+				t.Errorf("written %+v, read %+v", tt.result, read)
+			}
+		})
+	}
+	for _, message := range []string{"", "panic: out of luck", "{}", `{"archive":"x"}`} {
+		if _, err := ParseResult(message); err == nil {
+			t.Errorf("%q is taken for a result", message)
+		}
+	}
+}

@@ -1,0 +1,79 @@
+package job
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+// resultLimit is how long a termination message may be, in bytes
+// (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
+const resultLimit = 4096
+
+// TerminationLog is where a container leaves its termination message.
+const TerminationLog = "/dev/termination-log"
+
+// Result is what a job's pod tells at its end, as its termination message.
+type Result struct {
+	// Failure tells why it failed; nil: it did not.
+	Failure *Failure `json:"failure,omitempty"`
+	// Archive is the key of the archive in the store.
+	Archive string `json:"archive,omitempty"`
+	// Size of the archive in bytes, and its digest, in hexadecimal.
+	Size   int64  `json:"size,omitempty"`
+	SHA256 string `json:"sha256,omitempty"`
+	// Totals of what it holds.
+	Totals *archive.Totals `json:"totals,omitempty"`
+	// Missing are Secrets that should have been in it and do not exist, as far as there is
+	// room to name them.
+	Missing []string `json:"missing,omitempty"`
+	// CompletedAt is when the backup was whole and in its place.
+	CompletedAt *time.Time `json:"completedAt,omitempty"`
+}
+
+// Failure is why a job failed.
+type Failure struct {
+	// Reason is one of the condition Completed.
+	Reason string `json:"reason"`
+	// Message has the words of whoever refused.
+	Message string `json:"message"`
+}
+
+// messageLimit and missingLimit keep a result within resultLimit, whatever has to be escaped.
+const (
+	messageLimit = 512
+	missingLimit = 3
+)
+
+// Write leaves the result for the operator.
+func (r Result) Write(path string) error {
+	if f := r.Failure; f != nil && len(f.Message) > messageLimit {
+		r.Failure = &Failure{Reason: f.Reason, Message: strings.ToValidUTF8(f.Message[:messageLimit], "") + "…"}
+	}
+	r.Missing = r.Missing[:min(len(r.Missing), missingLimit)]
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	if len(text) > resultLimit {
+		return fmt.Errorf("the result has %d bytes, a termination message has %d", len(text), resultLimit)
+	}
+	return os.WriteFile(path, text, 0o666)
+}
+
+// ParseResult reads a termination message. A container that was killed leaves none, and one
+// that could not start leaves the words of the runtime.
+func ParseResult(message string) (Result, error) {
+	var r Result
+	if err := json.Unmarshal([]byte(message), &r); err != nil {
+		return r, fmt.Errorf("the pod left no result but %.200q", message)
+	}
+	if r.Failure == nil && (r.Archive == "" || r.Totals == nil || r.CompletedAt == nil) {
+		return r, fmt.Errorf("the pod left half a result: %.200q", message)
+	}
+	return r, nil
+}

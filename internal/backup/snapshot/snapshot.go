@@ -1,0 +1,229 @@
+// Package snapshot records the state of an application that a backup is to hold, at the
+// moment at which the backup is decided: what is declared, the ConfigMaps that it refers to,
+// the configuration that is served, and the history. A job that runs later, perhaps much
+// later, finds it unchanged. What volumes hold is not in it: the job reads them itself.
+//
+// It is pure, and built on the API of NginxOperators alone.
+package snapshot
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+// Source is what the API server holds of an application.
+type Source struct {
+	Nginx *v1alpha2.NginxOperator
+	// ConfigMaps are those of the application's references that there are.
+	ConfigMaps []corev1.ConfigMap
+	// Rendered are the ConfigMaps that the operator made for the application.
+	Rendered []corev1.ConfigMap
+	// History are its ControllerRevisions.
+	History []appsv1.ControllerRevision
+}
+
+// Snapshot is what a job needs to know, apart from what is in volumes and Secrets.
+type Snapshot struct {
+	// Info is complete but for the fingerprints.
+	Info archive.Info `json:"info"`
+	// Documents are the archive's, in its order.
+	Documents []archive.File `json:"-"`
+	// Volumes are mounted for the job, in this order, and Secrets by their names.
+	Volumes []Volume `json:"volumes,omitempty"`
+	Secrets []Secret `json:"secrets,omitempty"`
+	// Recipients encrypt the Secrets; none: they are not in the archive.
+	Recipients []string `json:"recipients,omitempty"`
+	// State is what the policy compares.
+	State State `json:"state"`
+	// Tolerations are those of the application's pods, whose volumes may be on tainted nodes.
+	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
+}
+
+// Take records the state of an application for a backup.
+func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, now time.Time) (Snapshot, error) {
+	spec := &source.Nginx.Spec
+	state, err := StateOf(source.Nginx)
+	if err != nil {
+		return Snapshot{}, err
+	}
+	s := Snapshot{
+		State:   state,
+		Info:    info(backup, source, operatorVersion, now),
+		Volumes: Volumes(spec),
+		Secrets: Secrets(spec),
+	}
+	if include := backup.Spec.IncludeSecrets; include != nil {
+		s.Recipients = slices.Clone(include.AgeRecipients)
+	}
+	for i, v := range s.Volumes {
+		s.Info.Content = append(s.Info.Content, archive.Volume{Index: i, Claim: v.Claim, MountPath: v.MountPath})
+	}
+	for _, secret := range s.Secrets {
+		s.Info.Secrets = append(s.Info.Secrets, archive.Secret{Name: secret.Name, UsedFor: secret.UsedFor})
+	}
+	if spec.PodTemplate != nil {
+		s.Tolerations = spec.PodTemplate.Tolerations
+	}
+	s.Documents, err = documents(source)
+	return s, err
+}
+
+func info(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, now time.Time) archive.Info {
+	nginx := source.Nginx
+	asked, served := revisions(nginx)
+	return archive.Info{
+		Format:          archive.Format,
+		Name:            backup.Name,
+		UID:             string(backup.UID),
+		Namespace:       backup.Namespace,
+		Application:     archive.Application{Name: nginx.Name, UID: string(nginx.UID), Generation: nginx.Generation},
+		TakenAt:         now.UTC().Truncate(time.Second),
+		Trigger:         string(backup.Spec.Trigger),
+		Reason:          backup.Annotations[v1alpha1.AnnotationReason],
+		OperatorVersion: operatorVersion,
+		Image:           nginx.Status.Image,
+		ImageDigest:     imageDigest(source),
+		NginxVersion:    nginx.Status.NginxVersion,
+		ConfigRevision:  asked,
+		ServedRevision:  served,
+	}
+}
+
+// imageDigest is what the pods of the last good revision said that they ran.
+func imageDigest(source Source) string {
+	for _, r := range source.History {
+		if r.Revision == source.Nginx.Status.Revision {
+			return r.Annotations[v1alpha2.AnnotationImageDigest]
+		}
+	}
+	return ""
+}
+
+// documents are in the order of the archive.
+func documents(source Source) ([]archive.File, error) {
+	application, err := plainApplication(source.Nginx)
+	if err != nil {
+		return nil, err
+	}
+	files := []archive.File{{Path: "nginxoperator.yaml", Data: application}}
+	referenced, err := configMaps(source.ConfigMaps)
+	if err != nil {
+		return nil, err
+	}
+	files = append(files, referenced...)
+	asked, served := revisions(source.Nginx)
+	files = append(files, configuration("config/asked/", asked, source.Rendered)...)
+	files = append(files, configuration("config/served/", served, source.Rendered)...)
+	past, err := history(source.History)
+	return append(files, past...), err
+}
+
+func configMaps(objects []corev1.ConfigMap) ([]archive.File, error) {
+	var files []archive.File
+	for i := range objects {
+		text, err := yaml.Marshal(plainConfigMap(&objects[i]))
+		if err != nil {
+			return nil, fmt.Errorf("write ConfigMap %s: %w", objects[i].Name, err)
+		}
+		files = append(files, archive.File{Path: "configmaps/" + objects[i].Name + ".yaml", Data: text})
+	}
+	return slices.SortedFunc(slices.Values(files), byPath), nil
+}
+
+func byPath(a, b archive.File) int { return strings.Compare(a.Path, b.Path) }
+
+// configuration are the files of a revision, if one of the ConfigMaps holds it.
+func configuration(folder, revision string, rendered []corev1.ConfigMap) []archive.File {
+	if revision == "" {
+		return nil
+	}
+	for _, cm := range rendered {
+		if cm.Annotations[v1alpha2.AnnotationConfigRevision] != revision {
+			continue
+		}
+		var files []archive.File
+		for _, name := range slices.Sorted(maps.Keys(cm.Data)) {
+			files = append(files, archive.File{Path: folder + name, Data: []byte(cm.Data[name])})
+		}
+		return files
+	}
+	return nil
+}
+
+// history are the revisions, one file for each number, in the order of the paths.
+func history(revisions []appsv1.ControllerRevision) ([]archive.File, error) {
+	files := map[string]archive.File{}
+	for i := range revisions {
+		r := revisions[i].DeepCopy()
+		r.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"}
+		r.ObjectMeta = plainMeta(&r.ObjectMeta)
+		text, err := yaml.Marshal(r)
+		if err != nil {
+			return nil, fmt.Errorf("write ControllerRevision %s: %w", r.Name, err)
+		}
+		path := "revisions/" + strconv.FormatInt(r.Revision, 10) + ".yaml"
+		files[path] = archive.File{Path: path, Data: text}
+	}
+	return slices.SortedFunc(maps.Values(files), byPath), nil
+}
+
+// plainApplication is what a user would write: it can be applied by hand.
+func plainApplication(nginx *v1alpha2.NginxOperator) ([]byte, error) {
+	plain := &v1alpha2.NginxOperator{
+		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind},
+		ObjectMeta: plainMeta(&nginx.ObjectMeta),
+		Spec:       nginx.Spec,
+	}
+	text, err := plainYAML(plain)
+	if err != nil {
+		return nil, fmt.Errorf("write NginxOperator %s: %w", nginx.Name, err)
+	}
+	return text, nil
+}
+
+// plainYAML leaves out the status, whose zero values are no declaration.
+func plainYAML(object any) ([]byte, error) {
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	var fields map[string]any
+	if err := yaml.Unmarshal(text, &fields); err != nil {
+		return nil, err
+	}
+	delete(fields, "status")
+	return yaml.Marshal(fields)
+}
+
+func plainConfigMap(cm *corev1.ConfigMap) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: plainMeta(&cm.ObjectMeta),
+		Data:       cm.Data,
+		BinaryData: cm.BinaryData,
+		Immutable:  cm.Immutable,
+	}
+}
+
+// lastApplied repeats the whole object for kubectl, as it was at some other time.
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// plainMeta keeps what somebody declared.
+func plainMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+	annotations := maps.Clone(meta.Annotations)
+	delete(annotations, lastApplied)
+	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, Labels: meta.Labels, Annotations: annotations}
+}

@@ -1,0 +1,176 @@
+package snapshot
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/golden"
+)
+
+var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func rendered(name, revision, text string) corev1.ConfigMap {
+	return corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{v1alpha2.AnnotationConfigRevision: revision}},
+		Data:       map[string]string{"nginx.conf": text, "a.conf": "# a"},
+	}
+}
+
+func revision(number int64) appsv1.ControllerRevision {
+	return appsv1.ControllerRevision{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: fmt.Sprintf("web-%d", number), UID: "u", ResourceVersion: "4",
+			Annotations: map[string]string{v1alpha2.AnnotationImageDigest: fmt.Sprintf("sha256:%d", number)},
+		},
+		Revision: number,
+		Data:     runtime.RawExtension{Raw: []byte(`{"format":1}`)},
+	}
+}
+
+// source is an application that refers to something by every field that can, and whose
+// newest configuration is not served yet.
+func source() Source {
+	nginx := &v1alpha2.NginxOperator{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web", UID: "1234", Generation: 7, ResourceVersion: "99", CreationTimestamp: metav1.NewTime(now),
+			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{lastApplied: "{}", "note": "kept"},
+			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}, Finalizers: []string{"example.com/x"},
+		},
+		Spec: full,
+	}
+	nginx.Status = v1alpha2.NginxOperatorStatus{
+		Image: "nginx:1.30", NginxVersion: "1.30.4", Revision: 10,
+		Config: &v1alpha2.ConfigStatus{Revision: "r2", StableRevision: "r1"},
+	}
+	return Source{
+		Nginx: nginx,
+		ConfigMaps: []corev1.ConfigMap{
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "pages", UID: "u", ManagedFields: nginx.ManagedFields}, BinaryData: map[string][]byte{"logo.png": {0, 1, 2}}},
+			{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "conf"}, Data: map[string]string{"site.conf": "server {}"}},
+		},
+		Rendered: []corev1.ConfigMap{rendered("web-config", "r1", "# old"), rendered("web-config-next", "r2", "# new")},
+		History:  []appsv1.ControllerRevision{revision(9), revision(10)},
+	}
+}
+
+func backup() *v1alpha1.NginxBackup {
+	return &v1alpha1.NginxBackup{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "shop", Name: "web-1", UID: "5678", Annotations: map[string]string{v1alpha1.AnnotationReason: "by hand"},
+		},
+		Spec: v1alpha1.NginxBackupSpec{
+			Trigger:        v1alpha1.TriggerManual,
+			IncludeSecrets: &v1alpha1.IncludeSecrets{AgeRecipients: []string{"age1x"}},
+		},
+	}
+}
+
+// TestTake: the whole snapshot is a reviewed file.
+func TestTake(t *testing.T) {
+	s, err := Take(backup(), source(), "0.4.0", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	for _, f := range s.Documents {
+		fmt.Fprintf(&text, "--- %s\n%s\n", f.Path, f.Data)
+	}
+	golden.Compare(t, "testdata/documents.txt", text.String())
+	head, err := yaml.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/snapshot.yaml", string(head))
+}
+
+func TestTakeWithoutAnything(t *testing.T) {
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+	s, err := Take(&v1alpha1.NginxBackup{}, Source{Nginx: nginx}, "0.4.0", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(s.Documents) != 1 || s.Documents[0].Path != "nginxoperator.yaml" {
+		t.Errorf("documents: %v", s.Documents)
+	}
+}
+
+func TestPackAndUnpack(t *testing.T) {
+	before, err := Take(backup(), source(), "0.4.0", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// What cannot be compressed needs several pieces.
+	noise := make([]byte, 3*chunkSize)
+	random := rand.NewChaCha8([32]byte{})
+	if _, err := random.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	before.Documents[1].Data = noise
+	chunks, err := before.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := before.Pack()
+	if err != nil || len(chunks) != 4 || !bytes.Equal(bytes.Join(chunks, nil), bytes.Join(again, nil)) {
+		t.Errorf("%d pieces, and the second time %d: %v", len(chunks), len(again), err)
+	}
+	for _, chunk := range chunks {
+		if len(chunk) > chunkSize {
+			t.Errorf("a piece has %d bytes", len(chunk))
+		}
+	}
+	after, err := Unpack(bytes.NewReader(bytes.Join(chunks, nil)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("-before +after:\n%s", diff)
+	}
+}
+
+func TestPackTooMuch(t *testing.T) {
+	s := Snapshot{}
+	noise := make([]byte, mostPacked)
+	random := rand.NewChaCha8([32]byte{})
+	if _, err := random.Read(noise); err != nil {
+		t.Fatal(err)
+	}
+	s.Documents = append(s.Documents, struct {
+		Path string
+		Data []byte
+	}{"x", noise})
+	if _, err := s.Pack(); err == nil || !strings.Contains(err.Error(), "a backup can hold") {
+		t.Errorf("err = %v", err)
+	}
+}
+
+// TestUnpackDamaged: a piece that is missing or spoilt is an error, never half a snapshot.
+func TestUnpackDamaged(t *testing.T) {
+	s, err := Take(backup(), source(), "0.4.0", now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunks, err := s.Pack()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packed := bytes.Join(chunks, nil)
+	for n := range len(packed) {
+		if _, err := Unpack(bytes.NewReader(packed[:n])); err == nil {
+			t.Fatalf("the first %d of %d bytes are taken for the whole", n, len(packed))
+		}
+	}
+}
