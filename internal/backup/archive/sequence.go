@@ -1,0 +1,160 @@
+package archive
+
+import (
+	"fmt"
+	"path"
+	"strings"
+)
+
+// sequence checks that entries are possible, come in the order of the format and stay below
+// the limits. Writer and readers pass every entry through one.
+type sequence struct {
+	limits Limits
+	totals Totals
+	// documents is how much memory they take so far, in bytes.
+	documents int64
+	// last is where the entry before belongs, lastPath its path; empty: there was none.
+	last     place
+	lastPath string
+	// directories of a volume that the entries are in, outermost first.
+	directories []string
+}
+
+// next takes an entry, and tells where it belongs. Its digest can be missing yet.
+func (s *sequence) next(e Entry) (place, error) {
+	if err := checkPath(e.Path, s.limits); err != nil {
+		return place{}, err
+	}
+	at, err := locate(e.Path)
+	if err != nil {
+		return place{}, err
+	}
+	if err := s.order(e.Path, at); err != nil {
+		return place{}, err
+	}
+	if err := s.kind(e, at); err != nil {
+		return place{}, err
+	}
+	if err := s.size(e, at); err != nil {
+		return place{}, err
+	}
+	s.last, s.lastPath = at, e.Path
+	if at.section != manifestSection {
+		s.totals = s.totals.with(e)
+	}
+	return at, s.count()
+}
+
+func (s *sequence) count() error {
+	if s.totals.Entries > s.limits.Entries || s.totals.Skipped > s.limits.Entries {
+		return beyond("there are more than %d entries", s.limits.Entries)
+	}
+	if s.totals.Bytes > s.limits.Bytes {
+		return beyond("the files have more than %d bytes together", s.limits.Bytes)
+	}
+	return nil
+}
+
+// order makes sure that an entry comes after the one before, and that what it is in has come.
+func (s *sequence) order(name string, at place) error {
+	switch {
+	case s.lastPath == "" && at.section != infoSection:
+		return fmt.Errorf("%s has to come first", infoName)
+	case s.lastPath == "":
+		return nil
+	case s.lastPath == name:
+		return fmt.Errorf("it is there twice")
+	case !at.after(s.last):
+		return fmt.Errorf("it is there twice or out of order: it comes after %s", clip(s.lastPath))
+	case at.section != contentSection && strings.HasPrefix(name, s.lastPath+"/"):
+		return fmt.Errorf("%s is a file, and cannot hold it", clip(s.lastPath))
+	}
+	if at.section != contentSection || at.rest == "" {
+		return nil
+	}
+	return s.within(name)
+}
+
+// within makes sure that an entry of a volume is in a directory that has come before.
+func (s *sequence) within(name string) error {
+	for len(s.directories) > 0 && !strings.HasPrefix(name, s.directories[len(s.directories)-1]+"/") {
+		s.directories = s.directories[:len(s.directories)-1]
+	}
+	parent := path.Dir(name)
+	if len(s.directories) == 0 || s.directories[len(s.directories)-1] != parent {
+		return fmt.Errorf("it is in %s, which has not come before as a directory", clip(parent))
+	}
+	return nil
+}
+
+// kind makes sure that an entry is of a type that is possible at its place.
+func (s *sequence) kind(e Entry, at place) error {
+	if at.section != contentSection && e.Type != Regular {
+		return fmt.Errorf("it is of type %s, and has to be a file", clip(string(e.Type)))
+	}
+	if at.section == contentSection && at.rest == "" && e.Type != Directory {
+		return fmt.Errorf("it is of type %s, and has to be a directory", clip(string(e.Type)))
+	}
+	switch e.Type {
+	case Regular:
+		return nil
+	case Directory:
+		if at.rest == "" {
+			s.directories = s.directories[:0]
+		}
+		s.directories = append(s.directories, e.Path)
+		return nil
+	case Link:
+		return checkTarget(at, e.Target, s.limits)
+	default:
+		return fmt.Errorf("it is of the unknown type %s", clip(string(e.Type)))
+	}
+}
+
+func (s *sequence) size(e Entry, at place) error {
+	most := s.limits.Bytes
+	switch {
+	case e.Size < 0 || e.Type != Regular && e.Size != 0:
+		return fmt.Errorf("its size is %d", e.Size)
+	case at.section == infoSection:
+		most = infoLength
+	case at.document():
+		most = s.limits.Document
+		if s.documents += e.Size + entryCost; s.documents > s.limits.Documents {
+			return beyond("the documents have more than %d bytes together", s.limits.Documents)
+		}
+	case at.section == secretSection:
+		most = s.limits.Secret
+		if s.documents += entryCost; s.documents > s.limits.Documents {
+			return beyond("there are too many secrets")
+		}
+	case at.section == manifestSection:
+		most = s.limits.Manifest
+	}
+	if e.Size > most {
+		return beyond("it has %d bytes, %d are possible", e.Size, most)
+	}
+	return nil
+}
+
+// skip takes what a volume has and the archive has not.
+func (s *sequence) skip(name string) error {
+	s.totals.Skipped++
+	if err := s.count(); err != nil {
+		return err
+	}
+	return checkSkipped(name, s.limits)
+}
+
+func checkSkipped(name string, limits Limits) error {
+	if path.Base(name) == tempName {
+		name = path.Dir(name)
+	}
+	if err := checkPath(name, limits); err != nil {
+		return err
+	}
+	if at, err := locate(name); err != nil || at.section != contentSection {
+		return fmt.Errorf("it is skipped, and not of a volume")
+	}
+	return nil
+}
