@@ -21,6 +21,8 @@ const TerminationLog = "/dev/termination-log"
 type Result struct {
 	// Failure tells why it failed; nil: it did not.
 	Failure *Failure `json:"failure,omitempty"`
+	// Deleted tells that the data is gone.
+	Deleted bool `json:"deleted,omitempty"`
 	// Archive is the key of the archive in the store.
 	Archive string `json:"archive,omitempty"`
 	// Size of the archive in bytes, and its digest, in hexadecimal.
@@ -72,7 +74,7 @@ func ParseResult(message string) (Result, error) {
 	if err := json.Unmarshal([]byte(message), &r); err != nil {
 		return r, fmt.Errorf("the pod left no result but %.200q", message)
 	}
-	if r.Failure == nil && (r.Archive == "" || r.Totals == nil || r.CompletedAt == nil) {
+	if r.Failure == nil && !r.Deleted && (r.Archive == "" || r.Totals == nil || r.CompletedAt == nil) {
 		return r, fmt.Errorf("the pod left half a result: %.200q", message)
 	}
 	return r, nil

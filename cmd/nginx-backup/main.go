@@ -1,0 +1,108 @@
+// Command nginx-backup is what the jobs of backups run.
+//
+//	nginx-backup create [flags]   writes the archive of a backup, reads it back, commits it
+//	nginx-backup delete [flags]   deletes the data of a backup
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities
+
+	"example.com/nginx-operator/internal/backup/agent"
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/location"
+	"example.com/nginx-operator/internal/backup/store"
+)
+
+// version is set at build time.
+var version = "dev"
+
+func main() {
+	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
+	defer stop()
+	if err := newCommand().ExecuteContext(ctx); err != nil {
+		slog.Error("nginx-backup ends", "error", err)
+		os.Exit(1) //nolint:gocritic // the signal's handler dies with the program
+	}
+}
+
+func newCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "nginx-backup",
+		Short:         "Writes, reads and deletes backups of nginx applications",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+	}
+	cmd.AddCommand(
+		newTask("create", "Write the archive of a backup, read it back and commit it", (*agent.Agent).Create),
+		newTask("delete", "Delete the data of a backup", (*agent.Agent).Delete),
+	)
+	return cmd
+}
+
+type task func(*agent.Agent, context.Context) (job.Result, error)
+
+func newTask(name, short string, run task) *cobra.Command {
+	var destination, result string
+	a := &agent.Agent{
+		Dirs: agent.Dirs{Snapshot: job.SnapshotDir, Content: job.ContentDir, Secrets: job.SecretsDir, Scratch: job.ScratchDir},
+		Now:  time.Now,
+	}
+	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
+		return report(cmd.Context(), a, destination, result, run)
+	}}
+	flags := cmd.Flags()
+	flags.StringVar(&destination, "destination", "", "URL of the folder that backups are kept in")
+	flags.StringVar(&a.Key, "key", "", "folder of the backup, below the destination")
+	flags.StringVar(&a.UID, "uid", "", "UID of the backup's object")
+	flags.IntVar(&a.Attempt, "attempt", 1, "number of the attempt")
+	flags.StringVar(&result, "result", job.TerminationLog, "file that the result is left in")
+	for _, name := range []string{"destination", "key", "uid"} {
+		if err := cmd.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+	return cmd
+}
+
+// report runs a task and leaves its result, or why there is none.
+func report(ctx context.Context, a *agent.Agent, destination, path string, run task) error {
+	result, err := perform(ctx, a, destination, run)
+	if err != nil {
+		result = agent.Failed(err)
+	} else {
+		slog.Info("done", "result", result)
+	}
+	if writeErr := result.Write(path); writeErr != nil {
+		return fmt.Errorf("leave the result: %w (%w)", writeErr, err)
+	}
+	return err
+}
+
+func perform(ctx context.Context, a *agent.Agent, destination string, run task) (result job.Result, err error) {
+	where, err := location.Parse(destination)
+	if err != nil {
+		return job.Result{}, err
+	}
+	a.Store, err = store.Open(ctx, where, store.Options{PVCRoot: job.DestinationDir, CredentialsDir: job.CredentialsDir})
+	if err != nil {
+		return job.Result{}, err
+	}
+	defer func() {
+		if closeErr := a.Store.Close(); closeErr != nil {
+			slog.Warn("the store", "error", closeErr)
+		}
+	}()
+	return run(a, ctx)
+}

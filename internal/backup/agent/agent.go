@@ -1,0 +1,136 @@
+// Package agent is what the pod of a backup's job does: it writes the archive, reads it back,
+// and commits it; or it deletes it.
+//
+// In the store, a backup is a folder of its own. Each attempt writes an archive of its own
+// name, and the first that is read back whole is named by the commit record, which is created
+// once. So an attempt that dies leaves nothing that looks like a backup, two at a time do not
+// mix, and one that comes after a success finds it.
+//
+//	<namespace>/<application>/<backup>/data-1.tar.gz
+//	<namespace>/<application>/<backup>/backup.json
+//
+// The agent knows no Kubernetes: what it needs is mounted, and what it found is the
+// container's termination message.
+package agent
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/store"
+)
+
+// Dirs are the folders that things are mounted at, see the constants of package job.
+type Dirs struct {
+	Snapshot, Content, Secrets, Scratch string
+}
+
+// Agent works on one backup.
+type Agent struct {
+	Store *store.Store
+	Dirs  Dirs
+	// Key of the backup's folder, and the UID of its object.
+	Key, UID string
+	// Attempt numbers the job.
+	Attempt int
+	// Now is the time.
+	Now func() time.Time
+}
+
+const (
+	commitName    = "backup.json"
+	archivePrefix = "data-"
+	archiveSuffix = ".tar.gz"
+	// commitLimit is more than any commit record has, in bytes.
+	commitLimit = 8 << 20
+)
+
+func (a *Agent) archiveName() string {
+	return fmt.Sprintf("%s%d%s", archivePrefix, a.Attempt, archiveSuffix)
+}
+
+func (a *Agent) path(name string) string { return path.Join(a.Key, name) }
+
+// commit is the record of an attempt that succeeded; nil: none has.
+func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
+	in, _, err := a.Store.Open(ctx, a.path(commitName))
+	if e, ok := errors.AsType[*store.Error](err); ok && e.Kind == store.NotFound && !e.BucketMissing {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(io.LimitReader(in, commitLimit))
+	if err := errors.Join(err, in.Close()); err != nil {
+		return nil, err
+	}
+	commit, err := archive.ParseCommit(text)
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", a.path(commitName), err)
+	}
+	if commit.Info.UID != a.UID {
+		return nil, &foreignError{key: a.path(commitName), uid: commit.Info.UID}
+	}
+	return &commit, nil
+}
+
+// foreignError tells that there is another backup in the folder. It carries 8 digits of a
+// random UID in its name, so somebody must have put it there.
+type foreignError struct{ key, uid string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("%s is the record of another backup, with the UID %s: move it away", e.key, e.uid)
+}
+
+// result is that of a commit.
+func (a *Agent) result(commit archive.Commit, at time.Time, missing []string) job.Result {
+	return job.Result{
+		Archive: a.path(commit.Archive), Size: commit.Size, SHA256: commit.SHA256,
+		Totals: &commit.Totals, Missing: missing, CompletedAt: &at,
+	}
+}
+
+// Failed is the result of an attempt that ended with an error.
+func Failed(err error) job.Result {
+	reason := v1alpha1.ReasonSourceFailed
+	if e, ok := errors.AsType[*store.Error](err); ok {
+		reason = reasonOf(e.Kind)
+	} else if _, ok := errors.AsType[*archive.RefusedError](err); ok {
+		reason = v1alpha1.ReasonDamaged
+	} else if _, ok := errors.AsType[*foreignError](err); ok {
+		reason = v1alpha1.ReasonStoreFailed
+	}
+	return job.Result{Failure: &job.Failure{Reason: reason, Message: strings.TrimSpace(err.Error())}}
+}
+
+func reasonOf(kind store.Kind) string {
+	switch kind {
+	case store.Unavailable:
+		return v1alpha1.ReasonStoreUnavailable
+	case store.Denied:
+		return v1alpha1.ReasonStoreDenied
+	case store.NotFound:
+		return v1alpha1.ReasonStoreNotFound
+	case store.Full:
+		return v1alpha1.ReasonStoreFull
+	case store.Exists, store.Other:
+	}
+	return v1alpha1.ReasonStoreFailed
+}
+
+// write puts a small object.
+func (a *Agent) create(ctx context.Context, key string, text []byte) error {
+	return a.Store.Create(ctx, key, int64(len(text)), func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(text))
+		return err
+	})
+}

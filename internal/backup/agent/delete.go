@@ -1,0 +1,23 @@
+package agent
+
+import (
+	"context"
+
+	"example.com/nginx-operator/internal/backup/job"
+)
+
+// Delete deletes the data of the backup: first the record, so that what is left when it is
+// interrupted does not look like a backup.
+func (a *Agent) Delete(ctx context.Context) (job.Result, error) {
+	done, err := a.commit(ctx)
+	if err != nil {
+		return job.Result{}, err
+	}
+	if done != nil {
+		if err := a.Store.Delete(ctx, a.path(commitName)); err != nil {
+			return job.Result{}, err
+		}
+	}
+	now := a.Now()
+	return job.Result{Deleted: true, CompletedAt: &now}, a.sweep(ctx, "")
+}

@@ -1,0 +1,96 @@
+package agent
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/pem"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"filippo.io/age"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/snapshot"
+)
+
+const certificateFile = "tls.crt"
+
+// fingerprints completes the snapshot with those of the certificates: the SHA-256 of the
+// first certificate, which is public. Nothing is told of any other secret. Those that should
+// be in the archive and do not exist are named.
+func (a *Agent) fingerprints(s *snapshot.Snapshot) (missing []string, err error) {
+	for i, secret := range s.Secrets {
+		files, err := a.secretFiles(secret.Name)
+		if err != nil {
+			return nil, err
+		}
+		if len(files) == 0 && len(s.Recipients) > 0 {
+			missing = append(missing, secret.Name)
+		}
+		if secret.Certificate {
+			s.Info.Secrets[i].Fingerprint = fingerprint(files[certificateFile])
+		}
+	}
+	return missing, nil
+}
+
+func fingerprint(text []byte) string {
+	block, _ := pem.Decode(text)
+	if block == nil {
+		return ""
+	}
+	sum := sha256.Sum256(block.Bytes)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// secretFiles are the keys of a Secret, as far as they are mounted; none: it does not exist.
+func (a *Agent) secretFiles(name string) (map[string][]byte, error) {
+	dir := filepath.Join(a.Dirs.Secrets, name)
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{}
+	for _, entry := range entries {
+		// The kubelet's own links, by which it exchanges all files at once.
+		if strings.HasPrefix(entry.Name(), "..") {
+			continue
+		}
+		if files[entry.Name()], err = os.ReadFile(filepath.Join(dir, entry.Name())); err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// secret writes a Secret, encrypted, as the manifest that brings it back.
+func (a *Agent) secret(out *archive.Writer, name string, recipients []age.Recipient) error {
+	files, err := a.secretFiles(name)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	kind := "Opaque"
+	if len(files) == 2 && files[certificateFile] != nil && files["tls.key"] != nil {
+		kind = "kubernetes.io/tls"
+	}
+	data := map[string]string{}
+	for key, value := range files {
+		data[key] = base64.StdEncoding.EncodeToString(value)
+	}
+	text, err := yaml.Marshal(map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": map[string]any{"name": name}, "data": data,
+	})
+	if err != nil {
+		return err
+	}
+	return out.Secret(name, bytes.NewReader(text), recipients...)
+}
