@@ -1,0 +1,108 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/aws-sdk-go-v2/service/sts"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
+
+	"example.com/nginx-operator/internal/backup/location"
+)
+
+// errNoCredentials is of the kind Denied.
+var errNoCredentials = errors.New("there are no credentials")
+
+// privateRegion is what servers that know no regions expect in a signature.
+const privateRegion = "us-east-1"
+
+// openS3 makes the client itself, as the Go CDK's way from a URL leaves no room for a
+// transport.
+func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucket, error) {
+	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(l, t)...)
+	if err != nil {
+		return nil, err
+	}
+	if cfg.Region == "" {
+		if l.Parameter("endpoint") == "" {
+			return nil, errors.New("the region is not known: name it in the location, ?region=…, or in the variable AWS_REGION")
+		}
+		cfg.Region = privateRegion
+	}
+	if role := l.Parameter("role"); role != "" {
+		cfg.Credentials = aws.NewCredentialsCache(stscreds.NewAssumeRoleProvider(sts.NewFromConfig(cfg), role))
+	}
+	if err := checkS3Credentials(ctx, cfg); err != nil {
+		return nil, err
+	}
+	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
+		o.HTTPClient = s3Client{cfg.HTTPClient}
+		o.UsePathStyle = l.Is("use_path_style")
+		o.UseAccelerate = l.Is("accelerate")
+		if endpoint := l.Parameter("endpoint"); endpoint != "" {
+			o.BaseEndpoint = aws.String(endpoint)
+		}
+	})
+	return s3blob.OpenBucket(ctx, client, l.Bucket, &s3blob.Options{
+		EncryptionType:             types.ServerSideEncryption(l.Parameter("ssetype")),
+		KMSEncryptionID:            l.Parameter("kmskeyid"),
+		RequestChecksumCalculation: cfg.RequestChecksumCalculation,
+	})
+}
+
+func loadOptions(l location.Location, t *transport) []func(*config.LoadOptions) error {
+	// The variable AWS_CA_BUNDLE asks for a client of this type.
+	client := awshttp.NewBuildableClient().WithTransportOptions(t.configure)
+	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client)}
+	if region := l.Parameter("region"); region != "" {
+		options = append(options, config.WithRegion(region))
+	}
+	if l.Is("dualstack") {
+		options = append(options, config.WithUseDualStackEndpoint(aws.DualStackEndpointStateEnabled))
+	}
+	if l.Is("fips") {
+		options = append(options, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
+	}
+	// Some servers know no checksums in trailers.
+	switch l.Parameter("request_checksum_calculation") {
+	case "when_required":
+		options = append(options, config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired))
+	case "when_supported":
+		options = append(options, config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenSupported))
+	}
+	switch l.Parameter("response_checksum_validation") {
+	case "when_required":
+		options = append(options, config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenRequired))
+	case "when_supported":
+		options = append(options, config.WithResponseChecksumValidation(aws.ResponseChecksumValidationWhenSupported))
+	}
+	return options
+}
+
+// s3Client looks at the requests for objects.
+type s3Client struct{ next aws.HTTPClient }
+
+// Do sends a request.
+func (c s3Client) Do(r *http.Request) (*http.Response, error) { return send(r, c.next.Do) }
+
+// checkS3Credentials says at once that there are none. The client would ask the node's
+// identity service before every request, and name that as what failed.
+func checkS3Credentials(ctx context.Context, cfg aws.Config) error {
+	_, err := cfg.Credentials.Retrieve(ctx)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	if _, _, answer := answered(err); answer {
+		return fmt.Errorf("get credentials: %w", err)
+	}
+	return fmt.Errorf("%w for S3: put AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY into the Secret (%w)", errNoCredentials, err)
+}

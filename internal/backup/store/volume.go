@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"time"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/fileblob"
+)
+
+// volume is a mounted claim.
+type volume struct {
+	// root is where it is mounted, folder the location's.
+	root, folder string
+}
+
+// temporary are the names that the Go CDK gives files until they are whole: next to where
+// they will be, as a rename works only within a file system.
+var temporary = regexp.MustCompile(`\.[0-9a-f]{15,16}\.tmp$`)
+
+// abandoned is how old a temporary file has to be for its writer to be gone. One that lives
+// writes now and then, in another pod perhaps.
+const abandoned = 24 * time.Hour
+
+const folderMode = 0o770
+
+func (v *volume) open() (*blob.Bucket, error) {
+	if !filepath.IsAbs(v.root) {
+		return nil, fmt.Errorf("%q is not the absolute path of a folder", v.root)
+	}
+	return fileblob.OpenBucket(v.root, &fileblob.Options{
+		NoTempDir:   true,
+		Metadata:    fileblob.MetadataDontWrite,
+		DirFileMode: folderMode,
+	})
+}
+
+// upload writes a file so that it is whole and on the disk when it has its name.
+func (v *volume) upload(u *upload, bucket *blob.Bucket, key string, options *blob.WriterOptions) error {
+	v.sweep(time.Now().Add(-abandoned))
+	var file *os.File
+	options.BeforeWrite = func(as func(any) bool) error {
+		as(&file)
+		return nil
+	}
+	u.flush = func() error { return file.Sync() }
+	if err := bucket.Upload(u.ctx, key, u, options); err != nil {
+		return err
+	}
+	return v.persist(filepath.Dir(filepath.Join(v.folder, filepath.FromSlash(key))))
+}
+
+// persist writes down the names in a folder, and in those above it that were perhaps made for
+// it.
+func (v *volume) persist(folder string) error {
+	for ; strings.HasPrefix(folder, filepath.Clean(v.root)); folder = filepath.Dir(folder) {
+		if err := syncFolder(folder); err != nil {
+			return err
+		}
+		if folder == filepath.Clean(v.root) {
+			break
+		}
+	}
+	return nil
+}
+
+func syncFolder(path string) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	err = f.Sync()
+	return errors.Join(err, f.Close())
+}
+
+// sweep removes what writers left that died. What cannot be removed stays: it is in no
+// listing, and must not keep a backup from being made.
+func (v *volume) sweep(before time.Time) {
+	_ = filepath.WalkDir(v.folder, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !temporary.MatchString(path) {
+			return nil //nolint:nilerr // see above
+		}
+		if info, err := entry.Info(); err == nil && info.ModTime().Before(before) {
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+}
+
+// readable fails if a folder cannot be listed, of which the Go CDK would say that it is empty.
+func (v *volume) readable(ctx context.Context) error {
+	_, err := os.ReadDir(v.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = os.ReadDir(v.root)
+	}
+	return errors.Join(err, ctx.Err())
+}
