@@ -26,6 +26,9 @@ type Commit struct {
 	Info Info `json:"info"`
 }
 
+// commitName is how errors call the record.
+const commitName = "commit record"
+
 // NewCommit is the record of an archive that a Writer of the same info has written.
 func NewCommit(key string, info Info, written Summary) Commit {
 	return Commit{
@@ -50,11 +53,11 @@ func ParseCommit(data []byte) (Commit, error) {
 	if len(data) > commitLength {
 		return c, refuse("", "the commit record has %d bytes, %d are possible", len(data), commitLength)
 	}
-	if err := checkFormat(data); err != nil {
+	if err := checkFormat(commitName, data); err != nil {
 		return c, err
 	}
 	if err := json.Unmarshal(data, &c); err != nil {
-		return c, refuse("", "the commit record is not the JSON of this format: %s", clip(err.Error()))
+		return c, notJSON(commitName, err)
 	}
 	return c, c.validate()
 }

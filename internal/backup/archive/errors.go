@@ -54,11 +54,11 @@ func judged(entry string, err error) error {
 	if err == nil {
 		return nil
 	}
-	if refused := (*RefusedError)(nil); errors.As(err, &refused) {
+	if _, ok := errors.AsType[*RefusedError](err); ok {
 		return err
 	}
 	advice := adviseOther
-	if limit := beyondError(""); errors.As(err, &limit) {
+	if _, ok := errors.AsType[beyondError](err); ok {
 		advice = adviseLimit
 	}
 	return &RefusedError{Entry: entry, Problem: err.Error(), Advice: advice}

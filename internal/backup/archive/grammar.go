@@ -148,7 +148,7 @@ func checkPath(name string, limits Limits) error {
 		return fmt.Errorf("its path has a backslash")
 	case name[0] == '/':
 		return fmt.Errorf("its path is absolute")
-	case strings.Count(name, "/") > limits.Depth+1: // content/<index> comes before the volume's own
+	case strings.Count(name, "/") > limits.Depth+2: // content/<index>/ comes before the volume's own
 		return beyond("it is more than %d directories deep", limits.Depth)
 	}
 	return checkNames(name)

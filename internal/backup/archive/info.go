@@ -164,29 +164,33 @@ func (s boundedString) validate() error {
 }
 
 // checkFormat looks at nothing but the version: a later one may have changed everything else.
-func checkFormat(data []byte) error {
+func checkFormat(name string, data []byte) error {
 	var head struct {
 		Format *int `json:"format"`
 	}
 	if err := json.Unmarshal(data, &head); err != nil {
-		return refuse("", "it is not the JSON of this format: %s", clip(err.Error()))
+		return notJSON(name, err)
 	}
 	switch {
 	case head.Format == nil || *head.Format < 1:
-		return refuse("", "it names no format")
+		return refuse(name, "it names no format")
 	case *head.Format > Format:
 		return laterVersion(*head.Format)
 	}
 	return nil
 }
 
+func notJSON(name string, err error) error {
+	return refuse(name, "it is not the JSON of this format: %s", clip(err.Error()))
+}
+
 func parseInfo(data []byte) (Info, error) {
 	var i Info
-	if err := checkFormat(data); err != nil {
+	if err := checkFormat(infoName, data); err != nil {
 		return i, err
 	}
 	if err := json.Unmarshal(data, &i); err != nil {
-		return i, refuse(infoName, "it is not the JSON of this format: %s", clip(err.Error()))
+		return i, notJSON(infoName, err)
 	}
 	if err := i.validate(); err != nil {
 		return i, refuse(infoName, "%v", err)

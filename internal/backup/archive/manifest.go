@@ -90,7 +90,7 @@ func (m *manifestReader) check(totals Totals) error {
 	if err != nil {
 		return err
 	}
-	if err := checkFormat(head); err != nil {
+	if err := checkFormat(manifestName, head); err != nil {
 		return err
 	}
 	for {

@@ -7,29 +7,12 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"slices"
-	"time"
 )
-
-// item is an entry as a visitor gets it.
-type item struct {
-	Entry
-	place
-	// number of the entry in the archive, from 0.
-	number   int
-	modified time.Time
-	// content of a file. A visitor does not have to read all of it. Of an archive that was
-	// verified before, its end is an error instead of io.EOF where it is no longer the same.
-	content io.Reader
-}
-
-// visitor does something with each entry apart from backup.json and the manifest.
-type visitor func(item) error
 
 // scanner verifies an archive in one pass.
 type scanner struct {
@@ -86,15 +69,15 @@ func within(commit Commit, limits Limits) error {
 
 // explain tells a bad archive from one that could not be read.
 func (s *scanner) explain(err error) error {
-	visitor := visitorError{}
-	refused := (*RefusedError)(nil)
+	visitor, byVisitor := errors.AsType[visitorError](err)
+	_, refused := errors.AsType[*RefusedError](err)
 	last := s.sequence.lastPath
 	switch {
 	case s.source.err != nil:
 		return fmt.Errorf("read the archive: %w", s.source.err)
-	case errors.As(err, &visitor):
+	case byVisitor:
 		return visitor.error
-	case errors.As(err, &refused):
+	case refused:
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
 		return refuse(last, "the archive is damaged here or behind: it ends too early")
@@ -152,11 +135,11 @@ func (s *scanner) next() (bool, error) {
 }
 
 func (s *scanner) take(h *tar.Header, text []byte) error {
-	if err := checkBlock(text[len(text)-block:]); err != nil {
-		return refuse(h.Name, "%v", err)
-	}
 	e, err := entry(h)
 	if err != nil {
+		return refuse(h.Name, "%v", err)
+	}
+	if err := checkBlock(text[len(text)-block:]); err != nil {
 		return refuse(h.Name, "%v", err)
 	}
 	at, err := s.sequence.next(e)
@@ -281,43 +264,4 @@ func (s *scanner) volumes() error {
 		return refuse(infoName, "it names %d content volumes, and these are not the %d that are there", len(s.found.Info.Content), len(s.found.Content))
 	}
 	return nil
-}
-
-// visitorError is one that the archive is not to blame for.
-type visitorError struct{ error }
-
-// content is that of the current entry.
-type content struct {
-	scanner *scanner
-	entry   *Entry
-	// err is how reading ended; io.EOF: well.
-	err error
-}
-
-// Read implements io.Reader.
-func (c *content) Read(p []byte) (int, error) {
-	if c.err != nil {
-		return 0, c.err
-	}
-	n, err := c.scanner.tar.Read(p)
-	c.scanner.digest.Write(p[:n])
-	if errors.Is(err, io.EOF) {
-		err = c.end()
-	}
-	c.err = err
-	return n, err
-}
-
-func (c *content) end() error {
-	if c.entry.Type != Regular {
-		return io.EOF
-	}
-	c.entry.SHA256 = hex.EncodeToString(c.scanner.digest.Sum(nil))
-	if c.entry.Path == manifestName {
-		return io.EOF
-	}
-	if err := c.scanner.unchanged(c.entry); err != nil {
-		return err
-	}
-	return io.EOF
 }

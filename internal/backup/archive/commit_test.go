@@ -1,0 +1,105 @@
+package archive_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/archive/hostile"
+	"example.com/nginx-operator/internal/golden"
+)
+
+func TestParseCommit(t *testing.T) {
+	record := golden.Read(t, "testdata/commit.json")
+	c, err := archive.ParseCommit([]byte(record))
+	must(t, err)
+	again, err := c.Encode()
+	must(t, err)
+	if diff := cmp.Diff(record, string(again)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	// What a later version of the same format adds is not in the way.
+	_, err = archive.ParseCommit([]byte(strings.Replace(record, `"size"`, `"labels": {"a": "b"}, "size"`, 1)))
+	must(t, err)
+}
+
+func TestParseCommitRefuses(t *testing.T) {
+	record := golden.Read(t, "testdata/commit.json")
+	for _, c := range []struct{ name, old, with, want string }{
+		{"later version", `"format": 1`, `"format": 2`, "made by a later version: format 2, this one reads 1; upgrade the operator"},
+		{"later version with other types", `{`, `{"size": {"bytes": 1}, "format": 2, "x": `, "not the JSON"},
+		{"no version", `"format": 1`, `"formatted": 1`, "names no format"},
+		{"version is text", `"format": 1`, `"format": "1"`, "not the JSON"},
+		{"not JSON", record, "format: 1", "not the JSON"},
+		{"empty", record, "", "not the JSON"},
+		{"two values", record, record + record, "not the JSON"},
+		{"cut", record, record[:len(record)/2], "not the JSON"},
+		{"size is a fraction", `"size": 1234`, `"size": 1.5`, "not the JSON"},
+		{"size is negative", `"size": 1234`, `"size": -1234`, "-1234 bytes"},
+		{"size is beyond numbers", `"size": 1234`, `"size": 99999999999999999999`, "not the JSON"},
+		{"digest", `"sha256": "00`, `"sha256": "0x`, "hexadecimal"},
+		{"key", `shop/web/web-1.tar.gz`, `shop/../../x`, "no key of a store"},
+		{"key with backslash", `shop/web/web-1.tar.gz`, `shop\\x`, "no key of a store"},
+		{"empty key", `shop/web/web-1.tar.gz`, ``, "no key of a store"},
+		{"time", `2026-11-21T12:00:00Z`, `yesterday`, "not the JSON"},
+		{"no time", `2026-11-21T12:00:00Z`, `0001-01-01T00:00:00Z`, "takenAt"},
+		{"huge", record, strings.Repeat(" ", 2<<20) + record, "2097152 are possible"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := archive.ParseCommit([]byte(strings.Replace(record, c.old, c.with, 1)))
+			refused(t, err, c.want)
+		})
+	}
+}
+
+// TestOldArchive reads an archive and a record that a release has written. They are never
+// written again.
+func TestOldArchive(t *testing.T) {
+	text, err := os.ReadFile("testdata/format-1.tar.gz")
+	must(t, err)
+	commit, err := archive.ParseCommit([]byte(golden.Read(t, "testdata/format-1.json")))
+	must(t, err)
+	contents, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
+	must(t, err)
+	if len(contents.Documents) != 6 || len(contents.Content) != 1 || contents.Content[0].Files != 8 || len(contents.Secrets) != 1 {
+		t.Errorf("it holds %+v", contents)
+	}
+}
+
+// FuzzVerify changes the tars of the corpus, under records that fit them: whatever Verify
+// accepts, restoring it stays in the volume.
+func FuzzVerify(f *testing.F) {
+	for _, c := range hostile.Corpus() {
+		text, commit := c.Build()
+		record, err := json.Marshal(commit)
+		must(f, err)
+		if tar, err := unzip(text); err == nil && len(tar) < 64<<10 {
+			f.Add(tar, record)
+		}
+	}
+	text, commit := hostile.Honest()
+	record, err := json.Marshal(commit)
+	must(f, err)
+	tar, err := unzip(text)
+	must(f, err)
+	f.Add(tar, record)
+	f.Fuzz(func(t *testing.T, tar, record []byte) {
+		commit, err := archive.ParseCommit(record)
+		if err != nil {
+			return
+		}
+		text := fitting(t, tar, &commit)
+		limits := archive.DefaultLimits()
+		limits.Bytes = 1 << 20
+		if _, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, limits); err != nil {
+			refused(t, err, "")
+			return
+		}
+		staysInside(t, text, commit)
+	})
+}

@@ -1,0 +1,199 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+func extract(t *testing.T, text []byte, commit archive.Commit, dir string, policy archive.Policy) ([]archive.Comparison, error) {
+	t.Helper()
+	return archive.ExtractContent(t.Context(), opener(text), commit, archive.DefaultLimits(), map[int]*os.Root{0: open(t, dir)}, policy)
+}
+
+func TestExtract(t *testing.T) {
+	source := volume(t, pages)
+	must(t, source.Chmod("css/site.css", 0o640))
+	must(t, source.Chmod("img/a", 0o550))
+	must(t, source.Chtimes("img/a", noon, noon))
+	text, commit := write(t, map[int]*os.Root{0: source})
+	dir := t.TempDir()
+	t.Cleanup(func() { // or nobody but root could remove what is in it
+		must(t, source.Chmod("img/a", 0o755))
+		must(t, os.Chmod(filepath.Join(dir, "img/a"), 0o755))
+	})
+	must(t, os.WriteFile(filepath.Join(dir, "extra"), []byte("mine\n"), 0o600))
+	found, err := extract(t, text, commit, dir, archive.Refuse)
+	must(t, err)
+	if diff := cmp.Diff([]archive.Comparison{{Missing: 10}}, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	want := list(t, source.Name())
+	want["extra"] = "mine\n"
+	if diff := cmp.Diff(want, list(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	must(t, filepath.Walk(source.Name(), func(file string, a os.FileInfo, err error) error {
+		must(t, err)
+		name, _ := filepath.Rel(source.Name(), file)
+		b, err := os.Lstat(filepath.Join(dir, name))
+		must(t, err)
+		if name != "." && a.Mode().Type() != os.ModeSymlink && (a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime())) {
+			t.Errorf("%s is %s of %s, want %s of %s", name, b.Mode(), b.ModTime(), a.Mode(), a.ModTime())
+		}
+		return nil
+	}))
+}
+
+// TestExtractAgain proves that what is there already is left alone, and that an interrupted
+// restore is completed.
+func TestExtractAgain(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
+	dir := t.TempDir()
+	_, err := extract(t, text, commit, dir, archive.Refuse)
+	must(t, err)
+	want := list(t, dir)
+	later := noon.Add(time.Hour)
+	must(t, os.Chtimes(filepath.Join(dir, "index.html"), later, later))
+	must(t, os.Remove(filepath.Join(dir, "css/site.css")))
+	must(t, os.WriteFile(filepath.Join(dir, "css/.nginx-operator-restore"), []byte("bod"), 0o600))
+	found, err := extract(t, text, commit, dir, archive.Refuse)
+	must(t, err)
+	if diff := cmp.Diff([]archive.Comparison{{Same: 9, Missing: 1}}, found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff(want, list(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	info, err := os.Stat(filepath.Join(dir, "index.html"))
+	must(t, err)
+	if !info.ModTime().Equal(later) {
+		t.Errorf("the same file was written again, its time is %s", info.ModTime())
+	}
+}
+
+// obstacles is a volume that differs from pages in all ways, with links that lead out.
+func obstacles(t *testing.T) (dir, outside string) {
+	t.Helper()
+	dir, outside = t.TempDir(), t.TempDir()
+	must(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte("<h1>HELLO</h1>\n"), 0o600))
+	must(t, os.WriteFile(filepath.Join(outside, "site.css"), []byte("body {}\n"), 0o600))
+	must(t, os.Symlink(outside, filepath.Join(dir, "css")))
+	must(t, os.Symlink(filepath.Join(outside, "new"), filepath.Join(dir, "empty")))
+	must(t, os.WriteFile(filepath.Join(dir, "img"), []byte("no directory"), 0o600))
+	must(t, os.Symlink("elsewhere", filepath.Join(dir, "current")))
+	must(t, os.Symlink("void", filepath.Join(dir, "Index.html")))
+	return dir, outside
+}
+
+func TestRefuseWritesNothing(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
+	dir, outside := obstacles(t)
+	before, beforeOutside := list(t, dir), list(t, outside)
+	_, err := extract(t, text, commit, dir, archive.Refuse)
+	conflict, ok := errors.AsType[*archive.ConflictError](err)
+	if !ok {
+		t.Fatalf("want a conflict, got %v", err)
+	}
+	want := []archive.Comparison{{Missing: 6, Differs: 6, DifferExamples: []string{
+		"content/0/Index.html", "content/0/css", "content/0/current", "content/0/empty", "content/0/img", "content/0/index.html"}}}
+	if diff := cmp.Diff(want, conflict.Found); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if !strings.Contains(err.Error(), `"content/0/index.html"`) || !strings.Contains(err.Error(), "Overwrite") {
+		t.Errorf("the error does not help: %v", err)
+	}
+	if diff := cmp.Diff(before, list(t, dir)) + cmp.Diff(beforeOutside, list(t, outside)); diff != "" {
+		t.Errorf("something was written:\n%s", diff)
+	}
+}
+
+func TestOverwriteStaysInTheVolume(t *testing.T) {
+	source := volume(t, pages)
+	text, commit := write(t, map[int]*os.Root{0: source})
+	dir, outside := obstacles(t)
+	before := list(t, outside)
+	_, err := extract(t, text, commit, dir, archive.Overwrite)
+	must(t, err)
+	if diff := cmp.Diff(list(t, source.Name()), list(t, dir)) + cmp.Diff(before, list(t, outside)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func TestDirectoriesAreNeverDeleted(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "index.html", "mine"), 0o755))
+	before := list(t, dir)
+	_, err := extract(t, text, commit, dir, archive.Overwrite)
+	if err == nil || !strings.Contains(err.Error(), `1 files have a directory in their place, such as "content/0/index.html"`) {
+		t.Errorf("got %v", err)
+	}
+	if diff := cmp.Diff(before, list(t, dir)); diff != "" {
+		t.Errorf("something was written:\n%s", diff)
+	}
+}
+
+func TestOnlyGivenVolumesAreRestored(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, map[string]string{"a": "0"}), 3: volume(t, map[string]string{"a": "3"})})
+	dir := t.TempDir()
+	roots := map[int]*os.Root{3: open(t, dir)}
+	_, err := archive.ExtractContent(t.Context(), opener(text), commit, archive.DefaultLimits(), roots, archive.Refuse)
+	must(t, err)
+	if diff := cmp.Diff(map[string]string{"./": "", "a": "3"}, list(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, err = archive.CompareContent(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits(), map[int]*os.Root{1: roots[3]})
+	if err == nil || err.Error() != "the backup has no content 1" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestReplacedArchive swaps the archive after it was verified: no byte of another one gets
+// into the volume.
+func TestReplacedArchive(t *testing.T) {
+	good, commit := write(t, map[int]*os.Root{0: volume(t, map[string]string{"a": "good", "b": "good"})})
+	bad, _ := write(t, map[int]*os.Root{0: volume(t, map[string]string{"a": "good", "b": "evil"})})
+	texts := [][]byte{good, append(bad, make([]byte, 1000)...)[:len(good)]}
+	dir := t.TempDir()
+	_, err := archive.ExtractContent(t.Context(), func(context.Context) (io.ReadCloser, error) {
+		text := texts[0]
+		texts = texts[1:]
+		return io.NopCloser(bytes.NewReader(text)), nil
+	}, commit, archive.DefaultLimits(), map[int]*os.Root{0: open(t, dir)}, archive.Overwrite)
+	refused(t, err, "was replaced meanwhile")
+	if diff := cmp.Diff(map[string]string{"./": "", "a": "good"}, list(t, dir)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestStreamErrorsAreNotRefusals tells a broken connection from a broken archive.
+func TestStreamErrorsAreNotRefusals(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
+	broken := errors.New("connection reset")
+	for _, size := range []int{0, 5, 100, len(text) / 2, len(text) - 1, len(text)} {
+		_, err := archive.Verify(t.Context(), io.MultiReader(bytes.NewReader(text[:size]), failing{broken}), commit, archive.DefaultLimits())
+		if _, refusal := errors.AsType[*archive.RefusedError](err); refusal || !errors.Is(err, broken) {
+			t.Errorf("after %d bytes: %v", size, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := archive.Verify(ctx, bytes.NewReader(text), commit, archive.DefaultLimits()); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+type failing struct{ err error }
+
+func (f failing) Read([]byte) (int, error) { return 0, f.err }

@@ -1,0 +1,203 @@
+package archive_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"filippo.io/age"
+	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
+
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+func newWriter(t testing.TB, out io.Writer, limits archive.Limits, indexes ...int) *archive.Writer {
+	t.Helper()
+	w, err := archive.NewWriter(t.Context(), out, info(indexes...), nil, limits)
+	must(t, err)
+	return w
+}
+
+// TestSpecialFiles is about what a volume can have and an archive has not.
+func TestSpecialFiles(t *testing.T) {
+	root := volume(t, map[string]string{"a": "a", "b/lost+found/x": "kept", "lost+found/x": "lost", ".nginx-operator-restore": "half"})
+	dir := root.Name()
+	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	socket, err := net.Listen("unix", filepath.Join(dir, "socket"))
+	must(t, err)
+	defer socket.Close() //nolint:errcheck // a test's
+	must(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "hard")))
+	must(t, os.Chmod(filepath.Join(dir, "a"), 0o755|os.ModeSetuid))
+	text, commit := write(t, map[int]*os.Root{0: root})
+	got, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
+	must(t, err)
+	want := []archive.Skipped{
+		{Path: "content/0/.nginx-operator-restore", Reason: "left by an interrupted restore"},
+		{Path: "content/0/fifo", Reason: "fifo"},
+		{Path: "content/0/lost+found", Reason: "of the file system"},
+		{Path: "content/0/socket", Reason: "socket"},
+	}
+	if diff := cmp.Diff(want, got.Skipped); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	_, listing := untar(t, text)
+	for _, line := range []string{"0 0755 0:0 2026-11-21T12:00:00Z USTAR content/0/a \n", "content/0/hard \n", "content/0/b/lost+found/x \n"} {
+		if !strings.Contains(listing, line) {
+			t.Errorf("%q is not in\n%s", line, listing)
+		}
+	}
+}
+
+// TestUnwritable is about volumes that cannot be kept as they are: the error names the file.
+func TestUnwritable(t *testing.T) {
+	small := archive.DefaultLimits()
+	small.Entries, small.Depth, small.PathLength, small.Bytes = 12, 3, 60, 2000
+	cases := []struct {
+		name, want string
+		files      map[string]string
+	}{
+		{"absolute link", `"content/0/x": it is a link to the absolute path "/etc"`, map[string]string{"x": "->/etc"}},
+		{"link out of the volume", `"content/0/a/x": it is a link to "../../x", which leaves its volume`, map[string]string{"a/x": "->../../x"}},
+		{"link up again", `"content/0/x": its target "a/../b" goes up again`, map[string]string{"x": "->a/../b"}},
+		{"line feed", `"content/0/x\ny": its path has control characters`, map[string]string{"x\ny": "x"}},
+		{"backslash", `its path has a backslash`, map[string]string{`x\y`: "x"}},
+		{"not UTF-8", `"content/0/\xff": its path is not UTF-8`, map[string]string{"\xff": "x"}},
+		{"many entries", `there are more than 12 entries`, map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": "", "8": "", "9": "", "a": "", "b": ""}},
+		{"many bytes", `the files have more than 2000 bytes together`, map[string]string{"1": strings.Repeat("x", 1500)}},
+		{"large file", `it has 2001 bytes, 2000 are possible`, map[string]string{"1": strings.Repeat("x", 2001)}},
+		{"deep", `"content/0/a/b/c/d/e": it is more than 3 directories deep`, map[string]string{"a/b/c/d/e": "x"}},
+		{"long", `its path has 80 bytes, 60 are possible`, map[string]string{strings.Repeat("x", 70): "x"}},
+		{"long target", `its target is longer than 60 bytes`, map[string]string{"x": "->" + strings.Repeat("x", 70)}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			w := newWriter(t, io.Discard, small, 0)
+			err := w.Content(0, volume(t, c.files))
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+			if _, again := w.Close(); !errors.Is(again, err) {
+				t.Errorf("the archive was completed: %v", again)
+			}
+		})
+	}
+}
+
+// TestWriterOrder is about callers.
+func TestWriterOrder(t *testing.T) {
+	root := volume(t, nil)
+	cases := []struct {
+		name, want string
+		do         func(*archive.Writer) error
+	}{
+		{"no document", `"content/0/x": it is no document`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "content/0/x"}}) }},
+		{"unknown document", `no such entry`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "x"}}) }},
+		{"document twice", `it is there twice`, func(w *archive.Writer) error { return w.Documents([]archive.File{documents()[0], documents()[0]}) }},
+		{"document goes up", `leads out`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "config/asked/../../x"}}) }},
+		{"large document", `4194304 are possible`, func(w *archive.Writer) error {
+			return w.Documents([]archive.File{{Path: "nginxoperator.yaml", Data: make([]byte, 4<<20+1)}})
+		}},
+		{"other volume", `does not name content 1`, func(w *archive.Writer) error { return w.Content(1, root) }},
+		{"volume twice", `does not name content 0`, func(w *archive.Writer) error { return errors.Join(w.Content(0, root), w.Content(0, root)) }},
+		{"volume is missing", `names 1 content volumes, 0 were written`, func(w *archive.Writer) error { _, err := w.Close(); return err }},
+		{"secret without recipients", `encrypt secret "x"`, func(w *archive.Writer) error { return w.Secret("x", strings.NewReader("")) }},
+		{"secret that goes up", `holds files <name>.age only`, func(w *archive.Writer) error {
+			return w.Secret("a/b", strings.NewReader(""), identity().Recipient())
+		}},
+		{"document after secrets", `out of order`, func(w *archive.Writer) error {
+			return errors.Join(w.Content(0, root), w.Secret("x", strings.NewReader(""), identity().Recipient()), w.Documents(documents()))
+		}},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			if err := c.do(newWriter(t, io.Discard, archive.DefaultLimits(), 0)); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestBadInfo(t *testing.T) {
+	for want, edit := range map[string]func(*archive.Info){
+		"reason is 5000 bytes long":       func(i *archive.Info) { i.Reason = strings.Repeat("x", 5000) },
+		"name has control characters":     func(i *archive.Info) { i.Name = "a\x00b" },
+		"image is not UTF-8":              func(i *archive.Info) { i.Image = "\xff" },
+		"the indexes of content do not a": func(i *archive.Info) { i.Content = append(i.Content, i.Content[0]) },
+	} {
+		i := info(0)
+		edit(&i)
+		if _, err := archive.NewWriter(t.Context(), io.Discard, i, nil, archive.DefaultLimits()); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+}
+
+func TestSecretsAreEncrypted(t *testing.T) {
+	text, _ := write(t, nil, "web-tls")
+	files, _ := untar(t, text)
+	plain, err := age.Decrypt(strings.NewReader(files["secrets/web-tls.age"]), identity())
+	must(t, err)
+	got, err := io.ReadAll(plain)
+	must(t, err)
+	if string(got) != "secret of web-tls" {
+		t.Errorf("decrypted is %q", got)
+	}
+	for name, file := range files {
+		if strings.Contains(file, "secret of") {
+			t.Errorf("%s has the plain secret", name)
+		}
+	}
+}
+
+// changing is written to while a file is read: it changes the file after some bytes.
+type changing struct {
+	after int
+	do    func()
+}
+
+func (c *changing) Write(p []byte) (int, error) {
+	if c.after -= len(p); c.after < 0 && c.do != nil {
+		c.do()
+		c.do = nil
+	}
+	return len(p), nil
+}
+
+// TestFileChangesWhileItIsRead proves what is promised of volumes in use.
+func TestFileChangesWhileItIsRead(t *testing.T) {
+	for _, c := range []struct {
+		name, want string
+		size       int64
+	}{
+		{"grows", "", 4 << 20},
+		{"shrinks", `"content/0/noise": it shrank from 2097152 to `, 10},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			root := volume(t, map[string]string{"noise": noise(2 << 20)})
+			out := &changing{after: 1 << 20, do: func() { must(t, os.Truncate(filepath.Join(root.Name(), "noise"), c.size)) }}
+			w := newWriter(t, out, archive.DefaultLimits(), 0)
+			err := w.Content(0, root)
+			if got := fmt.Sprint(err); c.want != "" && !strings.Contains(got, c.want) || c.want == "" && err != nil {
+				t.Errorf("got %v, want %s", err, c.want)
+			}
+		})
+	}
+}
+
+func TestWriterIsInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	root := volume(t, map[string]string{"noise": noise(2 << 20)})
+	w, err := archive.NewWriter(ctx, &changing{after: 1 << 20, do: cancel}, info(0), nil, archive.DefaultLimits())
+	must(t, err)
+	if err := w.Content(0, root); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
