@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"slices"
 	"strings"
 	"syscall"
 )
@@ -56,7 +55,7 @@ func compareContent(ctx context.Context, r io.Reader, commit Commit, limits Limi
 // look restored.
 func checkRoots(commit Commit, roots map[int]*os.Root) error {
 	for index := range roots {
-		if !slices.ContainsFunc(commit.Info.Content, func(v Volume) bool { return v.Index == index }) {
+		if !commit.Info.names(index) {
 			return fmt.Errorf("the backup has no content %d", index)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode"
@@ -73,6 +74,11 @@ func (i Info) normal() Info {
 	i.Format = Format
 	i.TakenAt = i.TakenAt.UTC().Truncate(time.Second)
 	return i
+}
+
+// names tells whether a tree is in the archive.
+func (i Info) names(index int) bool {
+	return slices.ContainsFunc(i.Content, func(v Volume) bool { return v.Index == index })
 }
 
 // encode is a value as JSON for people, who look for a name as it is, not with < escaped.

@@ -12,13 +12,13 @@ import (
 // names are those in a directory, sorted. There can be hundreds of thousands, so they are
 // kept in one piece, without a string for each.
 type names struct {
-	text  []byte
-	spans []span
+	// text is all of them, each with a NUL behind it.
+	text []byte
+	// starts of the names in text.
+	starts []uint32
 }
 
-type span struct{ from, to uint32 }
-
-// most names that are read at once.
+// batch is how many names are read at once.
 const batch = 1024
 
 func readNames(root *os.Root, directory string) (*names, error) {
@@ -31,8 +31,8 @@ func readNames(root *os.Root, directory string) (*names, error) {
 	for {
 		some, err := f.Readdirnames(batch)
 		for _, name := range some {
-			n.spans = append(n.spans, span{uint32(len(n.text)), uint32(len(n.text) + len(name))})
-			n.text = append(n.text, name...)
+			n.starts = append(n.starts, uint32(len(n.text)))
+			n.text = append(append(n.text, name...), 0)
 		}
 		if errors.Is(err, io.EOF) {
 			break
@@ -41,16 +41,19 @@ func readNames(root *os.Root, directory string) (*names, error) {
 			return nil, err
 		}
 	}
-	slices.SortFunc(n.spans, func(a, b span) int { return bytes.Compare(n.of(a), n.of(b)) })
+	slices.SortFunc(n.starts, func(a, b uint32) int { return bytes.Compare(n.of(a), n.of(b)) })
 	return n, nil
 }
 
-func (n *names) of(s span) []byte { return n.text[s.from:s.to] }
+func (n *names) of(start uint32) []byte {
+	name, _, _ := bytes.Cut(n.text[start:], []byte{0})
+	return name
+}
 
 func (n *names) all() iter.Seq[string] {
 	return func(yield func(string) bool) {
-		for _, s := range n.spans {
-			if !yield(string(n.of(s))) {
+		for _, start := range n.starts {
+			if !yield(string(n.of(start))) {
 				return
 			}
 		}

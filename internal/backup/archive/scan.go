@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"hash"
 	"io"
-	"slices"
 )
 
 // scanner verifies an archive in one pass.
@@ -49,8 +48,10 @@ func scan(ctx context.Context, r io.Reader, commit Commit, limits Limits, expect
 	s := &scanner{
 		commit: &commit, limits: &limits, source: newSource(ctx, r, &commit), visit: visit,
 		digest: sha256.New(), expected: expected, sequence: sequence{limits: limits},
+	}
+	if expected == nil {
 		// A commit record can promise more entries than its archive has bytes.
-		seen: make([]fingerprint, 0, min(commit.Totals.Entries, commit.Size)),
+		s.seen = make([]fingerprint, 0, min(commit.Totals.Entries, commit.Size))
 	}
 	if err := s.archive(); err != nil {
 		return Contents{}, nil, s.explain(err)
@@ -180,6 +181,9 @@ func (s *scanner) handle(i item, c *content) error {
 
 // show lets the visitor have an entry.
 func (s *scanner) show(i item, c *content) error {
+	if i.section == contentSection && i.rest == "" && !s.found.Info.names(i.index) {
+		return refuse(i.Path, "%s does not name this volume", infoName)
+	}
 	s.found.add(i)
 	if i.Type != Regular {
 		if err := s.unchanged(c.entry); err != nil {
@@ -254,14 +258,8 @@ func (s *scanner) end(packed *bufio.Reader) error {
 	if s.sequence.last.section != manifestSection {
 		return refuse("", "it has no %s", manifestName)
 	}
-	return s.volumes()
-}
-
-// volumes compares the trees with what backup.json says there are.
-func (s *scanner) volumes() error {
-	same := slices.EqualFunc(s.found.Content, s.found.Info.Content, func(t Tree, v Volume) bool { return t.Index == v.Index })
-	if !same {
-		return refuse(infoName, "it names %d content volumes, and these are not the %d that are there", len(s.found.Info.Content), len(s.found.Content))
+	if there, named := len(s.found.Content), len(s.found.Info.Content); there != named {
+		return refuse(infoName, "it names %d content volumes, %d are there", named, there)
 	}
 	return nil
 }

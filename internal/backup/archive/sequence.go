@@ -120,12 +120,12 @@ func (s *sequence) size(e Entry, at place) error {
 		most = infoLength
 	case at.document():
 		most = s.limits.Document
-		if s.documents += e.Size + entryCost; s.documents > s.limits.Documents {
+		if s.documents += e.Size + held(e); s.documents > s.limits.Documents {
 			return beyond("the documents have more than %d bytes together", s.limits.Documents)
 		}
 	case at.section == secretSection:
 		most = s.limits.Secret
-		if s.documents += entryCost; s.documents > s.limits.Documents {
+		if s.documents += held(e); s.documents > s.limits.Documents {
 			return beyond("there are too many secrets")
 		}
 	case at.section == manifestSection:
@@ -136,6 +136,9 @@ func (s *sequence) size(e Entry, at place) error {
 	}
 	return nil
 }
+
+// held is what a reader holds of a document beside its bytes.
+func held(e Entry) int64 { return int64(len(e.Path)) + entryCost }
 
 // skip takes what a volume has and the archive has not.
 func (s *sequence) skip(name string) error {

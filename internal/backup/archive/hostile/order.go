@@ -24,7 +24,7 @@ var orderRules = []rule{
 	{"volume is missing", `not come before as a directory`, func(b *build) { b.remove("content/0/") }},
 	{"file beneath a file", `not come before as a directory`, added(file("content/0/c", "x"), file("content/0/c/x", "x"))},
 	{"document beneath a document", `cannot hold it`, func(b *build) { b.before("content/0/", file("config/asked/nginx.conf/x", "x")) }},
-	{"volume that backup.json does not name", `content volumes`, added(directory("content/1"))},
+	{"volume that backup.json does not name", `does not name this volume`, added(directory("content/1"))},
 	{"volume that only backup.json names", `content volumes`, func(b *build) {
 		b.info.Content = append(b.info.Content, archive.Volume{Index: 1, Claim: "x", MountPath: "/x"})
 	}},
