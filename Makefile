@@ -11,11 +11,14 @@ IMG = localhost/nginx-operator:dev
 # The image of the tests' load tool, which runs inside the cluster. On a cluster of your
 # own: an image that it can pull.
 export E2E_LOAD_IMAGE ?= localhost/nginx-load:dev
+# The image of the S3 server that backups are tested with.
+export E2E_S3_IMAGE ?= localhost/versitygw:dev
 
 comma := ,
 BIN := $(CURDIR)/bin
 CLUSTER := $(BIN)/cluster
 HELM := $(BIN)/helm
+VERSITYGW := $(BIN)/versitygw
 TOOL := go tool -modfile=hack/tools/go.mod
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
@@ -45,7 +48,7 @@ tour:
 	@hack/quickstart/tour.sh $(kubectl)
 
 .PHONY: test
-test: test-unit test-api test-instance test-e2e ## Run all tests (unit, API-level, real nginx, end-to-end)
+test: test-unit test-store test-api test-instance test-e2e ## Run all tests (unit, stores, API-level, real nginx, end-to-end)
 
 .PHONY: down
 down: $(CLUSTER) ## Stop the local cluster and remove what was in it
@@ -98,6 +101,11 @@ test-unit: ## Run the unit tests
 	@cd hack/cluster && go test ./...
 	@cd hack/release && go test ./...
 
+.PHONY: test-store
+test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 server
+	@# They wait more than they work.
+	@echo "tests of stores with a real S3 server"; VERSITYGW=$(VERSITYGW) go test -count=1 -tags=store -parallel=16 -timeout=5m ./test/store/...
+
 .PHONY: test-api
 test-api: $(CLUSTER) ## Run the tests against a real API server
 	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 -timeout=20m ./test/api/...
@@ -110,12 +118,12 @@ test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every v
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECONFIG
 	@$(if $(LOCAL),$(MAKE) up)
-	@$(MAKE) deploy load-tool e2e
+	@$(MAKE) deploy load-tool s3-image e2e
 
 .PHONY: test-e2e-helm
 test-e2e-helm: $(HELM) ## Run the end-to-end tests against an install by Helm
 	@$(if $(LOCAL),$(MAKE) up)
-	@$(MAKE) deploy-helm load-tool
+	@$(MAKE) deploy-helm load-tool s3-image
 	@E2E_HELM=$(HELM) $(MAKE) e2e
 
 .PHONY: load-tool
@@ -125,6 +133,14 @@ ifdef LOCAL
 	@$(CLUSTER) image binary --tag $(E2E_LOAD_IMAGE) --out $(BIN)/nginx-load.tar \
 		--entrypoint /nginx-load $(BIN)/nginx-load=/nginx-load
 	@$(CLUSTER) load $(BIN)/nginx-load.tar
+endif
+
+.PHONY: s3-image
+s3-image: $(CLUSTER) $(VERSITYGW)
+ifdef LOCAL
+	@$(CLUSTER) image binary --tag $(E2E_S3_IMAGE) --out $(BIN)/versitygw.tar \
+		--entrypoint /versitygw $(VERSITYGW)=/versitygw
+	@$(CLUSTER) load $(BIN)/versitygw.tar
 endif
 
 .PHONY: next-image
@@ -210,6 +226,10 @@ envtest-assets: $(CLUSTER) ## Print the folder with kube-apiserver, etcd and kub
 # Helm, of the version that hack/release/go.mod has.
 $(HELM): hack/release/go.mod
 	@cd hack/release && CGO_ENABLED=0 go build -trimpath -o $@ helm.sh/helm/v4/cmd/helm
+
+# An S3 server, of the version that hack/s3/go.mod has.
+$(VERSITYGW): hack/s3/go.mod
+	@cd hack/s3 && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ github.com/versity/versitygw/cmd/versitygw
 
 $(CLUSTER): FORCE
 	@cd hack/cluster && CGO_ENABLED=0 go build -trimpath -o $@ .

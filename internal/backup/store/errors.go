@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"syscall"
 
+	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
 )
 
@@ -76,29 +77,27 @@ func (s *Store) failed(ctx context.Context, op, key string, err error) error {
 		e.Kind = Other
 		return e
 	}
-	e.Kind = kind(err, followed(ctx))
-	switch e.Kind {
-	case NotFound:
-		e.BucketMissing = key == "" || s.bucketMissing(ctx)
-		e.Words = "the object does not exist"
-		if e.BucketMissing {
-			e.Words = fmt.Sprintf("%s does not exist (%s)", s.location.Bucket, s.secrets.hide(words(err)))
-		}
-	case Exists:
-		e.Words = "the object exists already"
-	default:
+	if e.Kind = kind(err, followed(ctx)); e.Kind == NotFound {
+		s.tellMissing(ctx, e, key)
 	}
 	return e
 }
 
-// bucketMissing asks after the bucket: to a question about an object, most clouds say only
-// that something does not exist.
-func (s *Store) bucketMissing(ctx context.Context) bool {
-	if s.bucket == nil {
-		return true
+// tellMissing asks after the bucket: to a question about an object, most clouds say only that
+// something does not exist, and some say so to whom they do not know.
+func (s *Store) tellMissing(ctx context.Context, e *Error, key string) {
+	if key != "" && s.bucket != nil {
+		ctx := follow(ctx)
+		_, _, err := s.bucket.ListPage(ctx, blob.FirstPageToken, 1, nil)
+		if err == nil {
+			e.Words = "the object does not exist"
+			return
+		}
+		e.Kind, e.Words = kind(err, followed(ctx)), s.secrets.hide(words(err))
 	}
-	there, err := s.bucket.IsAccessible(ctx)
-	return err == nil && !there
+	if e.BucketMissing = e.Kind == NotFound; e.BucketMissing {
+		e.Words = fmt.Sprintf("%s does not exist (%s)", s.location.Bucket, e.Words)
+	}
 }
 
 // kind judges by what the error is made of, by the clouds' codes, and at last by what was
@@ -131,7 +130,7 @@ func kindOfCode(code string) Kind {
 	case "QuotaExceeded", "StorageFull", "XMinioStorageFull", "InsufficientStorage", "AccountStorageLimitExceeded":
 		return Full
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "ExpiredToken", "InvalidToken", "TokenRefreshRequired",
-		"RequestTimeTooSkewed", "AuthenticationFailed", "AuthorizationHeaderMalformed":
+		"RequestTimeTooSkewed", "XAdminUserNotFound", "AuthenticationFailed", "AuthorizationHeaderMalformed":
 		return Denied
 	case "SlowDown", "Throttling", "RequestTimeout", "RequestTimeTooLong", "ServerBusy", "OperationTimedOut", "TooManyRequests":
 		return Unavailable

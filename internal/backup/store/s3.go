@@ -46,6 +46,8 @@ func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucke
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.HTTPClient = s3Client{cfg.HTTPClient}
+		// It would be a line in the log for every object of more than one part.
+		o.DisableLogOutputChecksumValidationSkipped = true
 		o.UsePathStyle = l.Is("use_path_style")
 		o.UseAccelerate = l.Is("accelerate")
 		if endpoint := l.Parameter("endpoint"); endpoint != "" {

@@ -50,8 +50,7 @@ func (v *volume) upload(u *upload, bucket *blob.Bucket, key string, options *blo
 		as(&file)
 		return nil
 	}
-	u.flush = func() error { return file.Sync() }
-	if err := bucket.Upload(u.ctx, key, u, options); err != nil {
+	if err := u.copy(bucket, key, options, func() error { return file.Sync() }); err != nil {
 		return err
 	}
 	return v.persist(filepath.Dir(filepath.Join(v.folder, filepath.FromSlash(key))))

@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"io/fs"
+	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -37,8 +39,8 @@ func answered(err error) (code string, status int, ok bool) {
 // words are what a cloud said, without the requests' names, ids and headers that its client
 // puts around it.
 func words(err error) string {
-	if a, ok := errors.AsType[smithy.APIError](err); ok && a.ErrorMessage() != "" {
-		return a.ErrorCode() + ": " + a.ErrorMessage()
+	if a, ok := errors.AsType[smithy.APIError](err); ok && a.ErrorCode() != "" {
+		return strings.TrimSuffix(a.ErrorCode()+": "+a.ErrorMessage(), ": ")
 	}
 	if r, ok := errors.AsType[*azcore.ResponseError](err); ok {
 		if r.RawResponse != nil {
@@ -49,7 +51,25 @@ func words(err error) string {
 	if g, ok := errors.AsType[*googleapi.Error](err); ok && g.Message != "" {
 		return fmt.Sprintf("%s (%d)", g.Message, g.Code)
 	}
-	return err.Error()
+	if p, ok := errors.AsType[*fs.PathError](err); ok {
+		return p.Op + ": " + p.Err.Error()
+	}
+	if u, ok := errors.AsType[*url.Error](err); ok {
+		return unreachable(u)
+	}
+	return wrapping.ReplaceAllString(err.Error(), "")
+}
+
+// wrapping is what the Go CDK puts before each error.
+var wrapping = regexp.MustCompile(`^blob (\(key "[^"]*"\) )?\(code=\w+\): `)
+
+// unreachable names the server, unless the error does.
+func unreachable(e *url.Error) string {
+	u, err := url.Parse(e.URL)
+	if err != nil || strings.Contains(e.Err.Error(), u.Hostname()) {
+		return e.Err.Error()
+	}
+	return u.Host + ": " + e.Err.Error()
 }
 
 // secrets are values that no text may have.

@@ -78,10 +78,33 @@ func (s *Store) upload(u *upload, key string, size int64, isNew bool) error {
 		MaxConcurrency: 1,
 		IfNotExist:     isNew,
 	}
-	if s.volume == nil {
-		return s.bucket.Upload(u.ctx, key, u, options)
+	switch s.location.Scheme {
+	case location.S3:
+		return s.bucket.Upload(u.ctx, key, u.reader, options)
+	case location.PVC:
+		return s.volume.upload(u, s.bucket, key, options)
+	default:
+		return u.copy(s.bucket, key, options, func() error { return nil })
 	}
-	return s.volume.upload(u, s.bucket, key, options)
+}
+
+// copy is the Go CDK's Upload for all but S3: that one gives half an object its name when
+// writing it fails. flush is called before the object has its name.
+func (u *upload) copy(bucket *blob.Bucket, key string, options *blob.WriterOptions, flush func() error) error {
+	w, err := bucket.NewWriter(u.ctx, key, options)
+	if err != nil {
+		return err
+	}
+	if _, err = io.Copy(w, u.reader); err == nil {
+		err = flush()
+	}
+	if err != nil {
+		u.stop(err)
+		// What it says is that it was stopped.
+		_ = w.Close()
+		return err
+	}
+	return w.Close()
 }
 
 const (
@@ -110,8 +133,6 @@ type upload struct {
 	end    context.CancelFunc
 	reader *io.PipeReader
 	writer *io.PipeWriter
-	// flush is called when everything has been read, before the object appears.
-	flush func() error
 }
 
 // errUnfinished is what clients get that read an object which nobody will finish.
@@ -153,18 +174,6 @@ func (u *upload) written(err error) {
 	}
 	u.stop(err)
 	_ = u.writer.CloseWithError(errUnfinished)
-}
-
-// Read is what the client reads from. The end that it tells is one that may be kept.
-func (u *upload) Read(p []byte) (int, error) {
-	n, err := u.reader.Read(p)
-	if errors.Is(err, io.EOF) && u.flush != nil {
-		if err := u.flush(); err != nil {
-			u.stop(err)
-			return n, err
-		}
-	}
-	return n, err
 }
 
 // judge is the context by which an error of the upload is judged: with what was seen of its
