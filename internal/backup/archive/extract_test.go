@@ -197,3 +197,28 @@ func TestStreamErrorsAreNotRefusals(t *testing.T) {
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
+
+// TestVolumeErrorsAreNotRefusals tells a volume that cannot be written from a bad archive.
+func TestVolumeErrorsAreNotRefusals(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
+	dir := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(dir, "css/.nginx-operator-restore/x"), 0o755))
+	_, err := extract(t, text, commit, dir, archive.Refuse)
+	if _, refusal := errors.AsType[*archive.RefusedError](err); err == nil || refusal || !strings.Contains(err.Error(), `restore "content/0/css/site.css"`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestGroupIsHandedDown keeps the bit by which a volume's group reaches new files.
+func TestGroupIsHandedDown(t *testing.T) {
+	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
+	dir := t.TempDir()
+	must(t, os.Chmod(dir, 0o775|os.ModeSetgid))
+	_, err := extract(t, text, commit, dir, archive.Refuse)
+	must(t, err)
+	made, err := os.Stat(filepath.Join(dir, "css"))
+	must(t, err)
+	if want := os.ModeDir | os.ModeSetgid | 0o755; made.Mode() != want {
+		t.Errorf("the mode is %s, want %s", made.Mode(), want)
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"filippo.io/age"
 	"github.com/google/go-cmp/cmp"
@@ -199,5 +200,28 @@ func TestWriterIsInterrupted(t *testing.T) {
 	must(t, err)
 	if err := w.Content(0, root); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestWriterRefusesBombs proves that nothing is written that readers would refuse.
+func TestWriterRefusesBombs(t *testing.T) {
+	limits := archive.DefaultLimits()
+	limits.Slack, limits.Ratio = 1<<20, 100
+	err := newWriter(t, io.Discard, limits, 0).Content(0, large(t))
+	if err == nil || !strings.Contains(err.Error(), `"content/0/a": more than 1048576 bytes are compressed more than 100 times`) {
+		t.Errorf("got %v", err)
+	}
+}
+
+// TestOldTimes is about times that a tar without extensions cannot have.
+func TestOldTimes(t *testing.T) {
+	root := volume(t, map[string]string{"a": "a"})
+	old := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
+	must(t, root.Chtimes("a", old, old))
+	text, commit := write(t, map[int]*os.Root{0: root})
+	_, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
+	must(t, err)
+	if _, listing := untar(t, text); !strings.Contains(listing, "1970-01-01T00:00:00Z USTAR content/0/a ") {
+		t.Errorf("the time is not in\n%s", listing)
 	}
 }
