@@ -58,18 +58,19 @@ down: $(CLUSTER) ## Stop the local cluster and remove what was in it
 
 .PHONY: build
 build: ## Build the programs into bin/
-	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance
+	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance ./cmd/nginx-backup
 
 .PHONY: images
 images: build $(CLUSTER) ## Build the images: the operator's and three versions of nginx
 	@$(CLUSTER) image binary --tag $(IMG) --out $(BIN)/nginx-operator.tar \
-		--entrypoint /nginx-operator $(BIN)/nginx-operator=/nginx-operator $(BIN)/nginx-instance=/nginx-instance
+		--entrypoint /nginx-operator $(BIN)/nginx-operator=/nginx-operator $(BIN)/nginx-instance=/nginx-instance \
+		$(BIN)/nginx-backup=/nginx-backup
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
 
 .PHONY: generate
 generate: ## Generate deepcopy, apply configurations, the CRD, the API reference, chart and bundle
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd paths=./api/... output:crd:dir=config/crd
-	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/...
+	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/... paths=./api/backup/v1alpha1/...
 	@$(TOOL) crd-ref-docs --source-path=api --config=hack/api-reference/config.yaml \
 		--renderer=markdown --output-path=docs/api-reference.md >/dev/null
 	@cd hack/release && go run . generate --root $(CURDIR)
@@ -99,7 +100,8 @@ fmt: ## Format the Go code
 test-unit: ## Run the unit tests
 	@echo "unit tests"; go test $$(go list ./... | grep -v /test/api)
 	@cd hack/cluster && go test ./...
-	@cd hack/release && go test ./...
+	@# Its tests read files of this module, whose changes go's cache of results does not see.
+	@cd hack/release && go test -count=1 ./...
 
 .PHONY: test-store
 test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 server

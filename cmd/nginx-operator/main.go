@@ -4,6 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
+	_ "time/tzdata" // the image has no time zones, which schedules of backups name
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
@@ -25,7 +26,7 @@ func main() {
 }
 
 func newCommand() *cobra.Command {
-	var options operator.Options
+	options := operator.Options{Version: version}
 	cmd := &cobra.Command{
 		Use:          "nginx-operator",
 		Short:        "Runs nginx applications on Kubernetes",

@@ -3,6 +3,7 @@ package operator
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: trimPod},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
+		&batchv1.Job{}:                              {Label: backupSelector(), Transform: trimJob},
 		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: trimRevision},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {

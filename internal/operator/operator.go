@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook"
 	webhookconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/apply"
@@ -37,7 +38,14 @@ import (
 	"example.com/nginx-operator/internal/webhookserver"
 )
 
-const leaseName = "nginx-operator"
+// lease is the name of the lease that the leader holds. Controllers that run apart from each
+// other have leaders of their own.
+func (o *Options) lease() string {
+	if o.runs(ControllerNginx) {
+		return "nginx-operator"
+	}
+	return "nginx-operator-backup"
+}
 
 // shutdownTimeout is how long running passes may take to end. It is less than a
 // pod's usual grace period.
@@ -51,7 +59,7 @@ const instanceTimeout = time.Second
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -82,14 +90,11 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err != nil {
 		return fmt.Errorf("create the manager: %w", err)
 	}
-	if err := addNginxController(ctx, mgr, options); err != nil {
-		return fmt.Errorf("add the NginxOperator controller: %w", err)
+	unregister, err := addControllers(ctx, mgr, options)
+	if err != nil {
+		return err
 	}
-	state := newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects)
-	if err := metrics.Registry.Register(state); err != nil {
-		return fmt.Errorf("register the metrics: %w", err)
-	}
-	defer metrics.Registry.Unregister(state)
+	defer unregister()
 	if options.ConversionWebhook {
 		if err := addConversion(mgr, options, certificates); err != nil {
 			return fmt.Errorf("add the conversion webhook: %w", err)
@@ -99,6 +104,27 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("add the probes: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// addControllers adds those that the options name, with the metrics of what they look after.
+// The function that it returns takes the metrics back.
+func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (func(), error) {
+	if options.runs(ControllerBackup) {
+		if err := addBackupControllers(mgr, options); err != nil {
+			return nil, fmt.Errorf("add the backup controllers: %w", err)
+		}
+	}
+	if !options.runs(ControllerNginx) {
+		return func() {}, nil
+	}
+	if err := addNginxController(ctx, mgr, options); err != nil {
+		return nil, fmt.Errorf("add the NginxOperator controller: %w", err)
+	}
+	state := newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects)
+	if err := metrics.Registry.Register(state); err != nil {
+		return nil, fmt.Errorf("register the metrics: %w", err)
+	}
+	return func() { metrics.Registry.Unregister(state) }, nil
 }
 
 func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller) (ctrl.Manager, error) {
@@ -117,7 +143,7 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 		Metrics:                       metricsOptions,
 		HealthProbeBindAddress:        options.HealthAddress,
 		LeaderElection:                options.LeaderElection,
-		LeaderElectionID:              leaseName,
+		LeaderElectionID:              options.lease(),
 		LeaderElectionNamespace:       options.OwnNamespace,
 		LeaderElectionReleaseOnCancel: true,
 		GracefulShutdownTimeout:       new(shutdownTimeout),

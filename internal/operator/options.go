@@ -3,6 +3,7 @@ package operator
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,8 +18,24 @@ const (
 	maxWebhookLeave = 15 * time.Second
 )
 
+// The controllers that the operator has.
+const (
+	// ControllerNginx runs NginxOperators.
+	ControllerNginx = "nginx"
+	// ControllerBackup backs them up.
+	ControllerBackup = "backup"
+)
+
 // Options are the operator's settings.
 type Options struct {
+	// Version is the operator's.
+	Version string
+	// Controllers to run, of ControllerNginx and ControllerBackup.
+	Controllers []string
+	// BackupImage has the program that the jobs of backups run; empty: InstanceImage.
+	BackupImage string
+	// BackupJobs is how many of these jobs there may be at a time.
+	BackupJobs int
 	// Namespaces confine the operator; empty: all namespaces.
 	Namespaces []string
 	// DefaultImage is the nginx image where spec.image is unset.
@@ -71,6 +88,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	if image == "" {
 		image = "docker.io/library/nginx:1.30"
 	}
+	flags.StringSliceVar(&o.Controllers, "controllers", []string{ControllerNginx, ControllerBackup}, "controllers to run: nginx, backup or both")
+	flags.StringVar(&o.BackupImage, "backup-image", getenv("RELATED_IMAGE_BACKUP"),
+		"image with nginx-backup (environment: RELATED_IMAGE_BACKUP; default: that of --instance-image)")
+	flags.IntVar(&o.BackupJobs, "backup-jobs", 10, "how many jobs of backups there may be at a time")
 	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch, comma-separated (default: all of them)")
 	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image where spec.image is unset (environment: RELATED_IMAGE_NGINX)")
 	flags.StringVar(&o.InstanceImage, "instance-image", getenv("RELATED_IMAGE_INSTANCE"),
@@ -98,6 +119,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
 }
 
+// runs tells whether a controller is to be run.
+func (o *Options) runs(controller string) bool { return slices.Contains(o.Controllers, controller) }
+
 // Validate tells what is wrong with the options.
 func (o *Options) Validate() error {
 	var errs []error
@@ -109,6 +133,17 @@ func (o *Options) Validate() error {
 	}
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("--concurrency is %d: it must be at least 1", o.Concurrency))
+	}
+	if len(o.Controllers) == 0 {
+		errs = append(errs, errors.New("--controllers is empty: name nginx, backup or both"))
+	}
+	for _, name := range o.Controllers {
+		if name != ControllerNginx && name != ControllerBackup {
+			errs = append(errs, fmt.Errorf("--controllers names %q: there are nginx and backup", name))
+		}
+	}
+	if o.BackupJobs < 1 && o.runs(ControllerBackup) {
+		errs = append(errs, fmt.Errorf("--backup-jobs is %d: it must be at least 1", o.BackupJobs))
 	}
 	if o.DefaultImage == "" {
 		errs = append(errs, errors.New("--default-image must not be empty"))

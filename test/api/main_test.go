@@ -135,6 +135,9 @@ func startOperator() *testOperator {
 	go func() {
 		defer close(o.ended)
 		o.err = operator.Run(ctx, config, operator.Options{
+			Version:           "test",
+			Controllers:       []string{operator.ControllerNginx, operator.ControllerBackup},
+			BackupJobs:        10,
 			DefaultImage:      defaultImage,
 			InstanceImage:     "nginx-operator:test",
 			OwnNamespace:      systemNamespace,

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	configcrd "example.com/nginx-operator/config/crd"
 	"example.com/nginx-operator/internal/operator"
 )
 
@@ -96,7 +97,7 @@ func CRD() (*apiextensionsv1.CustomResourceDefinition, error) {
 	return crd, yaml.UnmarshalStrict(text, crd)
 }
 
-// InstallCRD installs the CRD. webhookPort is where an operator on this machine
+// InstallCRD installs the CRDs. webhookPort is where an operator on this machine
 // serves the conversion; 0 installs the storage version alone.
 func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 	crd, err := CRD()
@@ -118,10 +119,20 @@ func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 			},
 		}
 	}
-	if err := cp.Client.Create(ctx, crd); err != nil {
-		return fmt.Errorf("install the CRD: %w", err)
+	crds := []*apiextensionsv1.CustomResourceDefinition{crd}
+	for _, text := range [][]byte{configcrd.NginxBackups, configcrd.NginxBackupPolicies} {
+		crd := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(text, crd); err != nil {
+			return err
+		}
+		crds = append(crds, crd)
 	}
-	return envtest.WaitForCRDs(cp.Config, []*apiextensionsv1.CustomResourceDefinition{crd},
+	for _, crd := range crds {
+		if err := cp.Client.Create(ctx, crd); err != nil {
+			return fmt.Errorf("install the CRD %s: %w", crd.Name, err)
+		}
+	}
+	return envtest.WaitForCRDs(cp.Config, crds,
 		envtest.CRDInstallOptions{MaxTime: time.Minute, PollInterval: 50 * time.Millisecond})
 }
 

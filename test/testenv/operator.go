@@ -51,6 +51,9 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 		}
 	}
 	options := operator.Options{
+		Version:           "test",
+		Controllers:       []string{operator.ControllerNginx, operator.ControllerBackup},
+		BackupJobs:        10,
 		DefaultImage:      "nginx:test",
 		InstanceImage:     "nginx-operator:test",
 		OwnNamespace:      systemNamespace,

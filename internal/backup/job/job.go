@@ -132,9 +132,14 @@ func newJob(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) 
 	return j, nil
 }
 
-// Owner makes an object go with its backup.
+// Owner makes an object go with its backup. It does not hold the backup up, which would need
+// a right to its finalizers
+// (https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement).
 func Owner(backup *v1alpha1.NginxBackup) metav1.OwnerReference {
-	return *metav1.NewControllerRef(backup, v1alpha1.GroupVersion.WithKind("NginxBackup"))
+	return metav1.OwnerReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: "NginxBackup",
+		Name: backup.Name, UID: backup.UID, Controller: new(true),
+	}
 }
 
 // reach mounts the destination, or the credentials for it.

@@ -19,6 +19,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
@@ -32,6 +33,7 @@ const restless = 10
 // Target is an application, and how long it has been as it is.
 type Target struct {
 	Nginx *v1alpha2.NginxOperator
+	UID   types.UID
 	State snapshot.State
 	// Since is when State was seen first, Restless when the first change was seen that no
 	// backup holds; zero: not yet.
@@ -49,6 +51,8 @@ type Decision struct {
 	Obsolete []*v1alpha1.NginxBackup
 	// Pending tells that a backup is due which has to wait.
 	Pending bool
+	// AtRest tells that the last backup, or the one to create, holds the target as it is.
+	AtRest bool
 	// After is when to look again although nothing has changed; 0: never.
 	After time.Duration
 }
@@ -70,13 +74,14 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 		}
 	}
 	due := dueOf(policy, schedule, target, backups, now)
-	d.After = soonest(d.After, due.after)
+	d.After = Soonest(d.After, due.after)
+	d.AtRest = !Behind(policy, target, latest(backups))
 	switch {
 	case due.trigger == "":
 	case underway:
 		d.Pending = true
 	default:
-		d.Create = newBackup(policy, target, due, latest(backups))
+		d.Create, d.AtRest = newBackup(policy, target, due, latest(backups)), true
 	}
 	return d
 }
@@ -103,7 +108,7 @@ func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target
 			reason: "the schedule's time " + last.UTC().Format(time.RFC3339),
 		}
 	}
-	changed.after = soonest(changed.after, next)
+	changed.after = Soonest(changed.after, next)
 	return changed
 }
 
@@ -141,6 +146,23 @@ func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha
 		return due{after: wait}
 	}
 	return due{trigger: trigger, reason: reason}
+}
+
+// Behind tells whether a target is another than its newest backup holds, as far as the policy
+// asks.
+func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha1.NginxBackup) bool {
+	trigger, _, _ := difference(policy.Spec.Triggers, target, newest)
+	return trigger != ""
+}
+
+// Waiting tells whether a target waits for a backup: one is under way, or has to be.
+func Waiting(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) bool {
+	for _, b := range backups {
+		if !Good(b) && b.DeletionTimestamp == nil {
+			return true
+		}
+	}
+	return Behind(policy, target, latest(backups))
 }
 
 func difference(triggers v1alpha1.Triggers, target Target, newest *v1alpha1.NginxBackup) (v1alpha1.Trigger, string, *v1alpha1.ChangeTrigger) {
@@ -268,7 +290,8 @@ func sameSecrets(a, b *v1alpha1.IncludeSecrets) bool {
 	return slices.Equal(a.AgeRecipients, b.AgeRecipients)
 }
 
-func soonest(a, b time.Duration) time.Duration {
+// Soonest is the shorter of two waits, of which 0 is none.
+func Soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b
 	}

@@ -48,6 +48,10 @@ type Snapshot struct {
 	Recipients []string `json:"recipients,omitempty"`
 	// State is what the policy compares.
 	State State `json:"state"`
+	// ConfigMaps are the names of those that are in the documents, and Revisions how many of
+	// the history.
+	ConfigMaps []string `json:"configMaps,omitempty"`
+	Revisions  int      `json:"revisions,omitempty"`
 	// Tolerations are those of the application's pods, whose volumes may be on tainted nodes.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
@@ -74,6 +78,10 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 	for _, secret := range s.Secrets {
 		s.Info.Secrets = append(s.Info.Secrets, archive.Secret{Name: secret.Name, UsedFor: secret.UsedFor})
 	}
+	for _, cm := range source.ConfigMaps {
+		s.ConfigMaps = append(s.ConfigMaps, cm.Name)
+	}
+	s.Revisions = len(source.History)
 	if spec.PodTemplate != nil {
 		s.Tolerations = spec.PodTemplate.Tolerations
 	}

@@ -10,7 +10,7 @@ import (
 )
 
 // programs are in the operator's image.
-var programs = []string{"nginx-operator", "nginx-instance"}
+var programs = []string{"nginx-operator", "nginx-instance", "nginx-backup"}
 
 func (a *Archive) program(platform, name string) string {
 	return filepath.Join(a.Programs, strings.ReplaceAll(platform, "/", "-"), name)

@@ -26,6 +26,7 @@ const certificates = "/tmp/k8s-webhook-server/serving-certs"
 var samples = []string{
 	"config/samples/v1alpha1_instance.yaml", "config/samples/v1alpha2_static_site.yaml",
 	"config/samples/v1alpha2_reverse_proxy.yaml", "config/samples/v1alpha2_tls.yaml",
+	"config/samples/backup_v1alpha1_policy.yaml", "config/samples/backup_v1alpha1_backup.yaml",
 }
 
 type object = map[string]any
@@ -90,7 +91,7 @@ func csvMetadata(p *project.Project) (object, error) {
 	}, nil
 }
 
-// examples are the NginxOperators of the samples, as a JSON list.
+// examples are the objects of the operator's own kinds among the samples, as a JSON list.
 func examples(p *project.Project) (string, error) {
 	var all []project.Object
 	for _, file := range samples {
@@ -103,7 +104,7 @@ func examples(p *project.Project) (string, error) {
 			if err := yaml.Unmarshal([]byte(document), &example); err != nil {
 				return "", fmt.Errorf("%s: %w", file, err)
 			}
-			if example.Kind() == "NginxOperator" {
+			if apiVersion, _ := example["apiVersion"].(string); strings.Contains(apiVersion, project.Domain) {
 				all = append(all, example)
 			}
 		}

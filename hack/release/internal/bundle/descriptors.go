@@ -37,7 +37,7 @@ func ownedCRDs(manifests []project.Object) []object {
 			owned = append(owned, object{
 				"name": crd.Name(), "kind": kind, "version": version["name"], "displayName": words(kind.(string)),
 				"description":       firstParagraph(schema),
-				"resources":         resources,
+				"resources":         resources[kind.(string)],
 				"specDescriptors":   descriptors(schema, "spec"),
 				"statusDescriptors": descriptors(schema, "status"),
 			})
@@ -46,13 +46,19 @@ func ownedCRDs(manifests []project.Object) []object {
 	return owned
 }
 
-// resources are what an NginxOperator consists of, for consoles to show.
-var resources = []object{
-	{"kind": "Deployment", "version": "v1"}, {"kind": "Service", "version": "v1"},
-	{"kind": "ConfigMap", "version": "v1"}, {"kind": "Pod", "version": "v1"},
-	{"kind": "PodDisruptionBudget", "version": "v1"},
-	{"kind": "ServiceAccount", "version": "v1"},
-	{"kind": "ControllerRevision", "version": "v1"},
+// resources are what the objects of a kind consist of, for consoles to show.
+var resources = map[string][]object{
+	"NginxOperator": {
+		{"kind": "Deployment", "version": "v1"}, {"kind": "Service", "version": "v1"},
+		{"kind": "ConfigMap", "version": "v1"}, {"kind": "Pod", "version": "v1"},
+		{"kind": "PodDisruptionBudget", "version": "v1"},
+		{"kind": "ServiceAccount", "version": "v1"},
+		{"kind": "ControllerRevision", "version": "v1"},
+	},
+	"NginxBackupPolicy": {{"kind": "NginxBackup", "version": "v1alpha1"}},
+	"NginxBackup": {
+		{"kind": "Job", "version": "v1"}, {"kind": "Pod", "version": "v1"}, {"kind": "ConfigMap", "version": "v1"},
+	},
 }
 
 func descriptors(schema any, part string) []object {

@@ -17,6 +17,8 @@ import (
 const (
 	Name      = "nginx-operator"
 	Namespace = "nginx-operator-system"
+	// Domain ends the groups of the operator's own kinds.
+	Domain = "operator.example.com"
 )
 
 // Project is a checkout of the repository.

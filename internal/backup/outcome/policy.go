@@ -1,0 +1,96 @@
+package outcome
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/plan"
+)
+
+// Refused is the status of a policy that cannot be understood.
+func Refused(p *v1alpha1.NginxBackupPolicy, reason, message string) v1alpha1.NginxBackupPolicyStatus {
+	status := *p.Status.DeepCopy()
+	status.ObservedGeneration = p.Generation
+	status.NextScheduleTime = nil
+	setPolicy(p, &status, v1alpha1.ConditionAccepted, metav1.ConditionFalse, reason, message)
+	setPolicy(p, &status, v1alpha1.ConditionReady, metav1.ConditionFalse, reason, message)
+	return status
+}
+
+// OfPolicy is the status of a policy with its targets and the backups that it made of all of
+// them, and of others that are gone.
+func OfPolicy(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*v1alpha1.NginxBackup) v1alpha1.NginxBackupPolicyStatus {
+	status := *p.Status.DeepCopy()
+	status.ObservedGeneration = p.Generation
+	status.Targets, status.Backups, status.LastBackupTime = int32(len(targets)), 0, nil
+	for _, b := range backups {
+		if !plan.Good(b) || b.DeletionTimestamp != nil {
+			continue
+		}
+		status.Backups++
+		if status.LastBackupTime == nil || status.LastBackupTime.Before(b.Status.CompletionTime) {
+			status.LastBackupTime = b.Status.CompletionTime.DeepCopy()
+		}
+	}
+	setPolicy(p, &status, v1alpha1.ConditionAccepted, metav1.ConditionTrue, v1alpha1.ReasonAccepted, "The spec is valid")
+	state, reason, message := readiness(p, targets, backups)
+	setPolicy(p, &status, v1alpha1.ConditionReady, state, reason, message)
+	return status
+}
+
+// SetNext tells when the schedule takes the next backups.
+func SetNext(status *v1alpha1.NginxBackupPolicyStatus, next time.Time) {
+	at := metav1.NewTime(next)
+	status.NextScheduleTime = &at
+}
+
+// readiness speaks for the target that is worst off.
+func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*v1alpha1.NginxBackup) (metav1.ConditionStatus, string, string) {
+	switch {
+	case p.Spec.Suspend != nil && *p.Spec.Suspend:
+		return metav1.ConditionFalse, v1alpha1.ReasonSuspended, "No backups are taken or deleted while spec.suspend is true"
+	case len(targets) == 0 && p.Spec.Target != nil:
+		return metav1.ConditionFalse, v1alpha1.ReasonNoTargets, fmt.Sprintf("There is no NginxOperator %s in this namespace", p.Spec.Target.Name)
+	case len(targets) == 0:
+		return metav1.ConditionFalse, v1alpha1.ReasonNoTargets, "The selector matches no NginxOperator of this namespace"
+	}
+	of := map[string][]*v1alpha1.NginxBackup{}
+	for _, b := range backups {
+		of[b.Spec.Target.Name] = append(of[b.Spec.Target.Name], b)
+	}
+	waiting := 0
+	for _, t := range targets {
+		mine := of[t.Nginx.Name]
+		if c := failing(mine); c != nil {
+			return metav1.ConditionFalse, v1alpha1.ReasonBackupFailing, fmt.Sprintf("%s: %s: %s", t.Nginx.Name, c.Reason, c.Message)
+		}
+		if plan.Waiting(p, t, mine) {
+			waiting++
+		}
+	}
+	if waiting > 0 {
+		return metav1.ConditionFalse, v1alpha1.ReasonBackupPending, fmt.Sprintf("%d of %d targets wait for a backup", waiting, len(targets))
+	}
+	return metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every target has the backups that it should have"
+}
+
+// failing is why a backup does not come about, nil if none has trouble.
+func failing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
+	for _, b := range backups {
+		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
+		if c != nil && b.DeletionTimestamp == nil && c.Status != metav1.ConditionTrue && c.Reason != v1alpha1.ReasonInProgress {
+			return c
+		}
+	}
+	return nil
+}
+
+func setPolicy(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, condition string, state metav1.ConditionStatus, reason, message string) {
+	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
+		Type: condition, Status: state, Reason: reason, Message: clip(message), ObservedGeneration: p.Generation,
+	})
+}

@@ -1,0 +1,103 @@
+package backup
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	v1alpha1ac "example.com/nginx-operator/api/backup/v1alpha1/applyconfiguration/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/outcome"
+	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/backup/snapshot"
+)
+
+// Policies tells how the targets of each NginxBackupPolicy are.
+type Policies struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+}
+
+// Reconcile writes the status of a policy, if it is another one.
+func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	policy := &v1alpha1.NginxBackupPolicy{}
+	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if policy.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	schedule, selected, err := accept(policy)
+	if bad := (*policyError)(nil); errors.As(err, &bad) {
+		return ctrl.Result{}, r.tell(ctx, policy, outcome.Refused(policy, bad.reason, bad.Error()))
+	}
+	targets, err := r.targets(ctx, policy, selected)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	backups, err := backupsOf(ctx, r.Client, policy, "")
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.Clock.Now()
+	result := ctrl.Result{}
+	status := outcome.OfPolicy(policy, targets, backups)
+	if schedule != nil && !suspended(policy) {
+		next := schedule.Next(now)
+		outcome.SetNext(&status, next)
+		result.RequeueAfter = next.Sub(now)
+	} else {
+		status.NextScheduleTime = nil
+	}
+	return result, r.tell(ctx, policy, status)
+}
+
+// targets are the NginxOperators that a policy selects.
+func (r *Policies) targets(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, selected func(*v1alpha2.NginxOperator) bool) ([]plan.Target, error) {
+	list := &v1alpha2.NginxOperatorList{}
+	if err := r.Client.List(ctx, list, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the NginxOperators: %w", err)
+	}
+	var targets []plan.Target
+	for i := range list.Items {
+		nginx := &list.Items[i]
+		if nginx.DeletionTimestamp != nil || !selected(nginx) {
+			continue
+		}
+		state, err := snapshot.StateOf(nginx)
+		if err != nil {
+			return nil, err
+		}
+		targets = append(targets, plan.Target{Nginx: nginx, State: state})
+	}
+	return targets, nil
+}
+
+func (r *Policies) tell(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, status v1alpha1.NginxBackupPolicyStatus) error {
+	if apiequality.Semantic.DeepEqual(policy.Status, status) {
+		return nil
+	}
+	text, err := json.Marshal(status)
+	if err != nil {
+		return err
+	}
+	config := v1alpha1ac.NginxBackupPolicyStatus()
+	if err := json.Unmarshal(text, config); err != nil {
+		return err
+	}
+	applied := v1alpha1ac.NginxBackupPolicy(policy.Name, policy.Namespace).WithStatus(config)
+	applied.UID = &policy.UID
+	err = r.Client.Status().Apply(ctx, applied, client.FieldOwner(FieldManager), client.ForceOwnership)
+	if err != nil {
+		// The policy may have been deleted meanwhile.
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	}
+	return nil
+}

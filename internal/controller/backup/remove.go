@@ -1,0 +1,96 @@
+package backup
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/outcome"
+	"example.com/nginx-operator/internal/backup/progress"
+)
+
+// deletionPatience is how long data is tried to be deleted. Then the object goes, and the data
+// stays: a store that is gone for good must not keep a namespace from being deleted.
+const deletionPatience = time.Hour
+
+// keepData sees to it that the object stays until its data is gone, if that is asked for.
+func (w *work) keepData(ctx context.Context) error {
+	if wanted := w.backup.Spec.DeletionPolicy == v1alpha1.Delete; wanted == controllerutil.ContainsFinalizer(w.backup, v1alpha1.Finalizer) {
+		return nil
+	} else if !wanted {
+		return w.letGo(ctx)
+	}
+	before := w.backup.DeepCopy()
+	controllerutil.AddFinalizer(w.backup, v1alpha1.Finalizer)
+	return w.patch(ctx, before)
+}
+
+// letGo lets the API server remove the object.
+func (w *work) letGo(ctx context.Context) error {
+	before := w.backup.DeepCopy()
+	controllerutil.RemoveFinalizer(w.backup, v1alpha1.Finalizer)
+	return w.patch(ctx, before)
+}
+
+// patch writes the metadata, if the object is still the one that was looked at.
+func (w *work) patch(ctx context.Context, before *v1alpha1.NginxBackup) error {
+	err := w.Client.Patch(ctx, w.backup, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}), client.FieldOwner(FieldManager))
+	return client.IgnoreNotFound(err)
+}
+
+// remove deletes the data of a backup that is being deleted.
+func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
+	w.queue.leave(client.ObjectKeyFromObject(w.backup))
+	if !controllerutil.ContainsFinalizer(w.backup, v1alpha1.Finalizer) {
+		return ctrl.Result{}, nil
+	}
+	if w.backup.Spec.DeletionPolicy != v1alpha1.Delete {
+		return ctrl.Result{}, w.letGo(ctx)
+	}
+	if creating := w.jobsOf(job.Create); len(creating) > 0 {
+		// It may write still. The end of its pod is an event.
+		return ctrl.Result{}, w.deleteJobs(ctx, creating)
+	}
+	verdict := progress.Judge(w.jobsOf(job.Delete), w.pods, w.now)
+	left := deletionPatience - w.now.Sub(w.backup.DeletionTimestamp.Time)
+	switch {
+	case verdict.Step == progress.Done:
+		return ctrl.Result{}, w.letGo(ctx)
+	case left <= 0:
+		w.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
+			"The data at %s could not be deleted within %s and stays: %s", w.backup.Status.Location, deletionPatience, verdict.Message)
+		return ctrl.Result{}, w.letGo(ctx)
+	case verdict.Step == progress.Start:
+		return w.startDeleting(ctx, verdict)
+	}
+	if verdict.After == 0 || verdict.After > left {
+		verdict.After = left
+	}
+	return ctrl.Result{RequeueAfter: verdict.After}, w.tell(ctx, outcome.Deleting(w.backup, verdict.Reason, verdict.Message))
+}
+
+func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctrl.Result, error) {
+	j, err := job.ForDelete(w.backup, verdict.Attempt, w.Image)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	err = w.startJob(ctx, j)
+	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+		// No job will ever run here again.
+		w.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
+			"The data at %s stays: the namespace is being deleted", w.backup.Status.Location)
+		return ctrl.Result{}, w.letGo(ctx)
+	}
+	if err != nil {
+		return ctrl.Result{}, fmt.Errorf("delete the data: %w", err)
+	}
+	return ctrl.Result{}, w.tell(ctx, outcome.Deleting(w.backup, verdict.Reason, verdict.Message))
+}

@@ -1,0 +1,173 @@
+package backup
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/backup/snapshot"
+)
+
+// Targets sees to it that NginxOperators have the backups that policies ask for.
+type Targets struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+
+	rest rest
+}
+
+// Reconcile is one pass over one NginxOperator and the policies that select it.
+func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	if err := r.Client.Get(ctx, req.NamespacedName, nginx); err != nil {
+		// Its backups stay: they are what it can be brought back from.
+		r.rest.forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if nginx.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	policies := &v1alpha1.NginxBackupPolicyList{}
+	if err := r.Client.List(ctx, policies, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list the policies: %w", err)
+	}
+	state, err := snapshot.StateOf(nginx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.Clock.Now()
+	target := r.rest.see(plan.Target{Nginx: nginx, State: state}, now)
+	var after time.Duration
+	var errs []error
+	for i := range policies.Items {
+		again, err := r.pursue(ctx, &policies.Items[i], target, now)
+		after = plan.Soonest(after, again)
+		errs = append(errs, err)
+	}
+	return ctrl.Result{RequeueAfter: after}, errors.Join(errs...)
+}
+
+// pursue does what a policy asks for.
+func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (time.Duration, error) {
+	schedule, selected, err := accept(policy)
+	if err != nil || policy.DeletionTimestamp != nil || !selected(target.Nginx) || suspended(policy) {
+		// What is wrong with the policy is in its status.
+		return 0, nil //nolint:nilerr // see above
+	}
+	backups, err := backupsOf(ctx, r.Client, policy, target.Nginx.Name)
+	if err != nil {
+		return 0, err
+	}
+	decision := plan.Decide(policy, schedule, target, backups, now)
+	if decision.AtRest {
+		r.rest.settled(client.ObjectKeyFromObject(target.Nginx))
+	}
+	return decision.After, r.carryOut(ctx, decision)
+}
+
+func (r *Targets) carryOut(ctx context.Context, d plan.Decision) error {
+	for _, b := range d.Obsolete {
+		if err := r.delete(ctx, b); err != nil {
+			return fmt.Errorf("delete backup %s, which was never completed: %w", b.Name, err)
+		}
+	}
+	for _, b := range d.Expired {
+		if err := r.expire(ctx, b); err != nil {
+			return fmt.Errorf("delete backup %s, which expired: %w", b.Name, err)
+		}
+	}
+	if d.Create == nil {
+		return nil
+	}
+	err := r.Client.Create(ctx, d.Create)
+	if apierrors.IsAlreadyExists(err) {
+		// Decided before, from the same state.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create backup %s: %w", d.Create.Name, err)
+	}
+	log.FromContext(ctx).Info("a backup is due", "backup", d.Create.Name, "trigger", d.Create.Spec.Trigger,
+		"reason", d.Create.Annotations[v1alpha1.AnnotationReason])
+	return nil
+}
+
+// expire deletes a backup and its data. The first write makes the second one mean that.
+func (r *Targets) expire(ctx context.Context, b *v1alpha1.NginxBackup) error {
+	if b.Spec.DeletionPolicy != v1alpha1.Delete || !controllerutil.ContainsFinalizer(b, v1alpha1.Finalizer) {
+		expired := b.DeepCopy()
+		expired.Spec.DeletionPolicy = v1alpha1.Delete
+		controllerutil.AddFinalizer(expired, v1alpha1.Finalizer)
+		patch := client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Patch(ctx, expired, patch, client.FieldOwner(FieldManager)); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+	}
+	return r.delete(ctx, b)
+}
+
+func (r *Targets) delete(ctx context.Context, b *v1alpha1.NginxBackup) error {
+	log.FromContext(ctx).Info("deleting a backup", "backup", b.Name, "completed", plan.Good(b))
+	return client.IgnoreNotFound(r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID}))
+}
+
+// accept understands a policy, or tells what is wrong with it.
+func accept(policy *v1alpha1.NginxBackupPolicy) (*plan.Schedule, func(*v1alpha2.NginxOperator) bool, error) {
+	var schedule *plan.Schedule
+	if t := policy.Spec.Triggers.Schedule; t != nil {
+		var err error
+		if schedule, err = plan.ParseSchedule(t); err != nil {
+			return nil, nil, &policyError{v1alpha1.ReasonScheduleInvalid, err}
+		}
+	}
+	if t := policy.Spec.Target; t != nil {
+		return schedule, func(nginx *v1alpha2.NginxOperator) bool { return nginx.Name == t.Name }, nil
+	}
+	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.Selector)
+	if err != nil {
+		return nil, nil, &policyError{v1alpha1.ReasonSelectorInvalid, fmt.Errorf("selector: %w", err)}
+	}
+	return schedule, func(nginx *v1alpha2.NginxOperator) bool { return selector.Matches(labels.Set(nginx.Labels)) }, nil
+}
+
+// policyError is what is wrong with a policy.
+type policyError struct {
+	reason string
+	err    error
+}
+
+func (e *policyError) Error() string { return e.err.Error() }
+
+func suspended(policy *v1alpha1.NginxBackupPolicy) bool {
+	return policy.Spec.Suspend != nil && *policy.Spec.Suspend
+}
+
+// backupsOf are the backups that a policy made of a target; of all its targets, if that is empty.
+func backupsOf(ctx context.Context, c client.Reader, policy *v1alpha1.NginxBackupPolicy, target string) ([]*v1alpha1.NginxBackup, error) {
+	selector := client.MatchingLabels{v1alpha1.LabelPolicy: policy.Name}
+	if target != "" {
+		selector[v1alpha1.LabelTarget] = target
+	}
+	list := &v1alpha1.NginxBackupList{}
+	if err := c.List(ctx, list, client.InNamespace(policy.Namespace), selector, client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the backups: %w", err)
+	}
+	backups := make([]*v1alpha1.NginxBackup, 0, len(list.Items))
+	for i := range list.Items {
+		backups = append(backups, &list.Items[i])
+	}
+	return backups, nil
+}

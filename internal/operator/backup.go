@@ -1,0 +1,84 @@
+package operator
+
+import (
+	"fmt"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/selection"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	backupcontroller "example.com/nginx-operator/internal/controller/backup"
+)
+
+// addBackupControllers adds the second operator. It shares nothing with the first but the
+// process, and what any client of the API sees.
+func addBackupControllers(mgr ctrl.Manager, options Options) error {
+	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy"} {
+		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
+			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
+		}
+	}
+	pods, err := ctrlcache.New(mgr.GetConfig(), ctrlcache.Options{
+		HTTPClient:        mgr.GetHTTPClient(),
+		Scheme:            mgr.GetScheme(),
+		Mapper:            mgr.GetRESTMapper(),
+		DefaultNamespaces: options.cachedNamespaces(),
+		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: backupSelector(), Transform: trimPod}},
+	})
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(pods); err != nil {
+		return err
+	}
+	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
+	if err != nil {
+		return err
+	}
+	image := options.BackupImage
+	if image == "" {
+		image = options.InstanceImage
+	}
+	backups := &backupcontroller.Backups{
+		Client:   mgr.GetClient(),
+		Live:     live,
+		Pods:     pods,
+		Recorder: mgr.GetEventRecorder(backupcontroller.FieldManager),
+		Image:    image,
+		Version:  options.Version,
+		Clock:    clock.RealClock{},
+	}
+	if err := backups.SetupWithManager(mgr, pods, options.BackupJobs, options.Concurrency); err != nil {
+		return err
+	}
+	targets := &backupcontroller.Targets{Client: mgr.GetClient(), Clock: clock.RealClock{}}
+	if err := targets.SetupWithManager(mgr, options.Concurrency); err != nil {
+		return err
+	}
+	policies := &backupcontroller.Policies{Client: mgr.GetClient(), Clock: clock.RealClock{}}
+	return policies.SetupWithManager(mgr, options.Concurrency)
+}
+
+// backupSelector selects the jobs of backups, and their pods.
+func backupSelector() labels.Selector {
+	exists, err := labels.NewRequirement(backupv1alpha1.LabelBackup, selection.Exists, nil)
+	if err != nil {
+		panic("operator: the label key is a legal constant: " + err.Error())
+	}
+	return labels.NewSelector().Add(*exists)
+}
+
+// trimJob keeps how far a job has come.
+func trimJob(obj any) (any, error) {
+	if j, ok := obj.(*batchv1.Job); ok {
+		j.ManagedFields = nil
+		j.Spec = batchv1.JobSpec{}
+	}
+	return obj, nil
+}
