@@ -79,7 +79,7 @@ func (s *Store) upload(u *upload, key string, size int64, isNew bool) error {
 		IfNotExist:     isNew,
 	}
 	switch s.location.Scheme {
-	case location.S3:
+	case location.S3, location.Azure:
 		return s.bucket.Upload(u.ctx, key, u.reader, options)
 	case location.PVC:
 		return s.volume.upload(u, s.bucket, key, options)
@@ -88,8 +88,10 @@ func (s *Store) upload(u *upload, key string, size int64, isNew bool) error {
 	}
 }
 
-// copy is the Go CDK's Upload for all but S3: that one gives half an object its name when
-// writing it fails. flush is called before the object has its name.
+// copy is the Go CDK's Upload for volumes and Google, to which that one gives half an object
+// its name when writing it fails. (Azure's writer, on the other hand, can panic when it is
+// closed after a failure, unless Upload uses it.) flush is called before the object has its
+// name.
 func (u *upload) copy(bucket *blob.Bucket, key string, options *blob.WriterOptions, flush func() error) error {
 	w, err := bucket.NewWriter(u.ctx, key, options)
 	if err != nil {
