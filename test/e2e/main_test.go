@@ -16,6 +16,7 @@
 //	E2E_NGINX_IMAGES        images of nginx, oldest first, comma-separated
 //	E2E_OPERATOR_IMAGE      image of the operator, for the install in one namespace
 //	E2E_OPERATOR_NAMESPACE  where the operator is installed
+//	E2E_S3_IMAGE            image of versitygw, an S3 server
 //	KUBECTL                 the kubectl to use
 package e2e
 
@@ -49,6 +50,7 @@ var (
 	nginxImages       = strings.Split(env("E2E_NGINX_IMAGES", "localhost/nginx:1.22-debian,localhost/nginx:1.26-debian,localhost/nginx:1.30-debian"), ",")
 	operatorImage     = env("E2E_OPERATOR_IMAGE", "localhost/nginx-operator:dev")
 	operatorNamespace = env("E2E_OPERATOR_NAMESPACE", "nginx-operator-system")
+	s3Image           = env("E2E_S3_IMAGE", "localhost/versitygw:dev")
 	kubectlPath       = env("KUBECTL", "kubectl")
 	helmPath          = env("E2E_HELM", "")
 )

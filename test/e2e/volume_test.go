@@ -1,0 +1,171 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// volumesFolder is where volumes are on a node.
+const volumesFolder = "/var/lib/nginx-operator-e2e"
+
+// newClaim makes a PersistentVolumeClaim that is bound, and writable for the user of nginx. Its
+// volume is a folder of one node, so that no provisioner is needed, and is gone after the test.
+func newClaim(t *testing.T, namespace, name string) {
+	t.Helper()
+	node := schedulableNode(t)
+	// Only root makes folders on a node, and only where pods are not restricted.
+	makers := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "e2e-volumes-",
+		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
+	}}
+	must(t, kube.Create(t.Context(), makers))
+	cleanup(t, func(ctx context.Context) error { return kube.Delete(ctx, makers) })
+	folder := namespace + "-" + name
+	cleanup(t, func(ctx context.Context) error {
+		return onNode(ctx, makers.Name, "remove", node, `rm -rf "/volumes/`+folder+`"`)
+	})
+	must(t, onNode(t.Context(), makers.Name, "make", node,
+		fmt.Sprintf(`mkdir "/volumes/%[1]s" && chown 101:101 "/volumes/%[1]s" && chmod 0770 "/volumes/%[1]s"`, folder)))
+	volume := localVolume(folder, node, namespace, name)
+	must(t, kube.Create(t.Context(), volume))
+	cleanup(t, func(ctx context.Context) error { return client.IgnoreNotFound(kube.Delete(ctx, volume)) })
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: volume.Spec.AccessModes, StorageClassName: new(""), VolumeName: volume.Name,
+			Resources: corev1.VolumeResourceRequirements{Requests: volume.Spec.Capacity},
+		},
+	}
+	must(t, kube.Create(t.Context(), claim))
+	eventually(t, "the claim is bound", func() error {
+		if err := get(t, claim); err != nil {
+			return err
+		}
+		if claim.Status.Phase != corev1.ClaimBound {
+			return fmt.Errorf("it is %s", claim.Status.Phase)
+		}
+		return nil
+	})
+}
+
+func schedulableNode(t *testing.T) string {
+	t.Helper()
+	nodes := &corev1.NodeList{}
+	must(t, kube.List(t.Context(), nodes))
+	for _, node := range nodes.Items {
+		if !node.Spec.Unschedulable && len(node.Spec.Taints) == 0 {
+			return node.Labels[corev1.LabelHostname]
+		}
+	}
+	t.Fatal("no node takes any pod")
+	return ""
+}
+
+// localVolume is a folder of a node, for one claim and no other.
+func localVolume(folder, node, namespace, name string) *corev1.PersistentVolume {
+	return &corev1.PersistentVolume{
+		ObjectMeta: metav1.ObjectMeta{Name: folder},
+		Spec: corev1.PersistentVolumeSpec{
+			Capacity:                      corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("1Gi")},
+			AccessModes:                   []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce},
+			PersistentVolumeReclaimPolicy: corev1.PersistentVolumeReclaimRetain,
+			ClaimRef:                      &corev1.ObjectReference{Namespace: namespace, Name: name},
+			PersistentVolumeSource:        corev1.PersistentVolumeSource{Local: &corev1.LocalVolumeSource{Path: volumesFolder + "/" + folder}},
+			NodeAffinity: &corev1.VolumeNodeAffinity{Required: &corev1.NodeSelector{NodeSelectorTerms: []corev1.NodeSelectorTerm{{
+				MatchExpressions: []corev1.NodeSelectorRequirement{{Key: corev1.LabelHostname, Operator: corev1.NodeSelectorOpIn, Values: []string{node}}},
+			}}}},
+		},
+	}
+}
+
+// onNode runs a script as root in the folder of a node's volumes. The images of nginx have a
+// shell.
+func onNode(ctx context.Context, namespace, name, node, script string) error {
+	folder := corev1.HostPathDirectoryOrCreate
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec: corev1.PodSpec{
+			RestartPolicy:                corev1.RestartPolicyNever,
+			AutomountServiceAccountToken: new(false),
+			NodeSelector:                 map[string]string{corev1.LabelHostname: node},
+			SecurityContext:              &corev1.PodSecurityContext{RunAsUser: new(int64(0))},
+			Volumes:                      []corev1.Volume{{Name: "volumes", VolumeSource: corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: volumesFolder, Type: &folder}}}},
+			Containers: []corev1.Container{{
+				Name: name, Image: newestImage(), ImagePullPolicy: corev1.PullIfNotPresent,
+				Command:      []string{"sh", "-c", script},
+				VolumeMounts: []corev1.VolumeMount{{Name: "volumes", MountPath: "/volumes"}},
+			}},
+		},
+	}
+	if err := kube.Create(ctx, pod); err != nil {
+		return err
+	}
+	_, err := waitEnded(ctx, pod)
+	return err
+}
+
+// waitEnded waits until a pod has ended well, and returns what it has said.
+func waitEnded(ctx context.Context, pod *corev1.Pod) (string, error) {
+	for {
+		if err := kube.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
+			return "", err
+		}
+		if phase := pod.Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+			log, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
+			if phase == corev1.PodFailed {
+				err = errors.Join(fmt.Errorf("pod %s has failed: %s", pod.Name, log), err)
+			}
+			return string(log), err
+		}
+		if err := sleep(ctx); err != nil {
+			return "", fmt.Errorf("pod %s has not ended, it is %s: %w", pod.Name, pod.Status.Phase, err)
+		}
+	}
+}
+
+// TestClaim: a pod as restricted as those of backups can write to a claim, and the next one
+// reads what it wrote.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	newClaim(t, namespace, "backups")
+	for _, c := range []struct{ name, script, want string }{
+		{"writes", `echo hello > /backups/file && id -u`, "101\n"},
+		{"reads", `cat /backups/file`, "hello\n"},
+	} {
+		pod := restrictedPod(namespace, c.name, newestImage())
+		pod.Spec.Volumes = []corev1.Volume{{Name: "backups", VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: "backups"},
+		}}}
+		pod.Spec.Containers[0].Command = []string{"sh", "-c", c.script}
+		pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "backups", MountPath: "/backups"}}
+		must(t, kube.Create(t.Context(), pod))
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		got, err := waitEnded(ctx, pod)
+		must(t, err)
+		if got != c.want {
+			t.Errorf("the pod that %s says %q", c.name, got)
+		}
+	}
+}
+
+// sleep waits a little, unless there is no time left.
+func sleep(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
+}
