@@ -86,7 +86,7 @@ func TestKind(t *testing.T) {
 func TestPartSize(t *testing.T) {
 	t.Parallel()
 	for size, want := range map[int64]int{
-		0: 16 << 20, 1: 5 << 20, 20 << 30: 5 << 20, 100 << 30: 21 << 20, 5 << 40: 1049 << 20,
+		0: 8 << 20, 1: 5 << 20, 20 << 30: 5 << 20, 100 << 30: 21 << 20, 5 << 40: 1049 << 20,
 	} {
 		got := partSize(size)
 		if got != want {

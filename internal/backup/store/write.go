@@ -113,8 +113,8 @@ const (
 	mebibyte = 1 << 20
 	// smallestPart is the least that S3 takes, and mostParts how many it takes of an object.
 	smallestPart, mostParts = 5 * mebibyte, 10_000
-	// usualPart lets an object of unknown size grow to 156 GiB.
-	usualPart = 16 * mebibyte
+	// usualPart lets an object of unknown size grow to 78 GiB.
+	usualPart = 8 * mebibyte
 )
 
 // partSize is in how large parts an object is sent, of which two are in memory at a time.
