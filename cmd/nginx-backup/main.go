@@ -100,8 +100,9 @@ func perform(ctx context.Context, a *agent.Agent, destination string, run task) 
 		return job.Result{}, err
 	}
 	defer func() {
-		if closeErr := a.Store.Close(); closeErr != nil {
-			slog.Warn("the store", "error", closeErr)
+		//nolint:contextcheck // what was opened is closed, whether or not the task was told to end
+		if err := a.Store.Close(); err != nil {
+			slog.Warn("the store", "error", err)
 		}
 	}()
 	return run(a, ctx)

@@ -134,27 +134,31 @@ func (o *Options) Validate() error {
 	if o.Concurrency < 1 {
 		errs = append(errs, fmt.Errorf("--concurrency is %d: it must be at least 1", o.Concurrency))
 	}
-	if len(o.Controllers) == 0 {
-		errs = append(errs, errors.New("--controllers is empty: name nginx, backup or both"))
-	}
-	for _, name := range o.Controllers {
-		if name != ControllerNginx && name != ControllerBackup {
-			errs = append(errs, fmt.Errorf("--controllers names %q: there are nginx and backup", name))
-		}
-	}
-	if o.BackupJobs < 1 && o.runs(ControllerBackup) {
-		errs = append(errs, fmt.Errorf("--backup-jobs is %d: it must be at least 1", o.BackupJobs))
-	}
 	if o.DefaultImage == "" {
 		errs = append(errs, errors.New("--default-image must not be empty"))
 	}
-	errs = append(errs, o.validateWebhook())
+	errs = append(errs, o.validateControllers(), o.validateWebhook())
 	for _, namespace := range o.Namespaces {
 		if strings.TrimSpace(namespace) == "" {
 			errs = append(errs, errors.New("--namespaces has an empty entry"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) validateControllers() error {
+	if len(o.Controllers) == 0 {
+		return errors.New("--controllers is empty: name nginx, backup or both")
+	}
+	for _, name := range o.Controllers {
+		if name != ControllerNginx && name != ControllerBackup {
+			return fmt.Errorf("--controllers names %q: there are nginx and backup", name)
+		}
+	}
+	if o.BackupJobs < 1 && o.runs(ControllerBackup) {
+		return fmt.Errorf("--backup-jobs is %d: it must be at least 1", o.BackupJobs)
+	}
+	return nil
 }
 
 func (o *Options) validateWebhook() error {

@@ -44,7 +44,7 @@ func startS3(t *testing.T, namespace string) *s3Server {
 	pod.Labels = labels
 	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
 	c := &pod.Spec.Containers[0]
-	c.Args = []string{"--port", fmt.Sprintf(":%d", s3Port), "--quiet", "posix", "/data"}
+	c.Args = []string{"--port", fmt.Sprintf(":%d", s3Port), "posix", "/data"}
 	c.Env = []corev1.EnvVar{{Name: "ROOT_ACCESS_KEY", Value: s3AccessKey}, {Name: "ROOT_SECRET_KEY", Value: s3SecretKey}}
 	c.VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
 	c.ReadinessProbe = &corev1.Probe{
@@ -135,10 +135,12 @@ func (s *s3Server) remove(t *testing.T, bucket, key string) {
 }
 
 // ask sends a request through the API server, which takes the header with a signature for
-// itself. So the signature is in the query, for the host that the API server asks.
+// itself, and hands on the name of the host by which it was asked. So the signature is in the
+// query, for that host.
 func (s *s3Server) ask(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
-	host := fmt.Sprintf("%s:%d", s.pod.Status.PodIP, s3Port)
-	plain := &url.URL{Scheme: "http", Host: host, Path: "/" + path, RawQuery: query.Encode()}
+	request := clientset.CoreV1().RESTClient().Verb(verb).Namespace(s.pod.Namespace).Resource("pods").
+		Name(fmt.Sprintf("%s:%d", s.pod.Name, s3Port)).SubResource("proxy").Suffix(path)
+	plain := &url.URL{Scheme: "http", Host: request.URL().Host, Path: "/" + path, RawQuery: query.Encode()}
 	r, err := http.NewRequestWithContext(ctx, verb, plain.String(), nil)
 	if err != nil {
 		return nil, err
@@ -156,8 +158,6 @@ func (s *s3Server) ask(ctx context.Context, verb, path string, query url.Values,
 	if err != nil {
 		return nil, err
 	}
-	request := clientset.CoreV1().RESTClient().Verb(verb).Namespace(s.pod.Namespace).Resource("pods").
-		Name(fmt.Sprintf("%s:%d", s.pod.Name, s3Port)).SubResource("proxy").Suffix(path)
 	for name, all := range to.Query() {
 		for _, value := range all {
 			request.Param(name, value)
@@ -166,8 +166,7 @@ func (s *s3Server) ask(ctx context.Context, verb, path string, query url.Values,
 	if body != nil {
 		request.Body(body).SetHeader("Content-Type", "application/octet-stream")
 	}
-	answer := request.Do(ctx)
-	data, err := answer.Raw()
+	data, err := request.Do(ctx).Raw()
 	if err != nil {
 		return nil, fmt.Errorf("%s %s: %w: %s", verb, path, err, strings.TrimSpace(string(data)))
 	}

@@ -301,7 +301,7 @@ func TestDelete(t *testing.T) {
 	b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-7.tar.gz"), "left over")
 	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1.tar.gz"), "another's")
 	for range 2 {
-		result, err := b.Agent.Delete(t.Context())
+		result, err := b.Delete(t.Context())
 		must(t, err)
 		if !result.Deleted {
 			t.Errorf("result: %+v", result)

@@ -153,7 +153,9 @@ func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.
 		pod.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 	}
 	if secret != nil {
-		mount(pod, "credentials", CredentialsDir, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret.Name}})
+		// The variables below need the Secret, and of them the kubelet tells in the pod's status
+		// when it is missing. Of a volume it would tell in an event only.
+		mount(pod, "credentials", CredentialsDir, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}})
 		pod.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name},
 		}}}

@@ -15,8 +15,10 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,7 +69,8 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	for _, b := range backups {
 		switch {
 		case b.DeletionTimestamp != nil || Good(b):
-		case b.Spec.Destination != policy.Spec.Destination || !sameSecrets(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets):
+		case !apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) ||
+			!apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets):
 			d.Obsolete = append(d.Obsolete, b)
 		default:
 			underway = true
@@ -207,17 +210,18 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, befor
 	if !due.at.IsZero() {
 		annotations[v1alpha1.AnnotationScheduledAt] = due.at.UTC().Format(time.RFC3339)
 	}
-	hash := sha256.New()
+	var text strings.Builder
 	for _, part := range []string{
 		string(policy.UID), string(target.Nginx.UID), previous, string(due.trigger), target.State.Change, replicas,
 		annotations[v1alpha1.AnnotationScheduledAt], policy.Spec.Destination.URL,
 	} {
-		fmt.Fprintf(hash, "%d:%s", len(part), part)
+		fmt.Fprintf(&text, "%d:%s", len(part), part)
 	}
+	sum := sha256.Sum256([]byte(text.String()))
 	return &v1alpha1.NginxBackup{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: policy.Namespace,
-			Name:      target.Nginx.Name + "-" + hex.EncodeToString(hash.Sum(nil)[:5]),
+			Name:      target.Nginx.Name + "-" + hex.EncodeToString(sum[:5]),
 			Labels: map[string]string{
 				v1alpha1.LabelPolicy: policy.Name,
 				v1alpha1.LabelTarget: target.Nginx.Name,
@@ -281,13 +285,6 @@ func latest(backups []*v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
 	return slices.MaxFunc(live, func(a, b *v1alpha1.NginxBackup) int {
 		return cmp.Or(cmp.Compare(sequence(a), sequence(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
-}
-
-func sameSecrets(a, b *v1alpha1.IncludeSecrets) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return slices.Equal(a.AgeRecipients, b.AgeRecipients)
 }
 
 // Soonest is the shorter of two waits, of which 0 is none.

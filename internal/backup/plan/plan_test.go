@@ -37,6 +37,10 @@ func aPolicy(change ...func(*v1alpha1.NginxBackupPolicySpec)) *v1alpha1.NginxBac
 	return p
 }
 
+func withSecret(name string) func(*v1alpha1.NginxBackupPolicySpec) {
+	return func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Destination.Secret = &v1alpha1.SecretReference{Name: name} }
+}
+
 func scaling(spec *v1alpha1.NginxBackupPolicySpec) {
 	spec.Triggers.Scale = &v1alpha1.ChangeTrigger{SettleSeconds: new(int32(10))}
 }
@@ -133,6 +137,14 @@ func TestDecide(t *testing.T) {
 			create:  v1alpha1.TriggerScale, reason: "replicas -1 to 1"},
 		{name: "one is under way", policy: aPolicy(), target: aTarget("b", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}, pending: true},
 		{name: "one is under way, of the same", policy: aPolicy(), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}},
+		{name: "one is under way, with credentials", policy: aPolicy(withSecret("s3")), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, func(b *v1alpha1.NginxBackup) {
+				b.Spec.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
+			})}},
+		{name: "one is under way, with credentials that nobody uses any more", policy: aPolicy(withSecret("new")), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, func(b *v1alpha1.NginxBackup) {
+				b.Spec.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
+			})}, obsolete: []string{"web-1"}},
 		{name: "one is under way to where nobody wants it", policy: aPolicy(elsewhere), target: aTarget("b", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}, create: v1alpha1.TriggerChange, reason: "generation 7", obsolete: []string{"web-1"}},
 		{name: "completed ones stay where they are", policy: aPolicy(elsewhere), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}},

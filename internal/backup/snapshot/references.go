@@ -80,25 +80,29 @@ func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 			found[c.SecretName] = Secret{Name: c.SecretName, UsedFor: "tls " + c.Name, Certificate: true}
 		}
 	}
-	if t := spec.PodTemplate; t != nil {
-		for _, v := range t.Volumes {
-			if v.Secret != nil {
-				add(v.Secret.SecretName, "volume "+v.Name)
-			}
-			if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
-				add(v.CSI.NodePublishSecretRef.Name, "volume "+v.Name)
-			}
-		}
-		for _, e := range environment(t) {
-			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
-				add(e.ValueFrom.SecretKeyRef.Name, "environment variable "+e.Name)
-			}
-		}
-		for _, s := range t.ImagePullSecrets {
-			add(s.Name, "pulling images")
-		}
+	if spec.PodTemplate != nil {
+		podSecrets(spec.PodTemplate, add)
 	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+func podSecrets(t *v1alpha2.PodTemplate, add func(name, usedFor string)) {
+	for _, v := range t.Volumes {
+		if v.Secret != nil {
+			add(v.Secret.SecretName, "volume "+v.Name)
+		}
+		if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
+			add(v.CSI.NodePublishSecretRef.Name, "volume "+v.Name)
+		}
+	}
+	for _, e := range environment(t) {
+		if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
+			add(e.ValueFrom.SecretKeyRef.Name, "environment variable "+e.Name)
+		}
+	}
+	for _, s := range t.ImagePullSecrets {
+		add(s.Name, "pulling images")
+	}
 }
 
 // environment are the variables of all containers.

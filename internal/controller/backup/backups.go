@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -151,6 +152,10 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	// From now on there may be data.
+	if err := w.keepData(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	started, err := w.queue.start(ctx, client.ObjectKeyFromObject(w.backup), func() error { return w.startJob(ctx, j) })
 	switch {
 	case err != nil:
@@ -248,9 +253,9 @@ func (w *work) tidy(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	for i := len(pieces) - 1; i >= 0; i-- {
+	for _, piece := range slices.Backward(pieces) {
 		cm := &corev1.ConfigMap{}
-		cm.Namespace, cm.Name = w.backup.Namespace, pieces[i]
+		cm.Namespace, cm.Name = w.backup.Namespace, piece
 		if err := w.Live.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete ConfigMap %s: %w", cm.Name, err)
 		}

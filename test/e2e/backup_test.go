@@ -1,0 +1,395 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/plan"
+)
+
+const bucket = "backups"
+
+// inS3 is a destination on a server of the namespace's own.
+func inS3(t *testing.T, namespace string) (*s3Server, backupv1alpha1.Destination) {
+	t.Helper()
+	server := startS3(t, namespace)
+	server.makeBucket(t, bucket)
+	server.secret(t, namespace, "s3")
+	return server, backupv1alpha1.Destination{URL: server.location(bucket, "nginx"), Secret: &backupv1alpha1.SecretReference{Name: "s3"}}
+}
+
+// createPolicy backs up all applications of a namespace, two seconds after a change.
+func createPolicy(t *testing.T, namespace string, destination backupv1alpha1.Destination, change ...func(*backupv1alpha1.NginxBackupPolicySpec)) *backupv1alpha1.NginxBackupPolicy {
+	t.Helper()
+	settle := &backupv1alpha1.ChangeTrigger{SettleSeconds: new(int32(2))}
+	policy := &backupv1alpha1.NginxBackupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "all"},
+		Spec: backupv1alpha1.NginxBackupPolicySpec{
+			Selector:    &metav1.LabelSelector{},
+			Triggers:    backupv1alpha1.Triggers{Change: settle, Scale: settle},
+			Destination: destination,
+		},
+	}
+	for _, c := range change {
+		c(&policy.Spec)
+	}
+	must(t, kube.Create(t.Context(), policy))
+	return policy
+}
+
+func createBackup(t *testing.T, namespace, name, target string, destination backupv1alpha1.Destination, change ...func(*backupv1alpha1.NginxBackupSpec)) *backupv1alpha1.NginxBackup {
+	t.Helper()
+	backup := &backupv1alpha1.NginxBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       backupv1alpha1.NginxBackupSpec{Target: backupv1alpha1.TargetReference{Name: target}, Destination: destination},
+	}
+	for _, c := range change {
+		c(&backup.Spec)
+	}
+	must(t, kube.Create(t.Context(), backup))
+	return backup
+}
+
+// backupsOf are the backups of a namespace, in the order in which they were made.
+func backupsOf(t *testing.T, namespace string) []backupv1alpha1.NginxBackup {
+	t.Helper()
+	list := &backupv1alpha1.NginxBackupList{}
+	must(t, kube.List(t.Context(), list, client.InNamespace(namespace)))
+	slices.SortFunc(list.Items, func(a, b backupv1alpha1.NginxBackup) int {
+		return strings.Compare(a.Annotations[backupv1alpha1.AnnotationSequence], b.Annotations[backupv1alpha1.AnnotationSequence])
+	})
+	return list.Items
+}
+
+// waitBackups waits until there are so many good backups, and returns them.
+func waitBackups(t *testing.T, namespace string, n int) []backupv1alpha1.NginxBackup {
+	t.Helper()
+	var found []backupv1alpha1.NginxBackup
+	eventually(t, fmt.Sprintf("%d good backups", n), func() error {
+		found = backupsOf(t, namespace)
+		good := 0
+		var state strings.Builder
+		for i := range found {
+			if plan.Good(&found[i]) {
+				good++
+			}
+			fmt.Fprintf(&state, "; %s (%s): %s", found[i].Name, found[i].Spec.Trigger, completed(&found[i]))
+		}
+		if good != n || len(found) != n {
+			return fmt.Errorf("%d of %d are good%s", good, len(found), &state)
+		}
+		return nil
+	})
+	return found
+}
+
+func completed(b *backupv1alpha1.NginxBackup) string {
+	c := meta.FindStatusCondition(b.Status.Conditions, backupv1alpha1.ConditionCompleted)
+	if c == nil {
+		return "nothing is told"
+	}
+	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
+}
+
+// waitBackup waits until a backup is completed, or is not for a reason.
+func waitBackup(t *testing.T, b *backupv1alpha1.NginxBackup, reason string, words ...string) {
+	t.Helper()
+	eventually(t, "the backup's reason is "+reason, func() error {
+		if err := get(t, b); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(b.Status.Conditions, backupv1alpha1.ConditionCompleted)
+		if c == nil || c.Reason != reason {
+			return fmt.Errorf("%s", completed(b))
+		}
+		for _, word := range words {
+			if !strings.Contains(c.Message, word) {
+				return fmt.Errorf("%q is not in: %s", word, c.Message)
+			}
+		}
+		return nil
+	})
+}
+
+// verifyInS3 reads a backup's archive as anybody can, and returns its documents by their path.
+func verifyInS3(t *testing.T, server *s3Server, b *backupv1alpha1.NginxBackup) map[string]string {
+	t.Helper()
+	key := strings.TrimPrefix(b.Status.Location, "s3://"+bucket+"/")
+	record := key[:strings.LastIndex(key, "/")] + "/backup.json"
+	commit, err := archive.ParseCommit(server.read(t, bucket, record))
+	must(t, err)
+	packed := server.read(t, bucket, key)
+	_, err = archive.Verify(t.Context(), bytes.NewReader(packed), commit, archive.DefaultLimits())
+	must(t, err)
+	_, files, err := archive.ReadDocuments(t.Context(), bytes.NewReader(packed), commit, archive.DefaultLimits())
+	must(t, err)
+	documents := map[string]string{}
+	for _, f := range files {
+		documents[f.Path] = string(f.Data)
+	}
+	if digest := "sha256:" + commit.SHA256; digest != b.Status.Digest || int64(len(packed)) != b.Status.SizeBytes {
+		t.Errorf("the status tells of %d bytes, %s; the archive has %d, %s", b.Status.SizeBytes, b.Status.Digest, len(packed), digest)
+	}
+	return documents
+}
+
+// TestBackupsFollowChanges: each change that comes to rest is one backup, with what was served;
+// retention lets the data of old ones go, and deleting the application none.
+func TestBackupsFollowChanges(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	server, destination := inS3(t, namespace)
+	source := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "site"},
+		Data:       map[string]string{"site.conf": siteSaying("one")},
+	}
+	must(t, kube.Create(t.Context(), source))
+	nginx := createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "site"}}, Ports: ports(8080),
+	})
+	policy := createPolicy(t, namespace, destination)
+	first := waitBackups(t, namespace, 1)[0]
+	documents := verifyInS3(t, server, &first)
+	for path, words := range map[string]string{
+		"nginxoperator.yaml":      "name: site",
+		"configmaps/site.yaml":    "one",
+		"config/served/site.conf": "one",
+		"config/asked/site.conf":  "one",
+		"revisions/1.yaml":        "kind: ControllerRevision",
+	} {
+		if !strings.Contains(documents[path], words) {
+			t.Errorf("%s is %q, want …%s…", path, documents[path], words)
+		}
+	}
+	if s := first.Status.Source; s == nil || s.ServedRevision == "" || s.ImageDigest == "" {
+		t.Errorf("the status tells of the source: %+v", s)
+	}
+
+	// A burst of changes: of the spec, and of the ConfigMap.
+	for i := range 5 {
+		edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = new(fmt.Sprint(i)) })
+	}
+	update(t, source, func() { source.Data["site.conf"] = siteSaying("two") })
+	waitAnswer(t, nginx, "two")
+	second := waitBackups(t, namespace, 2)[1]
+	if second.Spec.Trigger != backupv1alpha1.TriggerChange {
+		t.Errorf("the second backup was made by %s", second.Spec.Trigger)
+	}
+	if served := verifyInS3(t, server, &second)["config/served/site.conf"]; !strings.Contains(served, "two") {
+		t.Errorf("in the second backup is served: %s", served)
+	}
+
+	edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = new(int32(2)) })
+	third := waitBackups(t, namespace, 3)[2]
+	if third.Spec.Trigger != backupv1alpha1.TriggerScale || third.Status.Reason != "replicas 1 to 2" {
+		t.Errorf("the third backup was made by %s: %s", third.Spec.Trigger, third.Status.Reason)
+	}
+	waitPolicy(t, policy, metav1.ConditionTrue, backupv1alpha1.ReasonUpToDate)
+	if s := policy.Status; s.Targets != 1 || s.Backups != 3 || s.LastBackupTime == nil {
+		t.Errorf("the policy tells of %d targets and %d backups, the last at %v", s.Targets, s.Backups, s.LastBackupTime)
+	}
+	if keys := server.keys(t, bucket, "nginx/"); len(keys) != 6 {
+		t.Errorf("in the store are %q, want two objects of each of three backups", keys)
+	}
+
+	update(t, policy, func() { policy.Spec.Retention = &backupv1alpha1.Retention{KeepLast: new(int32(1))} })
+	if left := waitBackups(t, namespace, 1)[0]; left.Name != third.Name {
+		t.Errorf("backup %s is left, the last good one is %s", left.Name, third.Name)
+	}
+	if keys := server.keys(t, bucket, "nginx/"); len(keys) != 2 {
+		t.Errorf("in the store are %q, want the two objects of the last backup", keys)
+	}
+
+	must(t, kube.Delete(t.Context(), nginx))
+	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonNoTargets)
+	if left := backupsOf(t, namespace); len(left) != 1 {
+		t.Errorf("without the application, %d backups are left", len(left))
+	}
+}
+
+func waitPolicy(t *testing.T, p *backupv1alpha1.NginxBackupPolicy, status metav1.ConditionStatus, reason string) {
+	t.Helper()
+	eventually(t, "the policy is "+reason, func() error {
+		if err := get(t, p); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(p.Status.Conditions, backupv1alpha1.ConditionReady)
+		if c == nil || c.Status != status || c.Reason != reason {
+			return fmt.Errorf("it is %+v", c)
+		}
+		return nil
+	})
+}
+
+// TestBackupToClaim keeps backups on a claim, with the files of a volume that nginx serves.
+func TestBackupToClaim(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	newClaim(t, namespace, "backups")
+	newClaim(t, namespace, "films")
+	runOnClaims(t, namespace, "fill", `mkdir /claims/films/a && echo film > /claims/films/a/film.txt`, "films")
+	createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		Content: []v1alpha2.Content{{MountPath: "/srv/films", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "films"}}},
+	})
+	backup := createBackup(t, namespace, "now", "web", backupv1alpha1.Destination{URL: "pvc://backups/nginx"})
+	waitBackup(t, backup, backupv1alpha1.ReasonCompleted)
+	if c := backup.Status.Contents; c == nil || !slices.Equal(c.Claims, []string{"films"}) {
+		t.Errorf("contents: %+v", c)
+	}
+	path := "/claims/backups/" + strings.TrimPrefix(backup.Status.Location, "pvc://backups/")
+	packed, err := base64.StdEncoding.DecodeString(runOnClaims(t, namespace, "archive", "base64 -w0 "+path, "backups"))
+	must(t, err)
+	commit, err := archive.ParseCommit([]byte(runOnClaims(t, namespace, "record", "cat $(dirname "+path+")/backup.json", "backups")))
+	must(t, err)
+	contents, err := archive.Verify(t.Context(), bytes.NewReader(packed), commit, archive.DefaultLimits())
+	must(t, err)
+	if len(contents.Content) != 1 || contents.Content[0].Files != 1 || contents.Content[0].Bytes != int64(len("film\n")) {
+		t.Errorf("of the volume, the archive has %+v", contents.Content)
+	}
+}
+
+// runOnClaims runs a script in a pod that has claims mounted below /claims.
+func runOnClaims(t *testing.T, namespace, name, script string, claims ...string) string {
+	t.Helper()
+	pod := restrictedPod(namespace, name, newestImage())
+	c := &pod.Spec.Containers[0]
+	c.Command = []string{"sh", "-c", script}
+	for _, claim := range claims {
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim, VolumeSource: corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim},
+		}})
+		c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: claim, MountPath: "/claims/" + claim})
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})
+	must(t, kube.Create(t.Context(), pod))
+	said, err := waitEnded(t.Context(), pod)
+	must(t, err)
+	return said
+}
+
+// TestBackupTroubles: a backup that does not come about says why in the store's words, and
+// comes about when that is mended.
+func TestBackupTroubles(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	server, destination := inS3(t, namespace)
+	must(t, kube.Create(t.Context(), &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "wrong"},
+		StringData: map[string]string{"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "not-the-key-at-all"},
+	}))
+	early := createBackup(t, namespace, "early", "web", destination)
+	waitBackup(t, early, backupv1alpha1.ReasonTargetNotFound, "NginxOperator web")
+	createReady(t, namespace, "web", saying("hello", 1))
+	waitBackup(t, early, backupv1alpha1.ReasonCompleted)
+
+	of := func(secret, bucket string) backupv1alpha1.Destination {
+		return backupv1alpha1.Destination{URL: server.location(bucket, "x"), Secret: &backupv1alpha1.SecretReference{Name: secret}}
+	}
+	denied := createBackup(t, namespace, "denied", "web", of("wrong", bucket))
+	nowhere := createBackup(t, namespace, "nowhere", "web", of("s3", "later"))
+	unknown := createBackup(t, namespace, "unknown", "web", of("missing", bucket))
+	claim := createBackup(t, namespace, "claim", "web", backupv1alpha1.Destination{URL: "pvc://missing"})
+	waitBackup(t, denied, backupv1alpha1.ReasonStoreDenied, "backups")
+	waitBackup(t, nowhere, backupv1alpha1.ReasonStoreNotFound, "later")
+	waitBackup(t, unknown, backupv1alpha1.ReasonPodNotStarted, `secret "missing" not found`)
+	waitBackup(t, claim, backupv1alpha1.ReasonPodNotStarted, `"missing" not found`)
+	for _, b := range backupsOf(t, namespace) {
+		if text := fmt.Sprintf("%+v", b.Status); strings.Contains(text, "not-the-key-at-all") {
+			t.Errorf("a credential is in the status of %s", b.Name)
+		}
+	}
+
+	server.makeBucket(t, "later")
+	server.secret(t, namespace, "missing")
+	waitBackup(t, nowhere, backupv1alpha1.ReasonCompleted)
+	waitBackup(t, unknown, backupv1alpha1.ReasonCompleted)
+	noneLeft(t, namespace, nowhere)
+}
+
+// noneLeft waits until nothing of what a backup's job needed is left.
+func noneLeft(t *testing.T, namespace string, b *backupv1alpha1.NginxBackup) {
+	t.Helper()
+	eventually(t, "the job and the snapshot are gone", func() error {
+		of := []client.ListOption{client.InNamespace(namespace), client.MatchingLabels{backupv1alpha1.LabelBackup: b.Name}}
+		configMaps, pods := &corev1.ConfigMapList{}, &corev1.PodList{}
+		if err := kube.List(t.Context(), configMaps, of...); err != nil {
+			return err
+		}
+		if err := kube.List(t.Context(), pods, of...); err != nil {
+			return err
+		}
+		if n := len(configMaps.Items) + len(pods.Items); n > 0 {
+			return fmt.Errorf("%d objects are left", n)
+		}
+		return nil
+	})
+}
+
+// TestBackupDeleted: deleting the object deletes the data only if that was asked for, and an
+// administrator can let go of data that cannot be deleted.
+func TestBackupDeleted(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	server, destination := inS3(t, namespace)
+	createReady(t, namespace, "web", saying("hello", 1))
+	deletes := func(spec *backupv1alpha1.NginxBackupSpec) { spec.DeletionPolicy = backupv1alpha1.Delete }
+	retained := createBackup(t, namespace, "retained", "web", destination)
+	deleted := createBackup(t, namespace, "deleted", "web", destination, deletes)
+	stuck := createBackup(t, namespace, "stuck", "web", destination, deletes)
+	for _, b := range []*backupv1alpha1.NginxBackup{retained, deleted, stuck} {
+		waitBackup(t, b, backupv1alpha1.ReasonCompleted)
+	}
+	for _, b := range []*backupv1alpha1.NginxBackup{retained, deleted} {
+		must(t, kube.Delete(t.Context(), b))
+		eventually(t, "the backup is gone", func() error { return gone(get(t, b)) })
+	}
+	keys := strings.Join(server.keys(t, bucket, "nginx/"), " ")
+	if !strings.Contains(keys, "/retained-") || strings.Contains(keys, "/deleted-") {
+		t.Errorf("in the store are %s", keys)
+	}
+
+	must(t, kube.Delete(t.Context(), server.pod, client.GracePeriodSeconds(0)))
+	must(t, kube.Delete(t.Context(), stuck))
+	waitBackup(t, stuck, backupv1alpha1.ReasonDeleting)
+	update(t, stuck, func() { stuck.Spec.DeletionPolicy = backupv1alpha1.Retain })
+	eventually(t, "the backup is let go", func() error { return gone(get(t, stuck)) })
+}
+
+// TestScheduledBackup takes a backup every minute, as of the time that it was due.
+func TestScheduledBackup(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	_, destination := inS3(t, namespace)
+	createReady(t, namespace, "web", saying("hello", 1))
+	policy := createPolicy(t, namespace, destination, func(spec *backupv1alpha1.NginxBackupPolicySpec) {
+		spec.Triggers = backupv1alpha1.Triggers{Schedule: &backupv1alpha1.ScheduleTrigger{Cron: "* * * * *", TimeZone: "Europe/Berlin"}}
+	})
+	b := waitBackups(t, namespace, 1)[0]
+	at, err := time.Parse(time.RFC3339, b.Annotations[backupv1alpha1.AnnotationScheduledAt])
+	must(t, err)
+	if b.Spec.Trigger != backupv1alpha1.TriggerSchedule || at.Second() != 0 || b.CreationTimestamp.Sub(at) > patience {
+		t.Errorf("made by %s at %v for %v", b.Spec.Trigger, b.CreationTimestamp, at)
+	}
+	must(t, get(t, policy))
+	if next := policy.Status.NextScheduleTime; next == nil || !next.After(at) {
+		t.Errorf("the next is told to be at %v", next)
+	}
+	update(t, policy, func() { policy.Spec.Triggers.Schedule.TimeZone = "Mars/Olympus" })
+	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonScheduleInvalid)
+}
