@@ -90,7 +90,8 @@ type Triggers struct {
 // ChangeTrigger takes a backup after a change.
 type ChangeTrigger struct {
 	// settleSeconds is for how many seconds nothing must have changed before the backup is
-	// taken. A target that never comes to rest is backed up after ten times as long.
+	// taken. A rollout under way is waited for. A target that never comes to rest is backed up
+	// after ten times as long.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0

@@ -130,6 +130,20 @@ func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups [
 	return until
 }
 
+// Moving tells whether an application is on its way from one state to another: its pods are
+// being replaced, or do not serve the configuration that is asked for yet. What comes of it is
+// worth a backup, more than what is on the way.
+func Moving(nginx *v1alpha2.NginxOperator) bool {
+	if nginx.Status.ObservedGeneration < nginx.Generation {
+		return true
+	}
+	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if c == nil || c.Status == metav1.ConditionTrue {
+		return false
+	}
+	return c.Reason == v1alpha2.ReasonRolloutInProgress || c.Reason == v1alpha2.ReasonConfigLoading || c.Reason == v1alpha2.ReasonCanaryRunning
+}
+
 // changeOf tells whether the target is another than the newest backup holds, and has come to
 // rest.
 func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha1.NginxBackup, now time.Time) due {
@@ -142,7 +156,7 @@ func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha
 		settle = time.Duration(*settings.SettleSeconds) * time.Second
 	}
 	at := target.Since.Add(settle)
-	if most := target.Restless.Add(restless * settle); !target.Restless.IsZero() && most.Before(at) {
+	if most := target.Restless.Add(restless * settle); !target.Restless.IsZero() && (most.Before(at) || Moving(target.Nginx)) {
 		at = most
 	}
 	if wait := at.Sub(now); wait > 0 {

@@ -59,10 +59,18 @@ func aTarget(state string, replicas int32, still time.Duration) Target {
 	return Target{
 		Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web", UID: "web", Generation: 7, CreationTimestamp: ago(20 * 24 * time.Hour),
-		}},
+		}, Status: v1alpha2.NginxOperatorStatus{ObservedGeneration: 7}},
 		State: snapshot.State{Change: state, Replicas: replicas},
 		Since: now.Add(-still),
 	}
+}
+
+// moving is a target that has been in a state for 30 seconds, and is on its way.
+func moving(state string, change func(*v1alpha2.NginxOperator)) Target {
+	t := aTarget(state, 1, 30*time.Second)
+	t.Restless = t.Since
+	change(t.Nginx)
+	return t
 }
 
 // aBackup was made some time ago, for a state, and has been completed.
@@ -121,6 +129,14 @@ func TestDecide(t *testing.T) {
 				return t
 			}(),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}, create: v1alpha1.TriggerChange, reason: "generation 7"},
+		{name: "a rollout is under way", policy: aPolicy(), target: moving("b", func(n *v1alpha2.NginxOperator) {
+			meta.SetStatusCondition(&n.Status.Conditions, metav1.Condition{Type: "UpToDate", Status: "False", Reason: "RolloutInProgress"})
+		}), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}, after: 70 * time.Second},
+		{name: "a rollout has failed", policy: aPolicy(), target: moving("b", func(n *v1alpha2.NginxOperator) {
+			meta.SetStatusCondition(&n.Status.Conditions, metav1.Condition{Type: "UpToDate", Status: "False", Reason: "RolledBack"})
+		}), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}, create: v1alpha1.TriggerChange, reason: "generation 7"},
+		{name: "nobody has looked at the change", policy: aPolicy(), target: moving("b", func(n *v1alpha2.NginxOperator) { n.Generation++ }),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}, after: 70 * time.Second},
 		{name: "there and back again", policy: aPolicy(), target: aTarget("a", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 2*long), aBackup(2, "b", 1, long)}, create: v1alpha1.TriggerChange, reason: "generation 7"},
 		{name: "made in the same second", policy: aPolicy(), target: aTarget("b", 1, long),

@@ -22,6 +22,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/plan"
 )
 
 // passTimeout bounds one pass.
@@ -168,7 +169,7 @@ func targetChanged() predicate.Predicate {
 		before, ok1 := e.ObjectOld.(*v1alpha2.NginxOperator)
 		after, ok2 := e.ObjectNew.(*v1alpha2.NginxOperator)
 		if !ok1 || !ok2 || before.Generation != after.Generation ||
-			!apiequality.Semantic.DeepEqual(before.Labels, after.Labels) {
+			!apiequality.Semantic.DeepEqual(before.Labels, after.Labels) || plan.Moving(before) != plan.Moving(after) {
 			return true
 		}
 		b, a := before.Status.Config, after.Status.Config

@@ -11,7 +11,8 @@ package v1alpha1
 // ChangeTrigger takes a backup after a change.
 type ChangeTriggerApplyConfiguration struct {
 	// settleSeconds is for how many seconds nothing must have changed before the backup is
-	// taken. A target that never comes to rest is backed up after ten times as long.
+	// taken. A rollout under way is waited for. A target that never comes to rest is backed up
+	// after ten times as long.
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 }
 
