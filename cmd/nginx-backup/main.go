@@ -99,8 +99,8 @@ func perform(ctx context.Context, a *agent.Agent, destination string, run task) 
 	if err != nil {
 		return job.Result{}, err
 	}
+	//nolint:contextcheck // what was opened is closed, whether or not the task was told to end
 	defer func() {
-		//nolint:contextcheck // what was opened is closed, whether or not the task was told to end
 		if err := a.Store.Close(); err != nil {
 			slog.Warn("the store", "error", err)
 		}

@@ -29,7 +29,7 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: options.cachedNamespaces(),
-		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: backupSelector(), Transform: trimPod}},
+		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: backupSelector(), Transform: trimJobPod}},
 	})
 	if err != nil {
 		return err
@@ -72,6 +72,15 @@ func backupSelector() labels.Selector {
 		panic("operator: the label key is a legal constant: " + err.Error())
 	}
 	return labels.NewSelector().Add(*exists)
+}
+
+// trimJobPod keeps how far a job's pod has come, and its words.
+func trimJobPod(obj any) (any, error) {
+	if pod, ok := obj.(*corev1.Pod); ok {
+		pod.ManagedFields = nil
+		pod.Spec = corev1.PodSpec{}
+	}
+	return obj, nil
 }
 
 // trimJob keeps how far a job has come.

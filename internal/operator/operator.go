@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -28,6 +29,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/apply"
+	backupcontroller "example.com/nginx-operator/internal/controller/backup"
 	nginxcontroller "example.com/nginx-operator/internal/controller/nginx"
 	"example.com/nginx-operator/internal/conversion"
 	"example.com/nginx-operator/internal/desired"
@@ -109,22 +111,31 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 // addControllers adds those that the options name, with the metrics of what they look after.
 // The function that it returns takes the metrics back.
 func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (func(), error) {
+	var collectors []prometheus.Collector
 	if options.runs(ControllerBackup) {
 		if err := addBackupControllers(mgr, options); err != nil {
 			return nil, fmt.Errorf("add the backup controllers: %w", err)
 		}
+		collectors = append(collectors, &backupcontroller.Collector{Cache: mgr.GetCache(), Elected: mgr.Elected(), Limit: options.MetricsMaxObjects})
 	}
-	if !options.runs(ControllerNginx) {
-		return func() {}, nil
+	if options.runs(ControllerNginx) {
+		if err := addNginxController(ctx, mgr, options); err != nil {
+			return nil, fmt.Errorf("add the NginxOperator controller: %w", err)
+		}
+		collectors = append(collectors, newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects))
 	}
-	if err := addNginxController(ctx, mgr, options); err != nil {
-		return nil, fmt.Errorf("add the NginxOperator controller: %w", err)
+	unregister := func() {
+		for _, c := range collectors {
+			metrics.Registry.Unregister(c)
+		}
 	}
-	state := newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects)
-	if err := metrics.Registry.Register(state); err != nil {
-		return nil, fmt.Errorf("register the metrics: %w", err)
+	for _, c := range collectors {
+		if err := metrics.Registry.Register(c); err != nil {
+			unregister()
+			return nil, fmt.Errorf("register the metrics: %w", err)
+		}
 	}
-	return func() { metrics.Registry.Unregister(state) }, nil
+	return unregister, nil
 }
 
 func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller) (ctrl.Manager, error) {

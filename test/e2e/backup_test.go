@@ -148,23 +148,70 @@ func verifyInS3(t *testing.T, server *s3Server, b *backupv1alpha1.NginxBackup) m
 	return documents
 }
 
+// followed is an application whose changes a policy backs up.
+type followed struct {
+	server *s3Server
+	source *corev1.ConfigMap
+	nginx  *v1alpha2.NginxOperator
+	policy *backupv1alpha1.NginxBackupPolicy
+}
+
+func newFollowed(t *testing.T) *followed {
+	t.Helper()
+	namespace := newNamespace(t)
+	server, destination := inS3(t, namespace)
+	f := &followed{server: server, source: &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "site"},
+		Data:       map[string]string{"site.conf": siteSaying("one")},
+	}}
+	must(t, kube.Create(t.Context(), f.source))
+	f.nginx = createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "site"}}, Ports: ports(8080),
+	})
+	f.policy = createPolicy(t, namespace, destination)
+	return f
+}
+
 // TestBackupsFollowChanges: each change that comes to rest is one backup, with what was served;
 // retention lets the data of old ones go, and deleting the application none.
 func TestBackupsFollowChanges(t *testing.T) {
 	t.Parallel()
-	namespace := newNamespace(t)
-	server, destination := inS3(t, namespace)
-	source := &corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "site"},
-		Data:       map[string]string{"site.conf": siteSaying("one")},
+	f := newFollowed(t)
+	first := waitBackups(t, f.nginx.Namespace, 1)[0]
+	f.checkFirst(t, &first)
+
+	// A burst of changes: of the spec, and of the ConfigMap.
+	for i := range 5 {
+		edit(t, f.nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = new(fmt.Sprint(i)) })
 	}
-	must(t, kube.Create(t.Context(), source))
-	nginx := createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
-		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "site"}}, Ports: ports(8080),
-	})
-	policy := createPolicy(t, namespace, destination)
-	first := waitBackups(t, namespace, 1)[0]
-	documents := verifyInS3(t, server, &first)
+	update(t, f.source, func() { f.source.Data["site.conf"] = siteSaying("two") })
+	waitAnswer(t, f.nginx, "two")
+	second := waitBackups(t, f.nginx.Namespace, 2)[1]
+	if served := verifyInS3(t, f.server, &second)["config/served/site.conf"]; second.Spec.Trigger != backupv1alpha1.TriggerChange || !strings.Contains(served, "two") {
+		t.Errorf("in the second backup, made by %s, is served: %s", second.Spec.Trigger, served)
+	}
+
+	edit(t, f.nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = new(int32(2)) })
+	third := waitBackups(t, f.nginx.Namespace, 3)[2]
+	if third.Spec.Trigger != backupv1alpha1.TriggerScale || third.Status.Reason != "replicas 1 to 2" {
+		t.Errorf("the third backup was made by %s: %s", third.Spec.Trigger, third.Status.Reason)
+	}
+	waitPolicy(t, f.policy, metav1.ConditionTrue, backupv1alpha1.ReasonUpToDate)
+	if s := f.policy.Status; s.Targets != 1 || s.Backups != 3 || s.LastBackupTime == nil {
+		t.Errorf("the policy tells of %d targets and %d backups, the last at %v", s.Targets, s.Backups, s.LastBackupTime)
+	}
+	f.checkKeys(t, 3)
+	f.retain(t, third.Name)
+	must(t, kube.Delete(t.Context(), f.nginx))
+	waitPolicy(t, f.policy, metav1.ConditionFalse, backupv1alpha1.ReasonNoTargets)
+	if left := backupsOf(t, f.nginx.Namespace); len(left) != 1 {
+		t.Errorf("without the application, %d backups are left", len(left))
+	}
+}
+
+func (f *followed) checkFirst(t *testing.T, first *backupv1alpha1.NginxBackup) {
+	t.Helper()
+	documents := verifyInS3(t, f.server, first)
 	for path, words := range map[string]string{
 		"nginxoperator.yaml":      "name: site",
 		"configmaps/site.yaml":    "one",
@@ -179,47 +226,24 @@ func TestBackupsFollowChanges(t *testing.T) {
 	if s := first.Status.Source; s == nil || s.ServedRevision == "" || s.ImageDigest == "" {
 		t.Errorf("the status tells of the source: %+v", s)
 	}
+}
 
-	// A burst of changes: of the spec, and of the ConfigMap.
-	for i := range 5 {
-		edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = new(fmt.Sprint(i)) })
+// checkKeys: of each backup there are two objects in the store.
+func (f *followed) checkKeys(t *testing.T, backups int) {
+	t.Helper()
+	if keys := f.server.keys(t, bucket, "nginx/"); len(keys) != 2*backups {
+		t.Errorf("in the store are %q, want two objects of each of %d backups", keys, backups)
 	}
-	update(t, source, func() { source.Data["site.conf"] = siteSaying("two") })
-	waitAnswer(t, nginx, "two")
-	second := waitBackups(t, namespace, 2)[1]
-	if second.Spec.Trigger != backupv1alpha1.TriggerChange {
-		t.Errorf("the second backup was made by %s", second.Spec.Trigger)
-	}
-	if served := verifyInS3(t, server, &second)["config/served/site.conf"]; !strings.Contains(served, "two") {
-		t.Errorf("in the second backup is served: %s", served)
-	}
+}
 
-	edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = new(int32(2)) })
-	third := waitBackups(t, namespace, 3)[2]
-	if third.Spec.Trigger != backupv1alpha1.TriggerScale || third.Status.Reason != "replicas 1 to 2" {
-		t.Errorf("the third backup was made by %s: %s", third.Spec.Trigger, third.Status.Reason)
+// retain keeps the last backup alone.
+func (f *followed) retain(t *testing.T, last string) {
+	t.Helper()
+	update(t, f.policy, func() { f.policy.Spec.Retention = &backupv1alpha1.Retention{KeepLast: new(int32(1))} })
+	if left := waitBackups(t, f.nginx.Namespace, 1)[0]; left.Name != last {
+		t.Errorf("backup %s is left, the last good one is %s", left.Name, last)
 	}
-	waitPolicy(t, policy, metav1.ConditionTrue, backupv1alpha1.ReasonUpToDate)
-	if s := policy.Status; s.Targets != 1 || s.Backups != 3 || s.LastBackupTime == nil {
-		t.Errorf("the policy tells of %d targets and %d backups, the last at %v", s.Targets, s.Backups, s.LastBackupTime)
-	}
-	if keys := server.keys(t, bucket, "nginx/"); len(keys) != 6 {
-		t.Errorf("in the store are %q, want two objects of each of three backups", keys)
-	}
-
-	update(t, policy, func() { policy.Spec.Retention = &backupv1alpha1.Retention{KeepLast: new(int32(1))} })
-	if left := waitBackups(t, namespace, 1)[0]; left.Name != third.Name {
-		t.Errorf("backup %s is left, the last good one is %s", left.Name, third.Name)
-	}
-	if keys := server.keys(t, bucket, "nginx/"); len(keys) != 2 {
-		t.Errorf("in the store are %q, want the two objects of the last backup", keys)
-	}
-
-	must(t, kube.Delete(t.Context(), nginx))
-	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonNoTargets)
-	if left := backupsOf(t, namespace); len(left) != 1 {
-		t.Errorf("without the application, %d backups are left", len(left))
-	}
+	f.checkKeys(t, 1)
 }
 
 func waitPolicy(t *testing.T, p *backupv1alpha1.NginxBackupPolicy, status metav1.ConditionStatus, reason string) {

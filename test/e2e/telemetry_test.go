@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/status"
@@ -92,14 +93,21 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("with a token that has no right: %v", err)
 	}
 	allowMetrics(t, namespace)
-	series := fmt.Sprintf(`nginx_operator_condition{condition="Ready",name="scraper",namespace=%q} 1`, namespace)
-	eventually(t, "the metrics have the series of an application", func() error {
-		body, err := scrape(t.Context(), scraper, token)
-		if err == nil && !strings.Contains(body, series) {
-			return fmt.Errorf("there is no %s", series)
-		}
-		return err
-	})
+	createPolicy(t, namespace, backupv1alpha1.Destination{URL: "pvc://missing"})
+	for _, series := range []string{
+		fmt.Sprintf(`nginx_operator_condition{condition="Ready",name="scraper",namespace=%q} 1`, namespace),
+		fmt.Sprintf(`nginx_backups{namespace=%q,state="failing",target="scraper"} 1`, namespace),
+		fmt.Sprintf(`nginx_backup_last_success_timestamp_seconds{namespace=%q,target="scraper"} 0`, namespace),
+		fmt.Sprintf(`nginx_backup_policy_ready{namespace=%q,policy="all"} 0`, namespace),
+	} {
+		eventually(t, "the metrics have "+series, func() error {
+			body, err := scrape(t.Context(), scraper, token)
+			if err == nil && !strings.Contains(body, series) {
+				return fmt.Errorf("there is no such line")
+			}
+			return err
+		})
+	}
 }
 
 func metricsProxy() string {

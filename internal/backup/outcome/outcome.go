@@ -22,7 +22,7 @@ func Unfinished(b *v1alpha1.NginxBackup, reason, message string) v1alpha1.NginxB
 	status := *b.Status.DeepCopy()
 	status.ObservedGeneration = b.Generation
 	if status.Reason == "" {
-		status.Reason = b.Annotations[v1alpha1.AnnotationReason]
+		status.Reason = clip(b.Annotations[v1alpha1.AnnotationReason], reasonLimit)
 	}
 	set(b, &status, v1alpha1.ConditionCompleted, metav1.ConditionFalse, reason, message)
 	set(b, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The archive is not written yet")
@@ -100,14 +100,15 @@ func contents(recorded *snapshot.Snapshot, result job.Result) *v1alpha1.BackupCo
 	for _, v := range recorded.Volumes {
 		c.Claims = append(c.Claims, v.Claim)
 	}
-	c.ConfigMaps, c.Revisions = recorded.ConfigMaps, int32(recorded.Revisions)
+	c.Secrets, c.EncryptedSecrets, c.Claims = clipList(c.Secrets), clipList(c.EncryptedSecrets), clipList(c.Claims)
+	c.ConfigMaps, c.Revisions = clipList(recorded.ConfigMaps), int32(recorded.Revisions)
 	return c
 }
 
-// rounded is a size of which people read three digits.
+// rounded is a size of which people read four digits.
 func rounded(size int64) int64 {
 	unit := int64(1)
-	for size/unit >= 1000 {
+	for size/unit >= 10_000 {
 		unit <<= 10
 	}
 	return (size + unit - 1) / unit * unit
@@ -126,16 +127,22 @@ func address(b *v1alpha1.NginxBackup, key string) string {
 
 func set(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, condition string, state metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: clip(message), ObservedGeneration: b.Generation,
+		Type: condition, Status: state, Reason: reason, Message: clip(message, messageLimit), ObservedGeneration: b.Generation,
 	})
 }
 
-// messageLimit bounds a condition's message, in bytes.
-const messageLimit = 2048
+// Bounds of texts, in bytes, and of lists. The API's are no less.
+const (
+	messageLimit = 2048
+	reasonLimit  = 1000
+	listLimit    = 64
+)
 
-func clip(message string) string {
-	if len(message) <= messageLimit {
-		return message
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return strings.ToValidUTF8(message[:messageLimit], "") + "…"
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
+
+func clipList(list []string) []string { return list[:min(len(list), listLimit)] }

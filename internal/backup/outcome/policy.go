@@ -65,7 +65,7 @@ func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*
 	waiting := 0
 	for _, t := range targets {
 		mine := of[t.Nginx.Name]
-		if c := failing(mine); c != nil {
+		if c := firstFailing(mine); c != nil {
 			return metav1.ConditionFalse, v1alpha1.ReasonBackupFailing, fmt.Sprintf("%s: %s: %s", t.Nginx.Name, c.Reason, c.Message)
 		}
 		if plan.Waiting(p, t, mine) {
@@ -78,19 +78,26 @@ func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*
 	return metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every target has the backups that it should have"
 }
 
-// failing is why a backup does not come about, nil if none has trouble.
-func failing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
+func firstFailing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
 	for _, b := range backups {
-		c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
-		if c != nil && b.DeletionTimestamp == nil && c.Status != metav1.ConditionTrue && c.Reason != v1alpha1.ReasonInProgress {
+		if c := Failing(b); c != nil {
 			return c
 		}
 	}
 	return nil
 }
 
+// Failing is why a backup does not come about, nil if it has no trouble.
+func Failing(b *v1alpha1.NginxBackup) *metav1.Condition {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
+	if c == nil || b.DeletionTimestamp != nil || c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonInProgress {
+		return nil
+	}
+	return c
+}
+
 func setPolicy(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, condition string, state metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: clip(message), ObservedGeneration: p.Generation,
+		Type: condition, Status: state, Reason: reason, Message: clip(message, messageLimit), ObservedGeneration: p.Generation,
 	})
 }

@@ -69,8 +69,7 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	for _, b := range backups {
 		switch {
 		case b.DeletionTimestamp != nil || Good(b):
-		case !apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) ||
-			!apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets):
+		case !wanted(policy, b):
 			d.Obsolete = append(d.Obsolete, b)
 		default:
 			underway = true
@@ -78,7 +77,7 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	}
 	due := dueOf(policy, schedule, target, backups, now)
 	d.After = Soonest(d.After, due.after)
-	d.AtRest = !Behind(policy, target, latest(backups))
+	d.AtRest = !Behind(policy, target, backups)
 	switch {
 	case due.trigger == "":
 	case underway:
@@ -99,13 +98,13 @@ type due struct {
 }
 
 func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target, backups []*v1alpha1.NginxBackup, now time.Time) due {
-	changed := changeOf(policy, target, latest(backups), now)
+	changed := changeOf(policy, target, backups, now)
 	if schedule == nil {
 		return changed
 	}
 	next := schedule.Next(now).Sub(now)
 	last := schedule.Last(now)
-	if last.After(scheduledUntil(policy, target, backups)) {
+	if last.After(scheduledUntil(policy, target, backups, now)) {
 		return due{
 			trigger: v1alpha1.TriggerSchedule, at: last, after: next,
 			reason: "the schedule's time " + last.UTC().Format(time.RFC3339),
@@ -117,13 +116,14 @@ func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target
 
 // scheduledUntil is up to when no backup of the schedule is missing. Times before there was
 // a policy or a target are nobody's.
-func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) time.Time {
+func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) time.Time {
 	until := policy.CreationTimestamp.Time
 	if created := target.Nginx.CreationTimestamp.Time; created.After(until) {
 		until = created
 	}
 	for _, b := range backups {
-		if at, err := time.Parse(time.RFC3339, b.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && at.After(until) {
+		// A time to come is one of a clock that was wrong.
+		if at, err := time.Parse(time.RFC3339, b.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && at.After(until) && !at.After(now) {
 			until = at
 		}
 	}
@@ -146,8 +146,8 @@ func Moving(nginx *v1alpha2.NginxOperator) bool {
 
 // changeOf tells whether the target is another than the newest backup holds, and has come to
 // rest.
-func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha1.NginxBackup, now time.Time) due {
-	trigger, reason, settings := difference(policy.Spec.Triggers, target, newest)
+func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) due {
+	trigger, reason, settings := difference(policy, target, backups)
 	if trigger == "" {
 		return due{}
 	}
@@ -167,9 +167,15 @@ func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha
 
 // Behind tells whether a target is another than its newest backup holds, as far as the policy
 // asks.
-func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, newest *v1alpha1.NginxBackup) bool {
-	trigger, _, _ := difference(policy.Spec.Triggers, target, newest)
+func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) bool {
+	trigger, _, _ := difference(policy, target, backups)
 	return trigger != ""
+}
+
+// wanted tells whether a backup is where the policy keeps backups now, with what it includes.
+func wanted(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBackup) bool {
+	return apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
+		apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets)
 }
 
 // Waiting tells whether a target waits for a backup: one is under way, or has to be.
@@ -179,10 +185,14 @@ func Waiting(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alp
 			return true
 		}
 	}
-	return Behind(policy, target, latest(backups))
+	return Behind(policy, target, backups)
 }
 
-func difference(triggers v1alpha1.Triggers, target Target, newest *v1alpha1.NginxBackup) (v1alpha1.Trigger, string, *v1alpha1.ChangeTrigger) {
+// difference is what the newest backup does not hold. One that the policy would not make so any
+// more is none.
+func difference(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) (v1alpha1.Trigger, string, *v1alpha1.ChangeTrigger) {
+	triggers := policy.Spec.Triggers
+	newest := latest(slices.DeleteFunc(slices.Clone(backups), func(b *v1alpha1.NginxBackup) bool { return !wanted(policy, b) }))
 	var held snapshot.State
 	if newest != nil {
 		held = Held(newest)

@@ -38,7 +38,9 @@ func aPolicy(change ...func(*v1alpha1.NginxBackupPolicySpec)) *v1alpha1.NginxBac
 }
 
 func withSecret(name string) func(*v1alpha1.NginxBackupPolicySpec) {
-	return func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Destination.Secret = &v1alpha1.SecretReference{Name: name} }
+	return func(spec *v1alpha1.NginxBackupPolicySpec) {
+		spec.Destination.Secret = &v1alpha1.SecretReference{Name: name}
+	}
 }
 
 func scaling(spec *v1alpha1.NginxBackupPolicySpec) {
@@ -160,16 +162,20 @@ func TestDecide(t *testing.T) {
 		{name: "one is under way, with credentials that nobody uses any more", policy: aPolicy(withSecret("new")), target: aTarget("a", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, func(b *v1alpha1.NginxBackup) {
 				b.Spec.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
-			})}, obsolete: []string{"web-1"}},
+			})}, create: v1alpha1.TriggerChange, reason: "the first backup", obsolete: []string{"web-1"}},
 		{name: "one is under way to where nobody wants it", policy: aPolicy(elsewhere), target: aTarget("b", 1, long),
-			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}, create: v1alpha1.TriggerChange, reason: "generation 7", obsolete: []string{"web-1"}},
-		{name: "completed ones stay where they are", policy: aPolicy(elsewhere), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}},
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}, create: v1alpha1.TriggerChange, reason: "the first backup", obsolete: []string{"web-1"}},
+		{name: "where it is kept now, there is none", policy: aPolicy(elsewhere), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)},
+			create: v1alpha1.TriggerChange, reason: "the first backup"},
 		{name: "the last was deleted", policy: aPolicy(), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, deleted)},
 			create: v1alpha1.TriggerChange, reason: "the first backup"},
 		{name: "time for the first", policy: aPolicy(scheduledOnly), target: aTarget("a", 1, long), create: v1alpha1.TriggerSchedule,
 			reason: "2026-11-21T03:00:00Z", after: 15 * time.Hour},
 		{name: "not time yet", policy: aPolicy(daily), target: aTarget("a", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 9*time.Hour, scheduledFor("2026-11-21T03:00:00Z"))}, after: 15 * time.Hour},
+		{name: "made for a time to come", policy: aPolicy(daily), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 9*time.Hour, scheduledFor("2027-11-21T03:00:00Z"))},
+			create:  v1alpha1.TriggerSchedule, reason: "2026-11-21T03:00:00Z", after: 15 * time.Hour},
 		{name: "many were missed", policy: aPolicy(daily), target: aTarget("a", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 200*time.Hour, scheduledFor("2026-11-13T03:00:00Z"))},
 			create:  v1alpha1.TriggerSchedule, reason: "2026-11-21T03:00:00Z", after: 15 * time.Hour},

@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/job"
@@ -116,6 +117,12 @@ func Active(j *batchv1.Job) bool {
 	return !over
 }
 
+// Busy tells whether a job does something. One whose pod has not started for a while, since a
+// Secret, a volume or a node is missing, does nothing until somebody helps it.
+func Busy(j *batchv1.Job, now time.Time) bool {
+	return Active(j) && (ptr.Deref(j.Status.Ready, 0) > 0 || now.Sub(j.CreationTimestamp.Time) < slow)
+}
+
 // terminated is how the container ended, nil if it did not.
 func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	if pod == nil {
@@ -164,14 +171,14 @@ func running(j *batchv1.Job, pod *corev1.Pod, now time.Time) Verdict {
 	if pod != nil && pod.Status.Phase == corev1.PodRunning {
 		return v
 	}
+	age := now.Sub(j.CreationTimestamp.Time)
+	v.After = max(0, slow-age)
 	if trouble := notStarted(pod); trouble != "" {
 		v.Reason, v.Message = v1alpha1.ReasonPodNotStarted, trouble
 		return v
 	}
-	v.Message = "A job starts"
-	age := now.Sub(j.CreationTimestamp.Time)
 	if age < slow {
-		v.After = slow - age
+		v.Message = "A job starts"
 		return v
 	}
 	v.Reason = v1alpha1.ReasonPodNotStarted

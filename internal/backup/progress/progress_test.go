@@ -71,9 +71,9 @@ func TestJudge(t *testing.T) {
 			step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, message: "being written"},
 		{name: "unschedulable", jobs: []batchv1.Job{aJob(1, 0)}, pods: []corev1.Pod{aPod(1, func(p *corev1.Pod) {
 			p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Message: `persistentvolumeclaim "backups" not found`}}
-		})}, step: Wait, attempt: 1, reason: v1alpha1.ReasonPodNotStarted, message: `"backups" not found`},
+		})}, step: Wait, attempt: 1, reason: v1alpha1.ReasonPodNotStarted, message: `"backups" not found`, after: time.Minute},
 		{name: "no such Secret", jobs: []batchv1.Job{aJob(1, 0)}, pods: []corev1.Pod{aPod(1, waits("CreateContainerConfigError", `secret "s3" not found`))},
-			step: Wait, attempt: 1, reason: v1alpha1.ReasonPodNotStarted, message: `secret "s3" not found`},
+			step: Wait, attempt: 1, reason: v1alpha1.ReasonPodNotStarted, message: `secret "s3" not found`, after: time.Minute},
 		{name: "it is being created", jobs: []batchv1.Job{aJob(1, 0)}, pods: []corev1.Pod{aPod(1, waits("ContainerCreating", ""))},
 			step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, after: time.Minute},
 		{name: "done", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobComplete, time.Second)}, pods: []corev1.Pod{aPod(1, end(0, "Completed", success))}, step: Done},
@@ -114,6 +114,28 @@ func TestPause(t *testing.T) {
 	for attempt, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 6: 320 * time.Second, 7: 10 * time.Minute, 9999: 10 * time.Minute} {
 		if got := Pause(attempt); got != want {
 			t.Errorf("after attempt %d: %v, want %v", attempt, got, want)
+		}
+	}
+}
+
+func TestBusy(t *testing.T) {
+	runs := func(j batchv1.Job) batchv1.Job {
+		j.Status.Ready = new(int32(1))
+		return j
+	}
+	tests := []struct {
+		name string
+		job  batchv1.Job
+		want bool
+	}{
+		{"it starts", aJob(1, time.Second), true},
+		{"it does not start", aJob(1, 2*time.Minute), false},
+		{"it works for long", runs(aJob(1, time.Hour)), true},
+		{"it has ended", ended(aJob(1, time.Second), batchv1.JobComplete, 0), false},
+	}
+	for _, tt := range tests {
+		if got := Busy(&tt.job, now); got != tt.want {
+			t.Errorf("%s: busy is %v", tt.name, got)
 		}
 	}
 }

@@ -124,6 +124,13 @@ func (w *work) create(ctx context.Context) (ctrl.Result, error) {
 	case progress.Done:
 		return ctrl.Result{}, w.complete(ctx, verdict.Result)
 	case progress.Wait:
+		if verdict.Reason == v1alpha1.ReasonPodNotStarted {
+			w.queue.ended()
+		}
+		if verdict.Attempt > 1 && verdict.Reason == v1alpha1.ReasonInProgress && outcome.Failing(w.backup) != nil {
+			// What the attempt before has said is worth more than that there is another.
+			return ctrl.Result{RequeueAfter: verdict.After}, nil
+		}
 		return ctrl.Result{RequeueAfter: verdict.After}, w.tell(ctx, outcome.Unfinished(w.backup, verdict.Reason, verdict.Message))
 	case progress.Start:
 	}
@@ -133,17 +140,14 @@ func (w *work) create(ctx context.Context) (ctrl.Result, error) {
 // start records what is to be backed up, unless it has been, and starts a job.
 func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result, error) {
 	recorded, pieces, err := w.recorded(ctx)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if recorded == nil {
+	if err == nil && recorded == nil {
 		recorded, pieces, err = w.record(ctx)
 	}
 	switch {
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonTargetNotFound,
 			fmt.Sprintf("there is no NginxOperator %s in namespace %s", w.backup.Spec.Target.Name, w.backup.Namespace)))
-	case refused(err):
+	case refused(err) || isForeign(err):
 		return ctrl.Result{}, errors.Join(err, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonJobNotCreated, err.Error())))
 	case err != nil:
 		return ctrl.Result{}, err
@@ -163,17 +167,29 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	case !started:
 		return ctrl.Result{}, w.tell(ctx, outcome.Recorded(w.backup, *recorded, v1alpha1.ReasonInProgress, "Other backups are written first"))
 	}
+	countFailure(verdict)
 	return ctrl.Result{}, w.tell(ctx, outcome.Recorded(w.backup, *recorded, verdict.Reason, verdict.Message))
 }
 
 // startJob creates a job, and then deletes the one before it: there is always one that
 // remembers the number of attempts.
 func (w *work) startJob(ctx context.Context, j *batchv1.Job) error {
-	if err := w.Client.Create(ctx, j); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := w.Client.Create(ctx, j)
+	if apierrors.IsAlreadyExists(err) && w.isOwn(ctx, j) {
+		err = nil
+	}
+	if err != nil {
 		return fmt.Errorf("create job %s: %w", j.Name, err)
 	}
 	log.FromContext(ctx).Info("started a job", "job", j.Name, "attempt", job.Attempt(j))
 	return w.deleteJobs(ctx, w.jobsOf(job.Task(j.Labels[job.LabelTask])))
+}
+
+// isOwn tells whether a job that exists already is one of this backup: another leader may have
+// been faster.
+func (w *work) isOwn(ctx context.Context, j *batchv1.Job) bool {
+	live := &batchv1.Job{}
+	return w.Client.Get(ctx, client.ObjectKeyFromObject(j), live) == nil && owned(live, w.backup)
 }
 
 func (w *work) deleteJobs(ctx context.Context, jobs []batchv1.Job) error {
@@ -184,6 +200,18 @@ func (w *work) deleteJobs(ctx context.Context, jobs []batchv1.Job) error {
 		}
 	}
 	return nil
+}
+
+// foreignError tells of a ConfigMap whose name a snapshot needs.
+type foreignError struct{ name string }
+
+func (e *foreignError) Error() string {
+	return fmt.Sprintf("ConfigMap %s exists and does not belong to this backup: delete it", e.name)
+}
+
+func isForeign(err error) bool {
+	_, foreign := errors.AsType[*foreignError](err)
+	return foreign
 }
 
 // refused tells of errors that a user can do something about.
@@ -199,7 +227,7 @@ func (w *work) recorded(ctx context.Context) (*snapshot.Snapshot, []string, erro
 		return nil, nil, client.IgnoreNotFound(err)
 	}
 	if !owned(cm, w.backup) {
-		return nil, nil, fmt.Errorf("ConfigMap %s exists and does not belong to this backup: delete it", cm.Name)
+		return nil, nil, &foreignError{cm.Name}
 	}
 	s, pieces, err := job.ReadHead(cm)
 	return &s, pieces, err

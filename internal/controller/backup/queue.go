@@ -7,6 +7,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -21,6 +22,7 @@ import (
 type queue struct {
 	jobs  client.Reader
 	limit int
+	clock clock.PassiveClock
 	// wake lets a backup be looked at again.
 	wake func(types.NamespacedName)
 
@@ -60,7 +62,8 @@ func (q *queue) enter(ctx context.Context, backup types.NamespacedName) bool {
 	return true
 }
 
-// active counts the jobs that have not ended.
+// active counts the jobs that do something: those of one namespace whose pods cannot start
+// must not keep all others waiting.
 func (q *queue) active(ctx context.Context) int {
 	list := &batchv1.JobList{}
 	if err := q.jobs.List(ctx, list, client.HasLabels{v1alpha1.LabelBackup}, client.UnsafeDisableDeepCopy); err != nil {
@@ -68,9 +71,9 @@ func (q *queue) active(ctx context.Context) int {
 		log.FromContext(ctx).Error(err, "count the jobs")
 		return q.limit
 	}
-	n := 0
+	n, now := 0, q.clock.Now()
 	for i := range list.Items {
-		if progress.Active(&list.Items[i]) {
+		if progress.Busy(&list.Items[i], now) {
 			n++
 		}
 	}
@@ -88,7 +91,7 @@ func (q *queue) drop(backup types.NamespacedName) {
 	q.line = slices.DeleteFunc(q.line, func(other types.NamespacedName) bool { return other == backup })
 }
 
-// ended wakes the first of the line: a job has ended.
+// ended wakes the first of the line: a job has ended, or does nothing.
 func (q *queue) ended() {
 	q.mu.Lock()
 	var first *types.NamespacedName

@@ -48,19 +48,19 @@ func (w *work) patch(ctx context.Context, before *v1alpha1.NginxBackup) error {
 
 // remove deletes the data of a backup that is being deleted.
 func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
-	w.queue.leave(client.ObjectKeyFromObject(w.backup))
 	if !controllerutil.ContainsFinalizer(w.backup, v1alpha1.Finalizer) {
+		w.queue.leave(client.ObjectKeyFromObject(w.backup))
 		return ctrl.Result{}, nil
 	}
 	if w.backup.Spec.DeletionPolicy != v1alpha1.Delete {
 		return ctrl.Result{}, w.letGo(ctx)
 	}
-	if creating := w.jobsOf(job.Create); len(creating) > 0 {
-		// It may write still. The end of its pod is an event.
-		return ctrl.Result{}, w.deleteJobs(ctx, creating)
+	left := deletionPatience - w.now.Sub(w.backup.DeletionTimestamp.Time)
+	if left > 0 && w.writing() {
+		// The end of its pod is an event.
+		return ctrl.Result{RequeueAfter: left}, w.deleteJobs(ctx, w.jobsOf(job.Create))
 	}
 	verdict := progress.Judge(w.jobsOf(job.Delete), w.pods, w.now)
-	left := deletionPatience - w.now.Sub(w.backup.DeletionTimestamp.Time)
 	switch {
 	case verdict.Step == progress.Done:
 		return ctrl.Result{}, w.letGo(ctx)
@@ -77,12 +77,24 @@ func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
 	return ctrl.Result{RequeueAfter: verdict.After}, w.tell(ctx, outcome.Deleting(w.backup, verdict.Reason, verdict.Message))
 }
 
+// writing tells whether there is a job that writes the data, or what is left of one: a pod that
+// is told to end goes on for a while.
+func (w *work) writing() bool {
+	for i := range w.pods {
+		pod := &w.pods[i]
+		if pod.Labels[job.LabelTask] == string(job.Create) && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+			return true
+		}
+	}
+	return len(w.jobsOf(job.Create)) > 0
+}
+
 func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctrl.Result, error) {
 	j, err := job.ForDelete(w.backup, verdict.Attempt, w.Image)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	err = w.startJob(ctx, j)
+	started, err := w.queue.start(ctx, client.ObjectKeyFromObject(w.backup), func() error { return w.startJob(ctx, j) })
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// No job will ever run here again.
 		w.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
@@ -91,6 +103,9 @@ func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	}
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("delete the data: %w", err)
+	}
+	if started {
+		countFailure(verdict)
 	}
 	return ctrl.Result{}, w.tell(ctx, outcome.Deleting(w.backup, verdict.Reason, verdict.Message))
 }

@@ -52,30 +52,35 @@ func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	target := r.rest.see(plan.Target{Nginx: nginx, State: state}, now)
 	var after time.Duration
 	var errs []error
+	atRest := true
 	for i := range policies.Items {
-		again, err := r.pursue(ctx, &policies.Items[i], target, now)
-		after = plan.Soonest(after, again)
+		decision, err := r.pursue(ctx, &policies.Items[i], target, now)
+		after = plan.Soonest(after, decision.After)
+		atRest = atRest && decision.AtRest
 		errs = append(errs, err)
 	}
-	return ctrl.Result{RequeueAfter: after}, errors.Join(errs...)
+	if atRest {
+		r.rest.settled(req.NamespacedName)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
 }
 
 // pursue does what a policy asks for.
-func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (time.Duration, error) {
+func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (plan.Decision, error) {
 	schedule, selected, err := accept(policy)
 	if err != nil || policy.DeletionTimestamp != nil || !selected(target.Nginx) || suspended(policy) {
 		// What is wrong with the policy is in its status.
-		return 0, nil //nolint:nilerr // see above
+		return plan.Decision{AtRest: true}, nil //nolint:nilerr // see above
 	}
 	backups, err := backupsOf(ctx, r.Client, policy, target.Nginx.Name)
 	if err != nil {
-		return 0, err
+		return plan.Decision{}, err
 	}
 	decision := plan.Decide(policy, schedule, target, backups, now)
-	if decision.AtRest {
-		r.rest.settled(client.ObjectKeyFromObject(target.Nginx))
-	}
-	return decision.After, r.carryOut(ctx, decision)
+	return decision, r.carryOut(ctx, decision)
 }
 
 func (r *Targets) carryOut(ctx context.Context, d plan.Decision) error {

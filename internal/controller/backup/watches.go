@@ -54,7 +54,7 @@ func options(concurrency int) controller.Options {
 // jobs' pods, jobs is how many of them there may be at a time.
 func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, concurrency int) error {
 	woken := make(chan event.TypedGenericEvent[types.NamespacedName], wokenLimit)
-	r.queue = &queue{jobs: r.Client, limit: jobs, wake: func(key types.NamespacedName) {
+	r.queue = &queue{jobs: r.Client, limit: jobs, clock: r.Clock, wake: func(key types.NamespacedName) {
 		woken <- event.TypedGenericEvent[types.NamespacedName]{Object: key}
 	}}
 	return ctrl.NewControllerManagedBy(mgr).

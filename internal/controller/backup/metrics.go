@@ -1,0 +1,188 @@
+package backup
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/outcome"
+	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/backup/progress"
+)
+
+// failures counts attempts, which leave no object behind.
+var failures = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "nginx_backup_failed_attempts_total",
+	Help: "Attempts to write or delete a backup that failed, by the reason in the condition Completed.",
+}, []string{"reason"})
+
+// countFailure counts the attempt before one that is started.
+func countFailure(started progress.Verdict) {
+	if started.Attempt > 1 {
+		failures.WithLabelValues(started.Reason).Inc()
+	}
+}
+
+func init() { metrics.Registry.MustRegister(failures) }
+
+var (
+	descLast = prometheus.NewDesc("nginx_backup_last_success_timestamp_seconds",
+		"When the last good backup of an NginxOperator was completed, in seconds since the epoch; 0: a policy selects it, and it has none.", []string{"namespace", "target"}, nil)
+	descSize = prometheus.NewDesc("nginx_backup_last_size_bytes",
+		"Size of the last good backup's archive.", []string{"namespace", "target"}, nil)
+	descDuration = prometheus.NewDesc("nginx_backup_last_duration_seconds",
+		"From the state that the last good backup holds to its completion.", []string{"namespace", "target"}, nil)
+	descBackups = prometheus.NewDesc("nginx_backups",
+		"NginxBackups of an NginxOperator, by state (good, pending, failing).", []string{"namespace", "target", "state"}, nil)
+	descPolicy = prometheus.NewDesc("nginx_backup_policy_ready",
+		"Whether every target of a policy has the backups that it should have: 1 or 0.", []string{"namespace", "policy"}, nil)
+)
+
+// collectTimeout bounds the look into the cache at a scrape.
+const collectTimeout = 5 * time.Second
+
+// Collector tells the state of all backups from the cache at the time of the scrape, so that
+// no series can be stale or outlive its object.
+type Collector struct {
+	Cache client.Reader
+	// Elected is closed when this replica is the leader: only one of them tells.
+	Elected <-chan struct{}
+	// Limit is how many applications, and how many policies, get series of their own.
+	Limit int
+}
+
+// Describe implements prometheus.Collector.
+func (c *Collector) Describe(out chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{descLast, descSize, descDuration, descBackups, descPolicy} {
+		out <- desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *Collector) Collect(out chan<- prometheus.Metric) {
+	select {
+	case <-c.Elected:
+	default:
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
+	defer cancel()
+	if err := c.collect(ctx, out); err != nil {
+		logf.Log.WithName("metrics").Error(err, "read backups for metrics")
+	}
+}
+
+// tally is what is told of one application.
+type tally struct {
+	last                   *v1alpha1.NginxBackup
+	good, pending, failing int
+}
+
+func (c *Collector) collect(ctx context.Context, out chan<- prometheus.Metric) error {
+	tallies := map[types.NamespacedName]*tally{}
+	if err := c.targets(ctx, tallies, out); err != nil {
+		return err
+	}
+	backups := &v1alpha1.NginxBackupList{}
+	if err := c.Cache.List(ctx, backups, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range backups.Items {
+		b := &backups.Items[i]
+		if b.DeletionTimestamp != nil {
+			continue
+		}
+		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Target.Name}
+		if tallies[key] == nil {
+			tallies[key] = &tally{}
+		}
+		tallies[key].add(b)
+	}
+	// The same ones each time, where there are too many.
+	keys := slices.SortedFunc(maps.Keys(tallies), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
+	for _, key := range keys[:min(len(keys), c.Limit)] {
+		tallies[key].tell(key, out)
+	}
+	return nil
+}
+
+// targets notes who is to have backups, and tells of the policies.
+func (c *Collector) targets(ctx context.Context, tallies map[types.NamespacedName]*tally, out chan<- prometheus.Metric) error {
+	policies := &v1alpha1.NginxBackupPolicyList{}
+	if err := c.Cache.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
+		return err
+	}
+	for i := range policies.Items {
+		policy := &policies.Items[i]
+		if i < c.Limit {
+			out <- prometheus.MustNewConstMetric(descPolicy, prometheus.GaugeValue, ready(policy), policy.Namespace, policy.Name)
+		}
+		_, selected, err := accept(policy)
+		if err != nil || suspended(policy) {
+			// What is wrong with it is in its status.
+			continue
+		}
+		list := &v1alpha2.NginxOperatorList{}
+		if err := c.Cache.List(ctx, list, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+			return err
+		}
+		for j := range list.Items {
+			if selected(&list.Items[j]) {
+				tallies[client.ObjectKeyFromObject(&list.Items[j])] = &tally{}
+			}
+		}
+	}
+	return nil
+}
+
+func ready(policy *v1alpha1.NginxBackupPolicy) float64 {
+	for _, c := range policy.Status.Conditions {
+		if c.Type == v1alpha1.ConditionReady && c.Status == "True" {
+			return 1
+		}
+	}
+	return 0
+}
+
+func (t *tally) add(b *v1alpha1.NginxBackup) {
+	switch {
+	case plan.Good(b):
+		t.good++
+		if t.last == nil || t.last.Status.CompletionTime.Before(b.Status.CompletionTime) {
+			t.last = b
+		}
+	case outcome.Failing(b) != nil:
+		t.failing++
+	default:
+		t.pending++
+	}
+}
+
+func (t *tally) tell(key types.NamespacedName, out chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{key.Namespace, key.Name}, labels...)...)
+	}
+	gauge(descBackups, float64(t.good), "good")
+	gauge(descBackups, float64(t.pending), "pending")
+	gauge(descBackups, float64(t.failing), "failing")
+	if t.last == nil {
+		gauge(descLast, 0)
+		return
+	}
+	status := t.last.Status
+	gauge(descLast, float64(status.CompletionTime.Unix()))
+	gauge(descSize, float64(status.SizeBytes))
+	if status.StartTime != nil {
+		gauge(descDuration, status.CompletionTime.Sub(status.StartTime.Time).Seconds())
+	}
+}
