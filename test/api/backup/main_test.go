@@ -1,0 +1,93 @@
+// Package backup tests the backup controllers against a real API server. There is no kubelet
+// here and no controller manager: a stand-in runs, in this process, what the jobs' pods run,
+// and tells what a kubelet and the Job controller would tell. Every test has a namespace of
+// its own, and an operator that is confined to it, so that it can be killed at every step.
+package backup
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"example.com/nginx-operator/test/testenv"
+)
+
+// patience is how long a condition may take to come true; it is no measure of speed.
+const patience = 40 * time.Second
+
+// atATime is how many tests run at the same time: most of them wait most of the time.
+const atATime = "12"
+
+var (
+	plane *testenv.ControlPlane
+	kube  client.Client
+	nodes *standIn
+)
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctrl.SetLogger(logr.Discard())
+	metrics.Registry = registry{metrics.Registry}
+	for name, value := range map[string]string{"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_EC2_METADATA_DISABLED": "true"} {
+		if err := os.Setenv(name, value); err != nil {
+			return 1, err
+		}
+	}
+	if err := flag.Set("test.parallel", atATime); err != nil {
+		return 1, err
+	}
+	dir, err := os.MkdirTemp("", "nginx-operator-backup-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if plane, err = testenv.Start(dir); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	kube = plane.Client
+	ctx, cancel := context.WithCancel(context.Background())
+	if err := plane.InstallCRD(ctx, 0); err != nil {
+		cancel()
+		return 1, err
+	}
+	nodes = newStandIn()
+	ended := make(chan error, 1)
+	go func() { ended <- nodes.run(ctx) }()
+	defer func() {
+		cancel()
+		err = errors.Join(err, <-ended)
+	}()
+	return m.Run(), nil
+}
+
+// registry takes the metrics of many operators in one process. Nobody reads them here.
+type registry struct{ metrics.RegistererGatherer }
+
+// Register takes what others have registered before.
+func (r registry) Register(c prometheus.Collector) error {
+	err := r.RegistererGatherer.Register(c)
+	if _, twice := errors.AsType[prometheus.AlreadyRegisteredError](err); twice {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,205 @@
+package backup
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+)
+
+// recipient is an age public key in its form.
+var recipient = "age1" + strings.Repeat("q", 58)
+
+// submission is an object of which the API server is asked what it thinks.
+type submission struct {
+	name string
+	// object overrides the metadata.name.
+	object string
+	spec   string
+	// want is part of the message; empty: accepted.
+	want string
+}
+
+// destinations are submitted as that of a backup.
+var destinations = []submission{
+	{name: "claim", spec: `{url: "pvc://backups"}`},
+	{name: "claim and folder", spec: `{url: "pvc://backups/nginx/eu"}`},
+	{name: "bucket with parameters", spec: `{url: "s3://backups/nginx?region=eu-central-1&endpoint=https://s3.example:9000", secret: {name: s3}}`},
+	{name: "Google", spec: `{url: "gs://backups/nginx", secret: {name: google}}`},
+	{name: "Azure", spec: `{url: "azblob://backups", secret: {name: azure}}`},
+	{name: "Secret of a claim", spec: `{url: "pvc://backups", secret: {name: s3}}`, want: "destination.secret is for object stores only"},
+	{name: "Secret without a name", spec: `{url: "s3://backups", secret: {name: ""}}`, want: "should be at least 1 chars long"},
+	{name: "Secret with a bad name", spec: `{url: "s3://backups", secret: {name: "S3_key"}}`, want: "should match"},
+	{name: "no URL", spec: `{}`, want: "destination.url: Required value"},
+	{name: "empty URL", spec: `{url: ""}`, want: "at least 6 chars long"},
+	{name: "another scheme", spec: `{url: "ftp://backups/nginx"}`, want: "must be pvc://claim/folder, s3://bucket/folder"},
+	{name: "no scheme", spec: `{url: "backups/nginx"}`, want: "must be pvc://claim/folder, s3://bucket/folder"},
+	{name: "password in the URL", spec: `{url: "s3://key:secret@backups/nginx"}`, want: "credentials belong into destination.secret"},
+	{name: "no bucket", spec: `{url: "s3:///nginx"}`, want: "must be pvc://claim/folder"},
+	{name: "fragment", spec: `{url: "s3://backups/nginx#a"}`, want: "must be pvc://claim/folder"},
+	{name: "URL too long", spec: `{url: "s3://backups/` + strings.Repeat("x", 1024) + `"}`, want: "may not be more than 1024"},
+	{name: "unknown field", spec: `{url: "s3://backups", secretName: s3}`, want: "unknown field"},
+}
+
+var backups = []submission{
+	{name: "least", spec: `{target: {name: web}, destination: {url: "pvc://backups"}}`},
+	{name: "everything", spec: `{target: {name: web}, destination: {url: "s3://backups", secret: {name: s3}}, includeSecrets: {ageRecipients: [` + recipient + `]}, deletionPolicy: Delete, trigger: Schedule, policyName: all}`},
+	{name: "longest name", object: strings.Repeat("a", 56), spec: `{target: {name: web}, destination: {url: "pvc://backups"}}`},
+	{name: "name too long", object: strings.Repeat("a", 57), spec: `{target: {name: web}, destination: {url: "pvc://backups"}}`, want: "at most 56 characters long: the names of the jobs"},
+	{name: "no target", spec: `{destination: {url: "pvc://backups"}}`, want: "spec.target: Required value"},
+	{name: "no destination", spec: `{target: {name: web}}`, want: "spec.destination: Required value"},
+	{name: "target with a bad name", spec: `{target: {name: "Web"}, destination: {url: "pvc://backups"}}`, want: "should match"},
+	{name: "target with a long name", spec: `{target: {name: ` + strings.Repeat("a", 46) + `}, destination: {url: "pvc://backups"}}`, want: "may not be more than 45"},
+	{name: "target without a name", spec: `{target: {}, destination: {url: "pvc://backups"}}`, want: "target.name: Required value"},
+	{name: "unknown deletion policy", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, deletionPolicy: Keep}`, want: `supported values: "Retain", "Delete"`},
+	{name: "unknown trigger", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, trigger: Whim}`, want: `supported values: "Manual", "Change", "Scale", "Schedule"`},
+	{name: "no recipients", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, includeSecrets: {ageRecipients: []}}`, want: "at least 1 items"},
+	{name: "recipients left out", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, includeSecrets: {}}`, want: "ageRecipients: Required value"},
+	{name: "recipient twice", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, includeSecrets: {ageRecipients: [` + recipient + `, ` + recipient + `]}}`, want: "Duplicate value"},
+	{name: "private key", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, includeSecrets: {ageRecipients: [AGE-SECRET-KEY-1]}}`, want: "should match"},
+	{name: "policy with a long name", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, policyName: ` + strings.Repeat("a", 64) + `}`, want: "may not be more than 63"},
+	{name: "typing mistake", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, deletionpolicy: Delete}`, want: "unknown field"},
+}
+
+var policies = []submission{
+	{name: "target", spec: `{target: {name: web}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`},
+	{name: "all of the namespace", spec: `{selector: {}, triggers: {scale: {settleSeconds: 0}}, destination: {url: "pvc://backups"}}`},
+	{name: "everything", spec: `{selector: {matchLabels: {a: b}}, triggers: {change: {settleSeconds: 3600}, scale: {}, schedule: {cron: "*/5 3 * * 1-5", timeZone: Europe/Berlin}}, destination: {url: "s3://backups", secret: {name: s3}}, includeSecrets: {ageRecipients: [` + recipient + `]}, retention: {keepLast: 10000, keepDays: 36500}, suspend: true}`},
+	{name: "longest name", object: strings.Repeat("a", 63), spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`},
+	{name: "name too long", object: strings.Repeat("a", 64), spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`, want: "at most 63 characters long: it is the value of a label"},
+	{name: "target and selector", spec: `{target: {name: web}, selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}}`, want: "set exactly one of target and selector"},
+	{name: "neither", spec: `{triggers: {change: {}}, destination: {url: "pvc://backups"}}`, want: "set exactly one of target and selector"},
+	{name: "no triggers", spec: `{selector: {}, destination: {url: "pvc://backups"}}`, want: "spec.triggers: Required value"},
+	{name: "empty triggers", spec: `{selector: {}, triggers: {}, destination: {url: "pvc://backups"}}`, want: "set at least one of triggers.change, triggers.scale and triggers.schedule"},
+	{name: "no destination", spec: `{selector: {}, triggers: {change: {}}}`, want: "spec.destination: Required value"},
+	{name: "Secret of a claim", spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups", secret: {name: s3}}}`, want: "destination.secret is for object stores only"},
+	{name: "negative pause", spec: `{selector: {}, triggers: {change: {settleSeconds: -1}}, destination: {url: "pvc://backups"}}`, want: "greater than or equal to 0"},
+	{name: "pause of more than an hour", spec: `{selector: {}, triggers: {scale: {settleSeconds: 3601}}, destination: {url: "pvc://backups"}}`, want: "less than or equal to 3600"},
+	{name: "empty retention", spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}, retention: {}}`, want: "set keepLast, keepDays or both"},
+	{name: "keep none", spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}, retention: {keepLast: 0}}`, want: "greater than or equal to 1"},
+	{name: "keep too many", spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}, retention: {keepLast: 10001}}`, want: "less than or equal to 10000"},
+	{name: "keep no day", spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}, retention: {keepDays: 0}}`, want: "greater than or equal to 1"},
+	{name: "keep for centuries", spec: `{selector: {}, triggers: {change: {}}, destination: {url: "pvc://backups"}, retention: {keepDays: 36501}}`, want: "less than or equal to 36500"},
+	{name: "typing mistake", spec: `{selector: {}, triggers: {onChange: {}}, destination: {url: "pvc://backups"}}`, want: "unknown field"},
+}
+
+// schedules are submitted as that of a policy.
+var schedules = []submission{
+	{name: "five fields", spec: `{cron: "0 3 * * *"}`},
+	{name: "ranges, steps and names", spec: `{cron: "*/15 0-6,22 1 JAN-MAR MON"}`},
+	{name: "hourly", spec: `{cron: "@hourly"}`},
+	{name: "zone", spec: `{cron: "@daily", timeZone: America/Argentina/Buenos_Aires}`},
+	{name: "no times", spec: `{timeZone: Etc/UTC}`, want: "cron: Required value"},
+	{name: "empty", spec: `{cron: ""}`, want: "at least 1 chars long"},
+	{name: "four fields", spec: `{cron: "0 3 * *"}`, want: "cron needs five fields"},
+	{name: "six fields", spec: `{cron: "0 0 3 * * *"}`, want: "cron needs five fields"},
+	{name: "every", spec: `{cron: "@every 1s"}`, want: "cron needs five fields"},
+	{name: "reboot", spec: `{cron: "@reboot"}`, want: "cron needs five fields"},
+	{name: "zone among the times", spec: `{cron: "TZ=Europe/Berlin 0 3 * * *"}`, want: "belongs into timeZone"},
+	{name: "another zone among the times", spec: `{cron: "CRON_TZ=Etc/UTC 0 3 * *"}`, want: "belongs into timeZone"},
+	{name: "too long", spec: `{cron: "` + strings.Repeat("0,", 64) + `0 3 * * *"}`, want: "may not be more than 128"},
+	{name: "empty zone", spec: `{cron: "@daily", timeZone: ""}`, want: "at least 1 chars long"},
+	{name: "zone with a space", spec: `{cron: "@daily", timeZone: "Europe / Berlin"}`, want: "should match"},
+	{name: "zone out of its folder", spec: `{cron: "@daily", timeZone: "../etc/passwd"}`, want: "should match"},
+}
+
+// TestSchema submits specs and looks at the API server's answer: what is refused has to say
+// what to change.
+func TestSchema(t *testing.T) {
+	t.Parallel()
+	for _, table := range []struct {
+		kind, before, after string
+		submissions         []submission
+	}{
+		{"NginxBackup", ``, ``, backups},
+		{"NginxBackup", `{target: {name: web}, destination: `, `}`, destinations},
+		{"NginxBackupPolicy", ``, ``, policies},
+		{"NginxBackupPolicy", `{selector: {}, destination: {url: "pvc://backups"}, triggers: {schedule: `, `}}`, schedules},
+	} {
+		for _, s := range table.submissions {
+			t.Run(table.kind+" "+s.name, func(t *testing.T) {
+				object := &unstructured.Unstructured{}
+				must(t, yaml.Unmarshal([]byte(`{apiVersion: backup.operator.example.com/v1alpha1, kind: `+table.kind+`, spec: `+table.before+s.spec+table.after+`}`), object))
+				object.SetNamespace("default")
+				object.SetName("web")
+				if s.object != "" {
+					object.SetName(s.object)
+				}
+				answered(t, kube.Create(t.Context(), object, client.DryRunAll, client.FieldValidation("Strict")), s.want)
+			})
+		}
+	}
+}
+
+// answered compares what the API server says with what it should.
+func answered(t *testing.T, err error, want string) {
+	t.Helper()
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("refused: %v", err)
+	case want == "":
+	case err == nil:
+		t.Errorf("accepted, want an error that says %q", want)
+	case !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err):
+		t.Errorf("error is not about the input: %v", err)
+	case !strings.Contains(err.Error(), want):
+		t.Errorf("error does not say %q: %v", want, err)
+	}
+}
+
+// TestImmutable changes each field of a backup: nothing but what becomes of the data can be
+// changed.
+func TestImmutable(t *testing.T) {
+	t.Parallel()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	must(t, kube.Create(t.Context(), namespace))
+	const refused = "a backup's spec cannot be changed, apart from deletionPolicy: create another NginxBackup"
+	type spec = v1alpha1.NginxBackupSpec
+	full := func(s *spec) {
+		s.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
+		s.IncludeSecrets = &v1alpha1.IncludeSecrets{AgeRecipients: []string{recipient}}
+		s.PolicyName = "all"
+	}
+	other := "age1" + strings.Repeat("p", 58)
+	for _, tt := range []struct {
+		name   string
+		full   bool
+		change func(*spec)
+		want   string
+	}{
+		{name: "deletion policy", change: func(s *spec) { s.DeletionPolicy = v1alpha1.Delete }},
+		{name: "deletion policy of a full one", full: true, change: func(s *spec) { s.DeletionPolicy = v1alpha1.Delete }},
+		{name: "target", change: func(s *spec) { s.Target.Name = "other" }, want: refused},
+		{name: "destination", change: func(s *spec) { s.Destination.URL = "s3://other" }, want: refused},
+		{name: "Secret set", change: func(s *spec) { s.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"} }, want: refused},
+		{name: "Secret unset", full: true, change: func(s *spec) { s.Destination.Secret = nil }, want: refused},
+		{name: "Secret changed", full: true, change: func(s *spec) { s.Destination.Secret.Name = "other" }, want: refused},
+		{name: "recipients set", change: func(s *spec) { s.IncludeSecrets = &v1alpha1.IncludeSecrets{AgeRecipients: []string{recipient}} }, want: refused},
+		{name: "recipients unset", full: true, change: func(s *spec) { s.IncludeSecrets = nil }, want: refused},
+		{name: "recipients changed", full: true, change: func(s *spec) { s.IncludeSecrets.AgeRecipients = []string{other} }, want: refused},
+		{name: "trigger", change: func(s *spec) { s.Trigger = v1alpha1.TriggerChange }, want: refused},
+		{name: "policy set", change: func(s *spec) { s.PolicyName = "all" }, want: refused},
+		{name: "policy unset", full: true, change: func(s *spec) { s.PolicyName = "" }, want: refused},
+		{name: "policy changed", full: true, change: func(s *spec) { s.PolicyName = "other" }, want: refused},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			backup := &v1alpha1.NginxBackup{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, GenerateName: "web-"},
+				Spec:       spec{Target: v1alpha1.TargetReference{Name: "web"}, Destination: v1alpha1.Destination{URL: "s3://backups"}},
+			}
+			if tt.full {
+				full(&backup.Spec)
+			}
+			must(t, kube.Create(t.Context(), backup))
+			tt.change(&backup.Spec)
+			answered(t, kube.Update(t.Context(), backup, client.DryRunAll), tt.want)
+		})
+	}
+}
