@@ -416,4 +416,6 @@ func TestScheduledBackup(t *testing.T) {
 	}
 	update(t, policy, func() { policy.Spec.Triggers.Schedule.TimeZone = "Mars/Olympus" })
 	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonScheduleInvalid)
+	update(t, policy, func() { policy.Spec.Destination.URL += "&colour=blue" })
+	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonDestinationInvalid)
 }

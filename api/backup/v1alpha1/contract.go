@@ -8,6 +8,8 @@ const (
 	LabelTarget = "backup.operator.example.com/target"
 	// LabelBackup is on the objects that carry out a backup, and holds its name.
 	LabelBackup = "backup.operator.example.com/backup"
+	// AnnotationPolicyVersion tells which policy, of which generation, made a backup.
+	AnnotationPolicyVersion = "backup.operator.example.com/policy-version"
 	// AnnotationSequence numbers the backups of a policy and target.
 	AnnotationSequence = "backup.operator.example.com/sequence"
 	// AnnotationState is a hash of what the application declared when the backup was

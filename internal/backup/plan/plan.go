@@ -173,9 +173,15 @@ func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alph
 }
 
 // wanted tells whether a backup is where the policy keeps backups now, with what it includes.
+// One that the policy made as it is now is, however an API server or a webhook may have
+// changed it: otherwise it would be deleted and made again for ever.
 func wanted(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBackup) bool {
-	return apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
+	return b.Annotations[v1alpha1.AnnotationPolicyVersion] == version(policy) || apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
 		apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets)
+}
+
+func version(policy *v1alpha1.NginxBackupPolicy) string {
+	return fmt.Sprintf("%.8s-%d", policy.UID, policy.Generation)
 }
 
 // Waiting tells whether a target waits for a backup: one is under way, or has to be.
@@ -226,10 +232,11 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, befor
 	}
 	replicas := strconv.Itoa(int(target.State.Replicas))
 	annotations := map[string]string{
-		v1alpha1.AnnotationSequence: strconv.FormatInt(sequence(before)+1, 10),
-		v1alpha1.AnnotationState:    target.State.Change,
-		v1alpha1.AnnotationReplicas: replicas,
-		v1alpha1.AnnotationReason:   due.reason,
+		v1alpha1.AnnotationPolicyVersion: version(policy),
+		v1alpha1.AnnotationSequence:      strconv.FormatInt(sequence(before)+1, 10),
+		v1alpha1.AnnotationState:         target.State.Change,
+		v1alpha1.AnnotationReplicas:      replicas,
+		v1alpha1.AnnotationReason:        due.reason,
 	}
 	if !due.at.IsZero() {
 		annotations[v1alpha1.AnnotationScheduledAt] = due.at.UTC().Format(time.RFC3339)

@@ -163,6 +163,11 @@ func TestDecide(t *testing.T) {
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, func(b *v1alpha1.NginxBackup) {
 				b.Spec.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
 			})}, create: v1alpha1.TriggerChange, reason: "the first backup", obsolete: []string{"web-1"}},
+		{name: "one is under way, changed by somebody else on its way in", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, func(b *v1alpha1.NginxBackup) {
+				b.Spec.Destination.URL = "s3://defaulted"
+				b.Annotations[v1alpha1.AnnotationPolicyVersion] = "policy-0"
+			})}},
 		{name: "one is under way to where nobody wants it", policy: aPolicy(elsewhere), target: aTarget("b", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}, create: v1alpha1.TriggerChange, reason: "the first backup", obsolete: []string{"web-1"}},
 		{name: "where it is kept now, there is none", policy: aPolicy(elsewhere), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)},

@@ -17,6 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/plan"
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
@@ -131,6 +132,9 @@ func (r *Targets) delete(ctx context.Context, b *v1alpha1.NginxBackup) error {
 
 // accept understands a policy, or tells what is wrong with it.
 func accept(policy *v1alpha1.NginxBackupPolicy) (*plan.Schedule, func(*v1alpha2.NginxOperator) bool, error) {
+	if _, err := location.Parse(policy.Spec.Destination.URL); err != nil {
+		return nil, nil, &policyError{v1alpha1.ReasonDestinationInvalid, err}
+	}
 	var schedule *plan.Schedule
 	if t := policy.Spec.Triggers.Schedule; t != nil {
 		var err error
