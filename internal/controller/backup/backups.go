@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -270,20 +270,24 @@ func (w *work) complete(ctx context.Context, result job.Result) error {
 	return w.tell(ctx, outcome.Completed(w.backup, recorded, result))
 }
 
-// tidy removes what the job needed: the snapshot, and then the jobs, so that as long as there
-// is a job there may be something to remove.
+// tidy removes what the job needed: the snapshot, with the pieces of those that an operator did
+// not finish that died, and then the jobs, so that as long as there is a job there may be
+// something to remove.
 func (w *work) tidy(ctx context.Context) error {
 	jobs := w.jobsOf(job.Create)
 	if len(jobs) == 0 {
 		return w.keepData(ctx)
 	}
-	_, pieces, err := w.recorded(ctx)
-	if err != nil {
-		return err
+	recorded := &metav1.PartialObjectMetadataList{}
+	recorded.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
+	if err := w.Live.List(ctx, recorded, client.InNamespace(w.backup.Namespace), client.MatchingLabels{v1alpha1.LabelBackup: w.backup.Name}); err != nil {
+		return fmt.Errorf("list the ConfigMaps of the snapshot: %w", err)
 	}
-	for _, piece := range slices.Backward(pieces) {
-		cm := &corev1.ConfigMap{}
-		cm.Namespace, cm.Name = w.backup.Namespace, piece
+	for i := range recorded.Items {
+		cm := &recorded.Items[i]
+		if !owned(cm, w.backup) {
+			continue
+		}
 		if err := w.Live.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete ConfigMap %s: %w", cm.Name, err)
 		}

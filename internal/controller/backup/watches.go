@@ -60,7 +60,7 @@ func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, con
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nginxbackup").
 		For(&v1alpha1.NginxBackup{}, builder.WithPredicates(predicate.Or(
-			predicate.GenerationChangedPredicate{}, finalizersChanged()))).
+			predicate.GenerationChangedPredicate{}, finalizersChanged(), completed()))).
 		Owns(&batchv1.Job{}, builder.WithPredicates(r.jobEnded())).
 		Watches(&v1alpha2.NginxOperator{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(created())).
 		WatchesRawSource(source.Kind(pods, &corev1.Pod{},
@@ -139,6 +139,16 @@ func podChanged() predicate.TypedPredicate[*corev1.Pod] {
 func finalizersChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		return !apiequality.Semantic.DeepEqual(e.ObjectOld.GetFinalizers(), e.ObjectNew.GetFinalizers())
+	}}
+}
+
+// completed wakes a backup whose success was told: what its job needed can go. Nothing else
+// happens any more that would.
+func completed() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*v1alpha1.NginxBackup)
+		after, ok2 := e.ObjectNew.(*v1alpha1.NginxBackup)
+		return ok1 && ok2 && !plan.Good(before) && plan.Good(after)
 	}}
 }
 
