@@ -1,0 +1,206 @@
+package backup
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// scenario is something that takes an operator several writes.
+type scenario struct {
+	// prepare comes before it, begin starts it.
+	prepare, begin func(*bench)
+	// backups is how many there are at its end.
+	backups int
+}
+
+// firstBackup is a backup by a policy, from its creation to what is tidied up after it. Its
+// state is in two ConfigMaps.
+var firstBackup = scenario{
+	prepare: func(b *bench) {
+		b.largeConfigMap("large")
+		b.application("web", v1alpha2.NginxOperatorSpec{Content: []v1alpha2.Content{
+			{MountPath: "/srv", ConfigMap: &v1alpha2.ConfigMapReference{Name: "large"}},
+		}})
+	},
+	begin:   func(b *bench) { b.policy(keepLast(2)) },
+	backups: 1,
+}
+
+// expiry is the end of a backup that retention does not keep.
+var expiry = scenario{
+	prepare: func(b *bench) {
+		nginx := b.application("web", v1alpha2.NginxOperatorSpec{})
+		b.policy(keepLast(2))
+		b.waitBackups(1)
+		edit(b, nginx, func(nginx *v1alpha2.NginxOperator) { nginx.Spec.Replicas = new(int32(2)) })
+		b.waitBackups(2)
+		b.settled()
+	},
+	begin: func(b *bench) {
+		policy := &v1alpha1.NginxBackupPolicy{}
+		policy.Namespace, policy.Name = b.namespace, "all"
+		edit(b, policy, func(policy *v1alpha1.NginxBackupPolicy) { policy.Spec.Retention.KeepLast = new(int32(1)) })
+	},
+	backups: 1,
+}
+
+// TestKilledAtEachWrite kills the operator at its k-th write, for every k: before the write is
+// sent, and after it was carried out but before the answer arrives. The next operator always
+// gets to the same end.
+func TestKilledAtEachWrite(t *testing.T) {
+	t.Parallel()
+	var cases atomic.Int64
+	t.Run("cases", func(t *testing.T) {
+		for name, s := range map[string]scenario{"first backup": firstBackup, "expiry": expiry} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				n := s.undisturbed(t)
+				t.Logf("it takes %d writes", n)
+				for k := range n {
+					for _, sent := range []bool{false, true} {
+						t.Run(fmt.Sprintf("write %d sent %v", k+1, sent), func(t *testing.T) {
+							t.Parallel()
+							if s.killedAt(t, int64(k+1), sent) {
+								cases.Add(1)
+							}
+						})
+					}
+				}
+			})
+		}
+	})
+	t.Logf("the operator was killed %d times", cases.Load())
+}
+
+// undisturbed is how many writes it takes an operator that lives.
+func (s scenario) undisturbed(t *testing.T) int {
+	t.Helper()
+	b := newBench(t)
+	s.prepare(b)
+	before := len(b.operator.wrote())
+	s.begin(b)
+	s.end(b)
+	return len(b.operator.wrote()) - before
+}
+
+// killedAt kills the operator at its k-th write. It returns false when there was no such write:
+// the number varies a little, as what comes together is told at once.
+func (s scenario) killedAt(t *testing.T, k int64, sent bool) bool {
+	t.Helper()
+	b := newBench(t)
+	s.prepare(b)
+	d := &death{at: k, sent: sent}
+	b.operator.death.Store(d)
+	s.begin(b)
+	b.eventually("killed or done", func() error {
+		if d.happened.Load() || s.over(b) == nil {
+			return nil
+		}
+		return fmt.Errorf("under way")
+	})
+	if !d.happened.Load() {
+		b.settled()
+	}
+	if d.happened.Load() {
+		b.restart()
+	}
+	s.end(b)
+	return d.happened.Load()
+}
+
+// over tells whether everything is as it should be.
+func (s scenario) over(b *bench) error {
+	found := b.backups()
+	if err := allGood(found); err != nil {
+		return err
+	}
+	if left := b.left(); len(found) != s.backups || len(left) > 0 {
+		return fmt.Errorf("%d backups, left: %v", len(found), left)
+	}
+	policy := &v1alpha1.NginxBackupPolicy{}
+	if err := kube.Get(b.t.Context(), client.ObjectKey{Namespace: b.namespace, Name: "all"}, policy); err != nil {
+		return err
+	}
+	if !meta.IsStatusConditionTrue(policy.Status.Conditions, v1alpha1.ConditionReady) || int(policy.Status.Backups) != s.backups {
+		return fmt.Errorf("the policy says %+v", policy.Status)
+	}
+	return nil
+}
+
+// end waits until everything is as it should be, and looks that it stays so.
+func (s scenario) end(b *bench) {
+	b.t.Helper()
+	b.eventually("everything is as it should be", func() error { return s.over(b) })
+	b.settled()
+	if err := s.over(b); err != nil {
+		b.t.Errorf("it was as it should be, and is not any more: %v", err)
+	}
+	b.verify()
+}
+
+// TestAgentKilledAtEachCall kills the program that writes a backup at its k-th request to an
+// S3 server, for every k: before the request is sent, and after it was carried out. The next
+// attempt always makes the backup, and leaves nothing else. In further cases, the server
+// refuses the request.
+//
+// It is the connection that dies, at once and for good: of what the program does afterwards
+// nothing reaches anybody, as if it had been killed.
+func TestAgentKilledAtEachCall(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.application("web", v1alpha2.NginxOperatorSpec{})
+	servers := &sync.Map{}
+	b.place.doom(func(j *batchv1.Job) fate {
+		server, ok := servers.Load(j.Labels[v1alpha1.LabelBackup])
+		if !ok {
+			return fate{}
+		}
+		o := server.(*objects)
+		if !strings.HasSuffix(j.Name, "-c1") {
+			o.revive()
+			return fate{}
+		}
+		return fate{cut: o.cut}
+	})
+	undisturbed := newObjects(t)
+	b.backup("undisturbed", "web", undisturbed.url)
+	b.waitBackups(1)
+	requests := undisturbed.count()
+	t.Logf("a backup takes %d requests", requests)
+	all := map[string]*objects{"undisturbed": undisturbed}
+	for k := range requests {
+		for _, how := range []string{"before", "after", "refused"} {
+			o := newObjects(t)
+			o.at, o.sent, o.refuse = k+1, how == "after", how == "refused"
+			name := fmt.Sprintf("%s-%d", how, k+1)
+			servers.Store(name, o)
+			all[name] = o
+			b.backup(name, "web", o.url)
+		}
+	}
+	found := b.waitBackups(1 + 3*requests)
+	happened := 0
+	for i := range found {
+		o := all[found[i].Name]
+		if o.happened {
+			happened++
+		}
+		t.Run(found[i].Name, func(t *testing.T) {
+			(&bench{t: t}).verifyFiles(found[i:i+1], o.kept())
+		})
+	}
+	if happened != 3*requests {
+		t.Errorf("%d of %d cases happened", happened, 3*requests)
+	}
+	t.Logf("the program was killed %d times, and refused %d times", 2*requests, requests)
+}
