@@ -171,8 +171,8 @@ e2e:
 	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
 
 .PHONY: measure
-measure: $(CLUSTER) $(if $(filter live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) $(if $(filter operator-upgrade,$(subst $(comma), ,$(WHAT))),next-image) $(if $(filter rollback,$(subst $(comma), ,$(WHAT))),arm64-image) $(if $(filter packages,$(subst $(comma), ,$(WHAT))),$(HELM)) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
-	@HELM=$(HELM) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
+measure: $(CLUSTER) $(if $(filter backup-memory,$(subst $(comma), ,$(WHAT))),$(VERSITYGW)) $(if $(filter live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) $(if $(filter operator-upgrade,$(subst $(comma), ,$(WHAT))),next-image) $(if $(filter rollback,$(subst $(comma), ,$(WHAT))),arm64-image) $(if $(filter packages,$(subst $(comma), ,$(WHAT))),$(HELM)) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
+	@HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
 
 ##@ Use

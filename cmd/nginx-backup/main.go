@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -26,6 +27,8 @@ import (
 var version = "dev"
 
 func main() {
+	// What is in a backup is for its owner and its group.
+	syscall.Umask(0o027)
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
@@ -54,20 +57,22 @@ func newCommand() *cobra.Command {
 type task func(*agent.Agent, context.Context) (job.Result, error)
 
 func newTask(name, short string, run task) *cobra.Command {
-	var destination, result string
-	a := &agent.Agent{
-		Dirs: agent.Dirs{Snapshot: job.SnapshotDir, Content: job.ContentDir, Secrets: job.SecretsDir, Scratch: job.ScratchDir},
-		Now:  time.Now,
-	}
+	var o options
+	a := &agent.Agent{Now: time.Now}
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		return report(cmd.Context(), a, destination, result, run)
+		a.Dirs = agent.Dirs{
+			Snapshot: filepath.Join(o.root, job.SnapshotDir), Content: filepath.Join(o.root, job.ContentDir),
+			Secrets: filepath.Join(o.root, job.SecretsDir), Scratch: filepath.Join(o.root, job.ScratchDir),
+		}
+		return report(cmd.Context(), a, o, run)
 	}}
 	flags := cmd.Flags()
-	flags.StringVar(&destination, "destination", "", "URL of the folder that backups are kept in")
+	flags.StringVar(&o.root, "root", "/", "folder below which everything is mounted")
+	flags.StringVar(&o.destination, "destination", "", "URL of the folder that backups are kept in")
 	flags.StringVar(&a.Key, "key", "", "folder of the backup, below the destination")
 	flags.StringVar(&a.UID, "uid", "", "UID of the backup's object")
 	flags.IntVar(&a.Attempt, "attempt", 1, "number of the attempt")
-	flags.StringVar(&result, "result", job.TerminationLog, "file that the result is left in")
+	flags.StringVar(&o.result, "result", job.TerminationLog, "file that the result is left in")
 	for _, name := range []string{"destination", "key", "uid"} {
 		if err := cmd.MarkFlagRequired(name); err != nil {
 			panic(err)
@@ -76,26 +81,31 @@ func newTask(name, short string, run task) *cobra.Command {
 	return cmd
 }
 
+// options are those of every task that are not the agent's.
+type options struct{ destination, root, result string }
+
 // report runs a task and leaves its result, or why there is none.
-func report(ctx context.Context, a *agent.Agent, destination, path string, run task) error {
-	result, err := perform(ctx, a, destination, run)
+func report(ctx context.Context, a *agent.Agent, o options, run task) error {
+	result, err := perform(ctx, a, o, run)
 	if err != nil {
 		result = agent.Failed(err)
 	} else {
 		slog.Info("done", "result", result)
 	}
-	if writeErr := result.Write(path); writeErr != nil {
+	if writeErr := result.Write(o.result); writeErr != nil {
 		return fmt.Errorf("leave the result: %w (%w)", writeErr, err)
 	}
 	return err
 }
 
-func perform(ctx context.Context, a *agent.Agent, destination string, run task) (result job.Result, err error) {
-	where, err := location.Parse(destination)
+func perform(ctx context.Context, a *agent.Agent, o options, run task) (result job.Result, err error) {
+	where, err := location.Parse(o.destination)
 	if err != nil {
 		return job.Result{}, err
 	}
-	a.Store, err = store.Open(ctx, where, store.Options{PVCRoot: job.DestinationDir, CredentialsDir: job.CredentialsDir})
+	a.Store, err = store.Open(ctx, where, store.Options{
+		PVCRoot: filepath.Join(o.root, job.DestinationDir), CredentialsDir: filepath.Join(o.root, job.CredentialsDir),
+	})
 	if err != nil {
 		return job.Result{}, err
 	}

@@ -7,6 +7,7 @@ package job
 
 import (
 	_ "embed"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -88,6 +89,21 @@ func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []strin
 		pod.Tolerations = s.Tolerations
 	}
 	return j, nil
+}
+
+// MemoryLimit is the goal that the pod of a job gives to Go's garbage collector, as in
+// GOMEMLIMIT.
+func MemoryLimit() (string, error) {
+	j := &batchv1.Job{}
+	if err := yaml.UnmarshalStrict(manifest, j); err != nil {
+		return "", fmt.Errorf("read the manifest of jobs: %w", err)
+	}
+	for _, e := range j.Spec.Template.Spec.Containers[0].Env {
+		if e.Name == "GOMEMLIMIT" {
+			return e.Value, nil
+		}
+	}
+	return "", errors.New("the manifest of jobs has no GOMEMLIMIT")
 }
 
 // ForDelete is the job that deletes the data of a backup.

@@ -69,7 +69,7 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	for _, b := range backups {
 		switch {
 		case b.DeletionTimestamp != nil || Good(b):
-		case !wanted(policy, b):
+		case !wanted(policy, b) || superseded(policy, target, b):
 			d.Obsolete = append(d.Obsolete, b)
 		default:
 			underway = true
@@ -178,6 +178,20 @@ func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alph
 func wanted(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBackup) bool {
 	return b.Annotations[v1alpha1.AnnotationPolicyVersion] == version(policy) || apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
 		apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets)
+}
+
+// superseded tells of a backup that fails by what it recorded, while the target is another by
+// now: what is mended there cannot help it. Where the store is the trouble, it is kept.
+func superseded(policy *v1alpha1.NginxBackupPolicy, target Target, b *v1alpha1.NginxBackup) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
+	if c == nil || !Behind(policy, target, []*v1alpha1.NginxBackup{b}) {
+		return false
+	}
+	switch c.Reason {
+	case v1alpha1.ReasonSourceFailed, v1alpha1.ReasonPodNotStarted, v1alpha1.ReasonJobNotCreated, v1alpha1.ReasonJobFailed:
+		return true
+	}
+	return false
 }
 
 func version(policy *v1alpha1.NginxBackupPolicy) string {

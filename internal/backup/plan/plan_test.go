@@ -96,6 +96,12 @@ func aBackup(number int, state string, replicas int, age time.Duration, change .
 
 func pending(b *v1alpha1.NginxBackup) { b.Status = v1alpha1.NginxBackupStatus{} }
 
+func failing(reason string) func(*v1alpha1.NginxBackup) {
+	return func(b *v1alpha1.NginxBackup) {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionCompleted, Status: metav1.ConditionFalse, Reason: reason})
+	}
+}
+
 func deleted(b *v1alpha1.NginxBackup) { b.DeletionTimestamp = new(ago(0)) }
 
 func scheduledFor(at string) func(*v1alpha1.NginxBackup) {
@@ -168,6 +174,12 @@ func TestDecide(t *testing.T) {
 				b.Spec.Destination.URL = "s3://defaulted"
 				b.Annotations[v1alpha1.AnnotationPolicyVersion] = "policy-0"
 			})}},
+		{name: "one fails by what it recorded", policy: aPolicy(), target: aTarget("b", 1, long), obsolete: []string{"web-1"},
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, failing(v1alpha1.ReasonSourceFailed))}, create: v1alpha1.TriggerChange, reason: "generation 7"},
+		{name: "one fails by what it recorded, and nothing has changed", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, failing(v1alpha1.ReasonSourceFailed))}},
+		{name: "one fails by its store", policy: aPolicy(), target: aTarget("b", 1, long), pending: true,
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending, failing(v1alpha1.ReasonStoreDenied))}},
 		{name: "one is under way to where nobody wants it", policy: aPolicy(elsewhere), target: aTarget("b", 1, long),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, pending)}, create: v1alpha1.TriggerChange, reason: "the first backup", obsolete: []string{"web-1"}},
 		{name: "where it is kept now, there is none", policy: aPolicy(elsewhere), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)},

@@ -10,6 +10,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/credentials/stscreds"
+	"github.com/aws/aws-sdk-go-v2/feature/s3/transfermanager"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -59,6 +60,24 @@ func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucke
 		KMSEncryptionID:            l.Parameter("kmskeyid"),
 		RequestChecksumCalculation: cfg.RequestChecksumCalculation,
 	})
+}
+
+// smallUploads is for blob.WriterOptions.BeforeWrite. The transfer manager reads the first
+// 16 MiB of every object into memory, to send what is smaller at once, and the Go CDK has no
+// option for it; what is smaller than a part can be sent so, too.
+func smallUploads(bucket *blob.Bucket, partSize int) func(as func(any) bool) error {
+	return func(as func(any) bool) error {
+		var manager *transfermanager.Client
+		var client *s3.Client
+		if !as(&manager) || !bucket.As(&client) {
+			return errors.New("the Go CDK does not give its client of S3 away any more")
+		}
+		*manager = *transfermanager.New(client, func(o *transfermanager.Options) {
+			o.RequestChecksumCalculation = client.Options().RequestChecksumCalculation
+			o.PartSizeBytes, o.MultipartUploadThreshold, o.Concurrency = int64(partSize), int64(partSize), 1
+		})
+		return nil
+	}
 }
 
 func loadOptions(l location.Location, t *transport) []func(*config.LoadOptions) error {

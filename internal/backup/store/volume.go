@@ -29,7 +29,7 @@ var temporary = regexp.MustCompile(`\.[0-9a-f]{15,16}\.tmp$`)
 // writes now and then, in another pod perhaps.
 const abandoned = 24 * time.Hour
 
-const folderMode = 0o770
+const folderMode = 0o750
 
 func (v *volume) open() (*blob.Bucket, error) {
 	if !filepath.IsAbs(v.root) {

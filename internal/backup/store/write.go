@@ -79,7 +79,10 @@ func (s *Store) upload(u *upload, key string, size int64, isNew bool) error {
 		IfNotExist:     isNew,
 	}
 	switch s.location.Scheme {
-	case location.S3, location.Azure:
+	case location.S3:
+		options.BeforeWrite = smallUploads(s.bucket, options.BufferSize)
+		return s.bucket.Upload(u.ctx, key, u.reader, options)
+	case location.Azure:
 		return s.bucket.Upload(u.ctx, key, u.reader, options)
 	case location.PVC:
 		return s.volume.upload(u, s.bucket, key, options)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -42,7 +43,8 @@ type Backups struct {
 	Image, Version string
 	Clock          clock.PassiveClock
 
-	queue *queue
+	queue  *queue
+	taking sync.Mutex
 }
 
 // work is one pass over one backup.
@@ -147,6 +149,8 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	case apierrors.IsNotFound(err):
 		return ctrl.Result{}, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonTargetNotFound,
 			fmt.Sprintf("there is no NginxOperator %s in namespace %s", w.backup.Spec.Target.Name, w.backup.Namespace)))
+	case isSource(err):
+		return ctrl.Result{RequeueAfter: sourcePause}, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonSourceFailed, err.Error()))
 	case refused(err) || isForeign(err):
 		return ctrl.Result{}, errors.Join(err, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonJobNotCreated, err.Error())))
 	case err != nil:
@@ -214,6 +218,14 @@ func isForeign(err error) bool {
 	return foreign
 }
 
+// sourcePause is how long to wait until an application is recorded again that could not be.
+const sourcePause = 10 * time.Minute
+
+func isSource(err error) bool {
+	_, source := errors.AsType[*sourceError](err)
+	return source
+}
+
 // refused tells of errors that a user can do something about.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
@@ -235,15 +247,7 @@ func (w *work) recorded(ctx context.Context) (*snapshot.Snapshot, []string, erro
 
 // record takes a snapshot. The ConfigMap that is created last makes it whole.
 func (w *work) record(ctx context.Context) (*snapshot.Snapshot, []string, error) {
-	source, err := gather(ctx, w.Live, w.backup)
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := snapshot.Take(w.backup, source, w.Version, w.now)
-	if err != nil {
-		return nil, nil, err
-	}
-	pieces, err := job.Pieces(w.backup, s)
+	s, pieces, err := w.take(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -258,6 +262,24 @@ func (w *work) record(ctx context.Context) (*snapshot.Snapshot, []string, error)
 	last := len(names) - 1
 	names = append([]string{names[last]}, names[:last]...)
 	return &s, names, nil
+}
+
+// take reads the state of the target and packs it. One at a time: of what can be large, not
+// much shall be in memory.
+func (w *work) take(ctx context.Context) (s snapshot.Snapshot, pieces []*corev1.ConfigMap, err error) {
+	w.taking.Lock()
+	defer w.taking.Unlock()
+	source, err := gather(ctx, w.Live, w.backup)
+	if err != nil {
+		return s, nil, err
+	}
+	if s, err = snapshot.Take(w.backup, source, w.Version, w.now); err != nil {
+		return s, nil, &sourceError{err}
+	}
+	if pieces, err = job.Pieces(w.backup, s); err != nil {
+		return s, nil, &sourceError{err}
+	}
+	return s, pieces, nil
 }
 
 // complete tells of the success. What the job needed goes in a later pass: once the success

@@ -14,6 +14,18 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
+// sourceLimit bounds what is recorded of an application, in bytes. It is in the operator's
+// memory while it is packed.
+const sourceLimit = 32 << 20
+
+// sourceError is about what an application consists of: to try again helps only when it has
+// changed.
+type sourceError struct{ err error }
+
+func (e *sourceError) Error() string { return e.err.Error() }
+
+func (e *sourceError) Unwrap() error { return e.err }
+
 // gather reads what is to be recorded. Where there is no such NginxOperator, that is the error.
 // A ConfigMap that is missing is missing in the backup, too.
 func gather(ctx context.Context, live client.Reader, backup *v1alpha1.NginxBackup) (snapshot.Source, error) {
@@ -22,6 +34,7 @@ func gather(ctx context.Context, live client.Reader, backup *v1alpha1.NginxBacku
 	if err := live.Get(ctx, key, source.Nginx); err != nil {
 		return source, err
 	}
+	size := 0
 	for _, name := range snapshot.ConfigMaps(&source.Nginx.Spec) {
 		var cm corev1.ConfigMap
 		err := live.Get(ctx, client.ObjectKey{Namespace: backup.Namespace, Name: name}, &cm)
@@ -30,6 +43,9 @@ func gather(ctx context.Context, live client.Reader, backup *v1alpha1.NginxBacku
 		}
 		if err != nil {
 			return source, fmt.Errorf("read ConfigMap %s: %w", name, err)
+		}
+		if size += cm.Size(); size > sourceLimit {
+			return source, &sourceError{fmt.Errorf("the ConfigMaps that the application refers to have more than %d MiB", sourceLimit>>20)}
 		}
 		source.ConfigMaps = append(source.ConfigMaps, cm)
 	}

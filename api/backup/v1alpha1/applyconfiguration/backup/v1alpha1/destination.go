@@ -17,6 +17,7 @@ type DestinationApplyConfiguration struct {
 	// gs://<bucket>/<folder>                      Google Cloud Storage
 	// azblob://<container>/<folder>               Azure Blob Storage
 	//
+	// A claim has to be for backups alone: everything on it is given to the group 101.
 	// Below the folder, which can be left out, each application has its own:
 	// <namespace>/<name>.
 	URL *string `json:"url,omitempty"`
