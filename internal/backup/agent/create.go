@@ -41,10 +41,15 @@ func (a *Agent) Create(ctx context.Context) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, err
 	}
-	if err := a.verify(ctx, commit); err != nil {
+	contents, err := a.verify(ctx, commit)
+	if err != nil {
 		return job.Result{}, errors.Join(err, a.Store.Delete(ctx, a.path(commit.Archive)))
 	}
-	return a.settle(ctx, commit, missing)
+	result, err := a.settle(ctx, commit, missing)
+	for _, s := range contents.Skipped {
+		result.Skipped = append(result.Skipped, fmt.Sprintf("%s (%s)", s.Path, s.Reason))
+	}
+	return result, err
 }
 
 // settle commits the archive, unless another attempt was faster. What is not committed then
@@ -173,17 +178,17 @@ func (a *Agent) contentSize(s snapshot.Snapshot) (int64, error) {
 }
 
 // verify reads the archive back.
-func (a *Agent) verify(ctx context.Context, commit archive.Commit) (err error) {
+func (a *Agent) verify(ctx context.Context, commit archive.Commit) (contents archive.Contents, err error) {
 	in, _, err := a.Store.Open(ctx, a.path(commit.Archive))
 	if err != nil {
-		return err
+		return contents, err
 	}
 	defer func() { err = errors.Join(err, in.Close()) }()
-	_, err = archive.Verify(ctx, in, commit, archive.DefaultLimits())
+	contents, err = archive.Verify(ctx, in, commit, archive.DefaultLimits())
 	if err != nil {
-		return fmt.Errorf("read %s back: %w", a.path(commit.Archive), err)
+		return contents, fmt.Errorf("read %s back: %w", a.path(commit.Archive), err)
 	}
-	return nil
+	return contents, nil
 }
 
 // sweep deletes the archives of attempts that were not committed.

@@ -11,8 +11,9 @@ import (
 
 // Content writes the tree of a volume that the info names, in ascending order of the
 // indexes. Regular files, directories and links that stay in the volume are kept, with their
-// permissions and times; a link that leaves it is an error. Sockets, devices and fifos, a
-// lost+found at the top, and what an interrupted restore has left are recorded as skipped.
+// permissions and times. Sockets, devices and fifos, links that leave the volume, files of
+// others that must not be read, a lost+found at the top, and what an interrupted restore has left
+// are recorded as skipped.
 //
 // The volume can be in use. A file that grows is cut where it ended when it was opened, one
 // that shrinks is an error, and one that vanishes before it is opened is not in the backup.
@@ -64,10 +65,12 @@ func (t *tree) directory(name string, info fs.FileInfo) error {
 		return err
 	}
 	children, err := readNames(t.root, name)
-	if errors.Is(err, fs.ErrNotExist) && name != "." {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && name != ".":
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrPermission) && name != ".":
+		return t.skip(name, unreadable)
+	case err != nil:
 		return t.broken(name, err)
 	}
 	for child := range children.all() {
@@ -98,6 +101,10 @@ func (t *tree) any(name string) error {
 		return t.regular(name)
 	}
 }
+
+// unreadable is why something is left out that belongs to another user. nginx, whose user the
+// backup's is, cannot serve it either.
+const unreadable = "permission denied"
 
 // left is why something is left out, empty if it is not.
 func left(name string, info fs.FileInfo) string {
@@ -135,6 +142,13 @@ func (t *tree) link(name string, info fs.FileInfo) error {
 	if e.Target, err = t.root.Readlink(name); err != nil {
 		return t.broken(name, err)
 	}
+	at, err := locate(e.Path)
+	if err != nil {
+		return t.broken(name, err)
+	}
+	if checkTarget(at, e.Target, t.limits) != nil {
+		return t.skip(name, "link that leaves the volume")
+	}
 	if err := t.begin(e, info.ModTime()); err != nil {
 		return err
 	}
@@ -144,10 +158,12 @@ func (t *tree) link(name string, info fs.FileInfo) error {
 // regular asks the opened file how large it is: by its name there can be another one by now.
 func (t *tree) regular(name string) error {
 	f, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a fifo would block
-	if errors.Is(err, fs.ErrNotExist) {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, fs.ErrPermission):
+		return t.skip(name, unreadable)
+	case err != nil:
 		return t.broken(name, err)
 	}
 	defer f.Close() //nolint:errcheck // it was only read

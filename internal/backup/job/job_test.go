@@ -1,6 +1,7 @@
 package job
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -134,7 +135,11 @@ func TestResult(t *testing.T) {
 	}{
 		{"success", Result{Archive: "a/b.tar.gz", Size: 9, SHA256: "ab", Totals: &archive.Totals{Files: 1}, CompletedAt: &at}},
 		{"failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: "no"}}},
-		{"a long failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: strings.Repeat("\x00", 9999)}, Missing: strings.Split(strings.Repeat(strings.Repeat("x", 253)+",", 99), ",")}},
+		{"a long failure", Result{Failure: &Failure{Reason: "StoreDenied", Message: strings.Repeat("\x00", 9999)}}},
+		{"a long success", Result{
+			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
+			Skipped: slices.Repeat([]string{strings.Repeat("\x00", 999)}, 9), Missing: slices.Repeat([]string{strings.Repeat("x", 253)}, 9),
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,6 +34,8 @@ type Result struct {
 	// Missing are Secrets that should have been in it and do not exist, as far as there is
 	// room to name them.
 	Missing []string `json:"missing,omitempty"`
+	// Skipped are the first things of the volumes that were left out, with the reason.
+	Skipped []string `json:"skipped,omitempty"`
 	// CompletedAt is when the backup was whole and in its place.
 	CompletedAt *time.Time `json:"completedAt,omitempty"`
 }
@@ -47,16 +50,21 @@ type Failure struct {
 
 // messageLimit and missingLimit keep a result within resultLimit, whatever has to be escaped.
 const (
-	messageLimit = 512
-	missingLimit = 3
+	messageLimit                = 512
+	missingLimit                = 2
+	skippedLimit, skippedLength = 3, 120
 )
 
 // Write leaves the result for the operator.
 func (r Result) Write(path string) error {
-	if f := r.Failure; f != nil && len(f.Message) > messageLimit {
-		r.Failure = &Failure{Reason: f.Reason, Message: strings.ToValidUTF8(f.Message[:messageLimit], "") + "…"}
-	}
 	r.Missing = r.Missing[:min(len(r.Missing), missingLimit)]
+	r.Skipped = slices.Clone(r.Skipped[:min(len(r.Skipped), skippedLimit)])
+	for i, s := range r.Skipped {
+		r.Skipped[i] = clip(s, skippedLength)
+	}
+	if f := r.Failure; f != nil {
+		r = Result{Failure: &Failure{Reason: f.Reason, Message: clip(f.Message, messageLimit)}}
+	}
 	text, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -65,6 +73,13 @@ func (r Result) Write(path string) error {
 		return fmt.Errorf("the result has %d bytes, a termination message has %d", len(text), resultLimit)
 	}
 	return os.WriteFile(path, text, 0o666)
+}
+
+func clip(text string, limit int) string {
+	if len(text) <= limit {
+		return text
+	}
+	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
 // ParseResult reads a termination message. A container that was killed leaves none, and one

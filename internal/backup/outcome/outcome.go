@@ -81,6 +81,9 @@ func Completed(b *v1alpha1.NginxBackup, recorded *snapshot.Snapshot, result job.
 	if len(result.Missing) > 0 {
 		message += ", without the Secrets that do not exist: " + strings.Join(result.Missing, ", ")
 	}
+	if n := result.Totals.Skipped; n > 0 {
+		message += fmt.Sprintf(", without %d that cannot be in a backup: %s", n, strings.Join(result.Skipped, ", "))
+	}
 	set(b, &status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
 	set(b, &status, v1alpha1.ConditionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified, "The archive was read back and is what was written")
 	return status
