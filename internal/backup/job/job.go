@@ -46,9 +46,9 @@ const (
 	Delete Task = "delete"
 )
 
-// Attempt is the number of a job; 0: somebody changed its label.
-func Attempt(j *batchv1.Job) int {
-	n, err := strconv.Atoi(j.Labels[labelAttempt])
+// Attempt is the number of a job, or of its pod; 0: somebody changed its label.
+func Attempt(object metav1.Object) int {
+	n, err := strconv.Atoi(object.GetLabels()[labelAttempt])
 	if err != nil {
 		return 0
 	}

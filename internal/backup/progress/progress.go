@@ -13,6 +13,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -60,10 +61,10 @@ func Pause(attempt int) time.Duration {
 	return pause
 }
 
-// Judge looks at the jobs of a task of one backup, and at their pods.
+// Judge looks at the jobs of a task of one backup, and at the pods of that task.
 func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	if len(jobs) == 0 {
-		return Verdict{Step: Start, Attempt: 1, Reason: v1alpha1.ReasonInProgress, Message: "A job is about to start"}
+		return Verdict{Step: Start, Attempt: unused(pods), Reason: v1alpha1.ReasonInProgress, Message: "A job is about to start"}
 	}
 	last := slices.MaxFunc(jobs, func(a, b batchv1.Job) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(job.Attempt(&a), job.Attempt(&b)))
@@ -73,6 +74,9 @@ func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 		return Verdict{Step: Done, Result: result}
 	}
 	ended, over := endOf(&last)
+	if !over && lost(pod, now) {
+		ended, over = pod.DeletionTimestamp.Time, true
+	}
 	if !over {
 		return running(&last, pod, now)
 	}
@@ -86,12 +90,23 @@ func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	return v
 }
 
+// unused is the number of a job where there is none. There may be pods of jobs that somebody has
+// deleted. They may write still, so the next job has a number, and by that an archive, of its own.
+func unused(pods []corev1.Pod) int {
+	last := 0
+	for i := range pods {
+		last = max(last, job.Attempt(&pods[i]))
+	}
+	return job.Next(last)
+}
+
 // podOf is the newest pod of a job, nil if there is none.
 func podOf(j *batchv1.Job, pods []corev1.Pod) *corev1.Pod {
 	var newest *corev1.Pod
 	for i := range pods {
 		pod := &pods[i]
-		if pod.Labels[batchv1.JobNameLabel] != j.Name {
+		// Labels anybody can give to a pod, and a result tells that there is a backup.
+		if !metav1.IsControlledBy(pod, j) {
 			continue
 		}
 		if newest == nil || newest.CreationTimestamp.Before(&pod.CreationTimestamp) {
@@ -145,6 +160,12 @@ func resultOf(pod *corev1.Pod) (job.Result, bool) {
 	return result, err == nil
 }
 
+// lost tells of a pod that should have ended and has not: its node does not answer. It may write
+// still, but an archive of its own.
+func lost(pod *corev1.Pod, now time.Time) bool {
+	return pod != nil && pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > slow
+}
+
 // failed tells why a job has failed.
 func failed(j *batchv1.Job, pod *corev1.Pod) Verdict {
 	if result, ok := resultOf(pod); ok && result.Failure != nil {
@@ -156,6 +177,8 @@ func failed(j *batchv1.Job, pod *corev1.Pod) Verdict {
 		message = fmt.Sprintf("job %s ended with exit code %d (%s): %.512s", j.Name, end.ExitCode, end.Reason, end.Message)
 	case end != nil:
 		message = fmt.Sprintf("job %s ended with exit code %d (%s)", j.Name, end.ExitCode, end.Reason)
+	case pod != nil && pod.DeletionTimestamp != nil && pod.Status.Phase == corev1.PodRunning:
+		message = fmt.Sprintf("the pod of job %s should have ended: its node does not answer", j.Name)
 	case pod != nil && pod.Status.Reason != "":
 		message = fmt.Sprintf("the pod of job %s ended: %s: %.512s", j.Name, pod.Status.Reason, pod.Status.Message)
 	}

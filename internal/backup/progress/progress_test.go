@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
@@ -21,6 +22,7 @@ const success = `{"archive":"a/data-1.tar.gz","size":9,"totals":{"entries":1,"fi
 func aJob(attempt int, age time.Duration) batchv1.Job {
 	return batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Name:              fmt.Sprintf("web-1-c%d", attempt),
+		UID:               types.UID(fmt.Sprintf("job-%d", attempt)),
 		Labels:            map[string]string{"backup.operator.example.com/attempt": fmt.Sprint(attempt)},
 		CreationTimestamp: metav1.NewTime(now.Add(-age)),
 	}}
@@ -33,7 +35,13 @@ func ended(j batchv1.Job, how batchv1.JobConditionType, ago time.Duration) batch
 }
 
 func aPod(attempt int, change func(*corev1.Pod)) corev1.Pod {
-	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{batchv1.JobNameLabel: fmt.Sprintf("web-1-c%d", attempt)}}}
+	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Labels: map[string]string{
+			batchv1.JobNameLabel:                  fmt.Sprintf("web-1-c%d", attempt),
+			"backup.operator.example.com/attempt": fmt.Sprint(attempt),
+		},
+		OwnerReferences: []metav1.OwnerReference{{UID: types.UID(fmt.Sprintf("job-%d", attempt)), Controller: new(true)}},
+	}}
 	change(&pod)
 	return pod
 }
@@ -65,6 +73,8 @@ func TestJudge(t *testing.T) {
 		after   time.Duration
 	}{
 		{name: "nothing yet", step: Start, attempt: 1, reason: v1alpha1.ReasonInProgress},
+		{name: "pods whose jobs somebody has deleted", pods: []corev1.Pod{aPod(3, end(137, "Error", "")), aPod(1, end(137, "Error", ""))},
+			step: Start, attempt: 4, reason: v1alpha1.ReasonInProgress},
 		{name: "a job without a pod", jobs: []batchv1.Job{aJob(1, 20*time.Second)}, step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, message: "starts", after: 40 * time.Second},
 		{name: "a job without a pod for long", jobs: []batchv1.Job{aJob(1, time.Hour)}, step: Wait, attempt: 1, reason: v1alpha1.ReasonPodNotStarted, message: "kubectl describe"},
 		{name: "it writes", jobs: []batchv1.Job{aJob(1, time.Hour)}, pods: []corev1.Pod{aPod(1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })},
@@ -77,6 +87,14 @@ func TestJudge(t *testing.T) {
 		{name: "it is being created", jobs: []batchv1.Job{aJob(1, 0)}, pods: []corev1.Pod{aPod(1, waits("ContainerCreating", ""))},
 			step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, after: time.Minute},
 		{name: "done", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobComplete, time.Second)}, pods: []corev1.Pod{aPod(1, end(0, "Completed", success))}, step: Done},
+		{name: "somebody else's pod says that it is done", jobs: []batchv1.Job{aJob(1, 0)}, pods: []corev1.Pod{aPod(1, func(p *corev1.Pod) {
+			end(0, "Completed", success)(p)
+			p.OwnerReferences = nil
+		})}, step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, after: time.Minute},
+		{name: "its node does not answer", jobs: []batchv1.Job{aJob(1, time.Hour)}, pods: []corev1.Pod{aPod(1, func(p *corev1.Pod) {
+			p.Status.Phase = corev1.PodRunning
+			p.DeletionTimestamp = new(metav1.NewTime(now.Add(-2 * time.Minute)))
+		})}, step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "its node does not answer"},
 		{name: "done, before the job says so", jobs: []batchv1.Job{aJob(1, time.Minute)}, pods: []corev1.Pod{aPod(1, end(0, "Completed", success))}, step: Done},
 		{name: "failed", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobFailed, 4*time.Second)}, pods: []corev1.Pod{aPod(1, denied)},
 			step: Wait, attempt: 1, reason: v1alpha1.ReasonStoreDenied, message: "wrong key", after: 6 * time.Second},

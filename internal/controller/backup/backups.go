@@ -60,7 +60,7 @@ type work struct {
 func (r *Backups) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	w := &work{Backups: r, backup: &v1alpha1.NginxBackup{}, now: r.Clock.Now()}
 	if err := r.Client.Get(ctx, req.NamespacedName, w.backup); err != nil {
-		r.queue.leave(req.NamespacedName)
+		r.queue.leave(ctx, req.NamespacedName)
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if err := w.observe(ctx); err != nil {
@@ -115,19 +115,30 @@ func (w *work) jobsOf(task job.Task) []batchv1.Job {
 	return found
 }
 
+// podsOf are the pods of a task.
+func (w *work) podsOf(task job.Task) []corev1.Pod {
+	var found []corev1.Pod
+	for _, pod := range w.pods {
+		if pod.Labels[job.LabelTask] == string(task) {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
 // create brings the backup about.
 func (w *work) create(ctx context.Context) (ctrl.Result, error) {
 	if _, err := location.Parse(w.backup.Spec.Destination.URL); err != nil {
 		// The spec cannot be changed: whoever made it makes another.
 		return ctrl.Result{}, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonDestinationInvalid, err.Error()))
 	}
-	verdict := progress.Judge(w.jobsOf(job.Create), w.pods, w.now)
+	verdict := progress.Judge(w.jobsOf(job.Create), w.podsOf(job.Create), w.now)
 	switch verdict.Step {
 	case progress.Done:
 		return ctrl.Result{}, w.complete(ctx, verdict.Result)
 	case progress.Wait:
 		if verdict.Reason == v1alpha1.ReasonPodNotStarted {
-			w.queue.ended()
+			w.queue.move(ctx)
 		}
 		if verdict.Attempt > 1 && verdict.Reason == v1alpha1.ReasonInProgress && outcome.Failing(w.backup) != nil {
 			// What the attempt before has said is worth more than that there is another.
@@ -147,6 +158,7 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	}
 	switch {
 	case apierrors.IsNotFound(err):
+		w.queue.leave(ctx, client.ObjectKeyFromObject(w.backup))
 		return ctrl.Result{}, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonTargetNotFound,
 			fmt.Sprintf("there is no NginxOperator %s in namespace %s", w.backup.Spec.Target.Name, w.backup.Namespace)))
 	case isSource(err):
@@ -169,11 +181,14 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	case err != nil:
 		return ctrl.Result{}, errors.Join(err, w.tell(ctx, outcome.Recorded(w.backup, *recorded, v1alpha1.ReasonJobNotCreated, err.Error())))
 	case !started:
-		return ctrl.Result{}, w.tell(ctx, outcome.Recorded(w.backup, *recorded, v1alpha1.ReasonInProgress, "Other backups are written first"))
+		return ctrl.Result{RequeueAfter: queuePause}, w.tell(ctx, outcome.Recorded(w.backup, *recorded, v1alpha1.ReasonInProgress, "Other backups are written first"))
 	}
 	countFailure(verdict)
 	return ctrl.Result{}, w.tell(ctx, outcome.Recorded(w.backup, *recorded, verdict.Reason, verdict.Message))
 }
+
+// queuePause is after which time a backup in the line looks for itself whether it is its turn.
+const queuePause = time.Minute
 
 // startJob creates a job, and then deletes the one before it: there is always one that
 // remembers the number of attempts.

@@ -28,7 +28,7 @@ var failures = prometheus.NewCounterVec(prometheus.CounterOpts{
 
 // countFailure counts the attempt before one that is started.
 func countFailure(started progress.Verdict) {
-	if started.Attempt > 1 {
+	if started.Attempt > 1 && started.Reason != v1alpha1.ReasonInProgress {
 		failures.WithLabelValues(started.Reason).Inc()
 	}
 }

@@ -3,6 +3,7 @@ package backup
 import (
 	"context"
 	"fmt"
+	"path"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/outcome"
 	"example.com/nginx-operator/internal/backup/progress"
 )
@@ -33,6 +35,16 @@ func (w *work) keepData(ctx context.Context) error {
 	return w.patch(ctx, before)
 }
 
+// place is where the data of a backup is, whether or not it is whole.
+func place(backup *v1alpha1.NginxBackup) string {
+	where, err := location.Parse(backup.Spec.Destination.URL)
+	if err != nil {
+		return job.Key(backup)
+	}
+	where.Folder = path.Join(where.Folder, job.Key(backup))
+	return where.Base()
+}
+
 // letGo lets the API server remove the object.
 func (w *work) letGo(ctx context.Context) error {
 	before := w.backup.DeepCopy()
@@ -49,7 +61,7 @@ func (w *work) patch(ctx context.Context, before *v1alpha1.NginxBackup) error {
 // remove deletes the data of a backup that is being deleted.
 func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w.backup, v1alpha1.Finalizer) {
-		w.queue.leave(client.ObjectKeyFromObject(w.backup))
+		w.queue.leave(ctx, client.ObjectKeyFromObject(w.backup))
 		return ctrl.Result{}, nil
 	}
 	if w.backup.Spec.DeletionPolicy != v1alpha1.Delete {
@@ -60,13 +72,13 @@ func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
 		// The end of its pod is an event.
 		return ctrl.Result{RequeueAfter: left}, w.deleteJobs(ctx, w.jobsOf(job.Create))
 	}
-	verdict := progress.Judge(w.jobsOf(job.Delete), w.pods, w.now)
+	verdict := progress.Judge(w.jobsOf(job.Delete), w.podsOf(job.Delete), w.now)
 	switch {
 	case verdict.Step == progress.Done:
 		return ctrl.Result{}, w.letGo(ctx)
 	case left <= 0:
 		w.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
-			"The data at %s could not be deleted within %s and stays: %s", w.backup.Status.Location, deletionPatience, verdict.Message)
+			"The data in %s could not be deleted within %s and stays: %s", place(w.backup), deletionPatience, verdict.Message)
 		return ctrl.Result{}, w.letGo(ctx)
 	case verdict.Step == progress.Start:
 		return w.startDeleting(ctx, verdict)
@@ -80,9 +92,8 @@ func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
 // writing tells whether there is a job that writes the data, or what is left of one: a pod that
 // is told to end goes on for a while.
 func (w *work) writing() bool {
-	for i := range w.pods {
-		pod := &w.pods[i]
-		if pod.Labels[job.LabelTask] == string(job.Create) && pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
+	for _, pod := range w.podsOf(job.Create) {
+		if pod.Status.Phase != corev1.PodSucceeded && pod.Status.Phase != corev1.PodFailed {
 			return true
 		}
 	}
@@ -98,7 +109,7 @@ func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// No job will ever run here again.
 		w.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
-			"The data at %s stays: the namespace is being deleted", w.backup.Status.Location)
+			"The data in %s stays: the namespace is being deleted", place(w.backup))
 		return ctrl.Result{}, w.letGo(ctx)
 	}
 	if err != nil {
