@@ -31,6 +31,34 @@ type objects struct {
 	happened bool
 	// cut is closed when the client dies.
 	cut chan struct{}
+	// race holds up the first record of a backup until there is a second one, if it is set.
+	race *race
+}
+
+// race are two clients that write the same record: the first one is carried out when both have
+// sent it, whether or not its client has gone.
+type race struct {
+	arrived, second, done chan struct{}
+	records               int
+}
+
+// wait lets the records come in their order. It is called with the lock held, and waits
+// without it.
+func (r *race) wait(lock *sync.Mutex) (carriedOut func()) {
+	r.records++
+	n := r.records
+	lock.Unlock()
+	defer lock.Lock()
+	switch n {
+	case 1:
+		close(r.arrived)
+		<-r.second
+		return func() { close(r.done) }
+	case 2:
+		close(r.second)
+		<-r.done
+	}
+	return func() {}
 }
 
 func newObjects(t *testing.T) *objects {
@@ -58,6 +86,9 @@ func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	o.requests++
+	if o.race != nil && r.Method == http.MethodPut && strings.HasSuffix(r.URL.Path, "/backup.json") {
+		defer o.race.wait(&o.mu)()
+	}
 	if o.at == 0 || o.requests < o.at {
 		o.answer(w, r, body)
 		return

@@ -1,0 +1,102 @@
+package backup
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// TestPodFails: a pod that is killed, and one whose word nobody hears, are followed by another
+// that makes the backup, or finds it.
+func TestPodFails(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.application("web", v1alpha2.NginxOperatorSpec{})
+	b.place.doom(func(j *batchv1.Job) fate {
+		if !strings.HasSuffix(j.Name, "1") {
+			return fate{}
+		}
+		return fate{killed: strings.HasPrefix(j.Name, "killed"), unheard: strings.HasPrefix(j.Name, "unheard")}
+	})
+	for _, name := range []string{"killed", "unheard"} {
+		b.backup(name, "web", claimURL, func(spec *v1alpha1.NginxBackupSpec) { spec.DeletionPolicy = v1alpha1.Delete })
+		b.waitReason(name, v1alpha1.ReasonJobFailed)
+	}
+	found := b.waitBackups(2)
+	b.verify()
+	for i, want := range []string{"data-2.tar.gz", "data-1.tar.gz"} {
+		if !strings.HasSuffix(found[i].Status.Location, want) {
+			t.Errorf("backup %s is %s, want %s", found[i].Name, found[i].Status.Location, want)
+		}
+	}
+	must(t, kube.DeleteAllOf(t.Context(), &v1alpha1.NginxBackup{}, client.InNamespace(b.namespace)))
+	b.waitBackups(0)
+	b.verify()
+}
+
+// TestJobDeleted: somebody deletes the job of a pod that writes. Its pod may go on for a while,
+// beside that of the next job: they do not write the same archive, of which one would be
+// recorded and the other one be there.
+func TestJobDeleted(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	folder := filepath.Join(b.place.content, "films")
+	must(t, os.Mkdir(folder, 0o700))
+	film := filepath.Join(folder, "film")
+	must(t, os.WriteFile(film, []byte("one"), 0o600))
+	b.application("web", v1alpha2.NginxOperatorSpec{Content: []v1alpha2.Content{
+		{MountPath: "/srv", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "films"}},
+	}})
+	o := newObjects(t)
+	o.race = &race{arrived: make(chan struct{}), second: make(chan struct{}), done: make(chan struct{})}
+	b.backup("manual", "web", o.url)
+	<-o.race.arrived
+	must(t, os.WriteFile(film, []byte("another"), 0o600))
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "manual-c1"}}
+	must(t, kube.Delete(t.Context(), j, client.PropagationPolicy("Background")))
+	found := b.waitBackups(1)
+	b.verifyFiles(found, o.kept())
+	if jobs := b.place.names(); len(jobs) != len(slices.Compact(slices.Sorted(slices.Values(jobs)))) {
+		t.Errorf("two jobs had the same name: %v", jobs)
+	}
+}
+
+// TestDeletedWhileWriting: an object is deleted while its data is being written. The data is
+// deleted by a job that starts when nobody writes any more.
+func TestDeletedWhileWriting(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.application("web", v1alpha2.NginxOperatorSpec{})
+	release := make(chan struct{})
+	b.place.doom(func(j *batchv1.Job) fate {
+		if strings.HasSuffix(j.Name, "-c1") {
+			return fate{hold: release}
+		}
+		return fate{}
+	})
+	backup := b.backup("manual", "web", claimURL, func(spec *v1alpha1.NginxBackupSpec) { spec.DeletionPolicy = v1alpha1.Delete })
+	b.eventually("the job runs", func() error {
+		if len(b.place.names()) == 0 {
+			return fmt.Errorf("there is none")
+		}
+		return nil
+	})
+	must(t, kube.Delete(t.Context(), backup))
+	b.settled()
+	if jobs := b.place.names(); len(jobs) != 1 {
+		t.Errorf("jobs that were started while the first one writes: %v", jobs)
+	}
+	close(release)
+	b.waitBackups(0)
+	b.verify()
+}
