@@ -6,11 +6,13 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -58,7 +60,7 @@ type task func(*agent.Agent, context.Context) (job.Result, error)
 
 func newTask(name, short string, run task) *cobra.Command {
 	var o options
-	a := &agent.Agent{Now: time.Now}
+	a := &agent.Agent{Now: time.Now, Nonce: strings.ToLower(rand.Text()[:8])}
 	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
 		a.Dirs = agent.Dirs{
 			Snapshot: filepath.Join(o.root, job.SnapshotDir), Content: filepath.Join(o.root, job.ContentDir),

@@ -44,6 +44,8 @@ const (
 	ReasonStoreFull = "StoreFull"
 	// ReasonStoreFailed: the store said something else.
 	ReasonStoreFailed = "StoreFailed"
+	// ReasonDamaged: what was read back is not what was written, or what is there cannot be read.
+	ReasonDamaged = "Damaged"
 	// ReasonDeleting: the data is being deleted.
 	ReasonDeleting = "Deleting"
 )
@@ -54,8 +56,6 @@ const (
 	ReasonVerified = "Verified"
 	// ReasonNotVerified: the archive was not read back yet.
 	ReasonNotVerified = "NotVerified"
-	// ReasonDamaged: what was read back is not what was written.
-	ReasonDamaged = "Damaged"
 )
 
 // Reasons of a policy's conditions.

@@ -24,6 +24,7 @@ type Destination struct {
 	// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY); google.json is a service account's key
 	// file, ca.crt holds the certificates that a private endpoint is verified by. Only that job's
 	// pod mounts it: the operator never reads it. Unset: what the pod's surroundings give.
+	// Who may create backups can so have any Secret of the namespace used.
 	// +optional
 	Secret *SecretReference `json:"secret,omitempty"`
 }

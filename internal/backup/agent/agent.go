@@ -6,7 +6,7 @@
 // once. So an attempt that dies leaves nothing that looks like a backup, two at a time do not
 // mix, and one that comes after a success finds it.
 //
-//	<namespace>/<application>/<backup>/data-1.tar.gz
+//	<namespace>/<application>/<backup>/data-1-x7k2m4qz.tar.gz
 //	<namespace>/<application>/<backup>/backup.json
 //
 // The agent knows no Kubernetes: what it needs is mounted, and what it found is the
@@ -40,8 +40,10 @@ type Agent struct {
 	Dirs  Dirs
 	// Key of the backup's folder, and the UID of its object.
 	Key, UID string
-	// Attempt numbers the job.
+	// Attempt numbers the job, and Nonce is another one for each run: who deletes jobs makes
+	// the numbers begin again.
 	Attempt int
+	Nonce   string
 	// Now is the time.
 	Now func() time.Time
 }
@@ -55,7 +57,7 @@ const (
 )
 
 func (a *Agent) archiveName() string {
-	return fmt.Sprintf("%s%d%s", archivePrefix, a.Attempt, archiveSuffix)
+	return fmt.Sprintf("%s%d-%s%s", archivePrefix, a.Attempt, a.Nonce, archiveSuffix)
 }
 
 func (a *Agent) path(name string) string { return path.Join(a.Key, name) }

@@ -37,7 +37,7 @@ func newBench(t *testing.T, s snapshot.Snapshot) *bench {
 	t.Helper()
 	dir := t.TempDir()
 	b := &bench{t: t, claim: filepath.Join(dir, "claim"), Agent: &Agent{
-		Key: "shop/web/web-1-01234567", UID: "01234567-89ab", Attempt: 1,
+		Key: "shop/web/web-1-01234567", UID: "01234567-89ab", Attempt: 1, Nonce: "n",
 		Now: func() time.Time { return now },
 		Dirs: Dirs{
 			Snapshot: filepath.Join(dir, "snapshot"), Content: filepath.Join(dir, "content"),
@@ -113,7 +113,7 @@ func (b *bench) mountAll() {
 	b.write(b.Dirs.Secrets+"/shop-tls/tls.crt", certificate)
 }
 
-var whole = []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-1.tar.gz"}
+var whole = []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-1-n.tar.gz"}
 
 func TestCreate(t *testing.T) {
 	b := newBench(t, aSnapshot())
@@ -123,7 +123,7 @@ func TestCreate(t *testing.T) {
 	if diff := cmp.Diff(whole, b.objects()); diff != "" {
 		t.Errorf("on the claim, -want +got:\n%s", diff)
 	}
-	if result.Archive != "shop/web/web-1-01234567/data-1.tar.gz" || result.Size == 0 || len(result.SHA256) != 64 || result.Totals.Files < 3 || !result.CompletedAt.Equal(now) {
+	if result.Archive != "shop/web/web-1-01234567/data-1-n.tar.gz" || result.Size == 0 || len(result.SHA256) != 64 || result.Totals.Files < 3 || !result.CompletedAt.Equal(now) {
 		t.Errorf("result: %+v", result)
 	}
 	commit, err := b.commit(t.Context())
@@ -174,12 +174,12 @@ func TestCreateAgain(t *testing.T) {
 func TestCreateAfterDeath(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
-	b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-1.tar.gz"), "half an archi")
-	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1.tar.gz"), "another's")
+	b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-1-n.tar.gz"), "half an archi")
+	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1-n.tar.gz"), "another's")
 	b.Attempt = 2
 	_, err := b.Create(t.Context())
 	must(t, err)
-	want := []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-2.tar.gz", "folder/shop/web/web-10/data-1.tar.gz"}
+	want := []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-2-n.tar.gz", "folder/shop/web/web-10/data-1-n.tar.gz"}
 	if diff := cmp.Diff(want, b.objects()); diff != "" {
 		t.Errorf("on the claim, -want +got:\n%s", diff)
 	}
@@ -201,10 +201,10 @@ func TestTwoAttempts(t *testing.T) {
 	must(t, err)
 	result, err := b.settle(t.Context(), first, nil)
 	must(t, err)
-	if result.Archive != "shop/web/web-1-01234567/data-2.tar.gz" {
+	if result.Archive != "shop/web/web-1-01234567/data-2-n.tar.gz" {
 		t.Errorf("the archive is %s, which was not committed first", result.Archive)
 	}
-	want := []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-2.tar.gz"}
+	want := []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-2-n.tar.gz"}
 	if diff := cmp.Diff(want, b.objects()); diff != "" {
 		t.Errorf("on the claim, -want +got:\n%s", diff)
 	}
@@ -262,7 +262,7 @@ func TestVerifyFails(t *testing.T) {
 	must(t, err)
 	commit, err := b.Agent.write(t.Context(), s)
 	must(t, err)
-	path := filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-1.tar.gz")
+	path := filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-1-n.tar.gz")
 	text, err := os.ReadFile(path)
 	must(t, err)
 	text[len(text)/2] ^= 1
@@ -310,8 +310,8 @@ func TestDelete(t *testing.T) {
 	b.mountAll()
 	_, err := b.Create(t.Context())
 	must(t, err)
-	b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-7.tar.gz"), "left over")
-	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1.tar.gz"), "another's")
+	b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-7-n.tar.gz"), "left over")
+	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1-n.tar.gz"), "another's")
 	for range 2 {
 		result, err := b.Delete(t.Context())
 		must(t, err)
@@ -319,7 +319,7 @@ func TestDelete(t *testing.T) {
 			t.Errorf("result: %+v", result)
 		}
 	}
-	if diff := cmp.Diff([]string{"folder/shop/web/web-10/data-1.tar.gz"}, b.objects()); diff != "" {
+	if diff := cmp.Diff([]string{"folder/shop/web/web-10/data-1-n.tar.gz"}, b.objects()); diff != "" {
 		t.Errorf("on the claim, -want +got:\n%s", diff)
 	}
 }

@@ -69,7 +69,7 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	for _, b := range backups {
 		switch {
 		case b.DeletionTimestamp != nil || Good(b):
-		case !wanted(policy, b) || superseded(policy, target, b):
+		case !wanted(policy, b) || superseded(target, b):
 			d.Obsolete = append(d.Obsolete, b)
 		default:
 			underway = true
@@ -182,9 +182,9 @@ func wanted(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBackup) bool {
 
 // superseded tells of a backup that fails by what it recorded, while the target is another by
 // now: what is mended there cannot help it. Where the store is the trouble, it is kept.
-func superseded(policy *v1alpha1.NginxBackupPolicy, target Target, b *v1alpha1.NginxBackup) bool {
+func superseded(target Target, b *v1alpha1.NginxBackup) bool {
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
-	if c == nil || !Behind(policy, target, []*v1alpha1.NginxBackup{b}) {
+	if c == nil || Held(b) == target.State {
 		return false
 	}
 	switch c.Reason {

@@ -43,7 +43,7 @@ func (q *queue) start(ctx context.Context, backup types.NamespacedName, create f
 	q.mu.Unlock()
 	if err != nil {
 		// The place is free again.
-		q.ended()
+		q.move(ctx)
 	}
 	return true, err
 }
@@ -51,7 +51,7 @@ func (q *queue) start(ctx context.Context, backup types.NamespacedName, create f
 func (q *queue) enter(ctx context.Context, backup types.NamespacedName) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.active(ctx)+q.starting >= q.limit {
+	if q.free(q.active(ctx)) <= 0 {
 		if !slices.Contains(q.line, backup) {
 			q.line = append(q.line, backup)
 		}
@@ -62,44 +62,65 @@ func (q *queue) enter(ctx context.Context, backup types.NamespacedName) bool {
 	return true
 }
 
-// active counts the jobs that do something: those of one namespace whose pods cannot start
-// must not keep all others waiting.
-func (q *queue) active(ctx context.Context) int {
+func (q *queue) free(active map[string]int) int {
+	free := q.limit - q.starting
+	for _, n := range active {
+		free -= n
+	}
+	return free
+}
+
+// active counts the jobs of each namespace that do something: those of one whose pods cannot
+// start must not keep all others waiting.
+func (q *queue) active(ctx context.Context) map[string]int {
 	list := &batchv1.JobList{}
 	if err := q.jobs.List(ctx, list, client.HasLabels{v1alpha1.LabelBackup}, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache is in memory: this is an error of the program.
 		log.FromContext(ctx).Error(err, "count the jobs")
-		return q.limit
+		return map[string]int{"": q.limit}
 	}
-	n, now := 0, q.clock.Now()
+	active, now := map[string]int{}, q.clock.Now()
 	for i := range list.Items {
 		if progress.Busy(&list.Items[i], now) {
-			n++
+			active[list.Items[i].Namespace]++
 		}
 	}
-	return n
+	return active
 }
 
-// leave forgets a backup.
-func (q *queue) leave(backup types.NamespacedName) {
+// leave forgets a backup. If it was just woken, its turn is another's.
+func (q *queue) leave(ctx context.Context, backup types.NamespacedName) {
 	q.mu.Lock()
-	defer q.mu.Unlock()
 	q.drop(backup)
+	q.mu.Unlock()
+	q.move(ctx)
 }
 
 func (q *queue) drop(backup types.NamespacedName) {
 	q.line = slices.DeleteFunc(q.line, func(other types.NamespacedName) bool { return other == backup })
 }
 
-// ended wakes the first of the line: a job has ended, or does nothing.
-func (q *queue) ended() {
+// move wakes as many of the line as there is room for: a job has ended, or does nothing. First
+// come those of the namespaces that have the fewest jobs.
+func (q *queue) move(ctx context.Context) {
+	for _, backup := range q.next(ctx) {
+		q.wake(backup)
+	}
+}
+
+func (q *queue) next(ctx context.Context) []types.NamespacedName {
 	q.mu.Lock()
-	var first *types.NamespacedName
-	if len(q.line) > 0 {
-		first, q.line = &q.line[0], q.line[1:]
+	defer q.mu.Unlock()
+	if len(q.line) == 0 {
+		return nil
 	}
-	q.mu.Unlock()
-	if first != nil {
-		q.wake(*first)
+	active := q.active(ctx)
+	var woken []types.NamespacedName
+	for free := q.free(active); free > 0 && len(q.line) > 0; free-- {
+		first := slices.MinFunc(q.line, func(a, b types.NamespacedName) int { return active[a.Namespace] - active[b.Namespace] })
+		woken = append(woken, first)
+		active[first.Namespace]++
+		q.drop(first)
 	}
+	return woken
 }

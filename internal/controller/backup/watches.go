@@ -61,7 +61,7 @@ func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, con
 		Named("nginxbackup").
 		For(&v1alpha1.NginxBackup{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, finalizersChanged(), completed()))).
-		Owns(&batchv1.Job{}, builder.WithPredicates(r.jobEnded())).
+		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(r.backupOfJob), builder.WithPredicates(jobEnded())).
 		Watches(&v1alpha2.NginxOperator{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(created())).
 		WatchesRawSource(source.Kind(pods, &corev1.Pod{},
 			handler.TypedEnqueueRequestsFromMapFunc(backupOfPod), podChanged())).
@@ -73,26 +73,20 @@ func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, con
 		Complete(r)
 }
 
-// jobEnded lets the first of the line try when a job ends or goes.
-func (r *Backups) jobEnded() predicate.Predicate {
-	return predicate.Funcs{
-		UpdateFunc: func(e event.UpdateEvent) bool {
-			before, ok1 := e.ObjectOld.(*batchv1.Job)
-			after, ok2 := e.ObjectNew.(*batchv1.Job)
-			if !ok1 || !ok2 {
-				return true
-			}
-			if len(before.Status.Conditions) != len(after.Status.Conditions) {
-				r.queue.ended()
-				return true
-			}
-			return false
-		},
-		DeleteFunc: func(event.DeleteEvent) bool {
-			r.queue.ended()
-			return true
-		},
-	}
+// backupOfJob is the backup of a job that has ended or is gone, and so lets others of the line
+// try.
+func (r *Backups) backupOfJob(ctx context.Context, j client.Object) []reconcile.Request {
+	r.queue.move(ctx)
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: j.GetNamespace(), Name: j.GetLabels()[v1alpha1.LabelBackup]}}}
+}
+
+// jobEnded drops the news of jobs that go on.
+func jobEnded() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		before, ok1 := e.ObjectOld.(*batchv1.Job)
+		after, ok2 := e.ObjectNew.(*batchv1.Job)
+		return !ok1 || !ok2 || len(before.Status.Conditions) != len(after.Status.Conditions)
+	}}
 }
 
 // waitingFor are the backups whose target has come into being.

@@ -26,6 +26,7 @@ type DestinationApplyConfiguration struct {
 	// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY); google.json is a service account's key
 	// file, ca.crt holds the certificates that a private endpoint is verified by. Only that job's
 	// pod mounts it: the operator never reads it. Unset: what the pod's surroundings give.
+	// Who may create backups can so have any Secret of the namespace used.
 	Secret *SecretReferenceApplyConfiguration `json:"secret,omitempty"`
 }
 
