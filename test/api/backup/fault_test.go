@@ -34,8 +34,8 @@ func TestPodFails(t *testing.T) {
 	}
 	found := b.waitBackups(2)
 	b.verify()
-	for i, want := range []string{"data-2.tar.gz", "data-1.tar.gz"} {
-		if !strings.HasSuffix(found[i].Status.Location, want) {
+	for i, want := range []string{"/data-2", "/data-1"} {
+		if !strings.Contains(found[i].Status.Location, want) {
 			t.Errorf("backup %s is %s, want %s", found[i].Name, found[i].Status.Location, want)
 		}
 	}
