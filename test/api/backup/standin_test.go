@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -347,7 +348,7 @@ func (p *place) perform(ctx context.Context, j *batchv1.Job) (result job.Result,
 	}
 	//nolint:contextcheck // what was opened is closed, whether or not the pod was told to end
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	a := &agent.Agent{Store: opened, Key: args["key"], UID: args["uid"], Now: time.Now}
+	a := &agent.Agent{Store: opened, Key: args["key"], UID: args["uid"], Now: time.Now, Nonce: strings.ToLower(rand.Text()[:8])}
 	if a.Attempt, err = strconv.Atoi(args["attempt"]); err != nil {
 		return job.Result{}, err
 	}
