@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -85,14 +86,9 @@ func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy
 }
 
 func (r *Targets) carryOut(ctx context.Context, d plan.Decision) error {
-	for _, b := range d.Obsolete {
-		if err := r.delete(ctx, b); err != nil {
-			return fmt.Errorf("delete backup %s, which was never completed: %w", b.Name, err)
-		}
-	}
-	for _, b := range d.Expired {
-		if err := r.expire(ctx, b); err != nil {
-			return fmt.Errorf("delete backup %s, which expired: %w", b.Name, err)
+	for _, b := range slices.Concat(d.Obsolete, d.Expired) {
+		if err := r.discard(ctx, b); err != nil {
+			return fmt.Errorf("delete backup %s: %w", b.Name, err)
 		}
 	}
 	if d.Create == nil {
@@ -111,8 +107,12 @@ func (r *Targets) carryOut(ctx context.Context, d plan.Decision) error {
 	return nil
 }
 
-// expire deletes a backup and its data. The first write makes the second one mean that.
-func (r *Targets) expire(ctx context.Context, b *v1alpha1.NginxBackup) error {
+// discard deletes a backup and its data. The first write makes the second one mean that. Where
+// no job was ever started, there is no data; one that was not completed may have left some.
+func (r *Targets) discard(ctx context.Context, b *v1alpha1.NginxBackup) error {
+	if b.Status.StartTime == nil {
+		return r.delete(ctx, b)
+	}
 	if b.Spec.DeletionPolicy != v1alpha1.Delete || !controllerutil.ContainsFinalizer(b, v1alpha1.Finalizer) {
 		expired := b.DeepCopy()
 		expired.Spec.DeletionPolicy = v1alpha1.Delete

@@ -113,7 +113,8 @@ func TestDestinationChanged(t *testing.T) {
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	b.place.doom(func(j *batchv1.Job) fate {
-		return fate{killed: strings.Contains(strings.Join(j.Spec.Template.Spec.Containers[0].Args, " "), "wrong")}
+		args := j.Spec.Template.Spec.Containers[0].Args
+		return fate{killed: args[0] == "create" && strings.Contains(strings.Join(args, " "), "wrong")}
 	})
 	policy := b.policy(func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Destination.URL = "pvc://wrong/folder" })
 	b.eventually("the backup does not come about", func() error {
