@@ -220,7 +220,7 @@ func TestCreateRefused(t *testing.T) {
 		{"no snapshot", func(b *bench) { must(b.t, os.RemoveAll(b.Dirs.Snapshot)) }, v1alpha1.ReasonSourceFailed, "no snapshot"},
 		{"half a snapshot", func(b *bench) { must(b.t, os.Truncate(b.Dirs.Snapshot+"/000", 20)) }, v1alpha1.ReasonSourceFailed, "unpack the snapshot"},
 		{"no volume", func(b *bench) { must(b.t, os.RemoveAll(b.Dirs.Content+"/0")) }, v1alpha1.ReasonSourceFailed, "PersistentVolumeClaim films"},
-		{"a name that nobody can read", func(b *bench) { b.write(b.Dirs.Content+"/0/a\xff", "x") }, v1alpha1.ReasonSourceFailed, "content/0/"},
+		{"a path that is too long", func(b *bench) { b.write(b.Dirs.Content+"/0/"+strings.Repeat("a/", 200)+"b", "x") }, v1alpha1.ReasonSourceFailed, "content/0/"},
 		{"another's record", func(b *bench) {
 			other := newBench(b.t, aSnapshot())
 			other.mountAll()

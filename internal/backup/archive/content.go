@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"syscall"
@@ -91,6 +92,10 @@ func (t *tree) any(name string) error {
 	}
 	if reason := left(name, info); reason != "" {
 		return t.skip(name, reason)
+	}
+	if err := checkPath(t.path(name), t.limits); err != nil && !isLimit(err) {
+		// The name cannot be told either, as it is.
+		return t.skip(path.Join(path.Dir(name), url.PathEscape(path.Base(name))), "name that cannot be restored")
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:

@@ -49,6 +49,11 @@ func beyond(problem string, args ...any) error {
 	return beyondError(fmt.Sprintf(problem, args...))
 }
 
+func isLimit(err error) bool {
+	_, limit := errors.AsType[beyondError](err)
+	return limit
+}
+
 // judged is what a reader says about an entry that breaks a rule.
 func judged(entry string, err error) error {
 	if err == nil {
@@ -58,7 +63,7 @@ func judged(entry string, err error) error {
 		return err
 	}
 	advice := adviseOther
-	if _, ok := errors.AsType[beyondError](err); ok {
+	if isLimit(err) {
 		advice = adviseLimit
 	}
 	return &RefusedError{Entry: entry, Problem: err.Error(), Advice: advice}
