@@ -115,8 +115,9 @@ func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("delete the data: %w", err)
 	}
-	if started {
-		countFailure(verdict)
+	if !started {
+		return ctrl.Result{RequeueAfter: queuePause}, w.tell(ctx, outcome.Deleting(w.backup, verdict.Reason, verdict.Message))
 	}
+	countFailure(verdict)
 	return ctrl.Result{}, w.tell(ctx, outcome.Deleting(w.backup, verdict.Reason, verdict.Message))
 }
