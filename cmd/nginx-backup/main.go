@@ -36,7 +36,7 @@ func main() {
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
 		slog.Error("nginx-backup ends", "error", err)
-		os.Exit(1) //nolint:gocritic // the signal's handler dies with the program
+		os.Exit(1)
 	}
 }
 

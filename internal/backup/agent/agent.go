@@ -129,7 +129,7 @@ func reasonOf(kind store.Kind) string {
 	return v1alpha1.ReasonStoreFailed
 }
 
-// write puts a small object.
+// create puts a small object where none is yet.
 func (a *Agent) create(ctx context.Context, key string, text []byte) error {
 	return a.Store.Create(ctx, key, int64(len(text)), func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(text))
