@@ -53,6 +53,14 @@ func operatorAvailable(ctx context.Context, namespace string) error {
 	if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.Replicas != want {
 		return fmt.Errorf("%d of %d replicas are available", s.AvailableReplicas, want)
 	}
+	// The Deployment's status does not count pods that are about to end.
+	pods := &corev1.PodList{}
+	if err := kube.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels(operatorLabels)); err != nil {
+		return err
+	}
+	if n := len(pods.Items); n != int(want) {
+		return fmt.Errorf("there are %d pods for %d replicas", n, want)
+	}
 	return nil
 }
 
