@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/job"
 	backupcontroller "example.com/nginx-operator/internal/controller/backup"
 )
 
@@ -29,7 +30,7 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: options.cachedNamespaces(),
-		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: backupSelector(), Transform: trimJobPod}},
+		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: jobSelector(), Transform: trimJobPod}},
 	})
 	if err != nil {
 		return err
@@ -45,16 +46,21 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 	if image == "" {
 		image = options.InstanceImage
 	}
+	jobs := &backupcontroller.Jobs{
+		Client: mgr.GetClient(),
+		Pods:   pods,
+		Queue:  backupcontroller.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
+		Image:  image,
+	}
 	backups := &backupcontroller.Backups{
 		Client:   mgr.GetClient(),
 		Live:     live,
-		Pods:     pods,
+		Jobs:     jobs,
 		Recorder: mgr.GetEventRecorder(backupcontroller.FieldManager),
-		Image:    image,
 		Version:  options.Version,
 		Clock:    clock.RealClock{},
 	}
-	if err := backups.SetupWithManager(mgr, pods, options.BackupJobs, options.Concurrency); err != nil {
+	if err := backups.SetupWithManager(mgr, pods, options.Concurrency); err != nil {
 		return err
 	}
 	targets := &backupcontroller.Targets{Client: mgr.GetClient(), Clock: clock.RealClock{}}
@@ -65,9 +71,9 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 	return policies.SetupWithManager(mgr, options.Concurrency)
 }
 
-// backupSelector selects the jobs of backups, and their pods.
-func backupSelector() labels.Selector {
-	exists, err := labels.NewRequirement(backupv1alpha1.LabelBackup, selection.Exists, nil)
+// jobSelector selects the jobs of the backup kinds, and their pods.
+func jobSelector() labels.Selector {
+	exists, err := labels.NewRequirement(job.LabelTask, selection.Exists, nil)
 	if err != nil {
 		panic("operator: the label key is a legal constant: " + err.Error())
 	}

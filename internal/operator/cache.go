@@ -27,7 +27,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 	byObject := map[client.Object]ctrlcache.ByObject{
 		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: trimPod},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
-		&batchv1.Job{}:                              {Label: backupSelector(), Transform: trimJob},
+		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
 		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: trimRevision},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {

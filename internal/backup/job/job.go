@@ -9,6 +9,7 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -31,7 +32,7 @@ const Container = "nginx-backup"
 // labelAttempt numbers the jobs of a backup, LabelTask tells what they do.
 const (
 	labelAttempt = "backup.operator.example.com/attempt"
-	// LabelTask is on every job and pod of a backup.
+	// LabelTask is on every job of the backup kinds, and on its pod.
 	LabelTask = "backup.operator.example.com/task"
 )
 
@@ -70,7 +71,7 @@ func Key(backup *v1alpha1.NginxBackup) string {
 
 // ForCreate is the job that writes a backup. pieces are the ConfigMaps with the snapshot.
 func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []string, attempt int, image string) (*batchv1.Job, error) {
-	j, err := newJob(backup, Create, attempt, image)
+	j, err := forBackup(backup, Create, attempt, image)
 	if err != nil {
 		return nil, err
 	}
@@ -108,30 +109,62 @@ func MemoryLimit() (string, error) {
 
 // ForDelete is the job that deletes the data of a backup.
 func ForDelete(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
-	return newJob(backup, Delete, attempt, image)
+	return forBackup(backup, Delete, attempt, image)
+}
+
+// forBackup is a job that knows which backup it is, and which attempt.
+func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) (*batchv1.Job, error) {
+	j, err := newJob(subjectOf(backup), task, attempt, image)
+	if err != nil {
+		return nil, err
+	}
+	container := &j.Spec.Template.Spec.Containers[0]
+	container.Args = append(container.Args, "--uid="+string(backup.UID), "--attempt="+strconv.Itoa(attempt))
+	return j, nil
+}
+
+// subject is what a job works for.
+type subject struct {
+	owner metav1.OwnerReference
+	// namespace of the owner, and the labels by which its jobs are found.
+	namespace string
+	labels    map[string]string
+	// destination is the store, key what the job works on there.
+	destination v1alpha1.Destination
+	key         string
+}
+
+func subjectOf(backup *v1alpha1.NginxBackup) subject {
+	return subject{
+		owner:     Owner(backup),
+		namespace: backup.Namespace,
+		labels: map[string]string{
+			v1alpha1.LabelBackup: backup.Name,
+			v1alpha1.LabelTarget: backup.Spec.Target.Name,
+		},
+		destination: backup.Spec.Destination,
+		key:         Key(backup),
+	}
 }
 
 // newJob is a job that reaches the destination.
-func newJob(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) (*batchv1.Job, error) {
+func newJob(s subject, task Task, attempt int, image string) (*batchv1.Job, error) {
 	j := &batchv1.Job{}
 	if err := yaml.UnmarshalStrict(manifest, j); err != nil {
 		return nil, fmt.Errorf("read the manifest of jobs: %w", err)
 	}
-	destination, err := location.Parse(backup.Spec.Destination.URL)
+	destination, err := location.Parse(s.destination.URL)
 	if err != nil {
 		return nil, err
 	}
-	labels := map[string]string{
-		v1alpha1.LabelBackup: backup.Name,
-		v1alpha1.LabelTarget: backup.Spec.Target.Name,
-		LabelTask:            string(task),
-		labelAttempt:         strconv.Itoa(attempt),
-	}
+	labels := maps.Clone(s.labels)
+	labels[LabelTask] = string(task)
+	labels[labelAttempt] = strconv.Itoa(attempt)
 	j.ObjectMeta = metav1.ObjectMeta{
-		Namespace:       backup.Namespace,
-		Name:            fmt.Sprintf("%s-%.1s%d", backup.Name, task, attempt),
+		Namespace:       s.namespace,
+		Name:            fmt.Sprintf("%s-%.1s%d", s.owner.Name, task, attempt),
 		Labels:          labels,
-		OwnerReferences: []metav1.OwnerReference{Owner(backup)},
+		OwnerReferences: []metav1.OwnerReference{s.owner},
 	}
 	j.Spec.Template.Labels = labels
 	pod := &j.Spec.Template.Spec
@@ -140,11 +173,9 @@ func newJob(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) 
 	container.Args = []string{
 		string(task),
 		"--destination=" + destination.String(),
-		"--key=" + Key(backup),
-		"--uid=" + string(backup.UID),
-		"--attempt=" + strconv.Itoa(attempt),
+		"--key=" + s.key,
 	}
-	reach(pod, destination, backup.Spec.Destination.Secret)
+	reach(pod, destination, s.destination.Secret)
 	return j, nil
 }
 

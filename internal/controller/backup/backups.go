@@ -7,9 +7,8 @@ import (
 	"sync"
 	"time"
 
-	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -32,35 +31,38 @@ type Backups struct {
 	Client client.Client
 	// Live reads and writes past the caches: the ConfigMaps of snapshots and what is recorded
 	// in them is looked at once.
-	Live client.Client
-	// Pods reads the pods of jobs.
-	Pods     client.Reader
+	Live     client.Client
+	Jobs     *Jobs
 	Recorder events.EventRecorder
-	// Image has the program that the jobs run, Version is the operator's.
-	Image, Version string
-	Clock          clock.PassiveClock
+	// Version is the operator's.
+	Version string
+	Clock   clock.PassiveClock
 
-	queue  *queue
 	taking sync.Mutex
 }
 
 // work is one pass over one backup.
 type work struct {
 	*Backups
+	tasks
 	backup *v1alpha1.NginxBackup
-	jobs   []batchv1.Job
-	pods   []corev1.Pod
 	now    time.Time
 }
+
+// waiter is the backup in the line.
+func (w *work) waiter() waiter { return backupWaiter(client.ObjectKeyFromObject(w.backup)) }
+
+func backupWaiter(key types.NamespacedName) waiter { return waiter{kindBackup, key} }
 
 // Reconcile is one pass. It is level-based: it looks at everything again, whatever woke it.
 func (r *Backups) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	w := &work{Backups: r, backup: &v1alpha1.NginxBackup{}, now: r.Clock.Now()}
 	if err := r.Client.Get(ctx, req.NamespacedName, w.backup); err != nil {
-		r.queue.leave(ctx, req.NamespacedName)
+		r.Jobs.Queue.leave(ctx, backupWaiter(req.NamespacedName))
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
-	if err := w.observe(ctx); err != nil {
+	var err error
+	if w.tasks, err = r.Jobs.of(ctx, v1alpha1.LabelBackup, w.backup); err != nil {
 		return ctrl.Result{}, err
 	}
 	switch {
@@ -70,26 +72,6 @@ func (r *Backups) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return ctrl.Result{}, w.tidy(ctx)
 	}
 	return w.create(ctx)
-}
-
-// observe reads the jobs of the backup, and their pods.
-func (w *work) observe(ctx context.Context) error {
-	jobs := &batchv1.JobList{}
-	selector := []client.ListOption{client.InNamespace(w.backup.Namespace), client.MatchingLabels{v1alpha1.LabelBackup: w.backup.Name}}
-	if err := w.Client.List(ctx, jobs, selector...); err != nil {
-		return fmt.Errorf("list the jobs: %w", err)
-	}
-	for _, j := range jobs.Items {
-		if owned(&j, w.backup) {
-			w.jobs = append(w.jobs, j)
-		}
-	}
-	pods := &corev1.PodList{}
-	if err := w.Pods.List(ctx, pods, selector...); err != nil {
-		return fmt.Errorf("list the pods: %w", err)
-	}
-	w.pods = pods.Items
-	return nil
 }
 
 // create brings the backup about.
@@ -104,7 +86,7 @@ func (w *work) create(ctx context.Context) (ctrl.Result, error) {
 		return ctrl.Result{}, w.complete(ctx, verdict.Result)
 	case progress.Wait:
 		if verdict.Reason == v1alpha1.ReasonPodNotStarted {
-			w.queue.move(ctx)
+			w.Queue.move(ctx)
 		}
 		if verdict.Attempt > 1 && verdict.Reason == v1alpha1.ReasonInProgress && outcome.Failing(w.backup) != nil {
 			// What the attempt before has said is worth more than that there is another.
@@ -124,7 +106,7 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	}
 	switch {
 	case apierrors.IsNotFound(err):
-		w.queue.leave(ctx, client.ObjectKeyFromObject(w.backup))
+		w.Queue.leave(ctx, w.waiter())
 		return ctrl.Result{}, w.tell(ctx, outcome.Unfinished(w.backup, v1alpha1.ReasonTargetNotFound,
 			fmt.Sprintf("there is no NginxOperator %s in namespace %s", w.backup.Spec.Target.Name, w.backup.Namespace)))
 	case isSource(err):
@@ -142,7 +124,7 @@ func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	if err := w.keepData(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	started, err := w.queue.start(ctx, client.ObjectKeyFromObject(w.backup), func() error { return w.startJob(ctx, j) })
+	started, err := w.Queue.start(ctx, w.waiter(), func() error { return w.startJob(ctx, j) })
 	switch {
 	case err != nil:
 		return ctrl.Result{}, errors.Join(err, w.tell(ctx, outcome.Recorded(w.backup, *recorded, v1alpha1.ReasonJobNotCreated, err.Error())))

@@ -9,32 +9,61 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
-	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/progress"
 )
 
-// queue bounds how many jobs there are at a time: hundreds of applications may change within
-// the same second. Whoever comes too late waits in line, and is woken when a job has ended.
+// Queue bounds how many jobs there are at a time, of all kinds together: hundreds of
+// applications may change within the same second. Whoever comes too late waits in line, and is
+// woken when a job has ended.
 //
-// It is in memory, since a restarted operator looks at every backup again anyway.
-type queue struct {
+// It is in memory, since a restarted operator looks at every object again anyway.
+type Queue struct {
 	jobs  client.Reader
 	limit int
 	clock clock.PassiveClock
-	// wake lets a backup be looked at again.
-	wake func(types.NamespacedName)
+	// wake lets an object be looked at again, by its kind.
+	wake map[string]chan event.TypedGenericEvent[types.NamespacedName]
 
 	mu   sync.Mutex
-	line []types.NamespacedName
+	line []waiter
 	// starting is how many jobs are being created.
 	starting int
 }
 
-// start starts a job for a backup, unless there are too many: then the backup is in the line.
-func (q *queue) start(ctx context.Context, backup types.NamespacedName, create func() error) (started bool, err error) {
-	if !q.enter(ctx, backup) {
+// waiter is an object that wants a job.
+type waiter struct {
+	kind string
+	types.NamespacedName
+}
+
+// NewQueue makes a queue for at most limit jobs at a time. jobs is the cache with all of them.
+func NewQueue(jobs client.Reader, limit int, clock clock.PassiveClock) *Queue {
+	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}}
+}
+
+// wokenLimit is how many woken objects of a kind may wait for their controller to take them.
+const wokenLimit = 1024
+
+// source wakes the objects of a kind. It is called once for each, before anything is started.
+func (q *Queue) source(kind string) source.Source {
+	woken := make(chan event.TypedGenericEvent[types.NamespacedName], wokenLimit)
+	q.wake[kind] = woken
+	return source.Channel(woken, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, key types.NamespacedName) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: key}}
+		}))
+}
+
+// start starts a job for an object, unless there are too many: then the object is in the line.
+func (q *Queue) start(ctx context.Context, object waiter, create func() error) (started bool, err error) {
+	if !q.enter(ctx, object) {
 		return false, nil
 	}
 	err = create()
@@ -48,21 +77,21 @@ func (q *queue) start(ctx context.Context, backup types.NamespacedName, create f
 	return true, err
 }
 
-func (q *queue) enter(ctx context.Context, backup types.NamespacedName) bool {
+func (q *Queue) enter(ctx context.Context, object waiter) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free(q.active(ctx)) <= 0 {
-		if !slices.Contains(q.line, backup) {
-			q.line = append(q.line, backup)
+		if !slices.Contains(q.line, object) {
+			q.line = append(q.line, object)
 		}
 		return false
 	}
 	q.starting++
-	q.drop(backup)
+	q.drop(object)
 	return true
 }
 
-func (q *queue) free(active map[string]int) int {
+func (q *Queue) free(active map[string]int) int {
 	free := q.limit - q.starting
 	for _, n := range active {
 		free -= n
@@ -72,9 +101,9 @@ func (q *queue) free(active map[string]int) int {
 
 // active counts the jobs of each namespace that do something: those of one whose pods cannot
 // start must not keep all others waiting.
-func (q *queue) active(ctx context.Context) map[string]int {
+func (q *Queue) active(ctx context.Context) map[string]int {
 	list := &batchv1.JobList{}
-	if err := q.jobs.List(ctx, list, client.HasLabels{v1alpha1.LabelBackup}, client.UnsafeDisableDeepCopy); err != nil {
+	if err := q.jobs.List(ctx, list, client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy); err != nil {
 		// The cache is in memory: this is an error of the program.
 		log.FromContext(ctx).Error(err, "count the jobs")
 		return map[string]int{"": q.limit}
@@ -88,36 +117,36 @@ func (q *queue) active(ctx context.Context) map[string]int {
 	return active
 }
 
-// leave forgets a backup. If it was just woken, its turn is another's.
-func (q *queue) leave(ctx context.Context, backup types.NamespacedName) {
+// leave forgets an object. If it was just woken, its turn is another's.
+func (q *Queue) leave(ctx context.Context, object waiter) {
 	q.mu.Lock()
-	q.drop(backup)
+	q.drop(object)
 	q.mu.Unlock()
 	q.move(ctx)
 }
 
-func (q *queue) drop(backup types.NamespacedName) {
-	q.line = slices.DeleteFunc(q.line, func(other types.NamespacedName) bool { return other == backup })
+func (q *Queue) drop(object waiter) {
+	q.line = slices.DeleteFunc(q.line, func(other waiter) bool { return other == object })
 }
 
 // move wakes as many of the line as there is room for: a job has ended, or does nothing. First
 // come those of the namespaces that have the fewest jobs.
-func (q *queue) move(ctx context.Context) {
-	for _, backup := range q.next(ctx) {
-		q.wake(backup)
+func (q *Queue) move(ctx context.Context) {
+	for _, object := range q.next(ctx) {
+		q.wake[object.kind] <- event.TypedGenericEvent[types.NamespacedName]{Object: object.NamespacedName}
 	}
 }
 
-func (q *queue) next(ctx context.Context) []types.NamespacedName {
+func (q *Queue) next(ctx context.Context) []waiter {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if len(q.line) == 0 {
 		return nil
 	}
 	active := q.active(ctx)
-	var woken []types.NamespacedName
+	var woken []waiter
 	for free := q.free(active); free > 0 && len(q.line) > 0; free-- {
-		first := slices.MinFunc(q.line, func(a, b types.NamespacedName) int { return active[a.Namespace] - active[b.Namespace] })
+		first := slices.MinFunc(q.line, func(a, b waiter) int { return active[a.Namespace] - active[b.Namespace] })
 		woken = append(woken, first)
 		active[first.Namespace]++
 		q.drop(first)

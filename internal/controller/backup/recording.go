@@ -20,7 +20,7 @@ func (w *work) recorded(ctx context.Context) (*snapshot.Snapshot, []string, erro
 	if err := w.Live.Get(ctx, key, cm); err != nil {
 		return nil, nil, client.IgnoreNotFound(err)
 	}
-	if !owned(cm, w.backup) {
+	if !owned(cm, w.backup.UID) {
 		return nil, nil, &foreignError{cm.Name}
 	}
 	s, pieces, err := job.ReadHead(cm)

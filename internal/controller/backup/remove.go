@@ -61,7 +61,7 @@ func (w *work) patch(ctx context.Context, before *v1alpha1.NginxBackup) error {
 // remove deletes the data of a backup that is being deleted.
 func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
 	if !controllerutil.ContainsFinalizer(w.backup, v1alpha1.Finalizer) {
-		w.queue.leave(ctx, client.ObjectKeyFromObject(w.backup))
+		w.Queue.leave(ctx, w.waiter())
 		return ctrl.Result{}, nil
 	}
 	if w.backup.Spec.DeletionPolicy != v1alpha1.Delete {
@@ -105,7 +105,7 @@ func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	started, err := w.queue.start(ctx, client.ObjectKeyFromObject(w.backup), func() error { return w.startJob(ctx, j) })
+	started, err := w.Queue.start(ctx, w.waiter(), func() error { return w.startJob(ctx, j) })
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// No job will ever run here again.
 		w.Recorder.Eventf(w.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",

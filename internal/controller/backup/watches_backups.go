@@ -22,16 +22,11 @@ import (
 	"example.com/nginx-operator/internal/backup/plan"
 )
 
-// wokenLimit is how many woken backups may wait for the controller to take them.
-const wokenLimit = 1024
+const kindBackup = "NginxBackup"
 
 // SetupWithManager registers the reconciler and what wakes it. pods is the cache with the
-// jobs' pods, jobs is how many of them there may be at a time.
-func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, concurrency int) error {
-	woken := make(chan event.TypedGenericEvent[types.NamespacedName], wokenLimit)
-	r.queue = &queue{jobs: r.Client, limit: jobs, clock: r.Clock, wake: func(key types.NamespacedName) {
-		woken <- event.TypedGenericEvent[types.NamespacedName]{Object: key}
-	}}
+// jobs' pods.
+func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, concurrency int) error {
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nginxbackup").
 		For(&v1alpha1.NginxBackup{}, builder.WithPredicates(predicate.Or(
@@ -40,10 +35,7 @@ func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, con
 		Watches(&v1alpha2.NginxOperator{}, handler.EnqueueRequestsFromMapFunc(r.waitingFor), builder.WithPredicates(created())).
 		WatchesRawSource(source.Kind(pods, &corev1.Pod{},
 			handler.TypedEnqueueRequestsFromMapFunc(backupOfPod), podChanged())).
-		WatchesRawSource(source.Channel(woken, handler.TypedEnqueueRequestsFromMapFunc(
-			func(_ context.Context, key types.NamespacedName) []reconcile.Request {
-				return []reconcile.Request{{NamespacedName: key}}
-			}))).
+		WatchesRawSource(r.Jobs.Queue.source(kindBackup)).
 		WithOptions(options(concurrency)).
 		Complete(r)
 }
@@ -51,8 +43,8 @@ func (r *Backups) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, jobs, con
 // backupOfJob is the backup of a job that has ended or is gone, and so lets others of the line
 // try.
 func (r *Backups) backupOfJob(ctx context.Context, j client.Object) []reconcile.Request {
-	r.queue.move(ctx)
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: j.GetNamespace(), Name: j.GetLabels()[v1alpha1.LabelBackup]}}}
+	r.Jobs.Queue.move(ctx)
+	return named(j, v1alpha1.LabelBackup)
 }
 
 // jobEnded drops the news of jobs that go on.
@@ -92,8 +84,16 @@ func waits(b *v1alpha1.NginxBackup) bool {
 }
 
 func backupOfPod(_ context.Context, pod *corev1.Pod) []reconcile.Request {
-	name := pod.Labels[v1alpha1.LabelBackup]
-	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.Namespace, Name: name}}}
+	return named(pod, v1alpha1.LabelBackup)
+}
+
+// named is the object that a label of a job or pod names, if it is one of that kind's.
+func named(object client.Object, label string) []reconcile.Request {
+	name := object.GetLabels()[label]
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: object.GetNamespace(), Name: name}}}
 }
 
 // podChanged drops updates of pods that nothing is judged from.
