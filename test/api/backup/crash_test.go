@@ -13,6 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/standin"
 )
 
 // scenario is something that takes an operator several writes.
@@ -160,17 +161,17 @@ func TestAgentKilledAtEachCall(t *testing.T) {
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	servers := &sync.Map{}
-	b.place.doom(func(j *batchv1.Job) fate {
+	b.place.Doom(func(j *batchv1.Job) standin.Fate {
 		server, ok := servers.Load(j.Labels[v1alpha1.LabelBackup])
 		if !ok {
-			return fate{}
+			return standin.Fate{}
 		}
 		o := server.(*objects)
 		if !strings.HasSuffix(j.Name, "-c1") {
 			o.revive()
-			return fate{}
+			return standin.Fate{}
 		}
-		return fate{cut: o.cut}
+		return standin.Fate{Cut: o.cut}
 	})
 	undisturbed := newObjects(t)
 	b.backup("undisturbed", "web", undisturbed.url)

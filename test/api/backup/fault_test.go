@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/standin"
 )
 
 // TestPodFails: a pod that is killed, and one whose word nobody hears, are followed by another
@@ -22,11 +23,11 @@ func TestPodFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
-	b.place.doom(func(j *batchv1.Job) fate {
+	b.place.Doom(func(j *batchv1.Job) standin.Fate {
 		if !strings.HasSuffix(j.Name, "1") {
-			return fate{}
+			return standin.Fate{}
 		}
-		return fate{killed: strings.HasPrefix(j.Name, "killed"), unheard: strings.HasPrefix(j.Name, "unheard")}
+		return standin.Fate{Killed: strings.HasPrefix(j.Name, "killed"), Unheard: strings.HasPrefix(j.Name, "unheard")}
 	})
 	for _, name := range []string{"killed", "unheard"} {
 		b.backup(name, "web", claimURL, func(spec *v1alpha1.NginxBackupSpec) { spec.DeletionPolicy = v1alpha1.Delete })
@@ -50,7 +51,7 @@ func TestPodFails(t *testing.T) {
 func TestJobDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	folder := filepath.Join(b.place.content, "films")
+	folder := filepath.Join(b.place.Content, "films")
 	must(t, os.Mkdir(folder, 0o700))
 	film := filepath.Join(folder, "film")
 	must(t, os.WriteFile(film, []byte("one"), 0o600))
@@ -66,7 +67,7 @@ func TestJobDeleted(t *testing.T) {
 	must(t, kube.Delete(t.Context(), j, client.PropagationPolicy("Background")))
 	found := b.waitBackups(1)
 	b.verifyFiles(found, o.kept())
-	if jobs := b.place.names(); len(jobs) != len(slices.Compact(slices.Sorted(slices.Values(jobs)))) {
+	if jobs := b.place.Started(); len(jobs) != len(slices.Compact(slices.Sorted(slices.Values(jobs)))) {
 		t.Errorf("two jobs had the same name: %v", jobs)
 	}
 }
@@ -78,22 +79,22 @@ func TestDeletedWhileWriting(t *testing.T) {
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	release := make(chan struct{})
-	b.place.doom(func(j *batchv1.Job) fate {
+	b.place.Doom(func(j *batchv1.Job) standin.Fate {
 		if strings.HasSuffix(j.Name, "-c1") {
-			return fate{hold: release}
+			return standin.Fate{Hold: release}
 		}
-		return fate{}
+		return standin.Fate{}
 	})
 	backup := b.backup("manual", "web", claimURL, func(spec *v1alpha1.NginxBackupSpec) { spec.DeletionPolicy = v1alpha1.Delete })
 	b.eventually("the job runs", func() error {
-		if len(b.place.names()) == 0 {
+		if len(b.place.Started()) == 0 {
 			return fmt.Errorf("there is none")
 		}
 		return nil
 	})
 	must(t, kube.Delete(t.Context(), backup))
 	b.settled()
-	if jobs := b.place.names(); len(jobs) != 1 {
+	if jobs := b.place.Started(); len(jobs) != 1 {
 		t.Errorf("jobs that were started while the first one writes: %v", jobs)
 	}
 	close(release)

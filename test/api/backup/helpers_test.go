@@ -26,6 +26,7 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/plan"
 	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/test/standin"
 )
 
 // claimURL is the destination of most tests.
@@ -35,7 +36,7 @@ const claimURL = "pvc://backups/folder"
 type bench struct {
 	t         *testing.T
 	namespace string
-	place     *place
+	place     *standin.Place
 	operator  *testOperator
 }
 
@@ -43,8 +44,8 @@ func newBench(t *testing.T, change ...func(*operator.Options)) *bench {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	must(t, kube.Create(t.Context(), namespace))
-	b := &bench{t: t, namespace: namespace.Name, place: &place{claim: t.TempDir(), content: t.TempDir()}}
-	nodes.add(b.namespace, b.place)
+	b := &bench{t: t, namespace: namespace.Name, place: &standin.Place{Claim: t.TempDir(), Content: t.TempDir()}}
+	nodes.Add(b.namespace, b.place)
 	b.operator = startOperator(t, b.namespace, change...)
 	return b
 }
@@ -153,7 +154,7 @@ func (b *bench) state() string {
 		fmt.Fprintf(&text, "backup %s %s: %+v\n", backup.Name, backup.Spec.Trigger, backup.Status.Conditions)
 	}
 	fmt.Fprintf(&text, "left: %v\n", b.left())
-	fmt.Fprintf(&text, "jobs ever: %v\n", b.place.names())
+	fmt.Fprintf(&text, "jobs ever: %v\n", b.place.Started())
 	fmt.Fprintf(&text, "writes:\n%s\n", strings.Join(b.operator.wrote(), "\n"))
 	return text.String()
 }
@@ -257,7 +258,7 @@ func (b *bench) settled() int {
 func (b *bench) claimFiles(folder string) map[string][]byte {
 	b.t.Helper()
 	files := map[string][]byte{}
-	root := filepath.Join(b.place.claim, folder)
+	root := filepath.Join(b.place.Claim, folder)
 	must(b.t, filepath.WalkDir(root, func(name string, entry fs.DirEntry, err error) error {
 		if os.IsNotExist(err) && name == root {
 			return nil

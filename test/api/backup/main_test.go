@@ -19,11 +19,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"example.com/nginx-operator/test/standin"
 	"example.com/nginx-operator/test/testenv"
 )
 
 // patience is how long a condition may take to come true; it is no measure of speed.
 const patience = 40 * time.Second
+
+// standInPause is how often the stand-in of Kubernetes looks.
+const standInPause = 40 * time.Millisecond
 
 // atATime is how many tests run at the same time: most of them wait most of the time.
 const atATime = "12"
@@ -31,7 +35,7 @@ const atATime = "12"
 var (
 	plane *testenv.ControlPlane
 	kube  client.Client
-	nodes *standIn
+	nodes *standin.Cluster
 )
 
 func TestMain(m *testing.M) {
@@ -70,9 +74,9 @@ func run(m *testing.M) (code int, err error) {
 		cancel()
 		return 1, err
 	}
-	nodes = newStandIn()
+	nodes = standin.New(kube, standInPause)
 	ended := make(chan error, 1)
-	go func() { ended <- nodes.run(ctx) }()
+	go func() { ended <- nodes.Run(ctx) }()
 	defer func() {
 		cancel()
 		err = errors.Join(err, <-ended)

@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/test/standin"
 )
 
 // TestChange: the first backup, one for a burst of changes, and one for another number of
@@ -102,7 +103,7 @@ func TestTwoLeaders(t *testing.T) {
 	b.waitBackups(5)
 	b.verify()
 	// One of them may be late, and ask for a job that finds what is there already.
-	t.Logf("%d jobs for 5 backups", len(b.place.names()))
+	t.Logf("%d jobs for 5 backups", len(b.place.Started()))
 	second.stop()
 }
 
@@ -112,9 +113,9 @@ func TestDestinationChanged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
-	b.place.doom(func(j *batchv1.Job) fate {
+	b.place.Doom(func(j *batchv1.Job) standin.Fate {
 		args := j.Spec.Template.Spec.Containers[0].Args
-		return fate{killed: args[0] == "create" && strings.Contains(strings.Join(args, " "), "wrong")}
+		return standin.Fate{Killed: args[0] == "create" && strings.Contains(strings.Join(args, " "), "wrong")}
 	})
 	policy := b.policy(func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Destination.URL = "pvc://wrong/folder" })
 	b.eventually("the backup does not come about", func() error {
@@ -205,10 +206,10 @@ func TestReferences(t *testing.T) {
 	content = append(content, v1alpha2.Content{MountPath: "/srv/missing", ConfigMap: &v1alpha2.ConfigMapReference{Name: "missing"}})
 	b.application("web", v1alpha2.NginxOperatorSpec{Content: content})
 	release := make(chan struct{})
-	b.place.doom(func(*batchv1.Job) fate { return fate{hold: release} })
+	b.place.Doom(func(*batchv1.Job) standin.Fate { return standin.Fate{Hold: release} })
 	b.backup("manual", "web", claimURL)
 	b.eventually("the job runs", func() error {
-		if len(b.place.names()) == 0 {
+		if len(b.place.Started()) == 0 {
 			return fmt.Errorf("there is none")
 		}
 		return nil
@@ -266,8 +267,8 @@ func TestJobs(t *testing.T) {
 	}
 	policy := b.policy()
 	made := b.waitBackups(targets)
-	if b.place.most > limit {
-		t.Errorf("%d jobs ran at a time, %d are allowed", b.place.most, limit)
+	if b.place.Most() > limit {
+		t.Errorf("%d jobs ran at a time, %d are allowed", b.place.Most(), limit)
 	}
 	b.verify()
 	must(t, kube.Delete(t.Context(), policy))
@@ -284,8 +285,8 @@ func TestJobs(t *testing.T) {
 	}
 	must(t, kube.DeleteAllOf(t.Context(), &v1alpha1.NginxBackup{}, client.InNamespace(b.namespace)))
 	b.waitBackups(0)
-	if b.place.most > limit {
-		t.Errorf("%d jobs ran at a time, %d are allowed", b.place.most, limit)
+	if b.place.Most() > limit {
+		t.Errorf("%d jobs ran at a time, %d are allowed", b.place.Most(), limit)
 	}
 	b.verify()
 }

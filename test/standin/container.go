@@ -1,0 +1,130 @@
+package standin
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/internal/backup/agent"
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/location"
+	"example.com/nginx-operator/internal/backup/store"
+)
+
+// work is what the program of the pod does, with its arguments and its mounts.
+func (p *pod) work(ctx context.Context) outcome {
+	result, err := p.perform(ctx)
+	o := outcome{}
+	if err != nil {
+		result, o.code = agent.Failed(err), 1
+	}
+	if o.message, err = p.message(result); err != nil {
+		return outcome{code: 1, message: err.Error()}
+	}
+	return o
+}
+
+// message is what the kubelet finds of a result.
+func (p *pod) message(result job.Result) (message string, err error) {
+	dir, err := os.MkdirTemp(p.place.Content, "result-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	log := filepath.Join(dir, "termination-log")
+	if err := result.Write(log); err != nil {
+		return "", err
+	}
+	text, err := os.ReadFile(log)
+	return string(text), err
+}
+
+func (p *pod) perform(ctx context.Context) (result job.Result, err error) {
+	task, args := p.arguments()
+	where, err := location.Parse(args["destination"])
+	if err != nil {
+		return job.Result{}, err
+	}
+	opened, err := store.Open(ctx, where, store.Options{PVCRoot: p.place.Claim})
+	if err != nil {
+		return job.Result{}, err
+	}
+	//nolint:contextcheck // what was opened is closed, whether or not the pod was told to end
+	defer func() { err = errors.Join(err, opened.Close()) }()
+	a := &agent.Agent{Store: opened, Key: args["key"], UID: args["uid"], Now: time.Now, Nonce: strings.ToLower(rand.Text()[:8])}
+	if a.Attempt, err = strconv.Atoi(args["attempt"]); err != nil {
+		return job.Result{}, err
+	}
+	dir, err := os.MkdirTemp(p.place.Content, "pod-")
+	if err != nil {
+		return job.Result{}, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if a.Dirs, err = p.mount(ctx, dir); err != nil {
+		return job.Result{}, err
+	}
+	if task == job.Delete {
+		return a.Delete(ctx)
+	}
+	return a.Create(ctx)
+}
+
+// arguments are the task of the program, and its flags.
+func (p *pod) arguments() (job.Task, map[string]string) {
+	args := p.job.Spec.Template.Spec.Containers[0].Args
+	flags := map[string]string{}
+	for _, arg := range args[1:] {
+		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
+		flags[name] = value
+	}
+	return job.Task(args[0]), flags
+}
+
+// mount makes the folders that the pod's volumes are.
+func (p *pod) mount(ctx context.Context, dir string) (agent.Dirs, error) {
+	dirs := agent.Dirs{Snapshot: dir + job.SnapshotDir, Content: dir + job.ContentDir, Secrets: dir + job.SecretsDir, Scratch: dir + job.ScratchDir}
+	for _, folder := range []string{dirs.Snapshot, dirs.Content, dirs.Secrets, dirs.Scratch} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			return dirs, err
+		}
+	}
+	for _, v := range p.job.Spec.Template.Spec.Volumes {
+		index, isContent := strings.CutPrefix(v.Name, "content-")
+		switch {
+		case v.Projected != nil:
+			for _, source := range v.Projected.Sources {
+				if err := p.project(ctx, source.ConfigMap, dirs.Snapshot); err != nil {
+					return dirs, err
+				}
+			}
+		case isContent:
+			claim := filepath.Join(p.place.Content, v.PersistentVolumeClaim.ClaimName)
+			if err := os.Symlink(claim, filepath.Join(dirs.Content, index)); err != nil {
+				return dirs, err
+			}
+		}
+	}
+	return dirs, nil
+}
+
+// project writes what a volume shows of a ConfigMap into a folder.
+func (p *pod) project(ctx context.Context, source *corev1.ConfigMapProjection, dir string) error {
+	cm := &corev1.ConfigMap{}
+	if err := p.kube.Get(ctx, client.ObjectKey{Namespace: p.job.Namespace, Name: source.Name}, cm); err != nil {
+		return err
+	}
+	for _, item := range source.Items {
+		if err := os.WriteFile(filepath.Join(dir, item.Path), cm.BinaryData[item.Key], 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}

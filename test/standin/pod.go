@@ -1,0 +1,135 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/internal/backup/job"
+)
+
+// pod is that of a job.
+type pod struct {
+	kube   client.Client
+	place  *Place
+	job    *batchv1.Job
+	cancel context.CancelFunc
+	// ended is closed when its container has ended.
+	ended chan struct{}
+}
+
+// outcome is how a container ended. Without a message it was killed.
+type outcome struct {
+	message string
+	code    int32
+	unheard bool
+}
+
+// run is its life, from its creation until the API server knows what became of it.
+func (p *pod) run(ctx context.Context) error {
+	p.place.begin(p.job)
+	result, object, err := p.execute(ctx)
+	close(p.ended)
+	p.place.end()
+	if err != nil {
+		return err
+	}
+	return p.tell(context.WithoutCancel(ctx), object, result)
+}
+
+// execute creates the pod and runs its container to the end.
+func (p *pod) execute(ctx context.Context) (outcome, *corev1.Pod, error) {
+	object, err := p.schedule(ctx)
+	if err != nil {
+		return outcome{}, nil, err
+	}
+	fate := p.place.fateOf(p.job)
+	if fate.Hold != nil {
+		<-fate.Hold
+	}
+	killed := outcome{code: 137}
+	if fate.Killed {
+		return killed, object, nil
+	}
+	done := make(chan outcome, 1)
+	work, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() { done <- p.work(work) }()
+	select {
+	case <-fate.Cut:
+		stop()
+		<-done
+		return killed, object, nil
+	case o := <-done:
+		select {
+		case <-fate.Cut:
+			return killed, object, nil
+		default:
+		}
+		o.unheard = fate.Unheard
+		return o, object, nil
+	}
+}
+
+// schedule creates the object, on a node where it runs.
+func (p *pod) schedule(ctx context.Context) (*corev1.Pod, error) {
+	object := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: p.job.Namespace, GenerateName: p.job.Name + "-", Labels: p.job.Spec.Template.Labels,
+			OwnerReferences: []metav1.OwnerReference{{APIVersion: "batch/v1", Kind: "Job", Name: p.job.Name, UID: p.job.UID, Controller: new(true)}},
+		},
+		Spec: p.job.Spec.Template.Spec,
+	}
+	object.Labels[batchv1.JobNameLabel] = p.job.Name
+	// A pod on a node is not deleted before the node says so.
+	object.Spec.NodeName = "node"
+	if err := p.kube.Create(ctx, object); err != nil {
+		return nil, err
+	}
+	return object, p.status(ctx, object, corev1.PodStatus{Phase: corev1.PodRunning})
+}
+
+// tell writes how the container ended, and then what became of the job.
+func (p *pod) tell(ctx context.Context, object *corev1.Pod, o outcome) error {
+	phase, reason := corev1.PodSucceeded, "Completed"
+	if o.code != 0 {
+		phase, reason = corev1.PodFailed, "Error"
+	}
+	if o.unheard {
+		if err := p.kube.Delete(ctx, object, client.GracePeriodSeconds(0)); err != nil {
+			return err
+		}
+	} else if err := p.status(ctx, object, corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{
+		Name:  job.Container,
+		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: o.code, Reason: reason, Message: o.message}},
+	}}}); err != nil {
+		return err
+	}
+	now := metav1.Now()
+	s := batchv1.JobStatus{StartTime: &now}
+	first, last := batchv1.JobSuccessCriteriaMet, batchv1.JobComplete
+	if o.code == 0 {
+		s.Succeeded, s.CompletionTime = 1, &now
+	} else {
+		s.Failed = 1
+		first, last = batchv1.JobFailureTarget, batchv1.JobFailed
+	}
+	for _, t := range []batchv1.JobConditionType{first, last} {
+		s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, LastTransitionTime: now})
+	}
+	return p.status(ctx, p.job, s)
+}
+
+// status writes the status of an object.
+func (p *pod) status(ctx context.Context, object client.Object, value any) error {
+	text, err := json.Marshal(map[string]any{"status": value})
+	if err != nil {
+		return err
+	}
+	return p.kube.Status().Patch(ctx, object, client.RawPatch(types.MergePatchType, text))
+}

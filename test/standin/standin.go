@@ -1,0 +1,181 @@
+// Package standin stands in for the Job controller, the kubelets and the garbage collector, as
+// far as jobs of backups need them, and for the operator of the applications. What a job's pod
+// would run, it runs in its own process.
+package standin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// Cluster is what stands in.
+type Cluster struct {
+	kube  client.Client
+	pause time.Duration
+	// failed has what went wrong with a pod, where nothing should.
+	failed chan error
+
+	mu sync.Mutex
+	// places are the namespaces that it looks after.
+	places map[string]*Place
+	// pods are those that run, or have run, by the UIDs of their jobs.
+	pods map[types.UID]*pod
+}
+
+// New makes a stand-in that reads and writes by a client without a cache, and pauses before it
+// looks again.
+func New(kube client.Client, pause time.Duration) *Cluster {
+	return &Cluster{kube: kube, pause: pause, failed: make(chan error, 1), places: map[string]*Place{}, pods: map[types.UID]*pod{}}
+}
+
+// Add lets it look after the jobs of a namespace.
+func (c *Cluster) Add(namespace string, p *Place) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.places[namespace] = p
+}
+
+// Run looks after everything until the context ends, which is no error.
+func (c *Cluster) Run(ctx context.Context) error {
+	defer c.stop()
+	for {
+		var err error
+		select {
+		case <-ctx.Done():
+			return nil
+		case err = <-c.failed:
+		case <-time.After(c.pause):
+			err = c.look(ctx)
+		}
+		if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
+			return fmt.Errorf("the stand-in of Kubernetes: %w", err)
+		}
+	}
+}
+
+func (c *Cluster) stop() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range c.pods {
+		p.cancel()
+	}
+}
+
+// look does what is to be done now. Owners are listed after what they own: who is missing
+// then is gone.
+func (c *Cluster) look(ctx context.Context) error {
+	labelled := client.HasLabels{v1alpha1.LabelBackup}
+	var pods corev1.PodList
+	var configMaps corev1.ConfigMapList
+	var jobs batchv1.JobList
+	var applications v1alpha2.NginxOperatorList
+	// Of backups, thousands and more, only their being there counts.
+	var backups metav1.PartialObjectMetadataList
+	backups.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NginxBackupList"))
+	if err := errors.Join(c.kube.List(ctx, &pods, labelled), c.kube.List(ctx, &configMaps, labelled), c.kube.List(ctx, &jobs, labelled),
+		c.kube.List(ctx, &backups), c.kube.List(ctx, &applications)); err != nil {
+		return err
+	}
+	alive := map[types.UID]bool{}
+	for _, b := range backups.Items {
+		alive[b.UID] = true
+	}
+	var errs []error
+	for i := range configMaps.Items {
+		errs = append(errs, c.collect(ctx, &configMaps.Items[i], alive))
+	}
+	for i := range jobs.Items {
+		errs = append(errs, c.collect(ctx, &jobs.Items[i], alive))
+	}
+	alive = map[types.UID]bool{}
+	for i := range jobs.Items {
+		alive[jobs.Items[i].UID] = true
+		c.start(ctx, &jobs.Items[i])
+	}
+	for i := range pods.Items {
+		errs = append(errs, c.bury(ctx, &pods.Items[i], alive))
+	}
+	for i := range applications.Items {
+		errs = append(errs, c.observe(ctx, &applications.Items[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// observe says, in the place of the other operator, that there is nothing to do.
+func (c *Cluster) observe(ctx context.Context, nginx *v1alpha2.NginxOperator) error {
+	if nginx.Status.ObservedGeneration == nginx.Generation {
+		return nil
+	}
+	text := fmt.Sprintf(`{"status":{"observedGeneration":%d}}`, nginx.Generation)
+	return client.IgnoreNotFound(c.kube.Status().Patch(ctx, nginx, client.RawPatch(types.MergePatchType, []byte(text))))
+}
+
+// collect deletes what belongs to a backup that is gone.
+func (c *Cluster) collect(ctx context.Context, object client.Object, alive map[types.UID]bool) error {
+	owners := object.GetOwnerReferences()
+	if len(owners) == 0 || alive[owners[0].UID] {
+		return nil
+	}
+	return client.IgnoreNotFound(c.kube.Delete(ctx, object, client.PropagationPolicy("Background")))
+}
+
+// start starts the pod of a job, once.
+func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	place := c.places[j.Namespace]
+	if place == nil || c.pods[j.UID] != nil || j.DeletionTimestamp != nil {
+		return
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	p := &pod{kube: c.kube, place: place, job: j, cancel: cancel, ended: make(chan struct{})}
+	c.pods[j.UID] = p
+	go func() {
+		defer cancel()
+		if err := p.run(ctx); client.IgnoreNotFound(err) != nil && ctx.Err() == nil {
+			select {
+			case c.failed <- fmt.Errorf("job %s: %w", j.Name, err):
+			default:
+				// Another one has failed before, which ends it all.
+			}
+		}
+	}()
+}
+
+// bury tells a pod to end that is to be deleted, or whose job is gone, and removes it when
+// it has ended.
+func (c *Cluster) bury(ctx context.Context, object *corev1.Pod, alive map[types.UID]bool) error {
+	owner := object.OwnerReferences[0].UID
+	if object.DeletionTimestamp == nil && alive[owner] {
+		return nil
+	}
+	c.mu.Lock()
+	running := c.pods[owner]
+	c.mu.Unlock()
+	if running != nil {
+		running.cancel()
+		select {
+		case <-running.ended:
+		default:
+			if object.DeletionTimestamp != nil {
+				return nil
+			}
+			// It has its node's grace.
+			return client.IgnoreNotFound(c.kube.Delete(ctx, object))
+		}
+	}
+	return client.IgnoreNotFound(c.kube.Delete(ctx, object, client.GracePeriodSeconds(0)))
+}
