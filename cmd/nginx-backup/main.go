@@ -1,20 +1,19 @@
 // Command nginx-backup is what the jobs of backups run.
 //
-//	nginx-backup create [flags]   writes the archive of a backup, reads it back, commits it
-//	nginx-backup delete [flags]   deletes the data of a backup
+//	nginx-backup create [flags]    writes the archive of a backup, reads it back, commits it
+//	nginx-backup delete [flags]    deletes the data of a backup
+//	nginx-backup read [flags]      verifies a backup, and tells the operator what it declares
+//	nginx-backup extract [flags]   brings the files of volumes back
 package main
 
 import (
 	"context"
-	"crypto/rand"
 	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"path/filepath"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/spf13/cobra"
 	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities
@@ -49,37 +48,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 	}
-	cmd.AddCommand(
-		newTask("create", "Write the archive of a backup, read it back and commit it", (*agent.Agent).Create),
-		newTask("delete", "Delete the data of a backup", (*agent.Agent).Delete),
-	)
-	return cmd
-}
-
-type task func(*agent.Agent, context.Context) (job.Result, error)
-
-func newTask(name, short string, run task) *cobra.Command {
-	var o options
-	a := &agent.Agent{Now: time.Now, Nonce: strings.ToLower(rand.Text()[:8])}
-	cmd := &cobra.Command{Use: name, Short: short, Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error {
-		a.Dirs = agent.Dirs{
-			Snapshot: filepath.Join(o.root, job.SnapshotDir), Content: filepath.Join(o.root, job.ContentDir),
-			Secrets: filepath.Join(o.root, job.SecretsDir), Scratch: filepath.Join(o.root, job.ScratchDir),
-		}
-		return report(cmd.Context(), a, o, run)
-	}}
-	flags := cmd.Flags()
-	flags.StringVar(&o.root, "root", "/", "folder below which everything is mounted")
-	flags.StringVar(&o.destination, "destination", "", "URL of the folder that backups are kept in")
-	flags.StringVar(&a.Key, "key", "", "folder of the backup, below the destination")
-	flags.StringVar(&a.UID, "uid", "", "UID of the backup's object")
-	flags.IntVar(&a.Attempt, "attempt", 1, "number of the attempt")
-	flags.StringVar(&o.result, "result", job.TerminationLog, "file that the result is left in")
-	for _, name := range []string{"destination", "key", "uid"} {
-		if err := cmd.MarkFlagRequired(name); err != nil {
-			panic(err)
-		}
-	}
+	cmd.AddCommand(newCreate(), newDelete(), newRead(), newExtract())
 	return cmd
 }
 

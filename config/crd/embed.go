@@ -18,3 +18,8 @@ var NginxBackups []byte
 //
 //go:embed backup.operator.example.com_nginxbackuppolicies.yaml
 var NginxBackupPolicies []byte
+
+// NginxRestores is that of NginxRestores.
+//
+//go:embed backup.operator.example.com_nginxrestores.yaml
+var NginxRestores []byte

@@ -2,6 +2,7 @@ package operator
 
 import (
 	"fmt"
+	"net/http"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,7 @@ import (
 // addBackupControllers adds the second operator. It shares nothing with the first but the
 // process, and what any client of the API sees.
 func addBackupControllers(mgr ctrl.Manager, options Options) error {
-	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy"} {
+	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy", "NginxRestore"} {
 		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
 			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
 		}
@@ -63,12 +64,28 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 	if err := backups.SetupWithManager(mgr, pods, options.Concurrency); err != nil {
 		return err
 	}
+	restores := &backupcontroller.Restores{
+		Client:   mgr.GetClient(),
+		Live:     live,
+		Jobs:     jobs,
+		HTTP:     podClient(),
+		Recorder: mgr.GetEventRecorder(backupcontroller.FieldManager),
+		Clock:    clock.RealClock{},
+	}
+	if err := restores.SetupWithManager(mgr, pods, options.Concurrency); err != nil {
+		return err
+	}
 	targets := &backupcontroller.Targets{Client: mgr.GetClient(), Clock: clock.RealClock{}}
 	if err := targets.SetupWithManager(mgr, options.Concurrency); err != nil {
 		return err
 	}
 	policies := &backupcontroller.Policies{Client: mgr.GetClient(), Clock: clock.RealClock{}}
 	return policies.SetupWithManager(mgr, options.Concurrency)
+}
+
+// podClient asks the pods of jobs, which are on the pod network, and each asked once.
+func podClient() *http.Client {
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 }
 
 // jobSelector selects the jobs of the backup kinds, and their pods.

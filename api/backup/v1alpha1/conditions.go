@@ -1,10 +1,12 @@
 package v1alpha1
 
-// Condition types of an NginxBackup.
+// Condition types of an NginxBackup and of an NginxRestore.
 const (
-	// ConditionCompleted is True when the archive is whole and in its place.
+	// ConditionCompleted is True when the archive of a backup is whole and in its place, and when
+	// everything is back that a restore was asked for.
 	ConditionCompleted = "Completed"
-	// ConditionVerified is True when the archive was read back and is what was written.
+	// ConditionVerified is True when the archive of a backup was read back and is what was
+	// written, and when the application serves what was restored.
 	ConditionVerified = "Verified"
 )
 
@@ -50,12 +52,38 @@ const (
 	ReasonDeleting = "Deleting"
 )
 
+// Reasons of a restore's Completed, beside those of a backup's. What is Damaged, NotUsable or in
+// Conflict is not tried again: create another NginxRestore.
+const (
+	// ReasonDryRun: what would be changed is told, and nothing was.
+	ReasonDryRun = "DryRun"
+	// ReasonBackupNotFound: there is no such backup. It is waited for.
+	ReasonBackupNotFound = "BackupNotFound"
+	// ReasonBackupNotCompleted: the backup is not whole yet. It is waited for.
+	ReasonBackupNotCompleted = "BackupNotCompleted"
+	// ReasonNotUsable: the backup cannot be restored here, as the message says.
+	ReasonNotUsable = "NotUsable"
+	// ReasonConflict: something else is there, and nothing was changed.
+	ReasonConflict = "Conflict"
+	// ReasonUnreachable: the operator cannot reach the pod that reads the backup.
+	ReasonUnreachable = "Unreachable"
+	// ReasonTargetDeleting: the NginxOperator of this name is being deleted. It is waited for.
+	ReasonTargetDeleting = "TargetDeleting"
+	// ReasonWriteRefused: the API server refused an object, as the message says.
+	ReasonWriteRefused = "WriteRefused"
+)
+
 // Reasons of Verified.
 const (
 	// ReasonVerified: the archive was read back and is what was written.
 	ReasonVerified = "Verified"
-	// ReasonNotVerified: the archive was not read back yet.
+	// ReasonNotVerified: the archive was not read back yet, or nothing was restored yet.
 	ReasonNotVerified = "NotVerified"
+	// ReasonNotReady: the restored application is not Ready.
+	ReasonNotReady = "NotReady"
+	// ReasonServesAnother: the restored application serves another configuration than the
+	// backup holds.
+	ReasonServesAnother = "ServesAnother"
 )
 
 // Reasons of a policy's conditions.

@@ -8,6 +8,11 @@ const (
 	LabelTarget = "backup.operator.example.com/target"
 	// LabelBackup is on the objects that carry out a backup, and holds its name.
 	LabelBackup = "backup.operator.example.com/backup"
+	// LabelRestore is on the jobs that carry out a restore, and holds its name.
+	LabelRestore = "backup.operator.example.com/restore"
+	// AnnotationRestoredBy is on what a restore has made or replaced, and holds the
+	// restore's UID.
+	AnnotationRestoredBy = "backup.operator.example.com/restored-by"
 	// AnnotationPolicyVersion tells which policy, of which generation, made a backup.
 	AnnotationPolicyVersion = "backup.operator.example.com/policy-version"
 	// AnnotationSequence numbers the backups of a policy and target.

@@ -23,7 +23,8 @@ var (
 func addKnownTypes(scheme *runtime.Scheme) error {
 	scheme.AddKnownTypes(GroupVersion,
 		&NginxBackup{}, &NginxBackupList{},
-		&NginxBackupPolicy{}, &NginxBackupPolicyList{})
+		&NginxBackupPolicy{}, &NginxBackupPolicyList{},
+		&NginxRestore{}, &NginxRestoreList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }

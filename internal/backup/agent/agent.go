@@ -1,5 +1,6 @@
-// Package agent is what the pod of a backup's job does: it writes the archive, reads it back,
-// and commits it; or it deletes it.
+// Package agent is what the pod of a job does: it writes the archive of a backup, reads it back,
+// and commits it; it deletes it; or it verifies it, hands over what it declares, and brings the
+// files of volumes back.
 //
 // In the store, a backup is a folder of its own. Each attempt writes an archive of its own
 // name, and the first that is read back whole is named by the commit record, which is created
@@ -40,6 +41,8 @@ type Agent struct {
 	Dirs  Dirs
 	// Key of the backup's folder, and the UID of its object.
 	Key, UID string
+	// SHA256 of the archive that is read, in hexadecimal; empty: any.
+	SHA256 string
 	// Attempt numbers the job, and Nonce is another one for each run: who deletes jobs makes
 	// the numbers begin again.
 	Attempt int
@@ -62,8 +65,17 @@ func (a *Agent) archiveName() string {
 
 func (a *Agent) path(name string) string { return path.Join(a.Key, name) }
 
-// commit is the record of an attempt that succeeded; nil: none has.
+// commit is the record of an attempt of this backup that succeeded; nil: none has.
 func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
+	commit, err := a.record(ctx)
+	if commit != nil && commit.Info.UID != a.UID {
+		return nil, &foreignError{key: a.path(commitName), uid: commit.Info.UID}
+	}
+	return commit, err
+}
+
+// record is the commit record in the folder, whoever wrote it; nil: there is none.
+func (a *Agent) record(ctx context.Context) (*archive.Commit, error) {
 	in, _, err := a.Store.Open(ctx, a.path(commitName))
 	if e, ok := errors.AsType[*store.Error](err); ok && e.Kind == store.NotFound && !e.BucketMissing {
 		return nil, nil
@@ -78,9 +90,6 @@ func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
 	commit, err := archive.ParseCommit(text)
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", a.path(commitName), err)
-	}
-	if commit.Info.UID != a.UID {
-		return nil, &foreignError{key: a.path(commitName), uid: commit.Info.UID}
 	}
 	return &commit, nil
 }
@@ -103,18 +112,30 @@ func (a *Agent) result(commit archive.Commit, at time.Time, missing []string) jo
 
 // Failed is the result of an attempt that ended with an error.
 func Failed(err error) job.Result {
-	reason := v1alpha1.ReasonSourceFailed
-	if e, ok := errors.AsType[*store.Error](err); ok {
-		reason = reasonOf(e.Kind)
-	} else if _, ok := errors.AsType[*archive.RefusedError](err); ok {
-		reason = v1alpha1.ReasonDamaged
-	} else if _, ok := errors.AsType[*foreignError](err); ok {
-		reason = v1alpha1.ReasonStoreFailed
-	}
-	return job.Result{Failure: &job.Failure{Reason: reason, Message: strings.TrimSpace(err.Error())}}
+	return job.Result{Failure: &job.Failure{Reason: reasonOf(err), Message: strings.TrimSpace(err.Error())}}
 }
 
-func reasonOf(kind store.Kind) string {
+// reasonOf is the reason of the condition Completed for an error.
+func reasonOf(err error) string {
+	if e, ok := errors.AsType[*store.Error](err); ok {
+		return reasonOfStore(e.Kind)
+	}
+	if e, ok := errors.AsType[*sourceError](err); ok {
+		return e.reason
+	}
+	if _, ok := errors.AsType[*archive.RefusedError](err); ok {
+		return v1alpha1.ReasonDamaged
+	}
+	if _, ok := errors.AsType[*archive.ConflictError](err); ok {
+		return v1alpha1.ReasonConflict
+	}
+	if _, ok := errors.AsType[*foreignError](err); ok {
+		return v1alpha1.ReasonStoreFailed
+	}
+	return v1alpha1.ReasonSourceFailed
+}
+
+func reasonOfStore(kind store.Kind) string {
 	switch kind {
 	case store.Unavailable:
 		return v1alpha1.ReasonStoreUnavailable

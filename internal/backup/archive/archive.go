@@ -25,6 +25,14 @@ import (
 // Format is the version that is written and read.
 const Format = 1
 
+// Where the declarations are in an archive.
+const (
+	// ApplicationPath is the NginxOperator.
+	ApplicationPath = "nginxoperator.yaml"
+	// ConfigMapsFolder has the ConfigMaps that it refers to, <name>.yaml each.
+	ConfigMapsFolder = "configmaps/"
+)
+
 // File is a document: a small file that fits into memory.
 type File struct {
 	// Path in the archive, such as configmaps/web.yaml.

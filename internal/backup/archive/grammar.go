@@ -80,7 +80,7 @@ type folder struct {
 }
 
 var folders = []folder{
-	{configMapSection, "configmaps/", ".yaml", true},
+	{configMapSection, ConfigMapsFolder, ".yaml", true},
 	{askedSection, "config/asked/", "", false},
 	{servedSection, "config/served/", "", false},
 	{revisionSection, "revisions/", ".yaml", true},
@@ -91,7 +91,7 @@ func locate(name string) (place, error) {
 	switch name {
 	case infoName:
 		return place{section: infoSection}, nil
-	case "nginxoperator.yaml":
+	case ApplicationPath:
 		return place{section: applicationSection}, nil
 	case manifestName:
 		return place{section: manifestSection}, nil

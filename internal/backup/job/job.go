@@ -1,4 +1,4 @@
-// Package job makes the Jobs that write and delete backups, and has what the operator and
+// Package job makes the Jobs that write, read and delete backups, and has what the operator and
 // their pods say to each other. It is pure.
 //
 // Only these pods reach a store, and only they mount its credentials: the operator reads no
@@ -45,6 +45,10 @@ const (
 	Create Task = "create"
 	// Delete deletes the data of a backup.
 	Delete Task = "delete"
+	// Read verifies a backup, and tells the operator what it declares.
+	Read Task = "read"
+	// Extract brings the files of volumes back.
+	Extract Task = "extract"
 )
 
 // Attempt is the number of a job, or of its pod; 0: somebody changed its label.
@@ -78,10 +82,7 @@ func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []strin
 	pod := &j.Spec.Template.Spec
 	mountSnapshot(pod, pieces)
 	for i, v := range s.Volumes {
-		name := "content-" + strconv.Itoa(i)
-		mount(pod, name, ContentDir+"/"+strconv.Itoa(i), true, corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: v.Claim, ReadOnly: true},
-		})
+		mountContent(pod, i, v.Claim, true)
 	}
 	mountSecrets(pod, s)
 	if len(s.Volumes) > 0 {
@@ -195,9 +196,7 @@ func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.
 		mount(pod, "destination", DestinationDir, false, corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: destination.Bucket},
 		})
-		// Lets the pod write to a new volume, which mostly belongs to root.
-		pod.SecurityContext.FSGroup = new(int64(101))
-		pod.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
+		letWrite(pod)
 	}
 	if secret != nil {
 		// The variables below need the Secret, and of them the kubelet tells in the pod's status
@@ -207,6 +206,12 @@ func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.
 			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name},
 		}}}
 	}
+}
+
+// letWrite lets the pod write to a new volume, which mostly belongs to root.
+func letWrite(pod *corev1.PodSpec) {
+	pod.SecurityContext.FSGroup = new(int64(101))
+	pod.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 }
 
 func mountSnapshot(pod *corev1.PodSpec, pieces []string) {
@@ -233,6 +238,14 @@ func mountSecrets(pod *corev1.PodSpec, s snapshot.Snapshot) {
 		}
 		mount(pod, "secret-"+strconv.Itoa(i), SecretsDir+"/"+secret.Name, true, corev1.VolumeSource{Secret: source})
 	}
+}
+
+// mountContent mounts the volume of an index in the archive.
+func mountContent(pod *corev1.PodSpec, index int, claim string, readOnly bool) {
+	number := strconv.Itoa(index)
+	mount(pod, "content-"+number, ContentDir+"/"+number, readOnly, corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim, ReadOnly: readOnly},
+	})
 }
 
 func mount(pod *corev1.PodSpec, name, path string, readOnly bool, source corev1.VolumeSource) {

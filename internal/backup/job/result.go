@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/restoration"
 )
 
 // resultLimit is how long a termination message may be, in bytes
@@ -36,6 +37,8 @@ type Result struct {
 	Missing []string `json:"missing,omitempty"`
 	// Skipped are the first things of the volumes that were left out, with the reason.
 	Skipped []string `json:"skipped,omitempty"`
+	// Volumes are those that a restore has compared and, unless it is a dry run, brought back.
+	Volumes []restoration.Compared `json:"volumes,omitempty"`
 	// CompletedAt is when the backup was whole and in its place.
 	CompletedAt *time.Time `json:"completedAt,omitempty"`
 }
@@ -53,6 +56,9 @@ const (
 	messageLimit                = 512
 	missingLimit                = 2
 	skippedLimit, skippedLength = 3, 120
+	// volumesLimit is how much room there is for the volumes, volumeLength what one takes
+	// without its examples, escaped how many times as long a character can become.
+	volumesLimit, volumeLength, escaped = 3800, 150, 6
 )
 
 // Write leaves the result for the operator.
@@ -61,6 +67,10 @@ func (r Result) Write(path string) error {
 	r.Skipped = slices.Clone(r.Skipped[:min(len(r.Skipped), skippedLimit)])
 	for i, s := range r.Skipped {
 		r.Skipped[i] = clip(s, skippedLength)
+	}
+	r.Volumes = slices.Clone(r.Volumes)
+	for i := range r.Volumes {
+		r.Volumes[i].Examples = clip(r.Volumes[i].Examples, max(0, volumesLimit/len(r.Volumes)-volumeLength)/escaped)
 	}
 	if f := r.Failure; f != nil {
 		r = Result{Failure: &Failure{Reason: f.Reason, Message: clip(f.Message, messageLimit)}}
@@ -89,8 +99,12 @@ func ParseResult(message string) (Result, error) {
 	if err := json.Unmarshal([]byte(message), &r); err != nil {
 		return r, fmt.Errorf("the pod left no result but %.200q", message)
 	}
-	if r.Failure == nil && !r.Deleted && (r.Archive == "" || r.Totals == nil || r.CompletedAt == nil) {
+	if !r.whole() {
 		return r, fmt.Errorf("the pod left half a result: %.200q", message)
 	}
 	return r, nil
+}
+
+func (r Result) whole() bool {
+	return r.Failure != nil || r.CompletedAt != nil && (r.Deleted || len(r.Volumes) > 0 || r.Archive != "" && r.Totals != nil)
 }

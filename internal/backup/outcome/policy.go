@@ -89,8 +89,16 @@ func firstFailing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
 
 // Failing is why a backup does not come about, nil if it has no trouble.
 func Failing(b *v1alpha1.NginxBackup) *metav1.Condition {
-	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
-	if c == nil || b.DeletionTimestamp != nil || c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonInProgress {
+	if b.DeletionTimestamp != nil {
+		return nil
+	}
+	return Troubled(b.Status.Conditions)
+}
+
+// Troubled is the condition Completed of what does not come about; nil: nothing has gone wrong yet.
+func Troubled(conditions []metav1.Condition) *metav1.Condition {
+	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionCompleted)
+	if c == nil || c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonInProgress {
 		return nil
 	}
 	return c

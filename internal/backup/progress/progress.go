@@ -66,22 +66,20 @@ func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	if len(jobs) == 0 {
 		return Verdict{Step: Start, Attempt: unused(pods), Reason: v1alpha1.ReasonInProgress, Message: "A job is about to start"}
 	}
-	last := slices.MaxFunc(jobs, func(a, b batchv1.Job) int {
-		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(job.Attempt(&a), job.Attempt(&b)))
-	})
-	pod := podOf(&last, pods)
+	last := last(jobs)
+	pod := podOf(last, pods)
 	if result, ok := resultOf(pod); ok && result.Failure == nil {
 		return Verdict{Step: Done, Result: result}
 	}
-	ended, over := endOf(&last)
+	ended, over := endOf(last)
 	if !over && lost(pod, now) {
 		ended, over = pod.DeletionTimestamp.Time, true
 	}
 	if !over {
-		return running(&last, pod, now)
+		return running(last, pod, now)
 	}
-	v := failed(&last, pod)
-	v.Attempt = job.Attempt(&last)
+	v := failed(last, pod)
+	v.Attempt = job.Attempt(last)
 	if left := Pause(v.Attempt) - now.Sub(ended); left > 0 {
 		v.Step, v.After = Wait, left
 		return v
@@ -93,11 +91,11 @@ func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 // unused is the number of a job where there is none. There may be pods of jobs that somebody has
 // deleted. They may write still, so the next job has a number, and by that an archive, of its own.
 func unused(pods []corev1.Pod) int {
-	last := 0
+	highest := 0
 	for i := range pods {
-		last = max(last, job.Attempt(&pods[i]))
+		highest = max(highest, job.Attempt(&pods[i]))
 	}
-	return job.Next(last)
+	return job.Next(highest)
 }
 
 // podOf is the newest pod of a job, nil if there is none.
@@ -136,6 +134,31 @@ func Active(j *batchv1.Job) bool {
 // Secret, a volume or a node is missing, does nothing until somebody helps it.
 func Busy(j *batchv1.Job, now time.Time) bool {
 	return Active(j) && (ptr.Deref(j.Status.Ready, 0) > 0 || now.Sub(j.CreationTimestamp.Time) < slow)
+}
+
+// Serving is the pod of the last job that is ready to answer, nil if there is none.
+func Serving(jobs []batchv1.Job, pods []corev1.Pod) *corev1.Pod {
+	if len(jobs) == 0 {
+		return nil
+	}
+	pod := podOf(last(jobs), pods)
+	if pod == nil || pod.DeletionTimestamp != nil || pod.Status.PodIP == "" || terminated(pod) != nil {
+		return nil
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
+			return pod
+		}
+	}
+	return nil
+}
+
+// last is the job that was made last.
+func last(jobs []batchv1.Job) *batchv1.Job {
+	newest := slices.MaxFunc(jobs, func(a, b batchv1.Job) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(job.Attempt(&a), job.Attempt(&b)))
+	})
+	return &newest
 }
 
 // terminated is how the container ended, nil if it did not.

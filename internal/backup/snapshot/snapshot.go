@@ -126,7 +126,7 @@ func documents(source Source) ([]archive.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := []archive.File{{Path: "nginxoperator.yaml", Data: application}}
+	files := []archive.File{{Path: archive.ApplicationPath, Data: application}}
 	referenced, err := configMaps(source.ConfigMaps)
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func configMaps(objects []corev1.ConfigMap) ([]archive.File, error) {
 		if err != nil {
 			return nil, fmt.Errorf("write ConfigMap %s: %w", objects[i].Name, err)
 		}
-		files = append(files, archive.File{Path: "configmaps/" + objects[i].Name + ".yaml", Data: text})
+		files = append(files, archive.File{Path: archive.ConfigMapsFolder + objects[i].Name + ".yaml", Data: text})
 	}
 	return slices.SortedFunc(slices.Values(files), byPath), nil
 }

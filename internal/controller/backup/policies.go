@@ -2,11 +2,11 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -84,20 +84,7 @@ func (r *Policies) tell(ctx context.Context, policy *v1alpha1.NginxBackupPolicy,
 	if apiequality.Semantic.DeepEqual(policy.Status, status) {
 		return nil
 	}
-	text, err := json.Marshal(status)
-	if err != nil {
-		return err
-	}
-	config := v1alpha1ac.NginxBackupPolicyStatus()
-	if err := json.Unmarshal(text, config); err != nil {
-		return err
-	}
-	applied := v1alpha1ac.NginxBackupPolicy(policy.Name, policy.Namespace).WithStatus(config)
-	applied.UID = &policy.UID
-	err = r.Client.Status().Apply(ctx, applied, client.FieldOwner(FieldManager), client.ForceOwnership)
-	if err != nil {
-		// The policy may have been deleted meanwhile.
-		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
-	}
-	return nil
+	return applyStatus(ctx, r.Client, status, v1alpha1ac.NginxBackupPolicyStatus(), func(s *v1alpha1ac.NginxBackupPolicyStatusApplyConfiguration) runtime.ApplyConfiguration {
+		return v1alpha1ac.NginxBackupPolicy(policy.Name, policy.Namespace).WithUID(policy.UID).WithStatus(s)
+	})
 }

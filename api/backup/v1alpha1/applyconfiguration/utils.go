@@ -21,10 +21,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=backup.operator.example.com, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupContents"):
 		return &backupv1alpha1.BackupContentsApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupLocation"):
+		return &backupv1alpha1.BackupLocationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BackupReference"):
+		return &backupv1alpha1.BackupReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupSource"):
 		return &backupv1alpha1.BackupSourceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChangeTrigger"):
 		return &backupv1alpha1.ChangeTriggerApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ClaimReplacement"):
+		return &backupv1alpha1.ClaimReplacementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Destination"):
 		return &backupv1alpha1.DestinationApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IncludeSecrets"):
@@ -41,6 +47,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &backupv1alpha1.NginxBackupSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxBackupStatus"):
 		return &backupv1alpha1.NginxBackupStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxRestore"):
+		return &backupv1alpha1.NginxRestoreApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxRestoreSpec"):
+		return &backupv1alpha1.NginxRestoreSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxRestoreStatus"):
+		return &backupv1alpha1.NginxRestoreStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("RestoreChange"):
+		return &backupv1alpha1.RestoreChangeApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Retention"):
 		return &backupv1alpha1.RetentionApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ScheduleTrigger"):

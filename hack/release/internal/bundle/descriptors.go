@@ -59,6 +59,10 @@ var resources = map[string][]object{
 	"NginxBackup": {
 		{"kind": "Job", "version": "v1"}, {"kind": "Pod", "version": "v1"}, {"kind": "ConfigMap", "version": "v1"},
 	},
+	"NginxRestore": {
+		{"kind": "NginxOperator", "version": "v1alpha2"}, {"kind": "ConfigMap", "version": "v1"},
+		{"kind": "Job", "version": "v1"}, {"kind": "Pod", "version": "v1"},
+	},
 }
 
 func descriptors(schema any, part string) []object {

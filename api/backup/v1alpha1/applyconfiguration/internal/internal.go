@@ -65,6 +65,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: skipped
       type:
         scalar: numeric
+- name: com.example.nginx-operator.api.backup.v1alpha1.BackupLocation
+  map:
+    fields:
+    - name: destination
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.Destination
+    - name: path
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.backup.v1alpha1.BackupReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.backup.v1alpha1.BackupSource
   map:
     fields:
@@ -99,6 +114,17 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: numeric
       default: 10
+- name: com.example.nginx-operator.api.backup.v1alpha1.ClaimReplacement
+  map:
+    fields:
+    - name: from
+      type:
+        scalar: string
+    - name: to
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.backup.v1alpha1.ConflictPolicy
+  scalar: string
 - name: com.example.nginx-operator.api.backup.v1alpha1.DeletionPolicy
   scalar: string
 - name: com.example.nginx-operator.api.backup.v1alpha1.Destination
@@ -269,6 +295,113 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: startTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+- name: com.example.nginx-operator.api.backup.v1alpha1.NginxRestore
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.NginxRestoreSpec
+    - name: status
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.NginxRestoreStatus
+- name: com.example.nginx-operator.api.backup.v1alpha1.NginxRestoreSpec
+  map:
+    fields:
+    - name: backup
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.BackupReference
+    - name: claims
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.backup.v1alpha1.ClaimReplacement
+          elementRelationship: associative
+          keys:
+          - from
+    - name: dryRun
+      type:
+        scalar: boolean
+    - name: items
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.backup.v1alpha1.RestoreItem
+          elementRelationship: associative
+      default:
+      - Spec
+      - Configuration
+      - Content
+    - name: location
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.BackupLocation
+    - name: onConflict
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.ConflictPolicy
+      default: Refuse
+    - name: target
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.TargetReference
+- name: com.example.nginx-operator.api.backup.v1alpha1.NginxRestoreStatus
+  map:
+    fields:
+    - name: changes
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.backup.v1alpha1.RestoreChange
+          elementRelationship: atomic
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: observedGeneration
+      type:
+        scalar: numeric
+    - name: secrets
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+    - name: source
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.BackupSource
+    - name: target
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.backup.v1alpha1.RestoreChange
+  map:
+    fields:
+    - name: action
+      type:
+        scalar: string
+    - name: difference
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: name
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.backup.v1alpha1.RestoreItem
+  scalar: string
 - name: com.example.nginx-operator.api.backup.v1alpha1.Retention
   map:
     fields:

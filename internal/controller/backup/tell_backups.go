@@ -2,14 +2,12 @@ package backup
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	v1alpha1ac "example.com/nginx-operator/api/backup/v1alpha1/applyconfiguration/backup/v1alpha1"
@@ -22,19 +20,11 @@ func (w *work) tell(ctx context.Context, status v1alpha1.NginxBackupStatus) erro
 	if apiequality.Semantic.DeepEqual(before, status) {
 		return nil
 	}
-	text, err := json.Marshal(status)
+	err := applyStatus(ctx, w.Client, status, v1alpha1ac.NginxBackupStatus(), func(s *v1alpha1ac.NginxBackupStatusApplyConfiguration) runtime.ApplyConfiguration {
+		return v1alpha1ac.NginxBackup(w.backup.Name, w.backup.Namespace).WithUID(w.backup.UID).WithStatus(s)
+	})
 	if err != nil {
 		return err
-	}
-	config := v1alpha1ac.NginxBackupStatus()
-	if err := json.Unmarshal(text, config); err != nil {
-		return err
-	}
-	applied := v1alpha1ac.NginxBackup(w.backup.Name, w.backup.Namespace).WithStatus(config)
-	applied.UID = &w.backup.UID
-	if err := w.Client.Status().Apply(ctx, applied, client.FieldOwner(FieldManager), client.ForceOwnership); err != nil {
-		// The object may have been deleted meanwhile.
-		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
 	w.backup.Status = status
 	w.announce(before.Conditions, status)

@@ -1,0 +1,193 @@
+package v1alpha1
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// NginxRestore brings an application back from a backup, once. Nothing that exists is changed
+// unless onConflict says so; what would be can be looked at first (dryRun).
+//
+// +kubebuilder:object:root=true
+// +kubebuilder:storageversion
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:path=nginxrestores,singular=nginxrestore,shortName=nginxres,categories=all
+// +kubebuilder:printcolumn:name="Target",type=string,JSONPath=`.status.target`,description="The NginxOperator that is brought back"
+// +kubebuilder:printcolumn:name="Completed",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].status`,description="Whether everything asked for is back"
+// +kubebuilder:printcolumn:name="Verified",type=string,JSONPath=`.status.conditions[?(@.type=="Verified")].status`,description="Whether the application serves what the backup holds"
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Completed")].reason`,description="Why it is Completed or not"
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",message="metadata.name must be at most 56 characters long: the names of the jobs that do the work are derived from it"
+type NginxRestore struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	// spec says what is brought back, and from where. It cannot be changed.
+	// +required
+	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a restore's spec cannot be changed: create another NginxRestore"
+	Spec NginxRestoreSpec `json:"spec"`
+	// status is what became of it.
+	// +optional
+	Status NginxRestoreStatus `json:"status,omitempty"`
+}
+
+// NginxRestoreList is a list of NginxRestores.
+//
+// +kubebuilder:object:root=true
+type NginxRestoreList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []NginxRestore `json:"items"`
+}
+
+// NginxRestoreSpec says what is brought back, and from where.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.backup) != has(self.location)",message="set exactly one of backup and location"
+type NginxRestoreSpec struct {
+	// backup is an NginxBackup of the same namespace.
+	// +optional
+	Backup *BackupReference `json:"backup,omitempty"`
+	// location is where a backup is that has no object: in another cluster, or after its
+	// object was deleted. The backup has to be of a namespace of the same name.
+	// +optional
+	Location *BackupLocation `json:"location,omitempty"`
+	// target is the NginxOperator that is brought back. Unset: under the name that it had.
+	// +optional
+	Target *TargetReference `json:"target,omitempty"`
+	// claims are PersistentVolumeClaims that take the place of those that the backup names.
+	// +optional
+	// +listType=map
+	// +listMapKey=from
+	// +kubebuilder:validation:MaxItems=64
+	Claims []ClaimReplacement `json:"claims,omitempty"`
+	// items are what is brought back. Default: all of them.
+	// +optional
+	// +listType=set
+	// +kubebuilder:default={Spec,Configuration,Content}
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	Items []RestoreItem `json:"items,omitempty"`
+	// onConflict is what happens when something exists already and is another. Refuse changes
+	// nothing, neither that nor anything else. Overwrite replaces it.
+	// +optional
+	// +kubebuilder:default=Refuse
+	// +kubebuilder:validation:Enum=Refuse;Overwrite
+	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
+	// dryRun tells what would be changed, in status.changes, and changes nothing.
+	// +optional
+	DryRun *bool `json:"dryRun,omitempty"`
+}
+
+// BackupReference names an NginxBackup of the same namespace.
+type BackupReference struct {
+	// name of the NginxBackup.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=56
+	Name string `json:"name"`
+}
+
+// BackupLocation is a backup in a store.
+type BackupLocation struct {
+	// destination is where backups are kept.
+	// +required
+	Destination Destination `json:"destination"`
+	// path is the folder of the backup below it: <namespace>/<application>/<backup>.
+	// +required
+	// +kubebuilder:validation:MinLength=5
+	// +kubebuilder:validation:MaxLength=256
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Path string `json:"path"`
+}
+
+// ClaimReplacement names a PersistentVolumeClaim that takes the place of another.
+type ClaimReplacement struct {
+	// from is the claim that the backup names.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	From string `json:"from"`
+	// to is the claim that its files are brought back to, and that the application refers to.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	To string `json:"to"`
+}
+
+// RestoreItem is a part of a backup.
+// +kubebuilder:validation:Enum=Spec;Configuration;Content
+type RestoreItem string
+
+// The values of RestoreItem.
+const (
+	// RestoreSpec is what the NginxOperator declares, apart from its configuration.
+	RestoreSpec RestoreItem = "Spec"
+	// RestoreConfiguration is spec.config, and every ConfigMap that the application refers to.
+	RestoreConfiguration RestoreItem = "Configuration"
+	// RestoreContent are the files of its volumes. The claims have to exist. Files that the
+	// backup does not have are left alone.
+	RestoreContent RestoreItem = "Content"
+)
+
+// ConflictPolicy is what happens when something exists already and is another.
+type ConflictPolicy string
+
+// The values of ConflictPolicy.
+const (
+	ConflictRefuse    ConflictPolicy = "Refuse"
+	ConflictOverwrite ConflictPolicy = "Overwrite"
+)
+
+// NginxRestoreStatus is what became of a restore.
+type NginxRestoreStatus struct {
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
+	// conditions are Completed and Verified.
+	// +optional
+	// +listType=map
+	// +listMapKey=type
+	// +kubebuilder:validation:MaxItems=8
+	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// target is the name of the NginxOperator that is brought back, once the backup was read.
+	// +optional
+	// +kubebuilder:validation:MaxLength=45
+	Target string `json:"target,omitempty"`
+	// source is the state of the application that the backup holds.
+	// +optional
+	Source *BackupSource `json:"source,omitempty"`
+	// changes are what is changed, or would be.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=64
+	Changes []RestoreChange `json:"changes,omitempty"`
+	// secrets are those that the application uses. They are not brought back: where the backup
+	// holds them, it holds them encrypted.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=256
+	// +kubebuilder:validation:items:MaxLength=253
+	Secrets []string `json:"secrets,omitempty"`
+	// completionTime is when everything was back.
+	// +optional
+	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
+}
+
+// RestoreChange is one thing that is changed, or would be.
+type RestoreChange struct {
+	// kind is NginxOperator, ConfigMap or PersistentVolumeClaim.
+	// +required
+	// +kubebuilder:validation:MaxLength=32
+	Kind string `json:"kind"`
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MaxLength=253
+	Name string `json:"name"`
+	// action is Create, Replace or None.
+	// +required
+	// +kubebuilder:validation:Enum=Create;Replace;None
+	Action string `json:"action"`
+	// difference tells what becomes another: fields, keys or files.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	Difference string `json:"difference,omitempty"`
+}

@@ -1,0 +1,76 @@
+// Package restoration decides what a restore changes: from what a backup holds, what is asked
+// for, and what there is. It is pure.
+package restoration
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+// Backup is what an archive declares.
+type Backup struct {
+	Info       archive.Info
+	Nginx      *v1alpha2.NginxOperator
+	ConfigMaps []corev1.ConfigMap
+}
+
+// Parse reads the documents of an archive, which anybody may have written: everything has to
+// be of the namespace that the backup is restored in, and of the kinds that belong there.
+func Parse(info archive.Info, files []archive.File, namespace string) (Backup, error) {
+	b := Backup{Info: info}
+	if info.Namespace != namespace {
+		return b, fmt.Errorf("the backup is of namespace %q, and can be restored in no other: this is %q", info.Namespace, namespace)
+	}
+	for _, f := range files {
+		if err := b.document(f); err != nil {
+			return b, fmt.Errorf("%s: %w", f.Path, err)
+		}
+	}
+	if b.Nginx == nil {
+		return b, errors.New("the backup holds no NginxOperator")
+	}
+	return b, nil
+}
+
+func (b *Backup) document(f archive.File) error {
+	switch {
+	case f.Path == archive.ApplicationPath:
+		b.Nginx = &v1alpha2.NginxOperator{}
+		if err := read(f.Data, b.Nginx, v1alpha2.Kind, v1alpha2.GroupVersion.String()); err != nil {
+			return err
+		}
+		if b.Nginx.Namespace != b.Info.Namespace || b.Nginx.Name != b.Info.Application.Name {
+			return fmt.Errorf("it is of %s/%s, and the backup of %s/%s", b.Nginx.Namespace, b.Nginx.Name, b.Info.Namespace, b.Info.Application.Name)
+		}
+	case strings.HasPrefix(f.Path, archive.ConfigMapsFolder):
+		var cm corev1.ConfigMap
+		if err := read(f.Data, &cm, "ConfigMap", "v1"); err != nil {
+			return err
+		}
+		if cm.Namespace != b.Info.Namespace || f.Path != archive.ConfigMapsFolder+cm.Name+".yaml" {
+			return fmt.Errorf("it is of %s/%s, and the backup of namespace %s", cm.Namespace, cm.Name, b.Info.Namespace)
+		}
+		b.ConfigMaps = append(b.ConfigMaps, cm)
+	}
+	return nil
+}
+
+// read reads a document, in which nothing may be that its kind does not have: of what a later
+// version declares nothing is lost unheard.
+func read(text []byte, into any, kind, apiVersion string) error {
+	var head struct{ Kind, APIVersion string }
+	if err := yaml.Unmarshal(text, &head); err != nil {
+		return err
+	}
+	if head.Kind != kind || head.APIVersion != apiVersion {
+		return fmt.Errorf("it is a %s of %s, not a %s of %s", head.Kind, head.APIVersion, kind, apiVersion)
+	}
+	return yaml.UnmarshalStrict(text, into)
+}

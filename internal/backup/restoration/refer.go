@@ -1,0 +1,77 @@
+package restoration
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// refer makes a spec refer to what is brought back under other names.
+func (m *maker) refer(spec *v1alpha2.NginxOperatorSpec) {
+	for _, name := range configMapsOf(spec) {
+		if other, changed := m.references[*name]; changed {
+			*name = other
+		}
+	}
+	for _, name := range claimsOf(spec) {
+		*name = m.claim(*name)
+	}
+}
+
+// configMapsOf are all references of a spec to ConfigMaps.
+func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []*string {
+	var names []*string
+	if spec.Config != nil && spec.Config.ConfigMap != nil {
+		names = append(names, &spec.Config.ConfigMap.Name)
+	}
+	for i := range spec.Content {
+		if cm := spec.Content[i].ConfigMap; cm != nil {
+			names = append(names, &cm.Name)
+		}
+	}
+	if t := spec.PodTemplate; t != nil {
+		for i := range t.Volumes {
+			if cm := t.Volumes[i].ConfigMap; cm != nil {
+				names = append(names, &cm.Name)
+			}
+		}
+		names = append(names, inEnvironment(t)...)
+	}
+	return names
+}
+
+func inEnvironment(t *v1alpha2.PodTemplate) []*string {
+	environments := [][]corev1.EnvVar{t.Env}
+	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
+		environments = append(environments, c.Env)
+	}
+	var names []*string
+	for _, env := range environments {
+		for i := range env {
+			if from := env[i].ValueFrom; from != nil && from.ConfigMapKeyRef != nil {
+				names = append(names, &from.ConfigMapKeyRef.Name)
+			}
+		}
+	}
+	return names
+}
+
+// claimsOf are all references of a spec to claims.
+func claimsOf(spec *v1alpha2.NginxOperatorSpec) []*string {
+	var names []*string
+	for i := range spec.Content {
+		if claim := spec.Content[i].PersistentVolumeClaim; claim != nil {
+			names = append(names, &claim.ClaimName)
+		}
+	}
+	if spec.PodTemplate != nil {
+		for i := range spec.PodTemplate.Volumes {
+			if claim := spec.PodTemplate.Volumes[i].PersistentVolumeClaim; claim != nil {
+				names = append(names, &claim.ClaimName)
+			}
+		}
+	}
+	return names
+}

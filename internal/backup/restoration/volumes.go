@@ -1,0 +1,40 @@
+package restoration
+
+import (
+	"fmt"
+)
+
+// Compared is what bringing a volume back means, or has meant. Files are counted.
+type Compared struct {
+	// Index in the archive.
+	Index int `json:"index"`
+	// Same are there already, Missing are not, Differs are others, Blocked have a directory in
+	// their place.
+	Same    int64 `json:"same,omitempty"`
+	Missing int64 `json:"missing,omitempty"`
+	Differs int64 `json:"differs,omitempty"`
+	Blocked int64 `json:"blocked,omitempty"`
+	// Examples of those that differ or are blocked, as far as there is room.
+	Examples string `json:"examples,omitempty"`
+}
+
+// WithVolumes is the plan, with what becomes of the volumes among its changes.
+func (p Plan) WithVolumes(found []Compared) Plan {
+	claims := map[int]string{}
+	for _, v := range p.Volumes {
+		claims[v.Index] = v.Claim
+	}
+	m := maker{plan: p}
+	for _, c := range found {
+		kind, name := "PersistentVolumeClaim", claims[c.Index]
+		switch {
+		case c.Differs+c.Blocked > 0:
+			m.change(kind, name, replaced, fmt.Sprintf("%d files are missing, %d are others: %s", c.Missing, c.Differs+c.Blocked, c.Examples))
+		case c.Missing > 0:
+			m.change(kind, name, created, fmt.Sprintf("%d files are missing", c.Missing))
+		default:
+			m.change(kind, name, unchanged, "")
+		}
+	}
+	return m.plan
+}
