@@ -8,10 +8,10 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/restoration"
 )
@@ -45,17 +45,19 @@ func Unrestored(r *v1alpha1.NginxRestore, reason, message string) v1alpha1.Nginx
 }
 
 // Planned is Unrestored, once the backup was read and it is known what changes.
-func Planned(r *v1alpha1.NginxRestore, target string, info archive.Info, changes []v1alpha1.RestoreChange, reason, message string) v1alpha1.NginxRestoreStatus {
+func Planned(r *v1alpha1.NginxRestore, target string, b restoration.Backup, changes []v1alpha1.RestoreChange, reason, message string) v1alpha1.NginxRestoreStatus {
 	status := Unrestored(r, reason, message)
-	describe(&status, target, info, changes)
+	describe(&status, target, b, changes)
 	return status
 }
 
-func describe(status *v1alpha1.NginxRestoreStatus, target string, info archive.Info, changes []v1alpha1.RestoreChange) {
+func describe(status *v1alpha1.NginxRestoreStatus, target string, b restoration.Backup, changes []v1alpha1.RestoreChange) {
+	info := b.Info
 	status.Target = target
 	status.Source = &v1alpha1.BackupSource{
 		UID:            info.Application.UID,
 		Generation:     info.Application.Generation,
+		Replicas:       ptr.Deref(b.Nginx.Spec.Replicas, 1),
 		ConfigRevision: info.ConfigRevision,
 		ServedRevision: info.ServedRevision,
 		Image:          info.Image,
@@ -83,8 +85,8 @@ func bounded(changes []v1alpha1.RestoreChange) []v1alpha1.RestoreChange {
 
 // Restored is the status of a restore that has brought back all that was asked for, or, of a dry
 // run, has told what it would.
-func Restored(r *v1alpha1.NginxRestore, target string, info archive.Info, plan restoration.Plan, now time.Time) v1alpha1.NginxRestoreStatus {
-	status := Planned(r, target, info, plan.Changes, v1alpha1.ReasonCompleted, "")
+func Restored(r *v1alpha1.NginxRestore, target string, b restoration.Backup, plan restoration.Plan, now time.Time) v1alpha1.NginxRestoreStatus {
+	status := Planned(r, target, b, plan.Changes, v1alpha1.ReasonCompleted, "")
 	at := metav1.NewTime(now.Truncate(time.Second))
 	status.CompletionTime = &at
 	if job.DryRun(r) {

@@ -12,7 +12,6 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/handover"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/outcome"
@@ -40,17 +39,17 @@ func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1
 		return ctrl.Result{}, err
 	}
 	if live.Nginx != nil && live.Nginx.DeletionTimestamp != nil {
-		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, info, nil, v1alpha1.ReasonTargetDeleting,
+		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, nil, v1alpha1.ReasonTargetDeleting,
 			fmt.Sprintf("NginxOperator %s is being deleted", wish.Target)))
 	}
 	plan, err := restoration.Make(wish, backup, live)
 	if err != nil {
-		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, info, nil, v1alpha1.ReasonNotUsable, err.Error()))
+		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, nil, v1alpha1.ReasonNotUsable, err.Error()))
 	}
 	if len(plan.Conflicts) > 0 && w.restore.Spec.OnConflict != v1alpha1.ConflictOverwrite && !job.DryRun(w.restore) {
-		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, info, plan.Changes, v1alpha1.ReasonConflict, outcome.Conflict(plan.Conflicts)))
+		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, v1alpha1.ReasonConflict, outcome.Conflict(plan.Conflicts)))
 	}
-	return w.follow(ctx, source, wish, info, plan)
+	return w.follow(ctx, source, wish, backup, plan)
 }
 
 // look reads what there is of what may be changed.
@@ -75,19 +74,19 @@ func (w *restoring) look(ctx context.Context, wish restoration.Wish, backup rest
 }
 
 // follow carries a plan out: files first, then ConfigMaps, then the application.
-func (w *restoring) follow(ctx context.Context, source job.Source, wish restoration.Wish, info archive.Info, plan restoration.Plan) (ctrl.Result, error) {
+func (w *restoring) follow(ctx context.Context, source job.Source, wish restoration.Wish, backup restoration.Backup, plan restoration.Plan) (ctrl.Result, error) {
 	if len(plan.Volumes) > 0 {
 		verdict := progress.Judge(w.jobsOf(job.Extract), w.podsOf(job.Extract), w.now)
 		if verdict.Step != progress.Done {
-			return w.extract(ctx, source, wish, info, plan, verdict)
+			return w.extract(ctx, source, wish, backup, plan, verdict)
 		}
 		plan = plan.WithVolumes(verdict.Result.Volumes)
 	}
 	if job.DryRun(w.restore) {
-		return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, info, plan, w.now))
+		return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, backup, plan, w.now))
 	}
 	// What is about to be changed is told before it is: afterwards it is no change any more.
-	if err := w.tell(ctx, outcome.Planned(w.restore, wish.Target, info, plan.Changes, v1alpha1.ReasonInProgress, "The objects are being written")); err != nil {
+	if err := w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, v1alpha1.ReasonInProgress, "The objects are being written")); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := w.write(ctx, plan); err != nil {
@@ -96,13 +95,13 @@ func (w *restoring) follow(ctx context.Context, source job.Source, wish restorat
 		}
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, info, plan, w.now))
+	return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, backup, plan, w.now))
 }
 
 // extract has the files brought back by a job. It does not wait in the line: the job that has
 // read the backup is there still, and as many restores as there are places would wait for each
 // other.
-func (w *restoring) extract(ctx context.Context, source job.Source, wish restoration.Wish, info archive.Info, plan restoration.Plan, verdict progress.Verdict) (ctrl.Result, error) {
+func (w *restoring) extract(ctx context.Context, source job.Source, wish restoration.Wish, backup restoration.Backup, plan restoration.Plan, verdict progress.Verdict) (ctrl.Result, error) {
 	if verdict.Step == progress.Wait {
 		return w.await(ctx, verdict, "The files are being brought back")
 	}
@@ -110,7 +109,7 @@ func (w *restoring) extract(ctx context.Context, source job.Source, wish restora
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := w.tell(ctx, outcome.Planned(w.restore, wish.Target, info, plan.Changes, verdict.Reason, verdict.Message)); err != nil {
+	if err := w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, verdict.Reason, verdict.Message)); err != nil {
 		return ctrl.Result{}, err
 	}
 	if err := w.startJob(ctx, j); err != nil {

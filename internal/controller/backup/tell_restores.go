@@ -38,10 +38,12 @@ func (w *restoring) announce(was, now *metav1.Condition) {
 		return
 	}
 	kind := corev1.EventTypeWarning
-	switch {
-	case now.Reason == v1alpha1.ReasonInProgress || now.Reason == v1alpha1.ReasonNotVerified || now.Reason == v1alpha1.ReasonNotReady:
+	switch now.Reason {
+	case v1alpha1.ReasonInProgress, v1alpha1.ReasonBackupNotCompleted, v1alpha1.ReasonNotVerified, v1alpha1.ReasonNotReady:
+		// It goes on by itself.
 		return
-	case now.Status == metav1.ConditionTrue:
+	}
+	if now.Status == metav1.ConditionTrue {
 		kind = corev1.EventTypeNormal
 	}
 	w.Recorder.Eventf(w.restore, nil, kind, now.Reason, "Restore", "%s", now.Message)
