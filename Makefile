@@ -170,8 +170,13 @@ e2e:
 		go test -count=1 -tags=e2e -parallel=4 -timeout=40m ./test/e2e/...
 	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
 
+# What one of some measurements needs, if WHAT asks for it.
+needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))
+
 .PHONY: measure
-measure: $(CLUSTER) $(if $(filter backup-memory,$(subst $(comma), ,$(WHAT))),$(VERSITYGW)) $(if $(filter live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,$(subst $(comma), ,$(WHAT))),load-tool) $(if $(filter operator-upgrade,$(subst $(comma), ,$(WHAT))),next-image) $(if $(filter rollback,$(subst $(comma), ,$(WHAT))),arm64-image) $(if $(filter packages,$(subst $(comma), ,$(WHAT))),$(HELM)) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
+measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,$(VERSITYGW)) $(call needed,backup,s3-image) \
+	$(call needed,live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,load-tool) \
+	$(call needed,operator-upgrade,next-image) $(call needed,rollback,arm64-image) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 	@HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
 

@@ -2,16 +2,12 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os"
-	"os/exec"
 	"regexp"
 	"strconv"
 	"time"
 
 	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/testenv"
 )
 
 // What the tests of test/api/backup log about their cases.
@@ -24,15 +20,13 @@ var (
 // its deletion, and the job's program at each call of its store, and counts their cases.
 func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error) {
 	start := time.Now()
-	command := exec.CommandContext(ctx, "go", "test", "-count=1", "-v", "-run=^(TestKilledAtEachWrite|TestAgentKilledAtEachCall)$", "./test/api/backup")
-	command.Dir, command.Env = testenv.Root(), os.Environ()
-	out, err := command.CombinedOutput()
-	failed, details := 0.0, []string(nil)
-	if _, failing := errors.AsType[*exec.ExitError](err); failing {
-		failed, details, err = 1, []string{string(out)}, nil
-	}
+	out, failed, err := runTest(ctx, "TestKilledAtEachWrite|TestAgentKilledAtEachCall", "./test/api/backup")
 	if err != nil {
 		return nil, err
+	}
+	var details []string
+	if failed > 0 {
+		details = []string{string(out)}
 	}
 	operator, program := operatorKills.FindSubmatch(out), programKills.FindSubmatch(out)
 	if failed == 0 && (operator == nil || program == nil) {

@@ -25,6 +25,7 @@ const (
 	needsHelm     = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
 	needsOperator = "KUBECONFIG of a cluster that runs the operator"
 	needsNext     = needsCluster + ", with the images E2E_NEXT_OPERATOR_IMAGE (test/nextrelease) and E2E_LOAD_IMAGE"
+	needsS3       = "KUBECONFIG of a cluster that runs the operator, with the image E2E_S3_IMAGE of hack/s3"
 	needsLoad     = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
@@ -40,6 +41,7 @@ func measurements() []measurement {
 		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},
 		{"restart", "what a restarted operator asks of the API server when nothing changed", needsCluster, measureRestart},
 		{"operator-upgrade", "what an upgrade and a downgrade of the operator write, restart and fail", needsNext, measureOperatorUpgrade},
+		{"backup", "backups that follow changes, and restores that serve the same bytes, on S3 and on a claim", needsS3, measureBackup},
 		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},
 		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
 		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},
