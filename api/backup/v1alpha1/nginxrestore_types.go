@@ -91,11 +91,12 @@ type BackupLocation struct {
 	// destination is where backups are kept.
 	// +required
 	Destination Destination `json:"destination"`
-	// path is the folder of the backup below it: <namespace>/<application>/<backup>.
+	// path is the folder of the backup below it: <namespace>/<application>/<backup>-<uid>. An
+	// NginxBackup tells it in status.location.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=256
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="path must be <namespace>/<application>/<backup>-<uid>, the folder of a backup below the destination's"
 	Path string `json:"path"`
 }
 
