@@ -65,6 +65,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.VolumeApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("VolumeMount"):
 		return &apiv1alpha2.VolumeMountApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("WaitingRollout"):
+		return &apiv1alpha2.WaitingRolloutApplyConfiguration{}
 
 	}
 	return nil

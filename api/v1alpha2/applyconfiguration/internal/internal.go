@@ -347,6 +347,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: updatedReplicas
       type:
         scalar: numeric
+    - name: waitingRollout
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.WaitingRollout
 - name: com.example.nginx-operator.api.v1alpha2.OnFailure
   scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.PersistentVolumeClaimReference
@@ -473,6 +476,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: canary
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Canary
+    - name: gates
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: maxSurge
       type:
         namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
@@ -566,6 +575,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: subPath
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.WaitingRollout
+  map:
+    fields:
+    - name: gates
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: revision
+      type:
+        scalar: string
+    - name: since
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
 - name: io.k8s.api.core.v1.Affinity
   map:
     fields:

@@ -39,6 +39,9 @@ type NginxOperatorStatusApplyConfiguration struct {
 	Config *ConfigStatusApplyConfiguration `json:"config,omitempty"`
 	// certificates are those of spec.tls as the pods use them.
 	Certificates []CertificateStatusApplyConfiguration `json:"certificates,omitempty"`
+	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
+	// closed. Unset: none waits.
+	WaitingRollout *WaitingRolloutApplyConfiguration `json:"waitingRollout,omitempty"`
 }
 
 // NginxOperatorStatusApplyConfiguration constructs a declarative configuration of the NginxOperatorStatus type for use with
@@ -150,5 +153,13 @@ func (b *NginxOperatorStatusApplyConfiguration) WithCertificates(values ...*Cert
 		}
 		b.Certificates = append(b.Certificates, *values[i])
 	}
+	return b
+}
+
+// WithWaitingRollout sets the WaitingRollout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WaitingRollout field is set to the value of the last call.
+func (b *NginxOperatorStatusApplyConfiguration) WithWaitingRollout(value *WaitingRolloutApplyConfiguration) *NginxOperatorStatusApplyConfiguration {
+	b.WaitingRollout = value
 	return b
 }

@@ -40,6 +40,13 @@ type RolloutApplyConfiguration struct {
 	// of what the spec says about them: the number of a ControllerRevision of this
 	// NginxOperator. Unset: what the spec says.
 	ToRevision *int64 `json:"toRevision,omitempty"`
+	// gates are the names of what has to be met before a rollout begins: a backup, an
+	// approval. While one is closed, what runs goes on serving, and status.waitingRollout
+	// tells what waits. Somebody opens a gate by the annotation
+	// gate.operator.example.com/<name>, with the revision of the rollout as its value. The
+	// first rollout of all does not wait, nor does going back after a failure. Unset: a
+	// rollout begins at once.
+	Gates []string `json:"gates,omitempty"`
 }
 
 // RolloutApplyConfiguration constructs a declarative configuration of the Rollout type for use with
@@ -101,5 +108,15 @@ func (b *RolloutApplyConfiguration) WithCanary(value *CanaryApplyConfiguration) 
 // If called multiple times, the ToRevision field is set to the value of the last call.
 func (b *RolloutApplyConfiguration) WithToRevision(value int64) *RolloutApplyConfiguration {
 	b.ToRevision = &value
+	return b
+}
+
+// WithGates adds the given value to the Gates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Gates field.
+func (b *RolloutApplyConfiguration) WithGates(values ...string) *RolloutApplyConfiguration {
+	for i := range values {
+		b.Gates = append(b.Gates, values[i])
+	}
 	return b
 }
