@@ -111,6 +111,10 @@ type NginxOperatorStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
+	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
+	// closed. Unset: none waits.
+	// +optional
+	WaitingRollout *WaitingRollout `json:"waitingRollout,omitempty"`
 }
 
 // ConfigStatus tells how far a configuration has come.
@@ -130,6 +134,24 @@ type ConfigStatus struct {
 	// loadedReplicas is the number of ready pods that serve this revision.
 	// +optional
 	LoadedReplicas int32 `json:"loadedReplicas"`
+}
+
+// WaitingRollout is a rollout that waits for its gates.
+type WaitingRollout struct {
+	// revision identifies what is to be rolled out: the pods, the configuration, and how. It
+	// is what the annotation has to say that opens a gate.
+	// +required
+	// +kubebuilder:validation:MaxLength=63
+	Revision string `json:"revision"`
+	// gates are the names of those that are closed.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MaxLength=63
+	Gates []string `json:"gates"`
+	// since is when this revision came to wait.
+	// +required
+	Since metav1.Time `json:"since"`
 }
 
 // CertificateStatus is a certificate as the pods use it.

@@ -86,6 +86,8 @@ const (
 	ReasonRolledBack = "RolledBack"
 	// ReasonRolloutHeld: the rollout failed, and waits for somebody to look at it.
 	ReasonRolloutHeld = "RolloutHeld"
+	// ReasonWaitingForGate: a rollout has not begun, because gates of rollout.gates are closed.
+	ReasonWaitingForGate = "WaitingForGate"
 	// ReasonSuspended: spec.suspend holds a change back.
 	ReasonSuspended = "Suspended"
 )

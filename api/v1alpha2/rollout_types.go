@@ -52,6 +52,19 @@ type Rollout struct {
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ToRevision *int64 `json:"toRevision,omitempty"`
+	// gates are the names of what has to be met before a rollout begins: a backup, an
+	// approval. While one is closed, what runs goes on serving, and status.waitingRollout
+	// tells what waits. Somebody opens a gate by the annotation
+	// gate.operator.example.com/<name>, with the revision of the rollout as its value. The
+	// first rollout of all does not wait, nor does going back after a failure. Unset: a
+	// rollout begins at once.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=8
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=63
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Gates []string `json:"gates,omitempty"`
 }
 
 // OnFailure is what happens when a rollout fails.
