@@ -209,6 +209,7 @@ func statusToV1Alpha1(hub *v1alpha2.NginxOperatorStatus) v1alpha1.NginxOperatorS
 		Revision:           hub.Revision,
 		Config:             (*v1alpha1.ConfigStatus)(hub.Config),
 		Certificates:       convertAll(hub.Certificates, func(c v1alpha2.CertificateStatus) v1alpha1.CertificateStatus { return v1alpha1.CertificateStatus(c) }),
+		WaitingRollout:     (*v1alpha1.WaitingRollout)(hub.WaitingRollout),
 	}
 }
 
@@ -226,6 +227,7 @@ func statusFromV1Alpha1(status *v1alpha1.NginxOperatorStatus) v1alpha2.NginxOper
 		Revision:           status.Revision,
 		Config:             (*v1alpha2.ConfigStatus)(status.Config),
 		Certificates:       convertAll(status.Certificates, func(c v1alpha1.CertificateStatus) v1alpha2.CertificateStatus { return v1alpha2.CertificateStatus(c) }),
+		WaitingRollout:     (*v1alpha2.WaitingRollout)(status.WaitingRollout),
 	}
 }
 

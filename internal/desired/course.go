@@ -32,7 +32,8 @@ type revision struct {
 	config   resolved
 }
 
-// course is which revision is asked for and which one runs. They differ after a failure.
+// course is which revision is asked for and which one runs. They differ after a failure, and
+// while a rollout waits.
 type course struct {
 	asked, run revision
 	// attempt identifies what is asked for.
@@ -41,10 +42,12 @@ type course struct {
 	failure *history.Failure
 	// pinned tells that rollout.toRevision asks for it.
 	pinned bool
+	// waiting is why the asked one does not run yet; nil: it does not wait.
+	waiting *Waiting
 }
 
-// back tells whether an earlier revision runs in place of the one asked for.
-func (c *course) back() bool { return c.run.name != c.asked.name }
+// back tells whether an earlier revision runs in place of the one asked for, which is given up.
+func (c *course) back() bool { return c.waiting == nil && c.run.name != c.asked.name }
 
 // held tells whether a failed rollout waits for somebody to look at it.
 func (c *course) held() bool { return c.failure != nil && !c.back() }
@@ -75,8 +78,10 @@ func (in *input) chart(requested resolved, unknown bool) (course, Blocked, error
 		return course{}, blocked, err
 	}
 	c.run = c.asked
-	if err = in.divert(&c); err == nil && c.failure == nil {
-		err = in.retreat(&c)
+	for _, decide := range []func(*course) error{in.divert, in.retreat, in.await} {
+		if err = decide(&c); err != nil || c.failure != nil || c.back() {
+			break
+		}
 	}
 	if c.run.config.Revision == requested.Revision {
 		// The same files; the requested ones know where they come from.

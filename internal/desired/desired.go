@@ -79,6 +79,8 @@ type Plan struct {
 	Back    int64
 	// Pinned tells that the revision of rollout.toRevision runs.
 	Pinned bool
+	// Waiting is the rollout that waits for its gates; nil: none does.
+	Waiting *Waiting
 }
 
 // Intent is one object as it should be.
@@ -168,6 +170,7 @@ func (in *input) plan() (*Plan, error) {
 		Trial:    in.trial(),
 		Failure:  in.course.failure,
 		Pinned:   in.course.pinned,
+		Waiting:  in.course.waiting,
 	}
 	if in.course.back() && in.course.failure != nil {
 		plan.Back = in.state.History.Named(in.course.run.name).Number

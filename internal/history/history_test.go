@@ -162,6 +162,11 @@ func TestAttempt(t *testing.T) {
 	if hold := attempt("i", "c", &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}); hold != base {
 		t.Error("what happens on a failure cannot be changed after it")
 	}
+	for _, gates := range [][]string{{}, {"backup"}} {
+		if gated := attempt("i", "c", &v1alpha2.Rollout{Gates: gates}); gated != base {
+			t.Errorf("with gates %q it is another attempt", gates)
+		}
+	}
 }
 
 func TestLookups(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
@@ -60,14 +62,14 @@ func NameHash(template, config string) string { return sum(template, config)[:10
 
 // Attempt identifies what is asked for: the pods, the configuration, and how they are to
 // be rolled out. The number of replicas is no part of it: an autoscaler that changes it
-// must not try a bad rollout again. Nor is what happens on a failure: that can be decided
-// afterwards.
-func Attempt(inputs, config string, rollout *v1alpha2.Rollout) (string, error) {
+// must not try a bad rollout again. Nor is what happens on a failure, which can be decided
+// afterwards, nor what it waits for before it begins.
+func Attempt(pods, config string, rollout *v1alpha2.Rollout) (string, error) {
 	if rollout != nil {
 		how := *rollout
-		how.OnFailure = ""
+		how.OnFailure, how.Gates = "", nil
 		rollout = &how
-		if how == (v1alpha2.Rollout{}) {
+		if apiequality.Semantic.DeepEqual(how, v1alpha2.Rollout{}) {
 			rollout = nil
 		}
 	}
@@ -75,5 +77,5 @@ func Attempt(inputs, config string, rollout *v1alpha2.Rollout) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return sum(inputs, config, string(policy)), nil
+	return sum(pods, config, string(policy)), nil
 }

@@ -55,6 +55,10 @@ func mayReturn(nginx *v1alpha2.NginxOperator, h history.History) []*history.Revi
 		}
 	}
 	for i := range h {
+		if h[i].Stage != "" && nginx.Spec.Rollout != nil && len(nginx.Spec.Rollout.Gates) > 0 {
+			// It goes on while another rollout waits.
+			wanted = append(wanted, &h[i])
+		}
 		if h[i].Failure.Attempt == "" {
 			continue
 		}

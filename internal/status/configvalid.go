@@ -26,6 +26,9 @@ func configValid(v *view) judgement {
 	if v.revision == "" {
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, "There is no configuration to test yet"}
 	}
+	if v.in.Plan != nil && v.in.Plan.Waiting != nil && v.in.Plan.Waiting.Config {
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, "The rollout of the configuration waits for a gate (rollout.gates), so nginx has not tested it"}
+	}
 	switch d := v.rollout; d.Phase {
 	case rollout.Rejected:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, trouble.Clip("nginx refused the configuration: " + trouble.Problems(d.Problems))}

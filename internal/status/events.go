@@ -91,13 +91,13 @@ func rolloutEvents(t, accepted transition) []Event {
 		return nil
 	}
 	switch t.after.Reason {
-	case v1alpha2.ReasonSuspended:
-		return []Event{{corev1.EventTypeNormal, v1alpha2.ReasonSuspended, actionReconcile, t.after.Message}}
+	case v1alpha2.ReasonSuspended, v1alpha2.ReasonWaitingForGate:
+		return []Event{{corev1.EventTypeNormal, t.after.Reason, actionReconcile, t.after.Message}}
 	case v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected:
 		// The events of ConfigValid and of the loaded configuration tell it.
 		return nil
 	case v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonCanaryRunning:
-		if t.was(metav1.ConditionFalse) {
+		if t.was(metav1.ConditionFalse) && t.before.Reason != v1alpha2.ReasonWaitingForGate {
 			// A rollout that goes on after trouble is the same rollout.
 			return nil
 		}
@@ -110,7 +110,8 @@ func rolloutEvents(t, accepted transition) []Event {
 // noRollout are the reasons for which UpToDate is not True although no pod is being
 // replaced.
 var noRollout = []string{
-	v1alpha2.ReasonSuspended, v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected, v1alpha2.ReasonInstanceUnreachable,
+	v1alpha2.ReasonSuspended, v1alpha2.ReasonWaitingForGate,
+	v1alpha2.ReasonConfigLoading, v1alpha2.ReasonConfigRejected, v1alpha2.ReasonInstanceUnreachable,
 }
 
 // rolloutCompleted is silent where nothing was rolling out and only what held a

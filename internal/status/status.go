@@ -136,6 +136,7 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 		NginxVersion:       v.nginxVersion(),
 		Certificates:       v.certificates(),
 		ReadyReplicas:      v.readyReplicas(),
+		WaitingRollout:     v.waitingRollout(),
 	}
 	if good := v.in.State.History.LastGood(""); good != nil {
 		status.Revision = good.Number

@@ -222,6 +222,16 @@ func TestConditions(t *testing.T) {
 		},
 			"UpToDate", no, v1alpha2.ReasonPodsNotCreated, "exceeded quota"},
 		{"pod failed after the rollout", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "UpToDate", yes, v1alpha2.ReasonRolledOut, ""},
+		{"waiting", waitingFor("backup"), "UpToDate", no, v1alpha2.ReasonWaitingForGate,
+			"The rollout of r2 waits for gate backup (rollout.gates); what runs goes on serving. " +
+				"To let it begin now: kubectl annotate --overwrite --namespace=shop nginx web gate.operator.example.com/backup=r2"},
+		{"waiting for several", waitingFor("backup", "approval"), "UpToDate", no, v1alpha2.ReasonWaitingForGate,
+			"gates backup, approval (rollout.gates); what runs goes on serving. " +
+				"To let it begin now: kubectl annotate --overwrite --namespace=shop nginx web gate.operator.example.com/backup=r2 gate.operator.example.com/approval=r2"},
+		{"waiting and serving", waitingFor("backup"), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
+		{"waiting with the same configuration", waitingFor("backup"), "ConfigValid", yes, v1alpha2.ReasonConfigAccepted, "nginx accepted"},
+		{"waiting with another configuration", func(in *Input) { waitingFor("backup")(in); in.Plan.Waiting.Config = true },
+			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "waits for a gate"},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written yet"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
@@ -297,6 +307,34 @@ func deploymentSays(in *Input, condition appsv1.DeploymentConditionType, reason 
 	d.Status.Conditions = append(d.Status.Conditions, appsv1.DeploymentCondition{
 		Type: condition, Status: corev1.ConditionTrue, Reason: reason, Message: "exceeded quota",
 	})
+}
+
+// waitingFor lets a rollout wait for gates.
+func waitingFor(gates ...string) func(*Input) {
+	return func(in *Input) { in.Plan.Waiting = &desired.Waiting{Revision: "r2", Gates: gates} }
+}
+
+// TestWaitingRollout: who opens gates has to know since when what has waited.
+func TestWaitingRollout(t *testing.T) {
+	later := metav1.NewTime(now.Add(time.Hour))
+	for name, tt := range map[string]struct {
+		before, want *v1alpha2.WaitingRollout
+		change       func(*Input)
+	}{
+		"comes to wait":    {nil, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: later}, waitingFor("backup")},
+		"goes on waiting":  {&v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"approval", "backup"}, Since: metav1.NewTime(now)}, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, waitingFor("backup")},
+		"another revision": {&v1alpha2.WaitingRollout{Revision: "r1", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: later}, waitingFor("backup")},
+		"begins":           {&v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, nil, func(*Input) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			in := healthy()
+			in.Now, in.Nginx.Status.WaitingRollout = later.Time, tt.before
+			tt.change(&in)
+			if diff := cmp.Diff(tt.want, Compute(in).Status.WaitingRollout); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
 }
 
 func TestAllConditionsAppearAtFirst(t *testing.T) {
@@ -382,6 +420,10 @@ func TestEvents(t *testing.T) {
 	}{
 		"nothing":                 {same, same, nil},
 		"rollout starts":          {same, rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
+		"rollout waits":           {same, waitingFor("backup"), []string{"Normal WaitingForGate"}},
+		"rollout waits for less":  {waitingFor("backup", "approval"), waitingFor("backup"), nil},
+		"rollout has waited":      {waitingFor("backup"), rollingOut(newPod("web-3")), []string{"Normal RolloutStarted"}},
+		"rollout is given up":     {waitingFor("backup"), same, nil},
 		"rollout is done":         {rollingOut(newPod("web-3")), same, []string{"Normal RolloutCompleted"}},
 		"configuration starts":    {same, decided(rollout.Loading, 0), nil},
 		"configuration is live":   {decided(rollout.Loading, 1), same, []string{"Normal ConfigApplied"}},

@@ -36,6 +36,8 @@ func upToDate(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
 	case v.in.Plan != nil && v.in.Plan.Failure != nil:
 		return v.failedRollout(v.in.Plan.Failure)
+	case v.in.Plan != nil && v.in.Plan.Waiting != nil:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, trouble.Clip(v.waitingForGate(v.in.Plan.Waiting))}
 	case v.onTrial():
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
 	case observe.RolledOut(d, v.replicas):

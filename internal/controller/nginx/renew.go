@@ -35,7 +35,7 @@ type renewals struct {
 // renew is plan with the pods renewed, if they can be and it is the application's turn.
 func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, state observe.State, plan *desired.Plan) (*desired.Plan, error) {
 	key := client.ObjectKeyFromObject(nginx)
-	if !plan.Settled || plan.Failure != nil || plan.Pinned || nginx.Spec.Suspend != nil && *nginx.Spec.Suspend {
+	if !renewable(nginx, plan) {
 		return plan, nil
 	}
 	state.Renew = true
@@ -45,8 +45,8 @@ func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 	}
 	if renewed.Template == plan.Template {
 		r.renewals.end(key)
-		if renewed.Failure != nil {
-			// It has been tried: the status tells, as long as renewing is what is asked for.
+		if renewed.Failure != nil || renewed.Waiting != nil {
+			// It has been tried, or waits: the status tells, as long as renewing is what is asked for.
 			return renewed, nil
 		}
 		return plan, nil
@@ -61,6 +61,12 @@ func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 	}
 	log.FromContext(ctx).Info("renewing the pods", "template", renewed.Template, "before", plan.Template)
 	return renewed, nil
+}
+
+// renewable tells whether an application is at rest, as far as its own plan goes.
+func renewable(nginx *v1alpha2.NginxOperator, plan *desired.Plan) bool {
+	suspended := nginx.Spec.Suspend != nil && *nginx.Spec.Suspend
+	return plan.Settled && plan.Failure == nil && !plan.Pinned && plan.Waiting == nil && !suspended
 }
 
 func (w *renewals) begin(key types.NamespacedName) bool {
