@@ -27,6 +27,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &backupv1alpha1.BackupReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("BackupSource"):
 		return &backupv1alpha1.BackupSourceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("BeforeRolloutTrigger"):
+		return &backupv1alpha1.BeforeRolloutTriggerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ChangeTrigger"):
 		return &backupv1alpha1.ChangeTriggerApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("ClaimReplacement"):

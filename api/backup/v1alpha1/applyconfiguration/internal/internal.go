@@ -107,6 +107,13 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: uid
       type:
         scalar: string
+- name: com.example.nginx-operator.api.backup.v1alpha1.BeforeRolloutTrigger
+  map:
+    fields:
+    - name: gate
+      type:
+        scalar: string
+      default: backup
 - name: com.example.nginx-operator.api.backup.v1alpha1.ChangeTrigger
   map:
     fields:
@@ -438,6 +445,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.backup.v1alpha1.Triggers
   map:
     fields:
+    - name: beforeRollout
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.BeforeRolloutTrigger
     - name: change
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.ChangeTrigger

@@ -18,6 +18,10 @@ type TriggersApplyConfiguration struct {
 	Scale *ChangeTriggerApplyConfiguration `json:"scale,omitempty"`
 	// schedule takes backups at set times.
 	Schedule *ScheduleTriggerApplyConfiguration `json:"schedule,omitempty"`
+	// beforeRollout takes a backup before a rollout replaces anything that serves, and lets the
+	// rollout begin when it is there. It is for targets that wait: those that name the gate in
+	// spec.rollout.gates.
+	BeforeRollout *BeforeRolloutTriggerApplyConfiguration `json:"beforeRollout,omitempty"`
 }
 
 // TriggersApplyConfiguration constructs a declarative configuration of the Triggers type for use with
@@ -47,5 +51,13 @@ func (b *TriggersApplyConfiguration) WithScale(value *ChangeTriggerApplyConfigur
 // If called multiple times, the Schedule field is set to the value of the last call.
 func (b *TriggersApplyConfiguration) WithSchedule(value *ScheduleTriggerApplyConfiguration) *TriggersApplyConfiguration {
 	b.Schedule = value
+	return b
+}
+
+// WithBeforeRollout sets the BeforeRollout field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the BeforeRollout field is set to the value of the last call.
+func (b *TriggersApplyConfiguration) WithBeforeRollout(value *BeforeRolloutTriggerApplyConfiguration) *TriggersApplyConfiguration {
+	b.BeforeRollout = value
 	return b
 }
