@@ -100,6 +100,9 @@ const (
 	ReasonBackupPending = "BackupPending"
 	// ReasonBackupFailing: a backup does not come about, as the message says.
 	ReasonBackupFailing = "BackupFailing"
+	// ReasonGateNotDeclared: rollouts of a target do not wait for the backup that the policy
+	// takes before them.
+	ReasonGateNotDeclared = "GateNotDeclared"
 	// ReasonNoTargets: there is nothing to back up.
 	ReasonNoTargets = "NoTargets"
 	// ReasonSuspended: the policy is suspended.

@@ -26,6 +26,10 @@ const (
 	AnnotationReason = "backup.operator.example.com/reason"
 	// AnnotationScheduledAt is the time of the schedule that the backup was made for.
 	AnnotationScheduledAt = "backup.operator.example.com/scheduled-at"
+	// AnnotationRollout is the revision of the rollout that waits for the backup, as in
+	// status.waitingRollout of the NginxOperator, and AnnotationWaitingSince since when.
+	AnnotationRollout      = "backup.operator.example.com/rollout"
+	AnnotationWaitingSince = "backup.operator.example.com/waiting-since"
 )
 
 // Finalizer keeps a backup with the deletion policy Delete until its data is gone.

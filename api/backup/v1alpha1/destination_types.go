@@ -88,4 +88,6 @@ const (
 	TriggerScale Trigger = "Scale"
 	// TriggerSchedule: it was time.
 	TriggerSchedule Trigger = "Schedule"
+	// TriggerBeforeRollout: a rollout waits for it.
+	TriggerBeforeRollout Trigger = "BeforeRollout"
 )

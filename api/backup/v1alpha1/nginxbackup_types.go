@@ -65,7 +65,7 @@ type NginxBackupSpec struct {
 	// trigger is why the backup is taken. A policy sets it.
 	// +optional
 	// +kubebuilder:default=Manual
-	// +kubebuilder:validation:Enum=Manual;Change;Scale;Schedule
+	// +kubebuilder:validation:Enum=Manual;Change;Scale;Schedule;BeforeRollout
 	Trigger Trigger `json:"trigger,omitempty"`
 	// policyName is the NginxBackupPolicy that made this backup. Unset: none did.
 	// +optional

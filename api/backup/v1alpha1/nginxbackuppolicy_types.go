@@ -73,7 +73,7 @@ type NginxBackupPolicySpec struct {
 // Triggers say when a backup is taken. Whichever are set, a burst of changes makes one
 // backup, of the last state.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.change) || has(self.scale) || has(self.schedule)",message="set at least one of triggers.change, triggers.scale and triggers.schedule: with none, no backup would ever be taken"
+// +kubebuilder:validation:XValidation:rule="has(self.change) || has(self.scale) || has(self.schedule) || has(self.beforeRollout)",message="set at least one of triggers.change, triggers.scale, triggers.schedule and triggers.beforeRollout: with none, no backup would ever be taken"
 type Triggers struct {
 	// change takes a backup when the spec, apart from replicas, or the configuration that is
 	// served became another, and of each target that has none yet.
@@ -85,6 +85,26 @@ type Triggers struct {
 	// schedule takes backups at set times.
 	// +optional
 	Schedule *ScheduleTrigger `json:"schedule,omitempty"`
+	// beforeRollout takes a backup before a rollout replaces anything that serves, and lets the
+	// rollout begin when it is there. It is for targets that wait: those that name the gate in
+	// spec.rollout.gates.
+	// +optional
+	BeforeRollout *BeforeRolloutTrigger `json:"beforeRollout,omitempty"`
+}
+
+// DefaultGate is the gate that a policy opens unless it names another.
+const DefaultGate = "backup"
+
+// BeforeRolloutTrigger takes a backup while a rollout waits at a gate. The gate is opened when
+// every policy that names it, selects the target and is not suspended has its backup.
+type BeforeRolloutTrigger struct {
+	// gate of spec.rollout.gates.
+	// +optional
+	// +kubebuilder:default=backup
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
+	Gate string `json:"gate,omitempty"`
 }
 
 // ChangeTrigger takes a backup after a change.
