@@ -158,6 +158,12 @@ func TestOfPolicy(t *testing.T) {
 	old.Status.Source.State = "another"
 	denied := aBackup()
 	denied.Status = Unfinished(denied, v1alpha1.ReasonStoreDenied, "wrong key")
+	gated := func(s *v1alpha1.NginxBackupPolicySpec) {
+		s.Triggers = v1alpha1.Triggers{BeforeRollout: &v1alpha1.BeforeRolloutTrigger{Gate: "backup"}}
+	}
+	held := plan.Target{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}}}
+	held.Nginx.Spec.Rollout = &v1alpha2.Rollout{Gates: []string{"backup"}}
+	held.Nginx.Status.WaitingRollout = &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.Now()}
 	tests := []struct {
 		name    string
 		policy  *v1alpha1.NginxBackupPolicy
@@ -171,6 +177,10 @@ func TestOfPolicy(t *testing.T) {
 		{"no backup yet", policy(), []plan.Target{target}, nil, "False", v1alpha1.ReasonBackupPending, "1 of 1"},
 		{"an old backup", policy(), []plan.Target{target}, []*v1alpha1.NginxBackup{old}, "False", v1alpha1.ReasonBackupPending, "1 of 1"},
 		{"failing", policy(), []plan.Target{target}, []*v1alpha1.NginxBackup{good, denied}, "False", v1alpha1.ReasonBackupFailing, "web: StoreDenied: wrong key"},
+		{"rollouts do not wait", policy(gated), []plan.Target{target}, nil, "False", v1alpha1.ReasonGateNotDeclared, "Rollouts of web do not wait for a backup: add backup to spec.rollout.gates"},
+		{"a rollout waits", policy(gated), []plan.Target{held}, nil, "False", v1alpha1.ReasonBackupPending, "1 of 1"},
+		{"a rollout waits for what fails", policy(gated), []plan.Target{held}, []*v1alpha1.NginxBackup{denied}, "False", v1alpha1.ReasonBackupFailing,
+			"web, whose rollout waits for a backup: StoreDenied: wrong key"},
 		{"no targets", policy(), nil, []*v1alpha1.NginxBackup{good}, "False", v1alpha1.ReasonNoTargets, "selector"},
 		{"no such target", policy(func(s *v1alpha1.NginxBackupPolicySpec) { s.Target = &v1alpha1.TargetReference{Name: "shop"} }), nil, nil, "False", v1alpha1.ReasonNoTargets, "NginxOperator shop"},
 		{"suspended", policy(func(s *v1alpha1.NginxBackupPolicySpec) { s.Suspend = new(true) }), []plan.Target{target}, nil, "False", v1alpha1.ReasonSuspended, "spec.suspend"},

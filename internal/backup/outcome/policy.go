@@ -62,20 +62,35 @@ func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*
 	for _, b := range backups {
 		of[b.Spec.Target.Name] = append(of[b.Spec.Target.Name], b)
 	}
-	waiting := 0
+	waiting, undeclared := 0, ""
 	for _, t := range targets {
 		mine := of[t.Nginx.Name]
 		if c := firstFailing(mine); c != nil {
-			return metav1.ConditionFalse, v1alpha1.ReasonBackupFailing, fmt.Sprintf("%s: %s: %s", t.Nginx.Name, c.Reason, c.Message)
+			return metav1.ConditionFalse, v1alpha1.ReasonBackupFailing, failingWords(c, p, t, mine)
 		}
 		if plan.Waiting(p, t, mine) {
 			waiting++
 		}
+		if gate := plan.GateNotDeclared(p, t); gate != "" && undeclared == "" {
+			undeclared = fmt.Sprintf("Rollouts of %s do not wait for a backup: add %s to spec.rollout.gates of that NginxOperator, or select others", t.Nginx.Name, gate)
+		}
 	}
-	if waiting > 0 {
+	switch {
+	case waiting > 0:
 		return metav1.ConditionFalse, v1alpha1.ReasonBackupPending, fmt.Sprintf("%d of %d targets wait for a backup", waiting, len(targets))
+	case undeclared != "":
+		return metav1.ConditionFalse, v1alpha1.ReasonGateNotDeclared, undeclared
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every target has the backups that it should have"
+}
+
+// failingWords tell what is wrong, and what it holds up.
+func failingWords(c *metav1.Condition, p *v1alpha1.NginxBackupPolicy, t plan.Target, backups []*v1alpha1.NginxBackup) string {
+	name := t.Nginx.Name
+	if plan.HoldsBack(p, t, backups) {
+		name += ", whose rollout waits for a backup"
+	}
+	return fmt.Sprintf("%s: %s: %s", name, c.Reason, c.Message)
 }
 
 func firstFailing(backups []*v1alpha1.NginxBackup) *metav1.Condition {

@@ -36,11 +36,16 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, befor
 	if !due.at.IsZero() {
 		annotations[v1alpha1.AnnotationScheduledAt] = due.at.UTC().Format(time.RFC3339)
 	}
-	var text strings.Builder
-	for _, part := range []string{
+	parts := []string{
 		string(policy.UID), string(target.Nginx.UID), previous, string(due.trigger), target.State.Change, replicas,
 		annotations[v1alpha1.AnnotationScheduledAt], policy.Spec.Destination.URL,
-	} {
+	}
+	if due.rollout != nil {
+		annotations[v1alpha1.AnnotationRollout], annotations[v1alpha1.AnnotationWaitingSince] = due.rollout.Revision, since(due.rollout)
+		parts = append(parts, due.rollout.Revision, since(due.rollout))
+	}
+	var text strings.Builder
+	for _, part := range parts {
 		fmt.Fprintf(&text, "%d:%s", len(part), part)
 	}
 	sum := sha256.Sum256([]byte(text.String()))

@@ -22,8 +22,15 @@ type due struct {
 	trigger v1alpha1.Trigger
 	reason  string
 	// at is the time of the schedule.
-	at    time.Time
-	after time.Duration
+	at time.Time
+	// rollout is the one that waits.
+	rollout *v1alpha2.WaitingRollout
+	after   time.Duration
+}
+
+// beforeRollout is due at once: what waits does not change.
+func beforeRollout(w *v1alpha2.WaitingRollout, after time.Duration) due {
+	return due{trigger: v1alpha1.TriggerBeforeRollout, reason: "before the rollout of " + w.Revision, rollout: w, after: after}
 }
 
 func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target, backups []*v1alpha1.NginxBackup, now time.Time) due {
@@ -81,8 +88,8 @@ func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1al
 }
 
 // Moving tells whether an application is on its way from one state to another: its pods are
-// being replaced, or do not serve the configuration that is asked for yet. What comes of it is
-// worth a backup, more than what is on the way.
+// being replaced, or do not serve the configuration that is asked for yet, or that waits. What
+// comes of it is worth a backup, more than what is on the way.
 func Moving(nginx *v1alpha2.NginxOperator) bool {
 	if nginx.Status.ObservedGeneration < nginx.Generation {
 		return true
@@ -91,7 +98,11 @@ func Moving(nginx *v1alpha2.NginxOperator) bool {
 	if c == nil || c.Status == metav1.ConditionTrue {
 		return false
 	}
-	return c.Reason == v1alpha2.ReasonRolloutInProgress || c.Reason == v1alpha2.ReasonConfigLoading || c.Reason == v1alpha2.ReasonCanaryRunning
+	switch c.Reason {
+	case v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonConfigLoading, v1alpha2.ReasonCanaryRunning, v1alpha2.ReasonWaitingForGate:
+		return true
+	}
+	return false
 }
 
 // Behind tells whether a target is another than its newest backup holds, as far as the policy
@@ -108,14 +119,16 @@ func Waiting(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alp
 			return true
 		}
 	}
-	return Behind(policy, target, backups)
+	return Behind(policy, target, backups) || HoldsBack(policy, target, backups)
 }
 
 // difference is what the newest backup does not hold. One that the policy would not make so any
-// more is none.
+// more is none, nor is one from before a rollout: what comes of that is to be backed up, too.
 func difference(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) (v1alpha1.Trigger, string, *v1alpha1.ChangeTrigger) {
 	triggers := policy.Spec.Triggers
-	newest := latest(slices.DeleteFunc(slices.Clone(backups), func(b *v1alpha1.NginxBackup) bool { return !wanted(policy, b) }))
+	newest := latest(slices.DeleteFunc(slices.Clone(backups), func(b *v1alpha1.NginxBackup) bool {
+		return !wanted(policy, b) || b.Spec.Trigger == v1alpha1.TriggerBeforeRollout
+	}))
 	var held snapshot.State
 	if newest != nil {
 		held = Held(newest)

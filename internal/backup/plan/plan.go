@@ -41,6 +41,10 @@ type Decision struct {
 	Pending bool
 	// AtRest tells that the last backup, or the one to create, holds the target as it is.
 	AtRest bool
+	// Gate is the one at which a rollout of the target waits for the policy; empty: none does.
+	// BackedUp tells that the backup is there that it waits for.
+	Gate     string
+	BackedUp bool
 	// After is when to look again although nothing has changed; 0: never.
 	After time.Duration
 }
@@ -55,13 +59,19 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	for _, b := range backups {
 		switch {
 		case b.DeletionTimestamp != nil || Good(b):
-		case !wanted(policy, b) || superseded(target, b):
+		case !wanted(policy, b) || superseded(target, b) || missed(target, b):
 			d.Obsolete = append(d.Obsolete, b)
 		default:
 			underway = true
 		}
 	}
 	due := dueOf(policy, schedule, target, backups, now)
+	if w := awaited(policy, target.Nginx); w != nil {
+		d.Gate, d.BackedUp = GateOf(policy), backedUp(policy, target, w, backups)
+		if !d.BackedUp {
+			due = beforeRollout(w, due.after)
+		}
+	}
 	d.After = Soonest(d.After, due.after)
 	d.AtRest = !Behind(policy, target, backups)
 	switch {
@@ -69,7 +79,8 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	case underway:
 		d.Pending = true
 	default:
-		d.Create, d.AtRest = newBackup(policy, target, due, latest(backups)), true
+		d.Create = newBackup(policy, target, due, latest(backups))
+		d.AtRest = d.AtRest || due.trigger != v1alpha1.TriggerBeforeRollout
 	}
 	return d
 }

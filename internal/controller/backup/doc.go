@@ -1,11 +1,13 @@
 // Package backup reconciles the kinds of the backup operator. It watches NginxOperators as
-// something that belongs to others: it never writes one, and knows no more of them than
-// their API tells (api/v1alpha2).
+// something that belongs to others, and knows no more of them than their API tells
+// (api/v1alpha2). It writes to them only the annotations that open gates, and what a restore
+// brings back.
 //
 // There are three sequences, and nothing else here; what they decide is in internal/backup:
 //
 //   - Targets looks at one NginxOperator, the policies that select it and their backups, and
-//     creates the backup that is due or lets expired ones go (package plan).
+//     creates the backup that is due or lets expired ones go (package plan). When it has those
+//     that its rollout waits for, it opens the gate.
 //   - Backups carries one NginxBackup out: it records the state (package snapshot), starts
 //     jobs (package job) and tells how they get on (package progress).
 //   - Policies tells of each policy how its targets are.

@@ -54,11 +54,12 @@ func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	target := r.rest.see(plan.Target{Nginx: nginx, State: state}, now)
 	var after time.Duration
 	var errs []error
-	atRest := true
+	atRest, waitsAt := true, gates{}
 	for i := range policies.Items {
 		decision, err := r.pursue(ctx, &policies.Items[i], target, now)
 		after = plan.Soonest(after, decision.After)
 		atRest = atRest && decision.AtRest
+		waitsAt.note(decision)
 		errs = append(errs, err)
 	}
 	if atRest {
@@ -67,15 +68,21 @@ func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
+	if err := r.open(ctx, nginx, waitsAt); err != nil {
+		return ctrl.Result{}, err
+	}
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 
 // pursue does what a policy asks for.
 func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (plan.Decision, error) {
 	schedule, selected, err := accept(policy)
-	if err != nil || policy.DeletionTimestamp != nil || !selected(target.Nginx) || suspended(policy) {
-		// What is wrong with the policy is in its status.
-		return plan.Decision{AtRest: true}, nil //nolint:nilerr // see above
+	switch {
+	case selected == nil || policy.DeletionTimestamp != nil || !selected(target.Nginx) || suspended(policy):
+		return plan.Decision{AtRest: true}, nil
+	case err != nil:
+		// What is wrong with the policy is in its status. It takes no backups, and so opens no gate.
+		return plan.Decision{AtRest: true, Gate: plan.GateOf(policy)}, nil
 	}
 	backups, err := backupsOf(ctx, r.Client, policy, target.Nginx.Name)
 	if err != nil {
@@ -130,26 +137,33 @@ func (r *Targets) delete(ctx context.Context, b *v1alpha1.NginxBackup) error {
 	return client.IgnoreNotFound(r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID}))
 }
 
-// accept understands a policy, or tells what is wrong with it.
-func accept(policy *v1alpha1.NginxBackupPolicy) (*plan.Schedule, func(*v1alpha2.NginxOperator) bool, error) {
-	if _, err := location.Parse(policy.Spec.Destination.URL); err != nil {
-		return nil, nil, &policyError{v1alpha1.ReasonDestinationInvalid, err}
+// accept understands a policy, or tells what is wrong with it. If it can be told whom the policy
+// selects, selected is not nil.
+func accept(policy *v1alpha1.NginxBackupPolicy) (schedule *plan.Schedule, selected func(*v1alpha2.NginxOperator) bool, err error) {
+	if selected, err = selection(policy); err != nil {
+		return nil, nil, &policyError{v1alpha1.ReasonSelectorInvalid, fmt.Errorf("selector: %w", err)}
 	}
-	var schedule *plan.Schedule
+	if _, err := location.Parse(policy.Spec.Destination.URL); err != nil {
+		return nil, selected, &policyError{v1alpha1.ReasonDestinationInvalid, err}
+	}
 	if t := policy.Spec.Triggers.Schedule; t != nil {
-		var err error
 		if schedule, err = plan.ParseSchedule(t); err != nil {
-			return nil, nil, &policyError{v1alpha1.ReasonScheduleInvalid, err}
+			return nil, selected, &policyError{v1alpha1.ReasonScheduleInvalid, err}
 		}
 	}
+	return schedule, selected, nil
+}
+
+// selection tells which NginxOperators a policy selects.
+func selection(policy *v1alpha1.NginxBackupPolicy) (func(*v1alpha2.NginxOperator) bool, error) {
 	if t := policy.Spec.Target; t != nil {
-		return schedule, func(nginx *v1alpha2.NginxOperator) bool { return nginx.Name == t.Name }, nil
+		return func(nginx *v1alpha2.NginxOperator) bool { return nginx.Name == t.Name }, nil
 	}
 	selector, err := metav1.LabelSelectorAsSelector(policy.Spec.Selector)
 	if err != nil {
-		return nil, nil, &policyError{v1alpha1.ReasonSelectorInvalid, fmt.Errorf("selector: %w", err)}
+		return nil, err
 	}
-	return schedule, func(nginx *v1alpha2.NginxOperator) bool { return selector.Matches(labels.Set(nginx.Labels)) }, nil
+	return func(nginx *v1alpha2.NginxOperator) bool { return selector.Matches(labels.Set(nginx.Labels)) }, nil
 }
 
 // policyError is what is wrong with a policy.

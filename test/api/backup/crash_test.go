@@ -22,6 +22,8 @@ type scenario struct {
 	prepare, begin func(*bench)
 	// backups is how many there are at its end.
 	backups int
+	// also is what there is besides; nil: nothing.
+	also func(*bench) error
 }
 
 // firstBackup is a backup by a policy, from its creation to what is tidied up after it. Its
@@ -55,6 +57,27 @@ var expiry = scenario{
 	backups: 1,
 }
 
+// beforeRollout is a backup that a rollout waits for, and the opening of its gate.
+var beforeRollout = scenario{
+	prepare: func(b *bench) {
+		b.application("web", gated)
+		b.policy(beforeRollouts)
+		b.settled()
+	},
+	begin: func(b *bench) {
+		nginx := &v1alpha2.NginxOperator{}
+		nginx.Namespace, nginx.Name = b.namespace, "web"
+		b.wait(nginx, "r1")
+	},
+	backups: 1,
+	also: func(b *bench) error {
+		if got := b.opened("web"); got != "r1" {
+			return fmt.Errorf("the gate is open for %q", got)
+		}
+		return nil
+	},
+}
+
 // TestKilledAtEachWrite kills the operator at its k-th write, for every k: before the write is
 // sent, and after it was carried out but before the answer arrives. The next operator always
 // gets to the same end.
@@ -62,7 +85,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 	t.Parallel()
 	var cases atomic.Int64
 	t.Run("cases", func(t *testing.T) {
-		for name, s := range map[string]scenario{"first backup": firstBackup, "expiry": expiry} {
+		for name, s := range map[string]scenario{"first backup": firstBackup, "expiry": expiry, "before a rollout": beforeRollout} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				n := s.undisturbed(t)
@@ -127,6 +150,11 @@ func (s scenario) over(b *bench) error {
 	}
 	if left := b.left(); len(found) != s.backups || len(left) > 0 {
 		return fmt.Errorf("%d backups, left: %v", len(found), left)
+	}
+	if s.also != nil {
+		if err := s.also(b); err != nil {
+			return err
+		}
 	}
 	policy := &v1alpha1.NginxBackupPolicy{}
 	if err := kube.Get(b.t.Context(), client.ObjectKey{Namespace: b.namespace, Name: "all"}, policy); err != nil {
