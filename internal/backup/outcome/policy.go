@@ -48,7 +48,7 @@ func SetNext(status *v1alpha1.NginxBackupPolicyStatus, next time.Time) {
 	status.NextScheduleTime = &at
 }
 
-// readiness speaks for the target that is worst off.
+// readiness tells whether the targets have what they should have, if there are any.
 func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*v1alpha1.NginxBackup) (metav1.ConditionStatus, string, string) {
 	switch {
 	case p.Spec.Suspend != nil && *p.Spec.Suspend:
@@ -62,6 +62,11 @@ func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*
 	for _, b := range backups {
 		of[b.Spec.Target.Name] = append(of[b.Spec.Target.Name], b)
 	}
+	return worst(p, targets, of)
+}
+
+// worst speaks for the target that is worst off. of are the backups by the names of the targets.
+func worst(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, of map[string][]*v1alpha1.NginxBackup) (metav1.ConditionStatus, string, string) {
 	waiting, undeclared := 0, ""
 	for _, t := range targets {
 		mine := of[t.Nginx.Name]

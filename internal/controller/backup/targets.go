@@ -82,7 +82,7 @@ func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy
 		return plan.Decision{AtRest: true}, nil
 	case err != nil:
 		// What is wrong with the policy is in its status. It takes no backups, and so opens no gate.
-		return plan.Decision{AtRest: true, Gate: plan.GateOf(policy)}, nil
+		return plan.Decision{AtRest: true, Gate: plan.GateOf(policy)}, nil //nolint:nilerr // see above
 	}
 	backups, err := backupsOf(ctx, r.Client, policy, target.Nginx.Name)
 	if err != nil {

@@ -1,0 +1,72 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// TestRolloutWaitsForBackup: a rollout waits while no backup can be taken, what runs serves on,
+// and it begins when there is one, or when somebody lets it.
+func TestRolloutWaitsForBackup(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	spec := saying("hello", 2)
+	spec.Image, spec.Rollout = new(oldestImage()), &v1alpha2.Rollout{Gates: []string{"backup"}}
+	nginx := createReady(t, namespace, "web", spec)
+	policy := createPolicy(t, namespace, backupv1alpha1.Destination{URL: "pvc://later"}, func(s *backupv1alpha1.NginxBackupPolicySpec) {
+		s.Triggers = backupv1alpha1.Triggers{BeforeRollout: &backupv1alpha1.BeforeRolloutTrigger{}}
+	})
+	waitPolicy(t, policy, metav1.ConditionTrue, backupv1alpha1.ReasonUpToDate)
+	traffic := startTraffic(t, nginx, "hello")
+
+	pods := podUIDs(t, nginx)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
+	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonBackupFailing)
+	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate)
+	waitOnly(t, nginx, pods)
+	eventually(t, "an event tells it", func() error {
+		if notes := eventNotes(t, nginx, v1alpha2.ReasonWaitingForGate); len(notes) != 1 || !strings.Contains(notes[0], "gate backup") {
+			return fmt.Errorf("events %s: %q", v1alpha2.ReasonWaitingForGate, notes)
+		}
+		return nil
+	})
+
+	newClaim(t, namespace, "later")
+	waitReady(t, nginx)
+	if nginx.Status.Image != newestImage() || nginx.Status.WaitingRollout != nil {
+		t.Errorf("the status tells of image %s, waiting: %+v", nginx.Status.Image, nginx.Status.WaitingRollout)
+	}
+	backup := waitBackups(t, namespace, 1)[0]
+	if s := backup.Status.Source; backup.Spec.Trigger != backupv1alpha1.TriggerBeforeRollout || s == nil || s.Image != oldestImage() {
+		t.Errorf("the backup was made by %s, of %+v", backup.Spec.Trigger, s)
+	}
+	openByHand(t, nginx, policy)
+	traffic.stop(t)
+}
+
+// openByHand lets the backup operator have no place for backups, and a rollout begin all the same
+// with the command of the condition.
+func openByHand(t *testing.T, nginx *v1alpha2.NginxOperator, policy *backupv1alpha1.NginxBackupPolicy) {
+	t.Helper()
+	update(t, policy, func() { policy.Spec.Destination.URL = "pvc://gone" })
+	pods := podUIDs(t, nginx)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("now") })
+	message := waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate).Message
+	waitOnly(t, nginx, pods)
+	_, command, found := strings.Cut(message, ": kubectl ")
+	if !found {
+		t.Fatalf("there is no command in %q", message)
+	}
+	if said, err := kubectl(t, strings.Fields(command)...); err != nil {
+		t.Fatalf("kubectl %s: %v: %s", command, err, said)
+	}
+	waitReady(t, nginx)
+}
