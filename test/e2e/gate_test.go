@@ -48,7 +48,9 @@ func TestRolloutWaitsForBackup(t *testing.T) {
 	if s := backup.Status.Source; backup.Spec.Trigger != backupv1alpha1.TriggerBeforeRollout || s == nil || s.Image != oldestImage() {
 		t.Errorf("the backup was made by %s, of %+v", backup.Spec.Trigger, s)
 	}
+	waitClosed(t, nginx)
 	openByHand(t, nginx, policy)
+	waitClosed(t, nginx)
 	traffic.stop(t)
 }
 
@@ -69,4 +71,18 @@ func openByHand(t *testing.T, nginx *v1alpha2.NginxOperator, policy *backupv1alp
 		t.Fatalf("kubectl %s: %v: %s", command, err, said)
 	}
 	waitReady(t, nginx)
+}
+
+// waitClosed waits until nothing opens the gate any more.
+func waitClosed(t *testing.T, nginx *v1alpha2.NginxOperator) {
+	t.Helper()
+	eventually(t, "the gate is closed", func() error {
+		if err := get(t, nginx); err != nil {
+			return err
+		}
+		if revision, open := nginx.Annotations[v1alpha2.AnnotationGatePrefix+"backup"]; open {
+			return fmt.Errorf("it is open for %s", revision)
+		}
+		return nil
+	})
 }

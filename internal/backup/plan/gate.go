@@ -5,9 +5,52 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 )
+
+// Passage is what becomes of a gate.
+type Passage string
+
+// The values of Passage.
+const (
+	// Untouched: nothing waits at the gate, and something may be passing it.
+	Untouched Passage = ""
+	// Awaited: a rollout waits for a backup.
+	Awaited Passage = "Awaited"
+	// Granted: the backup is there.
+	Granted Passage = "Granted"
+	// Over: nothing waits, and nothing is rolled out. What was granted has had its time: the same
+	// revision can be asked for again, much later.
+	Over Passage = "Over"
+)
+
+// PassageOf is what becomes of a policy's gate as far as it is concerned.
+func PassageOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) Passage {
+	w := awaited(policy, target.Nginx)
+	switch {
+	case w != nil && backedUp(policy, target, w, backups):
+		return Granted
+	case w != nil:
+		return Awaited
+	case Ended(target.Nginx):
+		return Over
+	}
+	return Untouched
+}
+
+// Ended tells whether the last rollout of an application has succeeded, or is given up, and no
+// other one waits.
+func Ended(nginx *v1alpha2.NginxOperator) bool {
+	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if c == nil || nginx.Status.ObservedGeneration < nginx.Generation || nginx.Status.WaitingRollout != nil {
+		return false
+	}
+	return c.Status == metav1.ConditionTrue || c.Reason == v1alpha2.ReasonRolledBack || c.Reason == v1alpha2.ReasonRolloutHeld
+}
 
 // GateNotDeclared is the gate at which rollouts of a target would have to wait for the policy,
 // and do not; empty: they do, or the policy takes no backups before rollouts.
@@ -21,8 +64,7 @@ func GateNotDeclared(policy *v1alpha1.NginxBackupPolicy, target Target) string {
 
 // HoldsBack tells whether a rollout of a target waits for a backup of the policy.
 func HoldsBack(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) bool {
-	w := awaited(policy, target.Nginx)
-	return w != nil && !backedUp(policy, target, w, backups)
+	return PassageOf(policy, target, backups) == Awaited
 }
 
 // GateOf is the gate that a policy opens; empty: none.

@@ -30,6 +30,14 @@ func waiting(state string, gates ...string) Target {
 	return t
 }
 
+// after is a target that has passed its gate, and says this of its rollout.
+func after(upToDate metav1.ConditionStatus, reason string) Target {
+	t := waiting("b", "backup")
+	t.Nginx.Status.WaitingRollout = nil
+	t.Nginx.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionUpToDate, Status: upToDate, Reason: reason}}
+	return t
+}
+
 // before lets a backup be one that was made for a rollout, when it waited since some time ago.
 func before(revision string, since time.Duration) func(*v1alpha1.NginxBackup) {
 	return func(b *v1alpha1.NginxBackup) {
@@ -53,38 +61,42 @@ func TestBeforeRollout(t *testing.T) {
 		target   Target
 		backups  []*v1alpha1.NginxBackup
 		creates  bool
-		backedUp bool
 		pending  bool
 		obsolete string
-		gate     string
+		passage  Passage
 	}{
 		{name: "nothing waits", target: aTarget("a", 1, long)},
-		{name: "waits", target: waiting("b", "backup"), gate: "backup", creates: true},
+		{name: "waits", target: waiting("b", "backup"), passage: Awaited, creates: true},
 		{name: "waits for somebody else", target: waiting("b", "approval")},
-		{name: "waits for both", target: waiting("b", "approval", "backup"), gate: "backup", creates: true},
+		{name: "waits for both", target: waiting("b", "approval", "backup"), passage: Awaited, creates: true},
 		{name: "waited with another spec", target: unobserved},
-		{name: "waits, with an old backup of the same state", target: waiting("b", "backup"), gate: "backup", creates: true,
+		{name: "waits, with an old backup of the same state", target: waiting("b", "backup"), passage: Awaited, creates: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, long, recorded(long))}},
-		{name: "waits, with a young backup of the same state", target: waiting("b", "backup"), gate: "backup", backedUp: true,
+		{name: "waits, with a young backup of the same state", target: waiting("b", "backup"), passage: Granted,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, 30*time.Second, recorded(minute))}},
-		{name: "waits, with a young backup of another state", target: waiting("b", "backup"), gate: "backup", creates: true,
+		{name: "waits, with a young backup of another state", target: waiting("b", "backup"), passage: Awaited, creates: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 30*time.Second, recorded(30*time.Second))}},
-		{name: "waits, with its backup", target: waiting("b", "backup"), gate: "backup", backedUp: true,
+		{name: "waits, with its backup", target: waiting("b", "backup"), passage: Granted,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 3, 0, before("r2", minute))}},
-		{name: "waits, with its backup elsewhere", target: waiting("b", "backup"), gate: "backup", creates: true,
+		{name: "waits, with its backup elsewhere", target: waiting("b", "backup"), passage: Awaited, creates: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, 0, before("r2", minute), recorded(0), elsewhere)}},
-		{name: "waits, and its backup is being deleted", target: waiting("b", "backup"), gate: "backup", creates: true,
+		{name: "waits, and its backup is being deleted", target: waiting("b", "backup"), passage: Awaited, creates: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, 0, before("r2", minute), recorded(0), deleted)}},
-		{name: "has waited before", target: waiting("b", "backup"), gate: "backup", creates: true,
+		{name: "has waited before", target: waiting("b", "backup"), passage: Awaited, creates: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, long, before("r2", long), recorded(long))}},
-		{name: "waits, and its backup is under way", target: waiting("b", "backup"), gate: "backup", pending: true,
+		{name: "waits, and its backup is under way", target: waiting("b", "backup"), passage: Awaited, pending: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, 0, before("r2", minute), pending)}},
-		{name: "waits, and another backup is under way", target: waiting("b", "backup"), gate: "backup", pending: true,
+		{name: "waits, and another backup is under way", target: waiting("b", "backup"), passage: Awaited, pending: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 0, pending, recorded(long))}},
-		{name: "waits, and one for another rollout has recorded nothing", target: waiting("b", "backup"), gate: "backup", creates: true, obsolete: "web-1",
+		{name: "waits, and one for another rollout has recorded nothing", target: waiting("b", "backup"), passage: Awaited, creates: true, obsolete: "web-1",
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 0, before("r1", minute), pending)}},
-		{name: "waits, and one for another rollout has recorded its state", target: waiting("b", "backup"), gate: "backup", pending: true,
+		{name: "waits, and one for another rollout has recorded its state", target: waiting("b", "backup"), passage: Awaited, pending: true,
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 0, before("r1", minute), pending, recorded(minute))}},
+		{name: "rolls out", target: after(metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress)},
+		{name: "could not be written", target: after(metav1.ConditionFalse, v1alpha2.ReasonApplyFailed)},
+		{name: "is rolled out", target: after(metav1.ConditionTrue, v1alpha2.ReasonRolledOut), passage: Over},
+		{name: "has failed", target: after(metav1.ConditionFalse, v1alpha2.ReasonRolledBack), passage: Over},
+		{name: "has failed, and is held", target: after(metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld), passage: Over},
 		{name: "was opened by hand", target: aTarget("b", 1, long), obsolete: "web-1",
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, 0, before("r2", minute), pending)}},
 	}
@@ -95,10 +107,10 @@ func TestBeforeRollout(t *testing.T) {
 			if (got.Create != nil) != tt.creates || got.Pending != tt.pending || strings.Join(names(got.Obsolete), " ") != tt.obsolete {
 				t.Errorf("creates %+v, pending %t, obsolete %v", got.Create, got.Pending, names(got.Obsolete))
 			}
-			if got.Gate != tt.gate || got.BackedUp != tt.backedUp {
-				t.Errorf("waits at %q, backed up: %t", got.Gate, got.BackedUp)
+			if got.Gate != "backup" || got.Passage != tt.passage {
+				t.Errorf("gate %q: %q, want %q", got.Gate, got.Passage, tt.passage)
 			}
-			if holds := HoldsBack(policy, tt.target, tt.backups); holds != (tt.gate != "" && !tt.backedUp) {
+			if holds := HoldsBack(policy, tt.target, tt.backups); holds != (tt.passage == Awaited) {
 				t.Errorf("the policy holds back: %t", holds)
 			}
 		})
@@ -130,7 +142,7 @@ func TestAChangeIsBackedUpAfterItsRollout(t *testing.T) {
 	backups := []*v1alpha1.NginxBackup{aBackup(1, "a", 1, time.Hour), aBackup(2, "b", 1, 0, before("r2", time.Minute), recorded(0))}
 	held := waiting("b", "backup")
 	held.Since, held.Restless = ago(20*time.Second).Time, ago(20*time.Second).Time
-	if d := Decide(policy, nil, held, backups, now); d.Create != nil || !d.BackedUp || d.AtRest {
+	if d := Decide(policy, nil, held, backups, now); d.Create != nil || d.Passage != Granted || d.AtRest {
 		t.Errorf("while it waits: %+v", d)
 	}
 	if d := Decide(policy, nil, aTarget("b", 1, time.Minute), backups, now); d.Create == nil || d.Create.Spec.Trigger != v1alpha1.TriggerChange {

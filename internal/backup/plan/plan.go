@@ -41,10 +41,9 @@ type Decision struct {
 	Pending bool
 	// AtRest tells that the last backup, or the one to create, holds the target as it is.
 	AtRest bool
-	// Gate is the one at which a rollout of the target waits for the policy; empty: none does.
-	// BackedUp tells that the backup is there that it waits for.
-	Gate     string
-	BackedUp bool
+	// Gate is the policy's; empty: it has none. Passage is what becomes of it.
+	Gate    string
+	Passage Passage
 	// After is when to look again although nothing has changed; 0: never.
 	After time.Duration
 }
@@ -66,11 +65,9 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 		}
 	}
 	due := dueOf(policy, schedule, target, backups, now)
-	if w := awaited(policy, target.Nginx); w != nil {
-		d.Gate, d.BackedUp = GateOf(policy), backedUp(policy, target, w, backups)
-		if !d.BackedUp {
-			due = beforeRollout(w, due.after)
-		}
+	d.Gate, d.Passage = GateOf(policy), PassageOf(policy, target, backups)
+	if d.Passage == Awaited {
+		due = beforeRollout(target.Nginx.Status.WaitingRollout, due.after)
 	}
 	d.After = Soonest(d.After, due.after)
 	d.AtRest = !Behind(policy, target, backups)

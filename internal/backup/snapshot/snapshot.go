@@ -229,9 +229,12 @@ func plainConfigMap(cm *corev1.ConfigMap) *corev1.ConfigMap {
 // lastApplied repeats the whole object for kubectl, as it was at some other time.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// plainMeta keeps what somebody declared.
+// plainMeta keeps what somebody declared. That a gate was open for a rollout is no declaration:
+// brought back, it would let that rollout begin once more.
 func plainMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	annotations := maps.Clone(meta.Annotations)
-	delete(annotations, lastApplied)
+	maps.DeleteFunc(annotations, func(key, _ string) bool {
+		return key == lastApplied || strings.HasPrefix(key, v1alpha2.AnnotationGatePrefix)
+	})
 	return metav1.ObjectMeta{Namespace: meta.Namespace, Name: meta.Name, Labels: meta.Labels, Annotations: annotations}
 }

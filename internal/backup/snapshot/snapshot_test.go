@@ -46,7 +46,7 @@ func source() Source {
 	nginx := &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web", UID: "1234", Generation: 7, ResourceVersion: "99", CreationTimestamp: metav1.NewTime(now),
-			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{lastApplied: "{}", "note": "kept"},
+			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{lastApplied: "{}", "note": "kept", v1alpha2.AnnotationGatePrefix + "backup": "r1"},
 			ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}, Finalizers: []string{"example.com/x"},
 		},
 		Spec: full,

@@ -12,36 +12,44 @@ import (
 	"example.com/nginx-operator/internal/backup/plan"
 )
 
-// gates are those at which a rollout waits for policies, and whether each of these has its backup.
-type gates map[string]bool
+// gates are those of all policies that select an application, and what becomes of each.
+type gates map[string]plan.Passage
 
+// note adds what a policy says. As long as one of them has no backup, its gate is awaited.
 func (g gates) note(d plan.Decision) {
 	if d.Gate == "" {
 		return
 	}
-	others, known := g[d.Gate]
-	g[d.Gate] = d.BackedUp && (others || !known)
+	if _, known := g[d.Gate]; !known || d.Passage == plan.Awaited {
+		g[d.Gate] = d.Passage
+	}
 }
 
-// open lets the rollout that waits pass the gates for which there are backups. It writes to the
-// version that this was decided from: what somebody has opened by hand since must stay open.
-func (r *Targets) open(ctx context.Context, nginx *v1alpha2.NginxOperator, g gates) error {
-	opened := nginx.DeepCopy()
-	var names []string
-	for gate, backedUp := range g {
-		key, revision := v1alpha2.AnnotationGatePrefix+gate, nginx.Status.WaitingRollout.Revision
-		if backedUp && nginx.Annotations[key] != revision {
-			metav1.SetMetaDataAnnotation(&opened.ObjectMeta, key, revision)
-			names = append(names, gate)
+// operate opens the gates for which there are backups, and takes back openings that have had their
+// time. It writes to the version that this was decided from: what somebody has opened by hand since
+// must stay open.
+func (r *Targets) operate(ctx context.Context, nginx *v1alpha2.NginxOperator, g gates) error {
+	operated := nginx.DeepCopy()
+	changed := false
+	for gate, passage := range g {
+		key := v1alpha2.AnnotationGatePrefix + gate
+		switch before, open := nginx.Annotations[key]; {
+		case passage == plan.Granted && before != nginx.Status.WaitingRollout.Revision:
+			metav1.SetMetaDataAnnotation(&operated.ObjectMeta, key, nginx.Status.WaitingRollout.Revision)
+		case passage == plan.Over && open:
+			delete(operated.Annotations, key)
+		default:
+			continue
 		}
+		changed = true
+		log.FromContext(ctx).Info("operating a gate", "gate", gate, "passage", passage, "revision", operated.Annotations[key])
 	}
-	if len(names) == 0 {
+	if !changed {
 		return nil
 	}
 	patch := client.MergeFromWithOptions(nginx, client.MergeFromWithOptimisticLock{})
-	if err := r.Client.Patch(ctx, opened, patch, client.FieldOwner(FieldManager)); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("open gates %v: %w", names, err))
+	if err := r.Client.Patch(ctx, operated, patch, client.FieldOwner(FieldManager)); err != nil {
+		return client.IgnoreNotFound(fmt.Errorf("open or close a gate: %w", err))
 	}
-	log.FromContext(ctx).Info("a rollout has its backups", "revision", nginx.Status.WaitingRollout.Revision, "gates", names)
 	return nil
 }

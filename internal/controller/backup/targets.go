@@ -54,12 +54,12 @@ func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	target := r.rest.see(plan.Target{Nginx: nginx, State: state}, now)
 	var after time.Duration
 	var errs []error
-	atRest, waitsAt := true, gates{}
+	atRest, operated := true, gates{}
 	for i := range policies.Items {
 		decision, err := r.pursue(ctx, &policies.Items[i], target, now)
 		after = plan.Soonest(after, decision.After)
 		atRest = atRest && decision.AtRest
-		waitsAt.note(decision)
+		operated.note(decision)
 		errs = append(errs, err)
 	}
 	if atRest {
@@ -68,7 +68,7 @@ func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 	if err := errors.Join(errs...); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := r.open(ctx, nginx, waitsAt); err != nil {
+	if err := r.operate(ctx, nginx, operated); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: after}, nil
@@ -82,7 +82,7 @@ func (r *Targets) pursue(ctx context.Context, policy *v1alpha1.NginxBackupPolicy
 		return plan.Decision{AtRest: true}, nil
 	case err != nil:
 		// What is wrong with the policy is in its status. It takes no backups, and so opens no gate.
-		return plan.Decision{AtRest: true, Gate: plan.GateOf(policy)}, nil //nolint:nilerr // see above
+		return plan.Decision{AtRest: true, Gate: plan.GateOf(policy), Passage: plan.PassageOf(policy, target, nil)}, nil //nolint:nilerr // see above
 	}
 	backups, err := backupsOf(ctx, r.Client, policy, target.Nginx.Name)
 	if err != nil {

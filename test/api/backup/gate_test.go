@@ -34,10 +34,16 @@ func (b *bench) wait(nginx *v1alpha2.NginxOperator, revision string) {
 	b.says(nginx, &v1alpha2.WaitingRollout{Revision: revision, Gates: []string{"backup"}, Since: metav1.NewTime(time.Now().Truncate(time.Second))})
 }
 
-// says is what the other operator says of what waits.
+// says is what the other operator says of what waits; if nothing does, that all is rolled out.
 func (b *bench) says(nginx *v1alpha2.NginxOperator, waiting *v1alpha2.WaitingRollout) {
 	b.t.Helper()
-	text, err := json.Marshal(map[string]any{"status": map[string]any{"observedGeneration": nginx.Generation, "waitingRollout": waiting}})
+	c := metav1.Condition{Type: v1alpha2.ConditionUpToDate, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonRolledOut, LastTransitionTime: metav1.Now()}
+	if waiting != nil {
+		c.Status, c.Reason = metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate
+	}
+	text, err := json.Marshal(map[string]any{"status": map[string]any{
+		"observedGeneration": nginx.Generation, "waitingRollout": waiting, "conditions": []metav1.Condition{c},
+	}})
 	must(b.t, err)
 	must(b.t, kube.Status().Patch(b.t.Context(), nginx, client.RawPatch(types.MergePatchType, text)))
 }
@@ -93,13 +99,13 @@ func TestBeforeRollout(t *testing.T) {
 	if n := b.settled(); n > 0 {
 		t.Errorf("a restarted operator writes:\n%s", strings.Join(b.operator.wrote(), "\n"))
 	}
+	// It is rolled out: when the same is asked for again, it finds the gate closed.
 	b.says(nginx, nil)
+	b.waitOpened("web", "")
 	b.settled()
 	upToDate(t, policy, 1)
-
-	// Backed up again, the gate is open; what waits next finds it closed.
-	b.wait(nginx, "r2")
-	b.waitOpened("web", "r2")
+	b.wait(nginx, "r1")
+	b.waitOpened("web", "r1")
 	b.waitBackups(2)
 	b.verify()
 }
