@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -40,7 +41,9 @@ func TestRolloutWaitsForBackup(t *testing.T) {
 	})
 
 	newClaim(t, namespace, "later")
+	start := time.Now()
 	waitReady(t, nginx)
+	t.Logf("measured: store there to rolled out, with a backup from before: %.1f s", time.Since(start).Seconds())
 	if nginx.Status.Image != newestImage() || nginx.Status.WaitingRollout != nil {
 		t.Errorf("the status tells of image %s, waiting: %+v", nginx.Status.Image, nginx.Status.WaitingRollout)
 	}

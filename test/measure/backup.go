@@ -18,6 +18,7 @@ var journeys = []struct{ test, store string }{
 	{"TestBackupAndRestoreOnS3", "S3"},
 	{"TestBackupAndRestoreOnClaim", "claim"},
 	{"TestScheduledBackup", "schedule"},
+	{"TestRolloutWaitsForBackup", "before a rollout"},
 }
 
 // measured is what they log: a step, a number, and perhaps its unit.
