@@ -5,6 +5,7 @@ package restoration
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
 // Backup is what an archive declares.
@@ -36,8 +38,23 @@ func Parse(info archive.Info, files []archive.File, namespace string) (Backup, e
 	if b.Nginx == nil {
 		return b, errors.New("the backup holds no NginxOperator")
 	}
-	return b, nil
+	return b, b.content()
 }
+
+// content makes sure that files are for claims that the application serves: into no other claim
+// of the namespace may an archive have anything written.
+func (b *Backup) content() error {
+	served := snapshot.Volumes(&b.Nginx.Spec)
+	for _, v := range b.Info.Content {
+		if !slices.ContainsFunc(served, func(s snapshot.Volume) bool { return s.Claim == v.Claim }) {
+			return fmt.Errorf("the backup has files for PersistentVolumeClaim %s, which is no content of its application", v.Claim)
+		}
+	}
+	return nil
+}
+
+// nameLimit is how long the name of an NginxOperator can be, in bytes. Its schema says so.
+const nameLimit = 45
 
 func (b *Backup) document(f archive.File) error {
 	switch {
@@ -49,6 +66,10 @@ func (b *Backup) document(f archive.File) error {
 		if b.Nginx.Namespace != b.Info.Namespace || b.Nginx.Name != b.Info.Application.Name {
 			return fmt.Errorf("it is of %s/%s, and the backup of %s/%s", b.Nginx.Namespace, b.Nginx.Name, b.Info.Namespace, b.Info.Application.Name)
 		}
+		if len(b.Nginx.Name) > nameLimit {
+			return fmt.Errorf("its name has %d bytes, %d are possible", len(b.Nginx.Name), nameLimit)
+		}
+		b.Nginx.ObjectMeta = snapshot.DeclaredMeta(&b.Nginx.ObjectMeta)
 	case strings.HasPrefix(f.Path, archive.ConfigMapsFolder):
 		var cm corev1.ConfigMap
 		if err := read(f.Data, &cm, "ConfigMap", "v1"); err != nil {
@@ -57,6 +78,7 @@ func (b *Backup) document(f archive.File) error {
 		if cm.Namespace != b.Info.Namespace || f.Path != archive.ConfigMapsFolder+cm.Name+".yaml" {
 			return fmt.Errorf("it is of %s/%s, and the backup of namespace %s", cm.Namespace, cm.Name, b.Info.Namespace)
 		}
+		cm.ObjectMeta = snapshot.DeclaredMeta(&cm.ObjectMeta)
 		b.ConfigMaps = append(b.ConfigMaps, cm)
 	}
 	return nil

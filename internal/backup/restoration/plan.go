@@ -94,17 +94,14 @@ func Make(w Wish, b Backup, live Live) (Plan, error) {
 			return Plan{}, fmt.Errorf("claims: the application of the backup has no PersistentVolumeClaim %s", from)
 		}
 	}
-	if w.wants(v1alpha1.RestoreContent) {
-		for _, v := range b.Info.Content {
-			m.plan.Volumes = append(m.plan.Volumes, Volume{Index: v.Index, Claim: w.claim(v.Claim)})
-		}
+	if err := m.volumes(); err != nil {
+		return Plan{}, err
 	}
-	if w.wants(v1alpha1.RestoreConfiguration) {
-		for i := range b.ConfigMaps {
-			m.configMap(&b.ConfigMaps[i])
-		}
+	if err := m.configMaps(); err != nil {
+		return Plan{}, err
 	}
-	return m.plan, m.nginx()
+	err := m.nginx()
+	return m.plan, err
 }
 
 // maker makes a plan.
@@ -117,9 +114,42 @@ type maker struct {
 	references map[string]string
 }
 
-// configMap brings a ConfigMap back. Under a new name of the application, one that is another
+// volumes are brought back to a claim each: in one for two, the files of one would be those of
+// the other.
+func (m *maker) volumes() error {
+	if !m.wants(v1alpha1.RestoreContent) {
+		return nil
+	}
+	taken := map[string]bool{}
+	for _, v := range m.backup.Info.Content {
+		claim := m.claim(v.Claim)
+		if taken[claim] {
+			return fmt.Errorf("claims: the files of two volumes would be brought back to PersistentVolumeClaim %s", claim)
+		}
+		taken[claim] = true
+		m.plan.Volumes = append(m.plan.Volumes, Volume{Index: v.Index, Claim: claim})
+	}
+	return nil
+}
+
+func (m *maker) configMaps() error {
+	if !m.wants(v1alpha1.RestoreConfiguration) {
+		return nil
+	}
+	taken := map[string]bool{}
+	for i := range m.backup.ConfigMaps {
+		name := m.configMap(&m.backup.ConfigMaps[i])
+		if taken[name] {
+			return fmt.Errorf("two ConfigMaps of the backup would be brought back as %s: choose another target", name)
+		}
+		taken[name] = true
+	}
+	return nil
+}
+
+// configMap brings a ConfigMap back, and returns its name. Under a new name of the application, one that is another
 // belongs to somebody who still uses it: it is brought back beside it.
-func (m *maker) configMap(saved *corev1.ConfigMap) {
+func (m *maker) configMap(saved *corev1.ConfigMap) string {
 	back := saved.DeepCopy()
 	existing := m.live.ConfigMaps[back.Name]
 	if m.Target != m.backup.Nginx.Name && existing != nil && !m.isBack(existing) && !sameConfigMap(existing, back) {
@@ -127,17 +157,19 @@ func (m *maker) configMap(saved *corev1.ConfigMap) {
 		m.references[saved.Name] = back.Name
 		existing = m.live.ConfigMaps[back.Name]
 	}
-	if existing == nil {
+	switch {
+	case existing == nil:
 		m.change("ConfigMap", back.Name, created, "")
-	} else if m.isBack(existing) || sameConfigMap(existing, back) {
+	case m.isBack(existing) || sameConfigMap(existing, back):
 		m.change("ConfigMap", back.Name, unchanged, "")
-		return
-	} else {
+		return back.Name
+	default:
 		m.change("ConfigMap", back.Name, replaced, differentKeys(existing, back))
 		back.ObjectMeta = *existing.ObjectMeta.DeepCopy()
 	}
 	m.sign(&back.ObjectMeta)
 	m.plan.ConfigMaps = append(m.plan.ConfigMaps, back)
+	return back.Name
 }
 
 func (m *maker) nginx() error {

@@ -177,7 +177,7 @@ func history(revisions []appsv1.ControllerRevision) ([]archive.File, error) {
 	for i := range revisions {
 		r := revisions[i].DeepCopy()
 		r.TypeMeta = metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"}
-		r.ObjectMeta = plainMeta(&r.ObjectMeta)
+		r.ObjectMeta = DeclaredMeta(&r.ObjectMeta)
 		text, err := yaml.Marshal(r)
 		if err != nil {
 			return nil, fmt.Errorf("write ControllerRevision %s: %w", r.Name, err)
@@ -192,7 +192,7 @@ func history(revisions []appsv1.ControllerRevision) ([]archive.File, error) {
 func plainApplication(nginx *v1alpha2.NginxOperator) ([]byte, error) {
 	plain := &v1alpha2.NginxOperator{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind},
-		ObjectMeta: plainMeta(&nginx.ObjectMeta),
+		ObjectMeta: DeclaredMeta(&nginx.ObjectMeta),
 		Spec:       nginx.Spec,
 	}
 	text, err := plainYAML(plain)
@@ -219,7 +219,7 @@ func plainYAML(object any) ([]byte, error) {
 func plainConfigMap(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return &corev1.ConfigMap{
 		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
-		ObjectMeta: plainMeta(&cm.ObjectMeta),
+		ObjectMeta: DeclaredMeta(&cm.ObjectMeta),
 		Data:       cm.Data,
 		BinaryData: cm.BinaryData,
 		Immutable:  cm.Immutable,
@@ -229,9 +229,10 @@ func plainConfigMap(cm *corev1.ConfigMap) *corev1.ConfigMap {
 // lastApplied repeats the whole object for kubectl, as it was at some other time.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// plainMeta keeps what somebody declared. That a gate was open for a rollout is no declaration:
+// DeclaredMeta is what somebody declared of an object's metadata, without what the API server
+// sets and what binds it to other objects. That a gate was open for a rollout is no declaration:
 // brought back, it would let that rollout begin once more.
-func plainMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
+func DeclaredMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	annotations := maps.Clone(meta.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {
 		return key == lastApplied || strings.HasPrefix(key, v1alpha2.AnnotationGatePrefix)

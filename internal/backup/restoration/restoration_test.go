@@ -1,0 +1,463 @@
+package restoration
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+const (
+	application = `
+apiVersion: operator.example.com/v1alpha2
+kind: NginxOperator
+metadata: {namespace: shop, name: web, labels: {team: red}, annotations: {note: hello}}
+spec:
+  replicas: 3
+  config: {configMap: {name: conf}}
+  content:
+  - {mountPath: /srv/pages, configMap: {name: pages}}
+  - {mountPath: /srv/films, persistentVolumeClaim: {claimName: films}}
+  podTemplate:
+    env:
+    - {name: GREETING, valueFrom: {configMapKeyRef: {name: env, key: greeting}}}
+    - {name: PLAIN, value: conf}
+    volumes:
+    - {name: a, configMap: {name: mounted}}
+    - {name: b, persistentVolumeClaim: {claimName: cache}}
+    initContainers:
+    - {name: prepare, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: init, key: a}}}]}
+    containers:
+    - {name: beside, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: sidecar, key: a}}}]}
+`
+	// referenced are its ConfigMaps.
+	referenced = "conf pages env mounted init sidecar"
+)
+
+func configMap(name, text string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+		Data:       map[string]string{"text": text},
+	}
+}
+
+func asFile(t *testing.T, path string, object any) archive.File {
+	t.Helper()
+	text, err := yaml.Marshal(object)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return archive.File{Path: path, Data: text}
+}
+
+func info() archive.Info {
+	return archive.Info{
+		Format: archive.Format, Namespace: "shop", Application: archive.Application{Name: "web", UID: "web-uid"},
+		Content: []archive.Volume{{Index: 0, Claim: "films", MountPath: "/srv/films"}},
+	}
+}
+
+// documents are those of a backup of the application.
+func documents(t *testing.T) []archive.File {
+	t.Helper()
+	files := []archive.File{{Path: archive.ApplicationPath, Data: []byte(application)}}
+	for name := range strings.FieldsSeq(referenced) {
+		files = append(files, asFile(t, "configmaps/"+name+".yaml", configMap(name, "saved")))
+	}
+	return files
+}
+
+func aBackup(t *testing.T) Backup {
+	t.Helper()
+	b, err := Parse(info(), documents(t), "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestParse: an archive that anybody may have written declares nothing but an NginxOperator and
+// ConfigMaps of the namespace.
+func TestParse(t *testing.T) {
+	replaced := func(old, by string) archive.File {
+		text := strings.Replace(application, old, by, 1)
+		if text == application {
+			t.Fatalf("%q is not in the application", old)
+		}
+		return archive.File{Path: archive.ApplicationPath, Data: []byte(text)}
+	}
+	named := func(name string) func(*archive.Info) {
+		return func(i *archive.Info) { i.Application.Name = name }
+	}
+	elsewhere := configMap("conf", "")
+	elsewhere.Namespace = "kube-system"
+	good := archive.File{Path: archive.ApplicationPath, Data: []byte(application)}
+	tests := []struct {
+		name  string
+		info  func(*archive.Info)
+		files []archive.File
+		want  string
+	}{
+		{"good", nil, []archive.File{good, asFile(t, "configmaps/conf.yaml", configMap("conf", ""))}, ""},
+		{"of another namespace", func(i *archive.Info) { i.Namespace = "office" }, []archive.File{good}, `"office"`},
+		{"application of another namespace", nil, []archive.File{replaced("namespace: shop", "namespace: office")}, "office/web"},
+		{"application of another name", nil, []archive.File{replaced("name: web", "name: other")}, "shop/other"},
+		{"application of another kind", nil, []archive.File{replaced("kind: NginxOperator", "kind: ClusterRole")}, "ClusterRole"},
+		{"application of another version", nil, []archive.File{replaced("v1alpha2", "v1beta1")}, "v1beta1"},
+		{"application with an unknown field", nil, []archive.File{replaced("replicas: 3", "replica: 3")}, `unknown field "replica"`},
+		{"application with a value of another type", nil, []archive.File{replaced("replicas: 3", "replicas: three")}, "replicas"},
+		{"application that is no YAML", nil, []archive.File{{Path: archive.ApplicationPath, Data: []byte("\t{")}}, "nginxoperator.yaml"},
+		{"application with a name that none has", named(strings.Repeat("a", 46)), []archive.File{replaced("name: web", "name: "+strings.Repeat("a", 46))}, "45"},
+		{"no application", nil, []archive.File{asFile(t, "configmaps/conf.yaml", configMap("conf", ""))}, "no NginxOperator"},
+		{"nothing", nil, nil, "no NginxOperator"},
+		{"ConfigMap of another namespace", nil, []archive.File{good, asFile(t, "configmaps/conf.yaml", elsewhere)}, "kube-system/conf"},
+		{"ConfigMap in another's file", nil, []archive.File{good, asFile(t, "configmaps/conf.yaml", configMap("other", ""))}, "shop/other"},
+		{"Secret among the ConfigMaps", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: conf}}")}}, "a Secret of v1"},
+		{"ConfigMap with an unknown field", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: conf}, stringData: {}}")}}, "stringData"},
+		{"files of a claim that the application does not serve", func(i *archive.Info) { i.Content[0].Claim = "database" }, []archive.File{good}, "database"},
+		{"files of a claim that only a sidecar uses", func(i *archive.Info) { i.Content[0].Claim = "cache" }, []archive.File{good}, "cache"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			i := info()
+			if tt.info != nil {
+				tt.info(&i)
+			}
+			_, err := Parse(i, tt.files, "shop")
+			switch {
+			case tt.want == "" && err != nil:
+				t.Errorf("refused: %v", err)
+			case tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)):
+				t.Errorf("it says %v, want something about %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestParseTakesDeclarations: of the metadata, what the API server sets and what binds an object
+// to others is not taken from an archive.
+func TestParseTakesDeclarations(t *testing.T) {
+	bound := metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", Labels: map[string]string{"team": "red"}, Annotations: map[string]string{"note": "hello"},
+		UID: "another", ResourceVersion: "7", Generation: 9, GenerateName: "x-", Finalizers: []string{"example.com/never"},
+		OwnerReferences:   []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "gone", UID: "gone"}},
+		DeletionTimestamp: &metav1.Time{}, CreationTimestamp: metav1.Now(),
+		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "somebody"}},
+	}
+	nginx := &v1alpha2.NginxOperator{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind}, ObjectMeta: bound}
+	cm := configMap("web", "")
+	cm.ObjectMeta = bound
+	i := info()
+	i.Content = nil
+	b, err := Parse(i, []archive.File{asFile(t, archive.ApplicationPath, nginx), asFile(t, "configmaps/web.yaml", cm)}, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := metav1.ObjectMeta{Namespace: "shop", Name: "web", Labels: bound.Labels, Annotations: bound.Annotations}
+	for kind, got := range map[string]metav1.ObjectMeta{"NginxOperator": b.Nginx.ObjectMeta, "ConfigMap": b.ConfigMaps[0].ObjectMeta} {
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s, -want +got:\n%s", kind, diff)
+		}
+	}
+}
+
+const everything = "Spec Configuration Content"
+
+func aWish(target, items string) Wish {
+	w := Wish{Restore: "me", Target: target, Claims: map[string]string{}}
+	for item := range strings.FieldsSeq(items) {
+		w.Items = append(w.Items, v1alpha1.RestoreItem(item))
+	}
+	return w
+}
+
+// live is a namespace in which there is what the backup holds, and then is changed.
+func live(t *testing.T, change ...func(*Live)) Live {
+	t.Helper()
+	b := aBackup(t)
+	l := Live{Nginx: b.Nginx.DeepCopy(), ConfigMaps: map[string]*corev1.ConfigMap{}}
+	l.Nginx.UID, l.Nginx.ResourceVersion = "live", "1"
+	for i := range b.ConfigMaps {
+		cm := b.ConfigMaps[i].DeepCopy()
+		cm.ResourceVersion = "1"
+		l.ConfigMaps[cm.Name] = cm
+	}
+	for _, c := range change {
+		c(&l)
+	}
+	return l
+}
+
+func nothing(*Live)         {}
+func withoutNginx(l *Live)  { l.Nginx = nil }
+func empty(l *Live)         { *l = Live{} }
+func otherPages(l *Live)    { l.ConfigMaps["pages"].Data["text"] = "another" }
+func otherReplicas(l *Live) { l.Nginx.Spec.Replicas = new(int32(1)) }
+func otherConfig(l *Live)   { l.Nginx.Spec.Config.ConfigMap.Name = "other" }
+func signed(l *Live) {
+	for _, object := range []metav1.Object{l.Nginx, l.ConfigMaps["pages"]} {
+		object.SetAnnotations(map[string]string{v1alpha1.AnnotationRestoredBy: "me"})
+	}
+}
+
+// summary is a plan in words: what is written, and what of it replaces something.
+func summary(p Plan) string {
+	var words []string
+	for _, v := range p.Volumes {
+		words = append(words, fmt.Sprintf("volume %d to %s", v.Index, v.Claim))
+	}
+	for _, c := range p.Changes {
+		if c.Action == unchanged {
+			continue
+		}
+		words = append(words, strings.TrimSpace(fmt.Sprintf("%s %s %s %s", c.Action, c.Kind, c.Name, c.Difference)))
+	}
+	if len(p.Conflicts) > 0 {
+		words = append(words, "conflicts: "+strings.Join(p.Conflicts, ", "))
+	}
+	return strings.Join(words, "; ")
+}
+
+func TestMake(t *testing.T) {
+	const created = "Create ConfigMap conf; Create ConfigMap pages; Create ConfigMap env; Create ConfigMap mounted; Create ConfigMap init; Create ConfigMap sidecar; "
+	const films = "volume 0 to films"
+	tests := []struct {
+		name   string
+		items  string
+		change []func(*Live)
+		want   string
+	}{
+		{"all of it is there", everything, []func(*Live){nothing}, films},
+		{"nothing is there", everything, []func(*Live){empty}, films + "; " + created + "Create NginxOperator web"},
+		{"the application is gone", everything, []func(*Live){withoutNginx}, films + "; Create NginxOperator web"},
+		{"another ConfigMap", everything, []func(*Live){otherPages}, films + "; Replace ConfigMap pages text; conflicts: ConfigMap pages"},
+		{"another spec", everything, []func(*Live){otherReplicas, otherConfig}, films + "; Replace NginxOperator web spec.config, spec.replicas; conflicts: NginxOperator web"},
+		{"brought back already, and edited since", everything, []func(*Live){otherPages, otherReplicas, signed}, films},
+		{"files alone", "Content", []func(*Live){empty}, films},
+		{"files alone, others", "Content", []func(*Live){otherPages, otherReplicas}, films},
+		{"spec alone", "Spec", []func(*Live){otherPages, otherReplicas, otherConfig}, "Replace NginxOperator web spec.replicas; conflicts: NginxOperator web"},
+		{"configuration alone", "Configuration", []func(*Live){otherPages, otherReplicas, otherConfig}, "Replace ConfigMap pages text; Replace NginxOperator web spec.config; conflicts: ConfigMap pages, NginxOperator web"},
+		{"spec and configuration", "Spec Configuration", []func(*Live){empty}, created + "Create NginxOperator web"},
+		{"spec and files", "Spec Content", []func(*Live){otherConfig}, films},
+		{"configuration and files", "Configuration Content", []func(*Live){otherReplicas}, films},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := Make(aWish("web", tt.items), aBackup(t), live(t, tt.change...))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := summary(p); got != tt.want {
+				t.Errorf("it makes\n%s\nwant\n%s", got, tt.want)
+			}
+			for _, cm := range p.ConfigMaps {
+				isSigned(t, cm)
+			}
+			if p.Nginx != nil {
+				isSigned(t, p.Nginx)
+			}
+		})
+	}
+}
+
+func isSigned(t *testing.T, object metav1.Object) {
+	t.Helper()
+	if by := object.GetAnnotations()[v1alpha1.AnnotationRestoredBy]; by != "me" {
+		t.Errorf("%s is restored by %q", object.GetName(), by)
+	}
+}
+
+func TestMakeRefuses(t *testing.T) {
+	twice := func(b *Backup) {
+		b.Info.Content = append(b.Info.Content, archive.Volume{Index: 1, Claim: "cache"})
+	}
+	tests := []struct {
+		name, target, items string
+		claims              map[string]string
+		backup              func(*Backup)
+		live                func(*Live)
+		want                string
+	}{
+		{name: "a claim that is not the application's", target: "web", items: everything, claims: map[string]string{"database": "films"}, live: nothing, want: "database"},
+		{name: "a configuration of nothing", target: "web", items: "Configuration", live: withoutNginx, want: "add Spec to items"},
+		{name: "a spec without its configuration", target: "web", items: "Spec", live: withoutNginx, want: "add Configuration to items"},
+		{name: "two volumes in one claim", target: "web", items: "Content", claims: map[string]string{"cache": "films"}, backup: twice, live: nothing, want: "PersistentVolumeClaim films"},
+		{name: "two ConfigMaps of one name", target: "new", items: everything, backup: func(b *Backup) {
+			b.ConfigMaps = append(b.ConfigMaps, *configMap("new-pages", "saved"))
+		}, live: otherPages, want: "new-pages"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			b := aBackup(t)
+			if tt.backup != nil {
+				tt.backup(&b)
+			}
+			w := aWish(tt.target, tt.items)
+			w.Claims = tt.claims
+			if _, err := Make(w, b, live(t, tt.live)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("it says %v, want something about %s", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestMakeUnderANewName: ConfigMaps that are others are brought back beside them, and referred to
+// wherever the application does.
+func TestMakeUnderANewName(t *testing.T) {
+	b := aBackup(t)
+	w := aWish("new", everything)
+	w.Claims = map[string]string{"films": "copies", "cache": "other"}
+	l := live(t, withoutNginx)
+	for _, cm := range l.ConfigMaps {
+		cm.Data["text"] = "another"
+	}
+	p, err := Make(w, b, l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "volume 0 to copies; Create ConfigMap new-conf; Create ConfigMap new-pages; Create ConfigMap new-env; Create ConfigMap new-mounted; Create ConfigMap new-init; Create ConfigMap new-sidecar; Create NginxOperator new"
+	if got := summary(p); got != want {
+		t.Errorf("it makes\n%s\nwant\n%s", got, want)
+	}
+	expected := aBackup(t).Nginx
+	expected.Name = "new"
+	expected.Annotations[v1alpha1.AnnotationRestoredBy] = "me"
+	spec := &expected.Spec
+	spec.Config.ConfigMap.Name = "new-conf"
+	spec.Content[0].ConfigMap.Name = "new-pages"
+	spec.Content[1].PersistentVolumeClaim.ClaimName = "copies"
+	spec.PodTemplate.Env[0].ValueFrom.ConfigMapKeyRef.Name = "new-env"
+	spec.PodTemplate.Volumes[0].ConfigMap.Name = "new-mounted"
+	spec.PodTemplate.Volumes[1].PersistentVolumeClaim.ClaimName = "other"
+	spec.PodTemplate.InitContainers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name = "new-init"
+	spec.PodTemplate.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name = "new-sidecar"
+	if diff := cmp.Diff(expected, p.Nginx); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff(aBackup(t), b); diff != "" {
+		t.Errorf("the backup itself is changed:\n%s", diff)
+	}
+	// Once more, with what was written: it is all there.
+	for _, cm := range p.ConfigMaps {
+		l.ConfigMaps[cm.Name] = cm
+	}
+	l.Nginx = p.Nginx
+	if p, err = Make(w, b, l); err != nil || summary(p) != "volume 0 to copies" {
+		t.Errorf("the second time it makes %q, %v", summary(p), err)
+	}
+}
+
+// TestMakeShares: under a new name, ConfigMaps that are the same are used by both.
+func TestMakeShares(t *testing.T) {
+	p, err := Make(aWish("new", "Spec Configuration"), aBackup(t), live(t, withoutNginx))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := summary(p); got != "Create NginxOperator new" || p.Nginx.Spec.Config.ConfigMap.Name != "conf" {
+		t.Errorf("it makes %s, with %+v", got, p.Nginx.Spec.Config)
+	}
+}
+
+// TestConfigMapsToLookAt: whatever Make asks for was looked at.
+func TestConfigMapsToLookAt(t *testing.T) {
+	b := aBackup(t)
+	if got := strings.Join(ConfigMaps(aWish("web", everything), b), " "); got != referenced {
+		t.Errorf("in place: %s", got)
+	}
+	if got := ConfigMaps(aWish("new", everything), b); len(got) != 12 || got[1] != "new-conf" {
+		t.Errorf("under a new name: %v", got)
+	}
+	if got := ConfigMaps(aWish("web", "Spec Content"), b); got != nil {
+		t.Errorf("without the configuration: %v", got)
+	}
+}
+
+// TestMakeKeeps: what is replaced stays the object that it is.
+func TestMakeKeeps(t *testing.T) {
+	immutable := func(l *Live) {
+		l.ConfigMaps["pages"].Labels = map[string]string{"its": "own"}
+		l.Nginx.Labels = map[string]string{"its": "own"}
+	}
+	p, err := Make(aWish("web", everything), aBackup(t), live(t, otherPages, otherReplicas, immutable))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range []metav1.Object{p.ConfigMaps[0], p.Nginx} {
+		if object.GetResourceVersion() != "1" || object.GetLabels()["its"] != "own" || object.GetLabels()["team"] != "" {
+			t.Errorf("%s is replaced by %+v", object.GetName(), object)
+		}
+	}
+	if p.ConfigMaps[0].Data["text"] != "saved" || *p.Nginx.Spec.Replicas != 3 {
+		t.Errorf("what is brought back is not what was saved: %v, %d replicas", p.ConfigMaps[0].Data, *p.Nginx.Spec.Replicas)
+	}
+}
+
+func TestWishOf(t *testing.T) {
+	r := &v1alpha1.NginxRestore{ObjectMeta: metav1.ObjectMeta{UID: "me"}, Spec: v1alpha1.NginxRestoreSpec{
+		Items: []v1alpha1.RestoreItem{"Spec"}, Claims: []v1alpha1.ClaimReplacement{{From: "films", To: "copies"}},
+	}}
+	want := aWish("web", "Spec")
+	want.Claims = map[string]string{"films": "copies"}
+	if diff := cmp.Diff(want, WishOf(r, aBackup(t))); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	r.Spec.Target = &v1alpha1.TargetReference{Name: "new"}
+	want.Target = "new"
+	if diff := cmp.Diff(want, WishOf(r, aBackup(t))); diff != "" {
+		t.Errorf("under a new name, -want +got:\n%s", diff)
+	}
+}
+
+func TestWithVolumes(t *testing.T) {
+	p := Plan{
+		Volumes:   []Volume{{0, "films"}, {1, "pages"}, {2, "songs"}, {3, "books"}},
+		Changes:   []v1alpha1.RestoreChange{{Kind: "NginxOperator", Name: "web", Action: created}},
+		Conflicts: []string{"ConfigMap conf"},
+	}
+	got := p.WithVolumes([]Compared{
+		{Index: 0, Same: 4},
+		{Index: 1, Same: 4, Missing: 2},
+		{Index: 2, Missing: 1, Differs: 2, Examples: "a, b"},
+		{Index: 3, Blocked: 1, Examples: "c"},
+	})
+	want := []v1alpha1.RestoreChange{
+		p.Changes[0],
+		{Kind: "PersistentVolumeClaim", Name: "films", Action: unchanged},
+		{Kind: "PersistentVolumeClaim", Name: "pages", Action: created, Difference: "2 files are missing"},
+		{Kind: "PersistentVolumeClaim", Name: "songs", Action: replaced, Difference: "1 files are missing, 2 are others: a, b"},
+		{Kind: "PersistentVolumeClaim", Name: "books", Action: replaced, Difference: "0 files are missing, 1 are others: c"},
+	}
+	if diff := cmp.Diff(want, got.Changes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	conflicts := []string{"ConfigMap conf", "PersistentVolumeClaim songs", "PersistentVolumeClaim books"}
+	if diff := cmp.Diff(conflicts, got.Conflicts); diff != "" {
+		t.Errorf("conflicts, -want +got:\n%s", diff)
+	}
+	if len(p.Changes) != 1 || len(p.Conflicts) != 1 {
+		t.Errorf("the plan itself is changed: %+v", p)
+	}
+}
+
+func TestDifferencesAreListed(t *testing.T) {
+	before, after := configMap("conf", "a"), configMap("conf", "a")
+	before.Data["gone"], after.BinaryData = "x", map[string][]byte{"new": {1}}
+	if got := differentKeys(before, after); got != "gone, new" {
+		t.Errorf("keys: %s", got)
+	}
+	for i := range 20 {
+		after.Data[fmt.Sprintf("key-%02d", i)] = "x"
+	}
+	if got := differentKeys(before, after); !strings.HasSuffix(got, "key-08, …") {
+		t.Errorf("many keys: %s", got)
+	}
+}
