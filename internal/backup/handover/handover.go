@@ -37,8 +37,11 @@ const (
 // infoName is the first file of an answer.
 const infoName = "backup.json"
 
-// limit is how many bytes of files are taken. An archive holds no more documents.
-var limit = archive.DefaultLimits().Documents
+// limit is how many bytes of files are taken, each of which counts fileCost beside them: no
+// archive holds more documents, and its info is smaller than one.
+var limit = archive.DefaultLimits().Documents + archive.DefaultLimits().Document
+
+const fileCost = 1 << 10
 
 // Handler answers with the declarations of a backup.
 func Handler(token string, info archive.Info, files []archive.File) http.Handler {
@@ -105,7 +108,7 @@ func Fetch(ctx context.Context, client *http.Client, ip, token string) (archive.
 		return archive.Info{}, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
-	answer, err := client.Do(request)
+	answer, err := straight(client).Do(request)
 	if err != nil {
 		return archive.Info{}, nil, err
 	}
@@ -114,6 +117,14 @@ func Fetch(ctx context.Context, client *http.Client, ip, token string) (archive.
 		return archive.Info{}, nil, fmt.Errorf("%s answers %s", url, answer.Status)
 	}
 	return read(answer.Body)
+}
+
+// straight is a client that is sent nowhere else: the pod's answer must not choose whom the
+// operator asks.
+func straight(client *http.Client) *http.Client {
+	c := *client
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
 }
 
 func read(body io.Reader) (archive.Info, []archive.File, error) {
@@ -130,10 +141,10 @@ func read(body io.Reader) (archive.Info, []archive.File, error) {
 			return info, nil, fmt.Errorf("the answer has no %s", infoName)
 		case err != nil:
 			return info, nil, err
-		case header.Size > left:
+		case header.Size > left-fileCost:
 			return info, nil, fmt.Errorf("the answer has more than %d MiB", limit>>20)
 		}
-		left -= header.Size
+		left -= header.Size + fileCost
 		data, err := io.ReadAll(in)
 		if err != nil {
 			return info, nil, err
