@@ -55,13 +55,13 @@ func describe(status *v1alpha1.NginxRestoreStatus, target string, b restoration.
 	info := b.Info
 	status.Target = target
 	status.Source = &v1alpha1.BackupSource{
-		UID:            info.Application.UID,
+		UID:            clip(info.Application.UID, wordLimit),
 		Generation:     info.Application.Generation,
 		Replicas:       ptr.Deref(b.Nginx.Spec.Replicas, 1),
-		ConfigRevision: info.ConfigRevision,
-		ServedRevision: info.ServedRevision,
-		Image:          info.Image,
-		ImageDigest:    info.ImageDigest,
+		ConfigRevision: clip(info.ConfigRevision, wordLimit),
+		ServedRevision: clip(info.ServedRevision, wordLimit),
+		Image:          clip(info.Image, imageLimit),
+		ImageDigest:    clip(info.ImageDigest, imageLimit),
 	}
 	var secrets []string
 	for _, s := range info.Secrets {
@@ -69,8 +69,8 @@ func describe(status *v1alpha1.NginxRestoreStatus, target string, b restoration.
 	}
 	status.Secrets = secrets[:min(len(secrets), secretsLimit)]
 	// What was found before anything was changed is worth more than what is found afterwards.
-	if len(status.Changes) == 0 || len(changes) > len(status.Changes) {
-		status.Changes = bounded(changes)
+	if changes = bounded(changes); len(changes) > len(status.Changes) {
+		status.Changes = changes
 	}
 }
 
@@ -175,6 +175,8 @@ const (
 	secretsLimit    = 256
 	secretsShown    = 10
 	differenceLimit = 1000
+	wordLimit       = 60
+	imageLimit      = 500
 )
 
 // Waits tells whether a restore waits for an application to go.
