@@ -1,6 +1,7 @@
 package job
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/restoration"
 	"example.com/nginx-operator/internal/backup/snapshot"
 	"example.com/nginx-operator/internal/golden"
 )
@@ -74,6 +76,61 @@ func TestJobs(t *testing.T) {
 	}
 }
 
+func aRestore(dryRun bool, policy v1alpha1.ConflictPolicy) *v1alpha1.NginxRestore {
+	return &v1alpha1.NginxRestore{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-back", UID: "76543210-89ab-cdef-0123-456789abcdef"},
+		Spec:       v1alpha1.NginxRestoreSpec{DryRun: &dryRun, OnConflict: policy},
+	}
+}
+
+// TestRestoreJobs: so is every kind of job of a restore.
+func TestRestoreJobs(t *testing.T) {
+	s3 := Source{Destination: aBackup("s3://backups/shop?region=eu-central-1", "s3").Spec.Destination, Key: "shop/web/web-1-01234567", SHA256: "ab12"}
+	claim := Source{Destination: aBackup("pvc://backups/shop", "").Spec.Destination, Key: "shop/web/web-1-01234567"}
+	plan := restoration.Plan{
+		Volumes:     []restoration.Volume{{Index: 0, Claim: "films"}, {Index: 2, Claim: "copies"}},
+		Tolerations: everything.Tolerations,
+	}
+	tests := []struct {
+		name    string
+		restore *v1alpha1.NginxRestore
+		source  Source
+		task    Task
+	}{
+		{"read-s3", aRestore(false, v1alpha1.ConflictRefuse), s3, Read},
+		{"read-claim", aRestore(false, v1alpha1.ConflictRefuse), claim, Read},
+		{"extract-s3", aRestore(false, v1alpha1.ConflictRefuse), s3, Extract},
+		{"extract-claim-overwrite", aRestore(false, v1alpha1.ConflictOverwrite), claim, Extract},
+		{"extract-s3-dry-run", aRestore(true, v1alpha1.ConflictRefuse), s3, Extract},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			j, err := ForRead(tt.restore, tt.source, 3, "nginx-operator:test")
+			if tt.task == Extract {
+				j, err = ForExtract(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			text, err := yaml.Marshal(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/"+tt.name+".yaml", string(text))
+			if Attempt(j) != 3 || j.Labels[LabelTask] != string(tt.task) || j.Spec.Template.Labels[LabelTask] != string(tt.task) {
+				t.Errorf("attempt %d, labels %v", Attempt(j), j.Labels)
+			}
+		})
+	}
+	bad := Source{Destination: aBackup("s3://backups/../x", "").Spec.Destination}
+	if _, err := ForRead(aRestore(false, ""), bad, 1, "x"); err == nil {
+		t.Error("a destination that leaves its folder makes a job that reads")
+	}
+	if _, err := ForExtract(aRestore(false, ""), bad, plan, "web", 1, "x"); err == nil {
+		t.Error("a destination that leaves its folder makes a job that extracts")
+	}
+}
+
 // TestNamesAreLegal: the longest name of a backup makes legal names of jobs, whose pods carry
 // them as a label.
 func TestNamesAreLegal(t *testing.T) {
@@ -87,6 +144,14 @@ func TestNamesAreLegal(t *testing.T) {
 		if problems := validation.IsDNS1123Label(j.Name); len(problems) > 0 {
 			t.Errorf("%s: %v", j.Name, problems)
 		}
+	}
+	// A backup and a restore of the same name have jobs of other names.
+	names := map[string]bool{}
+	for _, task := range []Task{Create, Delete, Read, Extract} {
+		names[fmt.Sprintf("%.1s", task)] = true
+	}
+	if len(names) != 4 {
+		t.Errorf("two tasks have jobs of the same names: %v", names)
 	}
 	if Next(mostAttempts) != 1 || Next(0) != 1 || Next(1) != 2 {
 		t.Error("attempts are not numbered one after the other")
@@ -126,6 +191,17 @@ func TestPieces(t *testing.T) {
 	}
 }
 
+// volumes are as many, with counts that take as much room as they can, and examples of all that
+// has to be escaped.
+func volumes(n int, example string) []restoration.Compared {
+	most := int64(1_000_000)
+	var all []restoration.Compared
+	for i := range n {
+		all = append(all, restoration.Compared{Index: i, Same: most, Missing: most, Differs: most, Blocked: most, Examples: strings.Repeat(example, 999)})
+	}
+	return all
+}
+
 func TestResult(t *testing.T) {
 	at := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	path := t.TempDir() + "/result"
@@ -140,6 +216,9 @@ func TestResult(t *testing.T) {
 			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
 			Skipped: slices.Repeat([]string{strings.Repeat("\x00", 999)}, 9), Missing: slices.Repeat([]string{strings.Repeat("x", 253)}, 9),
 		}},
+		{"a restore", Result{Volumes: []restoration.Compared{{Index: 0, Missing: 3}}, CompletedAt: &at}},
+		{"a restore with much to tell", Result{Volumes: volumes(1, "ä\x00<"), CompletedAt: &at}},
+		{"a restore of as many volumes as an application can have", Result{Volumes: volumes(16, "\x00"), CompletedAt: &at}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -150,7 +229,7 @@ func TestResult(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if (read.Failure == nil) != (tt.result.Failure == nil) || read.Archive != tt.result.Archive {
+			if (read.Failure == nil) != (tt.result.Failure == nil) || read.Archive != tt.result.Archive || len(read.Volumes) != len(tt.result.Volumes) {
 				t.Errorf("written %+v, read %+v", tt.result, read)
 			}
 		})

@@ -70,7 +70,7 @@ func ForExtract(restore *v1alpha1.NginxRestore, source Source, plan restoration.
 	if !dryRun {
 		letWrite(pod)
 	}
-	pod.Affinity = besides(target)
+	pod.Affinity, pod.Tolerations = besides(target), plan.Tolerations
 	return j, nil
 }
 

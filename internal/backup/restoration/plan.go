@@ -54,9 +54,11 @@ type Live struct {
 // Plan is what a restore changes. Files come first, then ConfigMaps, the NginxOperator last:
 // what is served never refers to something that is not back yet.
 type Plan struct {
-	Volumes    []Volume
-	ConfigMaps []*corev1.ConfigMap
-	Nginx      *v1alpha2.NginxOperator
+	Volumes []Volume
+	// Tolerations are those of the application's pods, whose volumes may be on tainted nodes.
+	Tolerations []corev1.Toleration
+	ConfigMaps  []*corev1.ConfigMap
+	Nginx       *v1alpha2.NginxOperator
 	// Changes tell of the objects above.
 	Changes []v1alpha1.RestoreChange
 	// Conflicts are those of the changes that replace something.
@@ -119,6 +121,9 @@ type maker struct {
 func (m *maker) volumes() error {
 	if !m.wants(v1alpha1.RestoreContent) {
 		return nil
+	}
+	if t := m.backup.Nginx.Spec.PodTemplate; t != nil {
+		m.plan.Tolerations = t.Tolerations
 	}
 	taken := map[string]bool{}
 	for _, v := range m.backup.Info.Content {

@@ -27,6 +27,7 @@ spec:
   - {mountPath: /srv/pages, configMap: {name: pages}}
   - {mountPath: /srv/films, persistentVolumeClaim: {claimName: films}}
   podTemplate:
+    tolerations: [{key: disks, operator: Exists}]
     env:
     - {name: GREETING, valueFrom: {configMapKeyRef: {name: env, key: greeting}}}
     - {name: PLAIN, value: conf}
@@ -327,6 +328,9 @@ func TestMakeUnderANewName(t *testing.T) {
 	want := "volume 0 to copies; Create ConfigMap new-conf; Create ConfigMap new-pages; Create ConfigMap new-env; Create ConfigMap new-mounted; Create ConfigMap new-init; Create ConfigMap new-sidecar; Create NginxOperator new"
 	if got := summary(p); got != want {
 		t.Errorf("it makes\n%s\nwant\n%s", got, want)
+	}
+	if len(p.Tolerations) != 1 || p.Tolerations[0].Key != "disks" {
+		t.Errorf("who brings the files back tolerates %v", p.Tolerations)
 	}
 	expected := aBackup(t).Nginx
 	expected.Name = "new"
