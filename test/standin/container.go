@@ -4,6 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -14,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/backup/agent"
+	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/store"
@@ -49,7 +52,7 @@ func (p *pod) message(result job.Result) (message string, err error) {
 
 func (p *pod) perform(ctx context.Context) (result job.Result, err error) {
 	task, args := p.arguments()
-	where, err := location.Parse(args["destination"])
+	where, err := location.Parse(args.Get("destination"))
 	if err != nil {
 		return job.Result{}, err
 	}
@@ -59,9 +62,9 @@ func (p *pod) perform(ctx context.Context) (result job.Result, err error) {
 	}
 	//nolint:contextcheck // what was opened is closed, whether or not the pod was told to end
 	defer func() { err = errors.Join(err, opened.Close()) }()
-	a := &agent.Agent{Store: opened, Key: args["key"], UID: args["uid"], Now: time.Now, Nonce: strings.ToLower(rand.Text()[:8])}
-	if a.Attempt, err = strconv.Atoi(args["attempt"]); err != nil {
-		return job.Result{}, err
+	a := &agent.Agent{
+		Store: opened, Key: args.Get("key"), UID: args.Get("uid"), SHA256: args.Get("sha256"),
+		Now: time.Now, Nonce: strings.ToLower(rand.Text()[:8]),
 	}
 	dir, err := os.MkdirTemp(p.place.Content, "pod-")
 	if err != nil {
@@ -71,21 +74,56 @@ func (p *pod) perform(ctx context.Context) (result job.Result, err error) {
 	if a.Dirs, err = p.mount(ctx, dir); err != nil {
 		return job.Result{}, err
 	}
-	if task == job.Delete {
-		return a.Delete(ctx)
-	}
-	return a.Create(ctx)
+	return p.carryOut(ctx, a, task, args)
 }
 
-// arguments are the task of the program, and its flags.
-func (p *pod) arguments() (job.Task, map[string]string) {
+// carryOut does what the program's main function does.
+func (p *pod) carryOut(ctx context.Context, a *agent.Agent, task job.Task, args url.Values) (job.Result, error) {
+	switch task {
+	case job.Create:
+		attempt, err := strconv.Atoi(args.Get("attempt"))
+		if err != nil {
+			return job.Result{}, err
+		}
+		a.Attempt = attempt
+		return a.Create(ctx)
+	case job.Delete:
+		return a.Delete(ctx)
+	case job.Read:
+		return a.Read(ctx, agent.Reading{Listen: args.Get("listen"), Token: p.variable(job.TokenVariable), Patience: time.Hour})
+	case job.Extract:
+		e := agent.Extraction{OnConflict: archive.Policy(args.Get("on-conflict")), DryRun: args.Get("dry-run") == "true"}
+		for _, volume := range args["volume"] {
+			index, err := strconv.Atoi(volume)
+			if err != nil {
+				return job.Result{}, err
+			}
+			e.Volumes = append(e.Volumes, index)
+		}
+		return a.Extract(ctx, e)
+	}
+	return job.Result{}, fmt.Errorf("the stand-in does not know the task %s", task)
+}
+
+// arguments are the task of the program, and its flags, each of which can be there more than once.
+func (p *pod) arguments() (job.Task, url.Values) {
 	args := p.job.Spec.Template.Spec.Containers[0].Args
-	flags := map[string]string{}
+	flags := url.Values{}
 	for _, arg := range args[1:] {
 		name, value, _ := strings.Cut(strings.TrimPrefix(arg, "--"), "=")
-		flags[name] = value
+		flags.Add(name, strings.ReplaceAll(value, "$(POD_IP)", p.ip))
 	}
 	return job.Task(args[0]), flags
+}
+
+// variable is an environment variable of the container.
+func (p *pod) variable(name string) string {
+	for _, v := range p.job.Spec.Template.Spec.Containers[0].Env {
+		if v.Name == name {
+			return v.Value
+		}
+	}
+	return ""
 }
 
 // mount makes the folders that the pod's volumes are.

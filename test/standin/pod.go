@@ -3,6 +3,8 @@ package standin
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -15,9 +17,11 @@ import (
 
 // pod is that of a job.
 type pod struct {
-	kube   client.Client
-	place  *Place
-	job    *batchv1.Job
+	kube  client.Client
+	place *Place
+	job   *batchv1.Job
+	// ip is an address of this machine that is the pod's alone.
+	ip     string
 	cancel context.CancelFunc
 	// ended is closed when its container has ended.
 	ended chan struct{}
@@ -28,6 +32,11 @@ type outcome struct {
 	message string
 	code    int32
 	unheard bool
+}
+
+// newIP is an address that, of 16 million, nobody else listens at. Linux has all of 127.0.0.0/8.
+func newIP() string {
+	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
 // run is its life, from its creation until the API server knows what became of it.
@@ -56,24 +65,35 @@ func (p *pod) execute(ctx context.Context) (outcome, *corev1.Pod, error) {
 	if fate.Killed {
 		return killed, object, nil
 	}
-	done := make(chan outcome, 1)
+	o, err := p.container(ctx, object, fate.Cut)
+	if err != nil {
+		return outcome{}, nil, err
+	}
+	select {
+	case <-fate.Cut:
+		return killed, object, nil
+	default:
+	}
+	o.unheard = fate.Unheard
+	return o, object, nil
+}
+
+// container runs the program until it ends, and meanwhile tells when it is ready.
+func (p *pod) container(ctx context.Context, object *corev1.Pod, cut <-chan struct{}) (outcome, error) {
+	done, probed := make(chan outcome, 1), make(chan error, 1)
 	work, stop := context.WithCancel(ctx)
 	defer stop()
 	go func() { done <- p.work(work) }()
+	go func() { probed <- p.probe(work, object) }()
+	var o outcome
 	select {
-	case <-fate.Cut:
+	case <-cut:
 		stop()
-		<-done
-		return killed, object, nil
-	case o := <-done:
-		select {
-		case <-fate.Cut:
-			return killed, object, nil
-		default:
-		}
-		o.unheard = fate.Unheard
-		return o, object, nil
+		o = <-done
+	case o = <-done:
+		stop()
 	}
+	return o, client.IgnoreNotFound(<-probed)
 }
 
 // schedule creates the object, on a node where it runs.
@@ -91,7 +111,7 @@ func (p *pod) schedule(ctx context.Context) (*corev1.Pod, error) {
 	if err := p.kube.Create(ctx, object); err != nil {
 		return nil, err
 	}
-	return object, p.status(ctx, object, corev1.PodStatus{Phase: corev1.PodRunning})
+	return object, p.status(ctx, object, corev1.PodStatus{Phase: corev1.PodRunning, PodIP: p.ip, PodIPs: []corev1.PodIP{{IP: p.ip}}})
 }
 
 // tell writes how the container ended, and then what became of the job.
@@ -104,10 +124,14 @@ func (p *pod) tell(ctx context.Context, object *corev1.Pod, o outcome) error {
 		if err := p.kube.Delete(ctx, object, client.GracePeriodSeconds(0)); err != nil {
 			return err
 		}
-	} else if err := p.status(ctx, object, corev1.PodStatus{Phase: phase, ContainerStatuses: []corev1.ContainerStatus{{
-		Name:  job.Container,
-		State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: o.code, Reason: reason, Message: o.message}},
-	}}}); err != nil {
+	} else if err := p.status(ctx, object, corev1.PodStatus{
+		Phase:      phase,
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}},
+		ContainerStatuses: []corev1.ContainerStatus{{
+			Name:  job.Container,
+			State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: o.code, Reason: reason, Message: o.message}},
+		}},
+	}); err != nil {
 		return err
 	}
 	now := metav1.Now()

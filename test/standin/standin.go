@@ -1,5 +1,5 @@
 // Package standin stands in for the Job controller, the kubelets and the garbage collector, as
-// far as jobs of backups need them, and for the operator of the applications. What a job's pod
+// far as jobs of backups and restores need them, and for the operator of the applications. What a job's pod
 // would run, it runs in its own process.
 package standin
 
@@ -19,6 +19,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/job"
 )
 
 // Cluster is what stands in.
@@ -77,21 +78,18 @@ func (c *Cluster) stop() {
 // look does what is to be done now. Owners are listed after what they own: who is missing
 // then is gone.
 func (c *Cluster) look(ctx context.Context) error {
-	labelled := client.HasLabels{v1alpha1.LabelBackup}
+	tasks := client.HasLabels{job.LabelTask}
 	var pods corev1.PodList
 	var configMaps corev1.ConfigMapList
 	var jobs batchv1.JobList
 	var applications v1alpha2.NginxOperatorList
-	// Of backups, thousands and more, only their being there counts.
-	var backups metav1.PartialObjectMetadataList
-	backups.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NginxBackupList"))
-	if err := errors.Join(c.kube.List(ctx, &pods, labelled), c.kube.List(ctx, &configMaps, labelled), c.kube.List(ctx, &jobs, labelled),
-		c.kube.List(ctx, &backups), c.kube.List(ctx, &applications)); err != nil {
+	if err := errors.Join(c.kube.List(ctx, &pods, tasks), c.kube.List(ctx, &configMaps, client.HasLabels{v1alpha1.LabelBackup}),
+		c.kube.List(ctx, &jobs, tasks), c.kube.List(ctx, &applications)); err != nil {
 		return err
 	}
-	alive := map[types.UID]bool{}
-	for _, b := range backups.Items {
-		alive[b.UID] = true
+	alive, err := c.owners(ctx)
+	if err != nil {
+		return err
 	}
 	var errs []error
 	for i := range configMaps.Items {
@@ -114,6 +112,23 @@ func (c *Cluster) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
+// owners are what jobs and ConfigMaps can belong to.
+func (c *Cluster) owners(ctx context.Context) (map[types.UID]bool, error) {
+	alive := map[types.UID]bool{}
+	for _, kind := range []string{"NginxBackupList", "NginxRestoreList"} {
+		// Of backups, thousands and more, only their being there counts.
+		var list metav1.PartialObjectMetadataList
+		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
+		if err := c.kube.List(ctx, &list); err != nil {
+			return nil, err
+		}
+		for _, owner := range list.Items {
+			alive[owner.UID] = true
+		}
+	}
+	return alive, nil
+}
+
 // observe says, in the place of the other operator, that there is nothing to do.
 func (c *Cluster) observe(ctx context.Context, nginx *v1alpha2.NginxOperator) error {
 	if nginx.Status.ObservedGeneration == nginx.Generation {
@@ -123,7 +138,7 @@ func (c *Cluster) observe(ctx context.Context, nginx *v1alpha2.NginxOperator) er
 	return client.IgnoreNotFound(c.kube.Status().Patch(ctx, nginx, client.RawPatch(types.MergePatchType, []byte(text))))
 }
 
-// collect deletes what belongs to a backup that is gone.
+// collect deletes what belongs to a backup or a restore that is gone.
 func (c *Cluster) collect(ctx context.Context, object client.Object, alive map[types.UID]bool) error {
 	owners := object.GetOwnerReferences()
 	if len(owners) == 0 || alive[owners[0].UID] {
@@ -141,7 +156,7 @@ func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pod{kube: c.kube, place: place, job: j, cancel: cancel, ended: make(chan struct{})}
+	p := &pod{kube: c.kube, place: place, job: j, ip: newIP(), cancel: cancel, ended: make(chan struct{})}
 	c.pods[j.UID] = p
 	go func() {
 		defer cancel()

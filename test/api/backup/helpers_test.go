@@ -153,6 +153,9 @@ func (b *bench) state() string {
 	for _, backup := range b.backups() {
 		fmt.Fprintf(&text, "backup %s %s: %+v\n", backup.Name, backup.Spec.Trigger, backup.Status.Conditions)
 	}
+	for _, restore := range b.restores() {
+		fmt.Fprintf(&text, "restore %s: %+v\n", restore.Name, restore.Status.Conditions)
+	}
 	fmt.Fprintf(&text, "left: %v\n", b.left())
 	fmt.Fprintf(&text, "jobs ever: %v\n", b.place.Started())
 	fmt.Fprintf(&text, "writes:\n%s\n", strings.Join(b.operator.wrote(), "\n"))
@@ -177,10 +180,15 @@ func (b *bench) backups() []v1alpha1.NginxBackup {
 func (b *bench) left() []string {
 	b.t.Helper()
 	var names []string
-	for kind, list := range map[string]client.ObjectList{"Job": &batchv1.JobList{}, "ConfigMap": &corev1.ConfigMapList{}, "Pod": &corev1.PodList{}} {
-		must(b.t, kube.List(b.t.Context(), list, client.InNamespace(b.namespace), client.HasLabels{v1alpha1.LabelBackup}))
-		must(b.t, meta.EachListItem(list, func(o runtime.Object) error {
-			names = append(names, kind+" "+o.(client.Object).GetName())
+	for _, kind := range []struct {
+		name, label string
+		list        client.ObjectList
+	}{
+		{"Job", job.LabelTask, &batchv1.JobList{}}, {"Pod", job.LabelTask, &corev1.PodList{}}, {"ConfigMap", v1alpha1.LabelBackup, &corev1.ConfigMapList{}},
+	} {
+		must(b.t, kube.List(b.t.Context(), kind.list, client.InNamespace(b.namespace), client.HasLabels{kind.label}))
+		must(b.t, meta.EachListItem(kind.list, func(o runtime.Object) error {
+			names = append(names, kind.name+" "+o.(client.Object).GetName())
 			return nil
 		}))
 	}

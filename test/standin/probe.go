@@ -1,0 +1,51 @@
+package standin
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/internal/backup/handover"
+)
+
+// probePause is how often a pod is asked whether it is ready.
+const probePause = 10 * time.Millisecond
+
+// probe asks as the readiness probe says, until the pod answers, and tells so.
+func (p *pod) probe(ctx context.Context, object *corev1.Pod) error {
+	probe := p.job.Spec.Template.Spec.Containers[0].ReadinessProbe
+	if probe == nil {
+		return nil
+	}
+	url := "http://" + net.JoinHostPort(p.ip, strconv.Itoa(handover.Port)) + probe.HTTPGet.Path
+	for !answers(ctx, url) {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(probePause):
+		}
+	}
+	err := p.status(ctx, object, corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
+	if ctx.Err() != nil {
+		return nil
+	}
+	return err
+}
+
+var probes = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+
+func answers(ctx context.Context, url string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return false
+	}
+	answer, err := probes.Do(request)
+	if err != nil {
+		return false
+	}
+	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
