@@ -2,6 +2,7 @@ package restoration
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,20 @@ func (w *Wish) claim(name string) string {
 type Live struct {
 	Nginx      *v1alpha2.NginxOperator
 	ConfigMaps map[string]*corev1.ConfigMap
+}
+
+// Deleting names what is being deleted of it; empty: nothing is. It would go again if it were
+// brought back now.
+func (l Live) Deleting() string {
+	if l.Nginx != nil && l.Nginx.DeletionTimestamp != nil {
+		return v1alpha2.Kind + " " + l.Nginx.Name
+	}
+	for _, name := range slices.Sorted(maps.Keys(l.ConfigMaps)) {
+		if l.ConfigMaps[name].DeletionTimestamp != nil {
+			return "ConfigMap " + name
+		}
+	}
+	return ""
 }
 
 // Plan is what a restore changes. Files come first, then ConfigMaps, the NginxOperator last:

@@ -143,7 +143,9 @@ func isSource(err error) bool {
 	return source
 }
 
-// refused tells of errors that a user can do something about.
+// refused tells of errors that a user can do something about: quotas, validation, admission, and
+// webhooks, which choose their answers, and are an internal error where they are down.
 func refused(err error) bool {
-	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err)
+	return apierrors.IsForbidden(err) || apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) ||
+		apierrors.IsRequestEntityTooLargeError(err) || apierrors.IsInternalError(err)
 }

@@ -191,7 +191,7 @@ func (w *restoring) verify(ctx context.Context) error {
 	if !outcome.Unproven(w.restore) {
 		return nil
 	}
-	nginx, err := w.cached(ctx, w.restore.Status.Target)
+	nginx, err := w.target(ctx)
 	if err != nil {
 		return err
 	}

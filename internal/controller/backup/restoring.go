@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -38,9 +39,10 @@ func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	if live.Nginx != nil && live.Nginx.DeletionTimestamp != nil {
-		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, nil, v1alpha1.ReasonTargetDeleting,
-			fmt.Sprintf("NginxOperator %s is being deleted", wish.Target)))
+	if what := live.Deleting(); what != "" {
+		// That it is gone may be known before it is known that it is waited for.
+		return ctrl.Result{RequeueAfter: deletingPause}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, nil,
+			v1alpha1.ReasonTargetDeleting, what+" is being deleted"))
 	}
 	plan, err := restoration.Make(wish, backup, live)
 	if err != nil {
@@ -49,7 +51,22 @@ func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1
 	if len(plan.Conflicts) > 0 && w.restore.Spec.OnConflict != v1alpha1.ConflictOverwrite && !job.DryRun(w.restore) {
 		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, v1alpha1.ReasonConflict, outcome.Conflict(plan.Conflicts)))
 	}
+	if err := w.write(ctx, client.NewDryRunClient(w.Live), plan); err != nil {
+		return ctrl.Result{}, w.unwritten(ctx, wish, backup, plan, err)
+	}
 	return w.follow(ctx, source, wish, backup, plan)
+}
+
+// deletingPause is after which time it is looked again whether what is being deleted is gone.
+const deletingPause = 5 * time.Second
+
+// unwritten tells what the API server has against an object, and has it tried again: quotas are
+// raised, and policies lifted.
+func (w *restoring) unwritten(ctx context.Context, wish restoration.Wish, backup restoration.Backup, plan restoration.Plan, err error) error {
+	if !refused(err) {
+		return err
+	}
+	return errors.Join(err, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, v1alpha1.ReasonWriteRefused, err.Error())))
 }
 
 // look reads what there is of what may be changed.
@@ -89,11 +106,8 @@ func (w *restoring) follow(ctx context.Context, source job.Source, wish restorat
 	if err := w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, v1alpha1.ReasonInProgress, "The objects are being written")); err != nil {
 		return ctrl.Result{}, err
 	}
-	if err := w.write(ctx, plan); err != nil {
-		if refused(err) {
-			return ctrl.Result{}, w.failed(ctx, v1alpha1.ReasonWriteRefused, err)
-		}
-		return ctrl.Result{}, err
+	if err := w.write(ctx, w.Live, plan); err != nil {
+		return ctrl.Result{}, w.unwritten(ctx, wish, backup, plan, err)
 	}
 	return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, backup, plan, w.now))
 }
@@ -120,38 +134,39 @@ func (w *restoring) extract(ctx context.Context, source job.Source, wish restora
 }
 
 // write writes the objects. Whoever was faster with one of them makes the API server refuse,
-// and everything is looked at again.
-func (w *restoring) write(ctx context.Context, plan restoration.Plan) error {
+// and everything is looked at again. By a client that only rehearses it, what the API server has
+// against one of them is known before anything is changed.
+func (w *restoring) write(ctx context.Context, by client.Client, plan restoration.Plan) error {
 	for _, cm := range plan.ConfigMaps {
-		if err := w.put(ctx, cm); err != nil {
+		if err := put(ctx, by, cm.DeepCopy()); err != nil {
 			return fmt.Errorf("write ConfigMap %s: %w", cm.Name, err)
 		}
 	}
 	if plan.Nginx == nil {
 		return nil
 	}
-	if err := w.put(ctx, plan.Nginx); err != nil {
+	if err := put(ctx, by, plan.Nginx.DeepCopy()); err != nil {
 		return fmt.Errorf("write NginxOperator %s: %w", plan.Nginx.Name, err)
 	}
 	return nil
 }
 
-func (w *restoring) put(ctx context.Context, object client.Object) error {
+func put(ctx context.Context, by client.Client, object client.Object) error {
 	if object.GetResourceVersion() == "" {
-		return w.Live.Create(ctx, object, client.FieldOwner(FieldManager))
+		return by.Create(ctx, object, client.FieldOwner(FieldManager))
 	}
-	return w.Live.Update(ctx, object, client.FieldOwner(FieldManager))
+	return by.Update(ctx, object, client.FieldOwner(FieldManager))
 }
 
-// cached is the application as the cache has it; nil: it has none.
-func (w *restoring) cached(ctx context.Context, name string) (*v1alpha2.NginxOperator, error) {
+// target is the restored application, as it is after what was just written; nil: there is none.
+func (w *restoring) target(ctx context.Context) (*v1alpha2.NginxOperator, error) {
 	nginx := &v1alpha2.NginxOperator{}
-	err := w.Client.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: name}, nginx)
+	err := w.Live.Get(ctx, client.ObjectKey{Namespace: w.restore.Namespace, Name: w.restore.Status.Target}, nginx)
 	if apierrors.IsNotFound(err) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, errors.Join(errors.New("read the restored application"), err)
+		return nil, fmt.Errorf("read the restored application: %w", err)
 	}
 	return nginx, nil
 }

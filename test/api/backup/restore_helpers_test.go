@@ -251,8 +251,10 @@ func (b *bench) waitRestore(name, reason string) *v1alpha1.NginxRestore {
 		if c == nil || c.Reason != reason {
 			return fmt.Errorf("it says %+v", c)
 		}
-		if left := b.left(); outcome.Over(r) && len(left) > 0 {
-			return fmt.Errorf("left: %v", left)
+		for _, left := range b.left() {
+			if outcome.Over(r) && strings.Contains(left, " "+name+"-") {
+				return fmt.Errorf("left: %s", left)
+			}
 		}
 		return nil
 	})
