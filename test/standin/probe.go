@@ -29,11 +29,9 @@ func (p *pod) probe(ctx context.Context, object *corev1.Pod) error {
 		case <-time.After(probePause):
 		}
 	}
-	err := p.status(ctx, object, corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return err
+	return p.status(context.WithoutCancel(ctx), object, corev1.PodStatus{
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	})
 }
 
 var probes = &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"net"
 	"net/http"
 	"os"
@@ -68,9 +69,7 @@ func (b *bench) volume() map[string]string {
 // restored is what the volume has when everything is back.
 func restored() map[string]string {
 	want := map[string]string{"a/": "", "b/": "", "b/c/": "", "empty/": "", "link": "a/film.txt"}
-	for name, text := range film {
-		want[name] = text
-	}
+	maps.Copy(want, film)
 	return want
 }
 

@@ -112,6 +112,52 @@ var schedules = []submission{
 	{name: "zone out of its folder", spec: `{cron: "@daily", timeZone: "../etc/passwd"}`, want: "should match"},
 }
 
+var restores = []submission{
+	{name: "of a backup", spec: `{backup: {name: web-1}}`},
+	{name: "of a location", spec: `{location: {destination: {url: "pvc://backups"}, path: shop/web/web-1-01234567}}`},
+	{name: "everything", spec: `{location: {destination: {url: "s3://backups", secret: {name: s3}}, path: shop/web/web-1.a-01234567}, target: {name: new}, claims: [{from: films, to: copies}], items: [Spec, Content], onConflict: Overwrite, dryRun: true}`},
+	{name: "longest name", object: strings.Repeat("a", 56), spec: `{backup: {name: ` + strings.Repeat("a", 56) + `}}`},
+	{name: "name too long", object: strings.Repeat("a", 57), spec: `{backup: {name: web-1}}`, want: "at most 56 characters long: the names of the jobs"},
+	{name: "neither", spec: `{dryRun: true}`, want: "set exactly one of backup and location"},
+	{name: "both", spec: `{backup: {name: web-1}, location: {destination: {url: "pvc://backups"}, path: shop/web/web-1}}`, want: "set exactly one of backup and location"},
+	{name: "backup without a name", spec: `{backup: {}}`, want: "backup.name: Required value"},
+	{name: "backup with an empty name", spec: `{backup: {name: ""}}`, want: "at least 1 chars long"},
+	{name: "backup with a long name", spec: `{backup: {name: ` + strings.Repeat("a", 57) + `}}`, want: "may not be more than 56"},
+	{name: "location without a path", spec: `{location: {destination: {url: "pvc://backups"}}}`, want: "location.path: Required value"},
+	{name: "location without a destination", spec: `{location: {path: shop/web/web-1}}`, want: "location.destination: Required value"},
+	{name: "location with a Secret of a claim", spec: `{location: {destination: {url: "pvc://backups", secret: {name: s3}}, path: shop/web/web-1}}`, want: "destination.secret is for object stores only"},
+	{name: "target with a long name", spec: `{backup: {name: web-1}, target: {name: ` + strings.Repeat("a", 46) + `}}`, want: "may not be more than 45"},
+	{name: "target with a bad name", spec: `{backup: {name: web-1}, target: {name: "Web"}}`, want: "should match"},
+	{name: "no items", spec: `{backup: {name: web-1}, items: []}`, want: "at least 1 items"},
+	{name: "an unknown item", spec: `{backup: {name: web-1}, items: [Secrets]}`, want: `supported values: "Spec", "Configuration", "Content"`},
+	{name: "an item twice", spec: `{backup: {name: web-1}, items: [Spec, Spec]}`, want: "Duplicate value"},
+	{name: "an unknown policy", spec: `{backup: {name: web-1}, onConflict: Merge}`, want: `supported values: "Refuse", "Overwrite"`},
+	{name: "a claim twice", spec: `{backup: {name: web-1}, claims: [{from: films, to: a}, {from: films, to: b}]}`, want: "Duplicate value"},
+	{name: "a claim for nothing", spec: `{backup: {name: web-1}, claims: [{from: films, to: ""}]}`, want: "at least 1 chars long"},
+	{name: "a claim without another", spec: `{backup: {name: web-1}, claims: [{from: films}]}`, want: "to: Required value"},
+	{name: "typing mistake", spec: `{backup: {name: web-1}, onconflict: Overwrite}`, want: "unknown field"},
+}
+
+// paths are submitted as that of a restore's location.
+var paths = []submission{
+	{name: "as backups are kept", spec: `shop/web/web-1a2b3c-01234567`},
+	{name: "empty", spec: `""`, want: "at least 5 chars long"},
+	{name: "two parts", spec: `shop/web`, want: "should match"},
+	{name: "four parts", spec: `shop/web/web-1/data`, want: "should match"},
+	{name: "absolute", spec: `/shop/web/web-1`, want: "should match"},
+	{name: "with a slash at its end", spec: `shop/web/web-1/`, want: "should match"},
+	{name: "with an empty part", spec: `shop//web-1`, want: "should match"},
+	{name: "up from the namespace", spec: `../web/web-1`, want: "should match"},
+	{name: "up from the application", spec: `shop/../web-1`, want: "should match"},
+	{name: "up from the backup", spec: `shop/web/..`, want: "should match"},
+	{name: "with a dot", spec: `shop/./web-1`, want: "should match"},
+	{name: "with capitals", spec: `shop/web/Web-1`, want: "should match"},
+	{name: "with an escape", spec: `shop/web/%2e%2e`, want: "should match"},
+	{name: "with a backslash", spec: `'shop/web/a\b'`, want: "should match"},
+	{name: "with a line end", spec: `"shop/web/web-1\n"`, want: "should match"},
+	{name: "too long", spec: `shop/web/` + strings.Repeat("a", 248), want: "may not be more than 256"},
+}
+
 // TestSchema submits specs and looks at the API server's answer: what is refused has to say
 // what to change.
 func TestSchema(t *testing.T) {
@@ -124,6 +170,8 @@ func TestSchema(t *testing.T) {
 		{"NginxBackup", `{target: {name: web}, destination: `, `}`, destinations},
 		{"NginxBackupPolicy", ``, ``, policies},
 		{"NginxBackupPolicy", `{selector: {}, destination: {url: "pvc://backups"}, triggers: {schedule: `, `}}`, schedules},
+		{"NginxRestore", ``, ``, restores},
+		{"NginxRestore", `{location: {destination: {url: "pvc://backups"}, path: `, `}}`, paths},
 	} {
 		for _, s := range table.submissions {
 			t.Run(table.kind+" "+s.name, func(t *testing.T) {
@@ -202,6 +250,41 @@ func TestImmutable(t *testing.T) {
 			must(t, kube.Create(t.Context(), backup))
 			tt.change(&backup.Spec)
 			answered(t, kube.Update(t.Context(), backup, client.DryRunAll), tt.want)
+		})
+	}
+}
+
+// TestRestoreImmutable changes each field of a restore: it was asked for once.
+func TestRestoreImmutable(t *testing.T) {
+	t.Parallel()
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
+	must(t, kube.Create(t.Context(), namespace))
+	for name, change := range map[string]func(*restoreSpec){
+		"backup":           func(s *restoreSpec) { s.Backup.Name = "other" },
+		"location":         from(claimURL, "shop/web/web-1"),
+		"target":           toNew,
+		"claims":           copies,
+		"items":            items(v1alpha1.RestoreContent),
+		"conflicts":        overwrite,
+		"dry run":          dryRun,
+		"dry run unset":    func(s *restoreSpec) { s.DryRun = nil },
+		"defaults, as set": func(s *restoreSpec) { s.OnConflict, s.Items = "", nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := &v1alpha1.NginxRestore{
+				ObjectMeta: metav1.ObjectMeta{Namespace: namespace.Name, GenerateName: "back-"},
+				Spec:       restoreSpec{Backup: &v1alpha1.BackupReference{Name: "saved"}, DryRun: new(false)},
+			}
+			must(t, kube.Create(t.Context(), r))
+			if len(r.Spec.Items) != 3 || r.Spec.OnConflict != v1alpha1.ConflictRefuse {
+				t.Errorf("the defaults are %v and %s", r.Spec.Items, r.Spec.OnConflict)
+			}
+			change(&r.Spec)
+			want := "a restore's spec cannot be changed: create another NginxRestore"
+			if name == "defaults, as set" {
+				want = ""
+			}
+			answered(t, kube.Update(t.Context(), r, client.DryRunAll), want)
 		})
 	}
 }
