@@ -127,13 +127,27 @@ func (e *extractor) enter(root *os.Root, i item) error {
 		err = fs.ErrNotExist
 	}
 	if errors.Is(err, fs.ErrNotExist) {
-		// Whatever its mode is to be, its entries have to be written first.
-		err = root.Mkdir(i.rest, 0o700)
+		err = makeDirectory(root, i)
 		d.made = true
 		e.within[len(e.within)-1].changed = true
 	}
 	e.within = append(e.within, d)
 	return err
+}
+
+// makeDirectory makes one that its owner can write to, whatever its mode is to be: its entries have
+// to be written first. Who else may read it does so from the start, since nobody would give it that
+// mode any more if the restore was killed now.
+func makeDirectory(root *os.Root, i item) error {
+	mode := fs.FileMode(i.Mode) | 0o700
+	if err := root.Mkdir(i.rest, mode); err != nil {
+		return err
+	}
+	there, err := root.Lstat(i.rest)
+	if err != nil {
+		return err
+	}
+	return root.Chmod(i.rest, mode|there.Mode()&fs.ModeSetgid)
 }
 
 // leave finishes the directories that an entry is not in; with an empty path: all.
