@@ -1,15 +1,19 @@
 package backup
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
 	"example.com/nginx-operator/internal/operator"
@@ -110,6 +114,8 @@ type death struct {
 	at int64
 	// sent lets that write be carried out, and loses the answer.
 	sent bool
+	// refuse has that write refused with an HTTP status, and the operator live on; 0: it dies.
+	refuse int
 
 	writes   atomic.Int64
 	happened atomic.Bool
@@ -119,14 +125,18 @@ var errDead = errors.New("the operator was killed")
 
 func (d *death) roundTrip(next http.RoundTripper, r *http.Request, event bool) (*http.Response, error) {
 	if event {
-		if d.happened.Load() {
+		if d.refuse == 0 && d.happened.Load() {
 			return nil, errDead
 		}
 		return next.RoundTrip(r)
 	}
 	n := d.writes.Add(1)
-	if n < d.at {
+	if n < d.at || d.refuse != 0 && n > d.at {
 		return next.RoundTrip(r)
+	}
+	if d.refuse != 0 {
+		d.happened.Store(true)
+		return refusal(r, d.refuse)
 	}
 	if n == d.at && d.sent {
 		response, err := next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context())))
@@ -136,4 +146,23 @@ func (d *death) roundTrip(next http.RoundTripper, r *http.Request, event bool) (
 	}
 	d.happened.Store(true)
 	return nil, errDead
+}
+
+// refusal is what an API server answers that does not take a request.
+func refusal(r *http.Request, code int) (*http.Response, error) {
+	reason := map[int]metav1.StatusReason{
+		http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusConflict: metav1.StatusReasonConflict,
+		http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusInternalServerError: metav1.StatusReasonInternalError,
+	}[code]
+	text, err := json.Marshal(metav1.Status{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+		Status:   metav1.StatusFailure, Code: int32(code), Reason: reason, Message: "refused by the test",
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{
+		StatusCode: code, Status: http.StatusText(code), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1, Request: r,
+		Header: http.Header{"Content-Type": {"application/json"}}, Body: io.NopCloser(bytes.NewReader(text)), ContentLength: int64(len(text)),
+	}, nil
 }

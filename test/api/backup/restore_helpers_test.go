@@ -30,6 +30,7 @@ import (
 // shop is what most tests back up and restore.
 const shop = `
 replicas: 2
+ports: [{name: http, port: 80, protocol: TCP}]
 config: {configMap: {name: conf}}
 content:
 - {mountPath: /srv/pages, configMap: {name: pages}}

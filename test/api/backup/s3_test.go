@@ -5,6 +5,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -68,6 +69,16 @@ func newObjects(t *testing.T) *objects {
 	t.Cleanup(server.Close)
 	o.url = "s3://bucket/folder?use_path_style=true&request_checksum_calculation=when_required&endpoint=" + server.URL
 	return o
+}
+
+// copied is another server with the same files.
+func (o *objects) copied(t *testing.T) *objects {
+	t.Helper()
+	other := newObjects(t)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	other.files = maps.Clone(o.files)
+	return other
 }
 
 // revive lets the next client work.
