@@ -10,17 +10,24 @@ import (
 	"example.com/nginx-operator/test/measure/internal/figure"
 )
 
-// What the tests of test/api/backup log about their cases.
+// What the tests log about their cases.
 var (
-	operatorKills = regexp.MustCompile(`the operator was killed (\d+) times`)
-	programKills  = regexp.MustCompile(`the program was killed (\d+) times, and refused (\d+) times`)
+	operatorKills        = regexp.MustCompile(`the operator was killed (\d+) times\n`)
+	programKills         = regexp.MustCompile(`the program was killed (\d+) times, and refused (\d+) times`)
+	restoreOperatorKills = regexp.MustCompile(`the operator was killed (\d+) times while it restored, and refused (\d+) times`)
+	restoreProgramKills  = regexp.MustCompile(`the program was killed (\d+) times while it restored, and refused (\d+) times`)
+	extractionKills      = regexp.MustCompile(`a process that extracts was killed (\d+) times`)
 )
 
-// measureBackupCrash runs the tests that kill the operator at each write of a backup and of
-// its deletion, and the job's program at each call of its store, and counts their cases.
+// crashTests are the tests that kill, as a regular expression.
+const crashTests = "TestKilledAtEachWrite|TestAgentKilledAtEachCall|TestRestoreKilledAtEachWrite|TestRestoreAgentKilledAtEachCall|TestKilledWhileExtracting"
+
+// measureBackupCrash runs the tests that kill the operator at each write of a backup, of its
+// deletion and of restores, the jobs' programs at each call of their store, and the extraction at
+// many places of an archive, and counts their cases.
 func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error) {
 	start := time.Now()
-	out, failed, err := runTest(ctx, "TestKilledAtEachWrite|TestAgentKilledAtEachCall", "./test/api/backup")
+	out, failed, err := runTest(ctx, crashTests, "./test/api/backup", "./internal/backup/archive")
 	if err != nil {
 		return nil, err
 	}
@@ -28,27 +35,32 @@ func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error
 	if failed > 0 {
 		details = []string{string(out)}
 	}
-	operator, program := operatorKills.FindSubmatch(out), programKills.FindSubmatch(out)
-	if failed == 0 && (operator == nil || program == nil) {
-		return nil, fmt.Errorf("the tests do not tell of their cases: %s", out)
-	}
 	figures := []figure.Figure{
 		figure.Judged("runs in which something was lost, half, left over or not settled", failed, "runs", figure.AtMost(0), details...),
 		figure.Info("took", time.Since(start).Seconds(), "s"),
 	}
 	for _, c := range []struct {
 		name  string
-		found [][]byte
+		told  *regexp.Regexp
 		group int
 	}{
-		{"the operator killed at a write, or right after it", operator, 1},
-		{"the program killed at a call of the store, or right after it", program, 1},
-		{"a call of the store refused", program, 2},
+		{"the operator killed at a write of a backup, or right after it", operatorKills, 1},
+		{"the program killed at a call of the store, or right after it", programKills, 1},
+		{"a call of the store refused", programKills, 2},
+		{"the operator killed at a write of a restore, or right after it", restoreOperatorKills, 1},
+		{"a write of a restore refused", restoreOperatorKills, 2},
+		{"a restore's program killed at a call of the store, or right after it", restoreProgramKills, 1},
+		{"a call of the store refused to a restore's program", restoreProgramKills, 2},
+		{"the extraction killed by the kernel", extractionKills, 1},
 	} {
-		if c.found == nil {
+		found := c.told.FindSubmatch(out)
+		if found == nil && failed == 0 {
+			return nil, fmt.Errorf("the tests do not tell of their cases (%s): %s", c.name, out)
+		}
+		if found == nil {
 			continue
 		}
-		n, err := strconv.Atoi(string(c.found[c.group]))
+		n, err := strconv.Atoi(string(found[c.group]))
 		if err != nil {
 			return nil, err
 		}
