@@ -153,13 +153,11 @@ func judge(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (state metav
 	if c := nginx.Status.Config; c != nil {
 		served = c.StableRevision
 	}
-	expected := source.ServedRevision
-	if expected == "" {
-		expected = source.ConfigRevision
-	}
-	if served != expected && slices.Contains(r.Spec.Items, v1alpha1.RestoreConfiguration) {
+	// In the middle of a rollout, two are known; before the first one, none.
+	known := slices.DeleteFunc([]string{source.ConfigRevision, source.ServedRevision}, func(revision string) bool { return revision == "" })
+	if len(known) > 0 && !slices.Contains(known, served) && slices.Contains(r.Spec.Items, v1alpha1.RestoreConfiguration) {
 		return metav1.ConditionFalse, v1alpha1.ReasonServesAnother, fmt.Sprintf(
-			"The application is Ready, and serves configuration %s. When the backup was taken, it was %s", served, expected)
+			"The application is Ready, and serves configuration %s. The backup holds %s", served, strings.Join(slices.Compact(known), " and "))
 	}
 	return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("The application is Ready, and serves configuration %s", served)
 }

@@ -200,6 +200,8 @@ func TestVerified(t *testing.T) {
 	silent := func(nginx *v1alpha2.NginxOperator) { nginx.Status = v1alpha2.NginxOperatorStatus{} }
 	notServed := whatIsHeld()
 	notServed.Info.ServedRevision = ""
+	unknown := whatIsHeld()
+	unknown.Info.ConfigRevision, unknown.Info.ServedRevision = "", ""
 	tests := []struct {
 		name    string
 		restore *v1alpha1.NginxRestore
@@ -211,7 +213,9 @@ func TestVerified(t *testing.T) {
 	}{
 		{"serves it", aRestore(), whatIsHeld(), serving("r1"), "True", v1alpha1.ReasonVerified, "r1"},
 		{"nothing was served", aRestore(), notServed, serving("r2"), "True", v1alpha1.ReasonVerified, "r2"},
-		{"serves another", aRestore(), whatIsHeld(), serving("r9"), "False", v1alpha1.ReasonServesAnother, "serves configuration r9. When the backup was taken, it was r1"},
+		{"serves another", aRestore(), whatIsHeld(), serving("r9"), "False", v1alpha1.ReasonServesAnother, "serves configuration r9. The backup holds r2 and r1"},
+		{"serves what was being rolled out", aRestore(), whatIsHeld(), serving("r2"), "True", v1alpha1.ReasonVerified, "r2"},
+		{"nothing was known yet", aRestore(), unknown, serving("r9"), "True", v1alpha1.ReasonVerified, "r9"},
 		{"serves another, which was not restored", aRestore(specAlone), whatIsHeld(), serving("r9"), "True", v1alpha1.ReasonVerified, "r9"},
 		{"is not ready", aRestore(), whatIsHeld(), serving("r1", crashing), "False", v1alpha1.ReasonNotReady, "Unavailable: no pod serves"},
 		{"speaks of before", aRestore(), whatIsHeld(), serving("r1", older), "Unknown", v1alpha1.ReasonNotVerified, "not told yet"},

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	yamlv3 "go.yaml.in/yaml/v3"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -87,6 +88,9 @@ func (b *Backup) document(f archive.File) error {
 // read reads a document, in which nothing may be that its kind does not have: of what a later
 // version declares nothing is lost unheard.
 func read(text []byte, into any, kind, apiVersion string) error {
+	if err := plain(text); err != nil {
+		return err
+	}
 	var head struct{ Kind, APIVersion string }
 	if err := yaml.Unmarshal(text, &head); err != nil {
 		return err
@@ -95,4 +99,26 @@ func read(text []byte, into any, kind, apiVersion string) error {
 		return fmt.Errorf("it is a %s of %s, not a %s of %s", head.Kind, head.APIVersion, kind, apiVersion)
 	}
 	return yaml.UnmarshalStrict(text, into)
+}
+
+// plain refuses a document that refers to parts of itself: a few kilobytes of references to
+// references can stand for gigabytes. No backup is written so.
+func plain(text []byte) error {
+	var document yamlv3.Node
+	if err := yamlv3.Unmarshal(text, &document); err != nil {
+		return err
+	}
+	return withoutReferences(&document)
+}
+
+func withoutReferences(node *yamlv3.Node) error {
+	if node.Kind == yamlv3.AliasNode || node.Anchor != "" {
+		return fmt.Errorf("line %d has a YAML anchor or alias, which no backup has", node.Line)
+	}
+	for _, child := range node.Content {
+		if err := withoutReferences(child); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -167,8 +167,8 @@ func (m *maker) configMaps() error {
 	return nil
 }
 
-// configMap brings a ConfigMap back, and returns its name. Under a new name of the application, one that is another
-// belongs to somebody who still uses it: it is brought back beside it.
+// configMap brings a ConfigMap back, and returns its name. Under a new name of the application,
+// one that is another belongs to somebody who still uses it: it is brought back beside it.
 func (m *maker) configMap(saved *corev1.ConfigMap) string {
 	back := saved.DeepCopy()
 	existing := m.live.ConfigMaps[back.Name]
@@ -258,4 +258,6 @@ func (m *maker) change(kind, name, action, difference string) {
 	}
 }
 
-func renamed(target, configMap string) string { return target + "-" + configMap }
+// renamed is the name of a ConfigMap that is brought back beside another one. It is none that an
+// operator gives to what it makes for an application, which begins with the application's.
+func renamed(target, configMap string) string { return configMap + "-for-" + target }

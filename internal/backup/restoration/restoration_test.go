@@ -124,6 +124,9 @@ func TestParse(t *testing.T) {
 		{"ConfigMap in another's file", nil, []archive.File{good, asFile(t, "configmaps/conf.yaml", configMap("other", ""))}, "shop/other"},
 		{"Secret among the ConfigMaps", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: conf}}")}}, "a Secret of v1"},
 		{"ConfigMap with an unknown field", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: conf}, stringData: {}}")}}, "stringData"},
+		// A few of these lines stand for gigabytes.
+		{"references to itself", nil, []archive.File{{Path: archive.ApplicationPath, Data: []byte("a: &a [x, x]\nb: [*a, *a]\n")}}, "line 1 has a YAML anchor"},
+		{"references in a ConfigMap", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\ndata: {<<: *a}\n")}}, "conf.yaml"},
 		{"files of a claim that the application does not serve", func(i *archive.Info) { i.Content[0].Claim = "database" }, []archive.File{good}, "database"},
 		{"files of a claim that only a sidecar uses", func(i *archive.Info) { i.Content[0].Claim = "cache" }, []archive.File{good}, "cache"},
 	}
@@ -293,8 +296,8 @@ func TestMakeRefuses(t *testing.T) {
 		{name: "a spec without its configuration", target: "web", items: "Spec", live: withoutNginx, want: "add Configuration to items"},
 		{name: "two volumes in one claim", target: "web", items: "Content", claims: map[string]string{"cache": "films"}, backup: twice, live: nothing, want: "PersistentVolumeClaim films"},
 		{name: "two ConfigMaps of one name", target: "new", items: everything, backup: func(b *Backup) {
-			b.ConfigMaps = append(b.ConfigMaps, *configMap("new-pages", "saved"))
-		}, live: otherPages, want: "new-pages"},
+			b.ConfigMaps = append(b.ConfigMaps, *configMap("pages-for-new", "saved"))
+		}, live: otherPages, want: "pages-for-new"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -325,7 +328,7 @@ func TestMakeUnderANewName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "volume 0 to copies; Create ConfigMap new-conf; Create ConfigMap new-pages; Create ConfigMap new-env; Create ConfigMap new-mounted; Create ConfigMap new-init; Create ConfigMap new-sidecar; Create NginxOperator new"
+	want := "volume 0 to copies; Create ConfigMap conf-for-new; Create ConfigMap pages-for-new; Create ConfigMap env-for-new; Create ConfigMap mounted-for-new; Create ConfigMap init-for-new; Create ConfigMap sidecar-for-new; Create NginxOperator new"
 	if got := summary(p); got != want {
 		t.Errorf("it makes\n%s\nwant\n%s", got, want)
 	}
@@ -336,14 +339,14 @@ func TestMakeUnderANewName(t *testing.T) {
 	expected.Name = "new"
 	expected.Annotations[v1alpha1.AnnotationRestoredBy] = "me"
 	spec := &expected.Spec
-	spec.Config.ConfigMap.Name = "new-conf"
-	spec.Content[0].ConfigMap.Name = "new-pages"
+	spec.Config.ConfigMap.Name = "conf-for-new"
+	spec.Content[0].ConfigMap.Name = "pages-for-new"
 	spec.Content[1].PersistentVolumeClaim.ClaimName = "copies"
-	spec.PodTemplate.Env[0].ValueFrom.ConfigMapKeyRef.Name = "new-env"
-	spec.PodTemplate.Volumes[0].ConfigMap.Name = "new-mounted"
+	spec.PodTemplate.Env[0].ValueFrom.ConfigMapKeyRef.Name = "env-for-new"
+	spec.PodTemplate.Volumes[0].ConfigMap.Name = "mounted-for-new"
 	spec.PodTemplate.Volumes[1].PersistentVolumeClaim.ClaimName = "other"
-	spec.PodTemplate.InitContainers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name = "new-init"
-	spec.PodTemplate.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name = "new-sidecar"
+	spec.PodTemplate.InitContainers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name = "init-for-new"
+	spec.PodTemplate.Containers[0].Env[0].ValueFrom.ConfigMapKeyRef.Name = "sidecar-for-new"
 	if diff := cmp.Diff(expected, p.Nginx); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -377,7 +380,7 @@ func TestConfigMapsToLookAt(t *testing.T) {
 	if got := strings.Join(ConfigMaps(aWish("web", everything), b), " "); got != referenced {
 		t.Errorf("in place: %s", got)
 	}
-	if got := ConfigMaps(aWish("new", everything), b); len(got) != 12 || got[1] != "new-conf" {
+	if got := ConfigMaps(aWish("new", everything), b); len(got) != 12 || got[1] != "conf-for-new" {
 		t.Errorf("under a new name: %v", got)
 	}
 	if got := ConfigMaps(aWish("web", "Spec Content"), b); got != nil {

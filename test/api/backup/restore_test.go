@@ -94,17 +94,17 @@ func TestRestoreUnderANewName(t *testing.T) {
 	b.file("films", "a/first.txt", "another film")
 	b.claim("copies")
 	before := b.declared()
-	b.unchangedBut([]string{"*v1.ConfigMap new-pages", "*v1alpha2.NginxOperator new"}, func() {
+	b.unchangedBut([]string{"*v1.ConfigMap pages-for-new", "*v1alpha2.NginxOperator new"}, func() {
 		b.restore("copy", toNew, copies)
 		b.waitRestore("copy", v1alpha1.ReasonCompleted)
 	})
 	b.has("copies", films)
 	after := b.declared()
 	spec := before["NginxOperator web"].(*v1alpha2.NginxOperatorSpec).DeepCopy()
-	spec.Content[0].ConfigMap.Name = "new-pages"
+	spec.Content[0].ConfigMap.Name = "pages-for-new"
 	spec.Content[1].PersistentVolumeClaim.ClaimName = "copies"
 	before["NginxOperator new"] = spec
-	before["ConfigMap new-pages"] = map[string]string{"nginx.conf": "<h1>Hello</h1>\n"}
+	before["ConfigMap pages-for-new"] = map[string]string{"nginx.conf": "<h1>Hello</h1>\n"}
 	b.same(before)
 	if len(after) != 5 {
 		t.Errorf("there are %s", sorted(after))
