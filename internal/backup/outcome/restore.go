@@ -111,10 +111,14 @@ func foreseen(r *v1alpha1.NginxRestore, changes []v1alpha1.RestoreChange, confli
 	return message
 }
 
-// Conflict is what is told of objects that a restore would replace, and must not.
-func Conflict(objects []string) string {
-	return "Nothing was changed, since these exist and are others: " + strings.Join(objects, ", ") +
-		". To replace them, create another NginxRestore with onConflict: Overwrite"
+// Conflict is what is told of objects that a restore would replace, and must not. One that had
+// begun before they were there has changed something.
+func Conflict(objects []string, begun bool) string {
+	found := "Nothing was changed, since these exist and are others: "
+	if begun {
+		found = "Some of it was brought back, and then these were there, which are others, and were not changed: "
+	}
+	return found + strings.Join(objects, ", ") + ". To replace them, create another NginxRestore with onConflict: Overwrite"
 }
 
 // tally counts the changes.

@@ -99,6 +99,14 @@ func TestForeseen(t *testing.T) {
 	}
 }
 
+func TestConflict(t *testing.T) {
+	for begun, want := range map[bool]string{false: "Nothing was changed", true: "Some of it was brought back"} {
+		if got := Conflict([]string{"ConfigMap a", "NginxOperator b"}, begun); !strings.HasPrefix(got, want) || !strings.Contains(got, ": ConfigMap a, NginxOperator b. To replace them") {
+			t.Errorf("begun %v: %s", begun, got)
+		}
+	}
+}
+
 // TestChangesStay: what was found before anything was changed is told, not what is found after
 // that by an operator that had to begin again.
 func TestChangesStay(t *testing.T) {

@@ -78,6 +78,8 @@ type Plan struct {
 	Changes []v1alpha1.RestoreChange
 	// Conflicts are those of the changes that replace something.
 	Conflicts []string
+	// Begun: this restore has brought some of it back already.
+	Begun bool
 }
 
 // Volume is one whose files are brought back.
@@ -236,7 +238,9 @@ func (m *maker) keep(back, existing *v1alpha2.NginxOperator) {
 // isBack tells whether this restore has brought an object back already: whoever has changed it
 // since shall find it so.
 func (m *maker) isBack(object metav1.Object) bool {
-	return object.GetAnnotations()[v1alpha1.AnnotationRestoredBy] == string(m.Restore)
+	back := object.GetAnnotations()[v1alpha1.AnnotationRestoredBy] == string(m.Restore)
+	m.plan.Begun = m.plan.Begun || back
+	return back
 }
 
 // sign leaves on an object which restore it is of.

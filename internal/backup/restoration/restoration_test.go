@@ -263,6 +263,9 @@ func TestMake(t *testing.T) {
 			if got := summary(p); got != tt.want {
 				t.Errorf("it makes\n%s\nwant\n%s", got, tt.want)
 			}
+			if begun := strings.Contains(tt.name, "brought back already"); p.Begun != begun {
+				t.Errorf("begun: %v, want %v", p.Begun, begun)
+			}
 			for _, cm := range p.ConfigMaps {
 				isSigned(t, cm)
 			}

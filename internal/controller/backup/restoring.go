@@ -49,12 +49,18 @@ func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1
 		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, nil, v1alpha1.ReasonNotUsable, err.Error()))
 	}
 	if len(plan.Conflicts) > 0 && w.restore.Spec.OnConflict != v1alpha1.ConflictOverwrite && !job.DryRun(w.restore) {
-		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, v1alpha1.ReasonConflict, outcome.Conflict(plan.Conflicts)))
+		return ctrl.Result{}, w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes,
+			v1alpha1.ReasonConflict, outcome.Conflict(plan.Conflicts, plan.Begun || w.extracted())))
 	}
 	if err := w.write(ctx, client.NewDryRunClient(w.Live), plan); err != nil {
 		return ctrl.Result{}, w.unwritten(ctx, wish, backup, plan, err)
 	}
 	return w.follow(ctx, source, wish, backup, plan)
+}
+
+// extracted tells whether files were brought back.
+func (w *restoring) extracted() bool {
+	return progress.Judge(w.jobsOf(job.Extract), w.podsOf(job.Extract), w.now).Step == progress.Done
 }
 
 // deletingPause is after which time it is looked again whether what is being deleted is gone.
