@@ -24,7 +24,7 @@ import (
 )
 
 // patience is how long a condition may take to come true; it is no measure of speed.
-const patience = 40 * time.Second
+const patience = 90 * time.Second
 
 // standInPause is how often the stand-in of Kubernetes looks.
 const standInPause = 40 * time.Millisecond
