@@ -71,10 +71,10 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error
 	return func(yield func(Object, error) bool) {
 		ctx := follow(ctx)
 		if s.volume != nil {
-			if err := s.volume.readable(ctx); err != nil {
+			if err := s.volume.list(ctx, prefix, func(o Object) bool { return yield(o, nil) }); err != nil {
 				yield(Object{}, s.failed(ctx, "list", "", err))
-				return
 			}
+			return
 		}
 		objects := s.bucket.List(&blob.ListOptions{Prefix: prefix})
 		for {
@@ -86,7 +86,7 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error
 				yield(Object{}, s.failed(ctx, "list", "", err))
 				return
 			}
-			if o.IsDir || s.volume != nil && temporary.MatchString(o.Key) {
+			if o.IsDir {
 				continue
 			}
 			if !yield(Object{Key: o.Key, Size: o.Size, Modified: o.ModTime}, nil) {

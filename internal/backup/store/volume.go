@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -93,11 +95,60 @@ func (v *volume) sweep(before time.Time) {
 	})
 }
 
-// readable fails if a folder cannot be listed, of which the Go CDK would say that it is empty.
-func (v *volume) readable(ctx context.Context) error {
-	_, err := os.ReadDir(v.folder)
-	if errors.Is(err, fs.ErrNotExist) {
-		_, err = os.ReadDir(v.root)
+// list goes through the files whose keys begin with a prefix, in the order of their keys, until
+// yield returns false. The Go CDK's own way leaves out folders that it cannot read, and of more
+// than 1,000 files some whose folders' names begin alike.
+func (v *volume) list(ctx context.Context, prefix string, yield func(Object) bool) error {
+	if _, err := os.ReadDir(v.root); err != nil {
+		return err
 	}
-	return errors.Join(err, ctx.Err())
+	folder, _ := path.Split(prefix)
+	_, err := v.walk(ctx, strings.TrimSuffix(folder, "/"), prefix, yield)
+	return err
+}
+
+// walk goes through a folder. It tells whether to go on after it.
+func (v *volume) walk(ctx context.Context, folder, prefix string, yield func(Object) bool) (bool, error) {
+	entries, err := os.ReadDir(filepath.Join(v.folder, filepath.FromSlash(folder)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err := errors.Join(err, ctx.Err()); err != nil {
+		return false, err
+	}
+	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return strings.Compare(keyOf(a), keyOf(b)) })
+	for _, entry := range entries {
+		key := path.Join(folder, keyOf(entry))
+		more := true
+		switch {
+		case entry.IsDir() && (strings.HasPrefix(key+"/", prefix) || strings.HasPrefix(prefix, key+"/")):
+			more, err = v.walk(ctx, key, prefix, yield)
+		case entry.Type().IsRegular() && strings.HasPrefix(key, prefix) && !temporary.MatchString(key):
+			more, err = tell(entry, key, yield)
+		}
+		if !more || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}
+
+// keyOf is what sorts an entry of a folder as the keys below it do.
+func keyOf(entry fs.DirEntry) string {
+	if entry.IsDir() {
+		return entry.Name() + "/"
+	}
+	return entry.Name()
+}
+
+// tell yields a file, if it is still there.
+func tell(entry fs.DirEntry, key string, yield func(Object) bool) (bool, error) {
+	info, err := entry.Info()
+	if errors.Is(err, fs.ErrNotExist) {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	return yield(Object{Key: key, Size: info.Size(), Modified: info.ModTime()}), nil
 }
