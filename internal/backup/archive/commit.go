@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"path"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 )
@@ -22,6 +23,8 @@ type Commit struct {
 	ManifestSHA256 string `json:"manifestSHA256"`
 	// Totals are what the archive holds, so that one that unpacks to more is noticed at once.
 	Totals Totals `json:"totals"`
+	// CompletedAt is when it was recorded; nil: an early version wrote this.
+	CompletedAt *time.Time `json:"completedAt,omitempty"`
 	// Info is that of the archive, to list backups without reading them.
 	Info Info `json:"info"`
 }
@@ -74,6 +77,8 @@ func (c Commit) validate() error {
 		return refuse("", "the commit record's digests %s and %s are not both a SHA-256 in lower case hexadecimal", clip(c.SHA256), clip(c.ManifestSHA256))
 	case !c.Totals.possible():
 		return refuse("", "the commit record's totals are impossible: %+v", c.Totals)
+	case c.CompletedAt != nil && (c.CompletedAt.IsZero() || c.CompletedAt.Year() > 9999):
+		return refuse("", "the commit record's completedAt is no time of a backup")
 	case !isKey(c.Archive):
 		return refuse("", "the commit record names the archive %s, which is no key of a store", clip(c.Archive))
 	}

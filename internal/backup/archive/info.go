@@ -28,6 +28,11 @@ type Info struct {
 	Trigger string `json:"trigger"`
 	// Reason is in the words of who asked, and can have several lines.
 	Reason string `json:"reason,omitempty"`
+	// Policy is the NginxBackupPolicy that made the backup; empty: none did, or an early version
+	// wrote this.
+	Policy string `json:"policy,omitempty"`
+	// ScheduledAt is the time of the schedule that the backup was made for; nil: none.
+	ScheduledAt *time.Time `json:"scheduledAt,omitempty"`
 	// OperatorVersion is that of the operator that made the backup.
 	OperatorVersion string `json:"operatorVersion"`
 	// Image as declared, ImageDigest as the pods told it, and the version of nginx in it.
@@ -39,6 +44,9 @@ type Info struct {
 	ServedRevision string `json:"servedRevision,omitempty"`
 	// Secrets that the application uses. The archive does not have to hold them.
 	Secrets []Secret `json:"secrets,omitempty"`
+	// Recipients are the age keys that secrets are encrypted for; none: they are not in the
+	// archive.
+	Recipients []string `json:"recipients,omitempty"`
 	// Content are the volumes whose trees are in the archive, all of them.
 	Content []Volume `json:"content,omitempty"`
 }
@@ -48,6 +56,10 @@ type Application struct {
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
+	// State is a hash of what it declared, and Replicas how many pods it did, as policies compare
+	// them; empty, nil: an early version wrote this.
+	State    string `json:"state,omitempty"`
+	Replicas *int32 `json:"replicas,omitempty"`
 }
 
 // Secret is one that an application uses.
@@ -110,8 +122,11 @@ func (i Info) validate() error {
 	if i.TakenAt.IsZero() || i.TakenAt.Year() > 9999 {
 		return fmt.Errorf("takenAt is no time of a backup")
 	}
-	if len(i.Secrets) > listLimit || len(i.Content) > listLimit {
-		return fmt.Errorf("it lists %d secrets and %d volumes, %d are possible", len(i.Secrets), len(i.Content), listLimit)
+	if len(i.Secrets) > listLimit || len(i.Content) > listLimit || len(i.Recipients) > listLimit {
+		return fmt.Errorf("it lists %d secrets, %d recipients and %d volumes, %d are possible", len(i.Secrets), len(i.Recipients), len(i.Content), listLimit)
+	}
+	if i.ScheduledAt != nil && i.ScheduledAt.Year() > 9999 {
+		return fmt.Errorf("scheduledAt is no time of a schedule")
 	}
 	for _, s := range i.strings() {
 		if err := s.validate(); err != nil {
@@ -138,6 +153,8 @@ func (i Info) strings() []boundedString {
 		{"namespace", i.Namespace, nameLimit},
 		{"application.name", i.Application.Name, nameLimit},
 		{"application.uid", i.Application.UID, wordLimit},
+		{"application.state", i.Application.State, wordLimit},
+		{"policy", i.Policy, nameLimit},
 		{"trigger", i.Trigger, wordLimit},
 		{"reason", strings.NewReplacer("\n", " ", "\t", " ").Replace(i.Reason), textLimit},
 		{"operatorVersion", i.OperatorVersion, wordLimit},
@@ -150,6 +167,9 @@ func (i Info) strings() []boundedString {
 	for _, s := range i.Secrets {
 		all = append(all, boundedString{"secrets.name", s.Name, nameLimit},
 			boundedString{"secrets.usedFor", s.UsedFor, textLimit}, boundedString{"secrets.fingerprint", s.Fingerprint, wordLimit})
+	}
+	for _, r := range i.Recipients {
+		all = append(all, boundedString{"recipients", r, wordLimit})
 	}
 	for _, v := range i.Content {
 		all = append(all, boundedString{"content.claim", v.Claim, nameLimit}, boundedString{"content.mountPath", v.MountPath, textLimit})

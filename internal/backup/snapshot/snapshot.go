@@ -65,12 +65,13 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 	}
 	s := Snapshot{
 		State:   state,
-		Info:    info(backup, source, operatorVersion, now),
+		Info:    info(backup, source, state, operatorVersion, now),
 		Volumes: Volumes(spec),
 		Secrets: Secrets(spec),
 	}
 	if include := backup.Spec.IncludeSecrets; include != nil {
 		s.Recipients = slices.Clone(include.AgeRecipients)
+		s.Info.Recipients = s.Recipients
 	}
 	for i, v := range s.Volumes {
 		s.Info.Content = append(s.Info.Content, archive.Volume{Index: i, Claim: v.Claim, MountPath: v.MountPath})
@@ -89,18 +90,22 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 	return s, err
 }
 
-func info(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, now time.Time) archive.Info {
+func info(backup *v1alpha1.NginxBackup, source Source, state State, operatorVersion string, now time.Time) archive.Info {
 	nginx := source.Nginx
 	asked, served := revisions(nginx)
 	return archive.Info{
-		Format:          archive.Format,
-		Name:            backup.Name,
-		UID:             string(backup.UID),
-		Namespace:       backup.Namespace,
-		Application:     archive.Application{Name: nginx.Name, UID: string(nginx.UID), Generation: nginx.Generation},
+		Format:    archive.Format,
+		Name:      backup.Name,
+		UID:       string(backup.UID),
+		Namespace: backup.Namespace,
+		Application: archive.Application{
+			Name: nginx.Name, UID: string(nginx.UID), Generation: nginx.Generation, State: state.Change, Replicas: &state.Replicas,
+		},
 		TakenAt:         now.UTC().Truncate(time.Second),
 		Trigger:         string(backup.Spec.Trigger),
 		Reason:          backup.Annotations[v1alpha1.AnnotationReason],
+		Policy:          backup.Spec.PolicyName,
+		ScheduledAt:     scheduledAt(backup),
 		OperatorVersion: operatorVersion,
 		Image:           nginx.Status.Image,
 		ImageDigest:     imageDigest(source),
@@ -108,6 +113,15 @@ func info(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 		ConfigRevision:  asked,
 		ServedRevision:  served,
 	}
+}
+
+// scheduledAt is the time of the schedule that a backup was made for; nil: none.
+func scheduledAt(backup *v1alpha1.NginxBackup) *time.Time {
+	at, err := time.Parse(time.RFC3339, backup.Annotations[v1alpha1.AnnotationScheduledAt])
+	if err != nil {
+		return nil
+	}
+	return &at
 }
 
 // imageDigest is what the pods of the last good revision said that they ran.
