@@ -16,6 +16,9 @@ const (
 	ConditionAccepted = "Accepted"
 	// ConditionReady is True when every target has the backups that it should have.
 	ConditionReady = "Ready"
+	// ConditionListed is True when every backup in the destination has an object, as far as the
+	// last listing has seen.
+	ConditionListed = "Listed"
 )
 
 // Reasons of Completed.
@@ -50,6 +53,8 @@ const (
 	ReasonDamaged = "Damaged"
 	// ReasonDeleting: the data is being deleted.
 	ReasonDeleting = "Deleting"
+	// ReasonPathInvalid: existing.path cannot be, as the message says. It is not tried again.
+	ReasonPathInvalid = "PathInvalid"
 )
 
 // Reasons of a restore's Completed, beside those of a backup's. What is Damaged, NotUsable or in
@@ -84,6 +89,8 @@ const (
 	// ReasonServesAnother: the restored application serves another configuration than the
 	// backup holds.
 	ReasonServesAnother = "ServesAnother"
+	// ReasonDataMissing: the data was there, and a listing of the destination did not find it.
+	ReasonDataMissing = "DataMissing"
 )
 
 // Reasons of a policy's conditions.
@@ -107,4 +114,10 @@ const (
 	ReasonNoTargets = "NoTargets"
 	// ReasonSuspended: the policy is suspended.
 	ReasonSuspended = "Suspended"
+	// ReasonListed: every backup in the destination has an object.
+	ReasonListed = "Listed"
+	// ReasonListing: the destination is being listed, and has not been as the policy is now.
+	ReasonListing = "Listing"
+	// ReasonBackupNotCreated: the API server refused the object of a backup that was found.
+	ReasonBackupNotCreated = "BackupNotCreated"
 )

@@ -45,7 +45,8 @@ type NginxBackupList struct {
 
 // NginxBackupSpec says what is backed up, and where to.
 //
-// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.destination == oldSelf.destination && has(self.includeSecrets) == has(oldSelf.includeSecrets) && (!has(self.includeSecrets) || self.includeSecrets == oldSelf.includeSecrets) && self.trigger == oldSelf.trigger && has(self.policyName) == has(oldSelf.policyName) && (!has(self.policyName) || self.policyName == oldSelf.policyName)",message="a backup's spec cannot be changed, apart from deletionPolicy: create another NginxBackup"
+// +kubebuilder:validation:XValidation:rule="self.target == oldSelf.target && self.destination == oldSelf.destination && has(self.includeSecrets) == has(oldSelf.includeSecrets) && (!has(self.includeSecrets) || self.includeSecrets == oldSelf.includeSecrets) && self.trigger == oldSelf.trigger && has(self.policyName) == has(oldSelf.policyName) && (!has(self.policyName) || self.policyName == oldSelf.policyName) && has(self.existing) == has(oldSelf.existing) && (!has(self.existing) || self.existing == oldSelf.existing)",message="a backup's spec cannot be changed, apart from deletionPolicy: create another NginxBackup"
+// +kubebuilder:validation:XValidation:rule="!has(self.existing) || self.existing.path.split('/')[1] == self.target.name",message="target.name must be the application in existing.path, which is <namespace>/<application>/<backup>-<uid>"
 type NginxBackupSpec struct {
 	// target is the NginxOperator to back up.
 	// +required
@@ -54,7 +55,8 @@ type NginxBackupSpec struct {
 	// +required
 	Destination Destination `json:"destination"`
 	// includeSecrets puts the Secrets that the application uses into the backup,
-	// encrypted. Unset: their names only, and the fingerprints of certificates.
+	// encrypted. Unset: their names only, and the fingerprints of certificates. Of an existing
+	// backup it tells what was done, and does nothing.
 	// +optional
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
 	// deletionPolicy is what becomes of the data when this object is deleted.
@@ -72,6 +74,22 @@ type NginxBackupSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	PolicyName string `json:"policyName,omitempty"`
+	// existing is a backup that is in the destination already, made under another object, perhaps
+	// of another cluster. Nothing is written: it is verified. Unset: a new backup is taken.
+	// +optional
+	Existing *ExistingBackup `json:"existing,omitempty"`
+}
+
+// ExistingBackup is a backup that is in a store already.
+type ExistingBackup struct {
+	// path is the folder of the backup below destination.url, which has its backup.json:
+	// <namespace>/<application>/<backup>-<first 8 digits of its UID>. The namespace has to be
+	// that of this object.
+	// +required
+	// +kubebuilder:validation:MinLength=14
+	// +kubebuilder:validation:MaxLength=175
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?-[0-9a-f]{8}$`
+	Path string `json:"path"`
 }
 
 // NginxBackupStatus is what became of a backup.

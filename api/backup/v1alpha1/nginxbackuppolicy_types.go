@@ -160,7 +160,7 @@ type NginxBackupPolicyStatus struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are Accepted and Ready. Wait for Ready.
+	// conditions are Accepted, Ready and Listed. Wait for Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -178,4 +178,7 @@ type NginxBackupPolicyStatus struct {
 	// nextScheduleTime is when the schedule takes the next ones.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+	// lastListingTime is when the destination was last listed for backups that have no object.
+	// +optional
+	LastListingTime *metav1.Time `json:"lastListingTime,omitempty"`
 }
