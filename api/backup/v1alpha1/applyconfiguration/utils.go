@@ -35,6 +35,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &backupv1alpha1.ClaimReplacementApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Destination"):
 		return &backupv1alpha1.DestinationApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("ExistingBackup"):
+		return &backupv1alpha1.ExistingBackupApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("IncludeSecrets"):
 		return &backupv1alpha1.IncludeSecretsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxBackup"):

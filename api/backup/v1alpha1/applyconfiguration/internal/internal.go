@@ -143,6 +143,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: url
       type:
         scalar: string
+- name: com.example.nginx-operator.api.backup.v1alpha1.ExistingBackup
+  map:
+    fields:
+    - name: path
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.backup.v1alpha1.IncludeSecrets
   map:
     fields:
@@ -229,6 +235,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: lastBackupTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: lastListingTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
     - name: nextScheduleTime
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
@@ -248,6 +257,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: destination
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.Destination
+    - name: existing
+      type:
+        namedType: com.example.nginx-operator.api.backup.v1alpha1.ExistingBackup
     - name: includeSecrets
       type:
         namedType: com.example.nginx-operator.api.backup.v1alpha1.IncludeSecrets

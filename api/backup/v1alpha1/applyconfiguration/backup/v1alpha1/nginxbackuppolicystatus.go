@@ -17,7 +17,7 @@ import (
 type NginxBackupPolicyStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are Accepted and Ready. Wait for Ready.
+	// conditions are Accepted, Ready and Listed. Wait for Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// targets is the number of NginxOperators that are backed up.
 	Targets *int32 `json:"targets,omitempty"`
@@ -27,6 +27,8 @@ type NginxBackupPolicyStatusApplyConfiguration struct {
 	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
 	// nextScheduleTime is when the schedule takes the next ones.
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
+	// lastListingTime is when the destination was last listed for backups that have no object.
+	LastListingTime *metav1.Time `json:"lastListingTime,omitempty"`
 }
 
 // NginxBackupPolicyStatusApplyConfiguration constructs a declarative configuration of the NginxBackupPolicyStatus type for use with
@@ -85,5 +87,13 @@ func (b *NginxBackupPolicyStatusApplyConfiguration) WithLastBackupTime(value met
 // If called multiple times, the NextScheduleTime field is set to the value of the last call.
 func (b *NginxBackupPolicyStatusApplyConfiguration) WithNextScheduleTime(value metav1.Time) *NginxBackupPolicyStatusApplyConfiguration {
 	b.NextScheduleTime = &value
+	return b
+}
+
+// WithLastListingTime sets the LastListingTime field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the LastListingTime field is set to the value of the last call.
+func (b *NginxBackupPolicyStatusApplyConfiguration) WithLastListingTime(value metav1.Time) *NginxBackupPolicyStatusApplyConfiguration {
+	b.LastListingTime = &value
 	return b
 }

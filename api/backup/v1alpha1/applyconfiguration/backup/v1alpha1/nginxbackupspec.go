@@ -19,7 +19,8 @@ type NginxBackupSpecApplyConfiguration struct {
 	// destination is where the backup is kept.
 	Destination *DestinationApplyConfiguration `json:"destination,omitempty"`
 	// includeSecrets puts the Secrets that the application uses into the backup,
-	// encrypted. Unset: their names only, and the fingerprints of certificates.
+	// encrypted. Unset: their names only, and the fingerprints of certificates. Of an existing
+	// backup it tells what was done, and does nothing.
 	IncludeSecrets *IncludeSecretsApplyConfiguration `json:"includeSecrets,omitempty"`
 	// deletionPolicy is what becomes of the data when this object is deleted.
 	DeletionPolicy *backupv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
@@ -27,6 +28,9 @@ type NginxBackupSpecApplyConfiguration struct {
 	Trigger *backupv1alpha1.Trigger `json:"trigger,omitempty"`
 	// policyName is the NginxBackupPolicy that made this backup. Unset: none did.
 	PolicyName *string `json:"policyName,omitempty"`
+	// existing is a backup that is in the destination already, made under another object, perhaps
+	// of another cluster. Nothing is written: it is verified. Unset: a new backup is taken.
+	Existing *ExistingBackupApplyConfiguration `json:"existing,omitempty"`
 }
 
 // NginxBackupSpecApplyConfiguration constructs a declarative configuration of the NginxBackupSpec type for use with
@@ -80,5 +84,13 @@ func (b *NginxBackupSpecApplyConfiguration) WithTrigger(value backupv1alpha1.Tri
 // If called multiple times, the PolicyName field is set to the value of the last call.
 func (b *NginxBackupSpecApplyConfiguration) WithPolicyName(value string) *NginxBackupSpecApplyConfiguration {
 	b.PolicyName = &value
+	return b
+}
+
+// WithExisting sets the Existing field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Existing field is set to the value of the last call.
+func (b *NginxBackupSpecApplyConfiguration) WithExisting(value *ExistingBackupApplyConfiguration) *NginxBackupSpecApplyConfiguration {
+	b.Existing = value
 	return b
 }
