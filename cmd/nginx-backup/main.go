@@ -4,6 +4,8 @@
 //	nginx-backup delete [flags]    deletes the data of a backup
 //	nginx-backup read [flags]      verifies a backup, and tells the operator what it declares
 //	nginx-backup extract [flags]   brings the files of volumes back
+//	nginx-backup adopt [flags]     verifies a backup that was made under another object
+//	nginx-backup list [flags]      looks for backups that have no object
 package main
 
 import (
@@ -48,7 +50,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 	}
-	cmd.AddCommand(newCreate(), newDelete(), newRead(), newExtract())
+	cmd.AddCommand(newCreate(), newDelete(), newRead(), newExtract(), newAdopt(), newList())
 	return cmd
 }
 

@@ -31,7 +31,7 @@ func newTask(name job.Task, short string, a *agent.Agent, run task) *cobra.Comma
 	flags := cmd.Flags()
 	flags.StringVar(&o.root, "root", "/", "folder below which everything is mounted")
 	flags.StringVar(&o.destination, "destination", "", "URL of the folder that backups are kept in")
-	flags.StringVar(&a.Key, "key", "", "folder of the backup, below the destination")
+	flags.StringVar(&a.Key, "key", "", "folder of the backup or, to list, of the namespace, below the destination")
 	flags.StringVar(&o.result, "result", job.TerminationLog, "file that the result is left in")
 	require(cmd, "destination", "key")
 	return cmd
@@ -59,9 +59,20 @@ func newDelete() *cobra.Command {
 	return cmd
 }
 
+func newAdopt() *cobra.Command {
+	a := &agent.Agent{}
+	cmd := newTask(job.Adopt, "Verify a backup that was made under another object", a, (*agent.Agent).Adopt)
+	ofBackup(cmd, a)
+	return cmd
+}
+
+func newList() *cobra.Command {
+	return newTask(job.List, "Look for backups that have no object", &agent.Agent{}, (*agent.Agent).List)
+}
+
 // ofBackup are the flags of tasks that work for an NginxBackup.
 func ofBackup(cmd *cobra.Command, a *agent.Agent) {
-	cmd.Flags().StringVar(&a.UID, "uid", "", "UID of the backup's object")
+	cmd.Flags().StringVar(&a.UID, "uid", "", "UID of the backup's object, or how it begins")
 	cmd.Flags().IntVar(&a.Attempt, "attempt", 1, "number of the attempt")
 	require(cmd, "uid")
 }

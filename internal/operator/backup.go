@@ -79,8 +79,15 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 	if err := targets.SetupWithManager(mgr, options.Concurrency); err != nil {
 		return err
 	}
-	policies := &backupcontroller.Policies{Client: mgr.GetClient(), Clock: clock.RealClock{}}
-	return policies.SetupWithManager(mgr, options.Concurrency)
+	policies := &backupcontroller.Policies{
+		Client:        mgr.GetClient(),
+		Live:          live,
+		Jobs:          jobs,
+		Recorder:      mgr.GetEventRecorder(backupcontroller.FieldManager),
+		Clock:         clock.RealClock{},
+		ListingPeriod: options.BackupListingPeriod,
+	}
+	return policies.SetupWithManager(mgr, pods, options.Concurrency)
 }
 
 // podClient asks the pods of jobs, which are on the pod network, and each asked once.

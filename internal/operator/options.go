@@ -36,6 +36,9 @@ type Options struct {
 	BackupImage string
 	// BackupJobs is how many of these jobs there may be at a time.
 	BackupJobs int
+	// BackupListingPeriod is how often the destination of each policy is listed for backups that
+	// have no object; 0: only after changes.
+	BackupListingPeriod time.Duration
 	// Namespaces confine the operator; empty: all namespaces.
 	Namespaces []string
 	// DefaultImage is the nginx image where spec.image is unset.
@@ -92,6 +95,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.BackupImage, "backup-image", getenv("RELATED_IMAGE_BACKUP"),
 		"image with nginx-backup (environment: RELATED_IMAGE_BACKUP; default: that of --instance-image)")
 	flags.IntVar(&o.BackupJobs, "backup-jobs", 10, "how many jobs of backups there may be at a time")
+	flags.DurationVar(&o.BackupListingPeriod, "backup-listing-period", time.Hour,
+		"how often the destination of each backup policy is listed for backups that have no object; 0: only after changes")
 	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch, comma-separated (default: all of them)")
 	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image where spec.image is unset (environment: RELATED_IMAGE_NGINX)")
 	flags.StringVar(&o.InstanceImage, "instance-image", getenv("RELATED_IMAGE_INSTANCE"),
@@ -157,6 +162,9 @@ func (o *Options) validateControllers() error {
 	}
 	if o.BackupJobs < 1 && o.runs(ControllerBackup) {
 		return fmt.Errorf("--backup-jobs is %d: it must be at least 1", o.BackupJobs)
+	}
+	if o.BackupListingPeriod < 0 {
+		return fmt.Errorf("--backup-listing-period is %s: it must not be negative", o.BackupListingPeriod)
 	}
 	return nil
 }

@@ -1,6 +1,6 @@
 // Package agent is what the pod of a job does: it writes the archive of a backup, reads it back,
-// and commits it; it deletes it; or it verifies it, hands over what it declares, and brings the
-// files of volumes back.
+// and commits it; it deletes it; it verifies it, hands over what it declares, and brings the
+// files of volumes back; or it lists a store.
 //
 // In the store, a backup is a folder of its own. Each attempt writes an archive of its own
 // name, and the first that is read back whole is named by the commit record, which is created
@@ -39,7 +39,8 @@ type Dirs struct {
 type Agent struct {
 	Store *store.Store
 	Dirs  Dirs
-	// Key of the backup's folder, and the UID of its object.
+	// Key of the backup's folder, and the UID of its object, or how that begins; to list, the
+	// folder of a namespace.
 	Key, UID string
 	// SHA256 of the archive that is read, in hexadecimal; empty: any.
 	SHA256 string
@@ -68,7 +69,8 @@ func (a *Agent) path(name string) string { return path.Join(a.Key, name) }
 // commit is the record of an attempt of this backup that succeeded; nil: none has.
 func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
 	commit, err := a.record(ctx)
-	if commit != nil && commit.Info.UID != a.UID {
+	// Of a backup that was made under another object, only the beginning of its UID is known.
+	if commit != nil && !strings.HasPrefix(commit.Info.UID, a.UID) {
 		return nil, &foreignError{key: a.path(commitName), uid: commit.Info.UID}
 	}
 	return commit, err
@@ -76,22 +78,36 @@ func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
 
 // record is the commit record in the folder, whoever wrote it; nil: there is none.
 func (a *Agent) record(ctx context.Context) (*archive.Commit, error) {
-	in, _, err := a.Store.Open(ctx, a.path(commitName))
-	if e, ok := errors.AsType[*store.Error](err); ok && e.Kind == store.NotFound && !e.BucketMissing {
+	commit, err := a.recordAt(ctx, a.path(commitName))
+	if absent(err) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
+	return &commit, nil
+}
+
+func (a *Agent) recordAt(ctx context.Context, key string) (archive.Commit, error) {
+	in, _, err := a.Store.Open(ctx, key)
+	if err != nil {
+		return archive.Commit{}, err
+	}
 	text, err := io.ReadAll(io.LimitReader(in, commitLimit))
 	if err := errors.Join(err, in.Close()); err != nil {
-		return nil, err
+		return archive.Commit{}, err
 	}
 	commit, err := archive.ParseCommit(text)
 	if err != nil {
-		return nil, fmt.Errorf("read %s: %w", a.path(commitName), err)
+		return archive.Commit{}, fmt.Errorf("read %s: %w", key, err)
 	}
-	return &commit, nil
+	return commit, nil
+}
+
+// absent tells that an object is not there, in a bucket that is.
+func absent(err error) bool {
+	e, ok := errors.AsType[*store.Error](err)
+	return ok && e.Kind == store.NotFound && !e.BucketMissing
 }
 
 // foreignError tells that there is another backup in the folder. It carries 8 digits of a
@@ -102,8 +118,11 @@ func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s is the record of another backup, with the UID %s: move it away", e.key, e.uid)
 }
 
-// result is that of a commit.
+// result is that of a commit. at is when it was completed, if it does not say so itself.
 func (a *Agent) result(commit archive.Commit, at time.Time, missing []string) job.Result {
+	if commit.CompletedAt != nil {
+		at = *commit.CompletedAt
+	}
 	return job.Result{
 		Archive: a.path(commit.Archive), Size: commit.Size, SHA256: commit.SHA256,
 		Totals: &commit.Totals, Missing: missing, CompletedAt: &at,

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"filippo.io/age"
 
@@ -46,15 +47,15 @@ func (a *Agent) Create(ctx context.Context) (job.Result, error) {
 		return job.Result{}, errors.Join(err, a.Store.Delete(ctx, a.path(commit.Archive)))
 	}
 	result, err := a.settle(ctx, commit, missing)
-	for _, s := range contents.Skipped {
-		result.Skipped = append(result.Skipped, fmt.Sprintf("%s (%s)", s.Path, s.Reason))
-	}
+	result.Skipped = left(contents)
 	return result, err
 }
 
 // settle commits the archive, unless another attempt was faster. What is not committed then
 // is nobody's.
 func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []string) (job.Result, error) {
+	now := a.Now().UTC().Truncate(time.Second)
+	commit.CompletedAt = &now
 	text, err := commit.Encode()
 	if err != nil {
 		return job.Result{}, err
@@ -76,22 +77,31 @@ func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []str
 	return a.result(commit, a.Now(), missing), a.sweep(ctx, commit.Archive)
 }
 
-// snapshot reads the pieces that are mounted, one after the other.
-func (a *Agent) snapshot() (snapshot.Snapshot, error) {
+// snapshot reads the state that is mounted.
+func (a *Agent) snapshot() (s snapshot.Snapshot, err error) {
+	err = a.pieces(func(in io.Reader) error {
+		s, err = snapshot.Unpack(in)
+		return err
+	})
+	return s, err
+}
+
+// pieces reads what is mounted in pieces, one after the other.
+func (a *Agent) pieces(read func(io.Reader) error) error {
 	names, err := filepath.Glob(filepath.Join(a.Dirs.Snapshot, "[0-9]*"))
 	if err != nil || len(names) == 0 {
-		return snapshot.Snapshot{}, errors.Join(fmt.Errorf("no snapshot is mounted at %s", a.Dirs.Snapshot), err)
+		return errors.Join(fmt.Errorf("no snapshot is mounted at %s", a.Dirs.Snapshot), err)
 	}
 	var pieces []io.Reader
 	for _, name := range names {
 		piece, err := os.Open(name)
 		if err != nil {
-			return snapshot.Snapshot{}, err
+			return err
 		}
 		defer func() { _ = piece.Close() }()
 		pieces = append(pieces, piece)
 	}
-	return snapshot.Unpack(io.MultiReader(pieces...))
+	return read(io.MultiReader(pieces...))
 }
 
 // write writes the archive of this attempt.

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"maps"
 	"strconv"
+	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -49,6 +50,10 @@ const (
 	Read Task = "read"
 	// Extract brings the files of volumes back.
 	Extract Task = "extract"
+	// Adopt verifies a backup that was made under another object.
+	Adopt Task = "adopt"
+	// List looks for backups that have no object.
+	List Task = "list"
 )
 
 // Attempt is the number of a job, or of its pod; 0: somebody changed its label.
@@ -70,7 +75,20 @@ func Next(attempt int) int { return attempt%mostAttempts + 1 }
 // Key is where in the store, below the destination's folder, the files of a backup are. They
 // are called so and something more.
 func Key(backup *v1alpha1.NginxBackup) string {
+	if backup.Spec.Existing != nil {
+		return backup.Spec.Existing.Path
+	}
 	return fmt.Sprintf("%s/%s/%s-%.8s", backup.Namespace, backup.Spec.Target.Name, backup.Name, backup.UID)
+}
+
+// uid is the UID in the record of a backup, or its beginning: one that existed already is that
+// of another object.
+func uid(backup *v1alpha1.NginxBackup) string {
+	if backup.Spec.Existing != nil {
+		key := Key(backup)
+		return key[strings.LastIndex(key, "-")+1:]
+	}
+	return string(backup.UID)
 }
 
 // ForCreate is the job that writes a backup. pieces are the ConfigMaps with the snapshot.
@@ -113,6 +131,11 @@ func ForDelete(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv
 	return forBackup(backup, Delete, attempt, image)
 }
 
+// ForAdopt is the job that verifies a backup that was made under another object.
+func ForAdopt(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
+	return forBackup(backup, Adopt, attempt, image)
+}
+
 // forBackup is a job that knows which backup it is, and which attempt.
 func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) (*batchv1.Job, error) {
 	j, err := newJob(subjectOf(backup), task, attempt, image)
@@ -120,7 +143,7 @@ func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, image strin
 		return nil, err
 	}
 	container := &j.Spec.Template.Spec.Containers[0]
-	container.Args = append(container.Args, "--uid="+string(backup.UID), "--attempt="+strconv.Itoa(attempt))
+	container.Args = append(container.Args, "--uid="+uid(backup), "--attempt="+strconv.Itoa(attempt))
 	return j, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
@@ -41,6 +42,10 @@ type Result struct {
 	Volumes []restoration.Compared `json:"volumes,omitempty"`
 	// CompletedAt is when the backup was whole and in its place.
 	CompletedAt *time.Time `json:"completedAt,omitempty"`
+	// Adopted is what a backup holds that was there already.
+	Adopted *Adopted `json:"adopted,omitempty"`
+	// Listing is what was found in the store.
+	Listing *listing.Report `json:"listing,omitempty"`
 }
 
 // Failure is why a job failed.
@@ -76,6 +81,9 @@ func (r Result) Write(path string) error {
 		r = Result{Failure: &Failure{Reason: f.Reason, Message: clip(f.Message, messageLimit)}}
 	}
 	text, err := json.Marshal(r)
+	for err == nil && len(text) > resultLimit && r.Adopted.shorten() {
+		text, err = json.Marshal(r)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,5 +114,5 @@ func ParseResult(message string) (Result, error) {
 }
 
 func (r Result) whole() bool {
-	return r.Failure != nil || r.CompletedAt != nil && (r.Deleted || len(r.Volumes) > 0 || r.Archive != "" && r.Totals != nil)
+	return r.Failure != nil || r.CompletedAt != nil && (r.Deleted || r.Listing != nil || len(r.Volumes) > 0 || r.Archive != "" && r.Totals != nil)
 }

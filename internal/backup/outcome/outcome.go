@@ -70,13 +70,18 @@ func Completed(b *v1alpha1.NginxBackup, recorded *snapshot.Snapshot, result job.
 	if recorded != nil {
 		record(&status, *recorded)
 	}
+	status.Contents = contents(recorded, result)
+	complete(b, &status, result, "The archive was read back and is what was written")
+	return status
+}
+
+func complete(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, result job.Result, verified string) {
 	at := metav1.NewTime(result.CompletedAt.Truncate(1e9))
 	status.CompletionTime = &at
 	status.Location = address(b, result.Archive)
 	status.SizeBytes = result.Size
 	status.Size = resource.NewQuantity(rounded(result.Size), resource.BinarySI).String()
 	status.Digest = "sha256:" + result.SHA256
-	status.Contents = contents(recorded, result)
 	message := fmt.Sprintf("%d files, %s", result.Totals.Files, status.Size)
 	if len(result.Missing) > 0 {
 		message += ", without the Secrets that do not exist: " + strings.Join(result.Missing, ", ")
@@ -84,9 +89,8 @@ func Completed(b *v1alpha1.NginxBackup, recorded *snapshot.Snapshot, result job.
 	if n := result.Totals.Skipped; n > 0 {
 		message += fmt.Sprintf(", without %d that cannot be in a backup: %s", n, strings.Join(result.Skipped, ", "))
 	}
-	set(b, &status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
-	set(b, &status, v1alpha1.ConditionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified, "The archive was read back and is what was written")
-	return status
+	set(b, status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
+	set(b, status, v1alpha1.ConditionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified, verified)
 }
 
 func contents(recorded *snapshot.Snapshot, result job.Result) *v1alpha1.BackupContents {

@@ -100,7 +100,8 @@ func failingWords(c *metav1.Condition, p *v1alpha1.NginxBackupPolicy, t plan.Tar
 
 func firstFailing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
 	for _, b := range backups {
-		if c := Failing(b); c != nil {
+		// What was found in the store is no backup that the policy should make.
+		if c := Failing(b); c != nil && !plan.Written(b) {
 			return c
 		}
 	}

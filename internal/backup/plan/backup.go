@@ -20,7 +20,7 @@ import (
 
 // newBackup is the object of a backup that is due. Its name follows from the policy, the
 // target, why it is due and the backup before it.
-func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, before *v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
+func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, before *v1alpha1.NginxBackup, now time.Time) *v1alpha1.NginxBackup {
 	previous := ""
 	if before != nil {
 		previous = before.Name + string(before.UID)
@@ -28,7 +28,7 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, befor
 	replicas := strconv.Itoa(int(target.State.Replicas))
 	annotations := map[string]string{
 		v1alpha1.AnnotationPolicyVersion: version(policy),
-		v1alpha1.AnnotationSequence:      strconv.FormatInt(sequence(before)+1, 10),
+		v1alpha1.AnnotationSequence:      strconv.FormatInt(nextSequence(before, now), 10),
 		v1alpha1.AnnotationState:         target.State.Change,
 		v1alpha1.AnnotationReplicas:      replicas,
 		v1alpha1.AnnotationReason:        due.reason,
@@ -72,7 +72,30 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, befor
 
 // Good tells whether a backup is whole, in its place, and was read back.
 func Good(b *v1alpha1.NginxBackup) bool {
-	return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionCompleted) && b.Status.CompletionTime != nil
+	verified := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionVerified)
+	return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionCompleted) && b.Status.CompletionTime != nil &&
+		(verified == nil || verified.Status == metav1.ConditionTrue)
+}
+
+// Written tells whether the data of a backup has been written, now or long ago, so that it is
+// not to be written again, whatever has become of it.
+func Written(b *v1alpha1.NginxBackup) bool {
+	return b.Spec.Existing != nil || b.Status.CompletionTime != nil
+}
+
+// Lost tells of a backup whose data was there and is not any more.
+func Lost(b *v1alpha1.NginxBackup) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionVerified)
+	return c != nil && c.Reason == v1alpha1.ReasonDataMissing
+}
+
+// usable tells whether a backup holds, or will hold, what it says, as far as is known.
+func usable(b *v1alpha1.NginxBackup) bool {
+	if Lost(b) {
+		return false
+	}
+	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
+	return !Written(b) || c == nil || c.Reason != v1alpha1.ReasonDamaged && c.Reason != v1alpha1.ReasonPathInvalid
 }
 
 // Held is the state that a backup holds: the one that was recorded, or else the one that it
@@ -99,6 +122,13 @@ func sequence(b *v1alpha1.NginxBackup) int64 {
 		return 0
 	}
 	return n
+}
+
+// nextSequence is the number of the backup after another. It is not less than the time, in
+// seconds: backups that were found in a store are numbered by the time at which they were taken,
+// and some may be found later than the next one is made.
+func nextSequence(before *v1alpha1.NginxBackup, now time.Time) int64 {
+	return max(sequence(before)+1, now.Unix())
 }
 
 // latest is the backup that was made last; what is being deleted does not count. Times of

@@ -115,7 +115,7 @@ func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alph
 // Waiting tells whether a target waits for a backup: one is under way, or has to be.
 func Waiting(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) bool {
 	for _, b := range backups {
-		if !Good(b) && b.DeletionTimestamp == nil {
+		if !Written(b) && b.DeletionTimestamp == nil {
 			return true
 		}
 	}
@@ -123,11 +123,12 @@ func Waiting(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alp
 }
 
 // difference is what the newest backup does not hold. One that the policy would not make so any
-// more is none, nor is one from before a rollout: what comes of that is to be backed up, too.
+// more is none, nor is one from before a rollout: what comes of that is to be backed up, too. And
+// neither is one whose data is gone or damaged.
 func difference(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) (v1alpha1.Trigger, string, *v1alpha1.ChangeTrigger) {
 	triggers := policy.Spec.Triggers
 	newest := latest(slices.DeleteFunc(slices.Clone(backups), func(b *v1alpha1.NginxBackup) bool {
-		return !wanted(policy, b) || b.Spec.Trigger == v1alpha1.TriggerBeforeRollout
+		return !wanted(policy, b) || !usable(b) || b.Spec.Trigger == v1alpha1.TriggerBeforeRollout
 	}))
 	var held snapshot.State
 	if newest != nil {

@@ -57,7 +57,7 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	underway := false
 	for _, b := range backups {
 		switch {
-		case b.DeletionTimestamp != nil || Good(b):
+		case b.DeletionTimestamp != nil || Written(b):
 		case !wanted(policy, b) || superseded(target, b) || missed(target, b):
 			d.Obsolete = append(d.Obsolete, b)
 		default:
@@ -76,7 +76,7 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 	case underway:
 		d.Pending = true
 	default:
-		d.Create = newBackup(policy, target, due, latest(backups))
+		d.Create = newBackup(policy, target, due, latest(backups), now)
 		d.AtRest = d.AtRest || due.trigger != v1alpha1.TriggerBeforeRollout
 	}
 	return d

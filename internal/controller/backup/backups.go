@@ -70,6 +70,12 @@ func (r *Backups) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return w.remove(ctx)
 	case plan.Good(w.backup):
 		return ctrl.Result{}, w.tidy(ctx)
+	case plan.Lost(w.backup):
+		// The listing that finds the data again lets it be verified.
+		w.Queue.leave(ctx, w.waiter())
+		return ctrl.Result{}, nil
+	case plan.Written(w.backup):
+		return w.adopt(ctx)
 	}
 	return w.create(ctx)
 }

@@ -161,7 +161,7 @@ func (t *tally) add(b *v1alpha1.NginxBackup) {
 		if t.last == nil || t.last.Status.CompletionTime.Before(b.Status.CompletionTime) {
 			t.last = b
 		}
-	case outcome.Failing(b) != nil:
+	case outcome.Failing(b) != nil || plan.Lost(b):
 		t.failing++
 	default:
 		t.pending++

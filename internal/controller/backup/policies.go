@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -19,16 +21,27 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// Policies tells how the targets of each NginxBackupPolicy are.
+// Policies tells how the targets of each NginxBackupPolicy are, and sees to it that every backup
+// in its destination has an object.
 type Policies struct {
 	Client client.Client
-	Clock  clock.PassiveClock
+	// Live reads and writes past the caches.
+	Live     client.Client
+	Jobs     *Jobs
+	Recorder events.EventRecorder
+	Clock    clock.PassiveClock
+	// ListingPeriod is how often each destination is listed; 0: only after changes.
+	ListingPeriod time.Duration
+
+	deletions deletions
 }
 
-// Reconcile writes the status of a policy, if it is another one.
+// Reconcile lists the destination of a policy if that is due, and writes its status, if it is
+// another one.
 func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	policy := &v1alpha1.NginxBackupPolicy{}
 	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
+		r.Jobs.Queue.leave(ctx, policyWaiter(req.NamespacedName))
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if policy.DeletionTimestamp != nil {
@@ -56,7 +69,16 @@ func (r *Policies) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	} else {
 		status.NextScheduleTime = nil
 	}
-	return result, r.tell(ctx, policy, status)
+	after, tidy, listErr := r.list(ctx, policy, &status, now)
+	result.RequeueAfter = plan.Soonest(result.RequeueAfter, after)
+	err = r.tell(ctx, policy, status)
+	if err == nil && tidy != nil {
+		err = tidy(ctx)
+	}
+	if err := errors.Join(err, listErr); err != nil {
+		return ctrl.Result{}, err
+	}
+	return result, nil
 }
 
 // targets are the NginxOperators that a policy selects.

@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync"
@@ -33,6 +34,8 @@ type Queue struct {
 
 	mu   sync.Mutex
 	line []waiter
+	// patient are those of the line that let all others go first.
+	patient map[waiter]bool
 	// starting is how many jobs are being created.
 	starting int
 }
@@ -45,7 +48,7 @@ type waiter struct {
 
 // NewQueue makes a queue for at most limit jobs at a time. jobs is the cache with all of them.
 func NewQueue(jobs client.Reader, limit int, clock clock.PassiveClock) *Queue {
-	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}}
+	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, patient: map[waiter]bool{}}
 }
 
 // wokenLimit is how many woken objects of a kind may wait for their controller to take them.
@@ -63,7 +66,16 @@ func (q *Queue) source(kind string) source.Source {
 
 // start starts a job for an object, unless there are too many: then the object is in the line.
 func (q *Queue) start(ctx context.Context, object waiter, create func() error) (started bool, err error) {
-	if !q.enter(ctx, object) {
+	return q.begin(ctx, object, false, create)
+}
+
+// startPatiently is start for what is about the past: in the line, all others go first.
+func (q *Queue) startPatiently(ctx context.Context, object waiter, create func() error) (started bool, err error) {
+	return q.begin(ctx, object, true, create)
+}
+
+func (q *Queue) begin(ctx context.Context, object waiter, patient bool, create func() error) (started bool, err error) {
+	if !q.enter(ctx, object, patient) {
 		return false, nil
 	}
 	err = create()
@@ -77,13 +89,14 @@ func (q *Queue) start(ctx context.Context, object waiter, create func() error) (
 	return true, err
 }
 
-func (q *Queue) enter(ctx context.Context, object waiter) bool {
+func (q *Queue) enter(ctx context.Context, object waiter, patient bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.free(q.active(ctx)) <= 0 {
 		if !slices.Contains(q.line, object) {
 			q.line = append(q.line, object)
 		}
+		q.patient[object] = patient
 		return false
 	}
 	q.starting++
@@ -126,11 +139,12 @@ func (q *Queue) leave(ctx context.Context, object waiter) {
 }
 
 func (q *Queue) drop(object waiter) {
+	delete(q.patient, object)
 	q.line = slices.DeleteFunc(q.line, func(other waiter) bool { return other == object })
 }
 
 // move wakes as many of the line as there is room for: a job has ended, or does nothing. First
-// come those of the namespaces that have the fewest jobs.
+// come those that are not patient, of the namespaces that have the fewest jobs.
 func (q *Queue) move(ctx context.Context) {
 	for _, object := range q.next(ctx) {
 		q.wake[object.kind] <- event.TypedGenericEvent[types.NamespacedName]{Object: object.NamespacedName}
@@ -146,10 +160,19 @@ func (q *Queue) next(ctx context.Context) []waiter {
 	active := q.active(ctx)
 	var woken []waiter
 	for free := q.free(active); free > 0 && len(q.line) > 0; free-- {
-		first := slices.MinFunc(q.line, func(a, b waiter) int { return active[a.Namespace] - active[b.Namespace] })
+		first := slices.MinFunc(q.line, func(a, b waiter) int {
+			return cmp.Or(q.turn(a)-q.turn(b), active[a.Namespace]-active[b.Namespace])
+		})
 		woken = append(woken, first)
 		active[first.Namespace]++
 		q.drop(first)
 	}
 	return woken
+}
+
+func (q *Queue) turn(object waiter) int {
+	if q.patient[object] {
+		return 1
+	}
+	return 0
 }

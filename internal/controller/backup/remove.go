@@ -64,7 +64,8 @@ func (w *work) remove(ctx context.Context) (ctrl.Result, error) {
 		w.Queue.leave(ctx, w.waiter())
 		return ctrl.Result{}, nil
 	}
-	if w.backup.Spec.DeletionPolicy != v1alpha1.Delete {
+	if w.backup.Spec.DeletionPolicy != v1alpha1.Delete || misplaced(w.backup) != nil {
+		// The data of another namespace is not this one's to delete.
 		return ctrl.Result{}, w.letGo(ctx)
 	}
 	left := deletionPatience - w.now.Sub(w.backup.DeletionTimestamp.Time)

@@ -15,6 +15,34 @@ import (
 type rest struct {
 	mu   sync.Mutex
 	seen map[types.NamespacedName]plan.Target
+	// bereft is when the object of a backup was deleted whose data stays.
+	bereft map[types.NamespacedName]time.Time
+}
+
+// returning is how long a backup whose object was deleted has to come back, by a listing of the
+// store, before another one takes its place. Whether it does or not, it is waited for no longer.
+const returning = 10 * time.Second
+
+// bereave notes that the object of a backup of a target was deleted.
+func (r *rest) bereave(key types.NamespacedName, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.bereft == nil {
+		r.bereft = map[types.NamespacedName]time.Time{}
+	}
+	r.bereft[key] = now
+}
+
+// mourns is how much longer a deleted backup may come back; 0: there is none.
+func (r *rest) mourns(key types.NamespacedName, now time.Time) time.Duration {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	since, bereft := r.bereft[key]
+	if left := returning - now.Sub(since); bereft && left > 0 && left <= returning {
+		return left
+	}
+	delete(r.bereft, key)
+	return 0
 }
 
 // see completes what is known of a target.
@@ -54,4 +82,5 @@ func (r *rest) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.seen, key)
+	delete(r.bereft, key)
 }

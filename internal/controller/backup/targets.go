@@ -51,6 +51,9 @@ func (r *Targets) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result,
 		return ctrl.Result{}, err
 	}
 	now := r.Clock.Now()
+	if left := r.rest.mourns(req.NamespacedName, now); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
 	target := r.rest.see(plan.Target{Nginx: nginx, State: state}, now)
 	var after time.Duration
 	var errs []error

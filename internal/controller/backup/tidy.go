@@ -28,6 +28,9 @@ func (w *work) complete(ctx context.Context, result job.Result) error {
 // not finish that died, and then the jobs, so that as long as there is a job there may be
 // something to remove.
 func (w *work) tidy(ctx context.Context) error {
+	if err := w.deleteJobs(ctx, w.jobsOf(job.Adopt)); err != nil {
+		return err
+	}
 	jobs := w.jobsOf(job.Create)
 	if len(jobs) == 0 {
 		return w.keepData(ctx)

@@ -112,12 +112,12 @@ func finalizersChanged() predicate.Predicate {
 }
 
 // completed wakes a backup whose success was told: what its job needed can go. Nothing else
-// happens any more that would.
+// happens any more that would. And it wakes one whose data is there again.
 func completed() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*v1alpha1.NginxBackup)
 		after, ok2 := e.ObjectNew.(*v1alpha1.NginxBackup)
-		return ok1 && ok2 && !plan.Good(before) && plan.Good(after)
+		return ok1 && ok2 && (!plan.Good(before) && plan.Good(after) || plan.Lost(before) && !plan.Lost(after))
 	}}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,7 +26,7 @@ func (r *Targets) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(targetChanged())).
 		Watches(&v1alpha1.NginxBackupPolicy{}, handler.EnqueueRequestsFromMapFunc(r.neighbours),
 			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
-		Watches(&v1alpha1.NginxBackup{}, handler.EnqueueRequestsFromMapFunc(targetOf), builder.WithPredicates(fateChanged())).
+		Watches(&v1alpha1.NginxBackup{}, r.ofBackups(), builder.WithPredicates(fateChanged())).
 		WithOptions(options(concurrency)).
 		Complete(r)
 }
@@ -56,6 +57,21 @@ func fateChanged() predicate.Predicate {
 			(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
 			!apiequality.Semantic.DeepEqual(before.Status, after.Status)
 	}}
+}
+
+// ofBackups wakes the targets of backups, and notes when one may come back.
+func (r *Targets) ofBackups() handler.EventHandler {
+	target := handler.EnqueueRequestsFromMapFunc(targetOf)
+	return handler.Funcs{
+		CreateFunc: target.Create,
+		UpdateFunc: target.Update,
+		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			if b, ok := e.Object.(*v1alpha1.NginxBackup); ok && leavesData(b) {
+				r.rest.bereave(types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Target.Name}, r.Clock.Now())
+			}
+			target.Delete(ctx, e, q)
+		},
+	}
 }
 
 func targetOf(_ context.Context, object client.Object) []reconcile.Request {

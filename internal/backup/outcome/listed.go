@@ -1,0 +1,33 @@
+package outcome
+
+import (
+	"fmt"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/internal/backup/listing"
+)
+
+// Listed tells in the status of a policy that every backup in its destination has an object,
+// and when the listing began.
+func Listed(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, report *listing.Report, began time.Time) {
+	at := metav1.NewTime(began)
+	status.LastListingTime = &at
+	message := fmt.Sprintf("%d backups of this namespace are in the destination", report.Backups)
+	if report.Skipped > 0 {
+		message += fmt.Sprintf("; %d of them are left alone: %s", report.Skipped, report.Why)
+	}
+	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionTrue, v1alpha1.ReasonListed, message)
+}
+
+// Listing tells that a listing is under way, where there was no good one before.
+func Listing(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus) {
+	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionUnknown, v1alpha1.ReasonListing, "The destination is being listed")
+}
+
+// NotListed tells why a listing does not come about.
+func NotListed(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, reason, message string) {
+	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionFalse, reason, message)
+}
