@@ -89,6 +89,10 @@ func (p *pod) carryOut(ctx context.Context, a *agent.Agent, task job.Task, args 
 		return a.Create(ctx)
 	case job.Delete:
 		return a.Delete(ctx)
+	case job.Adopt:
+		return a.Adopt(ctx)
+	case job.List:
+		return a.List(ctx)
 	case job.Read:
 		return a.Read(ctx, agent.Reading{Listen: args.Get("listen"), Token: p.variable(job.TokenVariable), Patience: time.Hour})
 	case job.Extract:

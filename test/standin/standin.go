@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,11 +81,11 @@ func (c *Cluster) stop() {
 func (c *Cluster) look(ctx context.Context) error {
 	tasks := client.HasLabels{job.LabelTask}
 	var pods corev1.PodList
-	var configMaps corev1.ConfigMapList
+	var configMaps, lists corev1.ConfigMapList
 	var jobs batchv1.JobList
 	var applications v1alpha2.NginxOperatorList
 	if err := errors.Join(c.kube.List(ctx, &pods, tasks), c.kube.List(ctx, &configMaps, client.HasLabels{v1alpha1.LabelBackup}),
-		c.kube.List(ctx, &jobs, tasks), c.kube.List(ctx, &applications)); err != nil {
+		c.kube.List(ctx, &lists, tasks), c.kube.List(ctx, &jobs, tasks), c.kube.List(ctx, &applications)); err != nil {
 		return err
 	}
 	alive, err := c.owners(ctx)
@@ -92,8 +93,8 @@ func (c *Cluster) look(ctx context.Context) error {
 		return err
 	}
 	var errs []error
-	for i := range configMaps.Items {
-		errs = append(errs, c.collect(ctx, &configMaps.Items[i], alive))
+	for _, cm := range slices.Concat(configMaps.Items, lists.Items) {
+		errs = append(errs, c.collect(ctx, &cm, alive))
 	}
 	for i := range jobs.Items {
 		errs = append(errs, c.collect(ctx, &jobs.Items[i], alive))
@@ -115,7 +116,7 @@ func (c *Cluster) look(ctx context.Context) error {
 // owners are what jobs and ConfigMaps can belong to.
 func (c *Cluster) owners(ctx context.Context) (map[types.UID]bool, error) {
 	alive := map[types.UID]bool{}
-	for _, kind := range []string{"NginxBackupList", "NginxRestoreList"} {
+	for _, kind := range []string{"NginxBackupList", "NginxBackupPolicyList", "NginxRestoreList"} {
 		// Of backups, thousands and more, only their being there counts.
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
@@ -138,7 +139,7 @@ func (c *Cluster) observe(ctx context.Context, nginx *v1alpha2.NginxOperator) er
 	return client.IgnoreNotFound(c.kube.Status().Patch(ctx, nginx, client.RawPatch(types.MergePatchType, []byte(text))))
 }
 
-// collect deletes what belongs to a backup or a restore that is gone.
+// collect deletes what belongs to a backup, a policy or a restore that is gone.
 func (c *Cluster) collect(ctx context.Context, object client.Object, alive map[types.UID]bool) error {
 	owners := object.GetOwnerReferences()
 	if len(owners) == 0 || alive[owners[0].UID] {

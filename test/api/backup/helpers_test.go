@@ -184,7 +184,7 @@ func (b *bench) left() []string {
 		name, label string
 		list        client.ObjectList
 	}{
-		{"Job", job.LabelTask, &batchv1.JobList{}}, {"Pod", job.LabelTask, &corev1.PodList{}}, {"ConfigMap", v1alpha1.LabelBackup, &corev1.ConfigMapList{}},
+		{"Job", job.LabelTask, &batchv1.JobList{}}, {"Pod", job.LabelTask, &corev1.PodList{}}, {"ConfigMap", v1alpha1.LabelBackup, &corev1.ConfigMapList{}}, {"ConfigMap", job.LabelTask, &corev1.ConfigMapList{}},
 	} {
 		must(b.t, kube.List(b.t.Context(), kind.list, client.InNamespace(b.namespace), client.HasLabels{kind.label}))
 		must(b.t, meta.EachListItem(kind.list, func(o runtime.Object) error {
@@ -303,7 +303,7 @@ func (b *bench) verifyFiles(backups []v1alpha1.NginxBackup, files map[string][]b
 		if _, err := archive.Verify(b.t.Context(), bytes.NewReader(files[name]), commit, archive.DefaultLimits()); err != nil {
 			b.t.Errorf("backup %s: %s: %v", backup.Name, name, err)
 		}
-		if backup.Status.Digest != "sha256:"+commit.SHA256 || !strings.Contains(backup.Status.Location, name) || commit.Info.UID != string(backup.UID) {
+		if backup.Status.Digest != "sha256:"+commit.SHA256 || !strings.Contains(backup.Status.Location, name) || backup.Spec.Existing == nil && commit.Info.UID != string(backup.UID) {
 			b.t.Errorf("backup %s says %s %s, the store %s %s", backup.Name, backup.Status.Location, backup.Status.Digest, name, commit.SHA256)
 		}
 		delete(files, record)
