@@ -78,6 +78,16 @@ var beforeRollout = scenario{
 	},
 }
 
+// discovery is a policy that finds a store with backups.
+var discovery = scenario{
+	prepare: func(b *bench) {
+		expiry.prepare(b)
+		b.forget()
+	},
+	begin:   func(b *bench) { b.policy(keepLast(2), settle(5)) },
+	backups: 2,
+}
+
 // TestKilledAtEachWrite kills the operator at its k-th write, for every k: before the write is
 // sent, and after it was carried out but before the answer arrives. The next operator always
 // gets to the same end.
@@ -85,7 +95,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 	t.Parallel()
 	var cases atomic.Int64
 	t.Run("cases", func(t *testing.T) {
-		for name, s := range map[string]scenario{"first backup": firstBackup, "expiry": expiry, "before a rollout": beforeRollout} {
+		for name, s := range map[string]scenario{"first backup": firstBackup, "expiry": expiry, "before a rollout": beforeRollout, "discovery": discovery} {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
 				n := s.undisturbed(t)

@@ -65,6 +65,13 @@ var backups = []submission{
 	{name: "recipient twice", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, includeSecrets: {ageRecipients: [` + recipient + `, ` + recipient + `]}}`, want: "Duplicate value"},
 	{name: "private key", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, includeSecrets: {ageRecipients: [AGE-SECRET-KEY-1]}}`, want: "should match"},
 	{name: "policy with a long name", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, policyName: ` + strings.Repeat("a", 64) + `}`, want: "may not be more than 63"},
+	{name: "existing", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, existing: {path: shop/web/web-1-01234567}}`},
+	{name: "existing, the longest", spec: `{target: {name: ` + strings.Repeat("a", 45) + `}, destination: {url: "pvc://backups"}, existing: {path: ` + strings.Repeat("a", 63) + "/" + strings.Repeat("a", 45) + "/" + strings.Repeat("a", 56) + `-01234567}}`},
+	{name: "existing of another application", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, existing: {path: shop/api/web-1-01234567}}`, want: "target.name must be the application in existing.path"},
+	{name: "existing without a path", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, existing: {}}`, want: "existing.path: Required value"},
+	{name: "existing without a UID", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, existing: {path: shop/web/web-before}}`, want: "should match"},
+	{name: "existing that leaves its folder", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, existing: {path: shop/../web-1-01234567}}`, want: "should match"},
+	{name: "existing with a slash more", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, existing: {path: shop/web/web-1-01234567/}}`, want: "should match"},
 	{name: "typing mistake", spec: `{target: {name: web}, destination: {url: "pvc://backups"}, deletionpolicy: Delete}`, want: "unknown field"},
 }
 
@@ -216,6 +223,7 @@ func TestImmutable(t *testing.T) {
 		s.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
 		s.IncludeSecrets = &v1alpha1.IncludeSecrets{AgeRecipients: []string{recipient}}
 		s.PolicyName = "all"
+		s.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"}
 	}
 	other := "age1" + strings.Repeat("p", 58)
 	for _, tt := range []struct {
@@ -237,6 +245,9 @@ func TestImmutable(t *testing.T) {
 		{name: "trigger", change: func(s *spec) { s.Trigger = v1alpha1.TriggerChange }, want: refused},
 		{name: "policy set", change: func(s *spec) { s.PolicyName = "all" }, want: refused},
 		{name: "policy unset", full: true, change: func(s *spec) { s.PolicyName = "" }, want: refused},
+		{name: "path set", change: func(s *spec) { s.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"} }, want: refused},
+		{name: "path unset", full: true, change: func(s *spec) { s.Existing = nil }, want: refused},
+		{name: "path changed", full: true, change: func(s *spec) { s.Existing.Path = "shop/web/web-1-76543210" }, want: refused},
 		{name: "policy changed", full: true, change: func(s *spec) { s.PolicyName = "other" }, want: refused},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
