@@ -26,17 +26,8 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
 		}
 	}
-	pods, err := ctrlcache.New(mgr.GetConfig(), ctrlcache.Options{
-		HTTPClient:        mgr.GetHTTPClient(),
-		Scheme:            mgr.GetScheme(),
-		Mapper:            mgr.GetRESTMapper(),
-		DefaultNamespaces: options.cachedNamespaces(),
-		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: jobSelector(), Transform: trimJobPod}},
-	})
+	pods, err := addPods(mgr, options)
 	if err != nil {
-		return err
-	}
-	if err := mgr.Add(pods); err != nil {
 		return err
 	}
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
@@ -88,6 +79,21 @@ func addBackupControllers(mgr ctrl.Manager, options Options) error {
 		ListingPeriod: options.BackupListingPeriod,
 	}
 	return policies.SetupWithManager(mgr, pods, options.Concurrency)
+}
+
+// addPods adds a cache with the pods of jobs.
+func addPods(mgr ctrl.Manager, options Options) (ctrlcache.Cache, error) {
+	pods, err := ctrlcache.New(mgr.GetConfig(), ctrlcache.Options{
+		HTTPClient:        mgr.GetHTTPClient(),
+		Scheme:            mgr.GetScheme(),
+		Mapper:            mgr.GetRESTMapper(),
+		DefaultNamespaces: options.cachedNamespaces(),
+		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: jobSelector(), Transform: trimJobPod}},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pods, mgr.Add(pods)
 }
 
 // podClient asks the pods of jobs, which are on the pod network, and each asked once.

@@ -111,7 +111,7 @@ func (l *lister) look(ctx context.Context, f folder) error {
 	found, err := listing.Read(l.Key, f.path, commit)
 	if err != nil {
 		l.report.Skip(f.path, err.Error())
-		return nil //nolint:nilerr // one bad record is told, and must not hide the good ones
+		return nil
 	}
 	l.report.AddFound(found)
 	return nil

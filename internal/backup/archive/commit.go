@@ -77,10 +77,11 @@ func (c Commit) validate() error {
 		return refuse("", "the commit record's digests %s and %s are not both a SHA-256 in lower case hexadecimal", clip(c.SHA256), clip(c.ManifestSHA256))
 	case !c.Totals.possible():
 		return refuse("", "the commit record's totals are impossible: %+v", c.Totals)
-	case c.CompletedAt != nil && (c.CompletedAt.IsZero() || c.CompletedAt.Year() > 9999):
-		return refuse("", "the commit record's completedAt is no time of a backup")
 	case !isKey(c.Archive):
 		return refuse("", "the commit record names the archive %s, which is no key of a store", clip(c.Archive))
+	}
+	if c.CompletedAt != nil && !isTime(c.CompletedAt) {
+		return refuse("", "the commit record's completedAt is no time of a backup")
 	}
 	if err := c.Info.validate(); err != nil {
 		return refuse("", "the commit record's info: %v", err)

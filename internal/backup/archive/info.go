@@ -119,20 +119,27 @@ const (
 
 // validate bounds what is shown to people and kept in objects.
 func (i Info) validate() error {
-	if i.TakenAt.IsZero() || i.TakenAt.Year() > 9999 {
+	if !isTime(&i.TakenAt) {
 		return fmt.Errorf("takenAt is no time of a backup")
+	}
+	if i.ScheduledAt != nil && !isTime(i.ScheduledAt) {
+		return fmt.Errorf("scheduledAt is no time of a schedule")
 	}
 	if len(i.Secrets) > listLimit || len(i.Content) > listLimit || len(i.Recipients) > listLimit {
 		return fmt.Errorf("it lists %d secrets, %d recipients and %d volumes, %d are possible", len(i.Secrets), len(i.Recipients), len(i.Content), listLimit)
-	}
-	if i.ScheduledAt != nil && i.ScheduledAt.Year() > 9999 {
-		return fmt.Errorf("scheduledAt is no time of a schedule")
 	}
 	for _, s := range i.strings() {
 		if err := s.validate(); err != nil {
 			return err
 		}
 	}
+	return i.ascends()
+}
+
+// isTime is true of times that every reader can write, too.
+func isTime(t *time.Time) bool { return !t.IsZero() && t.Year() <= 9999 }
+
+func (i Info) ascends() error {
 	for n, volume := range i.Content {
 		if volume.Index < 0 || n > 0 && volume.Index <= i.Content[n-1].Index {
 			return fmt.Errorf("the indexes of content do not ascend")

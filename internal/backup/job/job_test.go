@@ -15,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/restoration"
 	"example.com/nginx-operator/internal/backup/snapshot"
 	"example.com/nginx-operator/internal/golden"
@@ -44,6 +45,8 @@ var everything = snapshot.Snapshot{
 func TestJobs(t *testing.T) {
 	encrypted := everything
 	encrypted.Recipients = []string{"age1x"}
+	existing := aBackup("pvc://backups/shop", "")
+	existing.Spec.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-old-89abcdef"}
 	tests := []struct {
 		name     string
 		backup   *v1alpha1.NginxBackup
@@ -54,11 +57,16 @@ func TestJobs(t *testing.T) {
 		{"create-claim", aBackup("pvc://backups", ""), snapshot.Snapshot{}, Create},
 		{"create-encrypted", aBackup("gs://backups", "gcs"), encrypted, Create},
 		{"delete-claim", aBackup("pvc://backups/shop", ""), snapshot.Snapshot{}, Delete},
+		{"delete-existing", existing, snapshot.Snapshot{}, Delete},
+		{"adopt-existing", existing, snapshot.Snapshot{}, Adopt},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, err := ForDelete(tt.backup, 3, "nginx-operator:test")
-			if tt.task == Create {
+			switch tt.task {
+			case Adopt:
+				j, err = ForAdopt(tt.backup, 3, "nginx-operator:test")
+			case Create:
 				j, err = ForCreate(tt.backup, tt.snapshot, []string{"web-snapshot", "web-snapshot-2"}, 3, "nginx-operator:test")
 			}
 			if err != nil {
@@ -128,6 +136,46 @@ func TestRestoreJobs(t *testing.T) {
 	}
 	if _, err := ForExtract(aRestore(false, ""), bad, plan, "web", 1, "x"); err == nil {
 		t.Error("a destination that leaves its folder makes a job that extracts")
+	}
+}
+
+func aPolicy(name string) *v1alpha1.NginxBackupPolicy {
+	return &v1alpha1.NginxBackupPolicy{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: "01234567-89ab-cdef-0123-456789abcdef", Generation: 4},
+		Spec:       v1alpha1.NginxBackupPolicySpec{Destination: v1alpha1.Destination{URL: "pvc://backups"}},
+	}
+}
+
+// TestForList: the job that lists is a reviewed file, and is given what is known. Whatever its
+// policy is called, its names are legal.
+func TestForList(t *testing.T) {
+	for _, name := range []string{"all", strings.Repeat("a", 63)} {
+		policy := aPolicy(name)
+		pieces, err := KnownPieces(policy, listing.Known{"web/web-1-01234567": listing.Expected})
+		if err != nil {
+			t.Fatal(err)
+		}
+		j, err := ForList(policy, pieces, mostAttempts, "nginx-operator:test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if problems := append(validation.IsDNS1123Label(j.Name), validation.IsDNS1123Subdomain(pieces[0].Name)...); len(problems) > 0 {
+			t.Errorf("%s, %s: %v", j.Name, pieces[0].Name, problems)
+		}
+		if !Lists(j, policy) {
+			t.Error("the job is not one of the policy as it is")
+		}
+		policy.Generation++
+		if Lists(j, policy) {
+			t.Error("the job is one of a policy that is another")
+		}
+		if name == "all" {
+			text, err := yaml.Marshal(j)
+			if err != nil {
+				t.Fatal(err)
+			}
+			golden.Compare(t, "testdata/list-claim.yaml", string(text))
+		}
 	}
 }
 
@@ -219,6 +267,14 @@ func TestResult(t *testing.T) {
 		{"a restore", Result{Volumes: []restoration.Compared{{Index: 0, Missing: 3}}, CompletedAt: &at}},
 		{"a restore with much to tell", Result{Volumes: volumes(1, "ä\x00<"), CompletedAt: &at}},
 		{"a restore of as many volumes as an application can have", Result{Volumes: volumes(16, "\x00"), CompletedAt: &at}},
+		{"a listing", Result{Listing: &listing.Report{Backups: 3}, CompletedAt: &at}},
+		{"an adopted one with long texts", Result{
+			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
+			Adopted: NewAdopted(archive.Info{
+				Name: strings.Repeat("<", 253), Namespace: strings.Repeat("x", 63), Image: strings.Repeat("<", 4096), ImageDigest: strings.Repeat("<", 4096),
+				Reason: strings.Repeat("\n", 4096), ConfigRevision: strings.Repeat("<", 256),
+			}, v1alpha1.BackupContents{ConfigMaps: slices.Repeat([]string{strings.Repeat("<", 253)}, 99), Claims: slices.Repeat([]string{strings.Repeat("x", 4096)}, 99)}),
+		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

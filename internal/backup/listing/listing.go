@@ -102,7 +102,10 @@ func (r *Report) Skip(path, why string) {
 // somebody has put into the store.
 func plain(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' || strings.ContainsRune(`"\<>&`, r) {
+		switch {
+		case r == '"':
+			return '\''
+		case r < ' ' || r > '~' || strings.ContainsRune(`\<>&`, r):
 			return '?'
 		}
 		return r

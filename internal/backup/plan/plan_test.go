@@ -108,6 +108,68 @@ func scheduledFor(at string) func(*v1alpha1.NginxBackup) {
 	return func(b *v1alpha1.NginxBackup) { b.Annotations[v1alpha1.AnnotationScheduledAt] = at }
 }
 
+// existing is a backup that was found in the store.
+func existing(b *v1alpha1.NginxBackup) {
+	b.Spec.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/" + b.Name + "-01234567"}
+}
+
+func verified(status metav1.ConditionStatus, reason string) func(*v1alpha1.NginxBackup) {
+	return func(b *v1alpha1.NginxBackup) {
+		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{Type: v1alpha1.ConditionVerified, Status: status, Reason: reason})
+	}
+}
+
+var (
+	lost       = verified(metav1.ConditionFalse, v1alpha1.ReasonDataMissing)
+	unverified = verified(metav1.ConditionUnknown, v1alpha1.ReasonNotVerified)
+)
+
+// TestGood: what is not verified, or not there, is no good backup, is never written again, and
+// keeps none that is good from being kept.
+func TestGood(t *testing.T) {
+	tests := []struct {
+		name                string
+		backup              *v1alpha1.NginxBackup
+		good, written, lost bool
+	}{
+		{"completed", aBackup(1, "a", 1, time.Hour), true, true, false},
+		{"verified", aBackup(1, "a", 1, time.Hour, verified(metav1.ConditionTrue, v1alpha1.ReasonVerified)), true, true, false},
+		{"lost", aBackup(1, "a", 1, time.Hour, lost), false, true, true},
+		{"there again", aBackup(1, "a", 1, time.Hour, unverified), false, true, false},
+		{"under way", aBackup(1, "a", 1, time.Hour, pending), false, false, false},
+		{"found", aBackup(1, "a", 1, time.Hour, existing, pending), false, true, false},
+		{"found and lost", aBackup(1, "a", 1, time.Hour, existing, pending, lost), false, true, true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if Good(tt.backup) != tt.good || Written(tt.backup) != tt.written || Lost(tt.backup) != tt.lost {
+				t.Errorf("good %v, written %v, lost %v", Good(tt.backup), Written(tt.backup), Lost(tt.backup))
+			}
+		})
+	}
+	kept := []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 2*time.Hour), aBackup(2, "a", 1, time.Hour, lost), aBackup(3, "a", 1, time.Hour, unverified)}
+	if expired := Expired(&v1alpha1.Retention{KeepLast: new(int32(1))}, kept, now); len(expired) > 0 {
+		t.Errorf("the last good one expires: %v", names(expired))
+	}
+	if Waiting(aPolicy(), aTarget("a", 1, time.Hour), []*v1alpha1.NginxBackup{aBackup(1, "a", 1, time.Hour, existing, pending)}) {
+		t.Error("a policy waits for a backup that it did not make")
+	}
+}
+
+// TestSequence: a backup comes after those before it, and after those that are found later and
+// were taken earlier, whatever the clock says.
+func TestSequence(t *testing.T) {
+	ahead := now.Unix() + 1000
+	for before, want := range map[int64]int64{1: now.Unix(), now.Unix(): now.Unix() + 1, ahead: ahead + 1} {
+		b := aBackup(1, "a", 1, time.Hour)
+		b.Annotations[v1alpha1.AnnotationSequence] = fmt.Sprint(before)
+		d := Decide(aPolicy(), nil, aTarget("b", 1, time.Hour), []*v1alpha1.NginxBackup{b}, now)
+		if got := d.Create.Annotations[v1alpha1.AnnotationSequence]; got != fmt.Sprint(want) {
+			t.Errorf("after %d comes %s, want %d", before, got, want)
+		}
+	}
+}
+
 func TestDecide(t *testing.T) {
 	const long = time.Hour
 	elsewhere := func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Destination.URL = "s3://elsewhere" }
@@ -189,6 +251,23 @@ func TestDecide(t *testing.T) {
 			create: v1alpha1.TriggerChange, reason: "the first backup"},
 		{name: "the last was deleted", policy: aPolicy(), target: aTarget("a", 1, long), backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, deleted)},
 			create: v1alpha1.TriggerChange, reason: "the first backup"},
+		{name: "the state was found in the store", policy: aPolicy(scaling), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, existing, pending)}},
+		{name: "another state was found in the store", policy: aPolicy(), target: aTarget("b", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, existing, pending)}, create: v1alpha1.TriggerChange, reason: "generation 7"},
+		{name: "what was found is damaged", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, existing, failing(v1alpha1.ReasonDamaged))}, create: v1alpha1.TriggerChange, reason: "the first backup"},
+		{name: "what was found cannot be read for now", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, existing, pending, failing(v1alpha1.ReasonStoreUnavailable))}},
+		{name: "what was found is where nobody wants it", policy: aPolicy(elsewhere), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long, existing, pending)}, create: v1alpha1.TriggerChange, reason: "the first backup"},
+		{name: "the data of the last is gone", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, 2*long), aBackup(2, "b", 1, 2*long), aBackup(3, "a", 1, long, lost)},
+			create:  v1alpha1.TriggerChange, reason: "generation 7"},
+		{name: "the data of one before is gone", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(1, "b", 1, 2*long, lost), aBackup(2, "a", 1, long)}},
+		{name: "the data of the last is there again", policy: aPolicy(), target: aTarget("a", 1, long),
+			backups: []*v1alpha1.NginxBackup{aBackup(3, "a", 1, long, unverified)}},
 		{name: "time for the first", policy: aPolicy(scheduledOnly), target: aTarget("a", 1, long), create: v1alpha1.TriggerSchedule,
 			reason: "2026-11-21T03:00:00Z", after: 15 * time.Hour},
 		{name: "not time yet", policy: aPolicy(daily), target: aTarget("a", 1, long),

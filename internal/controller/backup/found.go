@@ -49,7 +49,7 @@ func (l *lister) adoptOne(ctx context.Context, f listing.Found) error {
 	}
 	for _, name := range []string{b.Name, listing.OtherName(f)} {
 		b.Name, b.ResourceVersion = name, ""
-		err := l.Policies.Client.Create(ctx, b)
+		err := l.Client.Create(ctx, b)
 		if err == nil {
 			log.FromContext(ctx).Info("found a backup that has no object", "backup", b.Name, "path", b.Spec.Existing.Path)
 			return nil
@@ -75,7 +75,7 @@ func (l *lister) maker(ctx context.Context, name string) (*v1alpha1.NginxBackupP
 		return l.policy, nil
 	}
 	maker := &v1alpha1.NginxBackupPolicy{}
-	err := l.Policies.Client.Get(ctx, client.ObjectKey{Namespace: l.policy.Namespace, Name: name}, maker)
+	err := l.Client.Get(ctx, client.ObjectKey{Namespace: l.policy.Namespace, Name: name}, maker)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
@@ -90,12 +90,12 @@ func (l *lister) judge(ctx context.Context, report *listing.Report, backups map[
 	var errs []error
 	for _, path := range report.Missing {
 		if b := l.still(backups[path]); b != nil && !plan.Lost(b) {
-			errs = append(errs, tell(ctx, l.Policies.Client, l.Recorder, b, outcome.Missing(b)))
+			errs = append(errs, tell(ctx, l.Client, l.Recorder, b, outcome.Missing(b)))
 		}
 	}
 	for _, path := range report.Back {
 		if b := l.still(backups[path]); b != nil && plan.Lost(b) {
-			errs = append(errs, tell(ctx, l.Policies.Client, l.Recorder, b, outcome.Back(b)))
+			errs = append(errs, tell(ctx, l.Client, l.Recorder, b, outcome.Back(b)))
 		}
 	}
 	return errors.Join(errs...)

@@ -153,7 +153,7 @@ func (l *lister) startListing(ctx context.Context, attempt int) error {
 // folder of the namespace.
 func (l *lister) backups(ctx context.Context) (map[string]*v1alpha1.NginxBackup, error) {
 	list := &v1alpha1.NginxBackupList{}
-	if err := l.Policies.Client.List(ctx, list, client.InNamespace(l.policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.Client.List(ctx, list, client.InNamespace(l.policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the backups: %w", err)
 	}
 	return listing.ByPath(l.policy, list.Items, job.Key), nil

@@ -17,7 +17,7 @@ import (
 
 // tell writes the status, if it is another one, and then the events of the transition.
 func (w *work) tell(ctx context.Context, status v1alpha1.NginxBackupStatus) error {
-	return tell(ctx, w.Backups.Client, w.Recorder, w.backup, status)
+	return tell(ctx, w.Client, w.Recorder, w.backup, status)
 }
 
 func tell(ctx context.Context, c client.Client, recorder events.EventRecorder, backup *v1alpha1.NginxBackup, status v1alpha1.NginxBackupStatus) error {
