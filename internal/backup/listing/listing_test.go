@@ -209,8 +209,8 @@ func TestDue(t *testing.T) {
 		{"a time that was lost", policy(metav1.ConditionTrue, 2, nil), time.Hour, true, 0},
 		{"a minute ago", policy(metav1.ConditionTrue, 2, ago(time.Minute)), time.Hour, false, 59 * time.Minute},
 		{"an hour ago", policy(metav1.ConditionTrue, 2, ago(time.Hour)), time.Hour, true, 0},
-		{"a year ago, without a period", policy(metav1.ConditionTrue, 2, ago(8760 * time.Hour)), 0, false, 0},
-		{"in a year", policy(metav1.ConditionTrue, 2, ago(-8760 * time.Hour)), time.Hour, false, time.Hour},
+		{"a year ago, without a period", policy(metav1.ConditionTrue, 2, ago(8760*time.Hour)), 0, false, 0},
+		{"in a year", policy(metav1.ConditionTrue, 2, ago(-8760*time.Hour)), time.Hour, false, time.Hour},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
