@@ -9,6 +9,8 @@
 //     creates the backup that is due or lets expired ones go (package plan). When it has those
 //     that its rollout waits for, it opens the gate.
 //   - Backups carries one NginxBackup out: it records the state (package snapshot), starts
-//     jobs (package job) and tells how they get on (package progress).
-//   - Policies tells of each policy how its targets are.
+//     jobs (package job) and tells how they get on (package progress). Of data that is in the
+//     store already, the job verifies it.
+//   - Policies tells of each policy how its targets are, and lists its destination: what is in
+//     there and has no object gets one (package listing).
 package backup

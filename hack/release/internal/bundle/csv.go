@@ -26,7 +26,8 @@ const certificates = "/tmp/k8s-webhook-server/serving-certs"
 var samples = []string{
 	"config/samples/v1alpha1_instance.yaml", "config/samples/v1alpha2_static_site.yaml",
 	"config/samples/v1alpha2_reverse_proxy.yaml", "config/samples/v1alpha2_tls.yaml",
-	"config/samples/backup_v1alpha1_policy.yaml", "config/samples/backup_v1alpha1_backup.yaml", "config/samples/backup_v1alpha1_restore.yaml",
+	"config/samples/backup_v1alpha1_policy.yaml", "config/samples/backup_v1alpha1_backup.yaml", "config/samples/backup_v1alpha1_existing.yaml",
+	"config/samples/backup_v1alpha1_restore.yaml",
 }
 
 type object = map[string]any

@@ -55,7 +55,10 @@ var resources = map[string][]object{
 		{"kind": "ServiceAccount", "version": "v1"},
 		{"kind": "ControllerRevision", "version": "v1"},
 	},
-	"NginxBackupPolicy": {{"kind": "NginxBackup", "version": "v1alpha1"}},
+	"NginxBackupPolicy": {
+		{"kind": "NginxBackup", "version": "v1alpha1"},
+		{"kind": "Job", "version": "v1"}, {"kind": "Pod", "version": "v1"}, {"kind": "ConfigMap", "version": "v1"},
+	},
 	"NginxBackup": {
 		{"kind": "Job", "version": "v1"}, {"kind": "Pod", "version": "v1"}, {"kind": "ConfigMap", "version": "v1"},
 	},
