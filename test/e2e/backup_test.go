@@ -202,6 +202,7 @@ func TestBackupsFollowChanges(t *testing.T) {
 	}
 	f.checkKeys(t, 3)
 	f.retain(t, third.Name)
+	f.comeBack(t, &third)
 	must(t, kube.Delete(t.Context(), f.nginx))
 	waitPolicy(t, f.policy, metav1.ConditionFalse, backupv1alpha1.ReasonNoTargets)
 	if left := backupsOf(t, f.nginx.Namespace); len(left) != 1 {
@@ -243,6 +244,24 @@ func (f *followed) retain(t *testing.T, last string) {
 	if left := waitBackups(t, f.nginx.Namespace, 1)[0]; left.Name != last {
 		t.Errorf("backup %s is left, the last good one is %s", left.Name, last)
 	}
+	f.checkKeys(t, 1)
+}
+
+// comeBack deletes the object of the last backup: it comes back, as what it was.
+func (f *followed) comeBack(t *testing.T, last *backupv1alpha1.NginxBackup) {
+	t.Helper()
+	must(t, kube.Delete(t.Context(), last, client.Preconditions{UID: &last.UID}))
+	eventually(t, "the backup is back", func() error {
+		all := backupsOf(t, f.nginx.Namespace)
+		if len(all) != 1 || all[0].UID == last.UID || all[0].Status.CompletionTime == nil {
+			return fmt.Errorf("there are %d", len(all))
+		}
+		return nil
+	})
+	if back := waitBackups(t, f.nginx.Namespace, 1)[0]; back.Name != last.Name || back.Status.Digest != last.Status.Digest || *back.Status.Source != *last.Status.Source {
+		t.Errorf("before: %+v\nafter: %+v", last.Status, back.Status)
+	}
+	waitPolicy(t, f.policy, metav1.ConditionTrue, backupv1alpha1.ReasonUpToDate)
 	f.checkKeys(t, 1)
 }
 

@@ -63,10 +63,10 @@ func TestJobs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, err := ForDelete(tt.backup, 3, "nginx-operator:test")
-			switch tt.task {
-			case Adopt:
+			if tt.task == Adopt {
 				j, err = ForAdopt(tt.backup, 3, "nginx-operator:test")
-			case Create:
+			}
+			if tt.task == Create {
 				j, err = ForCreate(tt.backup, tt.snapshot, []string{"web-snapshot", "web-snapshot-2"}, 3, "nginx-operator:test")
 			}
 			if err != nil {

@@ -271,6 +271,9 @@ func TestKnown(t *testing.T) {
 			t.Errorf("%d known, -packed +unpacked:\n%s", n, diff)
 		}
 	}
+}
+
+func TestStandings(t *testing.T) {
 	standings := Known{"a": Expected, "b": Lost, "c": Open}
 	pieces, err := standings.Pack()
 	if err != nil {
