@@ -145,7 +145,7 @@ func TestNewCluster(t *testing.T) {
 // the one before has ended. Two policies with the same destination make the same objects.
 func TestManyFound(t *testing.T) {
 	t.Parallel()
-	const many = 60
+	const many = 35
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	for i := range many {
