@@ -26,9 +26,6 @@ const (
 	// createSpeed is five times what an operator reaches that leaves the limits
 	// of its client as they are.
 	createSpeed = 5 * 21
-	// createSettle is how long the operator has to be silent before its requests are
-	// counted: events are written a little after what they tell of.
-	createSettle = 2 * time.Second
 
 	createImage     = "nginx:measure"
 	createNamespace = "measure"
@@ -151,7 +148,7 @@ func (b *createBench) load(ctx context.Context, run *operatorRun) error {
 	if err := b.createAndAwait(ctx, warmUpNamespace, 1); err != nil {
 		return fmt.Errorf("warm up: %w", err)
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := silence(ctx, b.log, b.user); err != nil {
 		return err
 	}
 	var start time.Time
@@ -163,7 +160,7 @@ func (b *createBench) load(ctx context.Context, run *operatorRun) error {
 	if err != nil {
 		return err
 	}
-	if err := b.settle(ctx); err != nil {
+	if err := silence(ctx, b.log, b.user); err != nil {
 		return err
 	}
 	requests, err := b.log.Requests(audit.Filter{User: b.user, Since: start})
@@ -184,22 +181,6 @@ func (b *createBench) createAndAwait(ctx context.Context, namespace string, n in
 		return err
 	}
 	return <-awaited
-}
-
-// settle waits until the operator has been silent for a while.
-func (b *createBench) settle(ctx context.Context) error {
-	for {
-		if err := pause(ctx, createSettle); err != nil {
-			return err
-		}
-		recent, err := b.log.Requests(audit.Filter{User: b.user, Since: time.Now().Add(-createSettle)})
-		if err != nil {
-			return err
-		}
-		if len(recent) == 0 {
-			return nil
-		}
-	}
 }
 
 // lastChange is when the last object or status was written. Events only tell of it.

@@ -36,6 +36,7 @@ func measurements() []measurement {
 		{"create", "how fast the operator creates many objects, and what each costs the API server", needsAssets, measureCreate},
 		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},
+		{"backup-scale", "1,000 applications under one policy that change ten times each: backups, requests, memory", needsAssets, measureBackupScale},
 		{"backup-memory", "the memory of a backup's job with a content volume of a gibibyte", "VERSITYGW", measureBackupMemory},
 		{"hostile-archives", "hostile and damaged archives that are refused", "nothing", measureHostile},
 		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ type Cluster struct {
 	mu sync.Mutex
 	// places are the namespaces that it looks after.
 	places map[string]*Place
-	// pods are those that run, or have run, by the UIDs of their jobs.
+	// pods are those of the jobs that there are, and those that still run, by the UIDs of the jobs.
 	pods map[types.UID]*pod
 }
 
@@ -107,6 +108,7 @@ func (c *Cluster) look(ctx context.Context) error {
 	for i := range pods.Items {
 		errs = append(errs, c.bury(ctx, &pods.Items[i], alive))
 	}
+	c.forget(alive)
 	for i := range applications.Items {
 		errs = append(errs, c.observe(ctx, &applications.Items[i]))
 	}
@@ -157,7 +159,8 @@ func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	p := &pod{kube: c.kube, place: place, job: j, ip: newIP(), cancel: cancel, ended: make(chan struct{})}
+	// The item of a list would keep the whole list in memory.
+	p := &pod{kube: c.kube, place: place, job: j.DeepCopy(), ip: newIP(), cancel: cancel, ended: make(chan struct{})}
 	c.pods[j.UID] = p
 	go func() {
 		defer cancel()
@@ -169,6 +172,20 @@ func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
 			}
 		}
 	}()
+}
+
+// forget forgets the pods that have ended and whose jobs are gone.
+func (c *Cluster) forget(alive map[types.UID]bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	maps.DeleteFunc(c.pods, func(owner types.UID, p *pod) bool {
+		select {
+		case <-p.ended:
+			return !alive[owner]
+		default:
+			return false
+		}
+	})
 }
 
 // bury tells a pod to end that is to be deleted, or whose job is gone, and removes it when

@@ -35,10 +35,11 @@ type ControlPlane struct {
 	env *envtest.Environment
 }
 
-// auditPolicy logs every request once, when it is complete.
+// auditPolicy logs every request when it is complete, and watches, which may never be, also when
+// they begin.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
-omitStages: [RequestReceived, ResponseStarted]
+omitStages: [RequestReceived]
 rules:
 - level: Metadata
 `

@@ -317,15 +317,7 @@ func (b *bench) verifyFiles(backups []v1alpha1.NginxBackup, files map[string][]b
 // document reads a document of a backup on the claim.
 func (b *bench) document(backup *v1alpha1.NginxBackup, name string) string {
 	b.t.Helper()
-	files := b.claimFiles("folder")
-	commit, err := archive.ParseCommit(files[job.Key(backup)+"/backup.json"])
+	text, err := b.place.Document(b.t.Context(), "folder", backup, name)
 	must(b.t, err)
-	_, documents, err := archive.ReadDocuments(b.t.Context(), bytes.NewReader(files[path.Join(job.Key(backup), commit.Archive)]), commit, archive.DefaultLimits())
-	must(b.t, err)
-	for _, d := range documents {
-		if d.Path == name {
-			return string(d.Data)
-		}
-	}
-	return ""
+	return string(text)
 }

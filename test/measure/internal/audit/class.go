@@ -75,16 +75,7 @@ const tallyLines = 20
 // Tally counts requests by verb, resource, namespace and answer: a line each, the most
 // frequent first. The rest of a long tally is one line.
 func Tally(events []Event) []string {
-	counts := map[string]int{}
-	for _, e := range events {
-		counts[describe(e)]++
-	}
-	lines := slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
-		if counts[a] != counts[b] {
-			return counts[b] - counts[a]
-		}
-		return strings.Compare(a, b)
-	})
+	counts, lines := frequencies(events)
 	rest := 0
 	for i, line := range lines {
 		if i >= tallyLines {
@@ -96,6 +87,27 @@ func Tally(events []Event) []string {
 		lines = append(lines[:tallyLines], fmt.Sprintf("%d × others", rest))
 	}
 	return lines
+}
+
+// Each tells how often each kind of request was made for each of n things, on average: a line
+// each, the most frequent first.
+func Each(events []Event, n int) []string {
+	counts, lines := frequencies(events)
+	for i, line := range lines {
+		lines[i] = fmt.Sprintf("%.3f × %s", float64(counts[line])/float64(n), line)
+	}
+	return lines
+}
+
+// frequencies are the kinds of requests and how many there were of each, the most frequent first.
+func frequencies(events []Event) (map[string]int, []string) {
+	counts := map[string]int{}
+	for _, e := range events {
+		counts[describe(e)]++
+	}
+	return counts, slices.SortedFunc(maps.Keys(counts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
 }
 
 // In are the requests about one namespace.

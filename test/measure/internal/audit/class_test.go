@@ -65,6 +65,16 @@ func TestTally(t *testing.T) {
 	}
 }
 
+func TestEach(t *testing.T) {
+	request := func(verb string) Event {
+		return Event{Verb: verb, Object: &Object{Resource: "jobs", Namespace: "shop"}, Response: Response{Code: 200}}
+	}
+	got := Each([]Event{request("delete"), request("list"), request("list"), request("list")}, 2)
+	if diff := cmp.Diff([]string{"1.500 × list jobs in shop (200)", "0.500 × delete jobs in shop (200)"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestTallyIsShort(t *testing.T) {
 	var events []Event
 	for i := range tallyLines + 3 {

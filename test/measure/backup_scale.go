@@ -1,0 +1,180 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/measure/internal/fleet"
+	"example.com/nginx-operator/test/measure/internal/process"
+)
+
+const (
+	scaleTargets = 1000
+	// scaleChanges is how often each of them is changed, within less than the policy lets pass.
+	scaleChanges = 10
+)
+
+// scaleRun is what an operator did.
+type scaleRun struct {
+	// first are the backups that a new policy asks for, burst those after the changes.
+	first, burst scalePhase
+	// idle are the requests of a time in which nothing changed.
+	idle []audit.Event
+	// The operator's memory with all applications and no policy, and at the end.
+	before, after process.Memory
+	processor     time.Duration
+	state         scaleState
+}
+
+// scalePhase goes from what makes backups due until the operator has nothing more to do.
+type scalePhase struct {
+	took     time.Duration
+	requests []audit.Event
+	// backups and pods are how many there were at its end, or had been.
+	backups, pods int
+	memory        process.Memory
+}
+
+// scaleRestart is what an operator did that found everything done.
+type scaleRestart struct {
+	requests  map[audit.Class][]audit.Event
+	memory    process.Memory
+	processor time.Duration
+}
+
+// measureBackupScale lets one policy back up a thousand applications of its namespace, which is
+// the most that lists of a namespace can cost. Then it changes each of them ten times, in turn
+// what is declared and the number of replicas. The operator is a process of its own; the jobs'
+// pods run in this one.
+func measureBackupScale(ctx context.Context, s *session) ([]figure.Figure, error) {
+	b, err := newScaleBench(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	run, err := b.run(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.progress("backup-scale: the operator starts again")
+	again, err := b.restart(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return scaleFigures(b.n, s.window, run, again), nil
+}
+
+func (b *scaleBench) run(ctx context.Context) (run scaleRun, err error) {
+	operator, err := b.start()
+	if err != nil {
+		return run, err
+	}
+	alive, cancel := operator.Alive(ctx)
+	defer cancel()
+	err = b.load(alive, operator, &run)
+	var stopped error
+	run.processor, stopped = operator.Stop()
+	return run, errors.Join(err, stopped)
+}
+
+// load is the whole sequence.
+func (b *scaleBench) load(ctx context.Context, operator *process.Operator, run *scaleRun) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.session.patience, errors.New("the backups are not made in time"))
+	defer cancel()
+	b.session.progress("backup-scale: creating %d applications", b.n)
+	if err := fleet.Create(ctx, b.plane.Client, scaleNamespace, b.n); err != nil {
+		return err
+	}
+	var err error
+	if err = silence(ctx, b.log, b.user); err != nil {
+		return err
+	}
+	if run.before, err = operator.Memory(); err != nil {
+		return err
+	}
+	b.session.progress("backup-scale: the policy")
+	if run.first, err = b.phase(ctx, operator, b.createPolicy); err != nil {
+		return err
+	}
+	b.session.progress("backup-scale: %d changes of each", scaleChanges)
+	if run.burst, err = b.phase(ctx, operator, b.change); err != nil {
+		return err
+	}
+	b.session.progress("backup-scale: watching for %s", b.session.window)
+	start := time.Now()
+	if err := pause(ctx, b.session.window); err != nil {
+		return err
+	}
+	if run.idle, err = b.log.Requests(audit.Filter{User: b.user, Since: start}); err != nil {
+		return err
+	}
+	if run.after, err = operator.Memory(); err != nil {
+		return err
+	}
+	run.state, err = b.look(ctx)
+	return err
+}
+
+// phase begins something, and waits until every application is backed up as it is.
+func (b *scaleBench) phase(ctx context.Context, operator *process.Operator, begin func(context.Context) error) (p scalePhase, err error) {
+	start := time.Now()
+	if err := begin(ctx); err != nil {
+		return p, err
+	}
+	if err := b.await(ctx); err != nil {
+		return p, err
+	}
+	p.took = time.Since(start)
+	if err := silence(ctx, b.log, b.user); err != nil {
+		return p, err
+	}
+	if p.requests, err = b.log.Requests(audit.Filter{User: b.user, Since: start}); err != nil {
+		return p, err
+	}
+	backups, err := b.backups(ctx)
+	if err != nil {
+		return p, err
+	}
+	p.backups, p.pods = len(backups), len(b.place.Started())
+	p.memory, err = operator.Memory()
+	return p, err
+}
+
+// restart starts the operator where there is nothing to do.
+func (b *scaleBench) restart(ctx context.Context) (again scaleRestart, err error) {
+	start := time.Now()
+	operator, err := b.start()
+	if err != nil {
+		return again, err
+	}
+	alive, cancel := operator.Alive(ctx)
+	defer cancel()
+	again.requests, err = b.settled(alive, start)
+	if err == nil {
+		again.memory, err = operator.Memory()
+	}
+	var stopped error
+	again.processor, stopped = operator.Stop()
+	return again, errors.Join(err, stopped)
+}
+
+// settled waits until a new operator has read everything and fallen silent, and returns what it
+// has asked for.
+func (b *scaleBench) settled(ctx context.Context, start time.Time) (map[audit.Class][]audit.Event, error) {
+	for {
+		if err := silence(ctx, b.log, b.user); err != nil {
+			return nil, err
+		}
+		requests, err := b.log.Requests(audit.Filter{User: b.user, Since: start})
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range requests {
+			if e.Lists() && e.Resource() == "nginxbackups" {
+				return audit.ByClass(requests, process.Account.Namespace), nil
+			}
+		}
+	}
+}
