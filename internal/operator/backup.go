@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 
@@ -20,11 +21,14 @@ import (
 
 // addBackupControllers adds the second operator. It shares nothing with the first but the
 // process, and what any client of the API sees.
-func addBackupControllers(mgr ctrl.Manager, options Options) error {
+func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options) error {
 	for _, kind := range []string{"NginxBackup", "NginxBackupPolicy", "NginxRestore"} {
 		if _, err := mgr.GetRESTMapper().RESTMapping(backupv1alpha1.GroupVersion.WithKind(kind).GroupKind()); err != nil {
 			return fmt.Errorf("%w: apply config/crd, or run with --controllers=nginx", err)
 		}
+	}
+	if err := backupcontroller.Index(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
 	}
 	pods, err := addPods(mgr, options)
 	if err != nil {

@@ -113,7 +113,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (func(), error) {
 	var collectors []prometheus.Collector
 	if options.runs(ControllerBackup) {
-		if err := addBackupControllers(mgr, options); err != nil {
+		if err := addBackupControllers(ctx, mgr, options); err != nil {
 			return nil, fmt.Errorf("add the backup controllers: %w", err)
 		}
 		collectors = append(collectors, &backupcontroller.Collector{Cache: mgr.GetCache(), Elected: mgr.Elected(), Limit: options.MetricsMaxObjects})

@@ -100,6 +100,10 @@ func (w *work) create(ctx context.Context) (ctrl.Result, error) {
 		}
 		return ctrl.Result{RequeueAfter: verdict.After}, w.tell(ctx, outcome.Unfinished(w.backup, verdict.Reason, verdict.Message))
 	case progress.Start:
+		if w.backup.Status.StartTime != nil && w.Queue.full(ctx, w.waiter()) {
+			// It is recorded, and in the line: nothing has to be read to tell.
+			return ctrl.Result{RequeueAfter: queuePause}, nil
+		}
 	}
 	return w.start(ctx, verdict)
 }

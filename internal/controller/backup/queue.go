@@ -89,18 +89,32 @@ func (q *Queue) begin(ctx context.Context, object waiter, patient bool, create f
 	return true, err
 }
 
+// full tells whether there are too many jobs for another one. Then the object is in the line.
+func (q *Queue) full(ctx context.Context, object waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waits(ctx, object, false)
+}
+
 func (q *Queue) enter(ctx context.Context, object waiter, patient bool) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.free(q.active(ctx)) <= 0 {
-		if !slices.Contains(q.line, object) {
-			q.line = append(q.line, object)
-		}
-		q.patient[object] = patient
+	if q.waits(ctx, object, patient) {
 		return false
 	}
 	q.starting++
 	q.drop(object)
+	return true
+}
+
+func (q *Queue) waits(ctx context.Context, object waiter, patient bool) bool {
+	if q.free(q.active(ctx)) > 0 {
+		return false
+	}
+	if !slices.Contains(q.line, object) {
+		q.line = append(q.line, object)
+	}
+	q.patient[object] = patient
 	return true
 }
 

@@ -183,12 +183,12 @@ func suspended(policy *v1alpha1.NginxBackupPolicy) bool {
 
 // backupsOf are the backups that a policy made of a target; of all its targets, if that is empty.
 func backupsOf(ctx context.Context, c client.Reader, policy *v1alpha1.NginxBackupPolicy, target string) ([]*v1alpha1.NginxBackup, error) {
-	selector := client.MatchingLabels{v1alpha1.LabelPolicy: policy.Name}
+	which := []client.ListOption{client.InNamespace(policy.Namespace), client.MatchingLabels{v1alpha1.LabelPolicy: policy.Name}, client.UnsafeDisableDeepCopy}
 	if target != "" {
-		selector[v1alpha1.LabelTarget] = target
+		which = append(which, client.MatchingFields{byTarget: target})
 	}
 	list := &v1alpha1.NginxBackupList{}
-	if err := c.List(ctx, list, client.InNamespace(policy.Namespace), selector, client.UnsafeDisableDeepCopy); err != nil {
+	if err := c.List(ctx, list, which...); err != nil {
 		return nil, fmt.Errorf("list the backups: %w", err)
 	}
 	backups := make([]*v1alpha1.NginxBackup, 0, len(list.Items))

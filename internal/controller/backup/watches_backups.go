@@ -59,15 +59,15 @@ func jobEnded() predicate.Predicate {
 // waitingFor are the backups whose target has come into being.
 func (r *Backups) waitingFor(ctx context.Context, nginx client.Object) []reconcile.Request {
 	list := &v1alpha1.NginxBackupList{}
-	if err := r.Client.List(ctx, list, client.InNamespace(nginx.GetNamespace()), client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+	if err := r.Client.List(ctx, list, client.InNamespace(nginx.GetNamespace()), client.MatchingFields{byTarget: nginx.GetName()},
+		client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
 		// The cache is in memory: this is an error of the program.
 		ctrl.LoggerFrom(ctx).Error(err, "find the backups that wait for an NginxOperator", "nginxOperator", client.ObjectKeyFromObject(nginx))
 		return nil
 	}
 	var requests []reconcile.Request
 	for i := range list.Items {
-		b := &list.Items[i]
-		if b.Spec.Target.Name == nginx.GetName() && waits(b) {
+		if b := &list.Items[i]; waits(b) {
 			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(b)})
 		}
 	}
