@@ -88,7 +88,7 @@ verify: $(CLUSTER) lint ## Check format, lint, generated files and manifests
 
 .PHONY: lint
 lint: ## Run the linters
-	@for module in . hack/cluster hack/release; do \
+	@for module in . hack/cluster hack/release hack/prometheus; do \
 		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
 
@@ -100,8 +100,9 @@ fmt: ## Format the Go code
 test-unit: ## Run the unit tests
 	@echo "unit tests"; go test $$(go list ./... | grep -v /test/api)
 	@cd hack/cluster && go test ./...
-	@# Its tests read files of this module, whose changes go's cache of results does not see.
+	@# Their tests read files of this module, whose changes go's cache of results does not see.
 	@cd hack/release && go test -count=1 ./...
+	@cd hack/prometheus && go test -count=1 ./...
 
 .PHONY: test-store
 test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 server

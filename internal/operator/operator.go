@@ -116,7 +116,9 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (fun
 		if err := addBackupControllers(ctx, mgr, options); err != nil {
 			return nil, fmt.Errorf("add the backup controllers: %w", err)
 		}
-		collectors = append(collectors, &backupcontroller.Collector{Cache: mgr.GetCache(), Elected: mgr.Elected(), Limit: options.MetricsMaxObjects})
+		collectors = append(collectors, &backupcontroller.Collector{
+			Cache: mgr.GetCache(), Elected: mgr.Elected(), Limit: options.MetricsMaxObjects, Clock: clock.RealClock{},
+		})
 	}
 	if options.runs(ControllerNginx) {
 		if err := addNginxController(ctx, mgr, options); err != nil {

@@ -98,6 +98,7 @@ func TestMetrics(t *testing.T) {
 		fmt.Sprintf(`nginx_operator_condition{condition="Ready",name="scraper",namespace=%q} 1`, namespace),
 		fmt.Sprintf(`nginx_backups{namespace=%q,state="failing",target="scraper"} 1`, namespace),
 		fmt.Sprintf(`nginx_backup_last_success_timestamp_seconds{namespace=%q,target="scraper"} 0`, namespace),
+		fmt.Sprintf(`nginx_backup_last_wanted_timestamp_seconds{namespace=%q,target="scraper"} 0`, namespace),
 		fmt.Sprintf(`nginx_backup_policy_ready{namespace=%q,policy="all"} 0`, namespace),
 	} {
 		eventually(t, "the metrics have "+series, func() error {

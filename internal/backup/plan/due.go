@@ -50,13 +50,27 @@ func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target
 	return changed
 }
 
-// scheduledUntil is up to when no backup of the schedule is missing. Times before there was
-// a policy or a target are nobody's.
-func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) time.Time {
-	until := policy.CreationTimestamp.Time
-	if created := target.Nginx.CreationTimestamp.Time; created.After(until) {
-		until = created
+// Wanted tells whether a policy wants a target to have a backup by now, whatever its state was,
+// and since when one that is new; zero: any will do that holds the target as it is. last is the
+// last time of the schedule.
+func Wanted(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator, last time.Time) (since time.Time, wanted bool) {
+	if last.After(begin(policy, nginx)) {
+		return last, true
 	}
+	return time.Time{}, policy.Spec.Triggers.Change != nil || policy.Spec.Triggers.Scale != nil
+}
+
+// begin is when there were a policy and a target: times of the schedule up to then are nobody's.
+func begin(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator) time.Time {
+	if created := nginx.CreationTimestamp.Time; created.After(policy.CreationTimestamp.Time) {
+		return created
+	}
+	return policy.CreationTimestamp.Time
+}
+
+// scheduledUntil is up to when no backup of the schedule is missing.
+func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) time.Time {
+	until := begin(policy, target.Nginx)
 	for _, b := range backups {
 		// A time to come is one of a clock that was wrong.
 		if at, err := time.Parse(time.RFC3339, b.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && at.After(until) && !at.After(now) {

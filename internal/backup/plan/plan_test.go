@@ -400,6 +400,32 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+func TestWanted(t *testing.T) {
+	lastNight, lastYear := now.Add(-9*time.Hour), now.AddDate(-1, 0, 0)
+	for _, tt := range []struct {
+		name   string
+		policy *v1alpha1.NginxBackupPolicy
+		last   time.Time
+		since  time.Time
+		wanted bool
+	}{
+		{"changes alone", aPolicy(), time.Time{}, time.Time{}, true},
+		{"scaling alone", aPolicy(scaling, func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Triggers.Change = nil }), time.Time{}, time.Time{}, true},
+		{"changes, and a time that was due", aPolicy(daily), lastNight, lastNight, true},
+		{"changes, and a time before there was the policy", aPolicy(daily), lastYear, time.Time{}, true},
+		{"a time that was due", aPolicy(scheduledOnly), lastNight, lastNight, true},
+		{"a time before there was the policy", aPolicy(scheduledOnly), lastYear, time.Time{}, false},
+		{"a time before there was the target", aPolicy(scheduledOnly), now.AddDate(0, 0, -25), time.Time{}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			since, wanted := Wanted(tt.policy, aTarget("one", 1, time.Hour).Nginx, tt.last)
+			if !since.Equal(tt.since) || wanted != tt.wanted {
+				t.Errorf("it is %v since %s, want %v since %s", wanted, since, tt.wanted, tt.since)
+			}
+		})
+	}
+}
+
 func TestSchedule(t *testing.T) {
 	tests := []struct {
 		cron, zone string

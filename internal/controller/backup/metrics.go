@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
@@ -38,6 +39,8 @@ func init() { metrics.Registry.MustRegister(failures) }
 var (
 	descLast = prometheus.NewDesc("nginx_backup_last_success_timestamp_seconds",
 		"When the last good backup of an NginxOperator was completed, in seconds since the epoch; 0: a policy selects it, and it has none.", []string{"namespace", "target"}, nil)
+	descWanted = prometheus.NewDesc("nginx_backup_last_wanted_timestamp_seconds",
+		"When the schedule of a policy last wanted a backup of an NginxOperator, in seconds since the epoch; 0: changes alone want one.", []string{"namespace", "target"}, nil)
 	descSize = prometheus.NewDesc("nginx_backup_last_size_bytes",
 		"Size of the last good backup's archive.", []string{"namespace", "target"}, nil)
 	descDuration = prometheus.NewDesc("nginx_backup_last_duration_seconds",
@@ -59,11 +62,12 @@ type Collector struct {
 	Elected <-chan struct{}
 	// Limit is how many applications, and how many policies, get series of their own.
 	Limit int
+	Clock clock.PassiveClock
 }
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descLast, descSize, descDuration, descBackups, descPolicy} {
+	for _, desc := range []*prometheus.Desc{descLast, descWanted, descSize, descDuration, descBackups, descPolicy} {
 		out <- desc
 	}
 }
@@ -84,7 +88,10 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 
 // tally is what is told of one application.
 type tally struct {
-	last                   *v1alpha1.NginxBackup
+	last *v1alpha1.NginxBackup
+	// wanted tells whether there should be a backup, and since since a new one.
+	wanted                 bool
+	since                  time.Time
 	good, pending, failing int
 }
 
@@ -103,10 +110,7 @@ func (c *Collector) collect(ctx context.Context, out chan<- prometheus.Metric) e
 			continue
 		}
 		key := types.NamespacedName{Namespace: b.Namespace, Name: b.Spec.Target.Name}
-		if tallies[key] == nil {
-			tallies[key] = &tally{}
-		}
-		tallies[key].add(b)
+		of(tallies, key).add(b)
 	}
 	// The same ones each time, where there are too many.
 	keys := slices.SortedFunc(maps.Keys(tallies), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
@@ -127,7 +131,7 @@ func (c *Collector) targets(ctx context.Context, tallies map[types.NamespacedNam
 		if i < c.Limit {
 			out <- prometheus.MustNewConstMetric(descPolicy, prometheus.GaugeValue, ready(policy), policy.Namespace, policy.Name)
 		}
-		_, selected, err := accept(policy)
+		schedule, selected, err := accept(policy)
 		if err != nil || suspended(policy) {
 			// What is wrong with it is in its status.
 			continue
@@ -136,13 +140,25 @@ func (c *Collector) targets(ctx context.Context, tallies map[types.NamespacedNam
 		if err := c.Cache.List(ctx, list, client.InNamespace(policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 			return err
 		}
+		var last time.Time
+		if schedule != nil {
+			last = schedule.Last(c.Clock.Now())
+		}
 		for j := range list.Items {
-			if selected(&list.Items[j]) {
-				tallies[client.ObjectKeyFromObject(&list.Items[j])] = &tally{}
+			if nginx := &list.Items[j]; selected(nginx) {
+				of(tallies, client.ObjectKeyFromObject(nginx)).want(plan.Wanted(policy, nginx, last))
 			}
 		}
 	}
 	return nil
+}
+
+// of is the tally of an application.
+func of(tallies map[types.NamespacedName]*tally, key types.NamespacedName) *tally {
+	if tallies[key] == nil {
+		tallies[key] = &tally{}
+	}
+	return tallies[key]
 }
 
 func ready(policy *v1alpha1.NginxBackupPolicy) float64 {
@@ -152,6 +168,14 @@ func ready(policy *v1alpha1.NginxBackupPolicy) float64 {
 		}
 	}
 	return 0
+}
+
+// want notes that a policy wants a backup, and since when a new one.
+func (t *tally) want(since time.Time, wanted bool) {
+	t.wanted = t.wanted || wanted
+	if since.After(t.since) {
+		t.since = since
+	}
 }
 
 func (t *tally) add(b *v1alpha1.NginxBackup) {
@@ -175,6 +199,9 @@ func (t *tally) tell(key types.NamespacedName, out chan<- prometheus.Metric) {
 	gauge(descBackups, float64(t.good), "good")
 	gauge(descBackups, float64(t.pending), "pending")
 	gauge(descBackups, float64(t.failing), "failing")
+	if t.wanted {
+		gauge(descWanted, seconds(t.since))
+	}
 	if t.last == nil {
 		gauge(descLast, 0)
 		return
@@ -185,4 +212,12 @@ func (t *tally) tell(key types.NamespacedName, out chan<- prometheus.Metric) {
 	if status.StartTime != nil {
 		gauge(descDuration, status.CompletionTime.Sub(status.StartTime.Time).Seconds())
 	}
+}
+
+// seconds since the epoch; 0 for the zero time.
+func seconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.Unix())
 }

@@ -22,6 +22,8 @@ kubectl apply --server-side -f install-namespaced-crd.yaml`},
 Replace the namespace ` + project.Namespace + ` by yours and the image IMAGE by one that your nodes can pull.`},
 	{"migrate-storage.yaml", "config/migration", `stores every NginxOperator in the newest version of the API.
 Replace the image IMAGE by the operator's, apply it, and delete it when the Job has completed.`},
+	{"alerts.yaml", "config/prometheus", `alerts, for clusters with the Prometheus Operator.
+kubectl apply --server-side -f alerts.yaml`},
 }
 
 func (a *Archive) manifests(context.Context) error {

@@ -1,0 +1,191 @@
+// Package prometheus tests the alerts of config/prometheus with the library that Prometheus
+// evaluates them with. It is a module of its own, since that library is large.
+package prometheus
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/prometheus/model/labels"
+	"github.com/prometheus/prometheus/promql/parser"
+	"github.com/prometheus/prometheus/promql/promqltest"
+	"github.com/prometheus/prometheus/rules"
+	"sigs.k8s.io/yaml"
+)
+
+// interval is between two samples, and two evaluations.
+const interval = 5 * time.Minute
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ruleFile is what a Prometheus is given: the spec of the PrometheusRule.
+func ruleFile(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../config/prometheus/alerts.yaml")
+	must(t, err)
+	var rule struct {
+		APIVersion string         `json:"apiVersion"`
+		Kind       string         `json:"kind"`
+		Metadata   map[string]any `json:"metadata"`
+		Spec       any            `json:"spec"`
+	}
+	must(t, yaml.UnmarshalStrict(text, &rule))
+	if rule.APIVersion != "monitoring.coreos.com/v1" || rule.Kind != "PrometheusRule" {
+		t.Errorf("it is a %s %s", rule.APIVersion, rule.Kind)
+	}
+	spec, err := yaml.Marshal(rule.Spec)
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "rules.yaml")
+	must(t, os.WriteFile(file, spec, 0o600))
+	return file
+}
+
+// load parses and validates the rules as a Prometheus does that has these series.
+func load(t *testing.T, series string) []*rules.Group {
+	t.Helper()
+	storage := promqltest.LoadedStorage(t, "load "+interval.String()+"\n"+series)
+	engine := promqltest.NewTestEngine(t, false, interval, 1_000_000)
+	manager := rules.NewManager(&rules.ManagerOptions{
+		QueryFunc:  rules.EngineQueryFunc(engine, storage),
+		Appendable: storage,
+		Queryable:  storage,
+		Context:    t.Context(),
+		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
+		Logger:     slog.New(slog.DiscardHandler),
+		Parser:     parser.NewParser(parser.Options{}),
+	})
+	loaded, errs := manager.LoadGroups(interval, labels.EmptyLabels(), "", nil, false, ruleFile(t))
+	for _, err := range errs {
+		t.Fatal(err)
+	}
+	var groups []*rules.Group
+	for _, group := range loaded {
+		groups = append(groups, group)
+	}
+	return groups
+}
+
+// firing are the alerts that fire at a time, and whom they are about.
+func firing(t *testing.T, series string, at time.Duration) []string {
+	t.Helper()
+	var found []string
+	for _, group := range load(t, series) {
+		for now := time.Duration(0); now <= at; now += interval {
+			group.Eval(t.Context(), time.Unix(0, 0).Add(now))
+		}
+		for _, rule := range group.AlertingRules() {
+			must(t, rule.LastError())
+			for _, alert := range rule.ActiveAlerts() {
+				if alert.State != rules.StateFiring {
+					continue
+				}
+				whom := alert.Labels.Get("namespace") + "/" + alert.Labels.Get("target") + alert.Labels.Get("policy")
+				found = append(found, alert.Labels.Get("alertname")+" "+whom)
+				worded(t, alert, whom)
+			}
+		}
+	}
+	slices.Sort(found)
+	return found
+}
+
+// worded looks whether an alert says whom it is about.
+func worded(t *testing.T, alert *rules.Alert, whom string) {
+	t.Helper()
+	summary, description := alert.Annotations.Get("summary"), alert.Annotations.Get("description")
+	if !strings.Contains(summary, whom) || description == "" || strings.Contains(summary+description, "<error") || strings.Contains(summary+description, "<no value>") {
+		t.Errorf("it says %q, %q", summary, description)
+	}
+	if !slices.Contains([]string{"critical", "warning"}, alert.Labels.Get("severity")) {
+		t.Errorf("its severity is %q", alert.Labels.Get("severity"))
+	}
+}
+
+// Series of an application, and of a policy. Times are in seconds since the beginning.
+const (
+	success = `nginx_backup_last_success_timestamp_seconds{namespace="shop",target="web"} `
+	wanted  = `nginx_backup_last_wanted_timestamp_seconds{namespace="shop",target="web"} `
+	other   = `nginx_backup_last_wanted_timestamp_seconds{namespace="other",target="web"} `
+	ready   = `nginx_backup_policy_ready{namespace="shop",policy="all"} `
+)
+
+func TestAlerts(t *testing.T) {
+	const missing, old, notReady = "NginxBackupMissing shop/web", "NginxBackupTooOld shop/web", "NginxBackupPolicyNotReady shop/all"
+	for _, tt := range []struct {
+		name   string
+		series []string
+		at     time.Duration
+		want   []string
+	}{
+		{"nothing is backed up", nil, 3 * time.Hour, nil},
+		{"all is well", []string{success + "100x48", wanted + "0x48", ready + "1x48"}, 4 * time.Hour, nil},
+		{"all is well, with a schedule", []string{success + "3700x48", wanted + "3600x48", ready + "1x48"}, 4 * time.Hour, nil},
+
+		{"no backup for almost an hour", []string{success + "0x48", wanted + "0x48"}, 55 * time.Minute, nil},
+		{"no backup for an hour", []string{success + "0x48", wanted + "0x48"}, time.Hour, []string{missing}},
+		{"no backup, and the schedule has wanted one", []string{success + "0x48", wanted + "3600x48"}, time.Hour, []string{missing}},
+		{"no backup, and the schedule's first time is to come", []string{success + "0x48"}, 4 * time.Hour, nil},
+		{"no backup, and one of another namespace is wanted", []string{success + "0x48", other + "0x48"}, 4 * time.Hour, nil},
+		{"the first backup comes in time", []string{success + "0x10 3300x48", wanted + "0x58"}, 4 * time.Hour, nil},
+		{"the first backup comes late", []string{success + "0x15 4800x48", wanted + "0x63"}, 4 * time.Hour, nil},
+		{"all backups were deleted", []string{success + "100x10 0x48", wanted + "0x58"}, 4 * time.Hour, []string{missing}},
+
+		{"none since the schedule's time, for almost an hour", []string{success + "100x48", wanted + "50x5 1800x48"}, 85 * time.Minute, nil},
+		{"none since the schedule's time, for an hour", []string{success + "100x48", wanted + "50x5 1800x48"}, 90 * time.Minute, []string{old}},
+		{"none since the schedule's time, which comes again", []string{success + "100x48", wanted + "50x5 1800x5 3600x5 5400x30"}, 90 * time.Minute, []string{old}},
+		{"none since the time of another namespace's schedule", []string{success + "100x48", other + "1800x48"}, 4 * time.Hour, nil},
+		{"the backup of the schedule's time comes late", []string{success + "100x15 4800x48", wanted + "1800x63"}, 4 * time.Hour, nil},
+
+		{"a policy is not ready for almost half an hour", []string{ready + "0x48"}, 25 * time.Minute, nil},
+		{"a policy is not ready for half an hour", []string{ready + "0x48"}, 30 * time.Minute, []string{notReady}},
+		{"a policy is ready now and then", []string{ready + "0x4 1 0x4 1 0x4 1 0x4"}, 95 * time.Minute, nil},
+		{"a policy was not ready", []string{ready + "0x10 1x30"}, 2 * time.Hour, nil},
+
+		{"the store is down", []string{success + "0x48", wanted + "0x48", ready + "0x48"}, 2 * time.Hour, []string{missing, notReady}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, firing(t, strings.Join(tt.series, "\n"), tt.at)); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestDocs: docs/metrics.md tells of every metric that an alert asks for, and how it asks.
+func TestDocs(t *testing.T) {
+	text, err := os.ReadFile("../../docs/metrics.md")
+	must(t, err)
+	docs := string(text)
+	asked := 0
+	for _, group := range load(t, "") {
+		for _, rule := range group.AlertingRules() {
+			if !strings.Contains(docs, "| `"+rule.Name()+"` |") || !strings.Contains(docs, "\n"+rule.Query().String()+" ") {
+				t.Errorf("it does not tell of %s: %s", rule.Name(), rule.Query())
+			}
+			parser.Inspect(rule.Query(), func(node parser.Node, _ []parser.Node) error {
+				if s, ok := node.(*parser.VectorSelector); ok {
+					asked++
+					if !strings.Contains(docs, "`"+s.Name+"` | `") {
+						t.Errorf("it does not tell of %s", s.Name)
+					}
+				}
+				return nil
+			})
+		}
+	}
+	if asked == 0 {
+		t.Error("the alerts ask for nothing")
+	}
+}
