@@ -3,7 +3,9 @@ package operator
 import (
 	"context"
 	"fmt"
+	"net"
 	"net/http"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -100,9 +102,13 @@ func addPods(mgr ctrl.Manager, options Options) (ctrlcache.Cache, error) {
 	return pods, mgr.Add(pods)
 }
 
+// podDialTimeout is how long a pod that says it is ready may take to accept a connection.
+const podDialTimeout = 3 * time.Second
+
 // podClient asks the pods of jobs, which are on the pod network, and each asked once.
 func podClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	dialer := &net.Dialer{Timeout: podDialTimeout}
+	return &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dialer.DialContext}}
 }
 
 // jobSelector selects the jobs of the backup kinds, and their pods.

@@ -13,6 +13,7 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/handover"
 	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/restoration"
 )
 
 // Reading is what Read needs to know.
@@ -49,17 +50,37 @@ func (a *Agent) Read(ctx context.Context, r Reading) (job.Result, error) {
 }
 
 // documents reads the archive to its end, and keeps the declarations.
-func (a *Agent) documents(ctx context.Context) (info archive.Info, files []archive.File, err error) {
+func (a *Agent) documents(ctx context.Context) (archive.Info, []archive.File, error) {
 	commit, err := a.source(ctx)
 	if err != nil {
-		return info, nil, err
+		return archive.Info{}, nil, err
 	}
 	in, err := a.open(ctx, commit)
 	if err != nil {
+		return archive.Info{}, nil, err
+	}
+	info, files, err := archive.ReadDocuments(ctx, in, commit, archive.DefaultLimits())
+	if err := errors.Join(err, in.Close()); err != nil {
 		return info, nil, err
 	}
-	defer func() { err = errors.Join(err, in.Close()) }()
-	return archive.ReadDocuments(ctx, in, commit, archive.DefaultLimits())
+	declared, err := declarations(files)
+	return info, declared, err
+}
+
+// declarations are the documents that are handed over, as JSON.
+func declarations(files []archive.File) ([]archive.File, error) {
+	var declared []archive.File
+	for _, f := range files {
+		if !handover.Declares(f.Path) {
+			continue
+		}
+		text, err := restoration.ToJSON(f.Data)
+		if err != nil {
+			return nil, &sourceError{v1alpha1.ReasonNotUsable, fmt.Sprintf("%s: %v", f.Path, err)}
+		}
+		declared = append(declared, archive.File{Path: f.Path, Data: text})
+	}
+	return declared, nil
 }
 
 // source is the record of the backup that is to be read.

@@ -3,7 +3,7 @@
 // no object.
 //
 //	GET /ready       answers once the backup is verified
-//	GET /documents   a tar: backup.json, nginxoperator.yaml, configmaps/<name>.yaml
+//	GET /documents   a tar: backup.json, nginxoperator.yaml, configmaps/<name>.yaml, all of them JSON
 //
 // What it declares is as secret as ConfigMaps are: who asks shows a token.
 package handover

@@ -30,9 +30,20 @@ func Final(reason string) bool {
 }
 
 // Unproven tells whether it has to be looked at what a restored application serves.
-func Unproven(r *v1alpha1.NginxRestore) bool {
-	return meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionCompleted) && !job.DryRun(r) &&
+func Unproven(r *v1alpha1.NginxRestore, now time.Time) bool {
+	return now.Sub(restoredAt(r)) < proofPatience && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionCompleted) && !job.DryRun(r) &&
 		!meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionVerified)
+}
+
+// proofPatience is how long it is looked at what a restored application serves. What becomes of it
+// later is not the restore's doing.
+const proofPatience = time.Hour
+
+func restoredAt(r *v1alpha1.NginxRestore) time.Time {
+	if r.Status.CompletionTime == nil {
+		return time.Time{}
+	}
+	return r.Status.CompletionTime.Time
 }
 
 // Unrestored is the status of a restore that is not completed, and why.
@@ -40,7 +51,7 @@ func Unrestored(r *v1alpha1.NginxRestore, reason, message string) v1alpha1.Nginx
 	status := *r.Status.DeepCopy()
 	status.ObservedGeneration = r.Generation
 	setRestore(r, &status, v1alpha1.ConditionCompleted, metav1.ConditionFalse, reason, message)
-	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "Nothing was restored yet")
+	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "It is not restored yet")
 	return status
 }
 
@@ -130,12 +141,40 @@ func tally(changes []v1alpha1.RestoreChange) string {
 	return fmt.Sprintf("%d created, %d replaced, %d as in the backup already", counts["Create"], counts["Replace"], counts["None"])
 }
 
-// Verified tells whether the restored application serves what the backup holds.
-func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) v1alpha1.NginxRestoreStatus {
-	status := *r.Status.DeepCopy()
+// An application whose ConfigMaps alone were restored is as Ready as before until its operator has
+// seen them, for which it has newsDelay. After servedDelay it serves what it will.
+const (
+	newsDelay   = 5 * time.Second
+	servedDelay = time.Minute
+)
+
+// Verified tells whether the restored application serves what the backup holds, and when to look
+// again although nothing has changed; 0: never.
+func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator, now time.Time) (status v1alpha1.NginxRestoreStatus, after time.Duration) {
+	status = *r.Status.DeepCopy()
 	state, reason, message := judge(r, nginx)
+	age := now.Sub(restoredAt(r))
+	wait := time.Duration(0)
+	switch {
+	case state == metav1.ConditionTrue && !renewed(r):
+		wait = newsDelay - age
+	case reason == v1alpha1.ReasonServesAnother:
+		wait = servedDelay - age
+	}
+	if wait > 0 {
+		state, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not told yet what it serves"
+	}
 	setRestore(r, &status, v1alpha1.ConditionVerified, state, reason, message)
-	return status
+	return status, max(0, wait)
+}
+
+// renewed tells whether the NginxOperator itself was written, which its operator has to see before
+// it is Ready; or nothing was, apart from files.
+func renewed(r *v1alpha1.NginxRestore) bool {
+	changed := func(kind string) bool {
+		return slices.ContainsFunc(r.Status.Changes, func(c v1alpha1.RestoreChange) bool { return c.Kind == kind && c.Action != "None" })
+	}
+	return changed(v1alpha2.Kind) || !changed("ConfigMap")
 }
 
 func judge(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (state metav1.ConditionStatus, reason, message string) {

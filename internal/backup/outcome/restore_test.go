@@ -171,22 +171,22 @@ func TestOver(t *testing.T) {
 	} {
 		r := aRestore()
 		r.Status = Unrestored(r, reason, "")
-		if Over(r) != want || Unproven(r) || Waits(r) != (reason == v1alpha1.ReasonTargetDeleting) {
-			t.Errorf("%s: over %v, unproven %v, waits %v", reason, Over(r), Unproven(r), Waits(r))
+		if Over(r) != want || Unproven(r, now) || Waits(r) != (reason == v1alpha1.ReasonTargetDeleting) {
+			t.Errorf("%s: over %v, unproven %v, waits %v", reason, Over(r), Unproven(r, now), Waits(r))
 		}
-		says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "Nothing was restored yet")
+		says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "It is not restored yet")
 	}
-	if r := aRestore(); Over(r) || Unproven(r) || Waits(r) {
+	if r := aRestore(); Over(r) || Unproven(r, now) || Waits(r) {
 		t.Error("a new restore is over, or waits")
 	}
 	r := aRestore()
 	r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{}, now)
-	if !Over(r) || !Unproven(r) {
+	if !Over(r) || !Unproven(r, now) {
 		t.Error("a completed restore is not over, or proven")
 	}
 	r = aRestore(dry)
 	r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{}, now)
-	if !Over(r) || Unproven(r) {
+	if !Over(r) || Unproven(r, now) {
 		t.Error("a dry run is not over, or unproven")
 	}
 }
@@ -234,7 +234,57 @@ func TestVerified(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.restore.Status = Restored(tt.restore, "web", tt.backup, restoration.Plan{}, now)
-			says(t, Verified(tt.restore, tt.nginx).Conditions, v1alpha1.ConditionVerified, tt.status, tt.reason, tt.words)
+			status, after := Verified(tt.restore, tt.nginx, now.Add(servedDelay))
+			says(t, status.Conditions, v1alpha1.ConditionVerified, tt.status, tt.reason, tt.words)
+			if after != 0 {
+				t.Errorf("it is looked at again after %s", after)
+			}
 		})
+	}
+}
+
+// TestVerifiedTooEarly: an application whose ConfigMap alone was restored is Ready, and serves the
+// one from before, until its operator has seen it.
+func TestVerifiedTooEarly(t *testing.T) {
+	changes := func(kinds ...string) restoration.Plan {
+		p := restoration.Plan{Changes: []v1alpha1.RestoreChange{{Kind: v1alpha2.Kind, Name: "web", Action: "None"}}}
+		for _, kind := range kinds {
+			p.Changes = append(p.Changes, v1alpha1.RestoreChange{Kind: kind, Name: "x", Action: "Replace"})
+		}
+		return p
+	}
+	tests := []struct {
+		name   string
+		plan   restoration.Plan
+		serves string
+		age    time.Duration
+		reason string
+		after  time.Duration
+	}{
+		{"a ConfigMap, a moment ago", changes("ConfigMap"), "r1", time.Second, v1alpha1.ReasonNotVerified, newsDelay - time.Second},
+		{"a ConfigMap, a while ago", changes("ConfigMap"), "r1", newsDelay, v1alpha1.ReasonVerified, 0},
+		{"the application as well", changes("ConfigMap", v1alpha2.Kind), "r1", time.Second, v1alpha1.ReasonVerified, 0},
+		{"files alone", changes("PersistentVolumeClaim"), "r1", time.Second, v1alpha1.ReasonVerified, 0},
+		{"serves another still", changes("ConfigMap"), "r9", newsDelay, v1alpha1.ReasonNotVerified, servedDelay - newsDelay},
+		{"serves another after all", changes("ConfigMap"), "r9", servedDelay, v1alpha1.ReasonServesAnother, 0},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			r := aRestore()
+			r.Status = Restored(r, "web", whatIsHeld(), tt.plan, now)
+			nginx := &v1alpha2.NginxOperator{}
+			nginx.Status.Config = &v1alpha2.ConfigStatus{StableRevision: tt.serves}
+			nginx.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: "True", Reason: "Ready"}}
+			status, after := Verified(r, nginx, now.Add(tt.age))
+			c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionVerified)
+			if c.Reason != tt.reason || after != tt.after {
+				t.Errorf("%s: %s, again after %s; want %s, after %s", c.Reason, c.Message, after, tt.reason, tt.after)
+			}
+		})
+	}
+	r := aRestore()
+	r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{}, now)
+	if !Unproven(r, now.Add(time.Minute)) || Unproven(r, now.Add(proofPatience)) {
+		t.Error("it is looked at for ever what a restored application serves")
 	}
 }

@@ -133,7 +133,13 @@ func Active(j *batchv1.Job) bool {
 // Busy tells whether a job does something. One whose pod has not started for a while, since a
 // Secret, a volume or a node is missing, does nothing until somebody helps it.
 func Busy(j *batchv1.Job, now time.Time) bool {
-	return Active(j) && (ptr.Deref(j.Status.Ready, 0) > 0 || now.Sub(j.CreationTimestamp.Time) < slow)
+	if now.Sub(j.CreationTimestamp.Time) < slow {
+		return Active(j)
+	}
+	// A pod that is ready to tell what a backup declares does nothing but wait: perhaps for somebody
+	// to raise a quota.
+	reader := j.Labels[job.LabelTask] == string(job.Read)
+	return Active(j) && !reader && ptr.Deref(j.Status.Ready, 0) > 0
 }
 
 // Serving is the pod of the last job that is ready to answer, nil if there is none.

@@ -8,9 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	yamlv3 "go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/archive"
@@ -24,8 +22,9 @@ type Backup struct {
 	ConfigMaps []corev1.ConfigMap
 }
 
-// Parse reads the documents of an archive, which anybody may have written: everything has to
-// be of the namespace that the backup is restored in, and of the kinds that belong there.
+// Parse reads the documents of an archive, as ToJSON made them. Anybody may have written them:
+// everything has to be of the namespace that the backup is restored in, and of the kinds that
+// belong there.
 func Parse(info archive.Info, files []archive.File, namespace string) (Backup, error) {
 	b := Backup{Info: info}
 	if info.Namespace != namespace {
@@ -81,44 +80,6 @@ func (b *Backup) document(f archive.File) error {
 		}
 		cm.ObjectMeta = snapshot.DeclaredMeta(&cm.ObjectMeta)
 		b.ConfigMaps = append(b.ConfigMaps, cm)
-	}
-	return nil
-}
-
-// read reads a document, in which nothing may be that its kind does not have: of what a later
-// version declares nothing is lost unheard.
-func read(text []byte, into any, kind, apiVersion string) error {
-	if err := plain(text); err != nil {
-		return err
-	}
-	var head struct{ Kind, APIVersion string }
-	if err := yaml.Unmarshal(text, &head); err != nil {
-		return err
-	}
-	if head.Kind != kind || head.APIVersion != apiVersion {
-		return fmt.Errorf("it is a %s of %s, not a %s of %s", head.Kind, head.APIVersion, kind, apiVersion)
-	}
-	return yaml.UnmarshalStrict(text, into)
-}
-
-// plain refuses a document that refers to parts of itself: a few kilobytes of references to
-// references can stand for gigabytes. No backup is written so.
-func plain(text []byte) error {
-	var document yamlv3.Node
-	if err := yamlv3.Unmarshal(text, &document); err != nil {
-		return err
-	}
-	return withoutReferences(&document)
-}
-
-func withoutReferences(node *yamlv3.Node) error {
-	if node.Kind == yamlv3.AliasNode || node.Anchor != "" {
-		return fmt.Errorf("line %d has a YAML anchor or alias, which no backup has", node.Line)
-	}
-	for _, child := range node.Content {
-		if err := withoutReferences(child); err != nil {
-			return err
-		}
 	}
 	return nil
 }

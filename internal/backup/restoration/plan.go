@@ -144,7 +144,14 @@ func (m *maker) volumes() error {
 	}
 	taken := map[string]bool{}
 	for _, v := range m.backup.Info.Content {
-		claim := m.claim(v.Claim)
+		claim, replaced := m.Claims[v.Claim]
+		switch {
+		case !replaced && m.Target != m.backup.Nginx.Name:
+			return fmt.Errorf("claims: say to which one the files of PersistentVolumeClaim %[1]s are brought back, which is that of %[2]s ({from: %[1]s, to: …}), or leave Content out of items",
+				v.Claim, m.backup.Nginx.Name)
+		case !replaced:
+			claim = v.Claim
+		}
 		if taken[claim] {
 			return fmt.Errorf("claims: the files of two volumes would be brought back to PersistentVolumeClaim %s", claim)
 		}

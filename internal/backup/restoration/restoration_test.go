@@ -79,7 +79,7 @@ func documents(t *testing.T) []archive.File {
 
 func aBackup(t *testing.T) Backup {
 	t.Helper()
-	b, err := Parse(info(), documents(t), "shop")
+	b, err := parse(info(), documents(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -88,6 +88,29 @@ func aBackup(t *testing.T) Backup {
 
 // TestParse: an archive that anybody may have written declares nothing but an NginxOperator and
 // ConfigMaps of the namespace.
+// parse reads documents as they are in an archive.
+func parse(info archive.Info, files []archive.File) (Backup, error) {
+	var declared []archive.File
+	for _, f := range files {
+		text, err := ToJSON(f.Data)
+		if err != nil {
+			return Backup{}, fmt.Errorf("%s: %w", f.Path, err)
+		}
+		declared = append(declared, archive.File{Path: f.Path, Data: text})
+	}
+	return Parse(info, declared, "shop")
+}
+
+// TestParseIsBounded: a document of empty things takes hundreds of times its size in memory.
+func TestParseIsBounded(t *testing.T) {
+	text := `{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","spec":{"podTemplate":{"containers":[` +
+		strings.Repeat("{},", 500_000) + `{}]}}}`
+	_, err := Parse(info(), []archive.File{{Path: archive.ApplicationPath, Data: []byte(text)}}, "shop")
+	if err == nil || !strings.Contains(err.Error(), "more than 100000 names and values") {
+		t.Errorf("it says %v", err)
+	}
+}
+
 func TestParse(t *testing.T) {
 	replaced := func(old, by string) archive.File {
 		text := strings.Replace(application, old, by, 1)
@@ -114,7 +137,7 @@ func TestParse(t *testing.T) {
 		{"application of another name", nil, []archive.File{replaced("name: web", "name: other")}, "shop/other"},
 		{"application of another kind", nil, []archive.File{replaced("kind: NginxOperator", "kind: ClusterRole")}, "ClusterRole"},
 		{"application of another version", nil, []archive.File{replaced("v1alpha2", "v1beta1")}, "v1beta1"},
-		{"application with an unknown field", nil, []archive.File{replaced("replicas: 3", "replica: 3")}, `unknown field "replica"`},
+		{"application with an unknown field", nil, []archive.File{replaced("replicas: 3", "replica: 3")}, `unknown field "spec.replica"`},
 		{"application with a value of another type", nil, []archive.File{replaced("replicas: 3", "replicas: three")}, "replicas"},
 		{"application that is no YAML", nil, []archive.File{{Path: archive.ApplicationPath, Data: []byte("\t{")}}, "nginxoperator.yaml"},
 		{"application with a name that none has", named(strings.Repeat("a", 46)), []archive.File{replaced("name: web", "name: "+strings.Repeat("a", 46))}, "45"},
@@ -136,7 +159,7 @@ func TestParse(t *testing.T) {
 			if tt.info != nil {
 				tt.info(&i)
 			}
-			_, err := Parse(i, tt.files, "shop")
+			_, err := parse(i, tt.files)
 			switch {
 			case tt.want == "" && err != nil:
 				t.Errorf("refused: %v", err)
@@ -162,7 +185,7 @@ func TestParseTakesDeclarations(t *testing.T) {
 	cm.ObjectMeta = bound
 	i := info()
 	i.Content = nil
-	b, err := Parse(i, []archive.File{asFile(t, archive.ApplicationPath, nginx), asFile(t, "configmaps/web.yaml", cm)}, "shop")
+	b, err := parse(i, []archive.File{asFile(t, archive.ApplicationPath, nginx), asFile(t, "configmaps/web.yaml", cm)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +321,8 @@ func TestMakeRefuses(t *testing.T) {
 		{name: "a configuration of nothing", target: "web", items: "Configuration", live: withoutNginx, want: "add Spec to items"},
 		{name: "a spec without its configuration", target: "web", items: "Spec", live: withoutNginx, want: "add Configuration to items"},
 		{name: "two volumes in one claim", target: "web", items: "Content", claims: map[string]string{"cache": "films"}, backup: twice, live: nothing, want: "PersistentVolumeClaim films"},
-		{name: "two ConfigMaps of one name", target: "new", items: everything, backup: func(b *Backup) {
+		{name: "files into the volume of another application", target: "new", items: everything, live: nothing, want: "PersistentVolumeClaim films are brought back, which is that of web"},
+		{name: "two ConfigMaps of one name", target: "new", items: everything, claims: map[string]string{"films": "copies"}, backup: func(b *Backup) {
 			b.ConfigMaps = append(b.ConfigMaps, *configMap("pages-for-new", "saved"))
 		}, live: otherPages, want: "pages-for-new"},
 	}

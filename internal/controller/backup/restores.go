@@ -2,6 +2,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -68,11 +69,16 @@ func (r *Restores) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 		if err := w.deleteJobs(ctx, w.jobs); err != nil {
 			return ctrl.Result{}, err
 		}
-		return ctrl.Result{}, w.verify(ctx)
+		return w.verify(ctx)
 	}
 	source, ok, err := w.source(ctx)
 	if err != nil || !ok {
 		return ctrl.Result{}, err
+	}
+	if elder, err := w.elder(ctx); err != nil || elder != "" {
+		w.Queue.leave(ctx, w.waiter())
+		return ctrl.Result{RequeueAfter: turnPause}, errors.Join(err, w.tell(ctx, outcome.Unrestored(w.restore, v1alpha1.ReasonInProgress,
+			fmt.Sprintf("NginxRestore %s of the same application is older and comes first: wait for it, or delete it", elder))))
 	}
 	return w.restoreFrom(ctx, source)
 }
@@ -187,13 +193,14 @@ func (w *restoring) failed(ctx context.Context, reason string, err error) error 
 }
 
 // verify tells whether the application serves what was restored.
-func (w *restoring) verify(ctx context.Context) error {
-	if !outcome.Unproven(w.restore) {
-		return nil
+func (w *restoring) verify(ctx context.Context) (ctrl.Result, error) {
+	if !outcome.Unproven(w.restore, w.now) {
+		return ctrl.Result{}, nil
 	}
 	nginx, err := w.target(ctx)
 	if err != nil {
-		return err
+		return ctrl.Result{}, err
 	}
-	return w.tell(ctx, outcome.Verified(w.restore, nginx))
+	status, after := outcome.Verified(w.restore, nginx, w.now)
+	return ctrl.Result{RequeueAfter: after}, w.tell(ctx, status)
 }

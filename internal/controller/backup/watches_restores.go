@@ -65,7 +65,7 @@ func (r *Restores) restoresTo(ctx context.Context, nginx client.Object) []reconc
 		if restore.Status.Target != nginx.GetName() {
 			return false
 		}
-		return outcome.Unproven(restore) || !outcome.Over(restore) && outcome.Waits(restore)
+		return outcome.Unproven(restore, r.Clock.Now()) || !outcome.Over(restore) && outcome.Waits(restore)
 	})
 }
 
