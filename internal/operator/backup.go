@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -40,15 +41,11 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 	if err != nil {
 		return err
 	}
-	image := options.BackupImage
-	if image == "" {
-		image = options.InstanceImage
-	}
 	jobs := &backupcontroller.Jobs{
 		Client: mgr.GetClient(),
 		Pods:   pods,
 		Queue:  backupcontroller.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
-		Image:  image,
+		Image:  cmp.Or(options.BackupImage, options.InstanceImage),
 	}
 	backups := &backupcontroller.Backups{
 		Client:   mgr.GetClient(),
