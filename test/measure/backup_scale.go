@@ -33,9 +33,9 @@ type scaleRun struct {
 type scalePhase struct {
 	took     time.Duration
 	requests []audit.Event
-	// backups and pods are how many there were at its end, or had been.
-	backups, pods int
-	memory        process.Memory
+	// backups is how many there were at its end, failed how many jobs had failed.
+	backups, failed int
+	memory          process.Memory
 }
 
 // scaleRestart is what an operator did that found everything done.
@@ -137,7 +137,7 @@ func (b *scaleBench) phase(ctx context.Context, operator *process.Operator, begi
 	if err != nil {
 		return p, err
 	}
-	p.backups, p.pods = len(backups), len(b.place.Started())
+	p.backups, p.failed = len(backups), b.place.Failed()
 	p.memory, err = operator.Memory()
 	return p, err
 }

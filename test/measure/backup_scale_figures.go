@@ -30,7 +30,7 @@ func scaleFigures(n int, window time.Duration, run scaleRun, again scaleRestart)
 		figure.Judged("backups for each target's burst", float64(burst)/float64(n), "backups", figure.AtMost(1)),
 		figure.Judged("targets whose last archive holds their last state", float64(run.state.held), "applications", figure.AtLeast(float64(n)),
 			run.state.missed[:min(len(run.state.missed), 10)]...),
-		figure.Judged("attempts that failed", float64(run.burst.pods-backups), "attempts", figure.AtMost(0)),
+		figure.Judged("attempts that failed", float64(run.burst.failed), "attempts", figure.AtMost(0)),
 		figure.Judged("jobs, pods and snapshots that are left", float64(run.state.objects), "objects", figure.AtMost(0)),
 		figure.Info("until all had their first backup", run.first.took.Seconds(), "s"),
 		figure.Info("until all were changed and backed up again", run.burst.took.Seconds(), "s"),

@@ -17,6 +17,7 @@ type Place struct {
 	fate func(*batchv1.Job) Fate
 	// active and most are how many jobs run, and the most that ever did.
 	active, most int
+	failed       int
 	started      []string
 }
 
@@ -53,6 +54,13 @@ func (p *Place) Most() int {
 	return p.most
 }
 
+// Failed is how many jobs have failed, whatever their task was.
+func (p *Place) Failed() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.failed
+}
+
 func (p *Place) begin(j *batchv1.Job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -61,10 +69,13 @@ func (p *Place) begin(j *batchv1.Job) {
 	p.started = append(p.started, j.Name)
 }
 
-func (p *Place) end() {
+func (p *Place) end(failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active--
+	if failed {
+		p.failed++
+	}
 }
 
 func (p *Place) fateOf(j *batchv1.Job) Fate {

@@ -44,7 +44,7 @@ func (p *pod) run(ctx context.Context) error {
 	p.place.begin(p.job)
 	result, object, err := p.execute(ctx)
 	close(p.ended)
-	p.place.end()
+	p.place.end(err != nil || result.code != 0)
 	if err != nil {
 		return err
 	}
