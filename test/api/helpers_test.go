@@ -35,6 +35,7 @@ func countWrites(config *rest.Config, o *testOperator) *rest.Config {
 				return next.RoundTrip(r)
 			}
 			o.writes.Add(1)
+			o.note(r.Method + " " + r.URL.Path)
 			if d := o.death.Load(); d != nil {
 				return d.roundTrip(next, r)
 			}

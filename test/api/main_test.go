@@ -8,6 +8,9 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -124,8 +127,27 @@ type testOperator struct {
 	err   error
 	// writes counts the requests that change something.
 	writes *atomic.Int64
+	// written are their methods and paths.
+	written   []string
+	writtenMu sync.Mutex
 	// death cuts the operator off at a write, when it is set.
 	death atomic.Pointer[death]
+}
+
+func (o *testOperator) note(write string) {
+	o.writtenMu.Lock()
+	defer o.writtenMu.Unlock()
+	o.written = append(o.written, write)
+}
+
+// writtenIn are the writes to a namespace. Where a name is somebody else's, as other tests leave it,
+// every operator asks the API server once.
+func (o *testOperator) writtenIn(namespace string) []string {
+	o.writtenMu.Lock()
+	defer o.writtenMu.Unlock()
+	return slices.DeleteFunc(slices.Clone(o.written), func(write string) bool {
+		return !strings.Contains(write, "/namespaces/"+namespace+"/")
+	})
 }
 
 func startOperator() *testOperator {

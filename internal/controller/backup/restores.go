@@ -2,7 +2,6 @@ package backup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -74,11 +73,6 @@ func (r *Restores) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result
 	source, ok, err := w.source(ctx)
 	if err != nil || !ok {
 		return ctrl.Result{}, err
-	}
-	if elder, err := w.elder(ctx); err != nil || elder != "" {
-		w.Queue.leave(ctx, w.waiter())
-		return ctrl.Result{RequeueAfter: turnPause}, errors.Join(err, w.tell(ctx, outcome.Unrestored(w.restore, v1alpha1.ReasonInProgress,
-			fmt.Sprintf("NginxRestore %s of the same application is older and comes first: wait for it, or delete it", elder))))
 	}
 	return w.restoreFrom(ctx, source)
 }

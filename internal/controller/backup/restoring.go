@@ -35,6 +35,20 @@ func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1
 		return ctrl.Result{}, w.tell(ctx, outcome.Unrestored(w.restore, v1alpha1.ReasonNotUsable, err.Error()))
 	}
 	wish := restoration.WishOf(w.restore, backup)
+	holder, err := w.holder(ctx, wish.Target)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if holder != "" {
+		return ctrl.Result{RequeueAfter: turnPause}, w.tell(ctx, outcome.Unrestored(w.restore, v1alpha1.ReasonInProgress,
+			fmt.Sprintf("NginxRestore %s of the same application comes first: wait for it, or delete it", holder)))
+	}
+	return w.plan(ctx, source, wish, backup)
+}
+
+// plan looks at what there is, decides what is to be changed, and goes on with it if nothing is
+// against it.
+func (w *restoring) plan(ctx context.Context, source job.Source, wish restoration.Wish, backup restoration.Backup) (ctrl.Result, error) {
 	live, err := w.look(ctx, wish, backup)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -403,3 +403,40 @@ func TestManyRestores(t *testing.T) {
 		b.has(fmt.Sprintf("copies-%d", i), films)
 	}
 }
+
+// TestTwoRestores: of two restores of one application the second waits until the first is over.
+func TestTwoRestores(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.open()
+	hold := make(chan struct{})
+	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+		if j.Name == "first-e1" {
+			return standin.Fate{Hold: hold}
+		}
+		return standin.Fate{}
+	})
+	b.file("films", "a/first.txt", "another film")
+	b.restore("first", overwrite)
+	b.eventually("the first restore brings files back", func() error {
+		if !slices.Contains(b.place.Started(), "first-e1") {
+			return fmt.Errorf("the jobs are %q", b.place.Started())
+		}
+		return nil
+	})
+	b.restore("second", overwrite)
+	b.eventually("the second restore waits", func() error {
+		r := b.waitRestore("second", v1alpha1.ReasonInProgress)
+		if said := message(r); !strings.Contains(said, "NginxRestore first of the same application comes first") {
+			return fmt.Errorf("it says %s", said)
+		}
+		return nil
+	})
+	if started := b.place.Started(); slices.Contains(started, "second-e1") {
+		t.Errorf("both write: %q", started)
+	}
+	close(hold)
+	b.waitRestore("first", v1alpha1.ReasonCompleted)
+	b.waitRestore("second", v1alpha1.ReasonCompleted)
+	b.has("films", films)
+}
