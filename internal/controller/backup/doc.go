@@ -3,7 +3,7 @@
 // (api/v1alpha2). It writes to them only the annotations that open gates, and what a restore
 // brings back.
 //
-// There are three sequences, and nothing else here; what they decide is in internal/backup:
+// There are four sequences, and nothing else here; what they decide is in internal/backup:
 //
 //   - Targets looks at one NginxOperator, the policies that select it and their backups, and
 //     creates the backup that is due or lets expired ones go (package plan). When it has those
@@ -13,4 +13,7 @@
 //     store already, the job verifies it.
 //   - Policies tells of each policy how its targets are, and lists its destination: what is in
 //     there and has no object gets one (package listing).
+//   - Restores carries one NginxRestore out: a job reads the backup and hands over what it
+//     declares (package handover), it is decided what that changes (package restoration), another
+//     job brings files back, and the objects are written.
 package backup
