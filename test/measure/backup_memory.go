@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/snapshot"
 	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/measure/internal/process"
 	"example.com/nginx-operator/test/testenv"
 )
 
@@ -166,20 +167,44 @@ func runBackup(ctx context.Context, program, dir, destination string) (backupRun
 		return backupRun{}, err
 	}
 	cmd.Env = []string{"GOMEMLIMIT=" + limit, "AWS_ACCESS_KEY_ID=" + backupKeys[0], "AWS_SECRET_ACCESS_KEY=" + backupKeys[1]}
+	var output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &output, &output
 	start := time.Now()
-	if output, err := cmd.CombinedOutput(); err != nil {
-		return backupRun{}, fmt.Errorf("%w: %s", err, output)
+	if err := cmd.Start(); err != nil {
+		return backupRun{}, err
 	}
-	run := backupRun{took: time.Since(start)}
-	usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	if !ok {
-		return run, errors.New("the system does not tell what the program used")
+	peak := watchPeak(cmd.Process.Pid)
+	if err := cmd.Wait(); err != nil {
+		return backupRun{}, fmt.Errorf("%w: %s", err, &output)
 	}
-	run.resident = float64(usage.Maxrss) * 1024
+	run := backupRun{took: time.Since(start), resident: float64(<-peak)}
+	if run.resident == 0 {
+		return run, errors.New("the program has ended before its memory was read")
+	}
 	text, err := os.ReadFile(result)
 	if err != nil {
 		return run, err
 	}
 	run.result, err = job.ParseResult(string(text))
 	return run, err
+}
+
+// watchPeak tells the most memory that was resident of a process, once that has ended. What the
+// system tells of an ended process is at least what its parent had when it started it
+// (https://man7.org/linux/man-pages/man2/getrusage.2.html), so it is asked while it runs.
+func watchPeak(pid int) <-chan int64 {
+	told := make(chan int64, 1)
+	go func() {
+		var peak int64
+		for {
+			m, err := process.MemoryOf(pid)
+			if err != nil {
+				told <- peak
+				return
+			}
+			peak = max(peak, m.Peak)
+			time.Sleep(5 * time.Millisecond)
+		}
+	}()
+	return told
 }

@@ -105,9 +105,18 @@ type Memory struct {
 
 // Memory reads what the process holds.
 func (o *Operator) Memory() (Memory, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", o.command.Process.Pid))
+	m, err := MemoryOf(o.command.Process.Pid)
 	if err != nil {
-		return Memory{}, fmt.Errorf("read the operator's memory: %w\n%s", err, o.lastWords())
+		return m, fmt.Errorf("%w\n%s", err, o.lastWords())
+	}
+	return m, nil
+}
+
+// MemoryOf reads what a process holds.
+func MemoryOf(pid int) (Memory, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
+	if err != nil {
+		return Memory{}, fmt.Errorf("read the memory of a process: %w", err)
 	}
 	return parseMemory(text)
 }
