@@ -195,6 +195,10 @@ func (m *museum) restored(t *testing.T, what, name string, spec backupv1alpha1.N
 // checkRefused: what exists and is another stays as it is, unless asked for.
 func (m *museum) checkRefused(t *testing.T, backup *backupv1alpha1.NginxBackup) {
 	t.Helper()
+	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "site"}}
+	must(t, get(t, site))
+	update(t, site, func() { site.Data["site.conf"] = fmt.Sprintf(museumConf, 3) })
+	waitAnswer(t, m.nginx, "edition 3")
 	edit(t, m.nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = new(int32(3)) })
 	must(t, get(t, m.nginx))
 	generation := m.nginx.Generation
@@ -205,7 +209,7 @@ func (m *museum) checkRefused(t *testing.T, backup *backupv1alpha1.NginxBackup) 
 		t.Errorf("the dry run tells of %+v", dry.Status.Changes)
 	}
 	refused := createRestore(t, m.namespace, "refused", backupv1alpha1.NginxRestoreSpec{Backup: from(backup)})
-	if c := waitRestore(t, refused, backupv1alpha1.ConditionCompleted, backupv1alpha1.ReasonConflict); !strings.Contains(c.Message, "NginxOperator museum") {
+	if c := waitRestore(t, refused, backupv1alpha1.ConditionCompleted, backupv1alpha1.ReasonConflict); !strings.Contains(c.Message, "ConfigMap site, NginxOperator museum") {
 		t.Errorf("it is refused with: %s", c.Message)
 	}
 	must(t, get(t, m.nginx))
