@@ -58,7 +58,7 @@ func (l *lister) adoptOne(ctx context.Context, f listing.Found) error {
 			return fmt.Errorf("create NginxBackup %s for %s: %w", name, b.Spec.Existing.Path, err)
 		}
 		live := &v1alpha1.NginxBackup{}
-		if err := l.Live.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
+		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
 			return fmt.Errorf("look at NginxBackup %s: %w", name, err)
 		}
 		if job.Key(live) == b.Spec.Existing.Path {
