@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -86,12 +87,15 @@ func TestDeletedWhileWriting(t *testing.T) {
 		return standin.Fate{}
 	})
 	backup := b.backup("manual", "web", claimURL, func(spec *v1alpha1.NginxBackupSpec) { spec.DeletionPolicy = v1alpha1.Delete })
-	b.eventually("the job runs", func() error {
-		if len(b.place.Started()) == 0 {
-			return fmt.Errorf("there is none")
+	b.eventually("the job's pod runs", func() error {
+		pods := &corev1.PodList{}
+		err := kube.List(t.Context(), pods, client.InNamespace(b.namespace))
+		if err == nil && (len(pods.Items) == 0 || pods.Items[0].Status.Phase != corev1.PodRunning) {
+			err = fmt.Errorf("there is none")
 		}
-		return nil
+		return err
 	})
+	b.settled()
 	must(t, kube.Delete(t.Context(), backup))
 	b.settled()
 	if jobs := b.place.Started(); len(jobs) != 1 {
