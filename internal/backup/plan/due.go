@@ -105,7 +105,7 @@ func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1al
 // being replaced, or do not serve the configuration that is asked for yet, or that waits. What
 // comes of it is worth a backup, more than what is on the way.
 func Moving(nginx *v1alpha2.NginxOperator) bool {
-	if nginx.Status.ObservedGeneration < nginx.Generation {
+	if !Told(nginx) {
 		return true
 	}
 	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)

@@ -46,10 +46,15 @@ func PassageOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1a
 // other one waits.
 func Ended(nginx *v1alpha2.NginxOperator) bool {
 	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
-	if c == nil || nginx.Status.ObservedGeneration < nginx.Generation || nginx.Status.WaitingRollout != nil {
+	if c == nil || !Told(nginx) || nginx.Status.WaitingRollout != nil {
 		return false
 	}
 	return c.Status == metav1.ConditionTrue || c.Reason == v1alpha2.ReasonRolledBack || c.Reason == v1alpha2.ReasonRolloutHeld
+}
+
+// Told tells whether the status of an application speaks of its present spec.
+func Told(nginx *v1alpha2.NginxOperator) bool {
+	return nginx.Status.ObservedGeneration >= nginx.Generation
 }
 
 // GateNotDeclared is the gate at which rollouts of a target would have to wait for the policy,
@@ -79,7 +84,7 @@ func GateOf(policy *v1alpha1.NginxBackupPolicy) string {
 // not speak of the present spec yet.
 func awaited(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator) *v1alpha2.WaitingRollout {
 	w := nginx.Status.WaitingRollout
-	if w == nil || nginx.Status.ObservedGeneration < nginx.Generation || !slices.Contains(w.Gates, GateOf(policy)) {
+	if w == nil || !Told(nginx) || !slices.Contains(w.Gates, GateOf(policy)) {
 		return nil
 	}
 	return w

@@ -37,7 +37,8 @@ func targetChanged() predicate.Predicate {
 	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
 		before, ok1 := e.ObjectOld.(*v1alpha2.NginxOperator)
 		after, ok2 := e.ObjectNew.(*v1alpha2.NginxOperator)
-		if !ok1 || !ok2 || before.Generation != after.Generation ||
+		// As long as the status speaks of an earlier spec, no gate is opened.
+		if !ok1 || !ok2 || before.Generation != after.Generation || plan.Told(before) != plan.Told(after) ||
 			!apiequality.Semantic.DeepEqual(before.Labels, after.Labels) ||
 			plan.Moving(before) != plan.Moving(after) || plan.Ended(before) != plan.Ended(after) ||
 			!apiequality.Semantic.DeepEqual(before.Status.WaitingRollout, after.Status.WaitingRollout) {
