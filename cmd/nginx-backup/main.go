@@ -50,7 +50,7 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 	}
-	cmd.AddCommand(newCreate(), newDelete(), newRead(), newExtract(), newAdopt(), newList())
+	cmd.AddCommand(newCreate(), newDelete(), newRead(), newMatch(), newExtract(), newAdopt(), newList())
 	return cmd
 }
 

@@ -90,17 +90,30 @@ func newRead() *cobra.Command {
 	return cmd
 }
 
+func newMatch() *cobra.Command {
+	a, indexes := &agent.Agent{}, []int{}
+	cmd := newTask(job.Match, "Compare volumes with a backup, and change nothing", a, func(a *agent.Agent, ctx context.Context) (job.Result, error) {
+		return a.Match(ctx, indexes)
+	})
+	ofRestore(cmd, a)
+	withVolumes(cmd, &indexes)
+	return cmd
+}
+
 func newExtract() *cobra.Command {
 	a, e := &agent.Agent{}, agent.Extraction{}
 	cmd := newTask(job.Extract, "Bring the files of volumes back", a, func(a *agent.Agent, ctx context.Context) (job.Result, error) {
 		return a.Extract(ctx, e)
 	})
 	ofRestore(cmd, a)
-	cmd.Flags().IntSliceVar(&e.Volumes, "volume", nil, "index of a volume in the archive; more than one is possible")
+	withVolumes(cmd, &e.Volumes)
 	cmd.Flags().StringVar((*string)(&e.OnConflict), "on-conflict", string(archive.Refuse), "what happens to files that are others: Refuse or Overwrite")
-	cmd.Flags().BoolVar(&e.DryRun, "dry-run", false, "compare, and change nothing")
-	require(cmd, "volume")
 	return cmd
+}
+
+func withVolumes(cmd *cobra.Command, indexes *[]int) {
+	cmd.Flags().IntSliceVar(indexes, "volume", nil, "index of a volume in the archive; more than one is possible")
+	require(cmd, "volume")
 }
 
 // ofRestore are the flags of tasks that work for an NginxRestore.

@@ -309,6 +309,10 @@ func TestBackupToClaim(t *testing.T) {
 // runOnClaims runs a script in a pod that has claims mounted below /claims.
 func runOnClaims(t *testing.T, namespace, name, script string, claims ...string) string {
 	t.Helper()
+	return runPod(t, podOnClaims(namespace, name, script, claims...))
+}
+
+func podOnClaims(namespace, name, script string, claims ...string) *corev1.Pod {
 	pod := restrictedPod(namespace, name, newestImage())
 	c := &pod.Spec.Containers[0]
 	c.Command = []string{"sh", "-c", script}
@@ -320,6 +324,11 @@ func runOnClaims(t *testing.T, namespace, name, script string, claims ...string)
 	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: "tmp", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: "tmp", MountPath: "/tmp"})
+	return pod
+}
+
+func runPod(t *testing.T, pod *corev1.Pod) string {
+	t.Helper()
 	must(t, kube.Create(t.Context(), pod))
 	said, err := waitEnded(t.Context(), pod)
 	must(t, err)

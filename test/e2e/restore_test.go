@@ -219,6 +219,34 @@ func (m *museum) checkRefused(t *testing.T, backup *backupv1alpha1.NginxBackup) 
 	m.restored(t, "in place, over what exists", "over", backupv1alpha1.NginxRestoreSpec{Backup: from(backup), OnConflict: backupv1alpha1.ConflictOverwrite})
 }
 
+// checkVolumeUntouched: a volume with other files is left as it is, to the groups that they belong
+// to, which Kubernetes changes for a pod that may write there.
+func (m *museum) checkVolumeUntouched(t *testing.T, backup *backupv1alpha1.NginxBackup) {
+	t.Helper()
+	newClaim(t, m.namespace, "others")
+	groups := func(name string, fsGroup *int64, before string) string {
+		pod := podOnClaims(m.namespace, name, before+"stat -c '%n %g %a' /claims/others /claims/others/a /claims/others/a/film.bin", "others")
+		pod.Spec.SecurityContext.RunAsGroup, pod.Spec.SecurityContext.FSGroup = new(int64(4242)), fsGroup
+		return runPod(t, pod)
+	}
+	before := groups("other-film", new(int64(4242)), "mkdir /claims/others/a && echo another > /claims/others/a/film.bin && ")
+	spec := backupv1alpha1.NginxRestoreSpec{
+		Backup: from(backup), Items: []backupv1alpha1.RestoreItem{backupv1alpha1.RestoreContent},
+		Claims: []backupv1alpha1.ClaimReplacement{{From: "films", To: "others"}},
+	}
+	if c := waitRestore(t, createRestore(t, m.namespace, "other-files", spec), backupv1alpha1.ConditionCompleted, backupv1alpha1.ReasonConflict); !strings.Contains(c.Message, "PersistentVolumeClaim others") {
+		t.Errorf("it is refused with: %s", c.Message)
+	}
+	if after := groups("refused-groups", nil, ""); after != before {
+		t.Errorf("groups before:\n%s\nand after a restore that was refused:\n%s", before, after)
+	}
+	spec.OnConflict = backupv1alpha1.ConflictOverwrite
+	waitRestore(t, createRestore(t, m.namespace, "overwritten-files", spec), backupv1alpha1.ConditionCompleted, backupv1alpha1.ReasonCompleted)
+	if after := groups("overwritten-groups", nil, ""); after == before {
+		t.Error("no group changes where files are written: that none did before proves nothing")
+	}
+}
+
 // fillFilms puts a film of random bytes onto a claim.
 func fillFilms(t *testing.T, namespace string) {
 	t.Helper()
@@ -245,6 +273,7 @@ func TestBackupAndRestoreOnS3(t *testing.T) {
 	m := newMuseum(t, namespace)
 	backup := m.follow(t, destination)
 	m.checkRefused(t, backup)
+	m.checkVolumeUntouched(t, backup)
 	must(t, kube.Delete(t.Context(), m.policy))
 
 	m.remove(t)

@@ -96,17 +96,24 @@ func (p *pod) carryOut(ctx context.Context, a *agent.Agent, task job.Task, args 
 	case job.Read:
 		return a.Read(ctx, agent.Reading{Listen: args.Get("listen"), Token: p.variable(job.TokenVariable), Patience: time.Hour})
 	case job.Extract:
-		e := agent.Extraction{OnConflict: archive.Policy(args.Get("on-conflict")), DryRun: args.Get("dry-run") == "true"}
-		for _, volume := range args["volume"] {
-			index, err := strconv.Atoi(volume)
-			if err != nil {
-				return job.Result{}, err
-			}
-			e.Volumes = append(e.Volumes, index)
-		}
-		return a.Extract(ctx, e)
+		return a.Extract(ctx, agent.Extraction{Volumes: indexes(args), OnConflict: archive.Policy(args.Get("on-conflict"))})
+	case job.Match:
+		return a.Match(ctx, indexes(args))
 	}
 	return job.Result{}, fmt.Errorf("the stand-in does not know the task %s", task)
+}
+
+// indexes are those of the volumes that the program is given. A number that is none is no volume.
+func indexes(args url.Values) []int {
+	var all []int
+	for _, volume := range args["volume"] {
+		index, err := strconv.Atoi(volume)
+		if err != nil {
+			index = -1
+		}
+		all = append(all, index)
+	}
+	return all
 }
 
 // arguments are the task of the program, and its flags, each of which can be there more than once.

@@ -15,51 +15,67 @@ import (
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
+// Match compares volumes, by their indexes, with the backup, and changes nothing.
+func (a *Agent) Match(ctx context.Context, indexes []int) (result job.Result, err error) {
+	err = a.withVolumes(ctx, indexes, func(commit archive.Commit, roots map[int]*os.Root) error {
+		found, err := a.compare(ctx, commit, roots)
+		result.Volumes = volumes(found)
+		return err
+	})
+	return a.completed(result, err)
+}
+
 // Extraction is what Extract needs to know.
 type Extraction struct {
 	// Volumes are the indexes of those that are brought back.
 	Volumes []int
 	// OnConflict is what happens to files that are others.
 	OnConflict archive.Policy
-	// DryRun compares, and changes nothing.
-	DryRun bool
 }
 
 // Extract verifies the whole backup, brings the files of its volumes back, and compares them with
 // the backup afterwards. An attempt after one that died goes on where that one was.
 func (a *Agent) Extract(ctx context.Context, e Extraction) (result job.Result, err error) {
+	err = a.withVolumes(ctx, e.Volumes, func(commit archive.Commit, roots map[int]*os.Root) error {
+		open := func(ctx context.Context) (io.ReadCloser, error) { return a.open(ctx, commit) }
+		found, err := archive.ExtractContent(ctx, open, commit, archive.DefaultLimits(), roots, e.OnConflict)
+		if err != nil {
+			return err
+		}
+		result.Volumes = volumes(found)
+		if found, err = a.compare(ctx, commit, roots); err != nil {
+			return err
+		}
+		return proven(found)
+	})
+	return a.completed(result, err)
+}
+
+func (a *Agent) completed(result job.Result, err error) (job.Result, error) {
+	if err != nil {
+		return job.Result{}, err
+	}
+	now := a.Now()
+	result.CompletedAt = &now
+	return result, nil
+}
+
+// withVolumes opens the backup's record and volumes for something that is done with them.
+func (a *Agent) withVolumes(ctx context.Context, indexes []int, do func(archive.Commit, map[int]*os.Root) error) (err error) {
 	commit, err := a.source(ctx)
 	if err != nil {
-		return result, err
+		return err
 	}
-	roots, err := a.roots(e.Volumes)
+	roots, err := a.roots(indexes)
 	defer func() {
 		for _, root := range roots {
 			err = errors.Join(err, root.Close())
 		}
 	}()
 	if err != nil {
-		return result, err
+		return err
 	}
-	var found []archive.Comparison
-	if !e.DryRun {
-		open := func(ctx context.Context) (io.ReadCloser, error) { return a.open(ctx, commit) }
-		found, err = archive.ExtractContent(ctx, open, commit, archive.DefaultLimits(), roots, e.OnConflict)
-		if err != nil {
-			return result, err
-		}
-	}
-	compared, err := a.compare(ctx, commit, roots)
-	if err != nil {
-		return result, err
-	}
-	if e.DryRun {
-		found = compared
-	} else if err := proven(compared); err != nil {
-		return result, err
-	}
-	now := a.Now()
-	return job.Result{Volumes: volumes(found), CompletedAt: &now}, nil
+	return do(commit, roots)
 }
 
 func (a *Agent) roots(indexes []int) (map[int]*os.Root, error) {

@@ -27,7 +27,7 @@ type Reading struct {
 // Read verifies the whole backup, and then hands over what it declares until it is told to end.
 // Its only result is why it ended before that.
 func (a *Agent) Read(ctx context.Context, r Reading) (job.Result, error) {
-	info, files, err := a.documents(ctx)
+	head, files, err := a.documents(ctx)
 	if err != nil {
 		return job.Result{}, err
 	}
@@ -35,7 +35,7 @@ func (a *Agent) Read(ctx context.Context, r Reading) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, err
 	}
-	server := &http.Server{Handler: handover.Handler(r.Token, info, files), ReadHeaderTimeout: 10 * time.Second}
+	server := &http.Server{Handler: handover.Handler(r.Token, head, files), ReadHeaderTimeout: 10 * time.Second}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	defer server.Close() //nolint:errcheck // nobody is left to be told
@@ -50,21 +50,21 @@ func (a *Agent) Read(ctx context.Context, r Reading) (job.Result, error) {
 }
 
 // documents reads the archive to its end, and keeps the declarations.
-func (a *Agent) documents(ctx context.Context) (archive.Info, []archive.File, error) {
+func (a *Agent) documents(ctx context.Context) (handover.Head, []archive.File, error) {
 	commit, err := a.source(ctx)
 	if err != nil {
-		return archive.Info{}, nil, err
+		return handover.Head{}, nil, err
 	}
 	in, err := a.open(ctx, commit)
 	if err != nil {
-		return archive.Info{}, nil, err
+		return handover.Head{}, nil, err
 	}
 	info, files, err := archive.ReadDocuments(ctx, in, commit, archive.DefaultLimits())
 	if err := errors.Join(err, in.Close()); err != nil {
-		return info, nil, err
+		return handover.Head{}, nil, err
 	}
 	declared, err := declarations(files)
-	return info, declared, err
+	return handover.Head{Info: info, SHA256: commit.SHA256}, declared, err
 }
 
 // declarations are the documents that are handed over, as JSON.

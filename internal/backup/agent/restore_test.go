@@ -133,21 +133,23 @@ func failedWith(t *testing.T, err error, reason, words string) {
 	}
 }
 
-// TestExtractDryRun: what would be written is told, whatever the policy is.
-func TestExtractDryRun(t *testing.T) {
-	for _, policy := range []archive.Policy{archive.Refuse, archive.Overwrite} {
-		b := backedUp(t)
-		b.write(b.Dirs.Content+"/0/a/film.txt", "mine")
-		b.write(b.Dirs.Content+"/0/a/other.txt", film["a/other.txt"])
-		before := b.volume()
-		result, err := b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: policy, DryRun: true})
-		must(t, err)
-		want := []restoration.Compared{{Same: 1, Missing: 2, Differs: 1, Examples: "a/film.txt"}}
-		if diff := cmp.Diff(want, result.Volumes); diff != "" {
-			t.Errorf("%s, -want +got:\n%s", policy, diff)
-		}
-		b.has(before)
+// TestMatch: what would be written is told, and nothing is.
+func TestMatch(t *testing.T) {
+	b := backedUp(t)
+	b.write(b.Dirs.Content+"/0/a/film.txt", "mine")
+	b.write(b.Dirs.Content+"/0/a/other.txt", film["a/other.txt"])
+	must(t, os.MkdirAll(b.Dirs.Content+"/0/b/c/last.txt", 0o700))
+	before := b.volume()
+	result, err := b.Match(t.Context(), []int{0})
+	must(t, err)
+	want := []restoration.Compared{{Same: 1, Missing: 1, Differs: 1, Blocked: 1, Examples: "a/film.txt, b/c/last.txt"}}
+	if diff := cmp.Diff(want, result.Volumes); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
 	}
+	if result.CompletedAt == nil {
+		t.Error("it does not tell when it was completed")
+	}
+	b.has(before)
 }
 
 // TestExtractAfterDeath: what an attempt has left that died is completed: also a file that was
@@ -211,10 +213,10 @@ func TestSourceRefused(t *testing.T) {
 			tt.spoil(b)
 			_, err := b.Read(t.Context(), Reading{Listen: "no address"})
 			failedWith(t, err, tt.reason, tt.words)
-			for _, dryRun := range []bool{false, true} {
-				_, err = b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: archive.Overwrite, DryRun: dryRun})
-				failedWith(t, err, tt.reason, tt.words)
-			}
+			_, err = b.Match(t.Context(), []int{0})
+			failedWith(t, err, tt.reason, tt.words)
+			_, err = b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: archive.Overwrite})
+			failedWith(t, err, tt.reason, tt.words)
 			b.has(map[string]string{})
 		})
 	}

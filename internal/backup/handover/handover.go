@@ -34,8 +34,8 @@ const (
 	documentsPath = "/documents"
 )
 
-// infoName is the first file of an answer.
-const infoName = "backup.json"
+// headName is the first file of an answer.
+const headName = "backup.json"
 
 // limit is how many bytes of files are taken, each of which counts fileCost beside them: no
 // archive holds more documents, and its info is smaller than one.
@@ -43,8 +43,16 @@ var limit = archive.DefaultLimits().Documents + archive.DefaultLimits().Document
 
 const fileCost = 1 << 10
 
+// Head is what is told of a backup before its files.
+type Head struct {
+	archive.Info
+	// SHA256 of the archive that was read, in hexadecimal. What is restored of it later is to be of
+	// the same.
+	SHA256 string `json:"sha256"`
+}
+
 // Handler answers with the declarations of a backup.
-func Handler(token string, info archive.Info, files []archive.File) http.Handler {
+func Handler(token string, head Head, files []archive.File) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+ReadyPath, func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("GET "+documentsPath, func(w http.ResponseWriter, r *http.Request) {
@@ -53,7 +61,7 @@ func Handler(token string, info archive.Info, files []archive.File) http.Handler
 			return
 		}
 		w.Header().Set("Content-Type", "application/x-tar")
-		if err := write(w, info, files); err != nil {
+		if err := write(w, head, files); err != nil {
 			// The status is sent: that it is not whole has to show in the connection.
 			panic(http.ErrAbortHandler)
 		}
@@ -61,13 +69,13 @@ func Handler(token string, info archive.Info, files []archive.File) http.Handler
 	return mux
 }
 
-func write(w io.Writer, info archive.Info, files []archive.File) error {
-	text, err := json.Marshal(info)
+func write(w io.Writer, head Head, files []archive.File) error {
+	text, err := json.Marshal(head)
 	if err != nil {
 		return err
 	}
 	out := tar.NewWriter(w)
-	if err := put(out, archive.File{Path: infoName, Data: text}); err != nil {
+	if err := put(out, archive.File{Path: headName, Data: text}); err != nil {
 		return err
 	}
 	for _, f := range files {
@@ -99,22 +107,22 @@ const timeout = 30 * time.Second
 
 // Fetch asks the pod at an IP address. The answer is that of a program which may be out of its
 // mind: it is bounded, and no path is followed.
-func Fetch(ctx context.Context, client *http.Client, ip, token string) (archive.Info, []archive.File, error) {
+func Fetch(ctx context.Context, client *http.Client, ip, token string) (Head, []archive.File, error) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	url := "http://" + net.JoinHostPort(ip, strconv.Itoa(Port)) + documentsPath
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
-		return archive.Info{}, nil, err
+		return Head{}, nil, err
 	}
 	request.Header.Set("Authorization", "Bearer "+token)
 	answer, err := straight(client).Do(request)
 	if err != nil {
-		return archive.Info{}, nil, err
+		return Head{}, nil, err
 	}
 	defer answer.Body.Close() //nolint:errcheck // it was only read
 	if answer.StatusCode != http.StatusOK {
-		return archive.Info{}, nil, fmt.Errorf("%s answers %s", url, answer.Status)
+		return Head{}, nil, fmt.Errorf("%s answers %s", url, answer.Status)
 	}
 	return read(answer.Body)
 }
@@ -127,34 +135,34 @@ func straight(client *http.Client) *http.Client {
 	return &c
 }
 
-func read(body io.Reader) (archive.Info, []archive.File, error) {
-	var info archive.Info
+func read(body io.Reader) (Head, []archive.File, error) {
+	var head Head
 	var files []archive.File
 	// Beside the files there are headers, of which each file has few.
 	in := tar.NewReader(io.LimitReader(body, 2*limit))
 	for left := limit; ; {
 		header, err := in.Next()
 		switch {
-		case errors.Is(err, io.EOF) && info.Format != 0:
-			return info, files, nil
+		case errors.Is(err, io.EOF) && head.Format != 0:
+			return head, files, nil
 		case errors.Is(err, io.EOF):
-			return info, nil, fmt.Errorf("the answer has no %s", infoName)
+			return head, nil, fmt.Errorf("the answer has no %s", headName)
 		case err != nil:
-			return info, nil, err
+			return head, nil, err
 		case header.Size > left-fileCost:
-			return info, nil, fmt.Errorf("the answer has more than %d MiB", limit>>20)
+			return head, nil, fmt.Errorf("the answer has more than %d MiB", limit>>20)
 		}
 		left -= header.Size + fileCost
 		data, err := io.ReadAll(in)
 		if err != nil {
-			return info, nil, err
+			return head, nil, err
 		}
-		if header.Name != infoName {
+		if header.Name != headName {
 			files = append(files, archive.File{Path: header.Name, Data: data})
 			continue
 		}
-		if err := json.Unmarshal(data, &info); err != nil {
-			return info, nil, fmt.Errorf("%s: %w", infoName, err)
+		if err := json.Unmarshal(data, &head); err != nil {
+			return head, nil, fmt.Errorf("%s: %w", headName, err)
 		}
 	}
 }

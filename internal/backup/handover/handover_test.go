@@ -18,7 +18,7 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 )
 
-var info = archive.Info{Format: archive.Format, Name: "web-1", Namespace: "shop", TakenAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
+var head = Head{SHA256: "ab12", Info: archive.Info{Format: archive.Format, Name: "web-1", Namespace: "shop", TakenAt: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}}
 
 var declared = []archive.File{
 	{Path: "nginxoperator.yaml", Data: []byte("kind: NginxOperator\n")},
@@ -47,12 +47,12 @@ func TestRoundTrip(t *testing.T) {
 	files := append([]archive.File{
 		{Path: "config/asked/nginx.conf", Data: []byte("events {}")}, {Path: "revisions/1.yaml", Data: []byte("{}")},
 	}, declared...)
-	got, found, err := Fetch(t.Context(), pod(t, Handler("token", info, files)), "10.0.0.7", "token")
+	got, found, err := Fetch(t.Context(), pod(t, Handler("token", head, files)), "10.0.0.7", "token")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(info, got); diff != "" {
-		t.Errorf("info, -sent +received:\n%s", diff)
+	if diff := cmp.Diff(head, got); diff != "" {
+		t.Errorf("head, -sent +received:\n%s", diff)
 	}
 	if diff := cmp.Diff(declared, found); diff != "" {
 		t.Errorf("files, -sent +received:\n%s", diff)
@@ -62,7 +62,7 @@ func TestRoundTrip(t *testing.T) {
 // TestReady: the kubelet has no token.
 func TestReady(t *testing.T) {
 	answer := httptest.NewRecorder()
-	Handler("token", info, nil).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, ReadyPath, http.NoBody))
+	Handler("token", head, nil).ServeHTTP(answer, httptest.NewRequest(http.MethodGet, ReadyPath, http.NoBody))
 	if answer.Code != http.StatusOK || answer.Body.Len() > 0 {
 		t.Errorf("it answers %d %q", answer.Code, answer.Body)
 	}
@@ -70,7 +70,7 @@ func TestReady(t *testing.T) {
 
 // TestToken: who does not know it learns nothing.
 func TestToken(t *testing.T) {
-	handler := Handler("token", info, declared)
+	handler := Handler("token", head, declared)
 	for _, header := range []string{"", "token", "Bearer", "Bearer ", "Bearer toke", "Bearer tokens", "bearer token"} {
 		request := httptest.NewRequest(http.MethodGet, documentsPath, http.NoBody)
 		if header != "" {
@@ -113,7 +113,7 @@ func TestHostileAnswers(t *testing.T) {
 	body := func(text []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(text) }
 	}
-	good := archive.File{Path: infoName, Data: []byte(`{"format": 1}`)}
+	good := archive.File{Path: headName, Data: []byte(`{"format": 1}`)}
 	endless := func(begin []byte, next func(n int) []byte) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			_, err := w.Write(begin)
@@ -140,7 +140,7 @@ func TestHostileAnswers(t *testing.T) {
 		want    string
 	}{
 		{"not found", http.NotFound, "404"},
-		{"wrong token", Handler("another", info, declared).ServeHTTP, "401"},
+		{"wrong token", Handler("another", head, declared).ServeHTTP, "401"},
 		{"an error", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) }, "500"},
 		{"no content", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }, "204"},
 		{"elsewhere", func(w http.ResponseWriter, r *http.Request) {
@@ -149,8 +149,8 @@ func TestHostileAnswers(t *testing.T) {
 		{"nothing", body(nil), "no backup.json"},
 		{"an empty tar", body(tarOf(t)), "no backup.json"},
 		{"no info", body(tarOf(t, declared...)), "no backup.json"},
-		{"an info without a format", body(tarOf(t, archive.File{Path: infoName, Data: []byte("{}")})), "no backup.json"},
-		{"an info that is none", body(tarOf(t, archive.File{Path: infoName, Data: []byte("[]")})), "backup.json"},
+		{"an info without a format", body(tarOf(t, archive.File{Path: headName, Data: []byte("{}")})), "no backup.json"},
+		{"an info that is none", body(tarOf(t, archive.File{Path: headName, Data: []byte("[]")})), "backup.json"},
 		{"garbage", body([]byte(strings.Repeat("garbage ", 200))), "tar"},
 		{"half an answer", body(tarOf(t, good, declared[0])[:1300]), "unexpected EOF"},
 		{"a file that is too large", body(append(tarOf(t, good)[:1024], large(limit+1)...)), "more than 36 MiB"},

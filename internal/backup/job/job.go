@@ -48,6 +48,8 @@ const (
 	Delete Task = "delete"
 	// Read verifies a backup, and tells the operator what it declares.
 	Read Task = "read"
+	// Match compares volumes with a backup.
+	Match Task = "match"
 	// Extract brings the files of volumes back.
 	Extract Task = "extract"
 	// Adopt verifies a backup that was made under another object.
@@ -100,7 +102,7 @@ func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []strin
 	pod := &j.Spec.Template.Spec
 	mountSnapshot(pod, pieces)
 	for i, v := range s.Volumes {
-		mountContent(pod, i, v.Claim, true)
+		mountContent(pod, i, v.Claim, asItIs)
 	}
 	mountSecrets(pod, s)
 	if len(s.Volumes) > 0 {
@@ -199,7 +201,7 @@ func newJob(s subject, task Task, attempt int, image string) (*batchv1.Job, erro
 		"--destination=" + destination.String(),
 		"--key=" + s.key,
 	}
-	reach(pod, destination, s.destination.Secret)
+	reach(pod, destination, s.destination.Secret, task)
 	return j, nil
 }
 
@@ -214,12 +216,16 @@ func Owner(backup *v1alpha1.NginxBackup) metav1.OwnerReference {
 }
 
 // reach mounts the destination, or the credentials for it.
-func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.SecretReference) {
+func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.SecretReference, task Task) {
 	if destination.Scheme == location.PVC {
-		mount(pod, "destination", DestinationDir, false, corev1.VolumeSource{
-			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: destination.Bucket},
+		// The pod's group would be given the files of the volumes, too, that are only compared.
+		readOnly := task == Match
+		mount(pod, "destination", DestinationDir, readOnly, corev1.VolumeSource{
+			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: destination.Bucket, ReadOnly: readOnly},
 		})
-		letWrite(pod)
+		if !readOnly {
+			letWrite(pod)
+		}
 	}
 	if secret != nil {
 		// The variables below need the Secret, and of them the kubelet tells in the pod's status
@@ -264,10 +270,23 @@ func mountSecrets(pod *corev1.PodSpec, s snapshot.Snapshot) {
 }
 
 // mountContent mounts the volume of an index in the archive.
-func mountContent(pod *corev1.PodSpec, index int, claim string, readOnly bool) {
+// access is what a pod may do with the volumes of an application.
+type access int
+
+const (
+	// asItIs reads a volume that is in use. Its files keep their group: Kubernetes gives them to
+	// that of a pod (fsGroup) only where its claim is not read-only.
+	asItIs access = iota
+	// toCompare reads one that may be new. It is to be formatted then, for which its claim must
+	// not be read-only.
+	toCompare
+	toWrite
+)
+
+func mountContent(pod *corev1.PodSpec, index int, claim string, a access) {
 	number := strconv.Itoa(index)
-	mount(pod, "content-"+number, ContentDir+"/"+number, readOnly, corev1.VolumeSource{
-		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim, ReadOnly: readOnly},
+	mount(pod, "content-"+number, ContentDir+"/"+number, a != toWrite, corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim, ReadOnly: a == asItIs},
 	})
 }
 

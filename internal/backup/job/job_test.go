@@ -109,13 +109,17 @@ func TestRestoreJobs(t *testing.T) {
 		{"read-claim", aRestore(false, v1alpha1.ConflictRefuse), claim, Read},
 		{"extract-s3", aRestore(false, v1alpha1.ConflictRefuse), s3, Extract},
 		{"extract-claim-overwrite", aRestore(false, v1alpha1.ConflictOverwrite), claim, Extract},
-		{"extract-s3-dry-run", aRestore(true, v1alpha1.ConflictRefuse), s3, Extract},
+		{"match-s3", aRestore(false, v1alpha1.ConflictRefuse), s3, Match},
+		{"match-claim", aRestore(true, v1alpha1.ConflictOverwrite), claim, Match},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, err := ForRead(tt.restore, tt.source, 3, "nginx-operator:test")
-			if tt.task == Extract {
+			switch tt.task {
+			case Extract:
 				j, err = ForExtract(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
+			case Match:
+				j, err = ForMatch(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
 			}
 			if err != nil {
 				t.Fatal(err)

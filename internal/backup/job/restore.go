@@ -20,7 +20,8 @@ type Source struct {
 	Destination v1alpha1.Destination
 	// Key of its folder, see Key.
 	Key string
-	// SHA256 of its archive, in hexadecimal, as its object tells it; empty: there is no object.
+	// SHA256 of its archive, in hexadecimal, as its object tells it or as it was read; empty: there
+	// is no object, and it was not read yet.
 	SHA256 string
 }
 
@@ -50,25 +51,37 @@ const TokenVariable = "HANDOVER_TOKEN"
 // Token is known to who may read the restore.
 func Token(restore *v1alpha1.NginxRestore) string { return string(restore.UID) }
 
-// ForExtract is the job that brings the files of volumes back; in a dry run it compares them.
+// ForMatch is the job that compares volumes with a backup. It leaves them as they are, to the
+// group of their files.
+func ForMatch(restore *v1alpha1.NginxRestore, source Source, plan restoration.Plan, target string, attempt int, image string) (*batchv1.Job, error) {
+	return forVolumes(restore, source, Match, toCompare, plan, target, attempt, image)
+}
+
+// ForExtract is the job that brings the files of volumes back.
 func ForExtract(restore *v1alpha1.NginxRestore, source Source, plan restoration.Plan, target string, attempt int, image string) (*batchv1.Job, error) {
-	j, err := forRestore(restore, source, Extract, attempt, image)
+	j, err := forVolumes(restore, source, Extract, toWrite, plan, target, attempt, image)
 	if err != nil {
 		return nil, err
-	}
-	dryRun := DryRun(restore)
-	pod := &j.Spec.Template.Spec
-	for _, v := range plan.Volumes {
-		mountContent(pod, v.Index, v.Claim, dryRun)
-		pod.Containers[0].Args = append(pod.Containers[0].Args, "--volume="+strconv.Itoa(v.Index))
 	}
 	policy := archive.Refuse
 	if restore.Spec.OnConflict == v1alpha1.ConflictOverwrite {
 		policy = archive.Overwrite
 	}
-	pod.Containers[0].Args = append(pod.Containers[0].Args, "--on-conflict="+string(policy), "--dry-run="+strconv.FormatBool(dryRun))
-	if !dryRun {
-		letWrite(pod)
+	pod := &j.Spec.Template.Spec
+	pod.Containers[0].Args = append(pod.Containers[0].Args, "--on-conflict="+string(policy))
+	letWrite(pod)
+	return j, nil
+}
+
+func forVolumes(restore *v1alpha1.NginxRestore, source Source, task Task, a access, plan restoration.Plan, target string, attempt int, image string) (*batchv1.Job, error) {
+	j, err := forRestore(restore, source, task, attempt, image)
+	if err != nil {
+		return nil, err
+	}
+	pod := &j.Spec.Template.Spec
+	for _, v := range plan.Volumes {
+		mountContent(pod, v.Index, v.Claim, a)
+		pod.Containers[0].Args = append(pod.Containers[0].Args, "--volume="+strconv.Itoa(v.Index))
 	}
 	pod.Affinity, pod.Tolerations = besides(target), plan.Tolerations
 	return j, nil

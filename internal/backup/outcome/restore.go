@@ -101,7 +101,7 @@ func Restored(r *v1alpha1.NginxRestore, target string, b restoration.Backup, pla
 	at := metav1.NewTime(now.Truncate(time.Second))
 	status.CompletionTime = &at
 	if job.DryRun(r) {
-		setRestore(r, &status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonDryRun, foreseen(r, status.Changes, plan.Conflicts))
+		setRestore(r, &status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonDryRun, foreseen(r, status.Changes, plan))
 		setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "Nothing was restored: this is a dry run")
 		return status
 	}
@@ -114,10 +114,13 @@ func Restored(r *v1alpha1.NginxRestore, target string, b restoration.Backup, pla
 	return status
 }
 
-func foreseen(r *v1alpha1.NginxRestore, changes []v1alpha1.RestoreChange, conflicts []string) string {
+func foreseen(r *v1alpha1.NginxRestore, changes []v1alpha1.RestoreChange, plan restoration.Plan) string {
 	message := "Nothing was changed. What would be: " + tally(changes)
-	if len(conflicts) > 0 && r.Spec.OnConflict != v1alpha1.ConflictOverwrite {
-		message += ". It would be refused, since these exist and are others: " + strings.Join(conflicts, ", ")
+	switch {
+	case len(plan.Conflicts) > 0 && r.Spec.OnConflict != v1alpha1.ConflictOverwrite:
+		message += ". It would be refused, since these exist and are others: " + strings.Join(plan.Conflicts, ", ")
+	case len(plan.Blocked) > 0:
+		message += ". It would be refused, since there are directories in the place of files: " + strings.Join(plan.Blocked, ", ")
 	}
 	return message
 }

@@ -97,6 +97,9 @@ func TestForeseen(t *testing.T) {
 	if c := status.Conditions[0]; strings.Contains(c.Message, "refused") {
 		t.Errorf("what may be overwritten is said to be refused: %s", c.Message)
 	}
+	plan.Blocked = []string{"PersistentVolumeClaim films"}
+	status = Restored(aRestore(dry, overwrite), "web", whatIsHeld(), plan, now)
+	says(t, status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "It would be refused, since there are directories in the place of files: PersistentVolumeClaim films")
 }
 
 func TestConflict(t *testing.T) {

@@ -78,6 +78,8 @@ type Plan struct {
 	Changes []v1alpha1.RestoreChange
 	// Conflicts are those of the changes that replace something.
 	Conflicts []string
+	// Blocked are volumes with directories in the place of files, which nothing replaces.
+	Blocked []string
 	// Begun: this restore has brought some of it back already.
 	Begun bool
 }

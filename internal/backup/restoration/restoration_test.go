@@ -473,7 +473,7 @@ func TestWithVolumes(t *testing.T) {
 	if diff := cmp.Diff(want, got.Changes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	conflicts := []string{"ConfigMap conf", "PersistentVolumeClaim songs", "PersistentVolumeClaim books"}
+	conflicts := []string{"ConfigMap conf", "PersistentVolumeClaim songs (a, b)", "PersistentVolumeClaim books (c)"}
 	if diff := cmp.Diff(conflicts, got.Conflicts); diff != "" {
 		t.Errorf("conflicts, -want +got:\n%s", diff)
 	}

@@ -2,6 +2,9 @@ package restoration
 
 import (
 	"fmt"
+	"slices"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
 // Compared is what bringing a volume back means, or has meant. Files are counted.
@@ -18,6 +21,11 @@ type Compared struct {
 	Examples string `json:"examples,omitempty"`
 }
 
+// Missing tells whether there is anything to be brought back.
+func Missing(found []Compared) bool {
+	return slices.ContainsFunc(found, func(c Compared) bool { return c.Missing+c.Differs+c.Blocked > 0 })
+}
+
 // WithVolumes is the plan, with what becomes of the volumes among its changes.
 func (p Plan) WithVolumes(found []Compared) Plan {
 	claims := map[int]string{}
@@ -27,9 +35,14 @@ func (p Plan) WithVolumes(found []Compared) Plan {
 	m := maker{plan: p}
 	for _, c := range found {
 		kind, name := "PersistentVolumeClaim", claims[c.Index]
+		if c.Blocked > 0 {
+			m.plan.Blocked = append(m.plan.Blocked, kind+" "+name)
+		}
 		switch {
 		case c.Differs+c.Blocked > 0:
-			m.change(kind, name, replaced, fmt.Sprintf("%d files are missing, %d are others: %s", c.Missing, c.Differs+c.Blocked, c.Examples))
+			m.plan.Changes = append(m.plan.Changes, v1alpha1.RestoreChange{Kind: kind, Name: name, Action: replaced, Difference: fmt.Sprintf(
+				"%d files are missing, %d are others: %s", c.Missing, c.Differs+c.Blocked, c.Examples)})
+			m.plan.Conflicts = append(m.plan.Conflicts, fmt.Sprintf("%s %s (%s)", kind, name, c.Examples))
 		case c.Missing > 0:
 			m.change(kind, name, created, fmt.Sprintf("%d files are missing", c.Missing))
 		default:

@@ -23,8 +23,8 @@ import (
 
 // Restores carries out NginxRestores.
 //
-// A first job verifies the archive, and hands over what it declares. A second one brings the
-// files of volumes back. Then the operator writes the ConfigMaps, and the NginxOperator last.
+// A first job verifies the archive, and hands over what it declares. A second one compares volumes
+// with it, a third one brings their files back. Then the operator writes the ConfigMaps, and the NginxOperator last.
 // Nothing is written as long as anything can be found that is against it.
 type Restores struct {
 	// Client reads its own kinds, NginxOperators and jobs from the cache.
@@ -123,10 +123,14 @@ func (w *restoring) find(ctx context.Context) (source job.Source, reason, messag
 
 // restoreFrom goes as far as is possible now.
 func (w *restoring) restoreFrom(ctx context.Context, source job.Source) (ctrl.Result, error) {
-	if jobs := w.jobsOf(job.Extract); len(jobs) > 0 {
-		verdict := progress.Judge(jobs, w.podsOf(job.Extract), w.now)
+	for _, task := range []job.Task{job.Match, job.Extract} {
+		jobs := w.jobsOf(task)
+		if len(jobs) == 0 {
+			continue
+		}
+		verdict := progress.Judge(jobs, w.podsOf(task), w.now)
 		if stop := verdict.Step == progress.Wait || outcome.Final(verdict.Reason); stop {
-			return w.await(ctx, verdict, "The files are being brought back")
+			return w.await(ctx, verdict, filingWords[task])
 		}
 	}
 	pod := progress.Serving(w.jobsOf(job.Read), w.podsOf(job.Read))

@@ -16,7 +16,6 @@ import (
 	"example.com/nginx-operator/internal/backup/handover"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/outcome"
-	"example.com/nginx-operator/internal/backup/progress"
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
@@ -25,12 +24,12 @@ import (
 func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1.Pod) (ctrl.Result, error) {
 	w.reading.Lock()
 	defer w.reading.Unlock()
-	info, files, err := handover.Fetch(ctx, w.HTTP, pod.Status.PodIP, job.Token(w.restore))
+	head, files, err := handover.Fetch(ctx, w.HTTP, pod.Status.PodIP, job.Token(w.restore))
 	if err != nil {
 		return ctrl.Result{}, w.failed(ctx, v1alpha1.ReasonUnreachable, fmt.Errorf(
 			"pod %s has read the backup, and does not tell what is in it (does a NetworkPolicy keep the operator from port %d?): %w", pod.Name, handover.Port, err))
 	}
-	backup, err := restoration.Parse(info, files, w.restore.Namespace)
+	backup, err := restoration.Parse(head.Info, files, w.restore.Namespace)
 	if err != nil {
 		return ctrl.Result{}, w.tell(ctx, outcome.Unrestored(w.restore, v1alpha1.ReasonNotUsable, err.Error()))
 	}
@@ -43,6 +42,8 @@ func (w *restoring) carryOut(ctx context.Context, source job.Source, pod *corev1
 		return ctrl.Result{RequeueAfter: turnPause}, w.tell(ctx, outcome.Unrestored(w.restore, v1alpha1.ReasonInProgress,
 			fmt.Sprintf("NginxRestore %s of the same application comes first: wait for it, or delete it", holder)))
 	}
+	// All jobs are to read the same archive, where no object tells its digest.
+	source.SHA256 = head.SHA256
 	return w.plan(ctx, source, wish, backup)
 }
 
@@ -70,11 +71,6 @@ func (w *restoring) plan(ctx context.Context, source job.Source, wish restoratio
 		return ctrl.Result{}, w.unwritten(ctx, wish, backup, plan, err)
 	}
 	return w.follow(ctx, source, wish, backup, plan)
-}
-
-// extracted tells whether files were brought back.
-func (w *restoring) extracted() bool {
-	return progress.Judge(w.jobsOf(job.Extract), w.podsOf(job.Extract), w.now).Step == progress.Done
 }
 
 // deletingPause is after which time it is looked again whether what is being deleted is gone.
@@ -113,11 +109,11 @@ func (w *restoring) look(ctx context.Context, wish restoration.Wish, backup rest
 // follow carries a plan out: files first, then ConfigMaps, then the application.
 func (w *restoring) follow(ctx context.Context, source job.Source, wish restoration.Wish, backup restoration.Backup, plan restoration.Plan) (ctrl.Result, error) {
 	if len(plan.Volumes) > 0 {
-		verdict := progress.Judge(w.jobsOf(job.Extract), w.podsOf(job.Extract), w.now)
-		if verdict.Step != progress.Done {
-			return w.extract(ctx, source, wish, backup, plan, verdict)
+		found, result, err := (&filing{w, source, wish, backup, plan}).carryOut(ctx)
+		if found == nil || err != nil {
+			return result, err
 		}
-		plan = plan.WithVolumes(verdict.Result.Volumes)
+		plan = plan.WithVolumes(found)
 	}
 	if job.DryRun(w.restore) {
 		return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, backup, plan, w.now))
@@ -130,27 +126,6 @@ func (w *restoring) follow(ctx context.Context, source job.Source, wish restorat
 		return ctrl.Result{}, w.unwritten(ctx, wish, backup, plan, err)
 	}
 	return ctrl.Result{}, w.tell(ctx, outcome.Restored(w.restore, wish.Target, backup, plan, w.now))
-}
-
-// extract has the files brought back by a job. It does not wait in the line: the job that has
-// read the backup is there still, and as many restores as there are places would wait for each
-// other.
-func (w *restoring) extract(ctx context.Context, source job.Source, wish restoration.Wish, backup restoration.Backup, plan restoration.Plan, verdict progress.Verdict) (ctrl.Result, error) {
-	if verdict.Step == progress.Wait {
-		return w.await(ctx, verdict, "The files are being brought back")
-	}
-	j, err := job.ForExtract(w.restore, source, plan, wish.Target, verdict.Attempt, w.Image)
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := w.tell(ctx, outcome.Planned(w.restore, wish.Target, backup, plan.Changes, verdict.Reason, verdict.Message)); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := w.startJob(ctx, j); err != nil {
-		return ctrl.Result{}, w.failed(ctx, v1alpha1.ReasonJobNotCreated, err)
-	}
-	countFailure(verdict)
-	return ctrl.Result{}, nil
 }
 
 // write writes the objects. Whoever was faster with one of them makes the API server refuse,
