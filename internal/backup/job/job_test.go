@@ -115,10 +115,10 @@ func TestRestoreJobs(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, err := ForRead(tt.restore, tt.source, 3, "nginx-operator:test")
-			switch tt.task {
-			case Extract:
+			if tt.task == Extract {
 				j, err = ForExtract(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
-			case Match:
+			}
+			if tt.task == Match {
 				j, err = ForMatch(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
 			}
 			if err != nil {
