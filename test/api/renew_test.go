@@ -9,6 +9,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 // startRenewing replaces the operator by one of the next release that renews the pods of
@@ -57,7 +58,7 @@ func TestRenewPods(t *testing.T) {
 // and goes back; the other one is left alone.
 func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 	apps := []*rolled{newRolled(t, v1alpha2.NginxOperatorSpec{}), newRolled(t, v1alpha2.NginxOperatorSpec{})}
-	startRenewing(t, apps, "--default-image="+crashes+":2")
+	startRenewing(t, apps, "--default-image="+kubelet.Crashes+":2")
 	eventually(t, "one has failed", func() error {
 		if len(failedRenewals(apps)) == 0 {
 			return fmt.Errorf("none has")

@@ -13,6 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 const rolledReplicas = 2
@@ -34,21 +35,21 @@ func TestTemplateIsRolledOut(t *testing.T) {
 	old := r.reset()
 	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
 	r.waitReady()
-	r.checkRolledOut("nginx:2", nginxImage(&old))
+	r.checkRolledOut("nginx:2", kubelet.Image(&old.Spec))
 	settled(t)
 }
 
 func TestTemplateThatFailsIsTakenBack(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:1"))
 	r.reset()
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(crashes + ":2") })
+	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":2") })
 	r.waitRolledBack()
-	r.checkRolledBack(crashes+":2", "nginx:1")
+	r.checkRolledBack(kubelet.Crashes+":2", "nginx:1")
 	settled(t)
 	// It is tried again when the spec changes, and the next good one is taken.
 	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
 	r.waitReady()
-	r.checkRolledOut("nginx:3", "nginx:1", crashes+":2", "nginx:1")
+	r.checkRolledOut("nginx:3", "nginx:1", kubelet.Crashes+":2", "nginx:1")
 	settled(t)
 }
 
@@ -70,11 +71,11 @@ func (r *rolled) checkTemplates(images ...string) {
 		if err != nil {
 			return err
 		}
-		return same(nginxImage(&template), last)
+		return same(kubelet.Image(&template.Spec), last)
 	})
 	var seen []string
 	for _, template := range r.sequence() {
-		seen = append(seen, nginxImage(&template))
+		seen = append(seen, kubelet.Image(&template.Spec))
 	}
 	if diff := cmp.Diff(images, seen); diff != "" {
 		r.t.Errorf("the templates of the Deployment, -want +got:\n%s", diff)
@@ -152,7 +153,7 @@ func TestRolloutKilledAtEachWrite(t *testing.T) {
 			r := newRolled(t, rolledSpec("nginx:0"))
 			for k := int64(1); ; k++ {
 				r.prepare()
-				image := fmt.Sprintf("%s:%d", crashes, k)
+				image := fmt.Sprintf("%s:%d", kubelet.Crashes, k)
 				killed := r.killedAt(k, sent, image, func() bool {
 					c := meta.FindStatusCondition(r.nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
 					return c != nil && c.Reason == v1alpha2.ReasonRolledBack
@@ -181,7 +182,7 @@ func (r *rolled) prepare() string {
 		return err
 	})
 	old := r.reset()
-	return nginxImage(&old)
+	return kubelet.Image(&old.Spec)
 }
 
 // killedAt asks for an image and kills the operator at its k-th write; the next one takes

@@ -31,6 +31,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/test/nextrelease"
+	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 const (
@@ -142,7 +143,7 @@ func upgradable(t *testing.T) []*rolled {
 	t.Helper()
 	failed := newRolled(t, v1alpha2.NginxOperatorSpec{Replicas: new(int32(1)), Config: inline("first")})
 	failed.reset()
-	failed.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(crashes + ":1") })
+	failed.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":1") })
 	failed.waitRolledBack()
 	changed := newRolled(t, v1alpha2.NginxOperatorSpec{Replicas: new(int32(3)), Config: inline("first")})
 	changed.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Config = inline("second") })
@@ -222,8 +223,8 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 		if !isNext(&template) {
 			t.Errorf("%s has not got the template of the next release", app.nginx.Namespace)
 		}
-		if app.nginx.Spec.Image == nil && nginxImage(&template) != nextImage {
-			t.Errorf("%s runs %s, the default is %s", app.nginx.Namespace, nginxImage(&template), nextImage)
+		if app.nginx.Spec.Image == nil && kubelet.Image(&template.Spec) != nextImage {
+			t.Errorf("%s runs %s, the default is %s", app.nginx.Namespace, kubelet.Image(&template.Spec), nextImage)
 		}
 	}
 	settled(t)

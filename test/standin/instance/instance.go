@@ -1,0 +1,201 @@
+// Package instance stands in for the instance manager of an nginx pod, where there is no kubelet:
+// it answers on a loopback address of its own, and does what its pod's annotations ask for at the
+// moment it is asked about it. What a configuration's files say is what becomes of it: "bad" is
+// refused by the test, "sticky" passes the test and cannot be loaded.
+//
+// The real thing is tested with real nginx; this one can be had by the thousand, and can be killed,
+// with the operator, at every single step.
+package instance
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// Instance is one that answers.
+type Instance struct {
+	// IP is its pod's address.
+	IP string
+
+	mounts client.Reader
+	pod    client.ObjectKey
+	app    string
+	// disturb may answer in the instance's place.
+	disturb func(http.Handler) http.Handler
+	server  *http.Server
+
+	mu        sync.Mutex
+	serving   string
+	granted   instanceapi.Requested
+	revisions map[string]instanceapi.Revision
+}
+
+// Option changes an instance that starts.
+type Option func(*Instance)
+
+// Disturbed has a handler of its own answer, which is given the instance's.
+func Disturbed(by func(http.Handler) http.Handler) Option {
+	return func(i *Instance) { i.disturb = by }
+}
+
+// Start starts the instance of a pod of an application. mounts reads what its pod mounts: the
+// pod itself, for its annotations, and the ConfigMaps. It serves the stable configuration, as a
+// pod does that has booted.
+func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app string, options ...Option) (*Instance, error) {
+	listener, ip, err := listen(ctx)
+	if err != nil {
+		return nil, err
+	}
+	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, revisions: map[string]instanceapi.Revision{}}
+	for _, option := range options {
+		option(i)
+	}
+	var handler http.Handler = http.HandlerFunc(i.answer)
+	if i.disturb != nil {
+		handler = i.disturb(handler)
+	}
+	i.serving = i.volume(ctx, naming.ConfigMap(app)).revision
+	i.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	go func() { _ = i.server.Serve(listener) }() // it ends by Close
+	return i, nil
+}
+
+// Close ends it, as a pod ends that is killed.
+func (i *Instance) Close() error { return i.server.Close() }
+
+// Serving is the revision that it serves.
+func (i *Instance) Serving() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.serving
+}
+
+// addresses counts the loopback addresses that were tried.
+var addresses atomic.Int32
+
+// listen takes an address of its own for a pod. Other programs on the same machine may have some.
+func listen(ctx context.Context) (net.Listener, string, error) {
+	for {
+		n := addresses.Add(1)
+		ip := fmt.Sprintf("127.%d.%d.%d", 1+n/(250*250)%250, n/250%250, n%250+1)
+		listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", net.JoinHostPort(ip, strconv.Itoa(instanceapi.Port)))
+		if errors.Is(err, syscall.EADDRINUSE) {
+			continue
+		}
+		return listener, ip, err
+	}
+}
+
+// content is what a mounted ConfigMap holds.
+type content struct{ revision, text string }
+
+func (i *Instance) volume(ctx context.Context, name string) content {
+	cm := &corev1.ConfigMap{}
+	if err := i.mounts.Get(ctx, client.ObjectKey{Namespace: i.pod.Namespace, Name: name}, cm); err != nil {
+		return content{}
+	}
+	var text strings.Builder
+	for _, file := range cm.Data {
+		text.WriteString(file)
+	}
+	return content{nginxconf.Revision(cm.Data), text.String()}
+}
+
+// answer obeys, and tells.
+func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
+	pod := &corev1.Pod{}
+	if err := i.mounts.Get(r.Context(), i.pod, pod); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	asked := observe.Asked(pod)
+	switch r.URL.Path {
+	case instanceapi.PathLoad:
+		i.grant(w, r, asked)
+	case instanceapi.PathStatus:
+		_ = json.NewEncoder(w).Encode(i.obey(r.Context(), asked)) // who asked may be gone
+	default:
+		http.NotFound(w, r)
+	}
+}
+
+func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instanceapi.Status {
+	stable := i.volume(ctx, naming.ConfigMap(i.app))
+	next := i.volume(ctx, naming.ConfigMapNext(i.app))
+	toLoad := asked.Load
+	if asked == i.granted {
+		toLoad = asked.Test
+	} else {
+		i.granted = instanceapi.Requested{}
+	}
+	i.test(asked.Test, next)
+	i.load(toLoad, stable, next)
+	status := instanceapi.Status{
+		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
+		Requested: asked, Granted: i.granted.Test, Ready: true,
+	}
+	for _, revision := range i.revisions {
+		status.Revisions = append(status.Revisions, revision)
+	}
+	return status
+}
+
+// grant takes the word at which it loads what it was asked to test.
+func (i *Instance) grant(w http.ResponseWriter, r *http.Request, asked instanceapi.Requested) {
+	word, err := io.ReadAll(r.Body)
+	if err != nil || !instanceapi.Opens(string(word), asked.Grant) {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	i.granted = asked
+	w.WriteHeader(http.StatusAccepted)
+}
+
+func (i *Instance) test(revision string, next content) {
+	if revision == "" || revision != next.revision || i.revisions[revision].Test != "" {
+		return
+	}
+	result := instanceapi.Revision{Revision: revision, Test: instanceapi.Passed}
+	if strings.Contains(next.text, "bad") {
+		result.Test = instanceapi.Failed
+		result.Problems = []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it is bad"}}
+	}
+	i.revisions[revision] = result
+}
+
+func (i *Instance) load(revision string, volumes ...content) {
+	for _, v := range volumes {
+		if revision == "" || v.revision != revision || i.revisions[revision].Load == instanceapi.Failed {
+			continue
+		}
+		if strings.Contains(v.text, "sticky") {
+			i.revisions[revision] = instanceapi.Revision{
+				Revision: revision, Test: instanceapi.Passed, Load: instanceapi.Failed,
+				Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it sticks"}},
+			}
+			return
+		}
+		i.serving = revision
+	}
+}

@@ -1,0 +1,274 @@
+// Package kubelet stands in for the scheduler and the kubelets of a bare control plane, as far as
+// pods of nginx go: every pod runs at once, with the stand-in of an instance manager behind its
+// address. It has been ready for a minute, so that nothing has to be waited for that only takes
+// time.
+package kubelet
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/utils/ptr"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/test/standin/instance"
+)
+
+// Crashes is in the name of an image whose containers end at once.
+const Crashes = "crash"
+
+// workers is how many pods are looked at side by side.
+const workers = 8
+
+// Kubelet runs the pods of a cluster.
+type Kubelet struct {
+	client client.Client
+	cache  cache.Cache
+	queue  workqueue.TypedRateLimitingInterface[client.ObjectKey]
+
+	mu        sync.Mutex
+	instances map[client.ObjectKey]*instance.Instance
+	// disturbances are those of the instances of a namespace.
+	disturbances map[string]func(pod string, answer http.Handler) http.Handler
+	// ready are the pods of a namespace that are, and fewest the smallest number of them since Expect.
+	ready  map[string]map[string]bool
+	fewest map[string]int
+}
+
+// Start runs pods until the context ends.
+func Start(ctx context.Context, config *rest.Config) (*Kubelet, error) {
+	k := &Kubelet{
+		queue:        workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](10*time.Millisecond, time.Second)),
+		instances:    map[client.ObjectKey]*instance.Instance{},
+		disturbances: map[string]func(string, http.Handler) http.Handler{},
+		ready:        map[string]map[string]bool{},
+		fewest:       map[string]int{},
+	}
+	var err error
+	if k.client, err = client.New(config, client.Options{}); err != nil {
+		return nil, err
+	}
+	if k.cache, err = cache.New(config, cache.Options{}); err != nil {
+		return nil, err
+	}
+	pods, err := k.cache.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return nil, err
+	}
+	if _, err := k.cache.GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
+		return nil, err
+	}
+	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(pod any) { k.see(pod, false) },
+		UpdateFunc: func(_, pod any) { k.see(pod, false) },
+		DeleteFunc: func(pod any) { k.see(pod, true) },
+	}); err != nil {
+		return nil, err
+	}
+	go func() { _ = k.cache.Start(ctx) }() // it fails only if it was started before
+	if !k.cache.WaitForCacheSync(ctx) {
+		return nil, errors.New("the stand-in of the kubelets sees no pods")
+	}
+	k.run(ctx)
+	return k, nil
+}
+
+// Disturb puts handlers before the instances that are started in a namespace from now on.
+func (k *Kubelet) Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.disturbances[namespace] = by
+}
+
+// Forget ends the instances of a namespace, whose pods are left as they are.
+func (k *Kubelet) Forget(namespace string) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	delete(k.disturbances, namespace)
+	delete(k.ready, namespace)
+	delete(k.fewest, namespace)
+	var errs []error
+	for key, i := range k.instances {
+		if key.Namespace == namespace {
+			errs = append(errs, i.Close())
+			delete(k.instances, key)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Expect begins to look how many pods of a namespace are ready.
+func (k *Kubelet) Expect(namespace string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.fewest[namespace] = len(k.ready[namespace])
+}
+
+// Fewest is the smallest number of ready pods of a namespace since Expect.
+func (k *Kubelet) Fewest(namespace string) int {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.fewest[namespace]
+}
+
+// see notes what has become of a pod, and has it looked at.
+func (k *Kubelet) see(object any, gone bool) {
+	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
+		object = last.Obj
+	}
+	pod, ok := object.(*corev1.Pod)
+	if !ok || pod.Labels[v1alpha2.LabelNginxOperator] == "" {
+		return
+	}
+	k.mu.Lock()
+	if k.ready[pod.Namespace] == nil {
+		k.ready[pod.Namespace] = map[string]bool{}
+	}
+	ready := k.ready[pod.Namespace]
+	delete(ready, pod.Name)
+	if !gone && observe.Ready(pod) {
+		ready[pod.Name] = true
+	}
+	k.fewest[pod.Namespace] = min(k.fewest[pod.Namespace], len(ready))
+	k.mu.Unlock()
+	k.queue.Add(client.ObjectKeyFromObject(pod))
+}
+
+func (k *Kubelet) run(ctx context.Context) {
+	context.AfterFunc(ctx, k.queue.ShutDown)
+	for range workers {
+		go func() {
+			for {
+				key, over := k.queue.Get()
+				if over {
+					return
+				}
+				if err := k.sync(ctx, key); err != nil && ctx.Err() == nil {
+					k.queue.AddRateLimited(key)
+				} else {
+					k.queue.Forget(key)
+				}
+				k.queue.Done(key)
+			}
+		}()
+	}
+}
+
+// sync starts the instance of a pod that has none, and ends that of one that is gone.
+func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
+	pod := &corev1.Pod{}
+	err := k.cache.Get(ctx, key, pod)
+	if apierrors.IsNotFound(err) {
+		return k.end(key)
+	}
+	if err != nil || pod.Status.PodIP != "" || pod.DeletionTimestamp != nil {
+		return err
+	}
+	if err := k.mounted(ctx, pod); err != nil {
+		return err
+	}
+	image := Image(&pod.Spec)
+	ip := "192.0.2.1"
+	if !strings.Contains(image, Crashes) {
+		if ip, err = k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator]); err != nil {
+			return err
+		}
+	}
+	pod = pod.DeepCopy()
+	pod.Status = Status(ip, image)
+	if err := k.client.Status().Update(ctx, pod); err != nil {
+		// It is started anew when it is looked at again.
+		return errors.Join(err, k.end(key))
+	}
+	return nil
+}
+
+// mounted makes sure that there is everything that a pod mounts: without it, it does not start.
+func (k *Kubelet) mounted(ctx context.Context, pod *corev1.Pod) error {
+	for _, v := range pod.Spec.Volumes {
+		if v.ConfigMap == nil || ptr.Deref(v.ConfigMap.Optional, false) {
+			continue
+		}
+		if err := k.cache.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: v.ConfigMap.Name}, &corev1.ConfigMap{}); err != nil {
+			return fmt.Errorf("mount %s: %w", v.Name, err)
+		}
+	}
+	return nil
+}
+
+func (k *Kubelet) begin(ctx context.Context, key client.ObjectKey, app string) (string, error) {
+	k.mu.Lock()
+	disturb, running := k.disturbances[key.Namespace], k.instances[key]
+	k.mu.Unlock()
+	var options []instance.Option
+	if disturb != nil {
+		options = append(options, instance.Disturbed(func(answer http.Handler) http.Handler { return disturb(key.Name, answer) }))
+	}
+	if running != nil {
+		return running.IP, nil
+	}
+	started, err := instance.Start(ctx, k.cache, key, app, options...)
+	if err != nil {
+		return "", fmt.Errorf("start the instance of pod %s: %w", key, err)
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.instances[key] = started
+	return started.IP, nil
+}
+
+func (k *Kubelet) end(key client.ObjectKey) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	running := k.instances[key]
+	delete(k.instances, key)
+	if running == nil {
+		return nil
+	}
+	return running.Close()
+}
+
+// Image is that of nginx in a pod.
+func Image(pod *corev1.PodSpec) string {
+	for _, c := range pod.Containers {
+		if c.Name == naming.NginxContainer {
+			return c.Image
+		}
+	}
+	return ""
+}
+
+// Status is what the kubelet would say of a pod that has run for a minute; or that is in a crash
+// loop, if its image says so.
+func Status(ip, image string) corev1.PodStatus {
+	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))}
+	container := corev1.ContainerStatus{
+		Name: naming.NginxContainer, Image: image, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+	}
+	if strings.Contains(image, Crashes) {
+		ready.Status, ready.Message = corev1.ConditionFalse, "containers with unready status: [nginx]"
+		container.Ready, container.RestartCount = false, 1
+		container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
+		container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "it crashes"}
+	}
+	return corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
+		Conditions:        []corev1.PodCondition{ready},
+		ContainerStatuses: []corev1.ContainerStatus{container},
+	}
+}
