@@ -18,6 +18,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -123,7 +124,7 @@ func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, c
 	case Delete:
 		err = a.delete(ctx, change)
 	case Create, Update, Heal:
-		err = a.write(ctx, change, outcome)
+		err = a.write(ctx, nginx, change, outcome)
 	}
 	if apierrors.IsConflict(err) && change.Action == Create {
 		err = a.reclaim(ctx, nginx, change, outcome)
@@ -153,13 +154,17 @@ func (a *Applier) delete(ctx context.Context, change Change) error {
 	return client.IgnoreNotFound(err)
 }
 
-func (a *Applier) write(ctx context.Context, change Change, outcome *Outcome) error {
+func (a *Applier) write(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
 	if change.Live == nil {
 		change.Intent.Meta.WithResourceVersion(createOnly)
 	} else {
 		change.Intent.Meta.WithUID(change.Live.GetUID())
 	}
-	change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationIntent: change.Hash})
+	// The generation is no part of the intent: that it has changed alone is not worth a write.
+	change.Intent.Meta.WithAnnotations(map[string]string{
+		naming.AnnotationIntent:     change.Hash,
+		naming.AnnotationGeneration: strconv.FormatInt(nginx.Generation, 10),
+	})
 	err := a.apply(ctx, change.Intent.Config)
 	if apierrors.IsInvalid(err) && change.Live != nil {
 		err = a.makeRoom(ctx, change, err)

@@ -43,6 +43,7 @@ var contract = struct {
 		"operator.example.com/failed-message": naming.AnnotationFailedMessage,
 		"operator.example.com/failed-reason":  naming.AnnotationFailedReason,
 		"operator.example.com/force-redeploy": naming.AnnotationForceRedeploy,
+		"operator.example.com/generation":     naming.AnnotationGeneration,
 		"operator.example.com/image":          naming.AnnotationImage,
 		"operator.example.com/image-digest":   naming.AnnotationImageDigest,
 		"operator.example.com/inputs":         naming.AnnotationInputs,

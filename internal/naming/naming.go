@@ -31,6 +31,9 @@ const (
 
 	// AnnotationIntent is the hash of what the operator last applied to an object.
 	AnnotationIntent = "operator.example.com/intent"
+	// AnnotationGeneration is the metadata.generation of the NginxOperator that an object was
+	// last written for.
+	AnnotationGeneration = "operator.example.com/generation"
 	// AnnotationConfig asks a pod to serve a revision of the configuration, and tells
 	// of a ConfigMap which revision it holds.
 	AnnotationConfig = v1alpha2.AnnotationConfigRevision

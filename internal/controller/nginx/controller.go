@@ -70,6 +70,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	outdated, err := r.Observer.Outdated(ctx, nginx, state)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if outdated {
+		// The newest one comes by the watch.
+		log.FromContext(ctx).Info("waiting for the newest spec: objects were written for a later one", "generation", nginx.Generation)
+		return ctrl.Result{}, nil
+	}
 	state.Now = r.Clock.Now()
 	state.Overdue = r.pace.overdue(req.NamespacedName, state.Now)
 	plan, blocked, err := r.plan(ctx, nginx, &state)

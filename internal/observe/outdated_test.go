@@ -1,0 +1,72 @@
+package observe
+
+import (
+	"context"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+)
+
+// liveReader has one NginxOperator, or none, and counts how often it is asked.
+type liveReader struct {
+	client.Reader
+	nginx *v1alpha2.NginxOperator
+	asked int
+}
+
+func (r *liveReader) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	r.asked++
+	if r.nginx == nil {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "nginxoperators"}, key.Name)
+	}
+	r.nginx.DeepCopyInto(object.(*v1alpha2.NginxOperator))
+	return nil
+}
+
+func of(uid types.UID, generation int64) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web", UID: uid, Generation: generation}}
+}
+
+// TestOutdated: nothing is decided from a spec that is older than what was written.
+func TestOutdated(t *testing.T) {
+	tests := map[string]struct {
+		// written is the annotation of an object of owner.
+		written string
+		owner   types.UID
+		live    *v1alpha2.NginxOperator
+		want    bool
+		asked   int
+	}{
+		"of an earlier release":       {written: "", owner: "u1", live: of("u1", 4)},
+		"up to date":                  {written: "3", owner: "u1", live: of("u1", 3)},
+		"an object of earlier":        {written: "2", owner: "u1", live: of("u1", 3)},
+		"behind":                      {written: "4", owner: "u1", live: of("u1", 4), want: true, asked: 1},
+		"far behind":                  {written: "4", owner: "u1", live: of("u1", 9), want: true, asked: 1},
+		"somebody has made it up":     {written: "999", owner: "u1", live: of("u1", 3), asked: 1},
+		"no number":                   {written: "soon", owner: "u1", live: of("u1", 4)},
+		"an object of a predecessor":  {written: "4", owner: "u0", live: of("u1", 3)},
+		"gone meanwhile":              {written: "4", owner: "u1", asked: 1},
+		"gone and made anew, further": {written: "4", owner: "u1", live: of("u2", 7), asked: 1},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
+				Name: "web-config", Annotations: map[string]string{naming.AnnotationGeneration: tt.written},
+				OwnerReferences: []metav1.OwnerReference{{UID: tt.owner, Controller: new(true)}},
+			}}
+			live := &liveReader{nginx: tt.live}
+			got, err := (&Observer{live: live}).Outdated(t.Context(), of("u1", 3), State{Owned: map[Key]Object{{"ConfigMap", "web-config"}: cm}})
+			if err != nil || got != tt.want || live.asked != tt.asked {
+				t.Errorf("outdated %v (%v), asked %d times, want %v, %d", got, err, live.asked, tt.want, tt.asked)
+			}
+		})
+	}
+}
