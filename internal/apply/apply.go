@@ -218,9 +218,12 @@ func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) er
 // errTaken tells that an object of the name belongs to somebody else.
 var errTaken = errors.New("the name is taken")
 
+// errBehind tells that there is an object of ours that the caches do not show yet.
+var errBehind = errors.New("the caches lag behind: it exists")
+
 // reclaim looks at an object that exists although the caches do not show it. One of
-// ours is applied again, whether the caches lag behind or somebody has removed the
-// label by which they find it.
+// ours is applied again if somebody has removed the label by which they find it. If they
+// only lag behind, what is wanted of it was decided without knowing it.
 func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
 	existing := &metav1.PartialObjectMetadata{}
 	existing.SetGroupVersionKind(change.Intent.Kind.GVK)
@@ -233,6 +236,8 @@ func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, ch
 		return fmt.Errorf("an earlier object of the name is being deleted")
 	case !desired.IsControlledBy(existing, nginx):
 		return errTaken
+	case existing.Labels[naming.LabelApplication] != "":
+		return errBehind
 	}
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(existing.UID)

@@ -1,0 +1,86 @@
+package apply
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// occupied is an API server that has an object of every name, and does not let it be created. It
+// counts what is applied to it nevertheless.
+type occupied struct {
+	client.Client
+	object  metav1.ObjectMeta
+	applied int
+}
+
+func (o *occupied) Apply(_ context.Context, config runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	if err != nil {
+		return err
+	}
+	if fields["metadata"].(map[string]any)["resourceVersion"] == createOnly {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, o.object.Name, errors.New("it exists"))
+	}
+	o.applied++
+	return nil
+}
+
+func (o *occupied) Get(_ context.Context, _ client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+	found, ok := object.(*metav1.PartialObjectMetadata)
+	if !ok {
+		return errors.New("more than its metadata is read")
+	}
+	found.ObjectMeta = o.object
+	return nil
+}
+
+// TestReclaim: what is there although the caches do not show it is written only if they cannot show
+// it. If they lag behind, it was decided without knowing the object.
+func TestReclaim(t *testing.T) {
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "ours"}}
+	tests := map[string]struct {
+		labels  map[string]string
+		owner   metav1.OwnerReference
+		applied int
+		failed  error
+		reason  string
+	}{
+		"the caches lag behind": {labels: naming.Labels("web"), owner: owner("ours", "web"), failed: errBehind},
+		"its label was removed": {owner: owner("ours", "web"), applied: 1},
+		"of somebody else":      {owner: metav1.OwnerReference{Kind: "Other", UID: "x", Controller: new(true)}, reason: v1alpha2.ReasonNameConflict},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			plan, _, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: "nginx"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			changes, err := Decide(nginx, plan, observe.State{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			change := changes[0]
+			server := &occupied{object: metav1.ObjectMeta{Name: change.Intent.Name, Labels: tt.labels, OwnerReferences: []metav1.OwnerReference{tt.owner}}}
+			outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
+			err = New(server, server).carryOut(t.Context(), nginx, change, &outcome)
+			if !errors.Is(err, tt.failed) || server.applied != tt.applied || outcome.Refused.Reason != tt.reason {
+				t.Errorf("error %v, applied %d times, refused: %q, want %v, %d, %q", err, server.applied, outcome.Refused.Reason, tt.failed, tt.applied, tt.reason)
+			}
+			if wrote := len(outcome.Applied) > 0; wrote != (tt.applied > 0) {
+				t.Errorf("it is said to be applied: %v", wrote)
+			}
+		})
+	}
+}
