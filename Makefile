@@ -113,6 +113,15 @@ test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 serv
 test-api: $(CLUSTER) ## Run the tests against a real API server
 	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 -timeout=20m ./test/api/...
 
+# The quick set takes ten minutes on two cores. More of the cases: FAULT='--budget=3h'; others:
+# FAULT='--only=stale/ --seed=2'; the one that failed: CASE='crash/edit-config/cut@3'.
+FAULT ?= --sample=0.1 --budget=7m
+
+.PHONY: fault
+fault: $(CLUSTER) ## Put the operator under faults (FAULT='--budget=3h': all of them; CASE=…: one)
+	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator
+	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator $(if $(CASE),--case='$(CASE)',$(FAULT))
+
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null

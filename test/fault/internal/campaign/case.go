@@ -1,0 +1,187 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"example.com/nginx-operator/test/fault/internal/proxy"
+	"example.com/nginx-operator/test/fault/internal/snapshot"
+)
+
+// Case is one way to disturb a journey.
+type Case struct {
+	// Kind of case, Journey and Point are its name, by which it is played again.
+	Kind, Journey, Point string
+	// run plays it. reached tells whether the disturbance happened.
+	run func(ctx context.Context, s *Stage, g *Golden) (reached bool, err error)
+}
+
+// String is the name of a case: kind/journey/point.
+func (c Case) String() string { return c.Kind + "/" + c.Journey + "/" + c.Point }
+
+// disturbance is what happens to the writes and the events of a play.
+type disturbance struct {
+	// faults by the number of the write, from 1 on.
+	faults map[int]proxy.Fault
+	// view has an event n that is delivered so.
+	view     string
+	n        int
+	delivery proxy.Delivery
+
+	happened atomic.Int64
+}
+
+// apply lets a disturbance come over a play from now on.
+func (d *disturbance) apply(p *play) {
+	writes, events := len(p.guest.Writes()), len(p.guest.Views()[d.view])
+	p.guest.OnWrite = func(n int, _ proxy.Request) proxy.Fault {
+		fault := d.faults[n-writes]
+		if fault != proxy.None {
+			d.happened.Add(1)
+		}
+		return fault
+	}
+	p.guest.OnEvent = func(e proxy.Event) proxy.Delivery {
+		if e.View != d.view || e.N-events != d.n {
+			return proxy.Deliver
+		}
+		d.happened.Add(1)
+		return d.delivery
+	}
+}
+
+// disturbed plays a journey with a disturbance to its end, and makes sure that that is the golden
+// one, and stays so.
+func (s *Stage) disturbed(ctx context.Context, c Case, g *Golden, d *disturbance) (reached bool, err error) {
+	p, err := s.newPlay(ctx, s.journeys[c.Journey])
+	defer func() { err = joined(err, p) }()
+	if err != nil {
+		return false, err
+	}
+	begin, err := p.taker.Take(ctx, p.namespace)
+	if err != nil {
+		return false, err
+	}
+	d.apply(p)
+	err = p.perform(ctx)
+	if err == nil {
+		err = p.ends(ctx, g, begin)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, p.said())
+	}
+	return d.happened.Load() > 0, err
+}
+
+// ends makes sure that a play ends as the golden one.
+func (p *play) ends(ctx context.Context, g *Golden, begin snapshot.Picture) error {
+	if err := p.matches(ctx, g); err != nil {
+		return err
+	}
+	if err := p.promise(); err != nil {
+		return err
+	}
+	end, err := p.taker.Take(ctx, p.namespace)
+	if err != nil {
+		return err
+	}
+	for _, key := range snapshot.Replaced(begin, end) {
+		if g.Lasting[key] {
+			return fmt.Errorf("%s was deleted and made again", key)
+		}
+	}
+	if err := p.stable(ctx); err != nil {
+		return err
+	}
+	return p.matches(ctx, g)
+}
+
+// CrashCases disturb every write of a journey in every way.
+func CrashCases(journey string, g *Golden) []Case {
+	var all []Case
+	for n := range g.Writes {
+		for _, fault := range proxy.Faults() {
+			all = append(all, crash(journey, map[int]proxy.Fault{n + 1: fault}))
+		}
+	}
+	return all
+}
+
+func crash(journey string, faults map[int]proxy.Fault) Case {
+	var points []string
+	for _, n := range slices.Sorted(maps.Keys(faults)) {
+		points = append(points, fmt.Sprintf("%s@%d", faults[n], n))
+	}
+	c := Case{Kind: "crash", Journey: journey, Point: strings.Join(points, "+")}
+	if len(points) > 1 {
+		c.Kind = "pair"
+	}
+	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
+		return s.disturbed(ctx, c, g, &disturbance{faults: faults})
+	}
+	return c
+}
+
+// UnobservedCases keep every event of every view from the operator, in every way.
+func UnobservedCases(journey string, g *Golden) []Case {
+	var all []Case
+	for _, view := range slices.Sorted(maps.Keys(g.Events)) {
+		for n := range g.Events[view] {
+			for _, delivery := range []proxy.Delivery{proxy.Late, proxy.Superseded, proxy.Gone, proxy.Broken} {
+				all = append(all, unobserved(journey, view, n+1, delivery))
+			}
+		}
+	}
+	return all
+}
+
+func unobserved(journey, view string, n int, delivery proxy.Delivery) Case {
+	c := Case{Kind: "unobserved", Journey: journey, Point: fmt.Sprintf("%s@%d:%s", delivery, n, view)}
+	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
+		return s.disturbed(ctx, c, g, &disturbance{view: view, n: n, delivery: delivery})
+	}
+	return c
+}
+
+// Parse finds the case of a name.
+func Parse(name string) (Case, error) {
+	kind, rest, _ := strings.Cut(name, "/")
+	journey, point, _ := strings.Cut(rest, "/")
+	switch kind {
+	case "crash", "pair":
+		faults := map[int]proxy.Fault{}
+		for one := range strings.SplitSeq(point, "+") {
+			fault, number, _ := strings.Cut(one, "@")
+			n, err := strconv.Atoi(number)
+			if err != nil || !slices.Contains(proxy.Faults(), proxy.Fault(fault)) {
+				return Case{}, fmt.Errorf("%q is no fault: write one of %v, @ and the number of a write", one, proxy.Faults())
+			}
+			faults[n] = proxy.Fault(fault)
+		}
+		return crash(journey, faults), nil
+	case "unobserved", "stale":
+		at, view, _ := strings.Cut(point, ":")
+		delivery, number, _ := strings.Cut(at, "@")
+		n, err := strconv.Atoi(number)
+		if err != nil {
+			return Case{}, fmt.Errorf("%q has no number of an event", point)
+		}
+		if kind == "stale" {
+			return stale(journey, view, n), nil
+		}
+		return unobserved(journey, view, n, proxy.Delivery(delivery)), nil
+	case "instance":
+		return instanceCase(journey, point), nil
+	case "leaders":
+		return leaders(journey), nil
+	case "rival":
+		return rival(journey), nil
+	}
+	return Case{}, errors.New("a case is called crash/…, pair/…, unobserved/…, stale/…, leaders/… or rival/…")
+}

@@ -1,0 +1,94 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"example.com/nginx-operator/test/fault/internal/journey"
+	"example.com/nginx-operator/test/fault/internal/proxy"
+	"example.com/nginx-operator/test/fault/internal/snapshot"
+)
+
+// Golden is what a journey is when nothing disturbs it.
+type Golden struct {
+	// Begin is when everything given was there, End the end.
+	Begin, End snapshot.Picture
+	// Mask are the paths that are not compared.
+	Mask snapshot.Mask
+	// Lasting are the objects of Begin that were still the same ones in the end.
+	Lasting map[string]bool
+	// Writes are the operator's between Begin and End.
+	Writes []proxy.Request
+	// Events are those of each of its views between Begin and End.
+	Events map[string][]proxy.Event
+}
+
+// Golden plays a journey twice without disturbing it.
+func (s *Stage) Golden(ctx context.Context, j *journey.Journey) (*Golden, error) {
+	g, err := s.undisturbed(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("%s, undisturbed: %w", j.Name, err)
+	}
+	again, err := s.undisturbed(ctx, j)
+	if err != nil {
+		return nil, fmt.Errorf("%s, undisturbed for the second time: %w", j.Name, err)
+	}
+	g.Mask.Means = s.Means
+	if g.Mask.Learned, err = snapshot.Volatile(g.End, again.End); err != nil {
+		return nil, fmt.Errorf("%s: %w", j.Name, err)
+	}
+	return g, nil
+}
+
+func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey) (g *Golden, err error) {
+	p, err := s.newPlay(ctx, j)
+	defer func() { err = joined(err, p) }()
+	if err != nil {
+		return nil, err
+	}
+	g = &Golden{Lasting: map[string]bool{}}
+	if g.Begin, err = p.taker.Take(ctx, p.namespace); err != nil {
+		return nil, err
+	}
+	writes, views := len(p.guest.Writes()), p.guest.Views()
+	if err := p.perform(ctx); err != nil {
+		return nil, err
+	}
+	if err := p.settle(ctx); err != nil {
+		return nil, err
+	}
+	if g.End, err = p.taker.Take(ctx, p.namespace); err != nil {
+		return nil, err
+	}
+	g.Writes, g.Events = p.guest.Writes()[writes:], map[string][]proxy.Event{}
+	for name, events := range p.guest.Views() {
+		g.Events[name] = events[len(views[name]):]
+	}
+	for key, uid := range g.Begin.UIDs {
+		g.Lasting[key] = g.End.UIDs[key] == uid
+	}
+	return g, errors.Join(p.promise(), p.stable(ctx))
+}
+
+// perform does what the user does, and waits for the end.
+func (p *play) perform(ctx context.Context) error {
+	p.Pods.Expect(p.namespace)
+	for i := range p.journey.When {
+		if err := p.step(ctx, &p.journey.When[i]); err != nil {
+			return fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return p.arrive(ctx)
+}
+
+// promise makes sure that enough pods were ready.
+func (p *play) promise() error {
+	if p.mortal {
+		return nil
+	}
+	if n := p.Pods.Fewest(p.namespace); n < p.journey.Keeps {
+		return fmt.Errorf("%d pods were ready for a while, %d are promised", n, p.journey.Keeps)
+	}
+	return nil
+}

@@ -1,0 +1,182 @@
+package campaign
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// misbehaviour is what an instance does in the place of an answer.
+type misbehaviour func(w http.ResponseWriter, r *http.Request, answer http.Handler)
+
+// spell is for how many questions an instance misbehaves: long enough to be noticed, short enough to
+// be waited for.
+const spell = 6
+
+// misbehaviours by their names.
+var misbehaviours = map[string]misbehaviour{
+	"slow": func(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+		if pause(r.Context(), 500*time.Millisecond) == nil {
+			answer.ServeHTTP(w, r)
+		}
+	},
+	"hangs":    func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() },
+	"hangs-up": func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) },
+	"unavailable": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	},
+	"unknown": func(w http.ResponseWriter, r *http.Request, _ http.Handler) { http.NotFound(w, r) },
+	"redirects": func(w http.ResponseWriter, r *http.Request, _ http.Handler) {
+		http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+	},
+	"empty":   func(http.ResponseWriter, *http.Request, http.Handler) {},
+	"garbage": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) { _, _ = w.Write([]byte("<html>hello")) }, // who asked may be gone
+	"endless": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		for text := []byte(strings.Repeat(" ", 1<<16)); ; {
+			if _, err := w.Write(text); err != nil {
+				return
+			}
+		}
+	},
+	"half":           half,
+	"old-protocol":   said(map[string]any{"protocol": 0}),
+	"new-protocol":   said(map[string]any{"protocol": 99}),
+	"serves-another": said(map[string]any{"serving": "0000000000000000"}),
+	"serves-nothing": said(map[string]any{"serving": "", "ready": false, "notReady": "it starts"}),
+	"forgetful":      said(map[string]any{"revisions": nil, "granted": ""}),
+	"sees-no-files":  said(map[string]any{"stable": "", "next": ""}),
+	"not-asked":      said(map[string]any{"requested": map[string]any{}}),
+}
+
+// half breaks its answer off.
+func half(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	recorded := httptest.NewRecorder()
+	answer.ServeHTTP(recorded, r)
+	_, _ = w.Write(recorded.Body.Bytes()[:recorded.Body.Len()/2]) // who asked may be gone
+	panic(http.ErrAbortHandler)
+}
+
+// said answers with other values of some fields.
+func said(fields map[string]any) misbehaviour {
+	return func(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+		recorded := httptest.NewRecorder()
+		answer.ServeHTTP(recorded, r)
+		status := map[string]any{}
+		if json.Unmarshal(recorded.Body.Bytes(), &status) != nil {
+			// It is no status that is asked for.
+			w.WriteHeader(recorded.Code)
+			return
+		}
+		maps.Copy(status, fields)
+		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
+	}
+}
+
+// dies is the name of the case in which a pod is deleted at the moment it is told to load what it
+// has tested.
+const dies = "dies"
+
+// InstanceCases have the instances of a journey misbehave: each of them, or the first one that is
+// asked.
+func InstanceCases(journey string) []Case {
+	var all []Case
+	for _, name := range append(slices.Sorted(maps.Keys(misbehaviours)), dies) {
+		for _, who := range []string{"all", "one"} {
+			all = append(all, instanceCase(journey, name+"-"+who))
+		}
+	}
+	return all
+}
+
+func instanceCase(journey, point string) Case {
+	c := Case{Kind: "instance", Journey: journey, Point: point}
+	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
+		i := strings.LastIndex(point, "-")
+		b := &bewitched{stage: s, does: misbehaviours[point[:i]], alone: point[i+1:] == "one"}
+		if point[:i] == dies {
+			b.does = b.die
+		} else if b.does == nil {
+			return false, fmt.Errorf("no instance does %s", point)
+		}
+		return s.bewitched(ctx, c, g, b)
+	}
+	return c
+}
+
+// bewitched are the instances of a play, which misbehave for a spell from begun on.
+type bewitched struct {
+	stage *Stage
+	does  misbehaviour
+	// alone: only the pod that is asked first misbehaves.
+	alone bool
+
+	namespace string
+	begun     atomic.Bool
+	first     atomic.Pointer[string]
+	questions atomic.Int64
+}
+
+// handler stands before the instance of a pod.
+func (b *bewitched) handler(pod string, answer http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !b.begun.Load() || b.alone && !b.first.CompareAndSwap(nil, &pod) && *b.first.Load() != pod {
+			answer.ServeHTTP(w, r)
+			return
+		}
+		if b.questions.Add(1) > spell {
+			answer.ServeHTTP(w, r)
+			return
+		}
+		b.does(w, r.WithContext(context.WithValue(r.Context(), podKey{}, pod)), answer)
+	})
+}
+
+type podKey struct{}
+
+// die deletes the pod that is told to load something.
+func (b *bewitched) die(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	if r.Method == http.MethodGet {
+		b.questions.Add(-1)
+		answer.ServeHTTP(w, r)
+		return
+	}
+	pods, err := b.stage.resource(b.namespace, "Pod", "v1")
+	if pod, ok := r.Context().Value(podKey{}).(string); ok && err == nil {
+		_ = pods.Delete(context.WithoutCancel(r.Context()), pod, metav1.DeleteOptions{}) // it is gone already
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func (s *Stage) bewitched(ctx context.Context, c Case, g *Golden, b *bewitched) (reached bool, err error) {
+	p, err := s.newPlay(ctx, s.journeys[c.Journey], func(namespace string) {
+		b.namespace = namespace
+		s.Pods.Disturb(namespace, b.handler)
+	})
+	defer func() { err = joined(err, p) }()
+	if err != nil {
+		return false, err
+	}
+	begin, err := p.taker.Take(ctx, p.namespace)
+	if err != nil {
+		return false, err
+	}
+	p.mortal = strings.HasPrefix(c.Point, dies)
+	b.begun.Store(true)
+	err = p.perform(ctx)
+	if err == nil {
+		err = p.ends(ctx, g, begin)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, p.said())
+	}
+	return b.questions.Load() > 0, err
+}

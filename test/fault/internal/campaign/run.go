@@ -1,0 +1,197 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/nginx-operator/test/fault/internal/journey"
+)
+
+// Campaign is a run of many cases.
+type Campaign struct {
+	Stage *Stage
+	// Parallel is how many cases are played at a time.
+	Parallel int
+	// Only are the beginnings of the names of cases that are played; empty: all.
+	Only []string
+	// Sample is the part of the cases of each kind that is played, drawn by Seed: from 0 to 1.
+	Sample float64
+	Seed   uint64
+	// Until is when no further case is begun.
+	Until time.Time
+	// Silence is how long one operator looks after the ends of cases afterwards; 0: not at all.
+	Silence time.Duration
+	// Progress is told what happens.
+	Progress func(format string, args ...any)
+}
+
+// Tally is what became of the cases of a kind.
+type Tally struct {
+	Kind string
+	// Possible cases there are, Played were. Of these, Missed were not disturbed, since what was to
+	// be disturbed did not come this time, and Failed did not end well.
+	Possible, Played, Missed, Failed int
+}
+
+// Failure is a case that did not end well.
+type Failure struct {
+	Case string
+	Err  error
+}
+
+// Report is what became of a campaign.
+type Report struct {
+	Tallies  []*Tally
+	Failures []Failure
+	// Vigil follows the cases; nil: there was none.
+	Vigil *Vigil
+	// Left were not played for want of time.
+	Left int
+}
+
+func (r *Report) tally(kind string) *Tally {
+	for _, t := range r.Tallies {
+		if t.Kind == kind {
+			return t
+		}
+	}
+	t := &Tally{Kind: kind}
+	r.Tallies = append(r.Tallies, t)
+	return t
+}
+
+// Run plays the cases of all journeys, and tells what became of them.
+func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Report, error) {
+	c.Stage.journeys = map[string]*journey.Journey{}
+	for _, j := range journeys {
+		c.Stage.journeys[j.Name] = j
+	}
+	goldens, err := c.goldens(ctx, journeys)
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{}
+	cases := c.choose(report, journeys, goldens)
+	c.Progress("%d cases", len(cases))
+	c.play(ctx, report, cases, goldens)
+	if c.Silence > 0 {
+		c.Progress("one operator looks after the ends of %d cases for %s", len(c.Stage.kept), c.Silence)
+		report.Vigil, err = c.Stage.Vigil(ctx, c.Silence)
+	}
+	return report, errors.Join(err, ctx.Err())
+}
+
+// goldens plays every journey undisturbed.
+func (c *Campaign) goldens(ctx context.Context, journeys []*journey.Journey) (map[string]*Golden, error) {
+	goldens := map[string]*Golden{}
+	var mu sync.Mutex
+	var errs []error
+	c.each(ctx, len(journeys), func(i int) {
+		golden, err := c.Stage.Golden(ctx, journeys[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if err != nil {
+			errs = append(errs, err)
+			return
+		}
+		goldens[journeys[i].Name] = golden
+		events := 0
+		for _, of := range golden.Events {
+			events += len(of)
+		}
+		c.Progress("%s: %d writes, %d events, %d fields are others each time", journeys[i].Name, len(golden.Writes), events, len(golden.Mask.Learned))
+	})
+	return goldens, errors.Join(errs...)
+}
+
+// each does something so many times, as many at a time as are allowed.
+func (c *Campaign) each(ctx context.Context, n int, do func(i int)) {
+	var group sync.WaitGroup
+	places := make(chan struct{}, c.Parallel)
+	for i := range n {
+		if ctx.Err() != nil || !c.Until.IsZero() && time.Now().After(c.Until) {
+			break
+		}
+		places <- struct{}{}
+		group.Go(func() {
+			defer func() { <-places }()
+			do(i)
+		})
+	}
+	group.Wait()
+}
+
+// choose draws the cases that are played.
+func (c *Campaign) choose(report *Report, journeys []*journey.Journey, goldens map[string]*Golden) []Case {
+	var chosen []Case
+	draw := rand.New(rand.NewPCG(c.Seed, 0))
+	for _, j := range journeys {
+		g := goldens[j.Name]
+		for _, one := range slices.Concat(CrashCases(j.Name, g), StaleCases(j.Name, g), UnobservedCases(j.Name, g), TogetherCases(j.Name), InstanceCases(j.Name)) {
+			report.tally(one.Kind).Possible++
+			if c.wanted(one) && draw.Float64() < c.Sample {
+				chosen = append(chosen, one)
+			}
+		}
+	}
+	draw.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
+	return chosen
+}
+
+func (c *Campaign) wanted(one Case) bool {
+	return len(c.Only) == 0 || slices.ContainsFunc(c.Only, func(prefix string) bool { return strings.HasPrefix(one.String(), prefix) })
+}
+
+func (c *Campaign) play(ctx context.Context, report *Report, cases []Case, goldens map[string]*Golden) {
+	var mu sync.Mutex
+	begun := 0
+	c.each(ctx, len(cases), func(i int) {
+		one := cases[i]
+		reached, err := one.run(ctx, c.Stage, goldens[one.Journey])
+		mu.Lock()
+		defer mu.Unlock()
+		begun++
+		tally := report.tally(one.Kind)
+		tally.Played++
+		if !reached {
+			tally.Missed++
+		}
+		if err != nil && ctx.Err() == nil {
+			tally.Failed++
+			report.Failures = append(report.Failures, Failure{one.String(), err})
+			words, _, _ := strings.Cut(err.Error(), "\n")
+			c.Progress("FAILED %s: %s", one, words)
+		}
+		if begun%50 == 0 {
+			c.Progress("%d of %d cases, %d failed", begun, len(cases), len(report.Failures))
+		}
+	})
+	report.Left = len(cases) - begun
+}
+
+// Replay plays one case, after its journey undisturbed.
+func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name string) (*Report, error) {
+	one, err := Parse(name)
+	if err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(journeys, func(j *journey.Journey) bool { return j.Name == one.Journey })
+	if i < 0 {
+		return nil, fmt.Errorf("there is no journey %s", one.Journey)
+	}
+	c.Stage.journeys = map[string]*journey.Journey{one.Journey: journeys[i]}
+	goldens, err := c.goldens(ctx, journeys[i:i+1])
+	if err != nil {
+		return nil, err
+	}
+	report := &Report{}
+	report.tally(one.Kind).Possible++
+	c.play(ctx, report, []Case{one}, goldens)
+	return report, ctx.Err()
+}

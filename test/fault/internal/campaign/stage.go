@@ -1,0 +1,141 @@
+// Package campaign puts an operator through its cases.
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync"
+	"sync/atomic"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/discovery/cached/memory"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/restmapper"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/test/fault/internal/journey"
+	"example.com/nginx-operator/test/fault/internal/proxy"
+	"example.com/nginx-operator/test/fault/internal/snapshot"
+	"example.com/nginx-operator/test/fault/internal/subject"
+)
+
+// Stage is where cases are played: an API server with what stands in for the rest of a cluster.
+type Stage struct {
+	// Dir takes the logs of the operators.
+	Dir     string
+	Program subject.Program
+	Pods    Pods
+	// Means are the paths of fields that tell how an end was reached, and are no part of it.
+	Means *regexp.Regexp
+
+	proxy   *proxy.Proxy
+	client  client.Client
+	dynamic dynamic.Interface
+	mapper  meta.RESTMapper
+	taker   *snapshot.Taker
+	cases   atomic.Int64
+
+	keptMu sync.Mutex
+	// kept are the namespaces with the ends of cases for the vigil.
+	kept []string
+
+	// journeys by their names.
+	journeys map[string]*journey.Journey
+}
+
+// Pods is what runs the pods.
+type Pods interface {
+	// Expect begins to look how many pods of a namespace are ready, and Fewest is the smallest number
+	// since.
+	Expect(namespace string)
+	Fewest(namespace string) int
+	// Disturb puts handlers before the instances that are started in a namespace from now on.
+	Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler)
+	// Forget ends what runs in a namespace.
+	Forget(namespace string) error
+}
+
+// NewStage makes a stage of a control plane.
+func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage, error) {
+	s := &Stage{client: c}
+	d, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	if s.dynamic, err = dynamic.NewForConfig(config); err != nil {
+		return nil, err
+	}
+	s.mapper = restmapper.NewDeferredDiscoveryRESTMapper(memory.NewMemCacheClient(d))
+	if s.taker, err = snapshot.NewTaker(d, s.dynamic); err != nil {
+		return nil, err
+	}
+	s.proxy, err = proxy.Start(ctx, config)
+	return s, err
+}
+
+// Close ends the proxy.
+func (s *Stage) Close() error { return s.proxy.Close() }
+
+// newNamespace makes a namespace for a case, under the profile that applications run under.
+func (s *Stage) newNamespace(ctx context.Context) (string, error) {
+	name := fmt.Sprintf("case-%d", s.cases.Add(1))
+	return name, s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}})
+}
+
+// resource finds an object's client.
+func (s *Stage) resource(namespace string, kind, version string) (dynamic.ResourceInterface, error) {
+	group, err := s.kind(kind, version)
+	if err != nil {
+		return nil, err
+	}
+	mapping, err := s.mapper.RESTMapping(group.GroupKind(), group.Version)
+	if err != nil {
+		return nil, err
+	}
+	return s.dynamic.Resource(mapping.Resource).Namespace(namespace), nil
+}
+
+// groups are where kinds are looked for, that are named without one.
+var groups = []string{"operator.example.com", "backup.operator.example.com", "apps", "", "policy", "batch", "autoscaling"}
+
+func (s *Stage) kind(kind, version string) (schema.GroupVersionKind, error) {
+	for _, group := range groups {
+		var versions []string
+		if version != "" {
+			versions = []string{version}
+		}
+		mapping, err := s.mapper.RESTMapping(schema.GroupKind{Group: group, Kind: kind}, versions...)
+		if err == nil {
+			return mapping.GroupVersionKind, nil
+		}
+	}
+	return schema.GroupVersionKind{}, fmt.Errorf("there is no kind %s %s", kind, version)
+}
+
+// get reads an object; nil: there is none.
+func (s *Stage) get(ctx context.Context, namespace string, o journey.Object) (*unstructured.Unstructured, error) {
+	r, err := s.resource(namespace, o.Kind, o.Version)
+	if err != nil {
+		return nil, err
+	}
+	found, err := r.Get(ctx, o.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return found, err
+}
+
+// errDied tells that the operator has ended by itself.
+var errDied = errors.New("the operator has ended by itself")

@@ -1,0 +1,71 @@
+package campaign
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/test/fault/internal/proxy"
+)
+
+// mostKept is how many ends of cases are kept for the vigil.
+const mostKept = 40
+
+// keep leaves what a case has ended with as it is, with its pods, for the vigil. It tells whether
+// there was room.
+func (s *Stage) keep(namespace string) bool {
+	s.keptMu.Lock()
+	defer s.keptMu.Unlock()
+	if len(s.kept) >= mostKept {
+		return false
+	}
+	s.kept = append(s.kept, namespace)
+	return true
+}
+
+// Vigil is what one operator wrote in a time in which there was nothing to do.
+type Vigil struct {
+	// Ends are those of the cases that it looked after, Silence how long.
+	Ends    int
+	Silence time.Duration
+	// Writes are of its start, of the silence, after it had to list everything anew, and after a
+	// restart.
+	Writes []proxy.Request
+}
+
+// Vigil lets one operator look after the ends of many cases for a time, has it list everything anew,
+// and restarts it.
+func (s *Stage) Vigil(ctx context.Context, silence time.Duration) (v *Vigil, err error) {
+	v = &Vigil{Ends: len(s.kept), Silence: silence}
+	p := &play{Stage: s, namespace: strings.Join(s.kept, ","), guest: s.proxy.Invite("vigil"), name: "vigil"}
+	defer func() {
+		p.halt()
+		for _, namespace := range s.kept {
+			if forgotten := s.Pods.Forget(namespace); err == nil {
+				err = forgotten
+			}
+		}
+	}()
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	for _, next := range []func() error{func() error { p.guest.Expire(); return nil }, p.restart, func() error { return nil }} {
+		if err := p.await(ctx, func(context.Context) error { return p.guest.Listed() }); err != nil {
+			return nil, fmt.Errorf("vigil: %w\n%s", err, p.said())
+		}
+		if err := pause(ctx, silence/3); err != nil {
+			return nil, err
+		}
+		if err := next(); err != nil {
+			return nil, err
+		}
+	}
+	v.Writes = p.guest.Writes()
+	return v, nil
+}
+
+// files are where a play's operator has its kubeconfig, and what it says.
+func (p *play) kubeconfig() string { return filepath.Join(p.Dir, p.name+".kubeconfig") }
+func (p *play) log() string        { return filepath.Join(p.Dir, p.name+".log") }

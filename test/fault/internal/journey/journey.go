@@ -1,0 +1,224 @@
+// Package journey is the language in which it is told what a user does. A journey is a YAML file:
+//
+//	about: The configuration changes.
+//	given:
+//	- create: {apiVersion: …, kind: NginxOperator, metadata: {name: web}, spec: {…}}
+//	- await: NginxOperator/web is Ready
+//	when:
+//	- patch: NginxOperator/web
+//	  with: {spec: {config: {files: {site.conf: second}}}}
+//	then:
+//	- NginxOperator/web is Ready
+//	keeps: 2
+//
+// Only what the user does under `when` is disturbed.
+package journey
+
+import (
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed journeys/*.yaml
+var embedded embed.FS
+
+// Journey is what a user does.
+type Journey struct {
+	// Name of its file.
+	Name string `json:"-"`
+	// About tells what it is, in a sentence.
+	About string `json:"about"`
+	// Given is done before, and When in the time that is looked at.
+	Given []Step `json:"given,omitempty"`
+	When  []Step `json:"when"`
+	// Then is what is so in the end.
+	Then []Expectation `json:"then"`
+	// Keeps is how many pods are ready all the while.
+	Keeps int `json:"keeps,omitempty"`
+}
+
+// Step is one thing that the user does: one of the fields Create, Patch, Delete and Await is set.
+type Step struct {
+	// Create makes an object, in the namespace of the journey.
+	Create map[string]any `json:"create,omitempty"`
+	// Patch merges With into an object.
+	Patch *Object        `json:"patch,omitempty"`
+	With  map[string]any `json:"with,omitempty"`
+	// Delete deletes an object.
+	Delete *Object `json:"delete,omitempty"`
+	// Await waits for something.
+	Await *Expectation `json:"await,omitempty"`
+}
+
+// Object is one by its kind and name, such as NginxOperator/web. A kind that more than one API
+// version has, can be followed by it: NginxOperator.v1alpha1/web.
+type Object struct{ Kind, Version, Name string }
+
+var objectPattern = regexp.MustCompile(`^([A-Z][A-Za-z]+)(?:\.(v[a-z0-9]+))?/([-a-z0-9.]+)$`)
+
+// UnmarshalText reads what String writes.
+func (o *Object) UnmarshalText(text []byte) error {
+	found := objectPattern.FindSubmatch(text)
+	if found == nil {
+		return fmt.Errorf("%q is no object: write Kind/name", text)
+	}
+	o.Kind, o.Version, o.Name = string(found[1]), string(found[2]), string(found[3])
+	return nil
+}
+
+// String is the object as it is written in a journey.
+func (o *Object) String() string {
+	if o.Version != "" {
+		return o.Kind + "." + o.Version + "/" + o.Name
+	}
+	return o.Kind + "/" + o.Name
+}
+
+// Expectation is something that can be seen of an object: "NginxOperator/web is Ready",
+// "… is UpToDate=False (RolledBack)", "… is gone", "… is there", "… has some words".
+type Expectation struct {
+	Object Object
+	// Condition has Status, and Reason if that is not empty. Without a condition, the object is there,
+	// or Gone.
+	Condition, Status, Reason string
+	Gone                      bool
+	// Words are somewhere in the object.
+	Words string
+}
+
+var expectationPattern = regexp.MustCompile(`^(\S+) is (gone|there|([A-Z][A-Za-z]*)(?:=(True|False|Unknown))?(?: \(([A-Za-z]+)\))?)$|^(\S+) has (.+)$`)
+
+// UnmarshalText reads an expectation.
+func (e *Expectation) UnmarshalText(text []byte) error {
+	found := expectationPattern.FindStringSubmatch(string(text))
+	if found == nil {
+		return fmt.Errorf("%q is no expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, or … has some words", text)
+	}
+	e.Gone, e.Condition, e.Status, e.Reason = found[2] == "gone", found[3], found[4], found[5]
+	if e.Status == "" {
+		e.Status = "True"
+	}
+	e.Words = found[7]
+	return e.Object.UnmarshalText([]byte(found[1] + found[6]))
+}
+
+// Check tells why an object is not as expected. It is nil where there is none.
+func (e *Expectation) Check(object *unstructured.Unstructured) error {
+	switch {
+	case e.Gone && object != nil:
+		return fmt.Errorf("%s is still there", &e.Object)
+	case e.Gone:
+		return nil
+	case object == nil:
+		return fmt.Errorf("there is no %s", &e.Object)
+	case e.Words != "":
+		return e.find(object)
+	case e.Condition != "":
+		return e.judge(object)
+	}
+	return nil
+}
+
+// judge looks at the condition.
+func (e *Expectation) judge(object *unstructured.Unstructured) error {
+	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+	if err != nil {
+		return err
+	}
+	for _, c := range conditions {
+		condition, ok := c.(map[string]any)
+		if !ok || condition["type"] != e.Condition {
+			continue
+		}
+		if condition["status"] != e.Status || e.Reason != "" && condition["reason"] != e.Reason || condition["observedGeneration"] != object.GetGeneration() {
+			return fmt.Errorf("%s: %s is %v (%v) of generation %v of %d: %v", &e.Object, e.Condition,
+				condition["status"], condition["reason"], condition["observedGeneration"], object.GetGeneration(), condition["message"])
+		}
+		return nil
+	}
+	return fmt.Errorf("%s has no condition %s", &e.Object, e.Condition)
+}
+
+// find looks for the words.
+func (e *Expectation) find(object *unstructured.Unstructured) error {
+	text, err := object.MarshalJSON()
+	if err == nil && !strings.Contains(string(text), e.Words) {
+		err = fmt.Errorf("%s has no %q", &e.Object, e.Words)
+	}
+	return err
+}
+
+// All reads the journeys that come with the program, in the order of their names.
+func All() ([]*Journey, error) {
+	folder, err := fs.Sub(embedded, "journeys")
+	if err != nil {
+		return nil, err
+	}
+	return Read(folder)
+}
+
+// Read reads the journeys of a folder.
+func Read(folder fs.FS) ([]*Journey, error) {
+	names, err := fs.Glob(folder, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	slices.Sort(names)
+	var all []*Journey
+	for _, name := range names {
+		text, err := fs.ReadFile(folder, name)
+		if err != nil {
+			return nil, err
+		}
+		j, err := parse(strings.TrimSuffix(path.Base(name), ".yaml"), text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		all = append(all, j)
+	}
+	if len(all) == 0 {
+		return nil, errors.New("the folder has no journeys: *.yaml")
+	}
+	return all, nil
+}
+
+func parse(name string, text []byte) (*Journey, error) {
+	j := &Journey{Name: name}
+	if err := yaml.UnmarshalStrict(text, j); err != nil {
+		return nil, err
+	}
+	if len(j.When) == 0 || len(j.Then) == 0 || j.About == "" {
+		return nil, errors.New("about, when and then are needed")
+	}
+	for i, s := range slices.Concat(j.Given, j.When) {
+		if err := s.check(); err != nil {
+			return nil, fmt.Errorf("step %d: %w", i+1, err)
+		}
+	}
+	return j, nil
+}
+
+func (s *Step) check() error {
+	n := 0
+	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil} {
+		if set {
+			n++
+		}
+	}
+	if n != 1 {
+		return errors.New("one of create, patch, delete and await is needed")
+	}
+	if (s.Patch != nil) != (s.With != nil) {
+		return errors.New("patch and with belong together")
+	}
+	return nil
+}

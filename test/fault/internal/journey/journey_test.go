@@ -1,0 +1,85 @@
+package journey
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// TestAll: the journeys that come with the program can be read.
+func TestAll(t *testing.T) {
+	all, err := All()
+	if err != nil || len(all) < 15 {
+		t.Fatalf("%d journeys: %v", len(all), err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for text, want := range map[string]string{
+		"about: x": "when and then",
+		"about: x\nwhen: [{}]\nthen: [Pod/b is gone]":                               "one of create",
+		"about: x\nwhen: [{patch: Pod/b}]\nthen: [Pod/b is gone]":                   "belong together",
+		"about: x\nwhen: [{delete: Pod/b, create: {a: b}}]\nthen: [Pod/b is gone]":  "one of create",
+		"about: x\nwhen: [{delete: web}]\nthen: [Pod/b is gone]":                    "Kind/name",
+		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is fine]":                  "no expectation",
+		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is Ready=Perhaps]":         "no expectation",
+		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is gone]\nsomething: else": "something",
+	} {
+		_, err := Read(fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(text)}})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: error %v, want one about %s", text, err, want)
+		}
+	}
+	if _, err := Read(fstest.MapFS{}); err == nil {
+		t.Error("an empty folder is no error")
+	}
+}
+
+// web has a condition of its second generation.
+func web(status, reason string) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"metadata": map[string]any{"generation": int64(2)},
+		"spec":     map[string]any{"image": "nginx:2"},
+		"status": map[string]any{"conditions": []any{
+			map[string]any{"type": "Ready", "status": status, "reason": reason, "observedGeneration": int64(2)},
+			map[string]any{"type": "Old", "status": "True", "reason": reason, "observedGeneration": int64(1)},
+		}},
+	}}
+}
+
+func TestCheck(t *testing.T) {
+	tests := []struct {
+		expectation string
+		object      *unstructured.Unstructured
+		ok          bool
+	}{
+		{"NginxOperator/web is Ready", web("True", "Ready"), true},
+		{"NginxOperator.v1alpha1/web is Ready", web("True", "Ready"), true},
+		{"NginxOperator/web is Ready", web("False", "Ready"), false},
+		{"NginxOperator/web is Ready", nil, false},
+		{"NginxOperator/web is Ready=False", web("False", "Why"), true},
+		{"NginxOperator/web is Ready=False (Why)", web("False", "Why"), true},
+		{"NginxOperator/web is Ready=False (Why)", web("False", "Else"), false},
+		{"NginxOperator/web is Old", web("True", "Ready"), false},
+		{"NginxOperator/web is Unheard", web("True", "Ready"), false},
+		{"NginxOperator/web is there", web("True", "Ready"), true},
+		{"NginxOperator/web is there", nil, false},
+		{"NginxOperator/web is gone", nil, true},
+		{"NginxOperator/web is gone", web("True", "Ready"), false},
+		{"NginxOperator/web has nginx:2", web("True", "Ready"), true},
+		{"NginxOperator/web has nginx:3", web("True", "Ready"), false},
+		{"NginxOperator/web has nginx:2", nil, false},
+	}
+	for _, tt := range tests {
+		e := &Expectation{}
+		if err := e.UnmarshalText([]byte(tt.expectation)); err != nil {
+			t.Errorf("%s: %v", tt.expectation, err)
+			continue
+		}
+		if err := e.Check(tt.object); (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.expectation, err)
+		}
+	}
+}

@@ -1,0 +1,130 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"sync"
+)
+
+// Guest is one operator behind the proxy. Of its functions, those that are nil change nothing.
+type Guest struct {
+	// URL of the API server, as the guest has it.
+	URL string
+	// OnWrite decides what happens to its n-th write, from 1 on. It is asked about one write at a
+	// time.
+	OnWrite func(n int, r Request) Fault
+	// OnKill ends the guest. It returns when it has ended.
+	OnKill func()
+	// OnEvent decides what happens to an event of one of its watches.
+	OnEvent func(Event) Delivery
+
+	proxy *Proxy
+
+	mu     sync.Mutex
+	writes []Request
+	// connections are what ends its requests; gone: none is taken any more.
+	connections map[int]context.CancelFunc
+	entered     int
+	gone        bool
+
+	views map[string]*view
+	// stale are the views that have to be listed anew.
+	stale map[string]bool
+}
+
+// Writes are those that it has sent, in their order.
+func (g *Guest) Writes() []Request {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]Request(nil), g.writes...)
+}
+
+// enter lets a request in, and returns the function by which it leaves.
+func (g *Guest) enter(ctx context.Context) (context.Context, func(), error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.gone {
+		return nil, nil, errLeft
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	if g.connections == nil {
+		g.connections = map[int]context.CancelFunc{}
+	}
+	n := g.entered
+	g.entered++
+	g.connections[n] = cancel
+	return ctx, func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		delete(g.connections, n)
+		cancel()
+	}, nil
+}
+
+// Disconnect ends its requests, and takes none until Connect: a killed program sends nothing more.
+func (g *Guest) Disconnect() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gone = true
+	g.hangUp()
+}
+
+// HangUp ends its requests. It may ask again at once.
+func (g *Guest) HangUp() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.hangUp()
+}
+
+func (g *Guest) hangUp() {
+	for _, cancel := range g.connections {
+		cancel()
+	}
+}
+
+// Connect takes requests again, of a program that has been started anew: it lists everything.
+func (g *Guest) Connect() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.gone = false
+	g.stale = map[string]bool{}
+	for name := range g.views {
+		g.stale[name] = true
+	}
+}
+
+// note numbers a write, and decides what happens to it.
+func (g *Guest) note(r Request) Fault {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.writes = append(g.writes, r)
+	if g.OnWrite == nil {
+		return None
+	}
+	return g.OnWrite(len(g.writes), r)
+}
+
+func (g *Guest) write(w http.ResponseWriter, r *http.Request, request Request) {
+	fault := g.note(request)
+	if fault == None {
+		g.proxy.forward(w, r)
+		return
+	}
+	if fault.carriedOut() {
+		if err := g.proxy.carryOut(r); err != nil {
+			abort()
+		}
+	}
+	if fault.kills() {
+		g.Disconnect()
+		g.OnKill()
+	}
+	status := fault.answer(request)
+	if status == nil {
+		abort()
+	}
+	if status.Details.RetryAfterSeconds > 0 {
+		w.Header().Set("Retry-After", "1")
+	}
+	answer(w, int(status.Code), status)
+}

@@ -1,0 +1,250 @@
+package proxy
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
+)
+
+// server is an API server that notes what it is asked, and has a watch that is fed.
+type server struct {
+	mu     sync.Mutex
+	asked  []string
+	events chan string
+}
+
+func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	s.asked = append(s.asked, r.Method+" "+r.URL.RequestURI())
+	s.mu.Unlock()
+	if r.URL.Query().Get("watch") == "" {
+		_, _ = io.WriteString(w, `{"kind":"ConfigMap"}`)
+		return
+	}
+	w.WriteHeader(http.StatusOK)
+	w.(http.Flusher).Flush()
+	for {
+		select {
+		case <-r.Context().Done():
+			return
+		case e := <-s.events:
+			_, _ = io.WriteString(w, e+"\n")
+			w.(http.Flusher).Flush()
+		}
+	}
+}
+
+func (s *server) writes() (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, a := range s.asked {
+		if !strings.HasPrefix(a, http.MethodGet) {
+			n++
+		}
+	}
+	return n
+}
+
+func newGuest(t *testing.T) (*Guest, *server) {
+	t.Helper()
+	s := &server{events: make(chan string)}
+	upstream := httptest.NewServer(s)
+	t.Cleanup(upstream.Close)
+	p, err := Start(t.Context(), &rest.Config{Host: upstream.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = p.Close() })
+	return p.Invite("me"), s
+}
+
+const configMaps = "/api/v1/namespaces/shop/configmaps"
+
+func do(t *testing.T, method, url string) (*http.Response, error) {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, url, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
+}
+
+// answered is the code that a request is answered with; 0: the connection ends without an answer.
+func answered(t *testing.T, method, url string) int {
+	t.Helper()
+	response, err := do(t, method, url)
+	if err != nil {
+		return 0
+	}
+	return response.StatusCode
+}
+
+// TestFaults: of each fault, whether the write is carried out, and what is answered.
+func TestFaults(t *testing.T) {
+	for fault, want := range map[Fault]struct {
+		code, writes, kills int
+	}{
+		None: {200, 1, 0}, Cut: {0, 0, 0}, Drop: {0, 1, 0}, Conflict: {409, 0, 0}, TooMany: {429, 0, 0}, Internal: {500, 0, 0},
+		Quota: {403, 0, 0}, Timeout: {504, 1, 0}, KillBefore: {0, 0, 1}, KillAfter: {0, 1, 1},
+	} {
+		t.Run(string(fault), func(t *testing.T) {
+			g, s := newGuest(t)
+			kills := 0
+			g.OnKill = func() { kills++ }
+			g.OnWrite = func(n int, r Request) Fault {
+				if n != 1 || r.Verb != "create" || r.Resource != "configmaps" || r.Namespace != "shop" {
+					t.Errorf("write %d is %s", n, r)
+				}
+				return fault
+			}
+			if code := answered(t, http.MethodGet, g.URL+configMaps+"/a"); code != http.StatusOK {
+				t.Errorf("a read is answered %d", code)
+			}
+			code := answered(t, http.MethodPost, g.URL+configMaps)
+			if code != want.code || s.writes() != want.writes || kills != want.kills {
+				t.Errorf("answered %d, carried out %d times, killed %d times, want %+v", code, s.writes(), kills, want)
+			}
+			if code := answered(t, http.MethodGet, g.URL+configMaps+"/a"); (code == 0) != fault.kills() {
+				t.Errorf("a read afterwards is answered %d", code)
+			}
+		})
+	}
+}
+
+func event(name string, version int) string {
+	return fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"name":%q,"resourceVersion":"%d"}}}`, name, version)
+}
+
+// TestDeliveries: of each delivery of the second event, what the guest gets.
+func TestDeliveries(t *testing.T) {
+	for delivery, want := range map[Delivery]string{
+		Deliver: "MODIFIED a 1, MODIFIED b 2, MODIFIED a 3, MODIFIED b 4",
+		Late:    "MODIFIED a 1, MODIFIED b 2, MODIFIED a 3, MODIFIED b 4",
+		Gone:    "MODIFIED a 1, ERROR 410", Superseded: "MODIFIED a 1, ERROR 410", Broken: "MODIFIED a 1",
+	} {
+		t.Run(string(delivery), func(t *testing.T) {
+			g, s := newGuest(t)
+			g.OnEvent = func(e Event) Delivery {
+				if e.N == 2 {
+					return delivery
+				}
+				return Deliver
+			}
+			response, err := do(t, http.MethodGet, g.URL+configMaps+"?watch=true&resourceVersion=0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			go func() {
+				for i, name := range []string{"a", "b", "a", "b"} {
+					select {
+					case s.events <- event(name, i+1):
+					case <-t.Context().Done():
+					}
+				}
+			}()
+			if got := receive(t, response.Body); got != want {
+				t.Errorf("it gets %s, want %s", got, want)
+			}
+		})
+	}
+}
+
+// receive reads events until there are four, or the watch ends.
+func receive(t *testing.T, body io.ReadCloser) string {
+	t.Helper()
+	defer body.Close() //nolint:errcheck // it was only read
+	var got []string
+	for lines := bufio.NewScanner(body); len(got) < 4 && lines.Scan(); {
+		var f frame
+		if err := json.Unmarshal(lines.Bytes(), &f); err != nil {
+			t.Fatal(err)
+		}
+		var status metav1.Status
+		if json.Unmarshal(f.Object, &status) == nil && status.Code != 0 {
+			got = append(got, fmt.Sprintf("%s %d", f.Type, status.Code))
+			continue
+		}
+		o := metadataOf(f)
+		got = append(got, fmt.Sprintf("%s %s %s", f.Type, o.Name, o.ResourceVersion))
+	}
+	return strings.Join(got, ", ")
+}
+
+// TestFreeze: a frozen view is listed as of then, and is not watched until it thaws.
+func TestFreeze(t *testing.T) {
+	g, s := newGuest(t)
+	g.Freeze("configmaps", "7")
+	for _, query := range []string{"?resourceVersion=0", ""} {
+		if _, err := do(t, http.MethodGet, g.URL+configMaps+query); err != nil {
+			t.Fatal(err)
+		}
+	}
+	watched := make(chan error, 1)
+	go func() {
+		_, err := do(t, http.MethodGet, g.URL+configMaps+"?watch=true&resourceVersion=7")
+		watched <- err
+	}()
+	g.Thaw()
+	if err := <-watched; err != nil {
+		t.Fatal(err)
+	}
+	want := []string{
+		"GET " + configMaps + "?resourceVersion=7&resourceVersionMatch=Exact", "GET " + configMaps,
+		"GET " + configMaps + "?watch=true&resourceVersion=7",
+	}
+	if got := strings.Join(s.asked, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the API server is asked\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	}
+}
+
+// TestExpire: every view has to be listed anew, and it is known which was.
+func TestExpire(t *testing.T) {
+	g, s := newGuest(t)
+	watch := func() string {
+		response, err := do(t, http.MethodGet, g.URL+configMaps+"?watch=true&resourceVersion=0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			select {
+			case s.events <- event("a", 1):
+			case <-t.Context().Done():
+			}
+		}()
+		line, err := bufio.NewReader(response.Body).ReadString('\n')
+		if err != nil {
+			t.Fatal(err)
+		}
+		return line
+	}
+	if line := watch(); !strings.Contains(line, "MODIFIED") {
+		t.Errorf("before: %s", line)
+	}
+	g.Expire()
+	if g.Listed() == nil {
+		t.Error("it is listed already")
+	}
+	if line := watch(); !strings.Contains(line, "410") {
+		t.Errorf("before it was listed anew: %s", line)
+	}
+	if _, err := do(t, http.MethodGet, g.URL+configMaps+"?resourceVersion=0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+		return g.Listed() == nil, nil
+	}); err != nil {
+		t.Error(g.Listed())
+	}
+}

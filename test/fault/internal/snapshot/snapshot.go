@@ -1,0 +1,266 @@
+// Package snapshot takes pictures of a namespace that can be compared with each other.
+package snapshot
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+)
+
+// Taker takes pictures.
+type Taker struct {
+	client    dynamic.Interface
+	resources []schema.GroupVersionResource
+}
+
+// unlooked are resources that tell of the past, or that no operator of applications writes.
+var unlooked = []string{"events", "leases", "endpoints", "endpointslices", "podtemplates", "limitranges", "resourcequotas", "ingresses", "roles", "rolebindings", "csistoragecapacities"}
+
+// NewTaker finds out what there can be in a namespace.
+func NewTaker(d discovery.DiscoveryInterface, client dynamic.Interface) (*Taker, error) {
+	lists, err := discovery.ServerPreferredNamespacedResources(d)
+	if err != nil {
+		return nil, err
+	}
+	t := &Taker{client: client}
+	for _, list := range lists {
+		group, err := schema.ParseGroupVersion(list.GroupVersion)
+		if err != nil {
+			return nil, err
+		}
+		for _, r := range list.APIResources {
+			if slices.Contains(r.Verbs, "list") && !slices.Contains(unlooked, r.Name) {
+				t.resources = append(t.resources, group.WithResource(r.Name))
+			}
+		}
+	}
+	return t, nil
+}
+
+// Picture is what there is in a namespace: an object, without what is another one every time, by
+// its kind and name.
+type Picture struct {
+	Objects map[string]map[string]any
+	// UIDs are those of the objects that have a name of their own.
+	UIDs map[string]string
+}
+
+// Take takes a picture of a namespace.
+func (t *Taker) Take(ctx context.Context, namespace string) (Picture, error) {
+	p := Picture{Objects: map[string]map[string]any{}, UIDs: map[string]string{}}
+	for _, resource := range t.resources {
+		list, err := t.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return p, fmt.Errorf("list %s: %w", resource.Resource, err)
+		}
+		for i := range list.Items {
+			p.add(&list.Items[i], namespace)
+		}
+	}
+	return p, nil
+}
+
+func (p *Picture) add(object *unstructured.Unstructured, namespace string) {
+	if name := object.GetName(); name == "kube-root-ca.crt" || name == "default" && object.GetKind() == "ServiceAccount" {
+		return
+	}
+	if replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas"); object.GetKind() == "ReplicaSet" && found && err == nil && replicas == 0 {
+		// It is the Deployment's history.
+		return
+	}
+	name := generated(object)
+	key := object.GetKind() + "/" + name
+	if name == object.GetName() {
+		p.UIDs[key] = string(object.GetUID())
+	}
+	for n := 2; p.Objects[key] != nil; n++ {
+		key = fmt.Sprintf("%s/%s#%d", object.GetKind(), name, n)
+	}
+	p.Objects[key] = plain(object, namespace)
+}
+
+// generated is the name of an object, without the part that is drawn by lot.
+func generated(object *unstructured.Unstructured) string {
+	if prefix := object.GetGenerateName(); prefix != "" {
+		return prefix + "*"
+	}
+	return object.GetName()
+}
+
+// plain is an object without what is another one every time.
+func plain(object *unstructured.Unstructured, namespace string) map[string]any {
+	o := object.DeepCopy()
+	o.SetName(generated(object))
+	managers := map[string]any{}
+	for _, entry := range o.GetManagedFields() {
+		managers[entry.Manager] = string(entry.Operation)
+	}
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", field)
+	}
+	o.Object["managers"] = managers
+	// They number the templates that there were on the way.
+	for _, annotation := range []string{"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history"} {
+		unstructured.RemoveNestedField(o.Object, "metadata", "annotations", annotation)
+	}
+	sortConditions(o)
+	// It follows the generation, which tells how often something was written.
+	unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
+	for _, field := range []string{"clusterIP", "clusterIPs"} {
+		unstructured.RemoveNestedField(o.Object, "spec", field)
+	}
+	clean, ok := scrub(o.Object, namespace).(map[string]any)
+	if !ok {
+		return nil
+	}
+	return clean
+}
+
+// sortConditions brings conditions into an order: their list is a map by their types.
+func sortConditions(o *unstructured.Unstructured) {
+	conditions, found, err := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if !found || err != nil {
+		return
+	}
+	slices.SortFunc(conditions, func(a, b any) int { return cmp.Compare(typeOf(a), typeOf(b)) })
+	_ = unstructured.SetNestedSlice(o.Object, conditions, "status", "conditions") // it was there
+}
+
+func typeOf(condition any) string {
+	if fields, ok := condition.(map[string]any); ok {
+		if name, ok := fields["type"].(string); ok {
+			return name
+		}
+	}
+	return ""
+}
+
+var (
+	uids  = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	times = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	ips   = regexp.MustCompile(`\b127\.\d+\.\d+\.\d+\b`)
+)
+
+// scrub replaces UIDs, times, addresses and the namespace in all strings.
+func scrub(value any, namespace string) any {
+	switch v := value.(type) {
+	case map[string]any:
+		for key, item := range v {
+			v[key] = scrub(item, namespace)
+		}
+	case []any:
+		for i, item := range v {
+			v[i] = scrub(item, namespace)
+		}
+	case string:
+		v = uids.ReplaceAllString(v, "<uid>")
+		v = times.ReplaceAllString(v, "<time>")
+		v = ips.ReplaceAllString(v, "<ip>")
+		return strings.ReplaceAll(v, namespace, "<namespace>")
+	}
+	return value
+}
+
+// Mask are paths that are not compared: Learned are those that are others each time, Means those
+// that tell how the end was reached.
+type Mask struct {
+	Learned map[string]bool
+	Means   *regexp.Regexp
+}
+
+func (m Mask) hides(path string) bool {
+	return m.Learned[path] || m.Means != nil && m.Means.MatchString(path)
+}
+
+// Differences tell where two pictures are not the same: a path, and both values.
+func Differences(want, got Picture, mask Mask) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(want.Objects)) {
+		if got.Objects[key] == nil {
+			all = append(all, key+" is missing")
+			continue
+		}
+		compare(key, want.Objects[key], got.Objects[key], func(path string, a, b any) {
+			if !mask.hides(path) {
+				all = append(all, fmt.Sprintf("%s is %v, and not %v", path, b, a))
+			}
+		})
+	}
+	for _, key := range slices.Sorted(maps.Keys(got.Objects)) {
+		if want.Objects[key] == nil {
+			all = append(all, key+" is too many")
+		}
+	}
+	return all
+}
+
+// Volatile are the paths in which two pictures of the same journey differ. That whole objects do, is
+// an error.
+func Volatile(a, b Picture) (map[string]bool, error) {
+	var errs []error
+	for _, pair := range [][2]Picture{{a, b}, {b, a}} {
+		for key := range pair[0].Objects {
+			if pair[1].Objects[key] == nil {
+				errs = append(errs, fmt.Errorf("%s is there in one of two undisturbed runs only", key))
+			}
+		}
+	}
+	mask := map[string]bool{}
+	for key := range a.Objects {
+		compare(key, a.Objects[key], b.Objects[key], func(path string, _, _ any) { mask[path] = true })
+	}
+	return mask, errors.Join(errs...)
+}
+
+// compare tells of each difference of two values, by its path.
+func compare(path string, a, b any, differ func(path string, a, b any)) {
+	switch a := a.(type) {
+	case map[string]any:
+		other, ok := b.(map[string]any)
+		if !ok {
+			differ(path, a, b)
+			return
+		}
+		keys := maps.Clone(a)
+		maps.Copy(keys, other)
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			compare(path+"."+key, a[key], other[key], differ)
+		}
+	case []any:
+		other, ok := b.([]any)
+		if !ok || len(a) != len(other) {
+			differ(path, a, b)
+			return
+		}
+		for i := range a {
+			compare(fmt.Sprintf("%s[%d]", path, i), a[i], other[i], differ)
+		}
+	default:
+		if a != b {
+			differ(path, a, b)
+		}
+	}
+}
+
+// Replaced are the objects of a name of their own that are in both pictures, and are not the same
+// objects.
+func Replaced(before, after Picture) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(before.UIDs)) {
+		if uid := after.UIDs[key]; uid != "" && uid != before.UIDs[key] {
+			all = append(all, key)
+		}
+	}
+	return all
+}

@@ -1,0 +1,93 @@
+package snapshot
+
+import (
+	"regexp"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func picture(objects ...map[string]any) Picture {
+	p := Picture{Objects: map[string]map[string]any{}, UIDs: map[string]string{}}
+	for _, fields := range objects {
+		p.add(&unstructured.Unstructured{Object: fields}, "case-1")
+	}
+	return p
+}
+
+// configMap has what is another one each time, beside its data.
+func configMap(name, uid, text string) map[string]any {
+	return map[string]any{
+		"kind": "ConfigMap",
+		"metadata": map[string]any{
+			"name": name, "namespace": "case-1", "uid": uid, "resourceVersion": uid, "creationTimestamp": "2026-11-21T12:00:00Z",
+			"annotations": map[string]any{"by": "owner 01234567-89ab-cdef-0123-456789abcde" + uid, "in": "case-1", "at": "2026-11-21T12:00:0" + uid + "Z"},
+		},
+		"data": map[string]any{"site.conf": text},
+	}
+}
+
+func TestDifferences(t *testing.T) {
+	want := picture(configMap("a", "1", "x"), configMap("b", "1", "x"))
+	tests := map[string]struct {
+		got  Picture
+		mask Mask
+		want []string
+	}{
+		"the same":      {got: picture(configMap("a", "2", "x"), configMap("b", "3", "x"))},
+		"another value": {got: picture(configMap("a", "1", "y"), configMap("b", "1", "x")), want: []string{"ConfigMap/a.data.site.conf is y, and not x"}},
+		"missing":       {got: picture(configMap("a", "1", "x")), want: []string{"ConfigMap/b is missing"}},
+		"too many": {
+			got:  picture(configMap("a", "1", "x"), configMap("b", "1", "x"), configMap("c", "1", "x")),
+			want: []string{"ConfigMap/c is too many"},
+		},
+		"learned": {
+			got:  picture(configMap("a", "1", "y"), configMap("b", "1", "x")),
+			mask: Mask{Learned: map[string]bool{"ConfigMap/a.data.site.conf": true}},
+		},
+		"means": {
+			got:  picture(configMap("a", "1", "y"), configMap("b", "1", "y")),
+			mask: Mask{Means: regexp.MustCompile(`site\.conf$`)},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, Differences(want, tt.got, tt.mask)); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGenerated: objects whose names are drawn by lot are told apart by their number.
+func TestGenerated(t *testing.T) {
+	pod := func(name string) map[string]any {
+		return map[string]any{"kind": "Pod", "metadata": map[string]any{"name": name, "generateName": "web-", "uid": name}}
+	}
+	two := picture(pod("web-a"), pod("web-b"))
+	if diff := Differences(two, picture(pod("web-x"), pod("web-y")), Mask{}); diff != nil {
+		t.Error(diff)
+	}
+	if diff := Differences(two, picture(pod("web-x")), Mask{}); len(diff) != 1 {
+		t.Error(diff)
+	}
+}
+
+func TestVolatile(t *testing.T) {
+	mask, err := Volatile(picture(configMap("a", "1", "x")), picture(configMap("a", "1", "y")))
+	if diff := cmp.Diff(map[string]bool{"ConfigMap/a.data.site.conf": true}, mask); err != nil || diff != "" {
+		t.Errorf("%v, -want +got:\n%s", err, diff)
+	}
+	if _, err := Volatile(picture(configMap("a", "1", "x")), picture()); err == nil {
+		t.Error("an object that is there only once is volatile")
+	}
+}
+
+func TestReplaced(t *testing.T) {
+	before := picture(configMap("a", "1", "x"), configMap("b", "1", "x"), configMap("c", "1", "x"))
+	after := picture(configMap("a", "1", "x"), configMap("b", "2", "x"))
+	if diff := cmp.Diff([]string{"ConfigMap/b"}, Replaced(before, after)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
