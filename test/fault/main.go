@@ -50,9 +50,11 @@ var arguments = []string{
 }
 
 // means are the annotations by which pods are asked, and their managers; for which generation
-// something was written; and the numbers of the history, which count what was tried.
+// something was written; the numbers of the history, which count what was tried; and the words of
+// the Deployment controller, who remembers the ReplicaSet that progressed last.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config(-test|-grant)?|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
+	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.message$` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$`
 
 func main() {
