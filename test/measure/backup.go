@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strconv"
 
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/testenv"
 )
 

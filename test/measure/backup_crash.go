@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // What the tests log about their cases.

@@ -18,8 +18,8 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/snapshot"
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/testenv"
 )
 

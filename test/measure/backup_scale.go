@@ -5,10 +5,10 @@ import (
 	"errors"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/fleet"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/fleet"
+	"example.com/nginx-operator/test/internal/process"
 )
 
 const (

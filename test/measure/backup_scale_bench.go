@@ -15,9 +15,9 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/fleet"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/fleet"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/standin"
 	"example.com/nginx-operator/test/testenv"
 )

@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/process"
 )
 
 const (

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/operator"
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/process"
 )
 
 // operatorName is the name of the operator's Deployment and of its lease.

@@ -3,8 +3,8 @@ package main
 import (
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // othersWritten is what the operator writes for an application beside the objects

@@ -11,8 +11,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/test/measure/internal/bare"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/bare"
+	"example.com/nginx-operator/test/internal/process"
 )
 
 // floorRun is what a bare client reaches on the same control plane.

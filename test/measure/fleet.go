@@ -13,9 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/fleet"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/fleet"
 )
 
 const (

@@ -12,7 +12,7 @@ import (
 
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/archive/hostile"
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // measureHostile reads every archive of the corpus by every way there is. Each has to be

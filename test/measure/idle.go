@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // measureIdle watches the operator while nothing changes.

@@ -11,9 +11,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/site"
-	"example.com/nginx-operator/test/measure/internal/figure"
 )
 
 const (

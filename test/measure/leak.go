@@ -18,10 +18,10 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/site"
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/process"
 )
 
 const (

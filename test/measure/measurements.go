@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // measurement is one row of the table.

@@ -10,7 +10,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/testenv"
 )
 

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/testenv"
 )
 

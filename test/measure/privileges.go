@@ -9,10 +9,10 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/measure/internal/privilege"
-	"example.com/nginx-operator/test/measure/internal/process"
 )
 
 // measurePrivileges holds the rights of the operator's account against everything that

@@ -10,8 +10,8 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load/site"
-	"example.com/nginx-operator/test/measure/internal/figure"
 )
 
 const (

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // restartPoll is how often the rollout is looked at.

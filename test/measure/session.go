@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/figure"
+	"example.com/nginx-operator/test/internal/figure"
 )
 
 // session is what the measurements of one run share.

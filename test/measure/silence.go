@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/internal/audit"
 )
 
 // silenceLength is how long a user of the API has to be silent for its requests to be counted:

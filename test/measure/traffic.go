@@ -12,10 +12,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/incluster"
 	"example.com/nginx-operator/test/load/site"
-	"example.com/nginx-operator/test/measure/internal/figure"
 )
 
 const (

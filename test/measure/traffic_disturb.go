@@ -15,8 +15,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/load/site"
-	"example.com/nginx-operator/test/measure/internal/process"
 )
 
 // changeConfiguration gives the application a new configuration and waits until it is live.

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load/incluster"
 	"example.com/nginx-operator/test/load/site"
-	"example.com/nginx-operator/test/measure/internal/figure"
 )
 
 const (

@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/test/measure/internal/figure"
-	"example.com/nginx-operator/test/measure/internal/process"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/testenv"
 )
 

@@ -8,7 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/internal/audit"
 )
 
 // Refusals are the requests of an account that were answered with 403.

@@ -12,7 +12,7 @@ import (
 
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/internal/audit"
 )
 
 // Grant is one thing that an account may do.

@@ -6,7 +6,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	rbacv1 "k8s.io/api/rbac/v1"
 
-	"example.com/nginx-operator/test/measure/internal/audit"
+	"example.com/nginx-operator/test/internal/audit"
 )
 
 func request(verb string, code int, o audit.Object) audit.Event {

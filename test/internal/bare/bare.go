@@ -22,7 +22,7 @@ import (
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/status"
-	"example.com/nginx-operator/test/measure/internal/fleet"
+	"example.com/nginx-operator/test/internal/fleet"
 )
 
 // What stands in a template for the values that differ from object to object.
