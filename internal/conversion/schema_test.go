@@ -282,6 +282,7 @@ func BenchmarkV1Alpha1ToHub(b *testing.B) {
 }
 
 func BenchmarkCompile(b *testing.B) {
+	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := compile(v1alpha2.GroupVersion.Version); err != nil {
 			b.Fatal(err)

@@ -27,7 +27,7 @@ import (
 var options = Options{DefaultImage: "nginx:default", InstanceImage: "operator:v1"}
 
 // sample reads a resource of testdata.
-func sample(t *testing.T, name string) *v1alpha2.NginxOperator {
+func sample(t testing.TB, name string) *v1alpha2.NginxOperator {
 	t.Helper()
 	nginx := &v1alpha2.NginxOperator{}
 	text := golden.Read(t, filepath.Join("testdata", name+".yaml"))
@@ -310,12 +310,16 @@ func TestPlanIsTheSameEachTime(t *testing.T) {
 }
 
 func BenchmarkBuild(b *testing.B) {
-	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "1"}}
-	b.ReportAllocs()
-	for b.Loop() {
-		if _, _, err := Build(nginx, observe.State{}, options); err != nil {
-			b.Fatal(err)
-		}
+	for _, name := range []string{"least", "full"} {
+		nginx := sample(b, name)
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, _, err := Build(nginx, observe.State{}, options); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
 	}
 }
 

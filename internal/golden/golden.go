@@ -14,7 +14,7 @@ import (
 var update = flag.Bool("update", false, "rewrite the golden files")
 
 // Compare fails the test where got differs from the file at path.
-func Compare(t *testing.T, path, got string) {
+func Compare(t testing.TB, path, got string) {
 	t.Helper()
 	if *update {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
@@ -30,7 +30,7 @@ func Compare(t *testing.T, path, got string) {
 }
 
 // Read returns the text of a file that a test starts from.
-func Read(t *testing.T, path string) string {
+func Read(t testing.TB, path string) string {
 	t.Helper()
 	text, err := os.ReadFile(path)
 	if err != nil {

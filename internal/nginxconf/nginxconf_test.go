@@ -79,3 +79,27 @@ func TestRevision(t *testing.T) {
 		}
 	}
 }
+
+func BenchmarkNew(b *testing.B) {
+	site := strings.Repeat("server { listen 80; location / { return 200 ok; } }\n", 100)
+	user := Files{}
+	for _, name := range []string{"a.conf", "b.conf", "c.conf", "d.conf"} {
+		user[name] = site
+	}
+	b.SetBytes(int64(len(user) * len(site)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := New(user); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkDefault(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := Default([]int32{80, 8080}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -484,3 +484,16 @@ func TestLongMessagesAreClipped(t *testing.T) {
 		t.Errorf("the message has %d bytes, want at most %d: %q", n, trouble.MaxMessage, c.Message)
 	}
 }
+
+// BenchmarkCompute judges what nearly every pass finds: an application that is as it should be,
+// and says so already.
+func BenchmarkCompute(b *testing.B) {
+	in := healthy()
+	in.Nginx.Status = Compute(in).Status
+	b.ReportAllocs()
+	for b.Loop() {
+		if result := Compute(in); result.Changed {
+			b.Fatal("the status changes although nothing did")
+		}
+	}
+}

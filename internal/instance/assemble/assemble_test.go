@@ -171,3 +171,20 @@ func TestWithoutRequestMetricsNothingIsLogged(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func BenchmarkFiles(b *testing.B) {
+	for name, user := range map[string]map[string]string{
+		"one file": {"site.conf": "server { listen 80; }\n"},
+		"whole":    {"nginx.conf": stock},
+		"100 KiB":  {"site.conf": strings.Repeat("server { listen 80; location / { return 200 ok; } }\n", 2000)},
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if got := Files(user, settings); len(got.Problems) > 0 {
+					b.Fatalf("problems: %v", got.Problems)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,44 @@
+#!/usr/bin/env bash
+# Runs the Go benchmarks of what a pass consists of, and prints benchstat's table.
+# Usage: go.sh [BASE]: with a commit to compare with, both run in turns, so that what else
+# the machine does hits both alike.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+root=$PWD base=${1:-}
+packages=(desired apply status nginxconf instance/assemble conversion)
+rounds=${COUNT:-6}
+
+dir=$(mktemp -d)
+cleanup() {
+	if [ -d "$dir/base" ]; then
+		git worktree remove --force "$dir/base"
+	fi
+	rm -rf "$dir"
+}
+trap cleanup EXIT
+
+# measure TREE OUT runs every benchmark once.
+measure() {
+	local present=()
+	for package in "${packages[@]}"; do
+		if [ -d "$1/internal/$package" ]; then
+			present+=("./internal/$package")
+		fi
+	done
+	# The table is of figures, not of what the tests' packages say.
+	(cd "$1" && go test -run='^$' -bench=. -benchmem -benchtime="${BENCHTIME:-300ms}" "${present[@]}") | grep -v '^ok' >>"$2"
+}
+
+tables=("this=$dir/this.txt")
+if [ -n "$base" ]; then
+	git worktree add --quiet --detach "$dir/base" "$base"
+	tables=("$base=$dir/base.txt" "${tables[@]}")
+fi
+for round in $(seq "$rounds"); do
+	echo "Go benchmarks, round $round of $rounds" >&2
+	if [ -n "$base" ]; then
+		measure "$dir/base" "$dir/base.txt"
+	fi
+	measure "$root" "$dir/this.txt"
+done
+go tool -modfile=hack/tools/go.mod benchstat "${tables[@]}"
