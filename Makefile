@@ -188,7 +188,26 @@ measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,
 	$(call needed,live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,load-tool) \
 	$(call needed,operator-upgrade,next-image) $(call needed,rollback,arm64-image) ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 	@HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
-		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(O),-o $(O))
+		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(OBJECTS),--objects=$(OBJECTS)) $(if $(O),-o $(O))
+
+# How many objects there are in the runs of `make bench`.
+N ?= 500,5000,10000
+
+.PHONY: bench
+bench: bench-go bench-scale ## Benchmark the code, then the operator with many objects (N=500,5000,10000) and with pods
+
+.PHONY: bench-go
+bench-go: ## Run the Go benchmarks and print benchstat's table (COUNT=6 rounds)
+	@test/bench/go.sh
+
+.PHONY: bench-compare
+bench-compare: ## Run the Go benchmarks of this tree and of the commit BASE, and compare
+	@test -n "$(BASE)" || { echo "BASE=… is needed: the commit to compare with" >&2; exit 2; }
+	@test/bench/go.sh $(BASE)
+
+.PHONY: bench-scale
+bench-scale:
+	@$(MAKE) measure WHAT=scale,scale-pods OBJECTS=$(N)
 
 ##@ Use
 

@@ -19,6 +19,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
@@ -95,14 +96,18 @@ func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, rec
 }
 
 func (a *Applier) createRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record) error {
-	r := record.Revision
+	return a.apply(ctx, NewRevision(nginx, record.Revision).WithResourceVersion(createOnly))
+}
+
+// NewRevision is the ControllerRevision of a revision that has none yet.
+func NewRevision(nginx *v1alpha2.NginxOperator, r history.Revision) *appsv1ac.ControllerRevisionApplyConfiguration {
 	annotations := r.Annotations()
 	for key, value := range annotations {
 		if value == "" {
 			delete(annotations, key)
 		}
 	}
-	config := appsv1ac.ControllerRevision(r.Name, nginx.Namespace).
+	return appsv1ac.ControllerRevision(r.Name, nginx.Namespace).
 		WithLabels(naming.Labels(nginx.Name)).
 		WithLabels(r.Labels()).
 		WithAnnotations(annotations).
@@ -112,10 +117,8 @@ func (a *Applier) createRecord(ctx context.Context, nginx *v1alpha2.NginxOperato
 			WithName(nginx.Name).
 			WithUID(nginx.UID).
 			WithController(true)).
-		WithResourceVersion(createOnly).
 		WithRevision(r.Number).
 		WithData(runtime.RawExtension{Raw: r.Raw})
-	return a.apply(ctx, config)
 }
 
 // nullable lets a merge patch remove what is empty.

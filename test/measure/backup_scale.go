@@ -88,7 +88,7 @@ func (b *scaleBench) load(ctx context.Context, operator *process.Operator, run *
 		return err
 	}
 	var err error
-	if err = silence(ctx, b.log, b.user); err != nil {
+	if err = b.log.Silence(ctx, b.user); err != nil {
 		return err
 	}
 	if run.before, err = operator.Memory(); err != nil {
@@ -127,7 +127,7 @@ func (b *scaleBench) phase(ctx context.Context, operator *process.Operator, begi
 		return p, err
 	}
 	p.took = time.Since(start)
-	if err := silence(ctx, b.log, b.user); err != nil {
+	if err := b.log.Silence(ctx, b.user); err != nil {
 		return p, err
 	}
 	if p.requests, err = b.log.Requests(audit.Filter{User: b.user, Since: start}); err != nil {
@@ -164,7 +164,7 @@ func (b *scaleBench) restart(ctx context.Context) (again scaleRestart, err error
 // has asked for.
 func (b *scaleBench) settled(ctx context.Context, start time.Time) (map[audit.Class][]audit.Event, error) {
 	for {
-		if err := silence(ctx, b.log, b.user); err != nil {
+		if err := b.log.Silence(ctx, b.user); err != nil {
 			return nil, err
 		}
 		requests, err := b.log.Requests(audit.Filter{User: b.user, Since: start})

@@ -102,8 +102,7 @@ func (b *scaleBench) kubeconfig() string { return filepath.Join(b.dir, "operator
 func (b *scaleBench) start() (*process.Operator, error) {
 	b.starts++
 	return process.Start(b.program, b.kubeconfig(), filepath.Join(b.dir, fmt.Sprintf("operator-%d.log", b.starts)),
-		"--controllers=backup", "--leader-elect=false", "--conversion-webhook=false", "--metrics-bind-address=0",
-		"--health-probe-bind-address=0", "--own-namespace="+process.Account.Namespace, "--default-image="+createImage, "--instance-image="+createImage)
+		process.Arguments("--controllers=backup", "--conversion-webhook=false", "--metrics-bind-address=0")...)
 }
 
 // createPolicy backs up all applications of the namespace, with the settings that a policy has

@@ -94,9 +94,9 @@ func (r *badRun) startLoad(ctx context.Context) error {
 
 func (r *badRun) submitAll(ctx context.Context, s *session) error {
 	cases := badconfig.All()
-	if s.objects > 0 {
+	if n := s.count(0); n > 0 {
 		// A sample of all sorts.
-		step := max(1, len(cases)/s.objects)
+		step := max(1, len(cases)/n)
 		var some []badconfig.Case
 		for i := 0; i < len(cases); i += step {
 			some = append(some, cases[i])

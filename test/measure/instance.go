@@ -89,7 +89,7 @@ func instanceSize(ctx context.Context) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	return mebibytes(info.Size()), nil
+	return figure.MiB(info.Size()), nil
 }
 
 // instancePod is an application of one pod.

@@ -33,8 +33,9 @@ func main() {
 
 // options are the settings of a run.
 type options struct {
-	// objects overrides how many NginxOperators a measurement creates; 0 does not.
-	objects int
+	// objects overrides how many NginxOperators a measurement creates; empty: it does not. One
+	// that is taken with several numbers is taken with all of them, others with the first.
+	objects []int
 	// window is how long the operator is watched doing nothing.
 	window time.Duration
 	// patience is how long the cluster may take to get ready; it is no measure of speed.
@@ -73,7 +74,7 @@ func newCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringSliceVar(&what, "what", nil, "the measurements to take, comma-separated")
 	flags.StringVarP(&format, "output", "o", figure.Table, "table or json")
-	flags.IntVar(&o.objects, "objects", 0, "how many objects to create (default: what the measurement is defined with)")
+	flags.IntSliceVar(&o.objects, "objects", nil, "how many objects to create, comma-separated for a measurement of several numbers (default: what it is defined with)")
 	flags.DurationVar(&o.window, "window", time.Minute, "how long to watch the operator do nothing")
 	flags.DurationVar(&o.patience, "patience", 15*time.Minute, "how long the cluster may take to get ready")
 	return command

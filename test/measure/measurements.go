@@ -33,7 +33,7 @@ const (
 // the operator comes after what has to find it undisturbed.
 func measurements() []measurement {
 	return []measurement{
-		{"create", "how fast the operator creates many objects, and what each costs the API server", needsAssets, measureCreate},
+		{"scale", "500, 5,000 and 10,000 objects: create, change, drift, idle, restart, beside a bare client", needsAssets, measureScale},
 		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},
 		{"backup-scale", "1,000 applications under one policy that change ten times each: backups, requests, memory", needsAssets, measureBackupScale},

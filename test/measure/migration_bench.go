@@ -73,9 +73,7 @@ func (b *migrationBench) startOperator(ctx context.Context) error {
 		return err
 	}
 	running, err := process.Start(b.program, kubeconfig, filepath.Join(b.dir, "operator.log"),
-		"--leader-elect=false", "--metrics-bind-address=0", "--health-probe-bind-address=0", "--webhook-leave=0s",
-		fmt.Sprintf("--webhook-port=%d", port), "--webhook-hosts=localhost",
-		"--own-namespace="+process.Account.Namespace, "--default-image="+createImage, "--instance-image="+createImage)
+		process.Arguments("--metrics-bind-address=0", "--webhook-leave=0s", fmt.Sprintf("--webhook-port=%d", port), "--webhook-hosts=localhost")...)
 	if err != nil {
 		return err
 	}

@@ -94,11 +94,11 @@ func (t *trafficBench) reloadAll(ctx context.Context, pod *corev1.Pod, n int) ([
 		figure.Judged("reloads, as the instance counts them", float64(status.Reloads.Succeeded-before), "reloads", figure.AtLeast(float64(n))),
 		figure.Judged("reloads failed", float64(status.Reloads.Failed), "reloads", figure.AtMost(0)),
 		figure.Info("a reload, edit to live", took.Seconds()/float64(n), "s"),
-		figure.Info("memory of the pod before, working set", mebibytes(int64(first.workingSet)), "MiB"),
-		figure.Info("memory of the pod afterwards, working set", mebibytes(int64(last.workingSet)), "MiB"),
+		figure.Info("memory of the pod before, working set", figure.MiB(int64(first.workingSet)), "MiB"),
+		figure.Info("memory of the pod afterwards, working set", figure.MiB(int64(last.workingSet)), "MiB"),
 		figure.Judged("growth, working set", growth(first.workingSet, last.workingSet), "%", figure.AtMost(reloadGrowth), t.trace...),
-		figure.Info("memory of the pod before, resident", mebibytes(int64(first.resident)), "MiB"),
-		figure.Info("memory of the pod afterwards, resident", mebibytes(int64(last.resident)), "MiB"),
+		figure.Info("memory of the pod before, resident", figure.MiB(int64(first.resident)), "MiB"),
+		figure.Info("memory of the pod afterwards, resident", figure.MiB(int64(last.resident)), "MiB"),
 		figure.Judged("growth, resident", growth(first.resident, last.resident), "%", figure.AtMost(reloadGrowth)),
 		figure.Judged("workers of earlier configurations afterwards", float64(status.Workers.Exiting), "workers", figure.AtMost(0)),
 	}, nil
@@ -133,7 +133,7 @@ func (t *trafficBench) reload(ctx context.Context, pod *corev1.Pod, n int) error
 			return err
 		}
 		t.trace = append(t.trace, fmt.Sprintf("after %d reloads: working set %.1f MiB, resident %.1f MiB",
-			i+1, mebibytes(int64(now.workingSet)), mebibytes(int64(now.resident))))
+			i+1, figure.MiB(int64(now.workingSet)), figure.MiB(int64(now.resident))))
 		t.progress("reloads: %d of %d, at most %d old workers", i+1, n, peak)
 	}
 	return nil

@@ -28,8 +28,8 @@ func newSession(o options, progress io.Writer) *session {
 
 // count is how many objects a measurement creates that is defined with n.
 func (s *session) count(n int) int {
-	if s.objects > 0 {
-		return s.objects
+	if len(s.objects) > 0 {
+		return s.objects[0]
 	}
 	return n
 }

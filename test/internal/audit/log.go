@@ -36,6 +36,25 @@ func (f Filter) matches(e Event) bool {
 		(f.Until.IsZero() || e.Received.Before(f.Until))
 }
 
+// receivedKey is what the time stands behind at which a request was received. In a value, the
+// quotes would be escaped.
+var receivedKey = []byte(`"requestReceivedTimestamp":"`)
+
+// mayMatch tells, without decoding a line, whether it may be of a request that matches: decoding
+// is slow, and most of a long log is about others or of an earlier time.
+func (f Filter) mayMatch(line []byte) bool {
+	if !bytes.Contains(line, []byte(f.User)) {
+		return false
+	}
+	_, after, found := bytes.Cut(line, receivedKey)
+	text, _, ended := bytes.Cut(after, []byte(`"`))
+	received, err := time.Parse(time.RFC3339Nano, string(text))
+	if !found || !ended || err != nil {
+		return true
+	}
+	return (f.Since.IsZero() || !received.Before(f.Since)) && (f.Until.IsZero() || received.Before(f.Until))
+}
+
 // Requests returns what matches, each request once, in the order of the log.
 func (l Log) Requests(f Filter) ([]Event, error) {
 	files, err := l.open(f.Since)
@@ -47,8 +66,7 @@ func (l Log) Requests(f Filter) ([]Event, error) {
 	seen := map[string]bool{}
 	for _, file := range files {
 		err := file.scan(func(line []byte) error {
-			// Decoding is slow, and most of a log is about others.
-			if !bytes.Contains(line, []byte(f.User)) {
+			if !f.mayMatch(line) {
 				return nil
 			}
 			var e Event

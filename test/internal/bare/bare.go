@@ -14,15 +14,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/apply"
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/status"
 	"example.com/nginx-operator/test/internal/fleet"
+	"example.com/nginx-operator/test/internal/process"
 )
 
 // What stands in a template for the values that differ from object to object.
@@ -42,7 +45,7 @@ type Template struct {
 
 // owned is the apply of an object that an application owns.
 type owned struct {
-	desired.Kind
+	observe.Kind
 	// name of the object, with templateName in the place of the application's.
 	name string
 	body
@@ -57,9 +60,9 @@ func (b body) of(name string, uid types.UID) client.Patch {
 	return client.RawPatch(types.ApplyYAMLPatchType, text)
 }
 
-// Kinds are the kinds that an application owns.
-func (t *Template) Kinds() []desired.Kind {
-	var kinds []desired.Kind
+// Kinds are the kinds of the objects that an application owns, one for each object.
+func (t *Template) Kinds() []observe.Kind {
+	var kinds []observe.Kind
 	for _, o := range t.owned {
 		kinds = append(kinds, o.Kind)
 	}
@@ -68,10 +71,10 @@ func (t *Template) Kinds() []desired.Kind {
 
 // NewTemplate returns the writes for an application of a namespace, as the operator
 // would make them. sample is the status that the operator wrote for one.
-func NewTemplate(namespace, image string, sample v1alpha2.NginxOperatorStatus) (*Template, error) {
+func NewTemplate(namespace string, sample v1alpha2.NginxOperatorStatus) (*Template, error) {
 	nginx := fleet.Object(namespace, 0)
 	nginx.Name, nginx.UID = templateName, templateUID
-	plan, blocked, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: image, InstanceImage: image})
+	plan, blocked, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: process.Image, InstanceImage: process.Image})
 	if err != nil {
 		return nil, err
 	}
@@ -79,15 +82,18 @@ func NewTemplate(namespace, image string, sample v1alpha2.NginxOperatorStatus) (
 		return nil, fmt.Errorf("nothing can be planned for a default NginxOperator: %s", blocked.Message)
 	}
 	t := &Template{namespace: namespace, event: newEvent(namespace)}
+	for _, record := range plan.Records {
+		if err := t.add(revisions, record.Revision.Name, apply.NewRevision(nginx, record.Revision)); err != nil {
+			return nil, err
+		}
+	}
 	for _, intent := range plan.Intents {
 		if !intent.ShouldExist() {
 			continue
 		}
-		text, err := json.Marshal(intent.Config)
-		if err != nil {
+		if err := t.add(intent.Kind.Kind, intent.Name, intent.Config); err != nil {
 			return nil, err
 		}
-		t.owned = append(t.owned, owned{intent.Kind, intent.Name, text})
 	}
 	config, err := status.ApplyConfiguration(nginx, sample)
 	if err != nil {
@@ -95,6 +101,22 @@ func NewTemplate(namespace, image string, sample v1alpha2.NginxOperatorStatus) (
 	}
 	t.status, err = json.Marshal(config)
 	return t, err
+}
+
+// revisions are the kind of the history.
+var revisions = observe.Kind{
+	Name: desired.HistoryKind,
+	GVK:  appsv1.SchemeGroupVersion.WithKind(desired.HistoryKind),
+	New:  func() observe.Object { return &appsv1.ControllerRevision{} },
+}
+
+func (t *Template) add(kind observe.Kind, name string, config runtime.ApplyConfiguration) error {
+	text, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	t.owned = append(t.owned, owned{kind, name, text})
+	return nil
 }
 
 func newEvent(namespace string) eventsv1.Event {

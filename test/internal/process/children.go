@@ -13,26 +13,53 @@ import (
 	"time"
 )
 
+// MachineTime is the processor time that the whole machine has used since it started, and how
+// many processors it has.
+func MachineTime() (used time.Duration, processors int, err error) {
+	text, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0, err
+	}
+	return parseMachine(string(text))
+}
+
+// parseMachine reads the lines cpu of https://man7.org/linux/man-pages/man5/proc_stat.5.html.
+func parseMachine(text string) (used time.Duration, processors int, err error) {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0 || !strings.HasPrefix(fields[0], "cpu"):
+			continue
+		case fields[0] != "cpu":
+			processors++
+			continue
+		}
+		for i, field := range fields[1:] {
+			// Idle, and waiting for disks; the time of guests is part of the others.
+			if slices.Contains([]int{3, 4, 8, 9}, i) {
+				continue
+			}
+			ticks, err := strconv.ParseInt(field, 10, 64)
+			if err != nil {
+				return 0, 0, fmt.Errorf("/proc/stat: %w", err)
+			}
+			used += time.Duration(ticks) * tick
+		}
+	}
+	if processors == 0 {
+		return 0, 0, errors.New("/proc/stat tells of no processor")
+	}
+	return used, processors, nil
+}
+
 // tick is the unit of processor time in /proc: USER_HZ, which is the same on every
 // architecture that Go runs on.
 const tick = time.Second / 100
 
-// ControlPlaneTime is the processor time that the API server and etcd use while do
-// runs. They are children of this process. Unlike speed, it hardly depends on what
-// else the machine is doing.
-func ControlPlaneTime(do func() error) (time.Duration, error) {
-	before, err := controlPlaneTime()
-	if err != nil {
-		return 0, err
-	}
-	if err := do(); err != nil {
-		return 0, err
-	}
-	after, err := controlPlaneTime()
-	return after - before, err
-}
-
-func controlPlaneTime() (time.Duration, error) {
+// ControlPlaneTime is the processor time that the API server and etcd, which are children of
+// this process, have used so far. Unlike speed, it hardly depends on what else the machine is
+// doing.
+func ControlPlaneTime() (time.Duration, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
 		return 0, err

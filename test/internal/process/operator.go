@@ -87,6 +87,28 @@ func (o *Operator) Stop() (time.Duration, error) {
 	return state.UserTime() + state.SystemTime(), nil
 }
 
+// Kill ends the process without letting it tidy anything up, as a node that fails does.
+func (o *Operator) Kill() error {
+	if err := o.command.Process.Kill(); err != nil {
+		return fmt.Errorf("kill the operator: %w", err)
+	}
+	<-o.ended
+	if o.command.ProcessState.Exited() {
+		return fmt.Errorf("the operator ended before it was killed: %w\n%s", o.failure, o.lastWords())
+	}
+	return nil
+}
+
+// Used is the processor time that the process has used so far.
+func (o *Operator) Used() (time.Duration, error) {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.command.Process.Pid))
+	if err != nil {
+		return 0, fmt.Errorf("read the processor time of the operator: %w\n%s", err, o.lastWords())
+	}
+	stat, err := parseStat(string(text))
+	return stat.used, err
+}
+
 // lastWords are the last lines of the log.
 func (o *Operator) lastWords() string {
 	text, err := os.ReadFile(o.log)

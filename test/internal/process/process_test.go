@@ -53,3 +53,13 @@ func TestParseStat(t *testing.T) {
 		})
 	}
 }
+
+func TestParseMachine(t *testing.T) {
+	used, processors, err := parseMachine("cpu  100 20 30 900 50 5 5 40 7 3\ncpu0 1 1 1 1\ncpu1 1 1 1 1\nintr 3\n")
+	if err != nil || used != 2*time.Second || processors != 2 {
+		t.Errorf("used %s of %d processors: %v", used, processors, err)
+	}
+	if _, _, err := parseMachine("intr 3\n"); err == nil {
+		t.Error("a machine without processors is no error")
+	}
+}

@@ -1,0 +1,154 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/process"
+	"example.com/nginx-operator/test/testenv"
+)
+
+// controller is the name under which the operator's metrics tell of its passes.
+const controller = "nginxoperator"
+
+// bench is an operator beside a control plane.
+type bench struct {
+	Options
+	plane *plane
+	// program is the operator's.
+	program string
+	// operator is nil while none runs; address is that of its metrics.
+	operator *process.Operator
+	address  string
+	starts   int
+}
+
+func newBench(ctx context.Context, options Options) (*bench, error) {
+	plane, err := startPlane(ctx, namespace, warmUpNamespace)
+	if err != nil {
+		return nil, err
+	}
+	b := &bench{Options: options, plane: plane}
+	if b.program, err = process.Build(ctx, plane.dir); err != nil {
+		return nil, errors.Join(err, plane.stop())
+	}
+	return b, nil
+}
+
+// start starts the operator.
+func (b *bench) start() error {
+	port, err := testenv.FreePort()
+	if err != nil {
+		return err
+	}
+	b.starts++
+	b.address = fmt.Sprintf("127.0.0.1:%d", port)
+	b.operator, err = process.Start(b.program, b.plane.kubeconfig(), filepath.Join(b.plane.dir, fmt.Sprintf("operator-%d.log", b.starts)),
+		// Series of every object would cost more than what is measured when they are read often.
+		process.Arguments("--conversion-webhook=false", "--metrics-secure=false", "--metrics-max-objects=0", "--metrics-bind-address="+b.address)...)
+	return err
+}
+
+func (b *bench) stop() error {
+	var err error
+	if b.operator != nil {
+		_, err = b.operator.Stop()
+	}
+	return errors.Join(err, b.plane.stop())
+}
+
+// phase is what something cost.
+type phase struct {
+	// took goes from the beginning to the last write of an object or status, or, where
+	// nothing is written, to the end.
+	took time.Duration
+	// requests are the operator's.
+	requests map[audit.Class][]audit.Event
+	// passes is how often the operator looked at an object.
+	passes float64
+	usage
+}
+
+// phase does something while the operator runs, and waits until the operator is silent again.
+func (b *bench) phase(ctx context.Context, name string, do func(context.Context) error) (p phase, err error) {
+	b.Progress("%d objects: %s", b.Objects, name)
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("%s: not done within %s", name, b.Patience))
+	defer cancel()
+	ctx, done := b.operator.Alive(ctx)
+	defer done()
+	if err := b.answers(ctx); err != nil {
+		return p, err
+	}
+	before, err := b.meter()
+	if err != nil {
+		return p, err
+	}
+	passes, err := b.passes()
+	if err != nil {
+		return p, err
+	}
+	if err := do(ctx); err != nil {
+		return p, errors.Join(err, context.Cause(ctx))
+	}
+	if p.usage, err = b.used(before); err != nil {
+		return p, err
+	}
+	if err := b.plane.log.Silence(ctx, process.Username()); err != nil {
+		return p, err
+	}
+	if p.passes, err = b.passes(); err != nil {
+		return p, err
+	}
+	p.passes -= passes
+	return p, b.count(&p, before.at)
+}
+
+// count reads from the audit log what the operator has asked for since a time.
+func (b *bench) count(p *phase, since time.Time) error {
+	requests, err := b.plane.log.Requests(audit.Filter{User: process.Username(), Since: since})
+	if err != nil {
+		return err
+	}
+	p.requests = audit.ByClass(requests, process.Account.Namespace)
+	p.took = p.span
+	if last := lastChange(p.requests[audit.Write]); !last.IsZero() {
+		p.took = last.Sub(since)
+	}
+	return nil
+}
+
+// answers waits until the operator serves its metrics.
+func (b *bench) answers(ctx context.Context) error {
+	return poll(ctx, func() (bool, error) {
+		_, err := b.scrape()
+		return err == nil, nil
+	})
+}
+
+// pollEvery is how often a condition is looked at. It bounds how exactly a restart is timed.
+const pollEvery = 200 * time.Millisecond
+
+// poll waits until a condition holds.
+func poll(ctx context.Context, met func() (bool, error)) error {
+	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) { return met() })
+	if ctx.Err() != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return err
+}
+
+// pause waits, or returns why ctx ended.
+func pause(ctx context.Context, d time.Duration) error {
+	select {
+	case <-time.After(d):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}

@@ -1,0 +1,92 @@
+package scale
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/test/internal/fleet"
+)
+
+// mostDrifts bounds how many objects are tampered with.
+const mostDrifts = 200
+
+// drift is what became of changes behind the operator's back.
+type drift struct {
+	phase
+	// latencies go from the moment before the write until a watch shows that it is put right,
+	// shortest first.
+	latencies []time.Duration
+}
+
+// drift changes the replicas of a Deployment as `kubectl scale` does, of some objects that are
+// spread over all, one after the other.
+func (b *bench) drift(ctx context.Context, result *Result) (err error) {
+	d := &result.drift
+	n := min(b.Objects, mostDrifts)
+	d.phase, err = b.phase(ctx, fmt.Sprintf("drift of %d", n), func(ctx context.Context) error {
+		for i := range n {
+			latency, err := b.tamper(ctx, fleet.Name(i*b.Objects/n))
+			if err != nil {
+				return err
+			}
+			d.latencies = append(d.latencies, latency)
+		}
+		return nil
+	})
+	slices.Sort(d.latencies)
+	return err
+}
+
+// tamper changes a Deployment, and tells how long it took until it was as before.
+func (b *bench) tamper(ctx context.Context, name string) (time.Duration, error) {
+	watcher, err := b.plane.watching.Watch(ctx, &appsv1.DeploymentList{},
+		client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: naming.Deployment(name)})
+	if err != nil {
+		return 0, err
+	}
+	defer watcher.Stop()
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.Deployment(name)}}
+	if err := b.plane.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
+		return 0, err
+	}
+	want := *deployment.Spec.Replicas
+	start := time.Now()
+	if err := b.plane.Client.Patch(ctx, deployment, merge(fmt.Sprintf(`{"spec":{"replicas":%d}}`, want+4)), client.FieldOwner("somebody")); err != nil {
+		return 0, err
+	}
+	return b.putBack(ctx, watcher, deployment.Generation, want, start)
+}
+
+// putBack waits for a generation later than the one that was tampered with.
+func (b *bench) putBack(ctx context.Context, watcher watch.Interface, tampered int64, want int32, start time.Time) (time.Duration, error) {
+	for {
+		select {
+		case <-ctx.Done():
+			return 0, context.Cause(ctx)
+		case event, open := <-watcher.ResultChan():
+			if !open {
+				return 0, fmt.Errorf("the watch ended before the drift was put back")
+			}
+			d, ok := event.Object.(*appsv1.Deployment)
+			if ok && d.Generation > tampered && *d.Spec.Replicas == want {
+				return time.Since(start), nil
+			}
+		}
+	}
+}
+
+// quantile is the latency that a share of all does not exceed.
+func (d drift) quantile(share float64) time.Duration {
+	if len(d.latencies) == 0 {
+		return 0
+	}
+	return d.latencies[min(len(d.latencies)-1, int(share*float64(len(d.latencies))))]
+}

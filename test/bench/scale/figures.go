@@ -1,0 +1,179 @@
+package scale
+
+import (
+	"fmt"
+	"time"
+
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
+)
+
+// The goals.
+const (
+	// floorShare is how fast the operator has to be, in percent of the bare client's rate.
+	floorShare = 70
+	// othersWritten is what the operator writes for an application beside the objects that it
+	// owns: its status, and the event of the transition.
+	othersWritten = 2
+	// scaleWrites are the Deployment and the status.
+	scaleWrites = 2
+	// settledWithin is how long a restarted operator may take, in seconds.
+	settledWithin = 30
+	// putBackWithin is how long drift may last at the median, in milliseconds.
+	putBackWithin = 50
+	// memoryEach is what an object may take at manyObjects or more, in KiB.
+	memoryEach  = 40
+	manyObjects = 10000
+	// growth is by how much a cost of one object may differ between a few and many of them
+	// before it counts as growing: that much, runs of the same size differ as well.
+	growth = 1.25
+)
+
+// Figures are what a run found, held against the goals.
+func (r Result) Figures() []figure.Figure {
+	var all []figure.Figure
+	for _, figures := range [][]figure.Figure{
+		r.createFigures(), r.changeFigures(), r.driftFigures(), r.idleFigures(), r.restartFigures(), r.memoryFigures(),
+	} {
+		all = append(all, figures...)
+	}
+	for i := range all {
+		all[i].Name = fmt.Sprintf("%d objects: %s", r.options.Objects, all[i].Name)
+	}
+	return all
+}
+
+func (r Result) createFigures() []figure.Figure {
+	n, create := r.options.Objects, r.create
+	share := 100 * r.floor.applications.Seconds() / create.took.Seconds()
+	writes := create.requests[audit.Write]
+	figures := []figure.Figure{
+		figure.Info("created, by the operator", figure.Rate(n, create.took), "objects/s", load(create.usage)),
+		figure.Info("created, the same writes by a bare client", figure.Rate(n, r.floor.applications), "objects/s", load(r.floor.usage)),
+		figure.Judged("create: operator's rate of the bare client's", share, "%", figure.AtLeast(floorShare)),
+		figure.Info("bare client, Deployments only", figure.Rate(r.floor.count, r.floor.deployments), "objects/s"),
+		figure.Info("create: API server's time for the writes of an object", 1000*(r.perObject(writes)*audit.MeanDuration(writes).Seconds()), "ms", audit.Durations(writes)...),
+		figure.Info("create: control plane's processor time per object, by a bare client", figure.Milliseconds(r.floor.plane, n), "ms"),
+	}
+	return append(figures, r.cost("create", create, figure.AtMost(float64(len(r.template.Kinds())+othersWritten)))...)
+}
+
+// cost is what a phase that is about every object cost for each.
+func (r Result) cost(name string, p phase, writes figure.Goal) []figure.Figure {
+	n := r.options.Objects
+	written, read := p.requests[audit.Write], p.requests[audit.Read]
+	return []figure.Figure{
+		figure.Judged(name+": writes per object", r.perObject(written), "requests", writes, audit.Each(written, n)...),
+		figure.Info(name+": reads per object", r.perObject(read), "requests", audit.Each(read, n)...),
+		figure.Info(name+": passes per object", p.passes/float64(n), "passes"),
+		figure.Info(name+": operator's processor time per object", figure.Milliseconds(p.operator, n), "ms"),
+		figure.Info(name+": control plane's processor time per object", figure.Milliseconds(p.plane, n), "ms"),
+	}
+}
+
+func (r Result) perObject(events []audit.Event) float64 {
+	return float64(len(events)) / float64(r.options.Objects)
+}
+
+func (r Result) changeFigures() []figure.Figure {
+	var all []figure.Figure
+	for _, c := range []struct {
+		name  string
+		phase phase
+		goal  figure.Goal
+	}{
+		{"replicas 1 → 2, with a PodDisruptionBudget", r.scale.toTwo, figure.AtMost(scaleWrites + 1)},
+		{"replicas 2 → 3", r.scale.toThree, figure.AtMost(scaleWrites)},
+		{"another image", r.image, figure.Goal{}},
+	} {
+		all = append(all, figure.Info(c.name+": changed", figure.Rate(r.options.Objects, c.phase.took), "objects/s", load(c.phase.usage)))
+		all = append(all, r.cost(c.name, c.phase, c.goal)...)
+	}
+	return all
+}
+
+func (r Result) driftFigures() []figure.Figure {
+	n := len(r.drift.latencies)
+	milliseconds := func(d time.Duration) float64 { return figure.Milliseconds(d, 1) }
+	written := r.drift.requests[audit.Write]
+	return []figure.Figure{
+		figure.Info("drift: objects tampered with", float64(n), "objects", load(r.drift.usage)),
+		figure.Judged("drift: put back, median", milliseconds(r.drift.quantile(0.5)), "ms", figure.AtMost(putBackWithin)),
+		figure.Info("drift: put back, 99 %", milliseconds(r.drift.quantile(0.99)), "ms"),
+		figure.Info("drift: writes each", float64(len(written))/float64(n), "requests", audit.Each(written, n)...),
+	}
+}
+
+func (r Result) idleFigures() []figure.Figure {
+	figures := []figure.Figure{figure.Info("idle: watched for", r.options.Window.Seconds(), "s")}
+	for _, class := range []audit.Class{audit.Write, audit.Read} {
+		figures = append(figures, count("idle: ", r.idle, class, figure.AtMost(0)))
+	}
+	return append(figures,
+		count("idle: ", r.idle, audit.Watch, figure.Goal{}),
+		figure.Info("idle: operator's processor time", r.idle.operator.Seconds()*1000, "ms"))
+}
+
+// count is the figure of a class of requests.
+func count(prefix string, p phase, class audit.Class, goal figure.Goal) figure.Figure {
+	events := p.requests[class]
+	return figure.Judged(prefix+string(class), float64(len(events)), "requests", goal, audit.Tally(events)...)
+}
+
+func (r Result) restartFigures() []figure.Figure {
+	p := r.restart
+	return []figure.Figure{
+		figure.Judged("restart: every object looked at within", p.settled.Seconds(), "s", figure.AtMost(settledWithin), load(p.usage)),
+		count("restart: ", p.phase, audit.Write, figure.AtMost(0)),
+		count("restart: ", p.phase, audit.Read, figure.Goal{}),
+		figure.Info("restart: passes per object", p.passes/float64(r.options.Objects), "passes"),
+		figure.Info("restart: operator's processor time per object", figure.Milliseconds(p.operator, r.options.Objects), "ms"),
+	}
+}
+
+func (r Result) memoryFigures() []figure.Figure {
+	goal := figure.Goal{}
+	if r.options.Objects >= manyObjects {
+		goal = figure.AtMost(memoryEach)
+	}
+	return []figure.Figure{
+		figure.Info("memory with one object", figure.MiB(r.empty.resident), "MiB", heap(r.empty)),
+		figure.Info("memory after the creation", figure.MiB(r.created.resident), "MiB", heap(r.created)),
+		figure.Info("memory after the idle time", figure.MiB(r.settled.resident), "MiB", heap(r.settled)),
+		figure.Info("memory at its peak", figure.MiB(r.settled.peak), "MiB"),
+		figure.Info("memory after the restart", figure.MiB(r.restarted.resident), "MiB", heap(r.restarted)),
+		figure.Info("memory at its peak after the restart", figure.MiB(r.restarted.peak), "MiB"),
+		figure.Judged("memory per object", r.memoryEach(), "KiB", goal),
+	}
+}
+
+// memoryEach is what an object adds to what is resident, in KiB.
+func (r Result) memoryEach() float64 {
+	return float64(r.settled.resident-r.empty.resident) / float64(r.options.Objects) / (1 << 10)
+}
+
+// load tells how busy others kept the machine.
+func load(u usage) string {
+	return fmt.Sprintf("programs of others took %.0f %% of the processors meanwhile", 100*u.others)
+}
+
+func heap(m memory) string { return fmt.Sprintf("%.1f MiB in Go's heap", figure.MiB(m.heap)) }
+
+// Growth compares what an object costs among many with what it costs among few.
+func Growth(few, many Result) []figure.Figure {
+	operator := func(p phase, r Result) float64 { return figure.Milliseconds(p.operator, r.options.Objects) }
+	var figures []figure.Figure
+	for _, c := range []struct {
+		name      string
+		few, many float64
+	}{
+		{"writes on create", few.perObject(few.create.requests[audit.Write]), many.perObject(many.create.requests[audit.Write])},
+		{"operator's processor time on create", operator(few.create, few), operator(many.create, many)},
+		{"operator's processor time after a restart", operator(few.restart.phase, few), operator(many.restart.phase, many)},
+		{"memory", few.memoryEach(), many.memoryEach()},
+	} {
+		figures = append(figures, figure.Judged(
+			fmt.Sprintf("%s per object, %d to %d objects", c.name, few.options.Objects, many.options.Objects), c.many/c.few, "×", figure.AtMost(growth)))
+	}
+	return figures
+}

@@ -1,0 +1,60 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/test/internal/bare"
+)
+
+// deploymentsNamespace is that of the Deployments that nothing else comes with.
+const deploymentsNamespace = "scale-deployments"
+
+// mostDeployments bounds how many of those are made: their rate does not change with more.
+const mostDeployments = 1000
+
+// floor is what a bare client reaches.
+type floor struct {
+	// applications is the time for the same writes as the operator's.
+	applications time.Duration
+	// deployments is the time for some Deployments alone.
+	deployments time.Duration
+	count       int
+	usage
+}
+
+// runFloor makes the operator's writes, as many at a time, without the operator. It has a
+// control plane of its own, which is as empty as the operator's was; the operator meanwhile has
+// nothing to do.
+func (b *bench) runFloor(ctx context.Context, result *Result) (err error) {
+	b.Progress("%d objects: the same writes by a bare client", b.Objects)
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, errors.New("the bare client does not get done"))
+	defer cancel()
+	plane, err := startPlane(ctx, namespace, deploymentsNamespace)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, plane.stop()) }()
+	account, err := client.New(plane.account, client.Options{Scheme: plane.Client.Scheme()})
+	if err != nil {
+		return err
+	}
+	before, err := b.meter()
+	if err != nil {
+		return err
+	}
+	f := &result.floor
+	f.applications, err = result.template.Applications(ctx, bare.Writers{Administrator: plane.Client, Operator: account}, b.Objects)
+	if err != nil {
+		return err
+	}
+	if f.usage, err = b.used(before); err != nil {
+		return err
+	}
+	f.count = min(b.Objects, mostDeployments)
+	f.deployments, err = result.template.Deployments(ctx, account, deploymentsNamespace, f.count)
+	return err
+}

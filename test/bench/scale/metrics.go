@@ -1,0 +1,90 @@
+package scale
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// series are the lines of the operator's metrics.
+type series []string
+
+var scraper = &http.Client{Timeout: 5 * time.Second}
+
+// scrape reads the operator's metrics.
+func (b *bench) scrape() (series, error) {
+	answer, err := scraper.Get("http://" + b.address + "/metrics")
+	if err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(answer.Body)
+	if err := errors.Join(err, answer.Body.Close()); err != nil {
+		return nil, err
+	}
+	if answer.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("the operator's metrics answer %s", answer.Status)
+	}
+	return strings.Split(string(text), "\n"), nil
+}
+
+// sum adds up the values of a name whose labels contain a text. What the operator has not told
+// of yet is 0.
+func (s series) sum(name, labels string) (float64, error) {
+	var sum float64
+	for _, line := range s {
+		rest, ok := strings.CutPrefix(line, name)
+		if !ok || !strings.HasPrefix(rest, "{") && !strings.HasPrefix(rest, " ") || !strings.Contains(rest, labels) {
+			continue
+		}
+		value, err := strconv.ParseFloat(rest[strings.LastIndex(rest, " ")+1:], 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", line, err)
+		}
+		sum += value
+	}
+	return sum, nil
+}
+
+// passes is how often the operator has looked at an object since it started.
+func (b *bench) passes() (float64, error) {
+	s, err := b.scrape()
+	if err != nil {
+		return 0, err
+	}
+	return s.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
+}
+
+// busy is how many objects the operator is looking at, or will.
+func (s series) busy() (float64, error) {
+	waiting, err := s.sum("workqueue_depth", `controller="`+controller+`"`)
+	if err != nil {
+		return 0, err
+	}
+	working, err := s.sum("controller_runtime_active_workers", `controller="`+controller+`"`)
+	return waiting + working, err
+}
+
+// memory is what the operator has in memory, in bytes.
+type memory struct {
+	// resident is what the kernel says, peak the most of it so far.
+	resident, peak int64
+	// heap is what Go says: objects that are in use, and those that the next collection frees.
+	heap int64
+}
+
+func (b *bench) memory() (m memory, err error) {
+	held, err := b.operator.Memory()
+	if err != nil {
+		return m, err
+	}
+	s, err := b.scrape()
+	if err != nil {
+		return m, err
+	}
+	heap, err := s.sum("go_memstats_heap_alloc_bytes", "")
+	return memory{resident: held.Resident, peak: held.Peak, heap: int64(heap)}, err
+}

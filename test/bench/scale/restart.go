@@ -1,0 +1,72 @@
+package scale
+
+import (
+	"context"
+	"time"
+
+	"example.com/nginx-operator/test/internal/process"
+)
+
+// restart is what an operator did that found everything done.
+type restart struct {
+	phase
+	// settled is how long it took from its start until it had looked at every object and had
+	// no more to do.
+	settled time.Duration
+}
+
+// restart kills the operator and starts it again.
+func (b *bench) restart(ctx context.Context, result *Result) (err error) {
+	b.Progress("%d objects: the operator is killed and starts again", b.Objects)
+	if err := b.operator.Kill(); err != nil {
+		return err
+	}
+	b.operator = nil
+	r := &result.restart
+	before, err := b.meter()
+	if err != nil {
+		return err
+	}
+	if err := b.start(); err != nil {
+		return err
+	}
+	ctx, done := b.operator.Alive(ctx)
+	defer done()
+	if err := b.settle(ctx); err != nil {
+		return err
+	}
+	r.settled = time.Since(before.at)
+	if r.usage, err = b.used(before); err != nil {
+		return err
+	}
+	if err := b.plane.log.Silence(ctx, process.Username()); err != nil {
+		return err
+	}
+	if r.passes, err = b.passes(); err != nil {
+		return err
+	}
+	if err := b.count(&r.phase, before.at); err != nil {
+		return err
+	}
+	result.restarted, err = b.memory()
+	return err
+}
+
+// settle waits until a new operator has looked at every object, the first one included, and has
+// no more to do.
+func (b *bench) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, b.Patience)
+	defer cancel()
+	return poll(ctx, func() (bool, error) {
+		s, err := b.scrape()
+		if err != nil {
+			return false, nil //nolint:nilerr // it does not answer yet
+		}
+		passes, err := s.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
+		if err != nil || passes < float64(b.Objects+1) {
+			return false, err
+		}
+		busy, err := s.busy()
+		return busy == 0, err
+	})
+}

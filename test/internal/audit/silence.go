@@ -1,0 +1,25 @@
+package audit
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
+)
+
+// silenceLength is how long a user of the API has to be silent for its requests to be counted:
+// events are written a little after what they tell of.
+const silenceLength = 2 * time.Second
+
+// Silence waits until a user of the API has been silent for a while.
+func (l Log) Silence(ctx context.Context, user string) error {
+	err := wait.PollUntilContextCancel(ctx, silenceLength, false, func(context.Context) (bool, error) {
+		recent, err := l.Requests(Filter{User: user, Since: time.Now().Add(-silenceLength)})
+		return len(recent) == 0, err
+	})
+	if ctx.Err() != nil {
+		return errors.Join(err, context.Cause(ctx))
+	}
+	return err
+}
