@@ -10,6 +10,8 @@ import (
 // scaleSizes are how many objects there are in each run.
 var scaleSizes = []int{500, 5000, 10000}
 
+const scalePodsObjects = 500
+
 // measureScale runs the operator with few objects and with many, and compares.
 func measureScale(ctx context.Context, s *session) ([]figure.Figure, error) {
 	sizes := s.objects
@@ -30,6 +32,15 @@ func measureScale(ctx context.Context, s *session) ([]figure.Figure, error) {
 		figures = append(figures, scale.Growth(results[0], results[len(results)-1])...)
 	}
 	return figures, nil
+}
+
+// measureScalePods runs the operator with pods.
+func measureScalePods(ctx context.Context, s *session) ([]figure.Figure, error) {
+	result, err := scale.Pods(ctx, s.scaleOptions(s.count(scalePodsObjects)))
+	if err != nil {
+		return nil, err
+	}
+	return result.Figures(), nil
 }
 
 func (s *session) scaleOptions(n int) scale.Options {

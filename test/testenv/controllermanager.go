@@ -33,7 +33,9 @@ func (cp *ControlPlane) StartControllerManager(dir string, controllers ...string
 		return nil, err
 	}
 	m.command = exec.Command(program,
-		"--kubeconfig="+cp.Kubeconfig, "--controllers="+strings.Join(controllers, ","), "--leader-elect=false", "--secure-port=0")
+		"--kubeconfig="+cp.Kubeconfig, "--controllers="+strings.Join(controllers, ","), "--leader-elect=false", "--secure-port=0",
+		// The API server's own fairness is the limit, not a counter in the client.
+		"--kube-api-qps=1000", "--kube-api-burst=1000")
 	m.command.Stdout, m.command.Stderr = out, out
 	err = m.command.Start()
 	// The process has its own descriptor of the log.

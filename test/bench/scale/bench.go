@@ -27,6 +27,8 @@ type bench struct {
 	operator *process.Operator
 	address  string
 	starts   int
+	// made is how many objects there are.
+	made int
 }
 
 func newBench(ctx context.Context, options Options) (*bench, error) {

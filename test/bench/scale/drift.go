@@ -12,7 +12,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/test/internal/fleet"
 )
 
 // mostDrifts bounds how many objects are tampered with.
@@ -33,7 +32,7 @@ func (b *bench) drift(ctx context.Context, result *Result) (err error) {
 	n := min(b.Objects, mostDrifts)
 	d.phase, err = b.phase(ctx, fmt.Sprintf("drift of %d", n), func(ctx context.Context) error {
 		for i := range n {
-			latency, err := b.tamper(ctx, fleet.Name(i*b.Objects/n))
+			latency, err := b.tamper(ctx, b.spread(i, n).Name)
 			if err != nil {
 				return err
 			}

@@ -45,38 +45,36 @@ func (r Result) Figures() []figure.Figure {
 
 func (r Result) createFigures() []figure.Figure {
 	n, create := r.options.Objects, r.create
-	share := 100 * r.floor.applications.Seconds() / create.took.Seconds()
+	speed, bareSpeed := figure.Rate(n, create.took), figure.Rate(r.floor.count, r.floor.applications)
 	writes := create.requests[audit.Write]
 	figures := []figure.Figure{
-		figure.Info("created, by the operator", figure.Rate(n, create.took), "objects/s", load(create.usage)),
-		figure.Info("created, the same writes by a bare client", figure.Rate(n, r.floor.applications), "objects/s", load(r.floor.usage)),
-		figure.Judged("create: operator's rate of the bare client's", share, "%", figure.AtLeast(floorShare)),
+		figure.Info("created, by the operator", speed, "objects/s", load(create.usage)),
+		figure.Info("created, the same writes by a bare client", bareSpeed, "objects/s", load(r.floor.usage)),
+		figure.Judged("create: operator's rate of the bare client's", 100*speed/bareSpeed, "%", figure.AtLeast(floorShare)),
 		figure.Info("bare client, Deployments only", figure.Rate(r.floor.count, r.floor.deployments), "objects/s"),
-		figure.Info("create: API server's time for the writes of an object", 1000*(r.perObject(writes)*audit.MeanDuration(writes).Seconds()), "ms", audit.Durations(writes)...),
-		figure.Info("create: control plane's processor time per object, by a bare client", figure.Milliseconds(r.floor.plane, n), "ms"),
+		figure.Info("create: API server's time for the writes of an object", 1000*each(writes, n)*audit.MeanDuration(writes).Seconds(), "ms", audit.Durations(writes)...),
+		figure.Info("create: control plane's processor time per object, by a bare client", figure.Milliseconds(r.floor.plane, r.floor.count), "ms"),
 	}
-	return append(figures, r.cost("create", create, figure.AtMost(float64(len(r.template.Kinds())+othersWritten)))...)
+	return append(figures, cost("create", create, n, figure.AtMost(float64(len(r.template.Kinds())+othersWritten)))...)
 }
 
-// cost is what a phase that is about every object cost for each.
-func (r Result) cost(name string, p phase, writes figure.Goal) []figure.Figure {
-	n := r.options.Objects
+// cost is what a phase that is about n objects cost for each.
+func cost(name string, p phase, n int, writes figure.Goal) []figure.Figure {
 	written, read := p.requests[audit.Write], p.requests[audit.Read]
 	return []figure.Figure{
-		figure.Judged(name+": writes per object", r.perObject(written), "requests", writes, audit.Each(written, n)...),
-		figure.Info(name+": reads per object", r.perObject(read), "requests", audit.Each(read, n)...),
+		figure.Judged(name+": writes per object", each(written, n), "requests", writes, audit.Each(written, n)...),
+		figure.Info(name+": reads per object", each(read, n), "requests", audit.Each(read, n)...),
 		figure.Info(name+": passes per object", p.passes/float64(n), "passes"),
 		figure.Info(name+": operator's processor time per object", figure.Milliseconds(p.operator, n), "ms"),
 		figure.Info(name+": control plane's processor time per object", figure.Milliseconds(p.plane, n), "ms"),
 	}
 }
 
-func (r Result) perObject(events []audit.Event) float64 {
-	return float64(len(events)) / float64(r.options.Objects)
-}
+func each(events []audit.Event, n int) float64 { return float64(len(events)) / float64(n) }
 
 func (r Result) changeFigures() []figure.Figure {
-	var all []figure.Figure
+	n := r.options.changed()
+	all := []figure.Figure{figure.Info("changed: objects", float64(n), "objects")}
 	for _, c := range []struct {
 		name  string
 		phase phase
@@ -86,8 +84,8 @@ func (r Result) changeFigures() []figure.Figure {
 		{"replicas 2 → 3", r.scale.toThree, figure.AtMost(scaleWrites)},
 		{"another image", r.image, figure.Goal{}},
 	} {
-		all = append(all, figure.Info(c.name+": changed", figure.Rate(r.options.Objects, c.phase.took), "objects/s", load(c.phase.usage)))
-		all = append(all, r.cost(c.name, c.phase, c.goal)...)
+		all = append(all, figure.Info(c.name+": changed", figure.Rate(n, c.phase.took), "objects/s", load(c.phase.usage)))
+		all = append(all, cost(c.name, c.phase, n, c.goal)...)
 	}
 	return all
 }
@@ -100,7 +98,7 @@ func (r Result) driftFigures() []figure.Figure {
 		figure.Info("drift: objects tampered with", float64(n), "objects", load(r.drift.usage)),
 		figure.Judged("drift: put back, median", milliseconds(r.drift.quantile(0.5)), "ms", figure.AtMost(putBackWithin)),
 		figure.Info("drift: put back, 99 %", milliseconds(r.drift.quantile(0.99)), "ms"),
-		figure.Info("drift: writes each", float64(len(written))/float64(n), "requests", audit.Each(written, n)...),
+		figure.Info("drift: writes each", each(written, n), "requests", audit.Each(written, n)...),
 	}
 }
 
@@ -167,7 +165,7 @@ func Growth(few, many Result) []figure.Figure {
 		name      string
 		few, many float64
 	}{
-		{"writes on create", few.perObject(few.create.requests[audit.Write]), many.perObject(many.create.requests[audit.Write])},
+		{"writes on create", each(few.create.requests[audit.Write], few.options.Objects), each(many.create.requests[audit.Write], many.options.Objects)},
 		{"operator's processor time on create", operator(few.create, few), operator(many.create, many)},
 		{"operator's processor time after a restart", operator(few.restart.phase, few), operator(many.restart.phase, many)},
 		{"memory", few.memoryEach(), many.memoryEach()},

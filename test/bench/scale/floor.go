@@ -13,16 +13,13 @@ import (
 // deploymentsNamespace is that of the Deployments that nothing else comes with.
 const deploymentsNamespace = "scale-deployments"
 
-// mostDeployments bounds how many of those are made: their rate does not change with more.
-const mostDeployments = 1000
-
 // floor is what a bare client reaches.
 type floor struct {
-	// applications is the time for the same writes as the operator's.
-	applications time.Duration
-	// deployments is the time for some Deployments alone.
-	deployments time.Duration
-	count       int
+	// count is how many applications and Deployments were made.
+	count int
+	// applications is the time for the same writes as the operator's, deployments that for
+	// Deployments alone.
+	applications, deployments time.Duration
 	usage
 }
 
@@ -30,7 +27,9 @@ type floor struct {
 // control plane of its own, which is as empty as the operator's was; the operator meanwhile has
 // nothing to do.
 func (b *bench) runFloor(ctx context.Context, result *Result) (err error) {
-	b.Progress("%d objects: the same writes by a bare client", b.Objects)
+	f := &result.floor
+	f.count = min(b.Objects, mostBare)
+	b.Progress("%d objects: the same writes by a bare client, for %d", b.Objects, f.count)
 	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, errors.New("the bare client does not get done"))
 	defer cancel()
 	plane, err := startPlane(ctx, namespace, deploymentsNamespace)
@@ -46,15 +45,13 @@ func (b *bench) runFloor(ctx context.Context, result *Result) (err error) {
 	if err != nil {
 		return err
 	}
-	f := &result.floor
-	f.applications, err = result.template.Applications(ctx, bare.Writers{Administrator: plane.Client, Operator: account}, b.Objects)
+	f.applications, err = result.template.Applications(ctx, bare.Writers{Administrator: plane.Client, Operator: account}, f.count)
 	if err != nil {
 		return err
 	}
 	if f.usage, err = b.used(before); err != nil {
 		return err
 	}
-	f.count = min(b.Objects, mostDeployments)
 	f.deployments, err = result.template.Deployments(ctx, account, deploymentsNamespace, f.count)
 	return err
 }

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"example.com/nginx-operator/test/internal/process"
@@ -52,10 +53,9 @@ func (b *bench) restart(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// settle waits until a new operator has looked at every object, the first one included, and has
-// no more to do.
+// settle waits until a new operator has looked at every object and has no more to do.
 func (b *bench) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, b.Patience)
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("the restarted operator is not done within %s", b.Patience))
 	defer cancel()
 	return poll(ctx, func() (bool, error) {
 		s, err := b.scrape()
@@ -63,7 +63,7 @@ func (b *bench) settle(ctx context.Context) error {
 			return false, nil //nolint:nilerr // it does not answer yet
 		}
 		passes, err := s.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
-		if err != nil || passes < float64(b.Objects+1) {
+		if err != nil || passes < float64(b.made) {
 			return false, err
 		}
 		busy, err := s.busy()

@@ -5,8 +5,8 @@
 //
 //	create   all objects, as fast as sixteen clients can create them
 //	floor    the same writes by a bare client, on a control plane of its own that is as empty
-//	scale    each object from one replica to two, which makes a PodDisruptionBudget, and to three
-//	image    another image for each object
+//	scale    objects from one replica to two, which makes a PodDisruptionBudget, and to three
+//	image    another image for objects
 //	drift    somebody changes an owned field of some objects, one after the other
 //	idle     nothing
 //	restart  the operator is killed and started again
@@ -22,6 +22,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/test/internal/audit"
 	"example.com/nginx-operator/test/internal/bare"
 	"example.com/nginx-operator/test/internal/fleet"
@@ -85,14 +86,14 @@ func (b *bench) create(ctx context.Context, result *Result) error {
 	if err := b.start(); err != nil {
 		return err
 	}
-	if _, err := b.phase(ctx, "warm up", b.creation(warmUpNamespace, 1)); err != nil {
+	if _, err := b.phase(ctx, "warm up", b.creation(warmUpNamespace, 1, 1)); err != nil {
 		return err
 	}
 	var err error
 	if result.empty, err = b.memory(); err != nil {
 		return err
 	}
-	if result.create, err = b.phase(ctx, "create", b.creation(namespace, b.Objects)); err != nil {
+	if result.create, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, 1)); err != nil {
 		return err
 	}
 	if result.created, err = b.memory(); err != nil {
@@ -108,13 +109,35 @@ func (b *bench) create(ctx context.Context, result *Result) error {
 	return b.check(ctx, result.template)
 }
 
-func (b *bench) creation(namespace string, n int) func(context.Context) error {
+// creation creates objects of some replicas, and waits until the operator has told of each.
+func (b *bench) creation(namespace string, n int, replicas int32) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if err := fleet.Create(ctx, b.plane.Client, namespace, n); err != nil {
+		b.made += n
+		err := fleet.Each(ctx, n, func(i int) error {
+			nginx := fleet.Object(namespace, i)
+			nginx.Spec.Replicas = &replicas
+			return b.plane.Client.Create(ctx, nginx)
+		})
+		if err != nil {
 			return err
 		}
 		return fleet.Await(ctx, b.plane.watching, namespace, n, fleet.Observed)
 	}
+}
+
+// mostChanged bounds how many objects are changed, and mostBare how many applications the bare
+// client makes: more of them take longer and tell the same of each.
+const (
+	mostChanged = 1000
+	mostBare    = 2000
+)
+
+// changed is how many objects a change is about. They are spread over all.
+func (o Options) changed() int { return min(o.Objects, mostChanged) }
+
+// spread is the name of one of n objects that are spread over all.
+func (o Options) spread(i, n int) *v1alpha2.NginxOperator {
+	return fleet.Object(namespace, i*o.Objects/n)
 }
 
 // scale changes the replicas twice, since an application of several has an object more.
@@ -133,11 +156,12 @@ func (b *bench) image(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// change patches every object, and waits until the operator has told of each.
+// change patches objects, and waits until the operator has told of each.
 func (b *bench) change(patch func(i int) string) func(context.Context) error {
 	return func(ctx context.Context) error {
-		err := fleet.Each(ctx, b.Objects, func(i int) error {
-			return b.plane.Client.Patch(ctx, fleet.Object(namespace, i), merge(patch(i)))
+		n := b.changed()
+		err := fleet.Each(ctx, n, func(i int) error {
+			return b.plane.Client.Patch(ctx, b.spread(i, n), merge(patch(i)))
 		})
 		if err != nil {
 			return err

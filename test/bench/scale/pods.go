@@ -1,0 +1,181 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/fleet"
+	"example.com/nginx-operator/test/standin/kubelet"
+)
+
+// PodsEach is how many pods an application of Pods has.
+const PodsEach = 2
+
+// PodsResult is what Pods found.
+type PodsResult struct {
+	options Options
+	// arrive goes from the moment at which nothing has pods until all of them are told of,
+	// change from the edit of every configuration until every pod serves it.
+	arrive, change asked
+	idle           asked
+	restart        restart
+	// What the operator has in memory with all objects and no pods, with the pods, and after
+	// the idle time.
+	without, with, settled memory
+}
+
+// asked is a phase in which instances are asked for something.
+type asked struct {
+	phase
+	questions int64
+}
+
+// Pods measures applications with pods: the Deployment and ReplicaSet controllers are real, the
+// kubelets and the instances are stand-ins. kwok (https://kwok.sigs.k8s.io) simulates the status of
+// pods as well, but the operator also asks each of them over HTTP, and nobody would answer.
+func Pods(ctx context.Context, options Options) (result PodsResult, err error) {
+	b, err := newBench(ctx, options)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	result.options = options
+	if err := b.start(); err != nil {
+		return result, err
+	}
+	if _, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, PodsEach)); err != nil {
+		return result, err
+	}
+	if result.without, err = b.memory(); err != nil {
+		return result, err
+	}
+	return result, b.withPods(ctx, &result)
+}
+
+// withPods goes on once there are kubelets.
+func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	nodes, err := kubelet.Start(running, b.plane.Config)
+	if err != nil {
+		return err
+	}
+	q := &questions{}
+	nodes.Disturb(namespace, q.count)
+	manager, err := b.plane.StartControllerManager(b.plane.dir, "deployment-controller", "replicaset-controller")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, manager.Stop(), nodes.Forget(namespace)) }()
+	revision, change := b.edit()
+	if result.arrive, err = b.asked(ctx, q, "pods", b.await(ready)); err != nil {
+		return err
+	}
+	if result.with, err = b.memory(); err != nil {
+		return err
+	}
+	if result.change, err = b.asked(ctx, q, "another configuration", func(ctx context.Context) error {
+		if err := change(ctx); err != nil {
+			return err
+		}
+		return b.await(func(nginx *v1alpha2.NginxOperator) bool { return ready(nginx) && serves(nginx, revision) })(ctx)
+	}); err != nil {
+		return err
+	}
+	idle := func(ctx context.Context) error { return pause(ctx, b.Window) }
+	if result.idle, err = b.asked(ctx, q, fmt.Sprintf("idle for %s", b.Window), idle); err != nil {
+		return err
+	}
+	if result.settled, err = b.memory(); err != nil {
+		return err
+	}
+	var again Result
+	err = b.restart(ctx, &again)
+	result.restart = again.restart
+	return err
+}
+
+// questions counts what instances are asked.
+type questions struct{ asked atomic.Int64 }
+
+// count is a handler before an instance's own.
+func (q *questions) count(_ string, answer http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q.asked.Add(1)
+		answer.ServeHTTP(w, r)
+	})
+}
+
+// asked is a phase in which the questions to instances are counted.
+func (b *bench) asked(ctx context.Context, q *questions, name string, do func(context.Context) error) (a asked, err error) {
+	before := q.asked.Load()
+	a.phase, err = b.phase(ctx, name, do)
+	a.questions = q.asked.Load() - before
+	return a, err
+}
+
+// edit is the configuration that every application is given, and how.
+func (b *bench) edit() (revision string, change func(context.Context) error) {
+	const text = "server { listen 80; return 200 changed; }"
+	return nginxconf.Revision(nginxconf.Files{"site.conf": text}), func(ctx context.Context) error {
+		return fleet.Each(ctx, b.Objects, func(i int) error {
+			return b.plane.Client.Patch(ctx, fleet.Object(namespace, i), merge(fmt.Sprintf(`{"spec":{"config":{"files":{"site.conf":%q}}}}`, text)))
+		})
+	}
+}
+
+func (b *bench) await(met fleet.Condition) func(context.Context) error {
+	return func(ctx context.Context) error { return fleet.Await(ctx, b.plane.watching, namespace, b.Objects, met) }
+}
+
+func ready(nginx *v1alpha2.NginxOperator) bool {
+	return fleet.Observed(nginx) && meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady)
+}
+
+// serves tells whether all pods serve a configuration.
+func serves(nginx *v1alpha2.NginxOperator, revision string) bool {
+	c := nginx.Status.Config
+	return c != nil && c.Revision == revision && c.LoadedReplicas == PodsEach
+}
+
+// Figures are what Pods found, held against the goals.
+func (r PodsResult) Figures() []figure.Figure {
+	pods := r.options.Objects * PodsEach
+	all := []figure.Figure{figure.Info("pods", float64(pods), "pods")}
+	for _, c := range []struct {
+		name  string
+		phase asked
+	}{{"pods arrive", r.arrive}, {"another configuration", r.change}} {
+		written, read := c.phase.requests[audit.Write], c.phase.requests[audit.Read]
+		all = append(all,
+			figure.Info(c.name+": took", c.phase.took.Seconds(), "s", load(c.phase.usage)),
+			figure.Info(c.name+": writes per pod", each(written, pods), "requests", audit.Each(written, pods)...),
+			figure.Info(c.name+": reads per pod", each(read, pods), "requests", audit.Each(read, pods)...),
+			figure.Info(c.name+": questions to each instance", float64(c.phase.questions)/float64(pods), "questions"),
+			figure.Info(c.name+": passes per object", c.phase.passes/float64(r.options.Objects), "passes"),
+			figure.Info(c.name+": operator's processor time per pod", figure.Milliseconds(c.phase.operator, pods), "ms"))
+	}
+	all = append(all,
+		count("idle: ", r.idle.phase, audit.Write, figure.AtMost(0)),
+		count("idle: ", r.idle.phase, audit.Read, figure.AtMost(0)),
+		figure.Info("idle: questions to all instances", float64(r.idle.questions), "questions"),
+		figure.Judged("restart: every object looked at within", r.restart.settled.Seconds(), "s", figure.AtMost(settledWithin), load(r.restart.usage)),
+		count("restart: ", r.restart.phase, audit.Write, figure.AtMost(0)),
+		figure.Info("memory without pods", figure.MiB(r.without.resident), "MiB", heap(r.without)),
+		figure.Info("memory with the pods", figure.MiB(r.with.resident), "MiB", heap(r.with)),
+		figure.Info("memory after the idle time", figure.MiB(r.settled.resident), "MiB", heap(r.settled)),
+		figure.Info("memory per pod", float64(r.settled.resident-r.without.resident)/float64(pods)/(1<<10), "KiB"))
+	for i := range all {
+		all[i].Name = fmt.Sprintf("%d objects: %s", r.options.Objects, all[i].Name)
+	}
+	return all
+}
