@@ -24,24 +24,23 @@ import (
 // that only what it looks at. A cache of every ConfigMap or Pod of a cluster
 // would be an out-of-memory in waiting.
 func (o *Options) cacheOptions() ctrlcache.Options {
+	shared := newPool()
 	byObject := map[client.Object]ctrlcache.ByObject{
-		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: trimPod},
+		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.sharing(trimPod)},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
-		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: trimRevision},
+		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.sharing(trimRevision)},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
 		},
 	}
 	for _, kind := range desired.OwnedKinds() {
-		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector()}
-	}
-	for obj, options := range byObject {
-		if _, isDeployment := obj.(*appsv1.Deployment); isDeployment {
-			options.Transform = trimDeployment
-			byObject[obj] = options
+		transform := ctrlcache.TransformStripManagedFields()
+		if kind.Name == "Deployment" {
+			transform = trimDeployment
 		}
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.sharing(transform)}
 	}
 	return ctrlcache.Options{
 		ByObject:          byObject,
@@ -74,7 +73,7 @@ func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcac
 		Scheme:            c.GetScheme(),
 		Mapper:            c.GetRESTMapper(),
 		DefaultNamespaces: o.cachedNamespaces(),
-		DefaultTransform:  trimReference,
+		DefaultTransform:  newPool().sharing(trimReference),
 	})
 }
 

@@ -1,0 +1,144 @@
+package operator
+
+import (
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// share lets an object of a watch through a pool's transformation. The object that comes out has
+// to be the same.
+func share[T runtime.Object](t *testing.T, p *pool, obj T) T {
+	t.Helper()
+	before := obj.DeepCopyObject()
+	after, err := p.sharing(ctrlcache.TransformStripManagedFields())(obj)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(before, after); diff != "" {
+		t.Errorf("sharing changes an object (-before +after):\n%s", diff)
+	}
+	return after.(T)
+}
+
+// owned are the objects of an application, each decoded on its own.
+func owned(t *testing.T, nginx *v1alpha2.NginxOperator) []observe.Object {
+	t.Helper()
+	plan, _, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: "nginx", InstanceImage: "operator"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var objects []observe.Object
+	for _, intent := range plan.Intents {
+		if !intent.ShouldExist() {
+			continue
+		}
+		object := intent.Kind.New()
+		text, err := json.Marshal(intent.Fields)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(text, object); err != nil {
+			t.Fatal(err)
+		}
+		objects = append(objects, object)
+	}
+	return objects
+}
+
+func application(name string, resources *corev1.ResourceRequirements) *v1alpha2.NginxOperator {
+	return &v1alpha2.NginxOperator{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID("uid-" + name)},
+		Spec:       v1alpha2.NginxOperatorSpec{Resources: resources},
+	}
+}
+
+func TestObjectsOfAnApplicationShareTheirMetadata(t *testing.T) {
+	p := newPool()
+	objects := owned(t, application("web", nil))
+	first := share(t, p, objects[0])
+	for _, object := range objects[1:] {
+		object = share(t, p, object)
+		if !sameMap(first.GetLabels(), object.GetLabels()) {
+			t.Errorf("%T has labels of its own", object)
+		}
+		if &first.GetOwnerReferences()[0] != &object.GetOwnerReferences()[0] {
+			t.Errorf("%T has owner references of its own", object)
+		}
+	}
+	other := share(t, p, owned(t, application("api", nil))[0])
+	if sameMap(first.GetLabels(), other.GetLabels()) {
+		t.Error("two applications have the same labels")
+	}
+}
+
+func TestPodTemplatesShareTheirContainers(t *testing.T) {
+	limit := func(text string) *corev1.ResourceRequirements {
+		return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}}
+	}
+	p := newPool()
+	web, api := share(t, p, deploymentOf(t, "web", nil)), share(t, p, deploymentOf(t, "api", nil))
+	if &web.Spec.Template.Spec.Containers[0] != &api.Spec.Template.Spec.Containers[0] ||
+		&web.Spec.Template.Spec.InitContainers[0] != &api.Spec.Template.Spec.InitContainers[0] {
+		t.Error("two applications have the same containers twice")
+	}
+	if !sameMap(web.Spec.Selector.MatchLabels, web.Spec.Template.Spec.TopologySpreadConstraints[0].LabelSelector.MatchLabels) {
+		t.Error("the selectors of an application are there twice")
+	}
+	// The same amount, and not the same words: drift is told by the words.
+	for _, text := range []string{"1000Mi", "1048576k"} {
+		d := share(t, p, deploymentOf(t, "limited", limit(text)))
+		if got := d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String(); got != text {
+			t.Errorf("a limit of %s has become one of %s", text, got)
+		}
+	}
+}
+
+func TestPoolIsBounded(t *testing.T) {
+	p := newPool()
+	for i := range 2*mostShared + 1 {
+		name := fmt.Sprint(i)
+		sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
+			Name: name, Labels: naming.Labels(name), Annotations: map[string]string{name: "a"},
+			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(name)}},
+		}}
+		if _, err := p.sharing(ctrlcache.TransformStripManagedFields())(sa); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, n := range []int{len(p.labels), len(p.owners), len(p.keys)} {
+		if n > mostShared {
+			t.Errorf("a table has %d entries, at most %d are allowed", n, mostShared)
+		}
+	}
+}
+
+func deploymentOf(t *testing.T, name string, resources *corev1.ResourceRequirements) *appsv1.Deployment {
+	t.Helper()
+	for _, object := range owned(t, application(name, resources)) {
+		if d, ok := object.(*appsv1.Deployment); ok {
+			return d
+		}
+	}
+	t.Fatal("there is no Deployment")
+	return nil
+}
+
+func sameMap(a, b map[string]string) bool {
+	return reflect.ValueOf(a).Pointer() == reflect.ValueOf(b).Pointer()
+}
