@@ -4,7 +4,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 	_ "time/tzdata" // the image has no time zones, which schedules of backups name
 
 	"github.com/spf13/cobra"
@@ -20,15 +19,8 @@ import (
 // version is set at build time.
 var version = "dev"
 
-// gcPercent is by how many percent the heap grows before garbage is collected, where the
-// environment says nothing (GOGC). Nearly all of the heap is caches, which are never garbage:
-// Go's own 100 would have as much again resident beside them.
-const gcPercent = 50
-
 func main() {
-	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(gcPercent)
-	}
+	boundMemory()
 	if err := newCommand().Execute(); err != nil {
 		os.Exit(1)
 	}
