@@ -23,13 +23,13 @@ type floor struct {
 	usage
 }
 
-// runFloor makes the operator's writes, as many at a time, without the operator. It has a
-// control plane of its own, which is as empty as the operator's was; the operator meanwhile has
-// nothing to do.
+// runFloor makes the operator's writes without the operator: as many of them, as many at a time,
+// on a control plane of its own that is as empty as the operator's was. The operator meanwhile
+// has nothing to do.
 func (b *bench) runFloor(ctx context.Context, result *Result) (err error) {
 	f := &result.floor
-	f.count = min(b.Objects, mostBare)
-	b.Progress("%d objects: the same writes by a bare client, for %d", b.Objects, f.count)
+	f.count = b.Objects
+	b.Progress("%d objects: the same writes by a bare client", b.Objects)
 	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, errors.New("the bare client does not get done"))
 	defer cancel()
 	plane, err := startPlane(ctx, namespace, deploymentsNamespace)

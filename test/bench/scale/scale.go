@@ -125,12 +125,9 @@ func (b *bench) creation(namespace string, n int, replicas int32) func(context.C
 	}
 }
 
-// mostChanged bounds how many objects are changed, and mostBare how many applications the bare
-// client makes: more of them take longer and tell the same of each.
-const (
-	mostChanged = 500
-	mostBare    = 1000
-)
+// mostChanged bounds how many objects are changed: more of them take longer and tell the same of
+// each.
+const mostChanged = 500
 
 // changed is how many objects a change is about. They are spread over all.
 func (o Options) changed() int { return min(o.Objects, mostChanged) }
