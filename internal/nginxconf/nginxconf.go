@@ -114,14 +114,14 @@ var legalName = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 // safe: no such name needs quoting.
 func validateName(name string) error {
 	switch {
-	case name == "" || name == "." || strings.HasPrefix(name, ".."):
-		return fmt.Errorf("%q is not a file name: it must not be empty, '.' or start with '..'", name)
-	case strings.HasPrefix(name, ReservedPrefix):
-		return fmt.Errorf("%s: names that begin with %s are the operator's own: rename the file", name, ReservedPrefix)
 	case len(name) > 253:
 		return fmt.Errorf("the file name %q… is longer than 253 characters", name[:32])
+	case name == "" || name == "." || strings.HasPrefix(name, ".."):
+		return fmt.Errorf("%q is not a file name: it must not be empty, '.' or start with '..'", name)
 	case !legalName.MatchString(name):
 		return fmt.Errorf("%q is not a file name: only letters, digits, '-', '_' and '.' are allowed", name)
+	case strings.HasPrefix(name, ReservedPrefix):
+		return fmt.Errorf("%s: names that begin with %s are the operator's own: rename the file", name, ReservedPrefix)
 	}
 	return nil
 }
