@@ -3,6 +3,7 @@ package trouble
 import (
 	"fmt"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"example.com/nginx-operator/internal/instanceapi"
@@ -39,9 +40,12 @@ func problem(p instanceapi.Problem) string {
 	}
 }
 
-// Clip shortens a message to what the note of an event may have, in bytes.
+// Clip makes one line of a message, and shortens it to what the note of an event may have, in
+// bytes. The words are often those of somebody whom nobody trusts, such as a container's last
+// ones: what would move a terminal's cursor, or turn the direction of reading, is replaced.
 func Clip(message string) string {
 	const more = "…"
+	message = strings.Map(shown, message)
 	if len(message) <= MaxMessage {
 		return message
 	}
@@ -50,4 +54,16 @@ func Clip(message string) string {
 		cut--
 	}
 	return message[:cut] + more
+}
+
+// shown is a character as it is shown.
+func shown(c rune) rune {
+	switch {
+	case c == '\n', c == '\r', c == '\t':
+		return ' '
+	case unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point):
+		return utf8.RuneError
+	default:
+		return c
+	}
 }
