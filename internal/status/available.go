@@ -9,7 +9,6 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/observe"
-	"example.com/nginx-operator/internal/trouble"
 )
 
 // available promises replicas less rollout.maxUnavailable, whether the serving pods
@@ -27,7 +26,7 @@ func available(v *view) judgement {
 	if v.trouble != nil {
 		message += ": " + v.trouble.Message
 	}
-	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, trouble.Clip(message)}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, message}
 }
 
 // serving is what the Deployment controller counts as available. While a rollout is being

@@ -40,11 +40,11 @@ func certificatesValid(v *view) judgement {
 	}
 	switch {
 	case len(invalid) > 0:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateInvalid, trouble.Clip(strings.Join(invalid, "; "))}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateInvalid, strings.Join(invalid, "; ")}
 	case len(expiring) > 0:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, trouble.Clip(strings.Join(expiring, "; "))}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCertificateExpiring, strings.Join(expiring, "; ")}
 	case len(silent) > 0:
-		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonCertificatePending, trouble.Clip("No pod has told of the certificate yet: " + strings.Join(silent, ", "))}
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonCertificatePending, "No pod has told of the certificate yet: " + strings.Join(silent, ", ")}
 	default:
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonCertificatesLoaded, "Every certificate is valid and matches its key"}
 	}
@@ -97,7 +97,7 @@ func (v *view) certificates() []v1alpha2.CertificateStatus {
 		status := v1alpha2.CertificateStatus{Name: c.Name}
 		if found, _ := v.certificate(c.Name); len(found) > 0 {
 			first := slices.MinFunc(found, func(a, b instanceapi.Certificate) int { return a.NotAfter.Compare(*b.NotAfter) })
-			status.SerialNumber = first.Serial
+			status.SerialNumber = trouble.Shorten(first.Serial, mostSerial)
 			end := metav1.NewTime(first.NotAfter.Truncate(time.Second))
 			status.NotAfter = &end
 		}

@@ -18,10 +18,10 @@ const mostSilent = 3
 // configValid is what the pods' nginx says about the configuration asked for.
 func configValid(v *view) judgement {
 	if v.in.Blocked.Reason == v1alpha2.ReasonConfigInvalid {
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, trouble.Clip(v.in.Blocked.Message)}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.in.Blocked.Message}
 	}
 	if f := v.refusedWithRollout(); f != "" {
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, trouble.Clip(f)}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, f}
 	}
 	if v.revision == "" {
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, "There is no configuration to test yet"}
@@ -31,11 +31,11 @@ func configValid(v *view) judgement {
 	}
 	switch d := v.rollout; d.Phase {
 	case rollout.Rejected:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, trouble.Clip("nginx refused the configuration: " + trouble.Problems(d.Problems))}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "nginx refused the configuration: " + trouble.Problems(d.Problems)}
 	case rollout.Settled, rollout.Loading:
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonConfigAccepted, "nginx accepted the configuration"}
 	default:
-		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, trouble.Clip(v.pending(d))}
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, v.pending(d)}
 	}
 }
 

@@ -93,7 +93,7 @@ func (v *view) set(status *v1alpha2.NginxOperatorStatus, name string, j judgemen
 		Type:               name,
 		Status:             j.status,
 		Reason:             j.reason,
-		Message:            j.message,
+		Message:            trouble.Clip(j.message),
 		ObservedGeneration: v.in.Nginx.Generation,
 		LastTransitionTime: metav1.NewTime(v.in.Now.Truncate(time.Second)),
 	})
@@ -125,6 +125,15 @@ func newView(in Input) *view {
 	return v
 }
 
+// Bounds of the schema, in bytes. Who else can write into a pod or answers for it could otherwise
+// keep the status from being written at all.
+const (
+	mostImage    = 512
+	mostVersion  = 64
+	mostRevision = 64
+	mostSerial   = 128
+)
+
 // counts is the part of a status that is not conditions.
 func (v *view) counts() v1alpha2.NginxOperatorStatus {
 	// Ready replicas are counted from the same pods as config.loadedReplicas: the
@@ -133,7 +142,7 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 		ObservedGeneration: v.in.Nginx.Generation,
 		Selector:           naming.Selector(v.in.Nginx.Name).String(),
 		Config:             v.configStatus(),
-		NginxVersion:       v.nginxVersion(),
+		NginxVersion:       trouble.Shorten(v.nginxVersion(), mostVersion),
 		Certificates:       v.certificates(),
 		ReadyReplicas:      v.readyReplicas(),
 		WaitingRollout:     v.waitingRollout(),
@@ -146,12 +155,12 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 		status.UpdatedReplicas = d.Status.UpdatedReplicas
 		for _, c := range d.Spec.Template.Spec.Containers {
 			if c.Name == naming.NginxContainer {
-				status.Image = c.Image
+				status.Image = trouble.Shorten(c.Image, mostImage)
 			}
 		}
 	}
 	if image := v.servingImage(); image != "" {
-		status.Image = image
+		status.Image = trouble.Shorten(image, mostImage)
 	}
 	for i := range v.in.State.Pods {
 		status.Restarts += restarts(&v.in.State.Pods[i])
@@ -168,7 +177,7 @@ func (v *view) configStatus() *v1alpha2.ConfigStatus {
 		TestedReplicas: int32(v.rollout.Accepted),
 	}
 	if stable := v.in.State.Config(naming.ConfigMap(v.in.Nginx.Name)); stable != nil {
-		status.StableRevision = stable.Annotations[naming.AnnotationConfig]
+		status.StableRevision = trouble.Shorten(stable.Annotations[naming.AnnotationConfig], mostRevision)
 	}
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]

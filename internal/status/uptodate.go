@@ -14,7 +14,6 @@ import (
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
-	"example.com/nginx-operator/internal/trouble"
 )
 
 func upToDate(v *view) judgement {
@@ -24,7 +23,7 @@ func upToDate(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonSuspended,
 			"spec.suspend holds back changes of " + strings.Join(v.in.Pending, ", ")}
 	case v.in.Blocked.Reason != "":
-		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, trouble.Clip(v.in.Blocked.Message)}
+		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, v.in.Blocked.Message}
 	case len(v.in.Failed) > 0:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
 			fmt.Sprintf("%s %s could not be written yet: the operator tries again, and its log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
@@ -37,7 +36,7 @@ func upToDate(v *view) judgement {
 	case v.in.Plan != nil && v.in.Plan.Failure != nil:
 		return v.failedRollout(v.in.Plan.Failure)
 	case v.in.Plan != nil && v.in.Plan.Waiting != nil:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, trouble.Clip(v.waitingForGate(v.in.Plan.Waiting))}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, v.waitingForGate(v.in.Plan.Waiting)}
 	case v.onTrial():
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
 	case observe.RolledOut(d, v.replicas):
@@ -50,7 +49,7 @@ func upToDate(v *view) judgement {
 func (v *view) progress(d *appsv1.Deployment) judgement {
 	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
-		return judgement{metav1.ConditionFalse, v.trouble.Reason, trouble.Clip(progress + ": " + v.trouble.Message)}
+		return judgement{metav1.ConditionFalse, v.trouble.Reason, progress + ": " + v.trouble.Message}
 	}
 	if d.Spec.Paused {
 		progress += fmt.Sprintf(": somebody has paused the Deployment, kubectl rollout resume deployment/%s lets it go on", d.Name)
@@ -65,10 +64,10 @@ func (v *view) progress(d *appsv1.Deployment) judgement {
 func (v *view) failedRollout(f *history.Failure) judgement {
 	if v.in.Plan.Back == 0 {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld,
-			trouble.Clip(fmt.Sprintf("The rollout failed and is held (rollout.onFailure), until the spec changes: %s: %s", f.Reason, f.Message))}
+			fmt.Sprintf("The rollout failed and is held (rollout.onFailure), until the spec changes: %s: %s", f.Reason, f.Message)}
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolledBack,
-		trouble.Clip(fmt.Sprintf("The rollout failed; revision %d runs again, until the spec changes (forceRedeploy will do): %s: %s", v.in.Plan.Back, f.Reason, f.Message))}
+		fmt.Sprintf("The rollout failed; revision %d runs again, until the spec changes (forceRedeploy will do): %s: %s", v.in.Plan.Back, f.Reason, f.Message)}
 }
 
 // onTrial tells whether new pods, or pods with a new configuration, are canaries.
@@ -89,7 +88,7 @@ func (v *view) configUpToDate() judgement {
 	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
 		return v.everyPod()
 	case len(d.Unreachable) > 0:
-		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, trouble.Clip(v.silent(d))}
+		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonInstanceUnreachable, v.silent(d)}
 	case d.Serving >= int(v.replicas):
 		return v.everyPod()
 	default:
@@ -116,7 +115,7 @@ func stuckRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
 	for _, c := range d.Status.Conditions {
 		switch {
 		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			return judgement{metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated, trouble.Clip(progress + ": " + c.Message)}, true
+			return judgement{metav1.ConditionFalse, v1alpha2.ReasonPodsNotCreated, progress + ": " + c.Message}, true
 		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
 			return judgement{metav1.ConditionFalse, v1alpha2.ReasonProgressDeadlineExceeded,
 				progress + ": the rollout made no progress within rollout.progressDeadlineSeconds"}, true

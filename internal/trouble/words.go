@@ -40,20 +40,23 @@ func problem(p instanceapi.Problem) string {
 	}
 }
 
-// Clip makes one line of a message, and shortens it to what the note of an event may have, in
-// bytes. The words are often those of somebody whom nobody trusts, such as a container's last
-// ones: what would move a terminal's cursor, or turn the direction of reading, is replaced.
-func Clip(message string) string {
+// Clip makes one line of a message, and shortens it to what the note of an event may have.
+func Clip(message string) string { return Shorten(message, MaxMessage) }
+
+// Shorten makes one line of a text, of so many bytes at most. The words are often those of
+// somebody whom nobody trusts, such as a container's last ones: what would move a terminal's
+// cursor, or turn the direction of reading, is replaced.
+func Shorten(text string, most int) string {
 	const more = "…"
-	message = strings.Map(shown, message)
-	if len(message) <= MaxMessage {
-		return message
+	text = strings.Map(shown, text)
+	if len(text) <= most {
+		return text
 	}
-	cut := MaxMessage - len(more)
-	for !utf8.RuneStart(message[cut]) {
+	cut := most - len(more)
+	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}
-	return message[:cut] + more
+	return text[:cut] + more
 }
 
 // shown is a character as it is shown.
