@@ -14,6 +14,7 @@ type PodTemplate struct {
 	// annotations are added to the pods. Keys of operator.example.com stay as they are.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('container.apparmor.security.beta.kubernetes.io/') && self[k] == 'unconfined')",message="annotations must not give a container the AppArmor profile unconfined: allowed are runtime/default and localhost/<profile>"
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// nodeSelector picks the nodes that pods may run on.
 	// +optional
@@ -144,6 +145,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^/[^:]*$`
+	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element"
 	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
 	MountPath string `json:"mountPath"`
 	// subPath is a path inside the volume. Such a mount never sees updates of a
@@ -211,12 +213,15 @@ type Container struct {
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// livenessProbe restarts the container when it fails.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host in ['', '127.0.0.1', '::1']) && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host in ['', '127.0.0.1', '::1'])",message="a probe's host must be left out, 127.0.0.1 or ::1: a probe asks the pod itself"
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
 	// readinessProbe takes the pod out of the Service when it fails.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host in ['', '127.0.0.1', '::1']) && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host in ['', '127.0.0.1', '::1'])",message="a probe's host must be left out, 127.0.0.1 or ::1: a probe asks the pod itself"
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 	// startupProbe holds the other probes back until it succeeds.
 	// +optional
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host in ['', '127.0.0.1', '::1']) && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host in ['', '127.0.0.1', '::1'])",message="a probe's host must be left out, 127.0.0.1 or ::1: a probe asks the pod itself"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 	// restartPolicy Always makes an init container run beside nginx.
 	// +optional

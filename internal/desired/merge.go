@@ -18,7 +18,7 @@ func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfigu
 		want = &v1alpha2.PodTemplate{}
 	}
 	template.Labels = under(naming.Labels(in.nginx.Name), want.Labels)
-	template.Annotations = under(template.Annotations, withoutOurs(want.Annotations))
+	template.Annotations = under(template.Annotations, harmless(want.Annotations))
 
 	pod := template.Spec
 	pod.PriorityClassName = want.PriorityClassName
@@ -40,11 +40,18 @@ func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfigu
 	return mergeContainers(pod, want)
 }
 
-// withoutOurs are the annotations that are not the operator's: what a pod is asked to
-// do must not come from its template.
-func withoutOurs(annotations map[string]string) map[string]string {
+// appArmorPrefix begins the keys of annotations by which a container gets an AppArmor profile,
+// the name of the container follows (https://kubernetes.io/docs/tutorials/security/apparmor/).
+const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/"
+
+// harmless are the annotations that a user may give to the pods. What a pod is asked to do must
+// not come from its template, and no container is let out of its AppArmor profile. The schema
+// refuses that, but it has not seen every spec that is stored.
+func harmless(annotations map[string]string) map[string]string {
 	theirs := maps.Clone(annotations)
-	maps.DeleteFunc(theirs, func(key, _ string) bool { return strings.HasPrefix(key, naming.Prefix) })
+	maps.DeleteFunc(theirs, func(key, value string) bool {
+		return strings.HasPrefix(key, naming.Prefix) || strings.HasPrefix(key, appArmorPrefix) && value == "unconfined"
+	})
 	return theirs
 }
 
@@ -128,9 +135,31 @@ func addedContainer(want *v1alpha2.Container) (*corev1ac.ContainerApplyConfigura
 	if err != nil {
 		return nil, err
 	}
+	for _, probe := range []*corev1ac.ProbeApplyConfiguration{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
+		askThePod(probe)
+	}
 	return container.
 		WithTerminationMessagePolicy("FallbackToLogsOnError").
 		WithSecurityContext(hardened(want.RunAsUser)), nil
+}
+
+// askThePod keeps the kubelet from asking another machine in place of the pod, from a network that
+// the pod itself may have no way into. As with harmless, the schema refuses it first.
+func askThePod(probe *corev1ac.ProbeApplyConfiguration) {
+	if probe == nil {
+		return
+	}
+	if get := probe.HTTPGet; get != nil && !isLoopback(get.Host) {
+		get.Host = nil
+	}
+	if socket := probe.TCPSocket; socket != nil && !isLoopback(socket.Host) {
+		socket.Host = nil
+	}
+}
+
+// isLoopback allows what the Pod Security Standards do.
+func isLoopback(host *string) bool {
+	return host == nil || *host == "" || *host == "127.0.0.1" || *host == "::1"
 }
 
 func convertAll[T, S any](values []S) ([]*T, error) {
