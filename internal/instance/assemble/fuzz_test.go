@@ -1,0 +1,76 @@
+package assemble
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/instance/syntax"
+	"example.com/nginx-operator/internal/nginxconf"
+)
+
+// FuzzFiles: what is added to a user's files stays in its place. Without it, their directives are the
+// user's, in their blocks and their order, and no line has moved; the main file has nothing but
+// directives of ours, whatever the user's file is called.
+func FuzzFiles(f *testing.F) {
+	f.Add("nginx.conf", stock)
+	f.Add("site.conf", "server { access_log a; location / { access_log off; } } access_log b;")
+	f.Add("top.main.conf", "daemon off;\npid\n/run/nginx.pid;worker_processes\nauto\n;http{}events{}")
+	f.Add("tcp.stream.conf", "server { listen 9000; }")
+	f.Add("a-{b}.conf", "http { include a-{b}.conf; }")
+	f.Add("include.conf", "access_log \"a;}b\"; # daemon on;\n'daemon' 'off';")
+	f.Fuzz(func(t *testing.T, name, text string) {
+		user := map[string]string{name: text}
+		if _, err := nginxconf.New(user); err != nil {
+			return
+		}
+		got := Files(user, settings)
+		sameLines(t, user, got.Files)
+		want, is := theirs(syntax.Scan(text)), theirs(syntax.Scan(got.Files[name]))
+		if diff := cmp.Diff(want, is); diff != "" {
+			t.Errorf("the user's directives are others (-want +got):\n%s", diff)
+		}
+		checkMain(t, got.Files)
+	})
+}
+
+// theirs are the directives that are neither added nor replaced, with the names of their blocks.
+func theirs(directives []*syntax.Directive) []string {
+	var all []string
+	for _, d := range directives {
+		replaced := slices.Contains([]string{"daemon", "pid", "worker_processes"}, d.Name)
+		added := d.Is("include", httpFile) || d.Name == "access_log" && strings.Contains(strings.Join(d.Args, " "), LogSocket(settings.StateDir))
+		if replaced || added {
+			continue
+		}
+		all = append(all, fmt.Sprintf("%s %q", d.Name, d.Args))
+		for _, inner := range theirs(d.Block) {
+			all = append(all, d.Name+" { "+inner)
+		}
+	}
+	return all
+}
+
+// mains are the directives of the main file, and of the blocks in it.
+var mains = []string{"pid", "daemon", "worker_processes", "worker_shutdown_timeout", "error_log", "include", "events", "worker_connections", "http", "stream"}
+
+func checkMain(t *testing.T, files map[string]string) {
+	t.Helper()
+	var check func([]*syntax.Directive)
+	check = func(directives []*syntax.Directive) {
+		for _, d := range directives {
+			_, known := files[strings.Join(d.Args, " ")]
+			switch {
+			case !slices.Contains(mains, d.Name):
+				t.Errorf("the main file has the directive %q", d.Name)
+			case d.Name == "include" && !known && !d.Is("include", modules):
+				t.Errorf("the main file includes %q", d.Args)
+			}
+			check(d.Block)
+		}
+	}
+	check(syntax.Scan(files[MainFile]))
+}

@@ -1,0 +1,107 @@
+package instanceapi
+
+import (
+	"encoding/json"
+	"io"
+	"math"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// answer is what a pod says that is out of its mind. It counts how often it was asked, and how
+// much of its answer was read.
+type answer struct {
+	code     int
+	location string
+	body     string
+	// times is how often the body is repeated.
+	times       int
+	asked, read int
+}
+
+// RoundTrip implements http.RoundTripper.
+func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
+	a.asked++
+	return &http.Response{
+		StatusCode: a.code, Status: http.StatusText(a.code), Request: r,
+		Header: http.Header{"Location": {a.location}}, Body: io.NopCloser(a),
+	}, nil
+}
+
+// Read implements io.Reader.
+func (a *answer) Read(p []byte) (int, error) {
+	if a.read >= len(a.body)*a.times {
+		return 0, io.EOF
+	}
+	n := copy(p, a.body[a.read%len(a.body):])
+	a.read += n
+	return n, nil
+}
+
+// FuzzStatus: whatever a pod answers, one question is asked, no more is read than the bound, and what
+// is understood is of a protocol that is spoken, and reads the same when it is written again.
+func FuzzStatus(f *testing.F) {
+	f.Add(200, "", `{"protocol":1,"serving":"r1","revisions":[{"revision":"r1","test":"Passed"}]}`, 1)
+	f.Add(200, "", `{"protocol":2}`, 1)
+	f.Add(200, "", "[", 1<<20)
+	f.Add(302, "http://169.254.169.254/", "", 1)
+	f.Add(200, "", `{"protocol":1,"certificates":[{"name":"a","notAfter":"9999-12-31T23:59:59+23:59"}],"reloads":{"failed":-1}}`, 1)
+	f.Fuzz(func(t *testing.T, code int, location, body string, times int) {
+		a := &answer{code: 100 + code&0x1ff, location: location, body: body, times: 1 + times&0x1fffff}
+		client := NewClient(time.Minute)
+		client.http.Transport = a
+		status, err := client.Status(t.Context(), "10.0.0.1")
+		if a.asked != 1 || a.read > maxAnswerBytes+512 {
+			t.Errorf("it was asked %d times, and %d bytes were read", a.asked, a.read)
+		}
+		if err != nil {
+			return
+		}
+		if status.Protocol < OldestProtocol || status.Protocol > Protocol {
+			t.Errorf("protocol %d is understood", status.Protocol)
+		}
+		text, err := json.Marshal(status)
+		if err != nil {
+			t.Fatalf("what is understood cannot be written: %v", err)
+		}
+		again, err := decode(text)
+		if diff := cmp.Diff(status, again); err != nil || diff != "" {
+			t.Errorf("it reads otherwise when it is written again (%v):\n%s", err, diff)
+		}
+	})
+}
+
+// FuzzRequests: figures that are believed make sense, also those of many pods together.
+func FuzzRequests(f *testing.F) {
+	f.Add(`{"seconds":60,"requests":3,"errors":1,"latency":[1,0,1]}`, 0.9)
+	f.Add(`{"seconds":1,"requests":1099511627776,"errors":0,"latency":[1099511627776]}`, 0.5)
+	f.Add(`{"requests":-1,"errors":-2}`, 1.0)
+	f.Fuzz(func(t *testing.T, text string, q float64) {
+		window, err := decodeWindow([]byte(text))
+		if err != nil {
+			if len(err.Error()) > 300+len(text) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q", err)
+			}
+			return
+		}
+		var all RequestWindow
+		for range 10_000 {
+			all.Merge(window)
+		}
+		answered := all.Latency.Count()
+		if all.Errors < 0 || all.Errors > all.Requests || answered < 0 || answered > all.Requests-all.Errors || all.Seconds != window.Seconds {
+			t.Errorf("10,000 pods together have %+v", all)
+		}
+		q = math.Abs(math.Mod(q, 1))
+		if seconds := all.Latency.Quantile(q); !(seconds >= 0 && seconds <= bounds[len(bounds)-1]) {
+			t.Errorf("quantile %v is %v s", q, seconds)
+		}
+		if above := all.Latency.Above(q); !(above >= 0 && above <= float64(answered)) {
+			t.Errorf("%v of %d are longer than %v s", above, answered, q)
+		}
+	})
+}
