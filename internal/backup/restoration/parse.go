@@ -38,12 +38,19 @@ func Parse(info archive.Info, files []archive.File, namespace string) (Backup, e
 	if b.Nginx == nil {
 		return b, errors.New("the backup holds no NginxOperator")
 	}
-	return b, b.content()
+	return b, b.belongs()
 }
 
-// content makes sure that files are for claims that the application serves: into no other claim
-// of the namespace may an archive have anything written.
-func (b *Backup) content() error {
+// belongs makes sure that everything is of the application: files are for claims that it serves, and
+// ConfigMaps are those that it refers to. Into nothing else of the namespace may an archive have
+// anything written.
+func (b *Backup) belongs() error {
+	referenced := snapshot.ConfigMaps(&b.Nginx.Spec)
+	for i := range b.ConfigMaps {
+		if name := b.ConfigMaps[i].Name; !slices.Contains(referenced, name) {
+			return fmt.Errorf("the backup has ConfigMap %s, which its application does not refer to", name)
+		}
+	}
 	served := snapshot.Volumes(&b.Nginx.Spec)
 	for _, v := range b.Info.Content {
 		if !slices.ContainsFunc(served, func(s snapshot.Volume) bool { return s.Claim == v.Claim }) {

@@ -181,6 +181,7 @@ func TestParseTakesDeclarations(t *testing.T) {
 		ManagedFields: []metav1.ManagedFieldsEntry{{Manager: "somebody"}},
 	}
 	nginx := &v1alpha2.NginxOperator{TypeMeta: metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind}, ObjectMeta: bound}
+	nginx.Spec.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "web"}}
 	cm := configMap("web", "")
 	cm.ObjectMeta = bound
 	i := info()

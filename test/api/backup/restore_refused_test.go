@@ -42,6 +42,7 @@ func TestRestoreHostile(t *testing.T) {
 		{"another kind of application", nil, documents{"nginxoperator.yaml": `{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: web}}`}, v1alpha1.ReasonNotUsable, "ClusterRoleBinding"},
 		{"a Secret", nil, documents{"nginxoperator.yaml": honest, "configmaps/conf.yaml": strings.ReplaceAll(conf, "ConfigMap", "Secret")}, v1alpha1.ReasonNotUsable, "Secret"},
 		{"ConfigMap of another namespace", nil, documents{"nginxoperator.yaml": honest, "configmaps/conf.yaml": strings.ReplaceAll(conf, "NAMESPACE", "kube-system")}, v1alpha1.ReasonNotUsable, "kube-system/conf"},
+		{"a ConfigMap that is not the application's", nil, documents{"nginxoperator.yaml": honest, "configmaps/other.yaml": strings.ReplaceAll(conf, "name: conf", "name: other")}, v1alpha1.ReasonNotUsable, "ConfigMap other"},
 		{"unknown field", nil, documents{"nginxoperator.yaml": strings.ReplaceAll(honest, "spec: {", "spec: {hostNetwork: true, ")}, v1alpha1.ReasonNotUsable, "hostNetwork"},
 		{"a claim that is not the application's", func(i *archive.Info) { i.Content = []archive.Volume{{Claim: "database", MountPath: "/srv"}} },
 			documents{"nginxoperator.yaml": honest}, v1alpha1.ReasonNotUsable, "database"},
@@ -88,7 +89,7 @@ func TestRestoreBound(t *testing.T) {
 	b := newBench(t)
 	bound := `name: web, finalizers: [example.com/never], resourceVersion: "7", uid: another, ownerReferences: [{apiVersion: v1, kind: Pod, name: gone, uid: gone}]`
 	folder := b.plant("evil", b.info(),
-		b.planted("nginxoperator.yaml", strings.ReplaceAll(honest, "name: web", bound)),
+		b.planted("nginxoperator.yaml", strings.NewReplacer("name: web", bound, "name: conf", "name: web").Replace(honest)),
 		b.planted("configmaps/web.yaml", `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, `+bound+`}}`))
 	b.restore("back", from(claimURL, folder))
 	b.waitRestore("back", v1alpha1.ReasonCompleted)
