@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/archive/hostile"
@@ -101,5 +102,32 @@ func FuzzVerify(f *testing.F) {
 			return
 		}
 		staysInside(t, text, commit)
+	})
+}
+
+// FuzzParseCommit: a record that anybody may have written is refused in a short line, or says nothing
+// that leads out of a folder, and is the same when it is written again.
+func FuzzParseCommit(f *testing.F) {
+	record := golden.Read(f, "testdata/commit.json")
+	f.Add([]byte(record))
+	f.Add([]byte(golden.Read(f, "testdata/format-1.json")))
+	f.Add([]byte(strings.Replace(record, `shop/web/web-1.tar.gz`, `../\u001b[31mshop`, 1)))
+	f.Add([]byte(`{"format": 1, "format": 2, "size": -0, "info": null}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		c, err := archive.ParseCommit(data)
+		if err != nil {
+			refused(t, err, "")
+			return
+		}
+		if strings.HasPrefix(c.Archive, "/") || strings.Contains("/"+c.Archive+"/", "/../") {
+			t.Errorf("the archive is %q", c.Archive)
+		}
+		text, err := c.Encode()
+		must(t, err)
+		again, err := archive.ParseCommit(text)
+		must(t, err)
+		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
+			t.Errorf("it is another one when it is written again:\n%s", diff)
+		}
 	})
 }

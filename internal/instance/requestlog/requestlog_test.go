@@ -1,8 +1,10 @@
 package requestlog
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"math"
 	"net"
 	"path/filepath"
 	"strings"
@@ -12,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
 
 	"example.com/nginx-operator/internal/instance/window"
 )
@@ -55,13 +59,42 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// FuzzParse: whatever clients make nginx log, what is counted makes sense, and a scrape of it can be
+// read: nothing of a request's own words is in it but the name of a server, as one label.
 func FuzzParse(f *testing.F) {
 	f.Add(line("200", "GET", "0.003", "1024", "80", "shop.example.com", "0.1, 0.2"))
-	f.Fuzz(func(_ *testing.T, text []byte) {
-		m := NewMetrics(prometheus.NewRegistry())
+	f.Add(line("499", "X\nnginx_http_requests_total 1", "0", "0", "0", "a\"} 1\n# x", "-, 1 : 2"))
+	f.Add(line("99999999999", "\xff", "1."+strings.Repeat("0", 400), "0", "0", "\xff\xfe", "1.5.5"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		registry := prometheus.NewRegistry()
+		m := NewMetrics(registry)
 		var e Entry
-		if parse(text, &e) == nil {
-			m.observe(&e)
+		if parse(text, &e) != nil {
+			return
+		}
+		for name, value := range map[string]float64{"seconds": e.Seconds, "sent": e.Sent, "received": e.Received, "upstream": e.UpstreamSeconds} {
+			if math.IsNaN(value) || math.IsInf(value, 0) || value < 0 {
+				t.Errorf("%s are %v", name, value)
+			}
+		}
+		m.observe(&e)
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var scrape bytes.Buffer
+		for _, family := range families {
+			if _, err := expfmt.MetricFamilyToText(&scrape, family); err != nil {
+				t.Fatal(err)
+			}
+		}
+		parser := expfmt.NewTextParser(model.UTF8Validation)
+		read, err := parser.TextToMetricFamilies(&scrape)
+		if err != nil || len(read) != len(families) {
+			t.Fatalf("%d of %d families can be read: %v", len(read), len(families), err)
+		}
+		if n := len(read["nginx_http_requests_total"].Metric); n != 1 {
+			t.Errorf("one request makes %d series", n)
 		}
 	})
 }
