@@ -1,0 +1,42 @@
+package plan
+
+import (
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+)
+
+// FuzzSchedule: times that cannot be are refused in a line that names the field. Those that can be
+// come one after the other, and none is due between the last one and the next.
+func FuzzSchedule(f *testing.F) {
+	for _, cron := range []string{"0 3 * * *", "*/15 0-6,22 1 JAN-MAR MON", "@hourly", "0 0 30 2 *", "0 0 29 2 *", "TZ=UTC 0 0 * * *", "* * * * * *", "60 * * * *", "*/0 * * * *", "H 1 * * *", "0 0 L * *", "0 0 * * 5#3", "@every 1ns", "\n0 3 * * *\x1b[31m"} {
+		f.Add(cron, "Europe/Berlin", int64(1_800_000_000))
+	}
+	f.Add("30 2 * * *", "../../etc/passwd", int64(-1))
+	f.Add("30 2 29 3 *", "Local", int64(1_774_745_000))
+	f.Fuzz(func(t *testing.T, cron, zone string, unix int64) {
+		trigger := &v1alpha1.ScheduleTrigger{Cron: cron, TimeZone: zone}
+		s, err := ParseSchedule(trigger)
+		if err != nil {
+			if message := err.Error(); !strings.HasPrefix(message, "triggers.schedule.") || strings.ContainsFunc(message, unicode.IsControl) {
+				t.Errorf("the refusal is %q", message)
+			}
+			return
+		}
+		at := time.Unix(unix%(1<<32), 0)
+		next := s.Next(at)
+		if !next.IsZero() && !next.After(at) {
+			t.Errorf("the next time after %s is %s", at, next)
+		}
+		last := s.Last(at)
+		if last.After(at) {
+			t.Errorf("the last time at %s is %s", at, last)
+		}
+		if between := s.Next(last); !last.IsZero() && !between.IsZero() && !between.After(at) {
+			t.Errorf("at %s the last time is %s, and %s comes after it", at, last, between)
+		}
+	})
+}
