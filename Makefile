@@ -104,6 +104,13 @@ test-unit: ## Run the unit tests
 	@cd hack/release && go test -count=1 ./...
 	@cd hack/prometheus && go test -count=1 ./...
 
+# How long each target is fuzzed; KEEP=… keeps so many of the smallest new inputs of each.
+FUZZTIME ?= 3s
+
+.PHONY: fuzz
+fuzz: ## Run every fuzz target for FUZZTIME, and print a row for each
+	@go run ./hack/fuzz -time=$(FUZZTIME) $(if $(KEEP),-keep=$(KEEP)) $(if $(RUN),-run='$(RUN)')
+
 .PHONY: test-store
 test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 server
 	@# They wait more than they work.

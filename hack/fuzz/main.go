@@ -1,0 +1,68 @@
+// Command fuzz runs every native fuzz target of a module, each for a bounded time, and prints a
+// row for each: how many inputs were tried, how many of them reached code that none had reached
+// before, and what came of it. Of a failure it prints the command that tries its input again.
+//
+// Targets are found in the sources, so that a new one is run without being listed anywhere.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"regexp"
+	"time"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "fuzz:", err)
+		stop()
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, out io.Writer, args []string) error {
+	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
+	each := flags.Duration("time", 3*time.Second, "for how long each target is run")
+	only := flags.String("run", "", "run the targets whose package.Name matches this regular expression")
+	keep := flags.Int("keep", 0, "keep so many of the smallest new inputs of each target in testdata/fuzz")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	wanted, err := regexp.Compile(*only)
+	if err != nil {
+		return err
+	}
+	targets, err := find(ctx, wanted)
+	if err != nil {
+		return err
+	}
+	var total result
+	failed := 0
+	fmt.Fprintf(out, "%-45s %12s %6s  %s\n", "target", "executions", "new", "result")
+	for _, t := range targets {
+		r, err := t.fuzz(ctx, *each)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "%-45s %12d %6d  %s\n", t, r.executions, r.interesting, r)
+		total.executions += r.executions
+		total.interesting += r.interesting
+		if r.failure != "" {
+			failed++
+		}
+		if err := t.keep(ctx, *keep); err != nil {
+			return err
+		}
+	}
+	fmt.Fprintf(out, "%-45s %12d %6d  %d of %d failed\n", fmt.Sprintf("%d targets", len(targets)), total.executions, total.interesting, failed, len(targets))
+	if failed > 0 {
+		return fmt.Errorf("%d of %d targets failed", failed, len(targets))
+	}
+	return nil
+}
