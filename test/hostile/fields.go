@@ -1,0 +1,113 @@
+package hostile
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/config/crd"
+)
+
+// Field is a field of a schema, as far as this package needs it.
+type Field struct {
+	// text tells that it holds text, or a text or a number.
+	text bool
+	// fields are those of an object, items those of a list, values those of a map.
+	fields        map[string]*Field
+	items, values *Field
+}
+
+// Specs are the fields of spec of every kind, as the API server is given them.
+func Specs() (map[Kind]*Field, error) {
+	specs := map[Kind]*Field{}
+	for _, text := range [][]byte{crd.NginxOperators, crd.NginxBackups, crd.NginxBackupPolicies, crd.NginxRestores} {
+		definition := &apiextensionsv1.CustomResourceDefinition{}
+		if err := yaml.UnmarshalStrict(text, definition); err != nil {
+			return nil, fmt.Errorf("read the embedded CustomResourceDefinition: %w", err)
+		}
+		for _, v := range definition.Spec.Versions {
+			spec := v.Schema.OpenAPIV3Schema.Properties["spec"]
+			specs[Kind{definition.Spec.Group, v.Name, definition.Spec.Names.Plural, definition.Spec.Names.Kind}] = field(&spec)
+		}
+	}
+	return specs, nil
+}
+
+func field(s *apiextensionsv1.JSONSchemaProps) *Field {
+	f := &Field{text: s.XIntOrString || s.Type == "string", fields: map[string]*Field{}}
+	for name := range s.Properties {
+		f.fields[name] = field(new(s.Properties[name]))
+	}
+	if s.Items != nil {
+		f.items = field(s.Items.Schema)
+	}
+	if s.AdditionalProperties != nil {
+		f.values = field(s.AdditionalProperties.Schema)
+	}
+	return f
+}
+
+// Texts are the paths of all fields below this one that hold text, in their order: "[]" stands for
+// the items of a list, "{}" for the values of a map, "{key}" for its keys.
+func (f *Field) Texts(path string) []string {
+	if f.text {
+		return []string{path}
+	}
+	var paths []string
+	for _, name := range slices.Sorted(maps.Keys(f.fields)) {
+		paths = append(paths, f.fields[name].Texts(path+"."+name)...)
+	}
+	if f.items != nil {
+		paths = append(paths, f.items.Texts(path+"[]")...)
+	}
+	if f.values != nil {
+		paths = append(append(paths, path+"{key}"), f.values.Texts(path+"{}")...)
+	}
+	return paths
+}
+
+// injector puts a text into the first field of a path.
+type injector struct {
+	target, text string
+	// done tells that there was such a field.
+	done bool
+}
+
+// into returns a copy of a value with the text in its place.
+func (in *injector) into(value any, f *Field, path string) any {
+	if f.text && path == in.target && !in.done {
+		in.done = true
+		return in.text
+	}
+	switch value := value.(type) {
+	case map[string]any:
+		return in.intoMap(value, f, path)
+	case []any:
+		items := make([]any, len(value))
+		for i, item := range value {
+			items[i] = in.into(item, f.items, path+"[]")
+		}
+		return items
+	default:
+		return value
+	}
+}
+
+func (in *injector) intoMap(value map[string]any, f *Field, path string) map[string]any {
+	fields := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(value)) {
+		if f.values == nil {
+			fields[name] = in.into(value[name], f.fields[name], path+"."+name)
+			continue
+		}
+		key := name
+		if path+"{key}" == in.target && !in.done {
+			key, in.done = in.text, true
+		}
+		fields[key] = in.into(value[name], f.values, path+"{}")
+	}
+	return fields
+}

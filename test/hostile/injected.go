@@ -1,0 +1,87 @@
+package hostile
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+)
+
+//go:embed testdata/*.yaml
+var bases embed.FS
+
+// based are the kinds, and the files with specs of them that are accepted.
+var based = []struct {
+	kind Kind
+	file string
+}{
+	{Nginx, "v1alpha2"}, {NginxOld, "v1alpha1"}, {Backup, "backups"}, {Policy, "policies"}, {Restore, "restores"},
+}
+
+// payloads are texts that mean something to whoever interprets them: nginx, a shell, a template, a
+// log, a terminal, a file system, YAML.
+var payloads = []struct{ name, text string }{
+	{"syntax", "x\"'; }\n\tdaemon on; #$(id)`id`${A}{{.}}<b>%n\\"},
+	{"unicode", "\u00e9e\u0301\u202e\u0085\u007f\ufeff\u2028\U0001F600"},
+	{"path", "../../kube-system/secrets/x"},
+}
+
+// injections put every payload into every field that holds text.
+func injections() ([]Case, error) {
+	fields, err := Specs()
+	if err != nil {
+		return nil, err
+	}
+	var all []Case
+	for _, b := range based {
+		specs, err := Bases(b.file)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range fields[b.kind].Texts("spec") {
+			for _, p := range payloads {
+				injected := inject(fields[b.kind], specs, path, p.text)
+				if injected == nil {
+					return nil, fmt.Errorf("%s of %s %s holds text, and no spec of testdata says it: add it there", path, b.kind.Name, b.kind.Version)
+				}
+				name := fmt.Sprintf("i%04d", len(all))
+				all = append(all, Case{
+					Name: fmt.Sprintf("injection: %s %s %s: %s", b.kind.Name, b.kind.Version, path, p.name), Sort: "injection",
+					Kind: b.kind, Object: name, Body: body(b.kind, name, injected), Want: Want{Either: true},
+				})
+			}
+		}
+	}
+	return all, nil
+}
+
+// inject returns the first of the specs that has the field, with the text in it; nil: none has.
+func inject(field *Field, specs []map[string]any, path, text string) any {
+	for _, spec := range specs {
+		in := injector{target: path, text: text}
+		if injected := in.into(spec, field, "spec"); in.done {
+			return injected
+		}
+	}
+	return nil
+}
+
+// Bases are the specs of a file of testdata.
+func Bases(file string) ([]map[string]any, error) {
+	text, err := bases.ReadFile("testdata/" + file + ".yaml")
+	if err != nil {
+		return nil, err
+	}
+	var specs []map[string]any
+	for document := range strings.SplitSeq(string(text), "\n---\n") {
+		spec := map[string]any{}
+		if err := yaml.Unmarshal([]byte(strings.TrimPrefix(document, "---\n")), &spec); err != nil {
+			return nil, fmt.Errorf("%s: %w", file, err)
+		}
+		if len(spec) > 0 {
+			specs = append(specs, spec)
+		}
+	}
+	return specs, nil
+}

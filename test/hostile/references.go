@@ -1,0 +1,46 @@
+package hostile
+
+import (
+	"fmt"
+	"strings"
+)
+
+// references tries to name objects of other namespaces, the operator's own objects, and files.
+func references() []Case {
+	var all []Case
+	n := 0
+	for what, field := range pairs(
+		"configuration", `{"config":{"configMap":{"name":"NAME"}}}`,
+		"content", `{"content":[{"mountPath":"/srv","configMap":{"name":"NAME"}}]}`,
+		"claim", `{"content":[{"mountPath":"/srv","persistentVolumeClaim":{"claimName":"NAME"}}]}`,
+		"certificate", `{"tls":[{"name":"a","secretName":"NAME"}]}`,
+		"registry", `{"podTemplate":{"imagePullSecrets":[{"name":"NAME"}]}}`,
+	) {
+		for _, name := range []string{"other/secret", "../x", "kube-system:x", "x.kube-system.svc/", "/", "$(A)", "a b", "X"} {
+			n++
+			all = append(all, application("references", fmt.Sprintf("refer-%d", n), fmt.Sprintf("%s %q", what, name), fmt.Sprintf(replaced(field), name), refused("should match")))
+		}
+	}
+	// The API server does not look at these names before there is a pod: there is none.
+	for what, field := range pairs(
+		"variable of a Secret", `{"podTemplate":{"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"NAME","key":"a"}}}]}}`,
+		"variable of a ConfigMap", `{"podTemplate":{"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"NAME","key":"a"}}}]}}`,
+		"volume of a Secret", `{"podTemplate":{"volumes":[{"name":"a","secret":{"secretName":"NAME"}}]}}`,
+		"volume of a ConfigMap", `{"podTemplate":{"volumes":[{"name":"a","configMap":{"name":"NAME"}}]}}`,
+		"volume of a claim", `{"podTemplate":{"volumes":[{"name":"a","persistentVolumeClaim":{"claimName":"NAME"}}]}}`,
+	) {
+		for _, name := range []string{"kube-system/token", "../../x"} {
+			n++
+			all = append(all, application("references", fmt.Sprintf("refer-%d", n), fmt.Sprintf("%s %q", what, name), fmt.Sprintf(replaced(field), name), Want{Either: true}))
+		}
+	}
+	return append(all,
+		application("references", "refer-rendered", "the configuration that the operator renders for itself", `{"config":{"configMap":{"name":"refer-rendered-config-next"}}}`, Want{Reason: "ConfigMapNotFound", Words: "refer-rendered-config-next"}),
+		application("references", "refer-none", "what does not exist", `{"config":{"configMap":{"name":"none"}}}`, Want{Reason: "ConfigMapNotFound", Words: "ConfigMap none"}),
+		application("references", "refer-ca", "the CA of the cluster as a configuration", `{"config":{"configMap":{"name":"kube-root-ca.crt"}}}`, Want{Reason: "ConfigMapNotFound", Words: "kube-root-ca.crt"}),
+		application("references", "refer-revision", "a revision that there is not", `{"rollout":{"toRevision":9223372036854775807}}`, Want{Reason: "RevisionNotFound", Words: "no such revision"}),
+	)
+}
+
+// replaced is a format of a field's value, quoted.
+func replaced(field string) string { return strings.Replace(field, `"NAME"`, "%q", 1) }

@@ -1,0 +1,121 @@
+package hostile
+
+import "fmt"
+
+// weakening tries to take the pods' hardening away. What the schema does not know is tried twice:
+// a client that validates is told, and one that does not has it dropped.
+func weakening() []Case {
+	var all []Case
+	n := 0
+	for what, text := range pairs(
+		"host network", `"hostNetwork":true`,
+		"host's processes", `"hostPID":true`,
+		"host's shared memory", `"hostIPC":true`,
+		"host's users", `"hostUsers":true`,
+		"one space of processes", `"shareProcessNamespace":true`,
+		"root for all", `"securityContext":{"runAsUser":0,"runAsNonRoot":false}`,
+		"no seccomp", `"securityContext":{"seccompProfile":{"type":"Unconfined"}}`,
+		"unsafe sysctl", `"securityContext":{"sysctls":[{"name":"kernel.shm_rmid_forced","value":"1"}]}`,
+		"group of root", `"securityContext":{"fsGroup":0,"supplementalGroups":[0]}`,
+		"token", `"automountServiceAccountToken":true`,
+		"another account", `"serviceAccountName":"default"`,
+		"another account, as it was called", `"serviceAccount":"default"`,
+		"names of services", `"enableServiceLinks":true`,
+		"a node of one's choice", `"nodeName":"node-1"`,
+		"names of hosts", `"hostAliases":[{"ip":"10.0.0.1","hostnames":["registry.example.com"]}]`,
+		"name servers", `"dnsPolicy":"Default","dnsConfig":{"nameservers":["10.0.0.1"]}`,
+		"an ephemeral container", `"ephemeralContainers":[{"name":"a","image":"b"}]`,
+		"pods that never end", `"terminationGracePeriodSeconds":1000000000`,
+		"overhead", `"overhead":{"cpu":"-1"}`,
+		"claims of devices", `"resourceClaims":[{"name":"a","resourceClaimName":"b"}]`,
+		"a spec in the spec", `"spec":{"hostNetwork":true}`,
+		"a template in the template", `"template":{"spec":{"hostNetwork":true}}`,
+		"metadata", `"metadata":{"namespace":"kube-system"}`,
+		"restarts", `"restartPolicy":"Never"`,
+		"a deadline", `"activeDeadlineSeconds":1`,
+		"a folder of the host", `"volumes":[{"name":"a","emptyDir":{},"hostPath":{"path":"/"}}]`,
+		"a token as a volume", `"volumes":[{"name":"a","emptyDir":{},"projected":{"sources":[{"serviceAccountToken":{"path":"t"}}]}}]`,
+		"a volume over the network", `"volumes":[{"name":"a","emptyDir":{},"nfs":{"server":"10.0.0.1","path":"/"}}]`,
+		"a repository", `"volumes":[{"name":"a","emptyDir":{},"gitRepo":{"repository":"https://example.com"}}]`,
+		"a claim that is made", `"volumes":[{"name":"a","emptyDir":{},"ephemeral":{"volumeClaimTemplate":{"spec":{"storageClassName":"a"}}}}]`,
+		"a privileged sidecar", `"containers":[{"name":"a","image":"b","securityContext":{"privileged":true}}]`,
+		"a sidecar with capabilities", `"containers":[{"name":"a","image":"b","securityContext":{"capabilities":{"add":["SYS_ADMIN"]}}}]`,
+		"a sidecar that becomes root", `"containers":[{"name":"a","image":"b","securityContext":{"allowPrivilegeEscalation":true,"readOnlyRootFilesystem":false}}]`,
+		"a sidecar without seccomp", `"initContainers":[{"name":"a","image":"b","securityContext":{"seccompProfile":{"type":"Unconfined"},"procMount":"Unmasked"}}]`,
+		"a sidecar on a host's port", `"containers":[{"name":"a","image":"b","ports":[{"name":"a","containerPort":80,"hostPort":80}]}]`,
+		"a sidecar with a device", `"containers":[{"name":"a","image":"b","volumeDevices":[{"name":"a","devicePath":"/dev/sda"}]}]`,
+		"a sidecar that does something at its end", `"containers":[{"name":"a","image":"b","lifecycle":{"preStop":{"httpGet":{"host":"10.0.0.1","port":80}}}}]`,
+		"all keys of a Secret", `"containers":[{"name":"a","image":"b","envFrom":[{"secretRef":{"name":"a"}}]}]`,
+		"a mount that others see", `"containers":[{"name":"a","image":"b","volumeMounts":[{"name":"a","mountPath":"/a","mountPropagation":"Bidirectional"}]}],"volumes":[{"name":"a","emptyDir":{}}]`,
+		"a part of a volume that a variable names", `"volumeMounts":[{"name":"a","mountPath":"/a","subPathExpr":"$(A)"}],"volumes":[{"name":"a","emptyDir":{}}]`,
+	) {
+		text = `{"podTemplate":{` + text + `}}`
+		n++
+		strict := application("weakening", fmt.Sprintf("weak-%d", n), what, text, refused("unknown field"))
+		lenient := application("weakening", fmt.Sprintf("weak-%d-dropped", n), what+", dropped", text, Want{})
+		lenient.Lenient = true
+		all = append(all, strict, lenient)
+	}
+	return append(append(all, forbidden()...), overlaid()...)
+}
+
+// forbidden is what the schema knows, and does not allow.
+func forbidden() []Case {
+	const taken = "are the operator's"
+	var all []Case
+	n := 0
+	try := func(what, text string, want Want) {
+		n++
+		all = append(all, application("weakening", fmt.Sprintf("forbidden-%d", n), what, `{"podTemplate":{`+text+`}}`, want))
+	}
+	try("root in a sidecar", `"containers":[{"name":"a","image":"b","runAsUser":0}]`, refused("greater than or equal to 1"))
+	try("a user beyond users", `"containers":[{"name":"a","image":"b","runAsUser":-1}]`, refused("greater than or equal to 1"))
+	try("the container nginx", `"containers":[{"name":"nginx","image":"b"}]`, refused(taken))
+	try("the container that installs", `"initContainers":[{"name":"nginx-operator-install","image":"b"}]`, refused(taken))
+	for _, volume := range []string{"config", "config-next", "requests", "instance", "certificates", "scratch", "content-01234567", "certificate-shop"} {
+		try("the volume "+volume, `"volumes":[{"name":"`+volume+`","emptyDir":{}}]`, refused(taken))
+	}
+	const notClean, reserved = "mountPath must be a clean absolute path", "mountPath must not be in a folder that nginx or the operator uses"
+	for path, words := range pairs(
+		"/etc/nginx-operator/stable", reserved, "/etc/nginx/tls/shop", reserved, "/opt/nginx-operator", reserved, "/tmp", reserved, "/run/nginx-operator", reserved,
+		"/proc/self", reserved, "/sys/fs/cgroup", reserved, "/dev/shm", reserved, "/var/run/secrets/kubernetes.io", reserved, "/tmp/", reserved,
+		"/etc//nginx-operator/stable", notClean, "//", notClean, "//tmp", notClean, "/./tmp", notClean, "/srv/../tmp", notClean, "/srv/../../proc", notClean, "/.", notClean, "/..", notClean,
+		"tmp", "should match", "/a:/b", "should match",
+	) {
+		try("a mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"volumeMounts":[{"name":"a","mountPath":"`+path+`"}]`, refused(words))
+		try("a sidecar's mount at "+path, `"containers":[{"name":"a","image":"b","volumeMounts":[{"name":"a","mountPath":"`+path+`"}]}]`, refused(words))
+	}
+	const host = "a probe's host must be left out, 127.0.0.1 or ::1"
+	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
+		try("a "+probe+" of another machine", `"containers":[{"name":"a","image":"b","`+probe+`":{"httpGet":{"host":"169.254.169.254","port":80}}}]`, refused(host))
+		try("a "+probe+" that dials another machine", `"containers":[{"name":"a","image":"b","`+probe+`":{"tcpSocket":{"host":"localhost","port":80}}}]`, refused(host))
+	}
+	try("no AppArmor", `"annotations":{"container.apparmor.security.beta.kubernetes.io/nginx":"unconfined"}`, refused("must not give a container the AppArmor profile unconfined"))
+	return all
+}
+
+// overlaid is said where the operator says something else: its word stands.
+func overlaid() []Case {
+	var all []Case
+	n := 0
+	for what, text := range pairs(
+		"labels of the operator", `{"podTemplate":{"labels":{"operator.example.com/nginxoperator":"other","app.kubernetes.io/instance":"other","app.kubernetes.io/managed-by":"Helm"}}}`,
+		"the label of a ReplicaSet", `{"podTemplate":{"labels":{"pod-template-hash":"0"}}}`,
+		"annotations of the operator", `{"podTemplate":{"annotations":{"operator.example.com/config":"0","operator.example.com/config-grant":"0","operator.example.com/template":"0"}}}`,
+		"seccomp by an annotation", `{"podTemplate":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined","container.seccomp.security.alpha.kubernetes.io/nginx":"unconfined"}}}`,
+		"annotations of the Service", `{"service":{"annotations":{"operator.example.com/intent":"0","operator.example.com/config":"0"}}}`,
+		"a variable that nginx reads", `{"podTemplate":{"env":[{"name":"NGINX","value":"3;4;"}]}}`,
+		"a variable that loads code", `{"podTemplate":{"env":[{"name":"LD_PRELOAD","value":"/data/x.so"},{"name":"GODEBUG","value":"x"},{"name":"PATH","value":"/data"}]}}`,
+		"a command in a variable", `{"podTemplate":{"env":[{"name":"A","value":"$(rm -rf /)"},{"name":"B","value":"$(A)"}]}}`,
+		"priority of the system", `{"podTemplate":{"priorityClassName":"system-node-critical"}}`,
+		"every taint tolerated", `{"podTemplate":{"tolerations":[{"operator":"Exists"}]}}`,
+		"pods of all namespaces", `{"podTemplate":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{}}]}}}}`,
+		"more memory than there is", `{"resources":{"requests":{"memory":"9223372036854775807Ei"}}}`,
+		"all of it at any moment", `{"rollout":{"maxSurge":1000,"maxUnavailable":"100%"},"replicas":1000}`,
+	) {
+		n++
+		all = append(all, application("weakening", fmt.Sprintf("overlaid-%d", n), what, text, Want{}))
+	}
+	n++
+	return append(all, application("weakening", fmt.Sprintf("overlaid-%d", n), "less memory than nothing", `{"resources":{"requests":{"memory":"-1"}}}`, Want{Reason: "Rejected", Words: "must be greater than or equal to 0"}))
+}
