@@ -126,10 +126,8 @@ func validateName(name string) error {
 	return nil
 }
 
-// validateText refuses what cannot be written to a ConfigMap by server-side apply: the
-// API server reads the request as YAML, which knows some characters only when they are
-// escaped, or takes one for the end of a line, and JSON does not escape them
-// (https://yaml.org/spec/1.2.2/#51-character-set).
+// validateText refuses characters that nobody sees and nginx takes for a part of a word: a byte order
+// mark before the first directive, or what a terminal left behind.
 func validateText(name, text string) error {
 	line := 1
 	for _, c := range text {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -78,6 +79,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
 	// The API server's own fairness is the limit, not a counter in the client.
 	config.QPS, config.Burst = -1, 0
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return escaping{next} })
 	certificates := &webhookcert.Controller{
 		Secret:    types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
 		Service:   options.WebhookService,
