@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"example.com/nginx-operator/api/v1alpha2"
 )
@@ -48,8 +49,13 @@ func ConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
 			}
 		}
 	}
+	maps.DeleteFunc(names, func(name string, _ bool) bool { return !possible(name) })
 	return slices.Sorted(maps.Keys(names))
 }
+
+// possible tells whether an object can have a name. That of a variable or a volume may be anything, also
+// the way to another folder, which a job's pod would be given the Secret in.
+func possible(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
 // Volumes are the claims whose files nginx serves, in the order of the spec. One that is
 // mounted twice is read once.
@@ -71,7 +77,7 @@ func Volumes(spec *v1alpha2.NginxOperatorSpec) []Volume {
 func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 	found := map[string]Secret{}
 	add := func(name, usedFor string) {
-		if _, known := found[name]; !known && name != "" {
+		if _, known := found[name]; !known && possible(name) {
 			found[name] = Secret{Name: name, UsedFor: usedFor}
 		}
 	}

@@ -65,6 +65,26 @@ func TestReferences(t *testing.T) {
 	}
 }
 
+// TestImpossibleNames: what cannot exist is not referred to. A job's pod would be given it in a folder
+// of that name.
+func TestImpossibleNames(t *testing.T) {
+	for _, name := range []string{"../destination", "kube-system/token", "A", "a b", "a\nb", ".."} {
+		spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{
+			Env: []corev1.EnvVar{{Name: "A", ValueFrom: fromConfigMap(name)}, {Name: "B", ValueFrom: fromSecret(name)}},
+			Volumes: []v1alpha2.Volume{
+				{Name: "a", ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: name}}},
+				{Name: "b", Secret: &corev1.SecretVolumeSource{SecretName: name}},
+			},
+		}}
+		if found := ConfigMaps(spec); len(found) > 0 {
+			t.Errorf("ConfigMaps %q", found)
+		}
+		if found := Secrets(spec); len(found) > 0 {
+			t.Errorf("Secrets %v", found)
+		}
+	}
+}
+
 func TestStateOf(t *testing.T) {
 	nginx := &v1alpha2.NginxOperator{Spec: v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))}}
 	nginx.Status.Config = &v1alpha2.ConfigStatus{Revision: "r1", StableRevision: "r1"}
