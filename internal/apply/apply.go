@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
@@ -255,16 +256,16 @@ func (a *Applier) judge(change Change, err error, nginx *v1alpha2.NginxOperator,
 		outcome.refuse(conflict(change.Intent, nginx))
 		outcome.Retry = true
 		return nil
-	case apierrors.IsInvalid(err) || apierrors.IsBadRequest(err):
+	case unacceptable(err):
 		// A change of another object (who else has the node port) may cure it.
-		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: refusal(change.Intent, err)})
+		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: refusal(change.Intent.Kind.Name, change.Intent.Name, err)})
 		outcome.Retry = true
 		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		outcome.Terminating = true
 		return nil
 	case apierrors.IsForbidden(err):
-		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonForbidden, Message: refusal(change.Intent, err)})
+		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonForbidden, Message: refusal(change.Intent.Kind.Name, change.Intent.Name, err)})
 		return err
 	default:
 		return err
@@ -285,6 +286,24 @@ func conflict(intent desired.Intent, nginx *v1alpha2.NginxOperator) desired.Bloc
 	}
 }
 
-func refusal(intent desired.Intent, err error) string {
-	return fmt.Sprintf("the API server refused %s %s: %v", intent.Kind.Name, intent.Name, err)
+// unacceptable tells whether the API server refuses an object for what it is.
+func unacceptable(err error) bool {
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+}
+
+func refusal(kind, name string, err error) string {
+	return fmt.Sprintf("the API server refused %s %s: %s", kind, name, ends(err.Error()))
+}
+
+// mostWords is how much of a refusal is told, in bytes. A condition has room for it.
+const mostWords = 800
+
+// ends leaves the middle of a long text out. The API server repeats what it finds invalid, which can be
+// a megabyte, and says at the end what is wrong with it.
+func ends(text string) string {
+	if len(text) <= mostWords {
+		return text
+	}
+	const half = mostWords / 2
+	return strings.ToValidUTF8(text[:half], "") + " … " + strings.ToValidUTF8(text[len(text)-half:], "")
 }

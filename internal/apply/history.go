@@ -66,11 +66,14 @@ func judgeRecord(record desired.Record, err error, nginx *v1alpha2.NginxOperator
 		})
 		outcome.Retry = true
 		return nil
+	case unacceptable(err):
+		// A revision holds what was declared twice, with the pods made of it, and can be too large
+		// although the NginxOperator is not.
+		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonRejected, Message: refusal(desired.HistoryKind, name, err)})
+		outcome.Retry = true
+		return nil
 	case apierrors.IsForbidden(err):
-		outcome.refuse(desired.Blocked{
-			Reason:  v1alpha2.ReasonForbidden,
-			Message: fmt.Sprintf("the API server refused %s %s: %v", desired.HistoryKind, name, err),
-		})
+		outcome.refuse(desired.Blocked{Reason: v1alpha2.ReasonForbidden, Message: refusal(desired.HistoryKind, name, err)})
 	}
 	return fmt.Errorf("record %s %s: %w", desired.HistoryKind, name, err)
 }
