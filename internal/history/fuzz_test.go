@@ -114,4 +114,3 @@ func plain(t *testing.T, data Data) any {
 	}
 	return value
 }
-

@@ -94,4 +94,3 @@ func asJSON(t *testing.T, files []archive.File) []archive.File {
 	}
 	return files
 }
-
