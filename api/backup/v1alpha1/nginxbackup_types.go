@@ -73,6 +73,7 @@ type NginxBackupSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	PolicyName string `json:"policyName,omitempty"`
 	// existing is a backup that is in the destination already, made under another object, perhaps
 	// of another cluster. Nothing is written: it is verified. Unset: a new backup is taken.
