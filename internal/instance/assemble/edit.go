@@ -34,16 +34,19 @@ func (c changes) replace(v syntax.Visit, text string) {
 	c.add(v, change{start: v.Start, end: v.End, text: text})
 }
 
-// edits are the changes inside the user's files.
+// edits are the changes inside the user's files. A statement that opens a block where it must not is left
+// to nginx, which says so: without it, what is in the block would stand for itself.
 func (f *findings) edits(s Settings) changes {
 	c := changes{}
 	for _, name := range []string{"daemon", "pid"} {
 		for _, v := range f.main[name] {
-			c.replace(v, "")
+			if !v.Opens {
+				c.replace(v, "")
+			}
 		}
 	}
 	for _, v := range f.main["worker_processes"] {
-		if v.Is("worker_processes", "auto") {
+		if v.Is("worker_processes", "auto") && !v.Opens {
 			c.replace(v, "worker_processes "+strconv.Itoa(s.Workers)+";")
 		}
 	}
