@@ -42,27 +42,43 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	return fuzz(ctx, table{out}, targets, *each, *keep)
+}
+
+// fuzz runs the targets one after the other: each has all processors.
+func fuzz(ctx context.Context, t table, targets []target, each time.Duration, keep int) error {
+	if err := t.row("target", "executions", "new", "result"); err != nil {
+		return err
+	}
 	var total result
 	failed := 0
-	fmt.Fprintf(out, "%-45s %12s %6s  %s\n", "target", "executions", "new", "result")
-	for _, t := range targets {
-		r, err := t.fuzz(ctx, *each)
+	for _, target := range targets {
+		r, err := target.fuzz(ctx, each)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "%-45s %12d %6d  %s\n", t, r.executions, r.interesting, r)
+		if err := t.row(target, r.executions, r.interesting, r); err != nil {
+			return err
+		}
 		total.executions += r.executions
 		total.interesting += r.interesting
 		if r.failure != "" {
 			failed++
 		}
-		if err := t.keep(ctx, *keep); err != nil {
+		if err := target.keep(ctx, keep); err != nil {
 			return err
 		}
 	}
-	fmt.Fprintf(out, "%-45s %12d %6d  %d of %d failed\n", fmt.Sprintf("%d targets", len(targets)), total.executions, total.interesting, failed, len(targets))
 	if failed > 0 {
 		return fmt.Errorf("%d of %d targets failed", failed, len(targets))
 	}
-	return nil
+	return t.row(fmt.Sprintf("%d targets", len(targets)), total.executions, total.interesting, "ok")
+}
+
+// table prints rows under each other.
+type table struct{ out io.Writer }
+
+func (t table) row(target, executions, interesting, result any) error {
+	_, err := fmt.Fprintf(t.out, "%-45v %12v %6v  %v\n", target, executions, interesting, result)
+	return err
 }
