@@ -288,7 +288,15 @@ func conflict(intent desired.Intent, nginx *v1alpha2.NginxOperator) desired.Bloc
 
 // unacceptable tells whether the API server refuses an object for what it is.
 func unacceptable(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || apierrors.IsRequestEntityTooLargeError(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || tooLarge(err)
+}
+
+// tooLarge also knows the words of etcd and of its client, which the API server hands on as an error of
+// its own.
+func tooLarge(err error) bool {
+	return apierrors.IsRequestEntityTooLargeError(err) || slices.ContainsFunc(
+		[]string{"etcdserver: request is too large", "trying to send message larger than max"},
+		func(words string) bool { return strings.Contains(err.Error(), words) })
 }
 
 func refusal(kind, name string, err error) string {

@@ -1,6 +1,7 @@
 package apply
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -27,7 +28,9 @@ func TestWhatIsTooLarge(t *testing.T) {
 		err  error
 		want string
 	}{
-		"invalid": {invalid, "may not be more than 1048576 bytes"}, "too large": {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "limit is 3145728"},
+		"for etcd":  {apierrors.NewInternalError(errors.New("rpc error: code = ResourceExhausted desc = trying to send message larger than max (2672795 vs. 2097152)")), "larger than max"},
+		"invalid":   {invalid, "may not be more than 1048576 bytes"},
+		"too large": {apierrors.NewRequestEntityTooLargeError("limit is 3145728"), "limit is 3145728"},
 	} {
 		for where, judge := range map[string]func(*Outcome) error{
 			"Deployment web":           func(o *Outcome) error { return (&Applier{}).judge(change, tt.err, nginx, o) },
