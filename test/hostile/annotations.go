@@ -33,7 +33,7 @@ func annotations() []Case {
 	) {
 		try(what, text, refused(hidden))
 	}
-	try("a port twice", `{"ports":[{"name":"a","port":80},{"name":"b","port":8080,"protocol":"TCP"}]}`, refused("spec.port: 8080 is already the number of the port b"))
+	try("a port twice", `{"ports":[{"name":"a","port":80},{"name":"b","port":8080,"protocol":"TCP"}]}`, refused("two ports have the same port number and protocol"))
 	for what, text := range pairs("nothing", "null", "an empty one", "{}", "fields of Pods", `{"podTemplate":{"hostNetwork":true,"containers":[{"name":"a","image":"b","securityContext":{"privileged":true}}]}}`,
 		"another case", `{"PODTEMPLATE":{"HostNetwork":true}}`, "other replicas", `{"replicas":1000}`, "metadata", `{"metadata":{"namespace":"kube-system"},"status":{"replicas":9}}`) {
 		try(what, text, Want{})

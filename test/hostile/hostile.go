@@ -42,6 +42,8 @@ type Case struct {
 	Body string
 	// Lenient has the API server drop what it does not know, in place of refusing it.
 	Lenient bool
+	// DryRun asks the API server whether it would take it.
+	DryRun bool
 	// Before are objects of other people, or other resources, that are there already.
 	Before []Object
 	Want   Want
@@ -59,7 +61,7 @@ type Want struct {
 	// Refused is a part of what the API server says; empty: it accepts.
 	Refused string
 	// Reason and Words are what Accepted tells of a resource that is accepted (of a backup or a
-	// restore: Completed). No reason: nothing stands in its way.
+	// restore: Completed), one of those that "|" separates. No reason: nothing stands in its way.
 	Reason, Words string
 	// Either: it may be refused or be harmless; the golden file has what it is.
 	Either bool

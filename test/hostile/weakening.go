@@ -102,7 +102,6 @@ func overlaid() []Case {
 		"labels of the operator", `{"podTemplate":{"labels":{"operator.example.com/nginxoperator":"other","app.kubernetes.io/instance":"other","app.kubernetes.io/managed-by":"Helm"}}}`,
 		"the label of a ReplicaSet", `{"podTemplate":{"labels":{"pod-template-hash":"0"}}}`,
 		"annotations of the operator", `{"podTemplate":{"annotations":{"operator.example.com/config":"0","operator.example.com/config-grant":"0","operator.example.com/template":"0"}}}`,
-		"seccomp by an annotation", `{"podTemplate":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined","container.seccomp.security.alpha.kubernetes.io/nginx":"unconfined"}}}`,
 		"annotations of the Service", `{"service":{"annotations":{"operator.example.com/intent":"0","operator.example.com/config":"0"}}}`,
 		"a variable that nginx reads", `{"podTemplate":{"env":[{"name":"NGINX","value":"3;4;"}]}}`,
 		"a variable that loads code", `{"podTemplate":{"env":[{"name":"LD_PRELOAD","value":"/data/x.so"},{"name":"GODEBUG","value":"x"},{"name":"PATH","value":"/data"}]}}`,
@@ -116,6 +115,8 @@ func overlaid() []Case {
 		n++
 		all = append(all, application("weakening", fmt.Sprintf("overlaid-%d", n), what, text, Want{}))
 	}
-	n++
-	return append(all, application("weakening", fmt.Sprintf("overlaid-%d", n), "less memory than nothing", `{"resources":{"requests":{"memory":"-1"}}}`, Want{Reason: "Rejected", Words: "must be greater than or equal to 0"}))
+	return append(all,
+		application("weakening", "rejected-1", "less memory than nothing", `{"resources":{"requests":{"memory":"-1"}}}`, Want{Reason: "Rejected", Words: "must be greater than or equal to 0"}),
+		application("weakening", "rejected-2", "seccomp by an annotation", `{"podTemplate":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined"}}}`,
+			Want{Reason: "Rejected", Words: "seccomp type in annotation and field must match"}))
 }
