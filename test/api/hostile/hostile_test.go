@@ -1,0 +1,169 @@
+package hostile
+
+import (
+	"fmt"
+	"maps"
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"unicode"
+
+	"golang.org/x/sync/errgroup"
+
+	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/hostile"
+)
+
+// atOnce is how many resources are sent at a time.
+const atOnce = 8
+
+// TestHostile sends all of the corpus to one namespace, and waits until the operator has told of
+// each that was accepted.
+func TestHostile(t *testing.T) {
+	cases, err := hostile.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newSender(t)
+	s.prepare(t)
+	answers := sendAll(t, s, cases)
+	var accepted []hostile.Case
+	for _, c := range cases {
+		if answers[c.Name].code == http.StatusCreated && !c.DryRun {
+			accepted = append(accepted, c)
+		}
+		judgeAnswer(t, c, answers[c.Name])
+	}
+	told := waitTold(t, s, accepted)
+	for _, c := range accepted {
+		judgeTold(t, c, told[key(c)])
+	}
+	waitQuiet(t)
+	checkPlaces(t, s)
+	checkObjects(t, s, accepted, told)
+	checkJobs(t, s)
+	checkLog(t)
+	golden.Compare(t, filepath.Join("testdata", "injections.txt"), outcomes(cases, answers, told))
+	report(t, cases, answers)
+}
+
+func sendAll(t *testing.T, s sender, cases []hostile.Case) map[string]answer {
+	t.Helper()
+	answers, mu := map[string]answer{}, sync.Mutex{}
+	var group errgroup.Group
+	group.SetLimit(atOnce)
+	for _, c := range cases {
+		group.Go(func() error {
+			a, err := s.send(t.Context(), c)
+			mu.Lock()
+			defer mu.Unlock()
+			answers[c.Name] = a
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
+		t.Fatal(err)
+	}
+	return answers
+}
+
+// judgeAnswer: what is refused is refused because of what was sent, in words that name the field.
+func judgeAnswer(t *testing.T, c hostile.Case, a answer) {
+	t.Helper()
+	switch {
+	case a.code == http.StatusCreated:
+		if c.Want.Refused != "" {
+			t.Errorf("%s: it is accepted, and not refused with %q", c.Name, c.Want.Refused)
+		}
+		return
+	case c.Want.Refused == "" && !c.Want.Either:
+		t.Errorf("%s: it is refused: %d %.500s", c.Name, a.code, a.message)
+		return
+	case !strings.Contains(a.message, c.Want.Refused):
+		t.Errorf("%s: the words are not %q: %.500s", c.Name, c.Want.Refused, a.message)
+	}
+	if !slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusInternalServerError}, a.code) ||
+		a.code == http.StatusInternalServerError && !strings.Contains(a.message, "too large") && c.Kind != hostile.NginxOld {
+		t.Errorf("%s: the answer is not about what was sent: %d %.500s", c.Name, a.code, a.message)
+	}
+	if c.Want.Either && !strings.Contains(a.message, lastField(c.Name)) {
+		t.Errorf("%s: the field is not named: %.500s", c.Name, a.message)
+	}
+}
+
+// lastField is the last name in the path of a case of the sort injection.
+func lastField(name string) string {
+	path, _, _ := strings.Cut(name[strings.Index(name, "spec"):], ": ")
+	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == '{' })
+	for _, part := range slices.Backward(parts) {
+		if part != "]" && part != "}" && part != "key}" {
+			return part
+		}
+	}
+	return path
+}
+
+// judgeTold: a condition tells what stands in the way, in one line.
+func judgeTold(t *testing.T, c hostile.Case, o outcome) {
+	t.Helper()
+	if len(o.message) > 2048 || strings.ContainsFunc(o.message, unicode.IsControl) {
+		t.Errorf("%s: the condition is no short line: %.500q", c.Name, o.message)
+	}
+	if c.Want.Either {
+		return
+	}
+	reason := c.Want.Reason
+	if reason == "" {
+		reason = "Accepted"
+	}
+	if !slices.Contains(strings.Split(reason, "|"), o.reason) || !strings.Contains(o.message, c.Want.Words) {
+		t.Errorf("%s: it is %s (%.300s), and not %s with %q", c.Name, o.reason, o.message, reason, c.Want.Words)
+	}
+}
+
+// outcomes are a line for each case that may be refused or be harmless.
+func outcomes(cases []hostile.Case, answers map[string]answer, told map[string]outcome) string {
+	var b strings.Builder
+	for _, c := range cases {
+		switch {
+		case !c.Want.Either:
+		case answers[c.Name].code == http.StatusCreated && c.DryRun:
+			fmt.Fprintf(&b, "%s: would be accepted\n", c.Name)
+		case answers[c.Name].code == http.StatusCreated:
+			fmt.Fprintf(&b, "%s: harmless, %s\n", c.Name, told[key(c)].reason)
+		default:
+			fmt.Fprintf(&b, "%s: refused\n", c.Name)
+		}
+	}
+	return b.String()
+}
+
+// report prints how many cases there are of each sort, and what became of them.
+func report(t *testing.T, cases []hostile.Case, answers map[string]answer) {
+	t.Helper()
+	counts := map[string]*struct{ all, refused, harmless, asked int }{}
+	for _, c := range cases {
+		for _, sort := range []string{c.Sort, "together"} {
+			if counts[sort] == nil {
+				counts[sort] = new(struct{ all, refused, harmless, asked int })
+			}
+			n := counts[sort]
+			n.all++
+			switch {
+			case answers[c.Name].code != http.StatusCreated:
+				n.refused++
+			case c.DryRun:
+				n.asked++
+			default:
+				n.harmless++
+			}
+		}
+	}
+	for _, sort := range slices.Sorted(maps.Keys(counts)) {
+		n := counts[sort]
+		t.Logf("%-12s %5d cases: %5d refused, %5d harmless, %5d that would be accepted", sort, n.all, n.refused, n.harmless, n.asked)
+	}
+}

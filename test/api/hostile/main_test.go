@@ -1,0 +1,123 @@
+// Package hostile sends the corpus of test/hostile to a real API server with the operator behind
+// it, and looks at what becomes of each resource: it is refused in words that say what to change, or
+// it is accepted and does no harm.
+package hostile
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/log/zap"
+
+	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/test/testenv"
+)
+
+// patience is how long something may take to come about; it is no measure of speed.
+const patience = 8 * time.Minute
+
+var (
+	plane  *testenv.ControlPlane
+	writes = &recorder{}
+	logged = &lines{}
+)
+
+func TestMain(m *testing.M) {
+	code, err := run(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func run(m *testing.M) (code int, err error) {
+	ctrl.SetLogger(zap.New(zap.WriteTo(logged), zap.UseDevMode(false)))
+	dir, err := os.MkdirTemp("", "nginx-operator-hostile-")
+	if err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if plane, err = testenv.Start(dir); err != nil {
+		return 1, err
+	}
+	defer func() { err = errors.Join(err, plane.Stop()) }()
+	port, err := testenv.FreePort()
+	if err != nil {
+		return 1, err
+	}
+	ctx := context.Background()
+	if err := plane.InstallCRD(ctx, port); err != nil {
+		return 1, err
+	}
+	plane.Config = writes.watch(plane.Config)
+	stop, err := plane.StartOperator(ctx, port, func(o *operator.Options) { o.Concurrency = 16 })
+	if err != nil {
+		return 1, err
+	}
+	code = m.Run()
+	// An operator that has crashed meanwhile says so here.
+	return code, stop()
+}
+
+// recorder notes what the operator writes.
+type recorder struct {
+	mu   sync.Mutex
+	made []string
+}
+
+type transport func(*http.Request) (*http.Response, error)
+
+// RoundTrip implements http.RoundTripper.
+func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+
+func (w *recorder) watch(config *rest.Config) *rest.Config {
+	config = rest.CopyConfig(config)
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
+		return transport(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodGet && !strings.Contains(r.URL.Path, "/leases") {
+				w.mu.Lock()
+				w.made = append(w.made, r.Method+" "+r.URL.Path)
+				w.mu.Unlock()
+			}
+			return next.RoundTrip(r)
+		})
+	})
+	return config
+}
+
+// all are the writes so far.
+func (w *recorder) all() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.made...)
+}
+
+// lines are what is logged.
+type lines struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements io.Writer.
+func (l *lines) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *lines) all() []string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.Split(strings.TrimSuffix(l.text.String(), "\n"), "\n")
+}

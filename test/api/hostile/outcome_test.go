@@ -1,0 +1,119 @@
+package hostile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/test/hostile"
+)
+
+// outcome is what the operator tells of a resource that was accepted.
+type outcome struct {
+	reason, message string
+	uid             string
+}
+
+// telling is the condition that tells it.
+var telling = map[string]string{"NginxOperator": "Accepted", "NginxBackupPolicy": "Accepted", "NginxBackup": "Completed", "NginxRestore": "Completed"}
+
+func key(c hostile.Case) string { return c.Kind.Name + "/" + c.Object }
+
+// waitTold waits until the operator has told of everything.
+func waitTold(t *testing.T, s sender, accepted []hostile.Case) map[string]outcome {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		told := map[string]outcome{}
+		for _, kind := range []hostile.Kind{hostile.Nginx, hostile.Backup, hostile.Policy, hostile.Restore} {
+			tell(t, s, kind, told)
+		}
+		var missing []string
+		for _, c := range accepted {
+			if _, is := told[key(c)]; !is {
+				missing = append(missing, c.Name)
+			}
+		}
+		if len(missing) == 0 {
+			return told
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the operator tells nothing of %d resources: %.2000s", len(missing), strings.Join(missing, "\n"))
+		}
+		time.Sleep(500 * time.Millisecond)
+	}
+}
+
+// tell adds what the resources of a kind tell that the operator has looked at.
+func tell(t *testing.T, s sender, kind hostile.Kind, told map[string]outcome) {
+	t.Helper()
+	list := &unstructured.UnstructuredList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Name + "List"})
+	if err := plane.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range list.Items {
+		conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range conditions {
+			condition := c.(map[string]any)
+			if condition["type"] == telling[kind.Name] && condition["observedGeneration"] == object.GetGeneration() {
+				told[kind.Name+"/"+object.GetName()] = outcome{
+					reason: fmt.Sprint(condition["reason"]), message: fmt.Sprint(condition["message"]), uid: string(object.GetUID()),
+				}
+			}
+		}
+	}
+}
+
+// What the operator may write while nothing changes, in a window of a few seconds: what an API server
+// has refused is tried again every half minute.
+const (
+	window = 5 * time.Second
+	mostly = 2
+)
+
+// waitQuiet waits until no object is written again and again.
+func waitQuiet(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); ; {
+		from := len(writes.all())
+		time.Sleep(window)
+		again := map[string]int{}
+		worst := ""
+		for _, write := range writes.all()[from:] {
+			if again[write]++; again[write] > again[worst] {
+				worst = write
+			}
+		}
+		if again[worst] <= mostly {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the operator does not come to rest: %d times in %s: %s", again[worst], window, worst)
+		}
+	}
+}
+
+// checkPlaces: the operator has written to the namespace of the resources alone, apart from its own.
+func checkPlaces(t *testing.T, s sender) {
+	t.Helper()
+	for _, write := range writes.all() {
+		inside := false
+		for _, place := range []string{
+			"/namespaces/" + s.namespace + "/", "/namespaces/nginx-operator-system/", "/namespaces/default/",
+			"/customresourcedefinitions/nginxoperators.operator.example.com",
+		} {
+			inside = inside || strings.Contains(write, place)
+		}
+		if !inside {
+			t.Errorf("the operator writes elsewhere: %s", write)
+		}
+	}
+}
