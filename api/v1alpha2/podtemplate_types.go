@@ -213,15 +213,15 @@ type Container struct {
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// livenessProbe restarts the container when it fails.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host in ['', '127.0.0.1', '::1']) && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host in ['', '127.0.0.1', '::1'])",message="a probe's host must be left out, 127.0.0.1 or ::1: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
 	// readinessProbe takes the pod out of the Service when it fails.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host in ['', '127.0.0.1', '::1']) && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host in ['', '127.0.0.1', '::1'])",message="a probe's host must be left out, 127.0.0.1 or ::1: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 	// startupProbe holds the other probes back until it succeeds.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host in ['', '127.0.0.1', '::1']) && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host in ['', '127.0.0.1', '::1'])",message="a probe's host must be left out, 127.0.0.1 or ::1: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 	// restartPolicy Always makes an init container run beside nginx.
 	// +optional

@@ -43,6 +43,7 @@ func FuzzBuild(f *testing.F) {
 	}
 	f.Add([]byte(`{"podTemplate":{"annotations":{"container.apparmor.security.beta.kubernetes.io/nginx":"unconfined"}}}`), []byte(nil))
 	f.Add([]byte(`{"podTemplate":{"containers":[{"name":"a","image":"b","livenessProbe":{"httpGet":{"host":"10.0.0.1","port":80}}}]}}`), []byte(nil))
+	f.Add([]byte(`{"podTemplate":{"containers":[{"name":"a","image":"b","startupProbe":{"tcpSocket":{"host":"127.0.0.1","port":80}}}]}}`), []byte(nil))
 	f.Add([]byte(nil), []byte("anything"))
 	restricted, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {

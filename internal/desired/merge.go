@@ -149,17 +149,12 @@ func askThePod(probe *corev1ac.ProbeApplyConfiguration) {
 	if probe == nil {
 		return
 	}
-	if get := probe.HTTPGet; get != nil && !isLoopback(get.Host) {
-		get.Host = nil
+	if probe.HTTPGet != nil {
+		probe.HTTPGet.Host = nil
 	}
-	if socket := probe.TCPSocket; socket != nil && !isLoopback(socket.Host) {
-		socket.Host = nil
+	if probe.TCPSocket != nil {
+		probe.TCPSocket.Host = nil
 	}
-}
-
-// isLoopback allows what the Pod Security Standards do.
-func isLoopback(host *string) bool {
-	return host == nil || *host == "" || *host == "127.0.0.1" || *host == "::1"
 }
 
 func convertAll[T, S any](values []S) ([]*T, error) {
