@@ -15,8 +15,8 @@ import (
 // bounds, and is what it would hand over itself.
 func FuzzRead(f *testing.F) {
 	var honest bytes.Buffer
-	info := archive.Info{Format: archive.Format, Namespace: "shop", Name: "web-1", Application: archive.Application{Name: "web"}}
-	if err := write(&honest, info, []archive.File{{Path: archive.ApplicationPath, Data: []byte(`{}`)}, {Path: "configmaps/a.yaml", Data: []byte("x")}}); err != nil {
+	head := Head{Info: archive.Info{Format: archive.Format, Namespace: "shop", Name: "web-1", Application: archive.Application{Name: "web"}}}
+	if err := write(&honest, head, []archive.File{{Path: archive.ApplicationPath, Data: []byte(`{}`)}, {Path: "configmaps/a.yaml", Data: []byte("x")}}); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(honest.Bytes(), 1)
