@@ -92,16 +92,20 @@ func FuzzRequests(f *testing.F) {
 		for range 10_000 {
 			all.Merge(window)
 		}
-		answered := all.Latency.Count()
-		if all.Errors < 0 || all.Errors > all.Requests || answered < 0 || answered > all.Requests-all.Errors || all.Seconds != window.Seconds {
-			t.Errorf("10,000 pods together have %+v", all)
-		}
-		q = math.Abs(math.Mod(q, 1))
-		if seconds := all.Latency.Quantile(q); !(seconds >= 0 && seconds <= bounds[len(bounds)-1]) {
-			t.Errorf("quantile %v is %v s", q, seconds)
-		}
-		if above := all.Latency.Above(q); !(above >= 0 && above <= float64(answered)) {
-			t.Errorf("%v of %d are longer than %v s", above, answered, q)
-		}
+		checkSum(t, all, window, math.Abs(math.Mod(q, 1)))
 	})
+}
+
+func checkSum(t *testing.T, all, window RequestWindow, q float64) {
+	t.Helper()
+	answered := all.Latency.Count()
+	if all.Errors < 0 || all.Errors > all.Requests || answered < 0 || answered > all.Requests-all.Errors || all.Seconds != window.Seconds {
+		t.Errorf("10,000 pods together have %+v", all)
+	}
+	if seconds := all.Latency.Quantile(q); !(seconds >= 0 && seconds <= bounds[len(bounds)-1]) {
+		t.Errorf("quantile %v is %v s", q, seconds)
+	}
+	if above := all.Latency.Above(q); !(above >= 0 && above <= float64(answered)) {
+		t.Errorf("%v of %d are longer than %v s", above, answered, q)
+	}
 }

@@ -122,6 +122,16 @@ func checkPods(t *testing.T, application string, template *corev1.PodTemplateSpe
 	if labels := naming.Labels(application); template.Labels[naming.LabelApplication] != labels[naming.LabelApplication] {
 		t.Errorf("the pods of %s are labelled as those of %q", application, template.Labels[naming.LabelApplication])
 	}
+	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
+		if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
+			t.Errorf("%s: the root file system of container %s can be written", application, c.Name)
+		}
+	}
+	checkStart(t, application, pod)
+}
+
+func checkStart(t *testing.T, application string, pod *corev1.PodSpec) {
+	t.Helper()
 	nginx := pod.Containers[0]
 	for _, word := range nginx.Command {
 		if !argument.MatchString(word) {
@@ -131,11 +141,6 @@ func checkPods(t *testing.T, application string, template *corev1.PodTemplateSpe
 	install := pod.InitContainers[0]
 	if nginx.Name != naming.NginxContainer || len(nginx.Args) > 0 || install.Name != naming.InstallContainer || install.Image != "nginx-operator:test" || len(install.Env) > 0 {
 		t.Errorf("the containers of %s are %+v and %+v", application, install, nginx)
-	}
-	for _, c := range slices.Concat(pod.InitContainers, pod.Containers) {
-		if s := c.SecurityContext; s == nil || s.ReadOnlyRootFilesystem == nil || !*s.ReadOnlyRootFilesystem {
-			t.Errorf("%s: the root file system of container %s can be written", application, c.Name)
-		}
 	}
 }
 
