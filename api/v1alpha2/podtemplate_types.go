@@ -14,7 +14,7 @@ type PodTemplate struct {
 	// annotations are added to the pods. Keys of operator.example.com stay as they are.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
-	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('container.apparmor.security.beta.kubernetes.io/') && self[k] == 'unconfined')",message="annotations must not give a container the AppArmor profile unconfined: allowed are runtime/default and localhost/<profile>"
+	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('container.apparmor.security.beta.kubernetes.io/') && self[k] != 'runtime/default' && !self[k].startsWith('localhost/'))",message="annotations must not give a container the AppArmor profile unconfined: allowed are runtime/default and localhost/<profile>"
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// nodeSelector picks the nodes that pods may run on.
 	// +optional

@@ -50,7 +50,7 @@ const appArmorPrefix = "container.apparmor.security.beta.kubernetes.io/"
 func harmless(annotations map[string]string) map[string]string {
 	theirs := maps.Clone(annotations)
 	maps.DeleteFunc(theirs, func(key, value string) bool {
-		return strings.HasPrefix(key, naming.Prefix) || strings.HasPrefix(key, appArmorPrefix) && value == "unconfined"
+		return strings.HasPrefix(key, naming.Prefix) || strings.HasPrefix(key, appArmorPrefix) && value != "runtime/default" && !strings.HasPrefix(value, "localhost/")
 	})
 	return theirs
 }
