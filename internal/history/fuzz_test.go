@@ -20,6 +20,9 @@ func FuzzRead(f *testing.F) {
 	f.Add("", "Good", "?", "yesterday", "\x00", "two words", "\x1b[31m", int64(-1))
 	f.Add("web-1", "", "", "2026-11-21T12:00:00+23:59", "", "", "", int64(1<<62))
 	f.Fuzz(func(t *testing.T, name, state, stage, at, attempt, reason, message string, number int64) {
+		if name == "" {
+			return
+		}
 		number &= 1<<62 - 1 // The API server allows no other numbers, and 62 bits last for ever.
 		object := appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u"}, Revision: number}
 		spoilt := Revision{State: State(state), Stage: Stage(stage), Failure: Failure{Attempt: attempt, Reason: reason, Message: message}}
