@@ -10,6 +10,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"os"
 	"os/signal"
 	"regexp"
@@ -30,6 +31,7 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
 	each := flags.Duration("time", 3*time.Second, "for how long each target is run")
 	only := flags.String("run", "", "run the targets whose package.Name matches this regular expression")
+	budget := flags.Duration("budget", 0, "after which time no further target is begun, of which the first are drawn by lot then; 0: all are run")
 	keep := flags.Int("keep", 0, "keep so many of the smallest new inputs of each target in testdata/fuzz")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -42,17 +44,30 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
-	return fuzz(ctx, table{out}, targets, *each, *keep)
+	until := time.Time{}
+	if *budget > 0 {
+		until = time.Now().Add(*budget)
+		rand.Shuffle(len(targets), func(i, j int) { targets[i], targets[j] = targets[j], targets[i] })
+	}
+	return fuzz(ctx, table{out}, targets, *each, until, *keep)
 }
 
-// fuzz runs the targets one after the other: each has all processors.
-func fuzz(ctx context.Context, t table, targets []target, each time.Duration, keep int) error {
+// fuzz runs the targets one after the other: each has all processors. None is begun after until,
+// unless that is zero: where nothing was built before, that takes far longer than to run them.
+func fuzz(ctx context.Context, t table, targets []target, each time.Duration, until time.Time, keep int) error {
 	if err := t.row("target", "executions", "new", "result"); err != nil {
 		return err
 	}
 	var total result
 	failed := 0
-	for _, target := range targets {
+	for i, target := range targets {
+		if !until.IsZero() && time.Now().After(until) {
+			if err := t.row(fmt.Sprintf("%d others", len(targets)-i), "", "", "not run for want of time"); err != nil {
+				return err
+			}
+			targets = targets[:i]
+			break
+		}
 		r, err := target.fuzz(ctx, each)
 		if err != nil {
 			return err
