@@ -87,6 +87,8 @@ func TestManifests(t *testing.T) {
 		if name != "install-namespaced-crd.yaml" && name != "alerts.yaml" && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
 			t.Errorf("%s does not have the image %s", name, a.Image())
 		}
+		// Kubernetes calls AppArmor profiles of a node so, and the schema has a rule on them.
+		text = strings.NewReplacer("startsWith('localhost/')", "", "startsWith(''localhost/'')", "", "localhost/<profile>", "").Replace(text)
 		if strings.Contains(text, "localhost") {
 			t.Errorf("%s names this machine", name)
 		}
