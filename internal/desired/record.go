@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -138,7 +139,7 @@ func (in *input) goodRecord() (history.Revision, error) {
 	name := naming.Revision(in.nginx.Name, history.NameHash(in.course.run.hash, served.Revision))
 	last := in.state.History.LastGood("")
 	if last != nil && last.Name == name && last.Stage == "" {
-		return in.respelt(last), nil
+		return in.completed(last), nil
 	}
 	r := in.newRecord()
 	r.Name, r.Config = name, served.Revision
@@ -161,14 +162,16 @@ func (in *input) goodRecord() (history.Revision, error) {
 	return r, in.fill(&r, served)
 }
 
-// respelt is a good revision of which the spec now says the same in other words, a default
-// that is spelt out for example; zero: it says it in the same words.
-func (in *input) respelt(r *history.Revision) history.Revision {
-	if r.Inputs == in.course.run.inputs {
-		return history.Revision{}
-	}
+// completed is a good revision of which the spec now says the same in other words, a default
+// that is spelt out for example, or whose image the kubelet did not tell when it became good; zero:
+// nothing is to be added to it.
+func (in *input) completed(r *history.Revision) history.Revision {
 	same := *r
 	same.Inputs = in.course.run.inputs
+	same.ImageDigest = cmp.Or(r.ImageDigest, in.imageDigest())
+	if same.Inputs == r.Inputs && same.ImageDigest == r.ImageDigest {
+		return history.Revision{}
+	}
 	return same
 }
 

@@ -236,6 +236,28 @@ func TestGoodRollout(t *testing.T) {
 	}
 }
 
+// TestLateDigest: what a pod says of its image after the revision became good is recorded, once.
+func TestLateDigest(t *testing.T) {
+	p := newPlay(t)
+	known := p.pods[0].Status.ContainerStatuses[0].ImageID
+	for i := range p.pods {
+		p.pods[i].Status.ContainerStatuses[0].ImageID = ""
+	}
+	for name, r := range p.records {
+		delete(r.Annotations, naming.AnnotationImageDigest)
+		p.records[name] = r
+	}
+	p.quiet()
+	for i := range p.pods {
+		p.pods[i].Status.ContainerStatuses[0].ImageID = known
+	}
+	p.tick()
+	if got := p.state().History.Numbered(1).ImageDigest; got != "sha256:nginx:1" {
+		t.Errorf("the record has the digest %q", got)
+	}
+	p.quiet()
+}
+
 func TestBadRollout(t *testing.T) {
 	p := newPlay(t)
 	before := p.deployment().Spec.Template

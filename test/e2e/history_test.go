@@ -78,6 +78,13 @@ func TestHistory(t *testing.T) {
 	spec := saying("one", 1)
 	spec.Image, spec.Rollout = new(oldestImage()), hasty()
 	nginx := createReady(t, newNamespace(t), "web", spec)
+	eventually(t, "the first revision has its image's digest", func() error {
+		// A kubelet may tell that a pod is ready before it tells what it runs.
+		if all := revisionsOf(t, nginx); len(all) != 1 || all[0].Digest == "" {
+			return fmt.Errorf("there are %+v", all)
+		}
+		return nil
+	})
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says("two") })
 	waitReady(t, nginx)
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
