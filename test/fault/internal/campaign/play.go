@@ -235,7 +235,7 @@ func (p *play) settle(ctx context.Context) error {
 	deadline := time.Now().Add(patience)
 	for n := -1; ; {
 		now := len(p.guest.Writes())
-		if n == now {
+		if n == now && !p.guest.Holding() {
 			return nil
 		}
 		if n = now; time.Now().After(deadline) {

@@ -27,6 +27,8 @@ type Guest struct {
 	entered     int
 	gone        bool
 
+	// held counts the watches whose events are being kept.
+	held  int
 	views map[string]*view
 	// stale are the views that have to be listed anew.
 	stale map[string]bool

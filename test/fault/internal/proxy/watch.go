@@ -223,8 +223,23 @@ func (f *follow) next(ctx context.Context) bool {
 	return f.send(frame)
 }
 
+func (g *Guest) hold(n int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.held += n
+}
+
+// Holding tells whether events are being kept from it.
+func (g *Guest) Holding() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.held > 0
+}
+
 // late keeps an event, and what comes after it, until it is superseded.
 func (f *follow) late(ctx context.Context, first frame, event Event, delivery Delivery) bool {
+	f.guest.hold(1)
+	defer f.guest.hold(-1)
 	kept := []frame{first}
 	timer := time.NewTimer(lateness)
 	defer timer.Stop()
