@@ -3,10 +3,10 @@ package trouble
 import (
 	"fmt"
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/oneline"
 )
 
 // MaxMessage is the length that the API allows for an event's note, in bytes; a
@@ -48,7 +48,7 @@ func Clip(message string) string { return Shorten(message, MaxMessage) }
 // cursor, or turn the direction of reading, is replaced.
 func Shorten(text string, most int) string {
 	const more = "…"
-	text = strings.Map(shown, text)
+	text = oneline.Of(text)
 	if len(text) <= most {
 		return text
 	}
@@ -57,16 +57,4 @@ func Shorten(text string, most int) string {
 		cut--
 	}
 	return text[:cut] + more
-}
-
-// shown is a character as it is shown.
-func shown(c rune) rune {
-	switch {
-	case c == '\n', c == '\r', c == '\t':
-		return ' '
-	case unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point):
-		return utf8.RuneError
-	default:
-		return c
-	}
 }

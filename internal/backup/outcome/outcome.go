@@ -6,8 +6,6 @@ import (
 	"path"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -17,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/oneline"
 )
 
 // Unfinished is the status of a backup that is not completed, and why.
@@ -150,23 +149,11 @@ const (
 // clip makes one line of a text, and shortens it. The words may be a store's, or of whoever has
 // written a spec: what would move a terminal's cursor, or turn the direction of reading, is replaced.
 func clip(text string, limit int) string {
-	text = strings.Map(shown, text)
+	text = oneline.Of(text)
 	if len(text) <= limit {
 		return text
 	}
 	return strings.ToValidUTF8(text[:limit], "") + "…"
-}
-
-// shown is a character as it is shown.
-func shown(c rune) rune {
-	switch {
-	case c == '\n', c == '\r', c == '\t':
-		return ' '
-	case unicode.In(c, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp, unicode.Noncharacter_Code_Point):
-		return utf8.RuneError
-	default:
-		return c
-	}
 }
 
 func clipList(list []string) []string { return list[:min(len(list), listLimit)] }
