@@ -80,7 +80,8 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 	cases := c.choose(report, journeys, goldens)
 	c.Progress("%d cases", len(cases))
 	c.play(ctx, report, cases, goldens)
-	if c.Silence > 0 {
+	// Without a namespace, it would look after those of the cases that failed.
+	if c.Silence > 0 && len(c.Stage.kept) > 0 {
 		c.Progress("one operator looks after the ends of %d cases for %s", len(c.Stage.kept), c.Silence)
 		report.Vigil, err = c.Stage.Vigil(ctx, c.Silence)
 	}

@@ -66,6 +66,6 @@ func (s *Stage) Vigil(ctx context.Context, silence time.Duration) (v *Vigil, err
 	return v, nil
 }
 
-// files are where a play's operator has its kubeconfig, and what it says.
+// kubeconfig is the file by which a play's operator finds the API server, log the one with what it says.
 func (p *play) kubeconfig() string { return filepath.Join(p.Dir, p.name+".kubeconfig") }
 func (p *play) log() string        { return filepath.Join(p.Dir, p.name+".log") }
