@@ -4,12 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
-	"sync"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -18,7 +15,6 @@ import (
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/proxy"
 	"example.com/nginx-operator/test/fault/internal/snapshot"
-	"example.com/nginx-operator/test/fault/internal/subject"
 )
 
 const (
@@ -30,23 +26,13 @@ const (
 	quiet = 700 * time.Millisecond
 )
 
-// play is one performance of a journey.
+// play is one performance of a journey, with an operator of its own.
 type play struct {
-	*Stage
-	journey *journey.Journey
-	// name of its files, and of its guest.
-	name      string
+	*operator
+	journey   *journey.Journey
 	namespace string
-	guest     *proxy.Guest
-
-	mu      sync.Mutex
-	process *subject.Process
 	// mortal: pods die by the hand of somebody else.
 	mortal bool
-	// over: nothing is started any more.
-	over bool
-	// failed is why the operator could not be started again.
-	failed error
 }
 
 // newPlay begins a journey: what is given is there, and the operator has settled.
@@ -58,12 +44,7 @@ func (s *Stage) newPlay(ctx context.Context, j *journey.Journey, prepare ...func
 	for _, p := range prepare {
 		p(namespace)
 	}
-	p := &play{Stage: s, journey: j, name: namespace, namespace: namespace, guest: s.proxy.Invite(namespace)}
-	p.guest.OnKill = func() {
-		p.kill()
-		// Whoever runs operators starts them again.
-		go p.started(p.start())
-	}
+	p := &play{operator: s.operator(namespace, namespace), journey: j, namespace: namespace}
 	if err := p.start(); err != nil {
 		return nil, err
 	}
@@ -75,49 +56,6 @@ func (s *Stage) newPlay(ctx context.Context, j *journey.Journey, prepare ...func
 	return p, p.settle(ctx)
 }
 
-func (p *play) start() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.over {
-		return nil
-	}
-	p.guest.Connect()
-	process, err := p.Program.Start(p.guest.URL, p.namespace, p.kubeconfig(), p.log())
-	p.process = process
-	return err
-}
-
-// started notes why the operator could not be started.
-func (p *play) started(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.failed = errors.Join(p.failed, err)
-}
-
-func (p *play) kill() {
-	p.guest.Disconnect()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.process.Kill()
-}
-
-// restart kills the operator and starts it anew.
-func (p *play) restart() error {
-	p.kill()
-	return p.start()
-}
-
-// halt ends the operator for good.
-func (p *play) halt() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.over = true
-	if p.process != nil {
-		p.process.Kill()
-	}
-	p.proxy.Dismiss(p.guest)
-}
-
 // close ends a play that went well, or not. What is stored stays, and the pods of some that went
 // well.
 func (p *play) close(well bool) error {
@@ -126,16 +64,6 @@ func (p *play) close(well bool) error {
 		return nil
 	}
 	return p.Pods.Forget(p.namespace)
-}
-
-// alive tells why the operator does not run that should.
-func (p *play) alive() error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.failed == nil && p.process.Died() {
-		return errDied
-	}
-	return p.failed
 }
 
 // step does what the user does.
@@ -195,39 +123,6 @@ func (p *play) expect(ctx context.Context, e *journey.Expectation) error {
 		return err
 	}
 	return e.Check(object)
-}
-
-// await looks until a check finds nothing.
-func (p *play) await(ctx context.Context, check func(context.Context) error) error {
-	deadline := time.Now().Add(patience)
-	for {
-		err := check(ctx)
-		if err == nil || ctx.Err() != nil {
-			return err
-		}
-		if err := p.alive(); err != nil {
-			return err
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %w", patience, err)
-		}
-		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
-			return err
-		}
-		if err := pause(ctx, glance); err != nil {
-			return err
-		}
-	}
-}
-
-// pause lets time pass, where there is no other sign that nothing follows.
-func pause(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // settle waits until the operator has written nothing for a while.
@@ -311,16 +206,6 @@ func last(writes []proxy.Request, n int) string {
 		words = append(words, w.String())
 	}
 	return strings.Join(words, ", ")
-}
-
-// said is the end of what the operator has logged.
-func (p *play) said() string {
-	text, err := os.ReadFile(p.log())
-	if err != nil {
-		return err.Error()
-	}
-	const enough = 2000
-	return string(text[max(0, len(text)-enough):])
 }
 
 // joined closes a play, and joins what went wrong with that to why it failed.

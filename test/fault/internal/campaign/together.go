@@ -24,7 +24,7 @@ func leaders(journey string) Case {
 	c := Case{Kind: "leaders", Journey: journey, Point: "two"}
 	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
 		return s.together(ctx, c, g, func(_ context.Context, p *play) (func() error, error) {
-			other := &play{Stage: s, journey: p.journey, namespace: p.namespace, name: p.name + "-other", guest: s.proxy.Invite(p.name + "-other")}
+			other := s.operator(p.name+"-other", p.namespace)
 			return func() error { other.halt(); return nil }, other.start()
 		})
 	}

@@ -3,7 +3,6 @@ package campaign
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -39,21 +38,21 @@ type Vigil struct {
 // and restarts it.
 func (s *Stage) Vigil(ctx context.Context, silence time.Duration) (v *Vigil, err error) {
 	v = &Vigil{Ends: len(s.kept), Silence: silence}
-	p := &play{Stage: s, namespace: strings.Join(s.kept, ","), guest: s.proxy.Invite("vigil"), name: "vigil"}
+	o := s.operator("vigil", strings.Join(s.kept, ","))
 	defer func() {
-		p.halt()
+		o.halt()
 		for _, namespace := range s.kept {
 			if forgotten := s.Pods.Forget(namespace); err == nil {
 				err = forgotten
 			}
 		}
 	}()
-	if err := p.start(); err != nil {
+	if err := o.start(); err != nil {
 		return nil, err
 	}
-	for _, next := range []func() error{func() error { p.guest.Expire(); return nil }, p.restart, func() error { return nil }} {
-		if err := p.await(ctx, func(context.Context) error { return p.guest.Listed() }); err != nil {
-			return nil, fmt.Errorf("vigil: %w\n%s", err, p.said())
+	for _, next := range []func() error{func() error { o.guest.Expire(); return nil }, o.restart, func() error { return nil }} {
+		if err := o.await(ctx, func(context.Context) error { return o.guest.Listed() }); err != nil {
+			return nil, fmt.Errorf("vigil: %w\n%s", err, o.said())
 		}
 		if err := pause(ctx, silence/3); err != nil {
 			return nil, err
@@ -62,10 +61,6 @@ func (s *Stage) Vigil(ctx context.Context, silence time.Duration) (v *Vigil, err
 			return nil, err
 		}
 	}
-	v.Writes = p.guest.Writes()
+	v.Writes = o.guest.Writes()
 	return v, nil
 }
-
-// kubeconfig is the file by which a play's operator finds the API server, log the one with what it says.
-func (p *play) kubeconfig() string { return filepath.Join(p.Dir, p.name+".kubeconfig") }
-func (p *play) log() string        { return filepath.Join(p.Dir, p.name+".log") }
