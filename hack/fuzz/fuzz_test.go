@@ -29,6 +29,21 @@ PASS
     go test -run=FuzzParse/582528ddfad69eb5
 FAIL
 `
+	const expired = `fuzz: elapsed: 3s, execs: 11008 (3668/sec), new interesting: 11 (total: 15)
+fuzz: elapsed: 4s, execs: 11008 (0/sec), new interesting: 11 (total: 15)
+--- FAIL: FuzzParse (4.01s)
+    context deadline exceeded
+FAIL
+exit status 1
+FAIL	example.com/m/internal/x	4.018s
+`
+	const exceeded = `--- FAIL: FuzzParse (0.02s)
+    --- FAIL: FuzzParse (0.00s)
+        x_test.go:9: context deadline exceeded
+
+    Failing input written to testdata/fuzz/FuzzParse/582528ddfad69eb5
+FAIL
+`
 	for name, tt := range map[string]struct {
 		text   string
 		failed bool
@@ -36,6 +51,8 @@ FAIL
 	}{
 		"good":           {good, false, result{executions: 400000, interesting: 12}},
 		"bad":            {bad, true, result{executions: 7, failure: bad, replay: "go test ./internal/x -run='^FuzzParse$/^582528ddfad69eb5$'"}},
+		"time is up":     {expired, true, result{executions: 11008, interesting: 11}},
+		"its own time":   {exceeded, true, result{failure: exceeded, replay: "go test ./internal/x -run='^FuzzParse$/^582528ddfad69eb5$'"}},
 		"does not build": {"FAIL", true, result{failure: "FAIL", replay: "go test ./internal/x -run='^FuzzParse$'"}},
 		"nothing":        {"", false, result{}},
 	} {

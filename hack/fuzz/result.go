@@ -28,6 +28,10 @@ func (r result) String() string {
 var (
 	progress = regexp.MustCompile(`execs: (\d+) .*new interesting: (\d+)`)
 	written  = regexp.MustCompile(`testdata/fuzz/\w+/([0-9a-f]+)`)
+	// expired is what the go command says, now and then, when the time is up before all workers have
+	// ended. It says so of a target's own deadlines as well, but then it has an input to show
+	// (go.dev/issue/75804; mended in Go 1.27).
+	expired = regexp.MustCompile(`^(fuzz: [^\n]*\n)*--- FAIL: \w+ \([0-9.]+s\)\n    context deadline exceeded\nFAIL\n`)
 )
 
 // minimizing is how long the input of a failure may be made smaller.
@@ -55,7 +59,7 @@ func (t target) read(text string, failed bool) result {
 		r.executions, _ = strconv.ParseInt(all[len(all)-1][1], 10, 64)
 		r.interesting, _ = strconv.ParseInt(all[len(all)-1][2], 10, 64)
 	}
-	if !failed {
+	if !failed || expired.MatchString(text) {
 		return r
 	}
 	r.failure, r.replay = text, fmt.Sprintf("go test %s -run='^%s$'", t.folder(), t.name)
