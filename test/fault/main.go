@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	_ "embed"
 	"errors"
 	"fmt"
 	"io"
@@ -18,10 +19,12 @@ import (
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/test/fault/internal/campaign"
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/subject"
+	"example.com/nginx-operator/test/hostile"
 	"example.com/nginx-operator/test/standin/kubelet"
 	"example.com/nginx-operator/test/testenv"
 )
@@ -32,11 +35,13 @@ type options struct {
 	args     []string
 	means    string
 	journeys string
+	specimen string
 	replay   string
 	only     []string
 	sample   float64
 	seed     uint64
 	parallel int
+	random   int
 	budget   time.Duration
 	silence  time.Duration
 	keep     string
@@ -56,6 +61,9 @@ const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
 	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.message$` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$`
+
+//go:embed specimen.yaml
+var specimen []byte
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -77,10 +85,12 @@ func newCommand() *cobra.Command {
 	flags.StringSliceVar(&o.args, "arg", arguments, "its arguments; {namespace} stands for the namespace that it looks after")
 	flags.StringVar(&o.means, "means", means, "regular expression of fields that tell how an end was reached, and are no part of it")
 	flags.StringVar(&o.journeys, "journeys", "", "folder with what users do (default: what comes with this program)")
+	flags.StringVar(&o.specimen, "specimen", "", "file with an object whose fields are changed (default: what comes with this program)")
 	flags.StringVar(&o.replay, "case", "", "play this case alone, by its name")
 	flags.StringSliceVar(&o.only, "only", nil, "play the cases whose names begin so")
 	flags.Float64Var(&o.sample, "sample", 1, "part of the cases that is played")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the part is drawn by")
+	flags.IntVar(&o.random, "random", 10000, "how many random cases there are")
 	flags.IntVar(&o.parallel, "parallel", 12, "cases at a time")
 	flags.DurationVar(&o.budget, "budget", 0, "after which time no further case is begun; 0: all are played")
 	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator looks after the ends of cases afterwards, without a write")
@@ -102,6 +112,10 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
 	journeys, err := read(o.journeys)
+	if err != nil {
+		return err
+	}
+	object, err := readSpecimen(o.specimen)
 	if err != nil {
 		return err
 	}
@@ -139,7 +153,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	}
 	stage.Dir, stage.Pods, stage.Program = dir, pods, subject.Program{Path: program, Args: o.args}
 	return o.play(ctx, out, &campaign.Campaign{
-		Stage: stage, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
+		Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
 	}, journeys)
 }
 
@@ -148,6 +162,23 @@ func read(folder string) ([]*journey.Journey, error) {
 		return journey.All()
 	}
 	return journey.Read(os.DirFS(folder))
+}
+
+// readSpecimen reads a file. That of this project has the specs of the hostile resources.
+func readSpecimen(file string) (s *campaign.Specimen, err error) {
+	s, text := &campaign.Specimen{}, specimen
+	if file != "" {
+		if text, err = os.ReadFile(file); err != nil {
+			return nil, err
+		}
+	}
+	if err := yaml.UnmarshalStrict(text, s); err != nil {
+		return nil, fmt.Errorf("--specimen: %w", err)
+	}
+	if file == "" {
+		s.Seeds, err = hostile.Bases("v1alpha2")
+	}
+	return s, err
 }
 
 // play plays, prints what became of it, and fails if a case did.
@@ -178,6 +209,9 @@ func (o *options) print(out io.Writer, report *campaign.Report, took time.Durati
 	}
 	fmt.Fprintf(&text, "\nseed %d, %s, %d not played for want of time\n", o.seed, took.Round(time.Second), report.Left)
 	var failed []string
+	if changed, of := report.Coverage(); of > 0 {
+		fmt.Fprintf(&text, "%d of %d fields of the schema were changed\n", changed, of)
+	}
 	if v := report.Vigil; v != nil {
 		fmt.Fprintf(&text, "one operator looked after the ends of %d cases for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)
 		if len(v.Writes) > 0 {

@@ -46,7 +46,7 @@ func (s *Stage) operator(name, namespaces string) *operator {
 func (o *operator) start() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over {
+	if o.over || o.process != nil && o.process.Runs() {
 		return nil
 	}
 	o.guest.Connect()

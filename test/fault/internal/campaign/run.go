@@ -16,6 +16,10 @@ import (
 // Campaign is a run of many cases.
 type Campaign struct {
 	Stage *Stage
+	// Specimen has its fields changed; nil: nothing has.
+	Specimen *Specimen
+	// Random is how many random walks there are.
+	Random int
 	// Parallel is how many cases are played at a time.
 	Parallel int
 	// Only are the beginnings of the names of cases that are played; empty: all.
@@ -29,6 +33,9 @@ type Campaign struct {
 	Silence time.Duration
 	// Progress is told what happens.
 	Progress func(format string, args ...any)
+
+	// one is the name of the only case that is played; empty: there is no such.
+	one string
 }
 
 // Tally is what became of the cases of a kind.
@@ -50,7 +57,8 @@ type Report struct {
 	Tallies  []*Tally
 	Failures []Failure
 	// Vigil follows the cases; nil: there was none.
-	Vigil *Vigil
+	Vigil    *Vigil
+	specimen *study
 	// Left were not played for want of time.
 	Left int
 }
@@ -66,34 +74,53 @@ func (r *Report) tally(kind string) *Tally {
 	return t
 }
 
-// Run plays the cases of all journeys, and tells what became of them.
+// Run plays the cases of the specimen and of all journeys, and tells what became of them.
 func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Report, error) {
-	c.Stage.journeys = map[string]*journey.Journey{}
-	for _, j := range journeys {
-		c.Stage.journeys[j.Name] = j
+	report := &Report{}
+	if err := c.study(ctx, report); err != nil {
+		return nil, err
 	}
+	journeys = slices.DeleteFunc(slices.Clone(journeys), func(j *journey.Journey) bool { return !c.looksAt(j.Name, kinds...) })
 	goldens, err := c.goldens(ctx, journeys)
 	if err != nil {
 		return nil, err
 	}
-	report := &Report{}
-	cases := c.choose(report, journeys, goldens)
-	c.Progress("%d cases", len(cases))
-	c.play(ctx, report, cases, goldens)
+	var all []Case
+	for _, j := range journeys {
+		all = append(all, cases(j.Name, goldens[j.Name])...)
+	}
+	c.play(ctx, report, c.choose(report, all), goldens, c.Until)
 	// Without a namespace, it would look after those of the cases that failed.
-	if c.Silence > 0 && len(c.Stage.kept) > 0 {
+	if c.Silence > 0 && len(c.Stage.kept) > 0 && ctx.Err() == nil {
 		c.Progress("one operator looks after the ends of %d cases for %s", len(c.Stage.kept), c.Silence)
 		report.Vigil, err = c.Stage.Vigil(ctx, c.Silence)
 	}
 	return report, errors.Join(err, ctx.Err())
 }
 
+// kinds are those of the cases of journeys.
+var kinds = []string{"crash", "stale", "unobserved", "leaders", "rival", "instance"}
+
+// looksAt tells whether there can be a case to play of some kinds of a journey.
+func (c *Campaign) looksAt(journey string, of ...string) bool {
+	return len(c.Only) == 0 || slices.ContainsFunc(of, func(kind string) bool {
+		beginning := strings.TrimSuffix(kind+"/"+journey, "/") + "/"
+		return slices.ContainsFunc(c.Only, func(only string) bool {
+			return strings.HasPrefix(beginning, only) || strings.HasPrefix(only, beginning)
+		})
+	})
+}
+
 // goldens plays every journey undisturbed.
 func (c *Campaign) goldens(ctx context.Context, journeys []*journey.Journey) (map[string]*Golden, error) {
+	c.Stage.journeys = map[string]*journey.Journey{}
+	for _, j := range journeys {
+		c.Stage.journeys[j.Name] = j
+	}
 	goldens := map[string]*Golden{}
 	var mu sync.Mutex
 	var errs []error
-	c.each(ctx, len(journeys), func(i int) {
+	c.each(ctx, len(journeys), time.Time{}, func(i int) {
 		golden, err := c.Stage.Golden(ctx, journeys[i])
 		mu.Lock()
 		defer mu.Unlock()
@@ -111,12 +138,13 @@ func (c *Campaign) goldens(ctx context.Context, journeys []*journey.Journey) (ma
 	return goldens, errors.Join(errs...)
 }
 
-// each does something so many times, as many at a time as are allowed.
-func (c *Campaign) each(ctx context.Context, n int, do func(i int)) {
+// each does something so many times, as many at a time as are allowed. Nothing is begun after until,
+// unless that is zero.
+func (c *Campaign) each(ctx context.Context, n int, until time.Time, do func(i int)) {
 	var group sync.WaitGroup
 	places := make(chan struct{}, c.Parallel)
 	for i := range n {
-		if ctx.Err() != nil || !c.Until.IsZero() && time.Now().After(c.Until) {
+		if ctx.Err() != nil || !until.IsZero() && time.Now().After(until) {
 			break
 		}
 		places <- struct{}{}
@@ -128,17 +156,19 @@ func (c *Campaign) each(ctx context.Context, n int, do func(i int)) {
 	group.Wait()
 }
 
+// cases are all of a journey.
+func cases(journey string, g *Golden) []Case {
+	return slices.Concat(CrashCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
+}
+
 // choose draws the cases that are played.
-func (c *Campaign) choose(report *Report, journeys []*journey.Journey, goldens map[string]*Golden) []Case {
+func (c *Campaign) choose(report *Report, all []Case) []Case {
 	var chosen []Case
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
-	for _, j := range journeys {
-		g := goldens[j.Name]
-		for _, one := range slices.Concat(CrashCases(j.Name, g), StaleCases(j.Name, g), UnobservedCases(j.Name, g), TogetherCases(j.Name), InstanceCases(j.Name)) {
-			report.tally(one.Kind).Possible++
-			if c.wanted(one) && draw.Float64() < c.Sample {
-				chosen = append(chosen, one)
-			}
+	for _, one := range all {
+		report.tally(one.Kind).Possible++
+		if c.wanted(one) && draw.Float64() < c.Sample {
+			chosen = append(chosen, one)
 		}
 	}
 	draw.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
@@ -146,13 +176,20 @@ func (c *Campaign) choose(report *Report, journeys []*journey.Journey, goldens m
 }
 
 func (c *Campaign) wanted(one Case) bool {
+	if c.one != "" {
+		return one.String() == c.one
+	}
 	return len(c.Only) == 0 || slices.ContainsFunc(c.Only, func(prefix string) bool { return strings.HasPrefix(one.String(), prefix) })
 }
 
-func (c *Campaign) play(ctx context.Context, report *Report, cases []Case, goldens map[string]*Golden) {
+func (c *Campaign) play(ctx context.Context, report *Report, cases []Case, goldens map[string]*Golden, until time.Time) {
+	if len(cases) == 0 {
+		return
+	}
+	c.Progress("%d cases", len(cases))
 	var mu sync.Mutex
 	begun := 0
-	c.each(ctx, len(cases), func(i int) {
+	c.each(ctx, len(cases), until, func(i int) {
 		one := cases[i]
 		reached, err := one.run(ctx, c.Stage, goldens[one.Journey])
 		mu.Lock()
@@ -173,11 +210,16 @@ func (c *Campaign) play(ctx context.Context, report *Report, cases []Case, golde
 			c.Progress("%d of %d cases, %d failed", begun, len(cases), len(report.Failures))
 		}
 	})
-	report.Left = len(cases) - begun
+	report.Left += len(cases) - begun
 }
 
 // Replay plays one case, after its journey undisturbed.
 func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name string) (*Report, error) {
+	if kind, _, _ := strings.Cut(name, "/"); kind == "property" || kind == "random" {
+		c.one, c.Only, c.Sample = name, []string{name}, 1
+		report := &Report{}
+		return report, c.study(ctx, report)
+	}
 	one, err := Parse(name)
 	if err != nil {
 		return nil, err
@@ -186,13 +228,12 @@ func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name
 	if i < 0 {
 		return nil, fmt.Errorf("there is no journey %s", one.Journey)
 	}
-	c.Stage.journeys = map[string]*journey.Journey{one.Journey: journeys[i]}
 	goldens, err := c.goldens(ctx, journeys[i:i+1])
 	if err != nil {
 		return nil, err
 	}
 	report := &Report{}
 	report.tally(one.Kind).Possible++
-	c.play(ctx, report, []Case{one}, goldens)
+	c.play(ctx, report, []Case{one}, goldens, time.Time{})
 	return report, ctx.Err()
 }

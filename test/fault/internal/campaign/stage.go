@@ -104,11 +104,14 @@ func (s *Stage) resource(namespace string, kind, version string) (dynamic.Resour
 	if err != nil {
 		return nil, err
 	}
+	if mapping.Scope.Name() == meta.RESTScopeNameRoot {
+		return s.dynamic.Resource(mapping.Resource), nil
+	}
 	return s.dynamic.Resource(mapping.Resource).Namespace(namespace), nil
 }
 
 // groups are where kinds are looked for, that are named without one.
-var groups = []string{"operator.example.com", "backup.operator.example.com", "apps", "", "policy", "batch", "autoscaling"}
+var groups = []string{"operator.example.com", "backup.operator.example.com", "apps", "", "policy", "batch", "autoscaling", "node.k8s.io"}
 
 func (s *Stage) kind(kind, version string) (schema.GroupVersionKind, error) {
 	for _, group := range groups {

@@ -17,8 +17,10 @@ type Operation struct {
 	// Value is the new one; Unset: the field is left out.
 	Value any
 	Unset bool
-	// Spec is what the spec becomes.
+	// Spec is what the seed becomes.
 	Spec map[string]any
+
+	path []any
 }
 
 // Name is the operation's among those of its seed.
@@ -36,10 +38,9 @@ func Operations(s *Schema, seeds []map[string]any, examples map[string][]any) (a
 	}
 	for _, f := range byLeaf(chosen) {
 		for _, c := range append(candidates(f.place), exampled(examples[f.leaf])...) {
-			all = append(all, Operation{
-				Seed: f.in, Leaf: f.leaf, At: f.at, What: c.what, Value: c.value, Unset: c.unset,
-				Spec: change(seeds[f.in], f.path, c),
-			})
+			o := Operation{Seed: f.in, Leaf: f.leaf, At: f.at, What: c.what, Value: c.value, Unset: c.unset, path: f.path}
+			o.Spec, _ = o.Apply(seeds[f.in]) // its place was found there
+			all = append(all, o)
 		}
 	}
 	return all, bare
@@ -53,44 +54,46 @@ func exampled(values []any) []candidate {
 	return all
 }
 
-// change returns a copy of a spec with a candidate in its place.
-func change(spec map[string]any, path []any, c candidate) map[string]any {
-	changed := apimachineryruntime.DeepCopyJSON(spec)
-	put(changed, path, c)
-	return changed
+// Apply returns a copy of another spec with the operation's change; false: it has no such place.
+func (o *Operation) Apply(spec map[string]any) (changed map[string]any, ok bool) {
+	changed = apimachineryruntime.DeepCopyJSON(spec)
+	_, ok = put(changed, o.path, candidate{value: o.Value, unset: o.Unset})
+	return changed, ok
 }
 
-// put puts a candidate into a value, and returns the value.
-func put(into any, path []any, c candidate) any {
-	switch key := path[0].(type) {
-	case string:
-		object, ok := into.(map[string]any)
+// put puts a candidate into a value, and returns the value; false: there is no such place.
+func put(into any, path []any, c candidate) (_ any, ok bool) {
+	switch in := into.(type) {
+	case map[string]any:
+		key, isName := path[0].(string)
 		switch {
-		case !ok:
-			panic(fmt.Sprintf("%v is no object with a field %s", into, key))
+		case !isName:
+			return into, false
 		case len(path) > 1:
-			object[key] = put(object[key], path[1:], c)
+			in[key], ok = put(in[key], path[1:], c)
+			return in, ok
 		case c.unset:
-			delete(object, key)
+			delete(in, key)
 		default:
-			object[key] = apimachineryruntime.DeepCopyJSONValue(c.value)
+			in[key] = apimachineryruntime.DeepCopyJSONValue(c.value)
 		}
-		return object
-	case int:
-		list, ok := into.([]any)
+		return in, true
+	case []any:
+		i, isIndex := path[0].(int)
 		switch {
-		case !ok:
-			panic(fmt.Sprintf("%v is no list with an item %d", into, key))
+		case !isIndex || i >= len(in):
+			return into, false
 		case len(path) > 1:
-			list[key] = put(list[key], path[1:], c)
+			in[i], ok = put(in[i], path[1:], c)
+			return in, ok
 		case c.unset:
-			list = slices.Delete(list, key, key+1)
+			in = slices.Delete(in, i, i+1)
 		default:
-			list[key] = apimachineryruntime.DeepCopyJSONValue(c.value)
+			in[i] = apimachineryruntime.DeepCopyJSONValue(c.value)
 		}
-		return list
+		return in, true
 	}
-	panic(fmt.Sprintf("%v leads nowhere", path[0]))
+	return into, false
 }
 
 func index(i int) string { return "[" + strconv.Itoa(i) + "]" }

@@ -114,6 +114,25 @@ func TestValues(t *testing.T) {
 	}
 }
 
+func TestApply(t *testing.T) {
+	o := Operation{Value: "b", path: []any{"items", 1, "name"}}
+	spec := map[string]any{"items": []any{map[string]any{}, map[string]any{"name": "a"}}}
+	changed, ok := o.Apply(spec)
+	want := map[string]any{"items": []any{map[string]any{}, map[string]any{"name": "b"}}}
+	if !ok || !equality.Semantic.DeepEqual(changed, want) {
+		t.Errorf("%v (%t), want %v", changed, ok, want)
+	}
+	for name, other := range map[string]map[string]any{
+		"a shorter list": {"items": []any{map[string]any{}}},
+		"no list":        {"items": "none"},
+		"nothing":        {},
+	} {
+		if changed, ok := o.Apply(other); ok {
+			t.Errorf("%s: it becomes %v", name, changed)
+		}
+	}
+}
+
 // TestBare makes sure that a field that cannot be reached is told.
 func TestBare(t *testing.T) {
 	_, bare := Operations(specSchema(t), []map[string]any{{}}, nil)

@@ -173,14 +173,15 @@ func scrub(value any, namespace string) any {
 }
 
 // Mask are paths that are not compared: Learned are those that are others each time, Means those
-// that tell how the end was reached.
+// that tell how the end was reached, Past those that tell what was before. The latter two hide whole
+// objects, too.
 type Mask struct {
-	Learned map[string]bool
-	Means   *regexp.Regexp
+	Learned     map[string]bool
+	Means, Past *regexp.Regexp
 }
 
 func (m Mask) hides(path string) bool {
-	return m.Learned[path] || m.Means != nil && m.Means.MatchString(path)
+	return m.Learned[path] || m.Means != nil && m.Means.MatchString(path) || m.Past != nil && m.Past.MatchString(path)
 }
 
 // Differences tell where two pictures are not the same: a path, and both values.
@@ -188,7 +189,9 @@ func Differences(want, got Picture, mask Mask) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(want.Objects)) {
 		if got.Objects[key] == nil {
-			all = append(all, key+" is missing")
+			if !mask.hides(key) {
+				all = append(all, key+" is missing")
+			}
 			continue
 		}
 		compare(key, want.Objects[key], got.Objects[key], func(path string, a, b any) {
@@ -198,7 +201,7 @@ func Differences(want, got Picture, mask Mask) []string {
 		})
 	}
 	for _, key := range slices.Sorted(maps.Keys(got.Objects)) {
-		if want.Objects[key] == nil {
+		if want.Objects[key] == nil && !mask.hides(key) {
 			all = append(all, key+" is too many")
 		}
 	}

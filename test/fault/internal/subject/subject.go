@@ -88,6 +88,16 @@ func (p *Process) Died() bool {
 	}
 }
 
+// Runs tells whether it has not ended.
+func (p *Process) Runs() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
 // PID is its process's number.
 func (p *Process) PID() int { return p.command.Process.Pid }
 

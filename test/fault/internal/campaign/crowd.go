@@ -1,0 +1,209 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"example.com/nginx-operator/test/fault/internal/proxy"
+)
+
+// crowd are namespaces that one operator looks after side by side, each with one object of a kind.
+// They are used again and again: what one case leaves behind is in the way of the next.
+type crowd struct {
+	*operator
+	of *Specimen
+
+	mu      sync.Mutex
+	members map[string]*member
+	// settled have an object as a seed says. resting have some object: they are left alone for a
+	// while before they are used again.
+	settled map[int][]*member
+	resting []*member
+}
+
+// resting is how many namespaces are left alone.
+const resting = 40
+
+// newCrowd starts an operator for all namespaces.
+func (s *Stage) newCrowd(name string, of *Specimen) (*crowd, error) {
+	c := &crowd{operator: s.operator(name, ""), of: of, members: map[string]*member{}, settled: map[int][]*member{}}
+	c.guest.OnWrite = func(_ int, r proxy.Request) proxy.Fault {
+		m := c.member(r.Namespace)
+		if m == nil {
+			return proxy.None
+		}
+		n := m.writes.Add(1)
+		m.lastWrite.Store(&r)
+		if by := m.mischief.Load(); by != nil {
+			return by.onWrite(n)
+		}
+		return proxy.None
+	}
+	c.guest.OnEvent = func(e proxy.Event) proxy.Delivery {
+		if m := c.member(e.Namespace); m != nil {
+			if by := m.mischief.Load(); by != nil {
+				return by.onEvent()
+			}
+		}
+		return proxy.Deliver
+	}
+	return c, c.start()
+}
+
+// end deletes all objects, and ends the operator and the pods.
+func (c *crowd) end(ctx context.Context) error {
+	var errs []error
+	for _, m := range c.members {
+		errs = append(errs, m.abandon(ctx), c.Pods.Forget(m.namespace))
+	}
+	c.halt()
+	return errors.Join(errs...)
+}
+
+func (c *crowd) member(namespace string) *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.members[namespace]
+}
+
+// take takes a namespace that is as a seed says; nil: there is none.
+func (c *crowd) take(seed int) *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	free := c.settled[seed]
+	if len(free) == 0 {
+		return nil
+	}
+	c.settled[seed] = free[:len(free)-1]
+	return free[len(free)-1]
+}
+
+// longest takes the namespace that was left alone for the longest time, if there are enough.
+func (c *crowd) longest() *member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.resting) < resting {
+		return nil
+	}
+	m := c.resting[0]
+	c.resting = c.resting[1:]
+	return m
+}
+
+// leave gives a namespace back that is as a seed says.
+func (m *member) leave(seed int) {
+	m.rested = m.writes.Load()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.settled[seed] = append(m.settled[seed], m)
+}
+
+// rest gives a namespace back that has an object of any kind, in which there is nothing to do.
+func (m *member) rest() {
+	m.rested = m.writes.Load()
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.resting = append(m.resting, m)
+}
+
+// undisturbed makes sure that nothing was written while it was left alone, whatever befell the
+// operator in other namespaces.
+func (m *member) undisturbed() error {
+	if n := m.writes.Load() - m.rested; n > 0 {
+		return fmt.Errorf("there was nothing to do in %s, and it wrote %d times: %s", m.namespace, n, m.lastWrite.Load())
+	}
+	return nil
+}
+
+// vacant is a namespace without an object, but with what objects refer to.
+func (c *crowd) vacant(ctx context.Context) (*member, error) {
+	if m := c.longest(); m != nil {
+		return m, errors.Join(m.undisturbed(), m.clear(ctx))
+	}
+	namespace, err := c.newNamespace(ctx)
+	if err != nil {
+		return nil, err
+	}
+	m := &member{crowd: c, namespace: namespace}
+	c.mu.Lock()
+	c.members[namespace] = m
+	c.mu.Unlock()
+	for _, manifest := range c.of.Given {
+		if err := m.give(ctx, manifest); err != nil {
+			return nil, err
+		}
+	}
+	return m, nil
+}
+
+// give creates something that objects refer to. What belongs to no namespace is there after the first
+// time.
+func (m *member) give(ctx context.Context, manifest map[string]any) error {
+	object := (&unstructured.Unstructured{Object: manifest}).DeepCopy()
+	r, err := m.resource(m.namespace, object.GetKind(), object.GroupVersionKind().Version)
+	if err != nil {
+		return err
+	}
+	_, err = r.Create(ctx, object, metav1.CreateOptions{FieldManager: "user"})
+	if apierrors.IsAlreadyExists(err) {
+		return nil
+	}
+	return err
+}
+
+// seeded is a namespace with an object as a seed says, and settled.
+func (c *crowd) seeded(ctx context.Context, seed int) (*member, error) {
+	if m := c.take(seed); m != nil {
+		return m, m.undisturbed()
+	}
+	m, err := c.vacant(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return m, errors.Join(m.put(ctx, c.of.Seeds[seed]), m.settle(ctx))
+}
+
+// calmDown makes sure that nothing is written where there is nothing to do: not after everything was listed
+// anew, and not after a restart.
+func (c *crowd) calmDown(ctx context.Context) error {
+	for _, next := range []func() error{func() error { c.guest.Expire(); return nil }, c.restart} {
+		if err := c.calm(ctx); err != nil {
+			return err
+		}
+		before := len(c.guest.Writes())
+		if err := next(); err != nil {
+			return err
+		}
+		if err := c.await(ctx, func(context.Context) error { return c.guest.Listed() }); err != nil {
+			return err
+		}
+		if err := c.calm(ctx); err != nil {
+			return err
+		}
+		if writes := c.guest.Writes()[before:]; len(writes) > 0 {
+			return fmt.Errorf("there is nothing to do, and it writes: %s\n%s", last(writes, 5), c.said())
+		}
+	}
+	return nil
+}
+
+// calm waits until nothing is written anywhere.
+func (c *crowd) calm(ctx context.Context) error {
+	before, since := -1, time.Now()
+	return c.await(ctx, func(context.Context) error {
+		if now := len(c.guest.Writes()); now != before {
+			before, since = now, time.Now()
+		}
+		if c.guest.Holding() || time.Since(since) < quiet {
+			return errUnsettled
+		}
+		return nil
+	})
+}

@@ -1,0 +1,198 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/test/fault/internal/proxy"
+)
+
+// walk is a case that is drawn by a number: what a user does, in which order and how fast, and what
+// happens to the operator meanwhile.
+type walk struct {
+	of     *study
+	number uint64
+	draw   *rand.Rand
+	member *member
+	// spec is the last one that was taken.
+	spec map[string]any
+	// befell counts what happened to the operator.
+	befell atomic.Int64
+}
+
+// mostSteps is how many steps there are at most.
+const mostSteps = 6
+
+// randomCases are those of the numbers from 1 on.
+func (p *study) randomCases(n int) []Case {
+	var all []Case
+	for number := range uint64(n) {
+		all = append(all, p.randomCase(number+1))
+	}
+	return all
+}
+
+func (p *study) randomCase(number uint64) Case {
+	return Case{
+		Kind: "random", Journey: "walk", Point: strconv.FormatUint(number, 10),
+		run: func(ctx context.Context, _ *Stage, _ *Golden) (bool, error) {
+			w := &walk{of: p, number: number, draw: rand.New(rand.NewPCG(number, 0))}
+			err := w.play(ctx)
+			return w.befell.Load() > 0, err
+		},
+	}
+}
+
+// play goes some steps under faults, and makes sure that the end is that of an object which is created
+// as the last step says.
+func (w *walk) play(ctx context.Context) (err error) {
+	seed := w.of.playable[w.draw.IntN(len(w.of.playable))]
+	if w.member, err = w.of.crowd.vacant(ctx); err != nil {
+		return err
+	}
+	defer func() {
+		w.member.mischief.Store(nil)
+		if err != nil {
+			err = errors.Join(err, w.member.abandon(ctx))
+		} else {
+			w.member.rest()
+		}
+	}()
+	w.member.mischief.Store(w.mischief())
+	if err := w.change(ctx, w.of.of.Seeds[seed]); err != nil {
+		return err
+	}
+	for range w.draw.IntN(mostSteps) {
+		if err := w.step(ctx, seed); err != nil {
+			return err
+		}
+	}
+	w.member.mischief.Store(nil)
+	end, err := w.member.state(ctx)
+	if err != nil {
+		return err
+	}
+	return w.of.crowd.twin(ctx, w.spec, end, w.of.goldens[seed].Mask)
+}
+
+// step does something.
+func (w *walk) step(ctx context.Context, seed int) error {
+	switch w.draw.IntN(10) {
+	case 0:
+		return w.again(ctx)
+	case 1:
+		return w.vandalize(ctx)
+	case 2:
+		return w.change(ctx, w.of.of.Seeds[seed])
+	}
+	operations := w.of.steps[seed]
+	changed, ok := operations[w.draw.IntN(len(operations))].Apply(w.spec)
+	if !ok {
+		return nil
+	}
+	return w.change(ctx, changed)
+}
+
+// change changes the spec, and waits, or not. What the API server refuses changes nothing.
+func (w *walk) change(ctx context.Context, spec map[string]any) error {
+	err := w.member.put(ctx, spec)
+	if refused(err) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	w.spec = spec
+	return w.wait(ctx)
+}
+
+func (w *walk) wait(ctx context.Context) error {
+	switch w.draw.IntN(3) {
+	case 0:
+		return w.member.settle(ctx)
+	case 1:
+		return pause(ctx, time.Duration(w.draw.IntN(500))*time.Millisecond)
+	}
+	return nil
+}
+
+// again deletes the object, and creates it anew at once.
+func (w *walk) again(ctx context.Context) error {
+	r, err := w.member.resource(w.member.namespace, w.of.of.Object.Kind, w.of.of.Object.Version)
+	if err != nil {
+		return err
+	}
+	background := metav1.DeletePropagationBackground
+	if err := r.Delete(ctx, w.of.of.Object.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+		return err
+	}
+	return w.change(ctx, w.spec)
+}
+
+// vandalize deletes one of the objects that the operator has made.
+func (w *walk) vandalize(ctx context.Context) error {
+	kinds := w.of.of.Owned
+	if len(kinds) == 0 {
+		return nil
+	}
+	r, err := w.member.resource(w.member.namespace, kinds[w.draw.IntN(len(kinds))], "")
+	if err != nil {
+		return err
+	}
+	list, err := r.List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	for _, object := range list.Items {
+		if len(object.GetOwnerReferences()) > 0 {
+			if err := r.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				return err
+			}
+			break
+		}
+	}
+	return w.wait(ctx)
+}
+
+// mischief draws what happens to the writes and events of the namespace. It is told by their numbers
+// alone, so that it comes again when the case is played again.
+func (w *walk) mischief() *mischief {
+	often := []int{0, 2, 10, 30}[w.draw.IntN(4)]
+	luck := func(sort, n uint64) *rand.Rand { return rand.New(rand.NewPCG(w.number, sort<<32|n)) }
+	before, events := w.member.writes.Load(), atomic.Uint64{}
+	return &mischief{
+		onWrite: func(n int64) proxy.Fault {
+			draw := luck(1, uint64(n-before))
+			if draw.IntN(100) >= often {
+				return proxy.None
+			}
+			w.befell.Add(1)
+			return wildFaults[draw.IntN(len(wildFaults))]
+		},
+		onEvent: func() proxy.Delivery {
+			draw := luck(2, events.Add(1))
+			if draw.IntN(1000) >= often {
+				return proxy.Deliver
+			}
+			w.befell.Add(1)
+			return wildDeliveries[draw.IntN(len(wildDeliveries))]
+		},
+	}
+}
+
+// wildFaults are drawn from. Most of them more than once: whoever kills the operator does it to all
+// namespaces.
+var wildFaults = slices.Concat(
+	slices.Repeat([]proxy.Fault{proxy.Cut, proxy.Drop, proxy.Conflict, proxy.TooMany, proxy.Internal, proxy.Quota, proxy.Timeout}, 20),
+	[]proxy.Fault{proxy.KillBefore, proxy.KillAfter},
+)
+
+var wildDeliveries = []proxy.Delivery{proxy.Late, proxy.Superseded, proxy.Gone, proxy.Broken}

@@ -1,0 +1,104 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"example.com/nginx-operator/test/fault/internal/snapshot"
+)
+
+// study plays the cases of the specimen: first those that change single fields, then the random
+// ones. Their operator looks after all namespaces: nobody else may be at work.
+func (c *Campaign) study(ctx context.Context, report *Report) error {
+	if c.Specimen == nil || !c.looksAt("", "property", "random") {
+		return nil
+	}
+	p, err := c.Stage.newStudy(ctx, c.Specimen)
+	if err != nil {
+		return err
+	}
+	report.specimen = p
+	c.Progress("%d fields of %s, %d operations", len(p.leaves), c.Specimen.Object.Kind, len(p.operations))
+	for _, cases := range [][]Case{p.cases(), p.randomCases(c.Random)} {
+		chosen := c.choose(report, cases)
+		if len(chosen) == 0 {
+			continue
+		}
+		if err := c.examine(ctx, report, p, chosen); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// specimenShare is the part of the time that is left, for each of the two kinds of cases of a specimen.
+const specimenShare = 0.25
+
+// share is when a part of the time is over that is left.
+func (c *Campaign) share(part float64) time.Time {
+	if c.Until.IsZero() {
+		return c.Until
+	}
+	return time.Now().Add(time.Duration(part * float64(time.Until(c.Until))))
+}
+
+// examine plays cases of one kind, with an operator for all of them.
+func (c *Campaign) examine(ctx context.Context, report *Report, p *study, cases []Case) (err error) {
+	kind := cases[0].Kind
+	if p.crowd, err = c.Stage.newCrowd(kind, p.of); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, p.crowd.end(ctx)) }()
+	if p.goldens == nil {
+		if err := c.learn(ctx, p); err != nil {
+			return err
+		}
+	}
+	c.play(ctx, report, cases, nil, c.share(specimenShare))
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	c.Progress("their operator looks after %d namespaces, in which there is nothing to do", len(p.crowd.members))
+	if err := p.crowd.calmDown(ctx); err != nil {
+		report.Failures = append(report.Failures, Failure{kind, err})
+	}
+	return nil
+}
+
+// learn finds out what the seeds become.
+func (c *Campaign) learn(ctx context.Context, p *study) error {
+	goldens, errs := make([]*Golden, len(p.of.Seeds)), make([]error, len(p.of.Seeds))
+	c.each(ctx, len(p.of.Seeds), time.Time{}, func(seed int) {
+		goldens[seed], errs[seed] = p.learn(ctx, seed)
+	})
+	p.goldens = goldens
+	return errors.Join(errs...)
+}
+
+// learn finds out what a seed becomes, twice.
+func (p *study) learn(ctx context.Context, seed int) (*Golden, error) {
+	var pictures []snapshot.Picture
+	for range 2 {
+		m, err := p.crowd.vacant(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := m.put(ctx, p.of.Seeds[seed]); err != nil {
+			return nil, err
+		}
+		s, err := m.state(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if !s.ready && p.of.Unready[seed] == "" {
+			return nil, fmt.Errorf("seed %d is not ready: %s", seed, s.why)
+		}
+		pictures = append(pictures, s.picture)
+		defer m.leave(seed)
+	}
+	learned, err := snapshot.Volatile(pictures[0], pictures[1])
+	mask := snapshot.Mask{Learned: learned, Means: p.crowd.Means, Past: p.of.past}
+	return &Golden{End: pictures[0], Mask: mask}, err
+}
