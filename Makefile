@@ -128,7 +128,8 @@ FAULT ?= --sample=0.1 --budget=7m
 .PHONY: fault
 fault: $(CLUSTER) ## Put the operator under faults (FAULT='--budget=3h': all of them; CASE=…: one)
 	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator
-	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator $(if $(CASE),--case='$(CASE)',$(FAULT))
+	@go run ./test/nextrelease/cmd/next-release $(BIN)/next
+	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator --next=$(BIN)/next/nginx-operator $(if $(CASE),--case='$(CASE)',$(FAULT))
 
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root

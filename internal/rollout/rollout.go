@@ -157,6 +157,8 @@ func Decide(in Input) Decision {
 	d.Stable = d.Stable && !in.HoldOld || in.Proven
 	if in.Held {
 		d.hold()
+		// Nothing is under way, but who did not answer would be told of as silent for ever.
+		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
 	if in.Stable == "" {

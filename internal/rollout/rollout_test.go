@@ -250,6 +250,29 @@ func TestSilentPodsAreAskedOnlyWhatIsNew(t *testing.T) {
 	}
 }
 
+// TestHeld: what failed stays as it is, so there is nothing to wait for but pods that do not answer,
+// whose next word emits no event.
+func TestHeld(t *testing.T) {
+	for name, tt := range map[string]struct {
+		pods  []Pod
+		watch bool
+	}{
+		"all answer":     {[]Pod{pod("a"), pod("b", asked("new", ""), tested(instanceapi.Passed))}, false},
+		"one is silent":  {[]Pod{pod("a"), pod("b", mute)}, true},
+		"one is no more": {[]Pod{pod("a"), pod("b", mute, func(p *Pod) { p.Ready = false })}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := Decide(Input{Requested: "new", Stable: "old", Held: true, Overdue: true, Pods: tt.pods})
+			if len(d.Ask)+len(d.Tell)+len(d.Nudge) > 0 || d.Stable {
+				t.Errorf("something is changed: %+v", d)
+			}
+			if d.Watch != tt.watch {
+				t.Errorf("Watch = %t", d.Watch)
+			}
+		})
+	}
+}
+
 func TestBlockedAsksNothing(t *testing.T) {
 	d := Decide(Input{Stable: "old", Pods: []Pod{pod("a"), pod("b", mute)}})
 	if d.Phase != Blocked || len(d.Ask) > 0 || d.Stable || d.Watch {

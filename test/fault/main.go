@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -33,6 +34,9 @@ import (
 type options struct {
 	operator string
 	args     []string
+	next     string
+	nextArgs []string
+	webhook  []string
 	means    string
 	journeys string
 	specimen string
@@ -56,10 +60,10 @@ var arguments = []string{
 
 // means are the annotations by which pods are asked, and their managers; for which generation
 // something was written; the numbers of the history, which count what was tried; and the words of
-// the Deployment controller, who remembers the ReplicaSet that progressed last.
+// the Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config(-test|-grant)?|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
-	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.message$` +
+	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$`
 
 //go:embed specimen.yaml
@@ -83,6 +87,10 @@ func newCommand() *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&o.operator, "operator", "bin/nginx-operator", "program of the operator; it finds its API server by KUBECONFIG")
 	flags.StringSliceVar(&o.args, "arg", arguments, "its arguments; {namespace} stands for the namespace that it looks after")
+	flags.StringVar(&o.next, "next", "", "program of the release to which journeys upgrade; without it, those that do are left out")
+	flags.StringSliceVar(&o.nextArgs, "next-arg", []string{"--instance-image=nginx-operator:next", "--default-image=nginx:next"}, "its arguments, after those of --arg")
+	flags.StringSliceVar(&o.webhook, "webhook-arg", webhookArguments,
+		"arguments with which the operator's program serves the conversion all the while, at {port}; empty: the newest version is served alone")
 	flags.StringVar(&o.means, "means", means, "regular expression of fields that tell how an end was reached, and are no part of it")
 	flags.StringVar(&o.journeys, "journeys", "", "folder with what users do (default: what comes with this program)")
 	flags.StringVar(&o.specimen, "specimen", "", "file with an object whose fields are changed (default: what comes with this program)")
@@ -111,7 +119,11 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	journeys, err := read(o.journeys)
+	journeys, err := o.read()
+	if err != nil {
+		return err
+	}
+	program, err := filepath.Abs(o.operator)
 	if err != nil {
 		return err
 	}
@@ -125,10 +137,13 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if err := plane.InstallCRD(ctx, 0); err != nil {
+	end, err := o.install(ctx, plane, program, dir)
+	if err != nil {
 		return err
 	}
-	manager, err := plane.StartControllerManager(dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller")
+	defer end()
+	manager, err := plane.StartControllerManager(dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller",
+		"horizontal-pod-autoscaler-controller")
 	if err != nil {
 		return err
 	}
@@ -144,24 +159,44 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	program, err := filepath.Abs(o.operator)
-	if err != nil {
+	stage.Pods = pods
+	if err := o.equip(stage, program, dir); err != nil {
 		return err
 	}
-	if stage.Means, err = regexp.Compile(o.means); err != nil {
-		return fmt.Errorf("--means: %w", err)
-	}
-	stage.Dir, stage.Pods, stage.Program = dir, pods, subject.Program{Path: program, Args: o.args}
 	return o.play(ctx, out, &campaign.Campaign{
 		Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
 	}, journeys)
 }
 
-func read(folder string) ([]*journey.Journey, error) {
-	if folder == "" {
-		return journey.All()
+// equip gives a stage the operator, and what only this project's journeys need.
+func (o *options) equip(stage *campaign.Stage, program, dir string) (err error) {
+	if stage.Means, err = regexp.Compile(o.means); err != nil {
+		return fmt.Errorf("--means: %w", err)
 	}
-	return journey.Read(os.DirFS(folder))
+	stage.Dir, stage.Program = dir, subject.Program{Path: program, Args: o.args}
+	stage.Next = subject.Program{Path: o.next, Args: slices.Concat(o.args, o.nextArgs)}
+	stage.Texts, err = texts()
+	return err
+}
+
+// read reads the journeys that can be played.
+func (o *options) read() ([]*journey.Journey, error) {
+	var all []*journey.Journey
+	var err error
+	if o.journeys == "" {
+		all, err = journey.All()
+	} else {
+		all, err = journey.Read(os.DirFS(o.journeys))
+	}
+	if err != nil || o.next != "" {
+		return all, err
+	}
+	return slices.DeleteFunc(all, func(j *journey.Journey) bool {
+		if j.Upgrades() {
+			progress("%s is left out: there is no --next", j.Name)
+		}
+		return j.Upgrades()
+	}), nil
 }
 
 // readSpecimen reads a file. That of this project has the specs of the hostile resources.

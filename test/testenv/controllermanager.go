@@ -34,6 +34,8 @@ func (cp *ControlPlane) StartControllerManager(dir string, controllers ...string
 	}
 	m.command = exec.Command(program,
 		"--kubeconfig="+cp.Kubeconfig, "--controllers="+strings.Join(controllers, ","), "--leader-elect=false", "--secure-port=0",
+		// Nobody wants to wait for an autoscaler.
+		"--horizontal-pod-autoscaler-sync-period=2s",
 		// The API server's own fairness is the limit, not a counter in the client.
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
 	m.command.Stdout, m.command.Stderr = out, out

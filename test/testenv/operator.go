@@ -19,8 +19,8 @@ import (
 	"example.com/nginx-operator/internal/webhookcert"
 )
 
-// systemNamespace is where the operator says that it runs.
-const systemNamespace = "nginx-operator-system"
+// SystemNamespace is where the operator says that it runs.
+const SystemNamespace = "nginx-operator-system"
 
 // answers is how long the conversion webhook may take to answer for the first time.
 const answers = time.Minute
@@ -38,17 +38,26 @@ func FreePort() (int, error) {
 	return address.Port, listener.Close()
 }
 
+// PrepareOperator makes what every way of installing brings: the operator's namespace, and the Secret
+// of its conversion webhook.
+func (cp *ControlPlane) PrepareOperator(ctx context.Context) error {
+	for _, object := range []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: "nginx-operator-webhook-cert"}},
+	} {
+		if err := cp.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // StartOperator runs the operator in this process, with its conversion webhook at a port
 // that the CRD was installed with, and waits until that converts. The function that it
 // returns ends the operator.
 func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func(*operator.Options)) (func() error, error) {
-	for _, object := range []client.Object{
-		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}},
-		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "nginx-operator-webhook-cert"}},
-	} {
-		if err := cp.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
-			return nil, err
-		}
+	if err := cp.PrepareOperator(ctx); err != nil {
+		return nil, err
 	}
 	options := operator.Options{
 		Version:           "test",
@@ -56,7 +65,7 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 		BackupJobs:        10,
 		DefaultImage:      "nginx:test",
 		InstanceImage:     "nginx-operator:test",
-		OwnNamespace:      systemNamespace,
+		OwnNamespace:      SystemNamespace,
 		Concurrency:       4,
 		MetricsAddress:    "0",
 		MetricsMaxObjects: 10,
@@ -78,15 +87,15 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 		cancel()
 		return <-ended
 	}
-	if err := cp.waitForConversion(ctx); err != nil {
+	if err := cp.WaitForConversion(ctx); err != nil {
 		return nil, errors.Join(err, stop())
 	}
 	return stop, nil
 }
 
-// waitForConversion waits until an object can be read in the version in which it is not
+// WaitForConversion waits until an object can be read in the version in which it is not
 // stored.
-func (cp *ControlPlane) waitForConversion(ctx context.Context) error {
+func (cp *ControlPlane) WaitForConversion(ctx context.Context) error {
 	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "conversion-probe-"}}
 	if err := cp.Client.Create(ctx, probe); err != nil {
 		return err

@@ -47,6 +47,8 @@ type Instance struct {
 	serving   string
 	granted   instanceapi.Requested
 	revisions map[string]instanceapi.Revision
+	// pairs are the last good ones of the certificates.
+	pairs map[string]map[string]string
 }
 
 // Option changes an instance that starts.
@@ -58,14 +60,14 @@ func Disturbed(by func(http.Handler) http.Handler) Option {
 }
 
 // Start starts the instance of a pod of an application. mounts reads what its pod mounts: the
-// pod itself, for its annotations, and the ConfigMaps. It serves the stable configuration, as a
+// pod itself, for its annotations, ConfigMaps and Secrets. It serves the stable configuration, as a
 // pod does that has booted.
 func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app string, options ...Option) (*Instance, error) {
 	listener, ip, err := listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, revisions: map[string]instanceapi.Revision{}}
+	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, revisions: map[string]instanceapi.Revision{}, pairs: map[string]map[string]string{}}
 	for _, option := range options {
 		option(i)
 	}
@@ -134,7 +136,9 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	case instanceapi.PathLoad:
 		i.grant(w, r, asked)
 	case instanceapi.PathStatus:
-		_ = json.NewEncoder(w).Encode(i.obey(r.Context(), asked)) // who asked may be gone
+		status := i.obey(r.Context(), asked)
+		status.Certificates = i.certificates(r.Context(), pod)
+		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
 	default:
 		http.NotFound(w, r)
 	}

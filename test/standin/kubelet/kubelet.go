@@ -70,8 +70,10 @@ func Start(ctx context.Context, config *rest.Config) (*Kubelet, error) {
 	if err != nil {
 		return nil, err
 	}
-	if _, err := k.cache.GetInformer(ctx, &corev1.ConfigMap{}); err != nil {
-		return nil, err
+	for _, mounted := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
+		if _, err := k.cache.GetInformer(ctx, mounted); err != nil {
+			return nil, err
+		}
 	}
 	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc:    func(pod any) { k.see(pod, false) },

@@ -23,9 +23,13 @@ type operator struct {
 	// namespaces that it looks after, separated by commas; empty: all.
 	namespaces string
 	guest      *proxy.Guest
+	// beside is another one at work; nil: there is none.
+	beside *operator
 
 	mu      sync.Mutex
 	process *subject.Process
+	// upgraded: it is of the next release.
+	upgraded bool
 	// over: nothing is started any more.
 	over bool
 	// failed is why it could not be started again.
@@ -46,11 +50,16 @@ func (s *Stage) operator(name, namespaces string) *operator {
 func (o *operator) start() error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.over || o.process != nil && o.process.Runs() {
+	if o.over || o.process != nil && o.process.Running() {
+		// Whoever starts what was killed, and whoever replaces it, may come at once.
 		return nil
 	}
 	o.guest.Connect()
-	process, err := o.Program.Start(o.guest.URL, o.namespaces, o.kubeconfig(), o.log())
+	program := o.Program
+	if o.upgraded {
+		program = o.Next
+	}
+	process, err := program.Start(o.guest.URL, o.namespaces, o.kubeconfig(), o.log())
 	o.process = process
 	return err
 }

@@ -1,7 +1,9 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -10,7 +12,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/proxy"
@@ -72,22 +73,22 @@ func (p *play) step(ctx context.Context, s *journey.Step) error {
 	case s.Create != nil:
 		return p.create(ctx, s.Create)
 	case s.Patch != nil:
-		return p.patch(ctx, s.Patch, s.With)
+		return p.patch(ctx, s)
 	case s.Delete != nil:
-		r, err := p.resource(p.namespace, s.Delete.Kind, s.Delete.Version)
-		if err != nil {
-			return err
-		}
-		background := metav1.DeletePropagationBackground
-		return r.Delete(ctx, s.Delete.Name, metav1.DeleteOptions{PropagationPolicy: &background})
+		return p.delete(ctx, s)
+	case s.Operator != "":
+		return p.replace(s.Operator)
 	default:
 		return p.await(ctx, func(ctx context.Context) error { return p.expect(ctx, s.Await) })
 	}
 }
 
 func (p *play) create(ctx context.Context, manifest map[string]any) error {
+	manifest, err := p.fill(ctx, manifest)
+	if err != nil {
+		return err
+	}
 	object := &unstructured.Unstructured{Object: manifest}
-	object = object.DeepCopy()
 	kind := object.GroupVersionKind()
 	r, err := p.resource(p.namespace, kind.Kind, kind.Version)
 	if err != nil {
@@ -100,20 +101,51 @@ func (p *play) create(ctx context.Context, manifest map[string]any) error {
 	})
 }
 
-func (p *play) patch(ctx context.Context, o *journey.Object, with map[string]any) error {
-	r, err := p.resource(p.namespace, o.Kind, o.Version)
+func (p *play) patch(ctx context.Context, s *journey.Step) error {
+	r, err := p.resource(p.namespace, s.Patch.Kind, s.Patch.Version)
 	if err != nil {
 		return err
 	}
-	text, err := yaml.Marshal(with)
+	with, err := p.fill(ctx, s.With)
 	if err != nil {
 		return err
 	}
-	if text, err = yaml.YAMLToJSON(text); err != nil {
+	text, err := json.Marshal(with)
+	if err != nil {
 		return err
 	}
-	_, err = r.Patch(ctx, o.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: "user"})
+	var of []string
+	if s.Subresource != "" {
+		of = []string{s.Subresource}
+	}
+	_, err = r.Patch(ctx, s.Patch.Name, types.MergePatchType, text, metav1.PatchOptions{FieldManager: "user"}, of...)
 	return err
+}
+
+// delete returns when the object is gone, as kubectl does. Another one of its name may be there then.
+func (p *play) delete(ctx context.Context, s *journey.Step) error {
+	before, err := p.get(ctx, p.namespace, *s.Delete)
+	if err != nil {
+		return err
+	}
+	if before == nil {
+		return fmt.Errorf("there is no %s that could be deleted", s.Delete)
+	}
+	r, err := p.resource(p.namespace, s.Delete.Kind, s.Delete.Version)
+	if err != nil {
+		return err
+	}
+	propagation := cmp.Or(s.Propagation, metav1.DeletePropagationBackground)
+	if err := r.Delete(ctx, s.Delete.Name, metav1.DeleteOptions{PropagationPolicy: &propagation}); err != nil {
+		return err
+	}
+	return p.await(ctx, func(ctx context.Context) error {
+		after, err := p.get(ctx, p.namespace, *s.Delete)
+		if err == nil && after != nil && after.GetUID() == before.GetUID() {
+			err = fmt.Errorf("%s is still there", s.Delete)
+		}
+		return err
+	})
 }
 
 // expect looks once.

@@ -34,7 +34,11 @@ type Stage struct {
 	// Dir takes the logs of the operators.
 	Dir     string
 	Program subject.Program
-	Pods    Pods
+	// Next is another release of the operator, to which journeys upgrade.
+	Next subject.Program
+	Pods Pods
+	// Texts are what journeys have by their names, such as certificates.
+	Texts map[string]string
 	// Means are the paths of fields that tell how an end was reached, and are no part of it.
 	Means *regexp.Regexp
 
@@ -68,6 +72,9 @@ type Pods interface {
 // NewStage makes a stage of a control plane.
 func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage, error) {
 	s := &Stage{client: c}
+	config = rest.CopyConfig(config)
+	// What a user is warned of, such as an old version of the API, is what the journey is about.
+	config.WarningHandler = rest.NoWarnings{}
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err

@@ -11,7 +11,9 @@
 //	- NginxOperator/web is Ready
 //	keeps: 2
 //
-// Only what the user does under `when` is disturbed.
+// Only what the user does under `when` is disturbed. In the texts of objects, ${Kind/name path.of.a.field}
+// stands for what that field says at the moment, and ${name} for a text that whoever plays the journey
+// has under that name.
 package journey
 
 import (
@@ -24,6 +26,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
@@ -46,17 +49,36 @@ type Journey struct {
 	Keeps int `json:"keeps,omitempty"`
 }
 
-// Step is one thing that the user does: one of the fields Create, Patch, Delete and Await is set.
+// Step is one thing that the user does: one of the fields Create, Patch, Delete, Await and Operator is set.
 type Step struct {
 	// Create makes an object, in the namespace of the journey.
 	Create map[string]any `json:"create,omitempty"`
-	// Patch merges With into an object.
-	Patch *Object        `json:"patch,omitempty"`
-	With  map[string]any `json:"with,omitempty"`
-	// Delete deletes an object.
-	Delete *Object `json:"delete,omitempty"`
+	// Patch merges With into an object, or into its Subresource.
+	Patch       *Object        `json:"patch,omitempty"`
+	Subresource string         `json:"subresource,omitempty"`
+	With        map[string]any `json:"with,omitempty"`
+	// Delete deletes an object. What becomes of what it owns is Propagation: Background (the default),
+	// Foreground or Orphan.
+	Delete      *Object                    `json:"delete,omitempty"`
+	Propagation metav1.DeletionPropagation `json:"propagation,omitempty"`
 	// Await waits for something.
 	Await *Expectation `json:"await,omitempty"`
+	// Operator replaces the operator by one of this Release: next, or this.
+	Operator Release `json:"operator,omitempty"`
+}
+
+// Release is one of the operator's.
+type Release string
+
+// The releases: the one under test, and another one that comes after it.
+const (
+	This Release = "this"
+	Next Release = "next"
+)
+
+// Upgrades tells whether the journey needs another release of the operator.
+func (j *Journey) Upgrades() bool {
+	return slices.ContainsFunc(slices.Concat(j.Given, j.When), func(s Step) bool { return s.Operator != "" })
 }
 
 // Object is one by its kind and name, such as NginxOperator/web. A kind that more than one API
@@ -209,16 +231,32 @@ func parse(name string, text []byte) (*Journey, error) {
 
 func (s *Step) check() error {
 	n := 0
-	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil} {
+	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil, s.Operator != ""} {
 		if set {
 			n++
 		}
 	}
-	if n != 1 {
-		return errors.New("one of create, patch, delete and await is needed")
-	}
-	if (s.Patch != nil) != (s.With != nil) {
+	switch {
+	case n != 1:
+		return errors.New("one of create, patch, delete, await and operator is needed")
+	case (s.Patch != nil) != (s.With != nil):
 		return errors.New("patch and with belong together")
+	case s.Subresource != "" && s.Patch == nil:
+		return errors.New("subresource belongs to patch")
+	case s.Propagation != "" && s.Delete == nil:
+		return errors.New("propagation belongs to delete")
+	}
+	return s.checkWords()
+}
+
+// checkWords looks at the fields that say one of a few words.
+func (s *Step) checkWords() error {
+	propagations := []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
+	if !slices.Contains(propagations, s.Propagation) {
+		return fmt.Errorf("propagation is one of %v", propagations[1:])
+	}
+	if releases := []Release{"", This, Next}; !slices.Contains(releases, s.Operator) {
+		return fmt.Errorf("operator is one of %v", releases[1:])
 	}
 	return nil
 }

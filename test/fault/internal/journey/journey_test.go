@@ -26,6 +26,13 @@ func TestReadRefuses(t *testing.T) {
 		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is fine]":                  "no expectation",
 		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is Ready=Perhaps]":         "no expectation",
 		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is gone]\nsomething: else": "something",
+
+		"about: x\nwhen: [{delete: Pod/b, propagation: None}]\nthen: [Pod/b is gone]":                   "propagation is",
+		"about: x\nwhen: [{operator: next, propagation: Orphan}]\nthen: [Pod/b is gone]":                "propagation belongs",
+		"about: x\nwhen: [{delete: Pod/b, subresource: scale}]\nthen: [Pod/b is gone]":                  "subresource belongs",
+		"about: x\nwhen: [{operator: last}]\nthen: [Pod/b is gone]":                                     "operator is one",
+		"about: x\nwhen: [{operator: next, patch: Pod/b, with: {a: b}}]\nthen: [Pod/b is gone]":         "one of create",
+		"about: x\ngiven: [{patch: Pod/b, subresource: scale}]\nwhen: [{delete: Pod/b}]\nthen: [Pod/b]": "no expectation",
 	} {
 		_, err := Read(fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(text)}})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -34,6 +41,25 @@ func TestReadRefuses(t *testing.T) {
 	}
 	if _, err := Read(fstest.MapFS{}); err == nil {
 		t.Error("an empty folder is no error")
+	}
+}
+
+func TestUpgrades(t *testing.T) {
+	for steps, want := range map[string]bool{
+		"{operator: next}":                     true,
+		"{operator: this}":                     true,
+		"{delete: Pod/b, propagation: Orphan}": false,
+		"{patch: Pod/b, subresource: scale, with: {spec: {replicas: 3}}}":     false,
+		"{patch: Pod/b, with: {a: 1}}, {operator: next}, {delete: Service/b}": true,
+	} {
+		all, err := Read(fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte("about: x\nwhen: [" + steps + "]\nthen: [Pod/b is gone]")}})
+		if err != nil {
+			t.Errorf("%s: %v", steps, err)
+			continue
+		}
+		if got := all[0].Upgrades(); got != want {
+			t.Errorf("%s: it upgrades: %t", steps, got)
+		}
 	}
 }
 

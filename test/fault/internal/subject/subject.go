@@ -76,6 +76,16 @@ func (p *Process) Kill() {
 	<-p.ended
 }
 
+// Running tells whether it has not ended.
+func (p *Process) Running() bool {
+	select {
+	case <-p.ended:
+		return false
+	default:
+		return true
+	}
+}
+
 // Died tells whether it has ended by itself.
 func (p *Process) Died() bool {
 	select {
@@ -85,16 +95,6 @@ func (p *Process) Died() bool {
 		return !p.killed
 	default:
 		return false
-	}
-}
-
-// Runs tells whether it has not ended.
-func (p *Process) Runs() bool {
-	select {
-	case <-p.ended:
-		return false
-	default:
-		return true
 	}
 }
 

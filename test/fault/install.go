@@ -1,0 +1,67 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"example.com/nginx-operator/test/testenv"
+)
+
+// webhookArguments are those with which this project's operator serves the conversion, and looks after
+// no application.
+var webhookArguments = []string{
+	"--namespaces=" + testenv.SystemNamespace, "--own-namespace=" + testenv.SystemNamespace, "--controllers=nginx",
+	"--leader-elect=false", "--conversion-webhook=true", "--webhook-port={port}", "--webhook-hosts=localhost",
+	"--metrics-bind-address=0", "--health-probe-bind-address=0", "--instance-image=nginx-operator:test",
+}
+
+// install installs the CRDs, and has the operator's program serve the conversion between their versions
+// until the function is called that it returns. No fault comes over that process: the API server
+// cannot do without it.
+func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, program, dir string) (func(), error) {
+	if len(o.webhook) == 0 {
+		return func() {}, plane.InstallCRD(ctx, 0)
+	}
+	port, err := testenv.FreePort()
+	if err != nil {
+		return nil, err
+	}
+	if err := plane.InstallCRD(ctx, port); err != nil {
+		return nil, err
+	}
+	if err := plane.PrepareOperator(ctx); err != nil {
+		return nil, err
+	}
+	log, err := os.Create(filepath.Join(dir, "webhook.log"))
+	if err != nil {
+		return nil, err
+	}
+	arguments := make([]string, len(o.webhook))
+	for i, a := range o.webhook {
+		arguments[i] = strings.ReplaceAll(a, "{port}", strconv.Itoa(port))
+	}
+	webhook := exec.Command(program, arguments...)
+	webhook.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig)
+	webhook.Stdout, webhook.Stderr = log, log
+	webhook.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	err = webhook.Start()
+	_ = log.Close() // the process has its own descriptor
+	if err != nil {
+		return nil, fmt.Errorf("start the conversion webhook: %w", err)
+	}
+	end := func() {
+		_ = webhook.Process.Kill() // it has ended before
+		_ = webhook.Wait()         // it was killed
+	}
+	if err := plane.WaitForConversion(ctx); err != nil {
+		end()
+		return nil, err
+	}
+	return end, nil
+}

@@ -1,0 +1,82 @@
+package campaign
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"example.com/nginx-operator/test/fault/internal/journey"
+)
+
+// placeholder is ${name} or ${Kind/name path.of.a.field}.
+var placeholder = regexp.MustCompile(`\$\{([^\s{}]+)(?: ([^\s{}]+))?\}`)
+
+// fill returns a copy of the fields of an object, with what placeholders in its texts stand for.
+func (p *play) fill(ctx context.Context, fields map[string]any) (map[string]any, error) {
+	all := make(map[string]any, len(fields))
+	for key, value := range fields {
+		filled, err := p.filled(ctx, value)
+		if err != nil {
+			return nil, err
+		}
+		all[key] = filled
+	}
+	return all, nil
+}
+
+func (p *play) filled(ctx context.Context, value any) (any, error) {
+	switch v := value.(type) {
+	case map[string]any:
+		return p.fill(ctx, v)
+	case []any:
+		all := make([]any, len(v))
+		for i := range v {
+			var err error
+			if all[i], err = p.filled(ctx, v[i]); err != nil {
+				return nil, err
+			}
+		}
+		return all, nil
+	case string:
+		var errs []error
+		text := placeholder.ReplaceAllStringFunc(v, func(found string) string {
+			parts := placeholder.FindStringSubmatch(found)
+			meant, err := p.meant(ctx, parts[1], parts[2])
+			errs = append(errs, err)
+			return meant
+		})
+		return text, errors.Join(errs...)
+	}
+	return value, nil
+}
+
+// meant is what a placeholder stands for.
+func (p *play) meant(ctx context.Context, name, path string) (string, error) {
+	if path == "" {
+		text, known := p.Texts[name]
+		if !known {
+			return "", fmt.Errorf("there is no text %s", name)
+		}
+		return text, nil
+	}
+	var o journey.Object
+	if err := o.UnmarshalText([]byte(name)); err != nil {
+		return "", err
+	}
+	object, err := p.get(ctx, p.namespace, o)
+	if err != nil {
+		return "", err
+	}
+	if object == nil {
+		return "", fmt.Errorf("there is no %s", &o)
+	}
+	text, found, err := unstructured.NestedString(object.Object, strings.Split(path, ".")...)
+	if err == nil && !found {
+		err = fmt.Errorf("%s has no %s", &o, path)
+	}
+	return text, err
+}
