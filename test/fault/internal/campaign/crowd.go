@@ -146,7 +146,11 @@ func (c *crowd) vacant(ctx context.Context) (*member, error) {
 // give creates something that objects refer to. What belongs to no namespace is there after the first
 // time.
 func (m *member) give(ctx context.Context, manifest map[string]any) error {
-	object := (&unstructured.Unstructured{Object: manifest}).DeepCopy()
+	filled, err := m.fill(ctx, m.namespace, manifest)
+	if err != nil {
+		return err
+	}
+	object := &unstructured.Unstructured{Object: filled}
 	r, err := m.resource(m.namespace, object.GetKind(), object.GroupVersionKind().Version)
 	if err != nil {
 		return err

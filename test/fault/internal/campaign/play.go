@@ -84,7 +84,7 @@ func (p *play) step(ctx context.Context, s *journey.Step) error {
 }
 
 func (p *play) create(ctx context.Context, manifest map[string]any) error {
-	manifest, err := p.fill(ctx, manifest)
+	manifest, err := p.fill(ctx, p.namespace, manifest)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (p *play) patch(ctx context.Context, s *journey.Step) error {
 	if err != nil {
 		return err
 	}
-	with, err := p.fill(ctx, s.With)
+	with, err := p.fill(ctx, p.namespace, s.With)
 	if err != nil {
 		return err
 	}

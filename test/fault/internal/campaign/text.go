@@ -16,10 +16,10 @@ import (
 var placeholder = regexp.MustCompile(`\$\{([^\s{}]+)(?: ([^\s{}]+))?\}`)
 
 // fill returns a copy of the fields of an object, with what placeholders in its texts stand for.
-func (p *play) fill(ctx context.Context, fields map[string]any) (map[string]any, error) {
+func (s *Stage) fill(ctx context.Context, namespace string, fields map[string]any) (map[string]any, error) {
 	all := make(map[string]any, len(fields))
 	for key, value := range fields {
-		filled, err := p.filled(ctx, value)
+		filled, err := s.filled(ctx, namespace, value)
 		if err != nil {
 			return nil, err
 		}
@@ -28,15 +28,15 @@ func (p *play) fill(ctx context.Context, fields map[string]any) (map[string]any,
 	return all, nil
 }
 
-func (p *play) filled(ctx context.Context, value any) (any, error) {
+func (s *Stage) filled(ctx context.Context, namespace string, value any) (any, error) {
 	switch v := value.(type) {
 	case map[string]any:
-		return p.fill(ctx, v)
+		return s.fill(ctx, namespace, v)
 	case []any:
 		all := make([]any, len(v))
 		for i := range v {
 			var err error
-			if all[i], err = p.filled(ctx, v[i]); err != nil {
+			if all[i], err = s.filled(ctx, namespace, v[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -45,7 +45,7 @@ func (p *play) filled(ctx context.Context, value any) (any, error) {
 		var errs []error
 		text := placeholder.ReplaceAllStringFunc(v, func(found string) string {
 			parts := placeholder.FindStringSubmatch(found)
-			meant, err := p.meant(ctx, parts[1], parts[2])
+			meant, err := s.meant(ctx, namespace, parts[1], parts[2])
 			errs = append(errs, err)
 			return meant
 		})
@@ -55,9 +55,9 @@ func (p *play) filled(ctx context.Context, value any) (any, error) {
 }
 
 // meant is what a placeholder stands for.
-func (p *play) meant(ctx context.Context, name, path string) (string, error) {
+func (s *Stage) meant(ctx context.Context, namespace, name, path string) (string, error) {
 	if path == "" {
-		text, known := p.Texts[name]
+		text, known := s.Texts[name]
 		if !known {
 			return "", fmt.Errorf("there is no text %s", name)
 		}
@@ -67,7 +67,7 @@ func (p *play) meant(ctx context.Context, name, path string) (string, error) {
 	if err := o.UnmarshalText([]byte(name)); err != nil {
 		return "", err
 	}
-	object, err := p.get(ctx, p.namespace, o)
+	object, err := s.get(ctx, namespace, o)
 	if err != nil {
 		return "", err
 	}

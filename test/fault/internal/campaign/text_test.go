@@ -8,7 +8,7 @@ import (
 )
 
 func TestFill(t *testing.T) {
-	p := &play{operator: &operator{Stage: &Stage{Texts: map[string]string{"certificate-a1": "A\nB", "key-a1": "K"}}}}
+	s := &Stage{Texts: map[string]string{"certificate-a1": "A\nB", "key-a1": "K"}}
 	fields := map[string]any{
 		"number": int64(2), "nothing": nil, "plain": "$x {y} $(z)",
 		"data": map[string]any{"tls.crt": "${certificate-a1}", "both": "${key-a1}, ${certificate-a1}"},
@@ -19,7 +19,7 @@ func TestFill(t *testing.T) {
 		"data": map[string]any{"tls.crt": "A\nB", "both": "K, A\nB"},
 		"list": []any{"K", map[string]any{"a": "K"}, true},
 	}
-	got, err := p.fill(t.Context(), fields)
+	got, err := s.fill(t.Context(), "case-1", fields)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -30,7 +30,7 @@ func TestFill(t *testing.T) {
 		t.Error("the journey itself is changed")
 	}
 	for text, want := range map[string]string{"${key-c3}": "no text key-c3", "${web status.revision}": "no object"} {
-		if _, err := p.fill(t.Context(), map[string]any{"a": []any{text}}); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := s.fill(t.Context(), "case-1", map[string]any{"a": []any{text}}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: error %v, want one about %s", text, err, want)
 		}
 	}
