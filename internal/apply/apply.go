@@ -25,6 +25,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -63,6 +64,9 @@ type Outcome struct {
 	Failed []observe.Key
 	// Pending are the kinds that a suspended resource keeps from being written.
 	Pending []string
+	// NotKept are fields that the API server, or what it asks about writes, has changed when they were
+	// written: a kind and a path.
+	NotKept []string
 	// Terminating tells that the namespace is on its way out: nothing can be created
 	// in it, and nothing has to be.
 	Terminating bool
@@ -113,6 +117,7 @@ func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, c
 	var err error
 	switch change.Action {
 	case Leave:
+		outcome.notKept(change, change.NotKept)
 		return nil
 	case Wait:
 		outcome.fail(change)
@@ -162,56 +167,66 @@ func (a *Applier) write(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 		change.Intent.Meta.WithUID(change.Live.GetUID())
 	}
 	// The generation is no part of the intent: that it has changed alone is not worth a write.
-	change.Intent.Meta.WithAnnotations(map[string]string{
+	annotations := map[string]string{
 		naming.AnnotationIntent:     change.Hash,
 		naming.AnnotationGeneration: strconv.FormatInt(nginx.Generation, 10),
-	})
-	err := a.apply(ctx, change.Intent.Config)
+	}
+	if change.Live != nil && len(notKept(change.Live, change.Hash)) > 0 {
+		annotations[naming.AnnotationNotKept] = change.Live.GetAnnotations()[naming.AnnotationNotKept]
+	}
+	change.Intent.Meta.WithAnnotations(annotations)
+	written, err := a.apply(ctx, change.Intent.Config)
 	if apierrors.IsInvalid(err) && change.Live != nil {
-		err = a.makeRoom(ctx, change, err)
+		written, err = a.makeRoom(ctx, change, err)
 	}
-	if err != nil {
-		return err
+	if err == nil {
+		err = outcome.applied(change, written)
 	}
-	return outcome.applied(change)
+	if err == nil {
+		err = a.look(ctx, change, written, annotations, outcome)
+	}
+	return err
 }
 
-// applied notes what the API server returned, which the client has put into the
-// apply configuration.
-func (o *Outcome) applied(change Change) error {
+// applied notes what the API server returned.
+func (o *Outcome) applied(change Change, written map[string]any) error {
 	object := change.Intent.Kind.New()
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(change.Intent.Config)
-	if err != nil {
-		return err
-	}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(fields, object); err != nil {
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, object); err != nil {
 		return err
 	}
 	o.Applied[observe.Key{Kind: change.Intent.Kind.Name, Name: change.Intent.Name}] = object
 	return nil
 }
 
-func (a *Applier) apply(ctx context.Context, config runtime.ApplyConfiguration) error {
-	return a.client.Apply(ctx, config, client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+// apply returns what the API server returned. It goes by plain values: decoded into the typed
+// configuration that was sent, the answer would keep what the API server has left out.
+func (a *Applier) apply(ctx context.Context, config any) (map[string]any, error) {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+	if err != nil {
+		return nil, err
+	}
+	object := &unstructured.Unstructured{Object: fields}
+	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+	return object.Object, err
 }
 
 // makeRoom puts right in the live object what the intent could not be merged with,
 // and applies again. It returns invalid when that is not why the API server refused.
-func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) error {
+func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) (map[string]any, error) {
 	patch, err := replacements(change.Intent.Fields, change.Live)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if patch == nil {
-		return invalid
+		return nil, invalid
 	}
 	// A copy: the object belongs to the cache.
 	live, ok := change.Live.DeepCopyObject().(client.Object)
 	if !ok {
-		return fmt.Errorf("%T is no API object", change.Live)
+		return nil, fmt.Errorf("%T is no API object", change.Live)
 	}
 	if err := a.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
-		return err
+		return nil, err
 	}
 	return a.apply(ctx, change.Intent.Config)
 }
@@ -242,10 +257,11 @@ func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, ch
 	}
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(existing.UID)
-	if err := a.apply(ctx, change.Intent.Config); err != nil {
+	written, err := a.apply(ctx, change.Intent.Config)
+	if err != nil {
 		return err
 	}
-	return outcome.applied(change)
+	return outcome.applied(change, written)
 }
 
 // judge sorts the failure of a write: what the user has to solve goes to the

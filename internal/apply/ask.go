@@ -24,7 +24,7 @@ func (a *Applier) Ask(ctx context.Context, namespace string, asks []desired.Ask)
 	for i, ask := range asks {
 		group.Go(func() error {
 			pod := corev1ac.Pod(ask.Pod, namespace).WithUID(ask.UID).WithAnnotations(ask.Annotations)
-			err := a.apply(ctx, pod)
+			_, err := a.apply(ctx, pod)
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				errs[i] = fmt.Errorf("annotate Pod %s: %w", ask.Pod, err)
 			}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -43,6 +44,8 @@ type Change struct {
 	Hash string
 	// Live is the object found, nil when there is none.
 	Live observe.Object
+	// NotKept are the paths of fields that do not stand, and did not when they were written.
+	NotKept []string
 }
 
 // Decide is pure: it compares every intent with the live object and returns what
@@ -76,28 +79,33 @@ func decide(nginx *v1alpha2.NginxOperator, intent desired.Intent, live observe.O
 		change.Action = Create
 		return change, nil
 	}
-	change.Action, err = compare(nginx, change)
+	err = change.compare(nginx)
 	return change, err
 }
 
-func compare(nginx *v1alpha2.NginxOperator, change Change) (Action, error) {
-	live := change.Live
+// compare finds out what has to be done about a live object.
+func (c *Change) compare(nginx *v1alpha2.NginxOperator) error {
 	switch {
-	case live.GetDeletionTimestamp() != nil:
-		return Wait, nil
-	case !desired.IsControlledBy(live, nginx):
-		return conflictOrWait(live), nil
-	case live.GetAnnotations()[naming.AnnotationIntent] != change.Hash:
-		return Update, nil
+	case c.Live.GetDeletionTimestamp() != nil:
+		c.Action = Wait
+		return nil
+	case !desired.IsControlledBy(c.Live, nginx):
+		c.Action = conflictOrWait(c.Live)
+		return nil
+	case c.Live.GetAnnotations()[naming.AnnotationIntent] != c.Hash:
+		c.Action = Update
+		return nil
 	}
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
-	if err != nil {
-		return Leave, err
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.Live)
+	if err != nil || holds(c.Intent.Fields, fields) {
+		return err
 	}
-	if holds(change.Intent.Fields, fields) {
-		return Leave, nil
+	known := notKept(c.Live, c.Hash)
+	c.NotKept = missing("", c.Intent.Fields, fields)
+	if slices.ContainsFunc(c.NotKept, func(path string) bool { return !slices.Contains(known, path) }) {
+		c.Action = Heal
 	}
-	return Heal, nil
+	return nil
 }
 
 // conflictOrWait tells an object of somebody else from one of an earlier

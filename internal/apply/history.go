@@ -99,7 +99,8 @@ func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, rec
 }
 
 func (a *Applier) createRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record) error {
-	return a.apply(ctx, NewRevision(nginx, record.Revision).WithResourceVersion(createOnly))
+	_, err := a.apply(ctx, NewRevision(nginx, record.Revision).WithResourceVersion(createOnly))
+	return err
 }
 
 // NewRevision is the ControllerRevision of a revision that has none yet.

@@ -31,6 +31,9 @@ const (
 
 	// AnnotationIntent is the hash of what the operator last applied to an object.
 	AnnotationIntent = "operator.example.com/intent"
+	// AnnotationNotKept is on an object of which some fields did not stand right after they were
+	// written: the hash of the intent, and the fields' paths.
+	AnnotationNotKept = "operator.example.com/not-kept"
 	// AnnotationGeneration is the metadata.generation of the NginxOperator that an object was
 	// last written for.
 	AnnotationGeneration = "operator.example.com/generation"

@@ -31,6 +31,8 @@ type Input struct {
 	Blocked desired.Blocked
 	// Failed are the objects that could not be written.
 	Failed []observe.Key
+	// NotKept are fields that the cluster does not keep as they are written: a kind and a path.
+	NotKept []string
 	// Pending are the objects that suspend keeps from being written.
 	Pending []string
 	// Now is the time of the pass.

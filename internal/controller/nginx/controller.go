@@ -114,6 +114,7 @@ func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		Plan:    plan,
 		Blocked: blocked,
 		Failed:  outcome.Failed,
+		NotKept: outcome.NotKept,
 		Pending: outcome.Pending,
 		Now:     state.Now,
 	})

@@ -1,0 +1,103 @@
+package apply
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	logf "sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/internal/naming"
+)
+
+// missing are the paths of the fields of an intent that do not stand in the live object, sorted:
+// none if and only if it holds. Items of a list are told by their names.
+func missing(path string, intent, live map[string]any) []string {
+	var paths []string
+	for _, key := range slices.Sorted(maps.Keys(intent)) {
+		if one := map[string]any{key: intent[key]}; holds(one, live) {
+			continue
+		}
+		paths = append(paths, missingIn(strings.TrimPrefix(path+"."+key, "."), intent[key], live[key], atomicFields[key])...)
+	}
+	return paths
+}
+
+func missingIn(path string, want, have any, atomic bool) []string {
+	switch want := want.(type) {
+	case map[string]any:
+		if have, ok := have.(map[string]any); ok && !atomic {
+			return missing(path, want, have)
+		}
+	case []any:
+		if have, ok := have.([]any); ok && len(have) > 0 {
+			return missingItems(path, want, have)
+		}
+	}
+	return []string{path}
+}
+
+func missingItems(path string, want, have []any) []string {
+	var paths []string
+	for _, item := range want {
+		ours, ok := item.(map[string]any)
+		if !ok || ours["name"] == nil {
+			return []string{path}
+		}
+		if someHolds(item, have) {
+			continue
+		}
+		at := fmt.Sprintf("%s[%v]", path, ours["name"])
+		if theirs := named(ours["name"], have); theirs != nil {
+			paths = append(paths, missing(at, ours, theirs)...)
+		} else {
+			paths = append(paths, at)
+		}
+	}
+	return paths
+}
+
+// notKept are the fields that did not stand when the intent of a hash was written to an object.
+func notKept(live metav1.Object, hash string) []string {
+	of, paths, _ := strings.Cut(live.GetAnnotations()[naming.AnnotationNotKept], " ")
+	if of != hash {
+		return nil
+	}
+	return strings.Fields(paths)
+}
+
+// look makes sure that what was written stands. The API server drops fields whose features are off,
+// and admission webhooks change what they like: what does not stand right after it was written is
+// nothing that somebody has changed since, and to write it again and again leads nowhere. The object
+// tells of such fields, so that they are left alone, and whoever declared them is told.
+func (a *Applier) look(ctx context.Context, change Change, written map[string]any, annotations map[string]string, outcome *Outcome) error {
+	paths := missing("", change.Intent.Fields, written)
+	if len(paths) == 0 {
+		return nil
+	}
+	outcome.notKept(change, paths)
+	told := change.Hash + " " + strings.Join(paths, " ")
+	if annotations[naming.AnnotationNotKept] == told {
+		return nil
+	}
+	logf.FromContext(ctx).Info("not kept", "object", change.Intent.Kind.Name, "objectName", change.Intent.Name, "fields", paths)
+	change.Intent.Meta.ResourceVersion = nil
+	change.Intent.Meta.WithUID((&unstructured.Unstructured{Object: written}).GetUID())
+	change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationNotKept: told})
+	written, err := a.apply(ctx, change.Intent.Config)
+	if err != nil {
+		return err
+	}
+	return outcome.applied(change, written)
+}
+
+// notKept notes fields that do not stand, with the kind of their object.
+func (o *Outcome) notKept(change Change, paths []string) {
+	for _, path := range paths {
+		o.NotKept = append(o.NotKept, change.Intent.Kind.Name+" "+path)
+	}
+}

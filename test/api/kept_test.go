@@ -1,0 +1,136 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+func deployment(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deployment {
+	t.Helper()
+	d, ok := owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	if !ok {
+		t.Fatal("there is no Deployment")
+	}
+	return d
+}
+
+// waitKept waits until Accepted tells of fields that the cluster does not keep; empty: of none.
+func waitKept(t *testing.T, nginx *v1alpha2.NginxOperator, words string) {
+	t.Helper()
+	eventually(t, "Accepted tells of "+words, func() error {
+		must(t, get(t, nginx))
+		accepted := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionAccepted)
+		if accepted == nil || accepted.Status != metav1.ConditionTrue || !strings.Contains(accepted.Message, words) || words == "" && strings.Contains(accepted.Message, "keep") {
+			return fmt.Errorf("it is %v", accepted)
+		}
+		return nil
+	})
+}
+
+// rests makes sure that nothing is written over and over again.
+func rests(t *testing.T) {
+	t.Helper()
+	before := settled(t)
+	if now := settled(t); now != before {
+		t.Fatalf("it goes on writing: %d times in a second", now-before)
+	}
+}
+
+// TestDroppedField makes sure that the operator comes to rest where the API server does not keep a
+// field, whose feature is off, and says so; and that it heals all others as before.
+func TestDroppedField(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{
+		PodTemplate: &v1alpha2.PodTemplate{
+			Volumes: []v1alpha2.Volume{{Name: "empty", EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}}},
+		},
+	})
+	waitKept(t, nginx, "does not keep Deployment spec.template.spec.volumes[empty].emptyDir.mode")
+	rests(t)
+
+	d := deployment(t, nginx)
+	declared := *d.Spec.Template.Spec.TerminationGracePeriodSeconds
+	d.Spec.Template.Spec.TerminationGracePeriodSeconds = new(int64(1))
+	must(t, kube.Update(t.Context(), d))
+	eventually(t, "another field is healed", func() error {
+		if now := *deployment(t, nginx).Spec.Template.Spec.TerminationGracePeriodSeconds; now != declared {
+			return fmt.Errorf("it is %d", now)
+		}
+		return nil
+	})
+	rests(t)
+
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate.Volumes[0].EmptyDir.Mode = nil })
+	waitKept(t, nginx, "")
+}
+
+// TestMutatedField makes sure that the operator does not fight an admission policy that changes what
+// it writes.
+func TestMutatedField(t *testing.T) {
+	namespace := newNamespace(t)
+	mutate(t, namespace)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{SchedulerName: new("ours")}})
+	waitKept(t, nginx, "does not keep Deployment spec.template.spec.schedulerName")
+	rests(t)
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate.SchedulerName = new("theirs") })
+	waitKept(t, nginx, "")
+	rests(t)
+}
+
+// mutate has the API server set the scheduler of every Deployment of a namespace.
+func mutate(t *testing.T, namespace string) {
+	t.Helper()
+	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace},
+		Spec: admissionregistrationv1.MutatingAdmissionPolicySpec{
+			MatchConstraints: &admissionregistrationv1.MatchResources{
+				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
+				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
+					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+				}}},
+			},
+			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
+			Mutations: []admissionregistrationv1.Mutation{{
+				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
+					Expression: `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{schedulerName: "theirs"}}}}`,
+				},
+			}},
+		},
+	}
+	binding := &admissionregistrationv1.MutatingAdmissionPolicyBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: namespace}, Spec: admissionregistrationv1.MutatingAdmissionPolicyBindingSpec{PolicyName: namespace},
+	}
+	for _, object := range []client.Object{policy, binding} {
+		must(t, kube.Create(t.Context(), object))
+		t.Cleanup(func() { _ = kube.Delete(t.Context(), object) }) // the control plane ends soon
+	}
+	eventually(t, "the policy is in force", func() error {
+		labels := map[string]string{"a": "b"}
+		d := &appsv1.Deployment{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
+			Spec: appsv1.DeploymentSpec{
+				Selector: &metav1.LabelSelector{MatchLabels: labels},
+				Template: corev1.PodTemplateSpec{
+					ObjectMeta: metav1.ObjectMeta{Labels: labels},
+					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+				},
+			},
+		}
+		must(t, kube.Create(t.Context(), d, client.DryRunAll))
+		if d.Spec.Template.Spec.SchedulerName != "theirs" {
+			return fmt.Errorf("it changes nothing")
+		}
+		return nil
+	})
+}
