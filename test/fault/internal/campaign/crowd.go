@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -105,33 +106,42 @@ func (m *member) leave(seed int) {
 	m.settled[seed] = append(m.settled[seed], m)
 }
 
-// rest gives a namespace back that has an object of any kind, in which there is nothing to do.
-func (m *member) rest() {
+// rest gives a namespace back, in which there is nothing to do. Where an object is not ready, the
+// operator may try again and again: there, it is deleted.
+func (m *member) rest(ctx context.Context, s *state) error {
+	if !s.ready {
+		if err := m.clear(ctx); err != nil {
+			return err
+		}
+	}
 	m.rested = m.writes.Load()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.resting = append(m.resting, m)
+	return nil
 }
 
 // undisturbed makes sure that nothing was written while it was left alone, whatever befell the
 // operator in other namespaces.
 func (m *member) undisturbed() error {
 	if n := m.writes.Load() - m.rested; n > 0 {
-		return fmt.Errorf("there was nothing to do in %s, and it wrote %d times: %s", m.namespace, n, m.lastWrite.Load())
+		return fmt.Errorf("there was nothing to do after %s, and it wrote %d times in %s: %s", m.by, n, m.namespace, m.lastWrite.Load())
 	}
 	return nil
 }
 
 // vacant is a namespace without an object, but with what objects refer to.
-func (c *crowd) vacant(ctx context.Context) (*member, error) {
+func (c *crowd) vacant(ctx context.Context, by string) (*member, error) {
 	if m := c.longest(); m != nil {
-		return m, errors.Join(m.undisturbed(), m.clear(ctx))
+		err := errors.Join(m.undisturbed(), m.clear(ctx))
+		m.by = by
+		return m, err
 	}
 	namespace, err := c.newNamespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &member{crowd: c, namespace: namespace}
+	m := &member{crowd: c, namespace: namespace, by: by}
 	c.mu.Lock()
 	c.members[namespace] = m
 	c.mu.Unlock()
@@ -165,9 +175,12 @@ func (m *member) give(ctx context.Context, manifest map[string]any) error {
 // seeded is a namespace with an object as a seed says, and settled.
 func (c *crowd) seeded(ctx context.Context, seed int) (*member, error) {
 	if m := c.take(seed); m != nil {
+		if c.of.Unready[seed] != "" {
+			return m, nil
+		}
 		return m, m.undisturbed()
 	}
-	m, err := c.vacant(ctx)
+	m, err := c.vacant(ctx, seedName(seed))
 	if err != nil {
 		return nil, err
 	}
@@ -177,6 +190,13 @@ func (c *crowd) seeded(ctx context.Context, seed int) (*member, error) {
 // calmDown makes sure that nothing is written where there is nothing to do: not after everything was listed
 // anew, and not after a restart.
 func (c *crowd) calmDown(ctx context.Context) error {
+	for seed := range c.of.Unready {
+		for _, m := range c.settled[seed] {
+			if err := m.clear(ctx); err != nil {
+				return err
+			}
+		}
+	}
 	for _, next := range []func() error{func() error { c.guest.Expire(); return nil }, c.restart} {
 		if err := c.calm(ctx); err != nil {
 			return err
@@ -192,7 +212,7 @@ func (c *crowd) calmDown(ctx context.Context) error {
 			return err
 		}
 		if writes := c.guest.Writes()[before:]; len(writes) > 0 {
-			return fmt.Errorf("there is nothing to do, and it writes: %s\n%s", last(writes, 5), c.said())
+			return c.restless(ctx, writes)
 		}
 	}
 	return nil
@@ -210,4 +230,15 @@ func (c *crowd) calm(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// restless tells what is written where there is nothing to do, and of which object.
+func (c *crowd) restless(ctx context.Context, writes []proxy.Request) error {
+	m := c.member(writes[len(writes)-1].Namespace)
+	object, err := m.object(ctx)
+	if err != nil || object == nil {
+		return errors.Join(fmt.Errorf("after %s, it writes: %s", m.by, last(writes, 5)), err)
+	}
+	spec, err := json.Marshal(object.Object["spec"])
+	return errors.Join(fmt.Errorf("there is nothing to do in %s after %s, and it writes: %s\n%s\n%s", m.namespace, m.by, last(writes, 5), spec, c.said()), err)
 }

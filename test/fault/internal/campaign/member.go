@@ -20,6 +20,8 @@ import (
 type member struct {
 	*crowd
 	namespace string
+	// by is the case that uses it, or has used it last.
+	by string
 	// writes counts those of the operator, the last one at lastWrite.
 	writes    atomic.Int64
 	lastWrite atomic.Pointer[proxy.Request]
@@ -103,11 +105,29 @@ type state struct {
 	why   string
 }
 
-// state waits until the operator has settled.
-func (m *member) state(ctx context.Context) (*state, error) {
-	if err := m.settle(ctx); err != nil {
-		return nil, err
+// hope is for how long nothing happens where an object is not ready, and will not be.
+const hope = 4 * time.Second
+
+// state waits until the operator has settled, and the object is ready, or nothing happens any more.
+func (m *member) state(ctx context.Context) (s *state, err error) {
+	var before *state
+	since := time.Now()
+	for err = m.settle(ctx); err == nil; err = pause(ctx, quiet) {
+		if s, err = m.look(ctx); err != nil || s.ready {
+			return s, err
+		}
+		if before == nil || same(before.picture, s.picture, snapshot.Mask{}) != nil {
+			before, since = s, time.Now()
+		}
+		if time.Since(since) > hope {
+			return s, nil
+		}
 	}
+	return nil, err
+}
+
+// look looks at what there is now.
+func (m *member) look(ctx context.Context) (*state, error) {
 	picture, err := m.picture(ctx)
 	if err != nil {
 		return nil, err

@@ -46,7 +46,8 @@ func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool,
 			err = errors.Join(err, m.abandon(ctx))
 		}
 	}()
-	before, err := m.state(ctx)
+	m.by = "property/" + seedName(o.Seed) + "/" + o.Name()
+	before, err := m.look(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -87,7 +88,7 @@ func (p *study) thereAndBack(ctx context.Context, m *member, o *property.Operati
 	if p.of.silent.MatchString(o.Leaf) {
 		return nil
 	}
-	if err := p.crowd.twin(ctx, o.Spec, after, p.goldens[o.Seed].Mask); err != nil {
+	if err := p.crowd.twin(ctx, "property/"+seedName(o.Seed)+"/"+o.Name(), o.Spec, after, p.goldens[o.Seed].Mask); err != nil {
 		return fmt.Errorf("differential: %w", err)
 	}
 	return nil

@@ -3,9 +3,11 @@ package campaign
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -22,8 +24,9 @@ type walk struct {
 	number uint64
 	draw   *rand.Rand
 	member *member
-	// spec is the last one that was taken.
-	spec map[string]any
+	// spec is the last one that was taken, trail how it came about.
+	spec  map[string]any
+	trail []string
 	// befell counts what happened to the operator.
 	befell atomic.Int64
 }
@@ -55,19 +58,20 @@ func (p *study) randomCase(number uint64) Case {
 // as the last step says.
 func (w *walk) play(ctx context.Context) (err error) {
 	seed := w.of.playable[w.draw.IntN(len(w.of.playable))]
-	if w.member, err = w.of.crowd.vacant(ctx); err != nil {
+	if w.member, err = w.of.crowd.vacant(ctx, w.name()); err != nil {
 		return err
 	}
+	var end *state
 	defer func() {
 		w.member.mischief.Store(nil)
 		if err != nil {
-			err = errors.Join(err, w.member.abandon(ctx))
+			err = errors.Join(fmt.Errorf("%s: %w", strings.Join(w.trail, ", "), err), w.member.abandon(ctx))
 		} else {
-			w.member.rest()
+			err = w.member.rest(ctx, end)
 		}
 	}()
 	w.member.mischief.Store(w.mischief())
-	if err := w.change(ctx, w.of.of.Seeds[seed]); err != nil {
+	if err := w.change(ctx, seedName(seed), w.of.of.Seeds[seed]); err != nil {
 		return err
 	}
 	for range w.draw.IntN(mostSteps) {
@@ -76,12 +80,15 @@ func (w *walk) play(ctx context.Context) (err error) {
 		}
 	}
 	w.member.mischief.Store(nil)
-	end, err := w.member.state(ctx)
+	end, err = w.member.state(ctx)
 	if err != nil {
 		return err
 	}
-	return w.of.crowd.twin(ctx, w.spec, end, w.of.goldens[seed].Mask)
+	return w.of.crowd.twin(ctx, w.name(), w.spec, end, w.of.goldens[seed].Mask)
 }
+
+// name is the case's.
+func (w *walk) name() string { return fmt.Sprintf("random/walk/%d", w.number) }
 
 // step does something.
 func (w *walk) step(ctx context.Context, seed int) error {
@@ -91,18 +98,19 @@ func (w *walk) step(ctx context.Context, seed int) error {
 	case 1:
 		return w.vandalize(ctx)
 	case 2:
-		return w.change(ctx, w.of.of.Seeds[seed])
+		return w.change(ctx, seedName(seed), w.of.of.Seeds[seed])
 	}
-	operations := w.of.steps[seed]
-	changed, ok := operations[w.draw.IntN(len(operations))].Apply(w.spec)
-	if !ok {
-		return nil
+	for {
+		// Most specs have a place for some of them only.
+		o := w.of.steps[w.draw.IntN(len(w.of.steps))]
+		if changed, ok := o.Apply(w.spec); ok {
+			return w.change(ctx, o.Name(), changed)
+		}
 	}
-	return w.change(ctx, changed)
 }
 
 // change changes the spec, and waits, or not. What the API server refuses changes nothing.
-func (w *walk) change(ctx context.Context, spec map[string]any) error {
+func (w *walk) change(ctx context.Context, by string, spec map[string]any) error {
 	err := w.member.put(ctx, spec)
 	if refused(err) {
 		return nil
@@ -110,7 +118,7 @@ func (w *walk) change(ctx context.Context, spec map[string]any) error {
 	if err != nil {
 		return err
 	}
-	w.spec = spec
+	w.spec, w.trail = spec, append(w.trail, by)
 	return w.wait(ctx)
 }
 
@@ -134,7 +142,7 @@ func (w *walk) again(ctx context.Context) error {
 	if err := r.Delete(ctx, w.of.of.Object.Name, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
 		return err
 	}
-	return w.change(ctx, w.spec)
+	return w.change(ctx, "created anew", w.spec)
 }
 
 // vandalize deletes one of the objects that the operator has made.

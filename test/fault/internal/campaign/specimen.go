@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -47,10 +48,9 @@ type study struct {
 	stage *Stage
 	// crowd has the namespaces of the cases that are played.
 	crowd *crowd
-	// playable are the seeds that are ready, steps the operations of each that have the same effect
-	// whatever was before.
+	// playable are the seeds of random cases, steps their operations.
 	playable []int
-	steps    map[int][]*property.Operation
+	steps    []*property.Operation
 	// leaves are the fields that hold something.
 	leaves     []string
 	operations []property.Operation
@@ -99,18 +99,17 @@ func (s *Stage) newStudy(ctx context.Context, of *Specimen) (*study, error) {
 	return p, nil
 }
 
-// arrange finds what random cases are made of.
+// arrange finds what random cases are made of: operations that have the same effect whatever was
+// before, and seeds that there are some of.
 func (p *study) arrange() {
-	p.steps = map[int][]*property.Operation{}
-	for seed := range p.of.Seeds {
-		if p.of.Unready[seed] == "" {
-			p.playable = append(p.playable, seed)
-		}
-	}
 	for i := range p.operations {
 		o := &p.operations[i]
-		if p.of.Shown[o.Name()] == "" && !p.of.silent.MatchString(o.Leaf) {
-			p.steps[o.Seed] = append(p.steps[o.Seed], o)
+		if p.of.Unready[o.Seed] != "" || p.of.Shown[o.Name()] != "" || p.of.silent.MatchString(o.Leaf) {
+			continue
+		}
+		p.steps = append(p.steps, o)
+		if !slices.Contains(p.playable, o.Seed) {
+			p.playable = append(p.playable, o.Seed)
 		}
 	}
 }

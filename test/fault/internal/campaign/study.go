@@ -81,7 +81,7 @@ func (c *Campaign) learn(ctx context.Context, p *study) error {
 func (p *study) learn(ctx context.Context, seed int) (*Golden, error) {
 	var pictures []snapshot.Picture
 	for range 2 {
-		m, err := p.crowd.vacant(ctx)
+		m, err := p.crowd.vacant(ctx, seedName(seed))
 		if err != nil {
 			return nil, err
 		}

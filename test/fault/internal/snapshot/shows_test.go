@@ -30,7 +30,9 @@ func TestShows(t *testing.T) {
 		"half of a list":      {map[string]any{"command": []any{"run"}}, "command", []any{"run", "fast"}, false},
 		"a map":               {map[string]any{"labels": map[string]any{"team": "red"}}, "labels", map[string]any{"team": "red"}, true},
 	} {
-		if got := Shows(before, object(tt.after), "NginxOperator", tt.field, tt.value); got != tt.want {
+		after := object(tt.after)
+		after.Objects["Service/new"] = map[string]any{"spec": map[string]any{}}
+		if got := Shows(before, after, "NginxOperator", tt.field, tt.value); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
 	}

@@ -235,7 +235,8 @@ func compare(path string, a, b any, differ func(path string, a, b any)) {
 			differ(path, a, b)
 			return
 		}
-		keys := maps.Clone(a)
+		keys := map[string]any{}
+		maps.Copy(keys, a)
 		maps.Copy(keys, other)
 		for _, key := range slices.Sorted(maps.Keys(keys)) {
 			compare(path+"."+key, a[key], other[key], differ)
