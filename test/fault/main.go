@@ -55,13 +55,14 @@ var arguments = []string{
 
 // means are the annotations by which pods are asked, and their managers; for which generation
 // something was written; the numbers of the history, which count what was tried; the words of the
-// Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then; and
-// how large an archive is, which holds UIDs and times.
+// Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then; how
+// large an archive is, which holds UIDs and times; and how many there were when a store was listed.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config(-test|-grant)?|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
 	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$` +
-	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$`
+	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$` +
+	`|^NginxBackupPolicy/[^.]*\.status\.conditions\[1\]\.message$`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
