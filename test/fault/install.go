@@ -24,7 +24,7 @@ var webhookArguments = []string{
 // install installs the CRDs, and has the operator's program serve the conversion between their versions
 // until the function is called that it returns. No fault comes over that process: the API server
 // cannot do without it.
-func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, program, dir string) (func(), error) {
+func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, dir string) (func(), error) {
 	if len(o.webhook) == 0 {
 		return func() {}, plane.InstallCRD(ctx, 0)
 	}
@@ -46,7 +46,7 @@ func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, prog
 	for i, a := range o.webhook {
 		arguments[i] = strings.ReplaceAll(a, "{port}", strconv.Itoa(port))
 	}
-	webhook := exec.Command(program, arguments...)
+	webhook := exec.Command(o.operator, arguments...)
 	webhook.Env = append(os.Environ(), "KUBECONFIG="+plane.Kubeconfig)
 	webhook.Stdout, webhook.Stderr = log, log
 	webhook.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}

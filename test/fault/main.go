@@ -59,12 +59,15 @@ var arguments = []string{
 }
 
 // means are the annotations by which pods are asked, and their managers; for which generation
-// something was written; the numbers of the history, which count what was tried; and the words of
-// the Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then.
+// something was written; the numbers of the history, which count what was tried; the words of the
+// Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then; how
+// large an archive is, which holds UIDs and times; and how many there were when a store was listed.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config(-test|-grant)?|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
 	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
-	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$`
+	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$` +
+	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$` +
+	`|^NginxBackupPolicy/[^.]*\.status\.conditions\[1\]\.message$`
 
 //go:embed specimen.yaml
 var specimen []byte
@@ -119,11 +122,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		}
 		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
 	}
-	journeys, err := o.read()
-	if err != nil {
-		return err
-	}
-	program, err := filepath.Abs(o.operator)
+	journeys, err := o.prepare()
 	if err != nil {
 		return err
 	}
@@ -137,7 +136,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, plane.Stop()) }()
-	end, err := o.install(ctx, plane, program, dir)
+	end, err := o.install(ctx, plane, dir)
 	if err != nil {
 		return err
 	}
@@ -160,29 +159,35 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
 	stage.Pods = pods
-	if err := o.equip(stage, program, dir); err != nil {
+	if err := o.equip(stage, dir); err != nil {
 		return err
 	}
+	jobs := runJobs(watching, plane, stage, dir)
+	defer func() {
+		stop()
+		err = errors.Join(err, jobs())
+	}()
 	return o.play(ctx, out, &campaign.Campaign{
 		Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
 	}, journeys)
 }
 
 // equip gives a stage the operator, and what only this project's journeys need.
-func (o *options) equip(stage *campaign.Stage, program, dir string) (err error) {
+func (o *options) equip(stage *campaign.Stage, dir string) (err error) {
 	if stage.Means, err = regexp.Compile(o.means); err != nil {
 		return fmt.Errorf("--means: %w", err)
 	}
-	stage.Dir, stage.Program = dir, subject.Program{Path: program, Args: o.args}
+	stage.Dir, stage.Program = dir, subject.Program{Path: o.operator, Args: o.args}
 	stage.Next = subject.Program{Path: o.next, Args: slices.Concat(o.args, o.nextArgs)}
 	stage.Texts, err = texts()
 	return err
 }
 
-// read reads the journeys that can be played.
-func (o *options) read() ([]*journey.Journey, error) {
-	var all []*journey.Journey
-	var err error
+// prepare finds the program, and reads the journeys that can be played.
+func (o *options) prepare() (all []*journey.Journey, err error) {
+	if o.operator, err = filepath.Abs(o.operator); err != nil {
+		return nil, err
+	}
 	if o.journeys == "" {
 		all, err = journey.All()
 	} else {

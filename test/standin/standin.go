@@ -30,6 +30,8 @@ type Cluster struct {
 	pause time.Duration
 	// failed has what went wrong with a pod, where nothing should.
 	failed chan error
+	// operated: the operator of the applications is there itself.
+	operated bool
 
 	mu sync.Mutex
 	// places are the namespaces that it looks after.
@@ -43,6 +45,9 @@ type Cluster struct {
 func New(kube client.Client, pause time.Duration) *Cluster {
 	return &Cluster{kube: kube, pause: pause, failed: make(chan error, 1), places: map[string]*Place{}, pods: map[types.UID]*pod{}}
 }
+
+// BesideOperator leaves the applications to their operator. It is called before Run.
+func (c *Cluster) BesideOperator() { c.operated = true }
 
 // Add lets it look after the jobs of a namespace.
 func (c *Cluster) Add(namespace string, p *Place) {
@@ -80,14 +85,22 @@ func (c *Cluster) stop() {
 // look does what is to be done now. Owners are listed after what they own: who is missing
 // then is gone.
 func (c *Cluster) look(ctx context.Context) error {
+	if c.idle() {
+		return nil
+	}
 	tasks := client.HasLabels{job.LabelTask}
 	var pods corev1.PodList
 	var configMaps, lists corev1.ConfigMapList
 	var jobs batchv1.JobList
 	var applications v1alpha2.NginxOperatorList
 	if err := errors.Join(c.kube.List(ctx, &pods, tasks), c.kube.List(ctx, &configMaps, client.HasLabels{v1alpha1.LabelBackup}),
-		c.kube.List(ctx, &lists, tasks), c.kube.List(ctx, &jobs, tasks), c.kube.List(ctx, &applications)); err != nil {
+		c.kube.List(ctx, &lists, tasks), c.kube.List(ctx, &jobs, tasks)); err != nil {
 		return err
+	}
+	if !c.operated {
+		if err := c.kube.List(ctx, &applications); err != nil {
+			return err
+		}
 	}
 	alive, err := c.owners(ctx)
 	if err != nil {
@@ -113,6 +126,13 @@ func (c *Cluster) look(ctx context.Context) error {
 		errs = append(errs, c.observe(ctx, &applications.Items[i]))
 	}
 	return errors.Join(errs...)
+}
+
+// idle tells whether there is no namespace to look after.
+func (c *Cluster) idle() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.places) == 0
 }
 
 // owners are what jobs and ConfigMaps can belong to.

@@ -58,7 +58,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey) (g *Golden,
 	if err := p.settle(ctx); err != nil {
 		return nil, err
 	}
-	if g.End, err = p.taker.Take(ctx, p.namespace); err != nil {
+	if g.End, err = p.end(ctx); err != nil {
 		return nil, err
 	}
 	g.Writes, g.Events = p.guest.Writes()[writes:], map[string][]proxy.Event{}
@@ -69,6 +69,20 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey) (g *Golden,
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
 	return g, errors.Join(p.promise(), p.stable(ctx))
+}
+
+// end takes a picture when nothing is about to be collected any more.
+func (p *play) end(ctx context.Context) (snapshot.Picture, error) {
+	var picture snapshot.Picture
+	err := p.await(ctx, func(ctx context.Context) error {
+		taken, err := p.taker.Take(ctx, p.namespace)
+		if err == nil && len(taken.Passing) > 0 {
+			err = fmt.Errorf("about to go, and still there: %v", taken.Passing)
+		}
+		picture = taken
+		return err
+	})
+	return picture, err
 }
 
 // perform does what the user does, and waits for the end.

@@ -171,7 +171,11 @@ func (s *Stage) bewitched(ctx context.Context, c Case, g *Golden, b *bewitched) 
 	}
 	p.mortal = strings.HasPrefix(c.Point, dies)
 	b.begun.Store(true)
-	err = p.perform(ctx)
+	if err = p.perform(ctx); err == nil {
+		err = p.settle(ctx)
+	}
+	// Where nobody was asked yet, it would begin when nothing is to be written any more.
+	b.begun.Store(false)
 	if err == nil {
 		err = p.ends(ctx, g, begin)
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,7 +23,9 @@ type operator struct {
 	name string
 	// namespaces that it looks after, separated by commas; empty: all.
 	namespaces string
-	guest      *proxy.Guest
+	// arguments are those that it has beside its program's.
+	arguments []string
+	guest     *proxy.Guest
 	// beside is another one at work; nil: there is none.
 	beside *operator
 
@@ -59,6 +62,7 @@ func (o *operator) start() error {
 	if o.upgraded {
 		program = o.Next
 	}
+	program.Args = slices.Concat(program.Args, o.arguments)
 	process, err := program.Start(o.guest.URL, o.namespaces, o.kubeconfig(), o.log())
 	o.process = process
 	return err

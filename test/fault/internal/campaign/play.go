@@ -45,7 +45,13 @@ func (s *Stage) newPlay(ctx context.Context, j *journey.Journey, prepare ...func
 	for _, p := range prepare {
 		p(namespace)
 	}
+	if s.Begin != nil {
+		if err := s.Begin(j, namespace); err != nil {
+			return nil, err
+		}
+	}
 	p := &play{operator: s.operator(namespace, namespace), journey: j, namespace: namespace}
+	p.arguments = j.Arguments
 	if err := p.start(); err != nil {
 		return nil, err
 	}

@@ -37,6 +37,8 @@ type Stage struct {
 	// Next is another release of the operator, to which journeys upgrade.
 	Next subject.Program
 	Pods Pods
+	// Begin prepares a namespace for a journey; nil: there is nothing to prepare.
+	Begin func(j *journey.Journey, namespace string) error
 	// Texts are what journeys have by their names, such as certificates.
 	Texts map[string]string
 	// Means are the paths of fields that tell how an end was reached, and are no part of it.
@@ -89,6 +91,10 @@ func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage
 	s.proxy, err = proxy.Start(ctx, config)
 	return s, err
 }
+
+// Draw tells of which objects the names are others each time, as kinds and names. What the first group
+// of the expression finds is what stays of them.
+func (s *Stage) Draw(names *regexp.Regexp) { s.taker.Drawn = names }
 
 // Close ends the proxy.
 func (s *Stage) Close() error { return s.proxy.Close() }

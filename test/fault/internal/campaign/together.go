@@ -25,6 +25,7 @@ func leaders(journey string) Case {
 	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
 		return s.together(ctx, c, g, func(_ context.Context, p *play) (func() error, error) {
 			other := s.operator(p.name+"-other", p.namespace)
+			other.arguments = p.arguments
 			p.beside = other
 			return func() error { other.halt(); return nil }, other.start()
 		})

@@ -40,6 +40,8 @@ type Journey struct {
 	Name string `json:"-"`
 	// About tells what it is, in a sentence.
 	About string `json:"about"`
+	// Arguments are those that the operator has beside its others, such as for more controllers.
+	Arguments []string `json:"arguments,omitempty"`
 	// Given is done before, and When in the time that is looked at.
 	Given []Step `json:"given,omitempty"`
 	When  []Step `json:"when"`

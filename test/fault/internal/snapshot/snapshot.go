@@ -14,12 +14,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
 )
 
 // Taker takes pictures.
 type Taker struct {
+	// Drawn are the objects (as kind and name) whose names follow from what is another each time, such
+	// as a UID; nil: none but those whose names are drawn by lot. What its first group finds is what
+	// stays of the name.
+	Drawn *regexp.Regexp
+
 	client    dynamic.Interface
 	resources []schema.GroupVersionResource
 }
@@ -54,24 +60,79 @@ type Picture struct {
 	Objects map[string]map[string]any
 	// UIDs are those of the objects that have a name of their own.
 	UIDs map[string]string
+	// Passing are the objects that are about to go: they are being deleted, or whom they belonged to
+	// is not there any more.
+	Passing []string
 }
 
 // Take takes a picture of a namespace.
 func (t *Taker) Take(ctx context.Context, namespace string) (Picture, error) {
 	p := Picture{Objects: map[string]map[string]any{}, UIDs: map[string]string{}}
+	var all []*unstructured.Unstructured
 	for _, resource := range t.resources {
 		list, err := t.client.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 		if err != nil {
 			return p, fmt.Errorf("list %s: %w", resource.Resource, err)
 		}
+		t.order(list.Items)
 		for i := range list.Items {
-			p.add(&list.Items[i], namespace)
+			all = append(all, &list.Items[i])
 		}
+	}
+	p.pass(all)
+	words := t.rename(all)
+	words = append(words, namespace, "<namespace>")
+	for _, object := range all {
+		p.add(object, strings.NewReplacer(words...))
 	}
 	return p, nil
 }
 
-func (p *Picture) add(object *unstructured.Unstructured, namespace string) {
+// pass finds the objects that are about to go.
+func (p *Picture) pass(all []*unstructured.Unstructured) {
+	there := map[types.UID]bool{}
+	for _, o := range all {
+		there[o.GetUID()] = true
+	}
+	for _, o := range all {
+		owners := o.GetOwnerReferences()
+		orphan := len(owners) > 0 && !slices.ContainsFunc(owners, func(r metav1.OwnerReference) bool { return there[r.UID] })
+		if o.GetDeletionTimestamp() != nil || orphan {
+			p.Passing = append(p.Passing, o.GetKind()+"/"+o.GetName())
+		}
+	}
+}
+
+// order brings objects into that of their creation, if their names are drawn.
+func (t *Taker) order(list []unstructured.Unstructured) {
+	if !slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return t.draws(&o) }) {
+		return
+	}
+	slices.SortStableFunc(list, func(a, b unstructured.Unstructured) int {
+		x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()
+		return x.Compare(y.Time)
+	})
+}
+
+// draws tells whether the name of an object is drawn.
+func (t *Taker) draws(o *unstructured.Unstructured) bool {
+	return t.Drawn != nil && t.Drawn.MatchString(o.GetKind()+"/"+o.GetName())
+}
+
+// rename gives objects whose names are drawn the part that stays, and returns which words these are
+// in the place of.
+func (t *Taker) rename(all []*unstructured.Unstructured) (words []string) {
+	for _, object := range all {
+		if t.draws(object) {
+			stays := t.Drawn.FindStringSubmatch(object.GetKind() + "/" + object.GetName())[1]
+			words = append(words, object.GetName(), stays+"*")
+			object.SetGenerateName(stays)
+		}
+	}
+	return words
+}
+
+func (p *Picture) add(object *unstructured.Unstructured, words *strings.Replacer) {
 	if name := object.GetName(); name == "kube-root-ca.crt" || name == "default" && object.GetKind() == "ServiceAccount" {
 		return
 	}
@@ -87,7 +148,7 @@ func (p *Picture) add(object *unstructured.Unstructured, namespace string) {
 	for n := 2; p.Objects[key] != nil; n++ {
 		key = fmt.Sprintf("%s/%s#%d", object.GetKind(), name, n)
 	}
-	p.Objects[key] = plain(object, namespace)
+	p.Objects[key] = plain(object, words)
 }
 
 // generated is the name of an object, without the part that is drawn by lot.
@@ -99,7 +160,7 @@ func generated(object *unstructured.Unstructured) string {
 }
 
 // plain is an object without what is another one every time.
-func plain(object *unstructured.Unstructured, namespace string) map[string]any {
+func plain(object *unstructured.Unstructured, words *strings.Replacer) map[string]any {
 	o := object.DeepCopy()
 	o.SetName(generated(object))
 	managers := map[string]any{}
@@ -120,7 +181,7 @@ func plain(object *unstructured.Unstructured, namespace string) map[string]any {
 	for _, field := range []string{"clusterIP", "clusterIPs"} {
 		unstructured.RemoveNestedField(o.Object, "spec", field)
 	}
-	clean, ok := scrub(o.Object, namespace).(map[string]any)
+	clean, ok := scrub(o.Object, words).(map[string]any)
 	if !ok {
 		return nil
 	}
@@ -152,22 +213,22 @@ var (
 	ips   = regexp.MustCompile(`\b127\.\d+\.\d+\.\d+\b`)
 )
 
-// scrub replaces UIDs, times, addresses and the namespace in all strings.
-func scrub(value any, namespace string) any {
+// scrub replaces UIDs, times, addresses and some words in all strings.
+func scrub(value any, words *strings.Replacer) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, item := range v {
-			v[key] = scrub(item, namespace)
+			v[key] = scrub(item, words)
 		}
 	case []any:
 		for i, item := range v {
-			v[i] = scrub(item, namespace)
+			v[i] = scrub(item, words)
 		}
 	case string:
 		v = uids.ReplaceAllString(v, "<uid>")
 		v = times.ReplaceAllString(v, "<time>")
 		v = ips.ReplaceAllString(v, "<ip>")
-		return strings.ReplaceAll(v, namespace, "<namespace>")
+		return words.Replace(v)
 	}
 	return value
 }

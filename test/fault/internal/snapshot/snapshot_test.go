@@ -2,6 +2,7 @@ package snapshot
 
 import (
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -11,7 +12,7 @@ import (
 func picture(objects ...map[string]any) Picture {
 	p := Picture{Objects: map[string]map[string]any{}, UIDs: map[string]string{}}
 	for _, fields := range objects {
-		p.add(&unstructured.Unstructured{Object: fields}, "case-1")
+		p.add(&unstructured.Unstructured{Object: fields}, strings.NewReplacer("case-1", "<namespace>"))
 	}
 	return p
 }
@@ -88,6 +89,67 @@ func TestReplaced(t *testing.T) {
 	before := picture(configMap("a", "1", "x"), configMap("b", "1", "x"), configMap("c", "1", "x"))
 	after := picture(configMap("a", "1", "x"), configMap("b", "2", "x"))
 	if diff := cmp.Diff([]string{"ConfigMap/b"}, Replaced(before, after)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// backup has a name that follows from a UID, at a time.
+func backup(name, second, reason string) unstructured.Unstructured {
+	return unstructured.Unstructured{Object: map[string]any{
+		"kind":     "NginxBackup",
+		"metadata": map[string]any{"name": name, "uid": name, "creationTimestamp": "2026-11-21T12:00:0" + second + "Z"},
+		"status":   map[string]any{"reason": reason, "location": "pvc://backups/" + name + "/data"},
+	}}
+}
+
+// TestDrawn: objects whose names are others each time are compared in the order of their creation.
+func TestDrawn(t *testing.T) {
+	taker := &Taker{Drawn: regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{4}$`)}
+	take := func(list ...unstructured.Unstructured) Picture {
+		p := Picture{Objects: map[string]map[string]any{}, UIDs: map[string]string{}}
+		taker.order(list)
+		var all []*unstructured.Unstructured
+		for i := range list {
+			all = append(all, &list[i])
+		}
+		words := strings.NewReplacer(taker.rename(all)...)
+		for _, object := range all {
+			p.add(object, words)
+		}
+		return p
+	}
+	want := take(backup("manual", "1", "by hand"), backup("web-01ab", "2", "first"), backup("web-00ff", "3", "second"))
+	got := take(backup("manual", "1", "by hand"), backup("web-aaaa", "2", "first"), backup("web-bbbb", "3", "second"))
+	if found := Differences(want, got, Mask{}); len(found) > 0 {
+		t.Errorf("%q", found)
+	}
+	if len(want.UIDs) != 1 || want.Objects["NginxBackup/web-*#2"]["status"].(map[string]any)["location"] != "pvc://backups/web-*/data" {
+		t.Errorf("%+v", want)
+	}
+	got = take(backup("manual", "1", "by hand"), backup("web-aaaa", "3", "first"), backup("web-bbbb", "2", "second"))
+	if found := Differences(want, got, Mask{}); len(found) != 2 {
+		t.Errorf("of another order: %q", found)
+	}
+}
+
+// TestPassing: what is being deleted is about to go, and what belongs to nobody who is there.
+func TestPassing(t *testing.T) {
+	object := func(name, deleted string, owners ...any) *unstructured.Unstructured {
+		meta := map[string]any{"name": name, "uid": name, "ownerReferences": owners}
+		if deleted != "" {
+			meta["deletionTimestamp"] = deleted
+		}
+		return &unstructured.Unstructured{Object: map[string]any{"kind": "Pod", "metadata": meta}}
+	}
+	owner := func(uid string) any {
+		return map[string]any{"apiVersion": "batch/v1", "kind": "Job", "name": uid, "uid": uid}
+	}
+	var p Picture
+	p.pass([]*unstructured.Unstructured{
+		object("job", ""), object("ending", "2026-11-21T12:00:00Z"), object("owned", "", owner("job")), object("orphan", "", owner("gone")),
+		object("shared", "", owner("gone"), owner("job")),
+	})
+	if diff := cmp.Diff([]string{"Pod/ending", "Pod/orphan"}, p.Passing); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
