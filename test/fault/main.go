@@ -73,6 +73,7 @@ const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config
 var specimen []byte
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
 	stop()
@@ -114,7 +115,6 @@ func progress(format string, args ...any) {
 }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	ctrl.SetLogger(logr.Discard())
 	dir := o.keep
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "fault-"); err != nil {
