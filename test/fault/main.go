@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/subject"
 	"example.com/nginx-operator/test/hostile"
+	"example.com/nginx-operator/test/standin/container"
 	"example.com/nginx-operator/test/standin/kubelet"
 	"example.com/nginx-operator/test/testenv"
 )
@@ -45,6 +46,11 @@ type options struct {
 	budget   time.Duration
 	silence  time.Duration
 	keep     string
+
+	images       string
+	instance     string
+	realSample   float64
+	realParallel int
 }
 
 // arguments are those of this project's operator.
@@ -66,6 +72,7 @@ const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config
 var specimen []byte
 
 func main() {
+	container.Become()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
 	stop()
@@ -94,6 +101,10 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.parallel, "parallel", 12, "cases at a time")
 	flags.DurationVar(&o.budget, "budget", 0, "after which time no further case is begun; 0: all are played")
 	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator looks after the ends of cases afterwards, without a write")
+	flags.StringVar(&o.images, "images", "", "folder with the archives of nginx images, for cases with real instances, as root; empty: there are none")
+	flags.StringVar(&o.instance, "instance", "bin/nginx-instance", "program of the instance manager")
+	flags.Float64Var(&o.realSample, "real-sample", 1, "part of the cases with real instances that is played")
+	flags.IntVar(&o.realParallel, "real-parallel", 3, "cases with real instances at a time")
 	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
 	return cmd
 }
@@ -119,23 +130,20 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	images, remove, err := o.unpack()
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
 	progress("a control plane starts")
-	plane, err := testenv.Start(dir)
+	plane, end, err := start(ctx, dir)
+	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if err := plane.InstallCRD(ctx, 0); err != nil {
-		return err
-	}
-	manager, err := plane.StartControllerManager(dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, manager.Stop()) }()
 	watching, stop := context.WithCancel(ctx)
 	defer stop()
-	pods, err := kubelet.Start(watching, plane.Config)
+	pods, err := kubelet.Start(watching, plane.Config, kubelet.Except(isReal))
 	if err != nil {
 		return err
 	}
@@ -144,17 +152,47 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	program, err := filepath.Abs(o.operator)
+	stage.Dir, stage.Pods = dir, pods
+	if err := o.subject(stage); err != nil {
+		return err
+	}
+	wait, err := o.real(watching, plane, stage, images)
 	if err != nil {
+		return err
+	}
+	defer func() { stop(); err = errors.Join(err, wait()) }()
+	return o.play(ctx, out, &campaign.Campaign{
+		Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
+		RealSample: o.realSample,
+	}, journeys)
+}
+
+// start starts a control plane. What it returns ends it, also when it has come up in parts only.
+func start(ctx context.Context, dir string) (plane *testenv.ControlPlane, end func() error, err error) {
+	end = func() error { return nil }
+	if plane, err = testenv.Start(dir); err != nil {
+		return nil, end, err
+	}
+	if err := plane.InstallCRD(ctx, 0); err != nil {
+		return nil, plane.Stop, err
+	}
+	manager, err := plane.StartControllerManager(dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller")
+	if err != nil {
+		return nil, plane.Stop, err
+	}
+	return plane, func() error { return errors.Join(manager.Stop(), plane.Stop()) }, nil
+}
+
+// subject puts the operator on a stage.
+func (o *options) subject(stage *campaign.Stage) (err error) {
+	stage.Program = subject.Program{Args: o.args}
+	if stage.Program.Path, err = filepath.Abs(o.operator); err != nil {
 		return err
 	}
 	if stage.Means, err = regexp.Compile(o.means); err != nil {
 		return fmt.Errorf("--means: %w", err)
 	}
-	stage.Dir, stage.Pods, stage.Program = dir, pods, subject.Program{Path: program, Args: o.args}
-	return o.play(ctx, out, &campaign.Campaign{
-		Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
-	}, journeys)
+	return nil
 }
 
 func read(folder string) ([]*journey.Journey, error) {
