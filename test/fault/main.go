@@ -26,8 +26,8 @@ import (
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/subject"
 	"example.com/nginx-operator/test/hostile"
-	"example.com/nginx-operator/test/standin/kubelet"
-	"example.com/nginx-operator/test/testenv"
+	"example.com/nginx-operator/test/standin/container"
+	"example.com/nginx-operator/test/standin/node"
 )
 
 // options are the command's settings.
@@ -49,6 +49,11 @@ type options struct {
 	budget   time.Duration
 	silence  time.Duration
 	keep     string
+
+	images       string
+	instance     string
+	realSample   float64
+	realParallel int
 }
 
 // arguments are those of this project's operator.
@@ -74,6 +79,7 @@ var specimen []byte
 
 func main() {
 	ctrl.SetLogger(logr.Discard())
+	container.Become()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
 	stop()
@@ -106,6 +112,10 @@ func newCommand() *cobra.Command {
 	flags.IntVar(&o.parallel, "parallel", 12, "cases at a time")
 	flags.DurationVar(&o.budget, "budget", 0, "after which time no further case is begun; 0: all are played")
 	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator looks after the ends of cases afterwards, without a write")
+	flags.StringVar(&o.images, "images", "", "folder with the archives of nginx images, for cases with real instances, as root; empty: there are none")
+	flags.StringVar(&o.instance, "instance", "bin/nginx-instance", "program of the instance manager")
+	flags.Float64Var(&o.realSample, "real-sample", 1, "part of the cases with real instances that is played")
+	flags.IntVar(&o.realParallel, "real-parallel", 3, "cases with real instances at a time")
 	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
 	return cmd
 }
@@ -115,13 +125,6 @@ func progress(format string, args ...any) {
 }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	dir := o.keep
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "fault-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	}
 	journeys, err := o.prepare()
 	if err != nil {
 		return err
@@ -130,54 +133,55 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	progress("a control plane starts")
-	plane, err := testenv.Start(dir)
+	images, remove, err := o.unpack()
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	end, err := o.install(ctx, plane, dir)
-	if err != nil {
-		return err
-	}
-	defer end()
-	manager, err := plane.StartControllerManager(dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller",
-		"horizontal-pod-autoscaler-controller")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, manager.Stop()) }()
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	pods, err := kubelet.Start(watching, plane.Config)
-	if err != nil {
-		return err
-	}
-	stage, err := campaign.NewStage(ctx, plane.Config, plane.Client)
+	defer func() { err = errors.Join(err, remove()) }()
+	return inHouse(ctx, o.keep, o.install, func(ctx context.Context, h *house) error {
+		return o.perform(ctx, h, images, func(ctx context.Context, stage *campaign.Stage) error {
+			return o.play(ctx, out, &campaign.Campaign{
+				Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample,
+				RealSample: o.realSample, Seed: o.seed, Silence: o.silence, Progress: progress,
+			}, journeys)
+		})
+	})
+}
+
+// perform does something on a stage with everything that this project's operator needs.
+func (o *options) perform(ctx context.Context, h *house, images *node.Images, do func(context.Context, *campaign.Stage) error) (err error) {
+	stage, err := h.stage(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	stage.Pods = pods
-	if err := o.equip(stage, dir); err != nil {
+	if err := o.equip(stage); err != nil {
 		return err
 	}
-	jobs := runJobs(watching, plane, stage, dir)
+	working, stop := context.WithCancel(ctx)
+	defer stop()
+	jobs := runJobs(working, h.plane, stage, h.dir)
 	defer func() {
 		stop()
 		err = errors.Join(err, jobs())
 	}()
-	return o.play(ctx, out, &campaign.Campaign{
-		Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
-	}, journeys)
+	pods, err := o.real(working, h.plane, stage, images)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		stop()
+		err = errors.Join(err, pods())
+	}()
+	return do(ctx, stage)
 }
 
 // equip gives a stage the operator, and what only this project's journeys need.
-func (o *options) equip(stage *campaign.Stage, dir string) (err error) {
+func (o *options) equip(stage *campaign.Stage) (err error) {
 	if stage.Means, err = regexp.Compile(o.means); err != nil {
 		return fmt.Errorf("--means: %w", err)
 	}
-	stage.Dir, stage.Program = dir, subject.Program{Path: o.operator, Args: o.args}
+	stage.Program = subject.Program{Path: o.operator, Args: o.args}
 	stage.Next = subject.Program{Path: o.next, Args: slices.Concat(o.args, o.nextArgs)}
 	stage.Texts, err = texts()
 	return err

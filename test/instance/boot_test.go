@@ -5,6 +5,7 @@ package instance_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -32,8 +33,8 @@ func TestBoot(t *testing.T) {
 		if len(status.Revisions) != 1 || status.Revisions[0].Test != instanceapi.Passed || status.Revisions[0].Load != instanceapi.Passed {
 			t.Errorf("revisions %+v", status.Revisions)
 		}
-		t.Logf("resident memory at rest: %s", resident(t, p.command.Process.Pid))
-		info, err := os.Stat(environment.program)
+		t.Logf("resident memory at rest: %s", resident(t, p.container.PID()))
+		info, err := os.Stat(filepath.Join(environment.programs, instanceapi.Program))
 		must(t, err)
 		t.Logf("size of the program: %.1f MiB", float64(info.Size())/(1<<20))
 	})

@@ -43,7 +43,7 @@ func pair(t *testing.T, serial int64) map[string]string {
 // served asks nginx for its certificate.
 func (p *Pod) served() int64 {
 	p.t.Helper()
-	conn, err := p.dial(p.t.Context(), "tcp", "127.0.0.1:443")
+	conn, err := p.container.Dial(p.t.Context(), "tcp", "127.0.0.1:443")
 	must(p.t, err)
 	defer func() { _ = conn.Close() }()
 	client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})
@@ -133,7 +133,7 @@ func TestConnectionsSurviveRotation(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withCertificate(t, image, pair(t, 1))
 		p.ready()
-		conn, err := p.dial(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "443"))
+		conn, err := p.container.Dial(t.Context(), "tcp", net.JoinHostPort("127.0.0.1", "443"))
 		must(t, err)
 		defer func() { _ = conn.Close() }()
 		client := tls.Client(conn, &tls.Config{InsecureSkipVerify: true})

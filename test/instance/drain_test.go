@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/test/standin/container"
 )
 
 // clients ask as fast as they can, each request on a connection of its own, until told
@@ -106,7 +107,7 @@ func TestDrainTimeout(t *testing.T) {
 		files := map[string]string{"site.conf": `server { listen 80; limit_rate 1; root /usr/share/nginx/html; }`}
 		p := newPod(t, files).start(image, http80, "--drain-delay=0s", "--drain-timeout=1s")
 		p.ready()
-		conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:80")
+		conn, err := p.container.Dial(t.Context(), "tcp", "127.0.0.1:80")
 		must(t, err)
 		defer func() { _ = conn.Close() }()
 		_, err = fmt.Fprint(conn, "GET / HTTP/1.0\r\n\r\n")
@@ -132,7 +133,7 @@ func TestDrainWithoutNginx(t *testing.T) {
 func TestOrphansAreReaped(t *testing.T) {
 	p := newPod(t, site("one")).start("forky", http80)
 	p.ready()
-	pid := strconv.Itoa(p.command.Process.Pid)
+	pid := strconv.Itoa(p.container.PID())
 	for range 10 {
 		orphan := exec.Command("nsenter", "-t", pid, "-p", "-m", "-r", "/bin/sh", "-c", "(sleep 0.05 &) ; exit 0")
 		if output, err := orphan.CombinedOutput(); err != nil {
@@ -140,8 +141,8 @@ func TestOrphansAreReaped(t *testing.T) {
 		}
 	}
 	p.eventually("no zombies", func() error {
-		for _, child := range children(p.command.Process.Pid) {
-			if !strings.HasPrefix(title(child), "nginx: master") {
+		for _, child := range container.Children(p.container.PID()) {
+			if !strings.HasPrefix(container.Title(child), "nginx: master") {
 				return fmt.Errorf("process %d is there still", child)
 			}
 		}
@@ -164,7 +165,7 @@ func TestManyReloads(t *testing.T) {
 		worst := 0
 		for n := range reloads {
 			// Each generation keeps a connection that does not end by itself.
-			conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:80")
+			conn, err := p.container.Dial(t.Context(), "tcp", "127.0.0.1:80")
 			must(t, err)
 			defer func() { _ = conn.Close() }()
 			_, err = fmt.Fprint(conn, "GET /slow/index.html HTTP/1.0\r\n\r\n")
@@ -175,7 +176,7 @@ func TestManyReloads(t *testing.T) {
 		traffic.stop()
 		traffic.check(t)
 		t.Logf("%d reloads in %s, at most %d old generations alive; resident memory of the instance: %s",
-			reloads, time.Since(start).Round(time.Millisecond), worst, resident(t, p.command.Process.Pid))
+			reloads, time.Since(start).Round(time.Millisecond), worst, resident(t, p.container.PID()))
 		if worst > most {
 			t.Errorf("%d old generations were alive", worst)
 		}

@@ -30,7 +30,7 @@ type keeper struct {
 
 func (k *keeper) ask() error {
 	if k.conn == nil {
-		conn, err := k.pod.dial(k.pod.t.Context(), "tcp", "127.0.0.1:80")
+		conn, err := k.pod.container.Dial(k.pod.t.Context(), "tcp", "127.0.0.1:80")
 		if err != nil {
 			return err
 		}

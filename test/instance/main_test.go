@@ -11,23 +11,21 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"example.com/nginx-operator/test/standin/container"
 )
 
 // environment is what all tests share.
 var environment struct {
-	// program is the path of nginx-instance.
-	program string
+	// programs is the folder of nginx-instance.
+	programs string
 	// images are the root file systems, by the name of the archive.
 	images map[string]string
 }
 
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == containerInit {
-		fmt.Fprintln(os.Stderr, becomeContainer(os.Args[2:]))
-		os.Exit(1)
-	}
+	container.Become()
 	os.Exit(run(m))
 }
 
@@ -54,8 +52,8 @@ func prepare(dir string) error {
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}
-	environment.program = filepath.Join(dir, "nginx-instance")
-	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", environment.program, "../../cmd/nginx-instance")
+	environment.programs = filepath.Join(dir, "programs")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags", "-s -w -X main.version=test", "-o", environment.programs+"/", "../../cmd/nginx-instance")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if output, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build nginx-instance: %w\n%s", err, output)
@@ -64,20 +62,9 @@ func prepare(dir string) error {
 	if folder == "" {
 		folder = "../../bin/images"
 	}
-	archives, err := filepath.Glob(filepath.Join(folder, "nginx-*.tar"))
-	if err != nil || len(archives) == 0 {
-		return fmt.Errorf("no images of nginx in %s: `make images` makes them (%w)", folder, err)
-	}
-	environment.images = map[string]string{}
-	for _, archive := range archives {
-		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(archive), "nginx-"), ".tar")
-		root := filepath.Join(dir, name)
-		if err := unpack(archive, root); err != nil {
-			return fmt.Errorf("unpack %s: %w", archive, err)
-		}
-		environment.images[name] = root
-	}
-	return nil
+	var err error
+	environment.images, err = container.Images(folder, filepath.Join(dir, "images"))
+	return err
 }
 
 // eachNginx runs a test with every version of nginx.

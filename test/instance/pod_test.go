@@ -4,17 +4,14 @@ package instance_test
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"os"
-	"os/exec"
+	"path"
 	"path/filepath"
-	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -22,9 +19,8 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/test/standin/container"
 )
 
 // patience is how long a condition may take to become true, mostly.
@@ -35,11 +31,21 @@ type Pod struct {
 	t        *testing.T
 	patience time.Duration
 	dir      string
-	command  *exec.Cmd
-	ended    chan struct{}
 	output   *output
-	network  *os.File
 	client   *http.Client
+
+	container *container.Container
+}
+
+// volumes is where a pod mounts what the operator and the user bring.
+const volumes = "/etc/nginx-operator"
+
+// scratch is all that can be written to. As in a pod, it outlives the container.
+var scratch = []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx", instanceapi.DirTLS}
+
+// scratchOf is the folder on this machine of one of the pod's.
+func scratchOf(pod, dir string) string {
+	return filepath.Join(pod, "scratch", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 }
 
 // output collects what the container writes.
@@ -86,32 +92,28 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 // `nginx-instance run`.
 func (p *Pod) start(image string, arguments ...string) *Pod {
 	p.t.Helper()
-	reader, writer, err := os.Pipe()
-	must(p.t, err)
-	// A runtime hands the streams over to the container's user, too.
-	must(p.t, writer.Chown(user, user))
-	command := exec.Command("/proc/self/exe", append([]string{containerInit, environment.images[image], p.dir, environment.program, "run"}, arguments...)...)
-	command.Stdout, command.Stderr = writer, writer
-	command.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
+	spec := container.Spec{
+		Root:    environment.images[image],
+		Command: append([]string{path.Join(instanceapi.DirBin, instanceapi.Program), "run"}, arguments...),
+		Mounts: []container.Mount{
+			{From: filepath.Join(p.dir, "volumes"), To: volumes},
+			{From: filepath.Join(p.dir, "termination-log"), To: "/dev/termination-log"},
+			{From: environment.programs, To: instanceapi.DirBin},
+		},
 	}
-	must(p.t, command.Start())
-	must(p.t, writer.Close())
-	p.command, p.ended = command, make(chan struct{})
-	p.network, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", command.Process.Pid))
+	for _, dir := range scratch {
+		spec.Mounts = append(spec.Mounts, container.Mount{From: scratchOf(p.dir, dir), To: dir})
+	}
+	started, err := container.Start(spec, p.output)
 	must(p.t, err)
-	copied, ended := make(chan struct{}), p.ended
-	go func() { _, _ = io.Copy(p.output, reader); close(copied) }()
-	go func() { _ = command.Wait(); <-copied; close(ended) }()
-	p.client = &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
-	p.t.Cleanup(p.stop)
+	p.container = started
+	p.client = &http.Client{Transport: &http.Transport{DialContext: started.Dial, DisableKeepAlives: true}, Timeout: 5 * time.Second}
+	p.t.Cleanup(func() { p.stop(started) })
 	return p
 }
 
-func (p *Pod) stop() {
-	_ = p.command.Process.Kill()
-	<-p.ended
-	_ = p.network.Close()
+func (p *Pod) stop(started *container.Container) {
+	started.Stop()
 	if p.t.Failed() {
 		text := p.output.String()
 		p.t.Logf("output of the container:\n%s", text[max(0, len(text)-8000):])
@@ -126,41 +128,16 @@ func (p *Pod) in(t *testing.T) *Pod {
 	return &same
 }
 
-// inside runs a function on a thread in the pod's network.
-func (p *Pod) inside(do func() error) error {
-	done := make(chan error)
-	go func() {
-		// The thread is not given back: it ends with this goroutine.
-		runtime.LockOSThread()
-		if err := unix.Setns(int(p.network.Fd()), unix.CLONE_NEWNET); err != nil {
-			done <- err
-			return
-		}
-		done <- do()
-	}()
-	return <-done
-}
-
 // occupy takes a port away.
 func (p *Pod) occupy(port int) {
 	p.t.Helper()
-	must(p.t, p.inside(func() error {
+	must(p.t, p.container.Inside(func() error {
 		listener, err := net.Listen("tcp4", fmt.Sprintf(":%d", port))
 		if err == nil {
 			p.t.Cleanup(func() { _ = listener.Close() })
 		}
 		return err
 	}))
-}
-
-// dial connects from inside of the pod's network.
-func (p *Pod) dial(ctx context.Context, network, address string) (net.Conn, error) {
-	var conn net.Conn
-	err := p.inside(func() (err error) {
-		conn, err = (&net.Dialer{}).DialContext(ctx, network, address)
-		return err
-	})
-	return conn, err
 }
 
 // get asks for an URL of the pod.
@@ -242,10 +219,8 @@ func (p *Pod) eventually(what string, check func() error) {
 			p.t.Fatalf("%s: not within %s: %v", what, p.patience, err)
 		}
 		select {
-		case <-p.ended:
-			if p.command.ProcessState != nil {
-				p.t.Fatalf("%s: the container has ended: %v", what, p.command.ProcessState)
-			}
+		case <-p.container.Ended():
+			p.t.Fatalf("%s: the container has ended: %v", what, p.container.State())
 		case <-time.After(15 * time.Millisecond):
 		}
 	}
@@ -263,55 +238,28 @@ func (p *Pod) body(port int, want string) {
 // master is the process id of nginx, as this machine counts.
 func (p *Pod) master() int {
 	p.t.Helper()
-	for _, child := range children(p.command.Process.Pid) {
-		if strings.HasPrefix(title(child), "nginx: master") {
-			return child
-		}
+	master := p.container.Master()
+	if master == 0 {
+		p.t.Fatal("nginx does not run")
 	}
-	p.t.Fatal("nginx does not run")
-	return 0
+	return master
 }
 
 func (p *Pod) signal(signal syscall.Signal) {
 	p.t.Helper()
-	must(p.t, p.command.Process.Signal(signal))
+	must(p.t, p.container.Signal(signal))
 }
 
 // exit waits for the end of the container.
 func (p *Pod) exit(within time.Duration) int {
 	p.t.Helper()
 	select {
-	case <-p.ended:
-		return p.command.ProcessState.ExitCode()
+	case <-p.container.Ended():
+		return p.container.State().ExitCode()
 	case <-time.After(within):
 		p.t.Fatalf("the container has not ended within %s", within)
 		return 0
 	}
-}
-
-func children(parent int) []int {
-	var found []int
-	names, _ := filepath.Glob("/proc/[0-9]*/stat")
-	for _, name := range names {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			continue
-		}
-		fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-		if fields[1] == strconv.Itoa(parent) {
-			pid, _ := strconv.Atoi(strings.Fields(string(text))[0])
-			found = append(found, pid)
-		}
-	}
-	return found
-}
-
-func title(pid int) string {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err.Error()
-	}
-	return string(text)
 }
 
 func must(t *testing.T, err error) {

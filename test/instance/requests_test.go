@@ -23,7 +23,7 @@ const slowness = 200 * time.Millisecond
 func (p *Pod) backend(port int) {
 	p.t.Helper()
 	var listener net.Listener
-	must(p.t, p.inside(func() (err error) {
+	must(p.t, p.container.Inside(func() (err error) {
 		listener, err = net.Listen("tcp4", fmt.Sprintf("127.0.0.1:%d", port))
 		return err
 	}))
@@ -92,7 +92,7 @@ func TestRequestsOfTheLastSeconds(t *testing.T) {
 		p.times(10, "/up/slow")
 		p.times(3, "/up/bad")
 		// A client that does not wait makes no error.
-		conn, err := p.dial(t.Context(), "tcp", "127.0.0.1:80")
+		conn, err := p.container.Dial(t.Context(), "tcp", "127.0.0.1:80")
 		must(t, err)
 		_, err = fmt.Fprint(conn, "GET /up/slow HTTP/1.1\r\nHost: x\r\n\r\n")
 		must(t, err)

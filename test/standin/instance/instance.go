@@ -63,7 +63,7 @@ func Disturbed(by func(http.Handler) http.Handler) Option {
 // pod itself, for its annotations, ConfigMaps and Secrets. It serves the stable configuration, as a
 // pod does that has booted.
 func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app string, options ...Option) (*Instance, error) {
-	listener, ip, err := listen(ctx)
+	listener, ip, err := Listen(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -94,8 +94,8 @@ func (i *Instance) Serving() string {
 // addresses counts the loopback addresses that were tried.
 var addresses atomic.Int32
 
-// listen takes an address of its own for a pod. Other programs on the same machine may have some.
-func listen(ctx context.Context) (net.Listener, string, error) {
+// Listen takes an address of its own for a pod. Other programs on the same machine may have some.
+func Listen(ctx context.Context) (net.Listener, string, error) {
 	for {
 		n := addresses.Add(1)
 		ip := fmt.Sprintf("127.%d.%d.%d", 1+n/(250*250)%250, n/250%250, n%250+1)

@@ -25,7 +25,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/test/standin/census"
 	"example.com/nginx-operator/test/standin/instance"
 )
 
@@ -37,27 +37,38 @@ const workers = 8
 
 // Kubelet runs the pods of a cluster.
 type Kubelet struct {
+	census.Census
+
 	client client.Client
 	cache  cache.Cache
 	queue  workqueue.TypedRateLimitingInterface[client.ObjectKey]
+	// others tells which namespaces somebody else looks after.
+	others func(namespace string) bool
 
 	mu        sync.Mutex
 	instances map[client.ObjectKey]*instance.Instance
 	// disturbances are those of the instances of a namespace.
 	disturbances map[string]func(pod string, answer http.Handler) http.Handler
-	// ready are the pods of a namespace that are, and fewest the smallest number of them since Expect.
-	ready  map[string]map[string]bool
-	fewest map[string]int
+}
+
+// Option changes a Kubelet that starts.
+type Option func(*Kubelet)
+
+// Except leaves the pods of some namespaces to somebody else.
+func Except(others func(namespace string) bool) Option {
+	return func(k *Kubelet) { k.others = others }
 }
 
 // Start runs pods until the context ends.
-func Start(ctx context.Context, config *rest.Config) (*Kubelet, error) {
+func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubelet, error) {
 	k := &Kubelet{
 		queue:        workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](10*time.Millisecond, time.Second)),
 		instances:    map[client.ObjectKey]*instance.Instance{},
 		disturbances: map[string]func(string, http.Handler) http.Handler{},
-		ready:        map[string]map[string]bool{},
-		fewest:       map[string]int{},
+		others:       func(string) bool { return false },
+	}
+	for _, option := range options {
+		option(k)
 	}
 	var err error
 	if k.client, err = client.New(config, client.Options{}); err != nil {
@@ -102,8 +113,7 @@ func (k *Kubelet) Forget(namespace string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.disturbances, namespace)
-	delete(k.ready, namespace)
-	delete(k.fewest, namespace)
+	k.Census.Forget(namespace)
 	var errs []error
 	for key, i := range k.instances {
 		if key.Namespace == namespace {
@@ -114,19 +124,8 @@ func (k *Kubelet) Forget(namespace string) error {
 	return errors.Join(errs...)
 }
 
-// Expect begins to look how many pods of a namespace are ready.
-func (k *Kubelet) Expect(namespace string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.fewest[namespace] = len(k.ready[namespace])
-}
-
-// Fewest is the smallest number of ready pods of a namespace since Expect.
-func (k *Kubelet) Fewest(namespace string) int {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.fewest[namespace]
-}
+// Busy tells whether pods are about to start or to end, which takes no time here.
+func (k *Kubelet) Busy(string) bool { return false }
 
 // see notes what has become of a pod, and has it looked at.
 func (k *Kubelet) see(object any, gone bool) {
@@ -134,20 +133,10 @@ func (k *Kubelet) see(object any, gone bool) {
 		object = last.Obj
 	}
 	pod, ok := object.(*corev1.Pod)
-	if !ok || pod.Labels[v1alpha2.LabelNginxOperator] == "" {
+	if !ok || pod.Labels[v1alpha2.LabelNginxOperator] == "" || k.others(pod.Namespace) {
 		return
 	}
-	k.mu.Lock()
-	if k.ready[pod.Namespace] == nil {
-		k.ready[pod.Namespace] = map[string]bool{}
-	}
-	ready := k.ready[pod.Namespace]
-	delete(ready, pod.Name)
-	if !gone && observe.Ready(pod) {
-		ready[pod.Name] = true
-	}
-	k.fewest[pod.Namespace] = min(k.fewest[pod.Namespace], len(ready))
-	k.mu.Unlock()
+	k.See(pod, gone)
 	k.queue.Add(client.ObjectKeyFromObject(pod))
 }
 

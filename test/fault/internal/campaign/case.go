@@ -176,6 +176,8 @@ func Parse(name string) (Case, error) {
 			return stale(journey, view, n), nil
 		}
 		return unobserved(journey, view, n, proxy.Delivery(delivery)), nil
+	case realKind:
+		return realCase(journey, point), nil
 	case "instance":
 		return instanceCase(journey, point), nil
 	case "leaders":
@@ -183,5 +185,5 @@ func Parse(name string) (Case, error) {
 	case "rival":
 		return rival(journey), nil
 	}
-	return Case{}, errors.New("a case is called crash/…, pair/…, unobserved/…, stale/…, leaders/… or rival/…")
+	return Case{}, errors.New("a case is called crash/…, pair/…, unobserved/…, stale/…, leaders/…, rival/…, instance/… or real/…")
 }

@@ -26,11 +26,16 @@ type Golden struct {
 
 // Golden plays a journey twice without disturbing it.
 func (s *Stage) Golden(ctx context.Context, j *journey.Journey) (*Golden, error) {
-	g, err := s.undisturbed(ctx, j)
+	return s.goldenOf(ctx, j, func(*play) error { return nil })
+}
+
+// goldenOf does so, and has something else looked at in the end.
+func (s *Stage) goldenOf(ctx context.Context, j *journey.Journey, look func(*play) error) (*Golden, error) {
+	g, err := s.undisturbed(ctx, j, look)
 	if err != nil {
 		return nil, fmt.Errorf("%s, undisturbed: %w", j.Name, err)
 	}
-	again, err := s.undisturbed(ctx, j)
+	again, err := s.undisturbed(ctx, j, look)
 	if err != nil {
 		return nil, fmt.Errorf("%s, undisturbed for the second time: %w", j.Name, err)
 	}
@@ -41,7 +46,7 @@ func (s *Stage) Golden(ctx context.Context, j *journey.Journey) (*Golden, error)
 	return g, nil
 }
 
-func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey) (g *Golden, err error) {
+func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*play) error) (g *Golden, err error) {
 	p, err := s.newPlay(ctx, j)
 	defer func() { err = joined(err, p) }()
 	if err != nil {
@@ -68,7 +73,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey) (g *Golden,
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(), p.stable(ctx))
+	return g, errors.Join(p.promise(), p.stable(ctx), look(p))
 }
 
 // end takes a picture when nothing is about to be collected any more.

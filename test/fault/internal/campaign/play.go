@@ -163,16 +163,18 @@ func (p *play) expect(ctx context.Context, e *journey.Expectation) error {
 	return e.Check(object)
 }
 
-// settle waits until the operator has written nothing for a while.
+// settle waits until the operator has written nothing for a while, and the pods are at rest.
 func (p *play) settle(ctx context.Context) error {
 	deadline := time.Now().Add(patience)
 	for n := -1; ; {
 		now := len(p.guest.Writes())
-		if n == now && !p.guest.Holding() {
+		if p.Pods.Busy(p.namespace) {
+			now = -1
+		} else if n == now && !p.guest.Holding() {
 			return nil
 		}
 		if n = now; time.Now().After(deadline) {
-			return fmt.Errorf("after %s it still writes: %s", patience, last(p.guest.Writes(), 5))
+			return fmt.Errorf("after %s it still writes, or pods start and end: %s", patience, last(p.guest.Writes(), 5))
 		}
 		if err := pause(ctx, quiet); err != nil {
 			return err

@@ -27,6 +27,8 @@ type Campaign struct {
 	// Sample is the part of the cases of each kind that is played, drawn by Seed: from 0 to 1.
 	Sample float64
 	Seed   uint64
+	// RealSample is the part of those with real instances.
+	RealSample float64
 	// Until is when no further case is begun.
 	Until time.Time
 	// Silence is how long one operator looks after the ends of cases afterwards; 0: not at all.
@@ -80,6 +82,7 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 	if err := c.study(ctx, report); err != nil {
 		return nil, err
 	}
+	real := c.chooseReal(report, journeys)
 	journeys = slices.DeleteFunc(slices.Clone(journeys), func(j *journey.Journey) bool { return !c.looksAt(j.Name, kinds...) })
 	goldens, err := c.goldens(ctx, journeys)
 	if err != nil {
@@ -89,7 +92,7 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 	for _, j := range journeys {
 		all = append(all, cases(j.Name, goldens[j.Name])...)
 	}
-	c.play(ctx, report, c.choose(report, all), goldens, c.Until)
+	c.play(ctx, report, c.mixed(c.choose(report, all), real), goldens, c.Until)
 	// Without a namespace, it would look after those of the cases that failed.
 	if c.Silence > 0 && len(c.Stage.kept) > 0 && ctx.Err() == nil {
 		c.Progress("one operator looks after the ends of %d cases for %s", len(c.Stage.kept), c.Silence)
@@ -227,6 +230,9 @@ func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name
 	i := slices.IndexFunc(journeys, func(j *journey.Journey) bool { return j.Name == one.Journey })
 	if i < 0 {
 		return nil, fmt.Errorf("there is no journey %s", one.Journey)
+	}
+	if one.Kind == realKind {
+		return c.replayReal(ctx, journeys, one)
 	}
 	goldens, err := c.goldens(ctx, journeys[i:i+1])
 	if err != nil {

@@ -41,6 +41,8 @@ type Stage struct {
 	Begin func(j *journey.Journey, namespace string) error
 	// Texts are what journeys have by their names, such as certificates.
 	Texts map[string]string
+	// Real is where cases with real instances are played; nil: nowhere.
+	Real *Real
 	// Means are the paths of fields that tell how an end was reached, and are no part of it.
 	Means *regexp.Regexp
 
@@ -51,9 +53,13 @@ type Stage struct {
 	taker   *snapshot.Taker
 	cases   atomic.Int64
 
+	// prefix of the names of namespaces.
+	prefix string
+
 	keptMu sync.Mutex
-	// kept are the namespaces with the ends of cases for the vigil.
+	// kept are the namespaces with the ends of cases for the vigil, as long as there is room.
 	kept []string
+	room int
 
 	// journeys by their names.
 	journeys map[string]*journey.Journey
@@ -65,6 +71,8 @@ type Pods interface {
 	// since.
 	Expect(namespace string)
 	Fewest(namespace string) int
+	// Busy tells whether pods of a namespace are about to start or to end.
+	Busy(namespace string) bool
 	// Disturb puts handlers before the instances that are started in a namespace from now on.
 	Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler)
 	// Forget ends what runs in a namespace.
@@ -73,7 +81,7 @@ type Pods interface {
 
 // NewStage makes a stage of a control plane.
 func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage, error) {
-	s := &Stage{client: c}
+	s := &Stage{client: c, prefix: "case", room: mostKept}
 	config = rest.CopyConfig(config)
 	// What a user is warned of, such as an old version of the API, is what the journey is about.
 	config.WarningHandler = rest.NoWarnings{}
@@ -101,7 +109,7 @@ func (s *Stage) Close() error { return s.proxy.Close() }
 
 // newNamespace makes a namespace for a case, under the profile that applications run under.
 func (s *Stage) newNamespace(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("case-%d", s.cases.Add(1))
+	name := fmt.Sprintf("%s-%d", s.prefix, s.cases.Add(1))
 	return name, s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}})

@@ -17,7 +17,7 @@ const mostKept = 40
 func (s *Stage) keep(namespace string) bool {
 	s.keptMu.Lock()
 	defer s.keptMu.Unlock()
-	if len(s.kept) >= mostKept {
+	if len(s.kept) >= s.room {
 		return false
 	}
 	s.kept = append(s.kept, namespace)

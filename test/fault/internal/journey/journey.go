@@ -1,15 +1,17 @@
 // Package journey is the language in which it is told what a user does. A journey is a YAML file:
 //
 //	about: The configuration changes.
+//	real: true
 //	given:
 //	- create: {apiVersion: …, kind: NginxOperator, metadata: {name: web}, spec: {…}}
 //	- await: NginxOperator/web is Ready
 //	when:
 //	- patch: NginxOperator/web
-//	  with: {spec: {config: {files: {site.conf: second}}}}
+//	  with: {spec: {config: {files: {site.conf: 'server { listen 80; return 200 second; }'}}}}
 //	then:
 //	- NginxOperator/web is Ready
 //	keeps: 2
+//	answers: second
 //
 // Only what the user does under `when` is disturbed. In the texts of objects, ${Kind/name path.of.a.field}
 // stands for what that field says at the moment, and ${name} for a text that whoever plays the journey
@@ -47,8 +49,14 @@ type Journey struct {
 	When  []Step `json:"when"`
 	// Then is what is so in the end.
 	Then []Expectation `json:"then"`
+	// Real tells that it can be played with real nginx: its configurations are what nginx takes, and
+	// those that are to be refused are not.
+	Real bool `json:"real,omitempty"`
 	// Keeps is how many pods are ready all the while.
 	Keeps int `json:"keeps,omitempty"`
+	// Answers are words that nginx answers with in every pod in the end, and pods there are. Without
+	// any, nobody asks.
+	Answers string `json:"answers,omitempty"`
 }
 
 // Step is one thing that the user does: one of the fields Create, Patch, Delete, Await and Operator is set.

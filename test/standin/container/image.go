@@ -1,6 +1,4 @@
-//go:build instance
-
-package instance_test
+package container
 
 import (
 	"archive/tar"
@@ -10,12 +8,36 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// unpack unpacks the image of an archive of `docker save`, with layers that are not
-// compressed, and adds the folders that a pod mounts something at.
+// ErrNoImages tells that a folder has no archives of images.
+var ErrNoImages = errors.New("`make images` makes them")
+
+// Images unpacks the archives nginx-NAME.tar of a folder, which `cluster image nginx` makes, and
+// returns the root file systems by their names.
+func Images(folder, dir string) (map[string]string, error) {
+	archives, err := filepath.Glob(filepath.Join(folder, "nginx-*.tar"))
+	if err != nil {
+		return nil, err
+	}
+	if len(archives) == 0 {
+		return nil, fmt.Errorf("no images of nginx in %s: %w", folder, ErrNoImages)
+	}
+	roots := map[string]string{}
+	for _, archive := range archives {
+		name := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(archive), "nginx-"), ".tar")
+		roots[name] = filepath.Join(dir, name)
+		if err := unpack(archive, roots[name]); err != nil {
+			return nil, fmt.Errorf("unpack %s: %w", archive, err)
+		}
+	}
+	return roots, nil
+}
+
+// unpack unpacks the image of an archive of `docker save`, with layers that are not compressed.
 func unpack(archive, root string) error {
 	var manifest []struct{ Layers []string }
 	err := readTar(archive, func(header *tar.Header, content io.Reader) error {
@@ -38,13 +60,14 @@ func unpack(archive, root string) error {
 			return err
 		}
 	}
-	for _, mount := range append(scratch, "/proc", volumes, "/opt/nginx-operator") {
-		if err := os.MkdirAll(filepath.Join(root, mount), 0o755); err != nil {
-			return err
-		}
-	}
-	for _, file := range []string{terminationLog, program} {
-		if err := os.WriteFile(filepath.Join(root, file), nil, 0o644); err != nil {
+	return Complete(root)
+}
+
+// Complete adds to a root file system what every container has: without anything else, it is an
+// image of nothing.
+func Complete(root string) error {
+	for _, dir := range []string{"etc", "proc"} {
+		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}
 	}
@@ -57,7 +80,7 @@ func readTar(path string, visit func(*tar.Header, io.Reader) error) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = file.Close() }()
+	defer func() { _ = file.Close() }() // it was only read
 	return eachEntry(file, visit)
 }
 

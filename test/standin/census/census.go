@@ -1,0 +1,63 @@
+// Package census counts the pods that are ready, by namespaces.
+package census
+
+import (
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/internal/observe"
+)
+
+// Census is a count that can be used by many at a time. The zero value is an empty one.
+type Census struct {
+	mu sync.Mutex
+	// ready are the pods of a namespace that are, and fewest the smallest number of them since Expect.
+	ready  map[string]map[string]bool
+	fewest map[string]int
+}
+
+// See notes what has become of a pod.
+func (c *Census) See(pod *corev1.Pod, gone bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.ready == nil {
+		c.ready, c.fewest = map[string]map[string]bool{}, map[string]int{}
+	}
+	if c.ready[pod.Namespace] == nil {
+		c.ready[pod.Namespace] = map[string]bool{}
+	}
+	ready := c.ready[pod.Namespace]
+	delete(ready, pod.Name)
+	if !gone && observe.Ready(pod) {
+		ready[pod.Name] = true
+	}
+	if fewest, expected := c.fewest[pod.Namespace]; expected {
+		c.fewest[pod.Namespace] = min(fewest, len(ready))
+	}
+}
+
+// Expect begins to look how many pods of a namespace are ready.
+func (c *Census) Expect(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.fewest == nil {
+		c.ready, c.fewest = map[string]map[string]bool{}, map[string]int{}
+	}
+	c.fewest[namespace] = len(c.ready[namespace])
+}
+
+// Fewest is the smallest number of ready pods of a namespace since Expect.
+func (c *Census) Fewest(namespace string) int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fewest[namespace]
+}
+
+// Forget forgets a namespace.
+func (c *Census) Forget(namespace string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.ready, namespace)
+	delete(c.fewest, namespace)
+}
