@@ -22,8 +22,6 @@ import (
 	"example.com/nginx-operator/test/fault/internal/campaign"
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/subject"
-	"example.com/nginx-operator/test/standin/kubelet"
-	"example.com/nginx-operator/test/testenv"
 )
 
 // options are the command's settings.
@@ -58,6 +56,7 @@ const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$`
 
 func main() {
+	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
 	stop()
@@ -85,6 +84,7 @@ func newCommand() *cobra.Command {
 	flags.DurationVar(&o.budget, "budget", 0, "after which time no further case is begun; 0: all are played")
 	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator looks after the ends of cases afterwards, without a write")
 	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
+	cmd.AddCommand(newSeeded())
 	return cmd
 }
 
@@ -93,39 +93,15 @@ func progress(format string, args ...any) {
 }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	ctrl.SetLogger(logr.Discard())
-	dir := o.keep
-	if dir == "" {
-		if dir, err = os.MkdirTemp("", "fault-"); err != nil {
-			return err
-		}
-		defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	}
 	journeys, err := read(o.journeys)
 	if err != nil {
 		return err
 	}
-	progress("a control plane starts")
-	plane, err := testenv.Start(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, plane.Stop()) }()
-	if err := plane.InstallCRD(ctx, 0); err != nil {
-		return err
-	}
-	manager, err := plane.StartControllerManager(dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, manager.Stop()) }()
-	watching, stop := context.WithCancel(ctx)
-	defer stop()
-	pods, err := kubelet.Start(watching, plane.Config)
-	if err != nil {
-		return err
-	}
-	stage, err := campaign.NewStage(ctx, plane.Config, plane.Client)
+	return inHouse(ctx, o.keep, func(ctx context.Context, h *house) error { return o.perform(ctx, out, h, journeys) })
+}
+
+func (o *options) perform(ctx context.Context, out io.Writer, h *house, journeys []*journey.Journey) (err error) {
+	stage, err := h.stage(ctx)
 	if err != nil {
 		return err
 	}
@@ -137,7 +113,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if stage.Means, err = regexp.Compile(o.means); err != nil {
 		return fmt.Errorf("--means: %w", err)
 	}
-	stage.Dir, stage.Pods, stage.Program = dir, pods, subject.Program{Path: program, Args: o.args}
+	stage.Program = subject.Program{Path: program, Args: o.args}
 	return o.play(ctx, out, &campaign.Campaign{
 		Stage: stage, Parallel: o.parallel, Only: o.only, Sample: o.sample, Seed: o.seed, Silence: o.silence, Progress: progress,
 	}, journeys)

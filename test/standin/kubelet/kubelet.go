@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -48,6 +49,8 @@ type Kubelet struct {
 	// ready are the pods of a namespace that are, and fewest the smallest number of them since Expect.
 	ready  map[string]map[string]bool
 	fewest map[string]int
+	// books are kept of what instances do.
+	books books
 }
 
 // Start runs pods until the context ends.
@@ -58,6 +61,7 @@ func Start(ctx context.Context, config *rest.Config) (*Kubelet, error) {
 		disturbances: map[string]func(string, http.Handler) http.Handler{},
 		ready:        map[string]map[string]bool{},
 		fewest:       map[string]int{},
+		books:        books{namespaces: map[string]*book{}},
 	}
 	var err error
 	if k.client, err = client.New(config, client.Options{}); err != nil {
@@ -102,6 +106,7 @@ func (k *Kubelet) Forget(namespace string) error {
 	delete(k.disturbances, namespace)
 	delete(k.ready, namespace)
 	delete(k.fewest, namespace)
+	k.books.forget(namespace)
 	var errs []error
 	for key, i := range k.instances {
 		if key.Namespace == namespace {
@@ -117,6 +122,7 @@ func (k *Kubelet) Expect(namespace string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.fewest[namespace] = len(k.ready[namespace])
+	k.books.open(namespace)
 }
 
 // Fewest is the smallest number of ready pods of a namespace since Expect.
@@ -125,6 +131,23 @@ func (k *Kubelet) Fewest(namespace string) int {
 	defer k.mu.Unlock()
 	return k.fewest[namespace]
 }
+
+// Served is what each ready pod of a namespace serves.
+func (k *Kubelet) Served(namespace string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var texts []string
+	for name := range k.ready[namespace] {
+		if i := k.instances[client.ObjectKey{Namespace: namespace, Name: name}]; i != nil {
+			texts = append(texts, i.Text())
+		}
+	}
+	return texts
+}
+
+// Broken is what an instance of a namespace was told since Expect that none must be told; empty:
+// nothing.
+func (k *Kubelet) Broken(namespace string) string { return k.books.broken(namespace) }
 
 // see notes what has become of a pod, and has it looked at.
 func (k *Kubelet) see(object any, gone bool) {
@@ -185,6 +208,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	image := Image(&pod.Spec)
 	ip := "192.0.2.1"
 	if !strings.Contains(image, Crashes) {
+		k.books.enter(key, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
 		if ip, err = k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator]); err != nil {
 			return err
 		}
@@ -215,7 +239,7 @@ func (k *Kubelet) begin(ctx context.Context, key client.ObjectKey, app string) (
 	k.mu.Lock()
 	disturb, running := k.disturbances[key.Namespace], k.instances[key]
 	k.mu.Unlock()
-	var options []instance.Option
+	options := []instance.Option{instance.Watched(&k.books)}
 	if disturb != nil {
 		options = append(options, instance.Disturbed(func(answer http.Handler) http.Handler { return disturb(key.Name, answer) }))
 	}
@@ -237,6 +261,7 @@ func (k *Kubelet) end(key client.ObjectKey) error {
 	defer k.mu.Unlock()
 	running := k.instances[key]
 	delete(k.instances, key)
+	k.books.leave(key)
 	if running == nil {
 		return nil
 	}

@@ -68,7 +68,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey) (g *Golden,
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(), p.stable(ctx))
+	return g, errors.Join(p.promise(), p.honest(g.End), p.stable(ctx))
 }
 
 // perform does what the user does, and waits for the end.
@@ -79,11 +79,17 @@ func (p *play) perform(ctx context.Context) error {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	return p.arrive(ctx)
+	if err := p.arrive(ctx); err != nil {
+		return err
+	}
+	return p.told(ctx)
 }
 
-// promise makes sure that enough pods were ready.
+// promise makes sure that no pod was told what it must not be, and that enough pods were ready.
 func (p *play) promise() error {
+	if broken := p.Pods.Broken(p.namespace); broken != "" {
+		return errors.New(broken)
+	}
 	if p.mortal {
 		return nil
 	}

@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// patience is how long something may take that has to come. It is no measure of speed.
+	// patience is that of a stage of which nobody says otherwise.
 	patience = 60 * time.Second
 	// glance is how often it is looked whether it has come.
 	glance = 50 * time.Millisecond
@@ -47,6 +47,8 @@ type play struct {
 	over bool
 	// failed is why the operator could not be started again.
 	failed error
+	// then is what there was when everything was told to be as expected.
+	then snapshot.Picture
 }
 
 // newPlay begins a journey: what is given is there, and the operator has settled.
@@ -199,7 +201,7 @@ func (p *play) expect(ctx context.Context, e *journey.Expectation) error {
 
 // await looks until a check finds nothing.
 func (p *play) await(ctx context.Context, check func(context.Context) error) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(p.Patience)
 	for {
 		err := check(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -209,7 +211,7 @@ func (p *play) await(ctx context.Context, check func(context.Context) error) err
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %w", patience, err)
+			return fmt.Errorf("after %s: %w", p.Patience, err)
 		}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 			return err
@@ -232,14 +234,14 @@ func pause(ctx context.Context, d time.Duration) error {
 
 // settle waits until the operator has written nothing for a while.
 func (p *play) settle(ctx context.Context) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(p.Patience)
 	for n := -1; ; {
 		now := len(p.guest.Writes())
 		if n == now && !p.guest.Holding() {
 			return nil
 		}
 		if n = now; time.Now().After(deadline) {
-			return fmt.Errorf("after %s it still writes: %s", patience, last(p.guest.Writes(), 5))
+			return fmt.Errorf("after %s it still writes: %s", p.Patience, last(p.guest.Writes(), 5))
 		}
 		if err := pause(ctx, quiet); err != nil {
 			return err

@@ -134,7 +134,7 @@ func (c *Campaign) choose(report *Report, journeys []*journey.Journey, goldens m
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
 	for _, j := range journeys {
 		g := goldens[j.Name]
-		for _, one := range slices.Concat(CrashCases(j.Name, g), StaleCases(j.Name, g), UnobservedCases(j.Name, g), TogetherCases(j.Name), InstanceCases(j.Name)) {
+		for _, one := range possible(j.Name, g) {
 			report.tally(one.Kind).Possible++
 			if c.wanted(one) && draw.Float64() < c.Sample {
 				chosen = append(chosen, one)
@@ -143,6 +143,11 @@ func (c *Campaign) choose(report *Report, journeys []*journey.Journey, goldens m
 	}
 	draw.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 	return chosen
+}
+
+// possible are all cases of a journey.
+func possible(journey string, g *Golden) []Case {
+	return slices.Concat(CrashCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
 }
 
 func (c *Campaign) wanted(one Case) bool {

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -35,6 +36,10 @@ type Stage struct {
 	Dir     string
 	Program subject.Program
 	Pods    Pods
+	// Prefix begins the names of its namespaces, where there is more than one stage.
+	Prefix string
+	// Patience is how long something may take that has to come. It is no measure of speed.
+	Patience time.Duration
 	// Means are the paths of fields that tell how an end was reached, and are no part of it.
 	Means *regexp.Regexp
 
@@ -59,6 +64,10 @@ type Pods interface {
 	// since.
 	Expect(namespace string)
 	Fewest(namespace string) int
+	// Served is what each ready pod of a namespace serves, and Broken what one was told since Expect
+	// that it must not be told; empty: nothing.
+	Served(namespace string) []string
+	Broken(namespace string) string
 	// Disturb puts handlers before the instances that are started in a namespace from now on.
 	Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler)
 	// Forget ends what runs in a namespace.
@@ -67,7 +76,7 @@ type Pods interface {
 
 // NewStage makes a stage of a control plane.
 func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage, error) {
-	s := &Stage{client: c}
+	s := &Stage{client: c, Patience: patience}
 	d, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, err
@@ -88,7 +97,7 @@ func (s *Stage) Close() error { return s.proxy.Close() }
 
 // newNamespace makes a namespace for a case, under the profile that applications run under.
 func (s *Stage) newNamespace(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("case-%d", s.cases.Add(1))
+	name := fmt.Sprintf("%scase-%d", s.Prefix, s.cases.Add(1))
 	return name, s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}})
