@@ -22,7 +22,11 @@ type house struct {
 // what is written; empty: nothing is kept.
 func inHouse(ctx context.Context, keep string, do func(context.Context, *house) error) (err error) {
 	h := &house{dir: keep}
-	if h.dir == "" {
+	if h.dir != "" {
+		if err := os.MkdirAll(h.dir, 0o700); err != nil {
+			return err
+		}
+	} else {
 		if h.dir, err = os.MkdirTemp("", "fault-"); err != nil {
 			return err
 		}

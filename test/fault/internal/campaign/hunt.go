@@ -44,10 +44,7 @@ func (c *Campaign) Hunt(ctx context.Context, journeys []*journey.Journey, names 
 	if h.catch.Err != nil || ctx.Err() != nil {
 		return h.catch, ctx.Err()
 	}
-	cases, err := expand(names, h.goldens)
-	if err != nil {
-		return Catch{}, err
-	}
+	cases := expand(names, h.goldens)
 	h.all(ctx, c, len(cases), func(ctx context.Context, i int) (string, error) {
 		_, err := cases[i].run(ctx, c.Stage, h.goldens[cases[i].Journey])
 		return cases[i].String(), err
@@ -110,8 +107,8 @@ func CheckName(journeys []*journey.Journey, name string) error {
 }
 
 // expand are the cases of the beginnings of names, in their order. A name that is whole is a case,
-// also if it is not among those that the golden run has places for.
-func expand(names []string, goldens map[string]*Golden) ([]Case, error) {
+// also if it is not among those that the golden run has places for; one that is not can have none.
+func expand(names []string, goldens map[string]*Golden) []Case {
 	var cases []Case
 	known := map[string]bool{}
 	for _, name := range names {
@@ -121,11 +118,7 @@ func expand(names []string, goldens map[string]*Golden) ([]Case, error) {
 		}
 		about, _, _ := strings.Cut(rest, "/")
 		found := slices.DeleteFunc(possible(about, goldens[about]), func(one Case) bool { return !strings.HasPrefix(one.String(), name) })
-		if len(found) == 0 {
-			one, err := Parse(name)
-			if err != nil {
-				return nil, errors.Join(fmt.Errorf("no case is called %s", name), err)
-			}
+		if one, err := Parse(name); len(found) == 0 && err == nil {
 			found = []Case{one}
 		}
 		for _, one := range found {
@@ -135,7 +128,7 @@ func expand(names []string, goldens map[string]*Golden) ([]Case, error) {
 			known[one.String()] = true
 		}
 	}
-	return cases, nil
+	return cases
 }
 
 // Forget ends the pods that were kept for a vigil.
