@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -213,23 +214,19 @@ func words(err error) string {
 func tell(out io.Writer, trials []*trial) error {
 	var text strings.Builder
 	text.WriteString("| bug | what a programmer got wrong | found by | what was seen | after |\n|---|---|---|---|---|\n")
-	found := 0
+	how := map[sort]int{}
 	var missed []string
 	for _, t := range trials {
-		by, seen := "**not found**", ""
-		switch {
-		case t.err != nil:
-			seen = words(t.err)
-		case t.catch.Err != nil:
-			found++
-			by, seen = "`"+t.catch.Case+"`", words(t.catch.Err)
-		}
-		if t.catch.Err == nil {
+		how[t.sort()]++
+		by, seen := "`"+t.catch.Case+"`", t.catch.Err
+		if seen == nil {
+			by, seen = "**not found**", cmp.Or(t.err, errNothing)
 			missed = append(missed, t.bug.Name)
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", t.bug.Name, t.bug.About, by, seen, t.took.Round(time.Second))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", t.bug.Name, t.bug.About, by, words(seen), t.took.Round(time.Second))
 	}
-	fmt.Fprintf(&text, "\n%d of %d seeded bugs found\n", found, len(trials))
+	fmt.Fprintf(&text, "\n%d of %d seeded bugs found: %d by a fault, %d after a restart or a new list, %d undisturbed\n",
+		len(trials)-len(missed), len(trials), how[byFault], how[byRestart], how[undisturbed])
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return err
 	}
@@ -237,4 +234,29 @@ func tell(out io.Writer, trials []*trial) error {
 		return fmt.Errorf("not found: %s", strings.Join(missed, ", "))
 	}
 	return nil
+}
+
+// sort is what it takes to find a bug.
+type sort int
+
+const (
+	notFound sort = iota
+	byFault
+	byRestart
+	undisturbed
+)
+
+// errNothing is what was seen of a bug that was not found.
+var errNothing = errors.New("nothing")
+
+func (t *trial) sort() sort {
+	switch {
+	case t.catch.Err == nil:
+		return notFound
+	case !strings.HasPrefix(t.catch.Case, campaign.Undisturbed+"/"):
+		return byFault
+	case errors.Is(t.catch.Err, campaign.ErrWrites):
+		return byRestart
+	}
+	return undisturbed
 }

@@ -11,8 +11,8 @@ import (
 	"example.com/nginx-operator/test/fault/internal/journey"
 )
 
-// undisturbedKind names what fails before any fault.
-const undisturbedKind = "golden"
+// Undisturbed is the kind of what fails before any fault.
+const Undisturbed = "golden"
 
 // Catch is what an operator was found out by; zero: nothing.
 type Catch struct {
@@ -39,7 +39,7 @@ func (c *Campaign) Hunt(ctx context.Context, journeys []*journey.Journey, names 
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.goldens[wanted[i].Name] = golden
-		return undisturbedKind + "/" + wanted[i].Name, err
+		return Undisturbed + "/" + wanted[i].Name, err
 	})
 	if h.catch.Err != nil || ctx.Err() != nil {
 		return h.catch, ctx.Err()
@@ -100,7 +100,7 @@ func CheckName(journeys []*journey.Journey, name string) error {
 		return err
 	}
 	kind, _, _ := strings.Cut(name, "/")
-	if !slices.Contains([]string{undisturbedKind, "crash", "pair", "unobserved", "stale", "instance", "leaders", "rival"}, kind) {
+	if !slices.Contains([]string{Undisturbed, "crash", "pair", "unobserved", "stale", "instance", "leaders", "rival"}, kind) {
 		return fmt.Errorf("%s: there are no cases of kind %s", name, kind)
 	}
 	return nil
@@ -113,7 +113,7 @@ func expand(names []string, goldens map[string]*Golden) []Case {
 	known := map[string]bool{}
 	for _, name := range names {
 		kind, rest, _ := strings.Cut(name, "/")
-		if kind == undisturbedKind {
+		if kind == Undisturbed {
 			continue
 		}
 		about, _, _ := strings.Cut(rest, "/")

@@ -302,10 +302,13 @@ func (p *play) silent(ctx context.Context, when string) error {
 		return err
 	}
 	if writes := p.guest.Writes()[before:]; len(writes) > 0 {
-		return fmt.Errorf("%s, it writes although everything is as it should be: %s", when, last(writes, 5))
+		return fmt.Errorf("%s, %w: %s", when, ErrWrites, last(writes, 5))
 	}
 	return nil
 }
+
+// ErrWrites tells that an operator writes after it was restarted, or had to list everything anew.
+var ErrWrites = errors.New("it writes although everything is as it should be")
 
 func last(writes []proxy.Request, n int) string {
 	var words []string
