@@ -21,9 +21,10 @@ type Catch struct {
 	Played int
 }
 
-// Hunt plays journeys undisturbed, and then cases, until something fails. An operator that is
-// different from itself is not wanted: what is golden is its own, as that of a user who has no better
-// one. names are the beginnings of the cases' names; golden/ and a journey is that one undisturbed.
+// Hunt plays journeys undisturbed, and then cases, until something fails. What is golden is the
+// operator's own: whoever tests an operator has no better one to compare it with. names are the
+// beginnings of the cases' names, in which an asterisk stands for anything; golden/ and a journey is
+// that one undisturbed.
 func (c *Campaign) Hunt(ctx context.Context, journeys []*journey.Journey, names []string) (Catch, error) {
 	wanted, err := named(journeys, names)
 	if err != nil {
@@ -117,7 +118,7 @@ func expand(names []string, goldens map[string]*Golden) []Case {
 			continue
 		}
 		about, _, _ := strings.Cut(rest, "/")
-		found := slices.DeleteFunc(possible(about, goldens[about]), func(one Case) bool { return !strings.HasPrefix(one.String(), name) })
+		found := slices.DeleteFunc(possible(about, goldens[about]), func(one Case) bool { return !fits(one.String(), name) })
 		if one, err := Parse(name); len(found) == 0 && err == nil {
 			found = []Case{one}
 		}
@@ -129,6 +130,12 @@ func expand(names []string, goldens map[string]*Golden) []Case {
 		}
 	}
 	return cases
+}
+
+// fits tells whether a case's name begins as is wanted. An asterisk stands for anything.
+func fits(name, wanted string) bool {
+	begin, rest, _ := strings.Cut(wanted, "*")
+	return strings.HasPrefix(name, begin) && strings.Contains(name[len(begin):], rest)
 }
 
 // Forget ends the pods that were kept for a vigil.
