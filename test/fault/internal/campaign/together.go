@@ -126,6 +126,10 @@ func (s *Stage) together(ctx context.Context, c Case, g *Golden, beside func(con
 		return false, err
 	}
 	err = p.perform(ctx)
+	if err == nil {
+		// It comes to rest although somebody else does not.
+		err = p.settle(ctx)
+	}
 	if ended := end(); err == nil {
 		err = ended
 	}
