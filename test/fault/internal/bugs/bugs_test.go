@@ -3,8 +3,6 @@ package bugs
 import (
 	"go/parser"
 	"go/token"
-	"slices"
-	"strings"
 	"testing"
 
 	"example.com/nginx-operator/test/fault/internal/campaign"
@@ -48,22 +46,5 @@ func checkSources(t *testing.T, b *Bug) {
 		if _, err := parser.ParseFile(token.NewFileSet(), file, text, 0); err != nil {
 			t.Errorf("bug %s: %v", b.Name, err)
 		}
-	}
-}
-
-// TestUndisturbed: most bugs are such as only a fault shows, or a restart.
-func TestUndisturbed(t *testing.T) {
-	all, err := All()
-	if err != nil {
-		t.Fatal(err)
-	}
-	plain := 0
-	for _, b := range all {
-		if !slices.ContainsFunc(b.Cases, func(name string) bool { return !strings.HasPrefix(name, "golden/") }) {
-			plain++
-		}
-	}
-	if 3*plain > len(all) {
-		t.Errorf("%d of %d bugs are looked for undisturbed only", plain, len(all))
 	}
 }
