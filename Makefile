@@ -135,6 +135,10 @@ fault: $(CLUSTER) ## Put the operator under faults (FAULT='--budget=3h': all of 
 	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator --next=$(BIN)/next/nginx-operator \
 		--instance=$(BIN)/nginx-instance --images=$(NGINX) $(if $(CASE),--case='$(CASE)',$(FAULT))
 
+.PHONY: fault-seeded
+fault-seeded: $(CLUSTER) ## Prove the fault harness by bugs that are put into the operator (BUG=…: one)
+	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault seeded $(if $(BUG),--bug='$(BUG)') $(FAULT)
+
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null

@@ -117,6 +117,7 @@ func newCommand() *cobra.Command {
 	flags.Float64Var(&o.realSample, "real-sample", 1, "part of the cases with real instances that is played")
 	flags.IntVar(&o.realParallel, "real-parallel", 3, "cases with real instances at a time")
 	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
+	cmd.AddCommand(newSeeded())
 	return cmd
 }
 

@@ -2,6 +2,8 @@
 package census
 
 import (
+	"maps"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -52,6 +54,13 @@ func (c *Census) Fewest(namespace string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fewest[namespace]
+}
+
+// Ready are the names of the pods of a namespace that are.
+func (c *Census) Ready(namespace string) []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Sorted(maps.Keys(c.ready[namespace]))
 }
 
 // Forget forgets a namespace.

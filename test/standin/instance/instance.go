@@ -43,8 +43,13 @@ type Instance struct {
 	disturb func(http.Handler) http.Handler
 	server  *http.Server
 
-	mu        sync.Mutex
-	serving   string
+	// watch is told what becomes of revisions.
+	watch Watcher
+
+	mu      sync.Mutex
+	serving string
+	// text is what it serves.
+	text      string
 	granted   instanceapi.Requested
 	revisions map[string]instanceapi.Revision
 	// pairs are the last good ones of the certificates.
@@ -59,6 +64,25 @@ func Disturbed(by func(http.Handler) http.Handler) Option {
 	return func(i *Instance) { i.disturb = by }
 }
 
+// Watcher is told what an instance does with revisions.
+type Watcher interface {
+	// Accepted: it has found a revision good, or has booted with it.
+	Accepted(pod client.ObjectKey, revision string)
+	// Loads: it loads one that it did not serve, and fails, or not.
+	Loads(pod client.ObjectKey, revision string, fails bool)
+}
+
+// Watched has somebody told.
+func Watched(by Watcher) Option {
+	return func(i *Instance) { i.watch = by }
+}
+
+// unwatched is nobody.
+type unwatched struct{}
+
+func (unwatched) Accepted(client.ObjectKey, string)    {}
+func (unwatched) Loads(client.ObjectKey, string, bool) {}
+
 // Start starts the instance of a pod of an application. mounts reads what its pod mounts: the
 // pod itself, for its annotations, ConfigMaps and Secrets. It serves the stable configuration, as a
 // pod does that has booted.
@@ -67,7 +91,7 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, revisions: map[string]instanceapi.Revision{}, pairs: map[string]map[string]string{}}
+	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, revisions: map[string]instanceapi.Revision{}, pairs: map[string]map[string]string{}}
 	for _, option := range options {
 		option(i)
 	}
@@ -75,7 +99,9 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if i.disturb != nil {
 		handler = i.disturb(handler)
 	}
-	i.serving = i.volume(ctx, naming.ConfigMap(app)).revision
+	stable := i.volume(ctx, naming.ConfigMap(app))
+	i.serving, i.text = stable.revision, stable.text
+	i.watch.Accepted(pod, i.serving)
 	i.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = i.server.Serve(listener) }() // it ends by Close
 	return i, nil
@@ -89,6 +115,13 @@ func (i *Instance) Serving() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.serving
+}
+
+// Text is the content of what it serves.
+func (i *Instance) Text() string {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.text
 }
 
 // addresses counts the loopback addresses that were tried.
@@ -184,6 +217,8 @@ func (i *Instance) test(revision string, next content) {
 	if strings.Contains(next.text, "bad") {
 		result.Test = instanceapi.Failed
 		result.Problems = []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it is bad"}}
+	} else {
+		i.watch.Accepted(i.pod, revision)
 	}
 	i.revisions[revision] = result
 }
@@ -193,13 +228,17 @@ func (i *Instance) load(revision string, volumes ...content) {
 		if revision == "" || v.revision != revision || i.revisions[revision].Load == instanceapi.Failed {
 			continue
 		}
-		if strings.Contains(v.text, "sticky") {
+		fails := strings.Contains(v.text, "sticky")
+		if i.serving != revision {
+			i.watch.Loads(i.pod, revision, fails)
+		}
+		if fails {
 			i.revisions[revision] = instanceapi.Revision{
 				Revision: revision, Test: instanceapi.Passed, Load: instanceapi.Failed,
 				Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it sticks"}},
 			}
 			return
 		}
-		i.serving = revision
+		i.serving, i.text = revision, v.text
 	}
 }

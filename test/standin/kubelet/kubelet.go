@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,6 +50,8 @@ type Kubelet struct {
 	instances map[client.ObjectKey]*instance.Instance
 	// disturbances are those of the instances of a namespace.
 	disturbances map[string]func(pod string, answer http.Handler) http.Handler
+	// books are kept of what instances do.
+	books books
 }
 
 // Option changes a Kubelet that starts.
@@ -65,6 +68,7 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 		queue:        workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](10*time.Millisecond, time.Second)),
 		instances:    map[client.ObjectKey]*instance.Instance{},
 		disturbances: map[string]func(string, http.Handler) http.Handler{},
+		books:        books{namespaces: map[string]*book{}},
 		others:       func(string) bool { return false },
 	}
 	for _, option := range options {
@@ -114,6 +118,7 @@ func (k *Kubelet) Forget(namespace string) error {
 	defer k.mu.Unlock()
 	delete(k.disturbances, namespace)
 	k.Census.Forget(namespace)
+	k.books.forget(namespace)
 	var errs []error
 	for key, i := range k.instances {
 		if key.Namespace == namespace {
@@ -126,6 +131,29 @@ func (k *Kubelet) Forget(namespace string) error {
 
 // Busy tells whether pods are about to start or to end, which takes no time here.
 func (k *Kubelet) Busy(string) bool { return false }
+
+// Expect begins to look how many pods of a namespace are ready, and what they are told.
+func (k *Kubelet) Expect(namespace string) {
+	k.Census.Expect(namespace)
+	k.books.open(namespace)
+}
+
+// Served is what each ready pod of a namespace serves.
+func (k *Kubelet) Served(namespace string) []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	var texts []string
+	for _, name := range k.Ready(namespace) {
+		if i := k.instances[client.ObjectKey{Namespace: namespace, Name: name}]; i != nil {
+			texts = append(texts, i.Text())
+		}
+	}
+	return texts
+}
+
+// Broken is what an instance of a namespace was told since Expect that none must be told; empty:
+// nothing.
+func (k *Kubelet) Broken(namespace string) string { return k.books.broken(namespace) }
 
 // see notes what has become of a pod, and has it looked at.
 func (k *Kubelet) see(object any, gone bool) {
@@ -176,6 +204,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	image := Image(&pod.Spec)
 	ip := "192.0.2.1"
 	if !strings.Contains(image, Crashes) {
+		k.books.enter(key, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
 		if ip, err = k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator]); err != nil {
 			return err
 		}
@@ -206,7 +235,7 @@ func (k *Kubelet) begin(ctx context.Context, key client.ObjectKey, app string) (
 	k.mu.Lock()
 	disturb, running := k.disturbances[key.Namespace], k.instances[key]
 	k.mu.Unlock()
-	var options []instance.Option
+	options := []instance.Option{instance.Watched(&k.books)}
 	if disturb != nil {
 		options = append(options, instance.Disturbed(func(answer http.Handler) http.Handler { return disturb(key.Name, answer) }))
 	}
@@ -228,6 +257,7 @@ func (k *Kubelet) end(key client.ObjectKey) error {
 	defer k.mu.Unlock()
 	running := k.instances[key]
 	delete(k.instances, key)
+	k.books.leave(key)
 	if running == nil {
 		return nil
 	}

@@ -204,6 +204,12 @@ func (n *Node) Busy(namespace string) bool {
 	return false
 }
 
+// Served is what pods serve whose instances tell of it; here, whoever wants to know asks nginx.
+func (n *Node) Served(string) []string { return nil }
+
+// Broken is what instances tell that they must not have been told; real ones tell of nothing.
+func (n *Node) Broken(string) string { return "" }
+
 // Forget ends the pods of a namespace, whose objects are left as they are, and tells what went
 // wrong with them that is no fault of theirs.
 func (n *Node) Forget(namespace string) error {

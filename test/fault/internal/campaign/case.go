@@ -91,6 +91,9 @@ func (p *play) ends(ctx context.Context, g *Golden, begin snapshot.Picture) erro
 	if err != nil {
 		return err
 	}
+	if err := p.honest(end); err != nil {
+		return err
+	}
 	for _, key := range snapshot.Replaced(begin, end) {
 		if g.Lasting[key] {
 			return fmt.Errorf("%s was deleted and made again", key)

@@ -73,7 +73,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(), p.stable(ctx), look(p))
+	return g, errors.Join(p.promise(), p.honest(g.End), p.stable(ctx), look(p))
 }
 
 // end takes a picture when nothing is about to be collected any more.
@@ -98,11 +98,17 @@ func (p *play) perform(ctx context.Context) error {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
 	}
-	return p.arrive(ctx)
+	if err := p.arrive(ctx); err != nil {
+		return err
+	}
+	return p.told(ctx)
 }
 
-// promise makes sure that enough pods were ready.
+// promise makes sure that no pod was told what it must not be, and that enough pods were ready.
 func (p *play) promise() error {
+	if broken := p.Pods.Broken(p.namespace); broken != "" {
+		return errors.New(broken)
+	}
 	if p.mortal {
 		return nil
 	}

@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -8,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -21,6 +23,9 @@ type misbehaviour func(w http.ResponseWriter, r *http.Request, answer http.Handl
 // spell is for how many questions an instance misbehaves: long enough to be noticed, short enough to
 // be waited for.
 const spell = 6
+
+// spells are others for some: an instance that refuses something is asked again after ten seconds.
+var spells = map[string]int64{"refuses": 3}
 
 // misbehaviours by their names.
 var misbehaviours = map[string]misbehaviour{
@@ -48,8 +53,9 @@ var misbehaviours = map[string]misbehaviour{
 		}
 	},
 	"half":           half,
-	"old-protocol":   said(map[string]any{"protocol": 0}),
-	"new-protocol":   said(map[string]any{"protocol": 99}),
+	"old-protocol":   foreign(0),
+	"new-protocol":   foreign(99),
+	"refuses":        refuses,
 	"serves-another": said(map[string]any{"serving": "0000000000000000"}),
 	"serves-nothing": said(map[string]any{"serving": "", "ready": false, "notReady": "it starts"}),
 	"forgetful":      said(map[string]any{"revisions": nil, "granted": ""}),
@@ -67,6 +73,38 @@ func half(w http.ResponseWriter, r *http.Request, answer http.Handler) {
 
 // said answers with other values of some fields.
 func said(fields map[string]any) misbehaviour {
+	return changed(func(status map[string]any) { maps.Copy(status, fields) })
+}
+
+// foreign answers in another protocol, in which the same words mean something else: what it is asked
+// to test, it seems to serve.
+func foreign(protocol int) misbehaviour {
+	return changed(func(status map[string]any) {
+		status["protocol"] = protocol
+		if revision := asked(status); revision != "" {
+			status["serving"] = revision
+		}
+	})
+}
+
+// refuses finds fault with what it is asked to test, as with a name that has no address for a moment.
+var refuses = changed(func(status map[string]any) {
+	if revision := asked(status); revision != "" && revision != status["serving"] {
+		status["revisions"] = []any{map[string]any{
+			"revision": revision, "test": "Failed", "problems": []any{map[string]any{"message": "host not found in upstream"}},
+		}}
+	}
+})
+
+// asked is the revision that an instance is asked to test.
+func asked(status map[string]any) string {
+	requested, _ := status["requested"].(map[string]any)
+	revision, _ := requested["test"].(string)
+	return revision
+}
+
+// changed answers with something changed.
+func changed(change func(status map[string]any)) misbehaviour {
 	return func(w http.ResponseWriter, r *http.Request, answer http.Handler) {
 		recorded := httptest.NewRecorder()
 		answer.ServeHTTP(recorded, r)
@@ -76,7 +114,7 @@ func said(fields map[string]any) misbehaviour {
 			w.WriteHeader(recorded.Code)
 			return
 		}
-		maps.Copy(status, fields)
+		change(status)
 		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
 	}
 }
@@ -85,10 +123,17 @@ func said(fields map[string]any) misbehaviour {
 // has tested.
 const dies = "dies"
 
+// moments are after how many questions one instance begins to be silent: what it has said before is
+// known then.
+const moments = 10
+
 // InstanceCases have the instances of a journey misbehave: each of them, or the first one that is
 // asked.
 func InstanceCases(journey string) []Case {
 	var all []Case
+	for n := range moments {
+		all = append(all, instanceCase(journey, fmt.Sprintf("hangs-one@%d", n+1)))
+	}
 	for _, name := range append(slices.Sorted(maps.Keys(misbehaviours)), dies) {
 		for _, who := range []string{"all", "one"} {
 			all = append(all, instanceCase(journey, name+"-"+who))
@@ -100,16 +145,35 @@ func InstanceCases(journey string) []Case {
 func instanceCase(journey, point string) Case {
 	c := Case{Kind: "instance", Journey: journey, Point: point}
 	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
-		i := strings.LastIndex(point, "-")
-		b := &bewitched{stage: s, does: misbehaviours[point[:i]], alone: point[i+1:] == "one"}
-		if point[:i] == dies {
-			b.does = b.die
-		} else if b.does == nil {
-			return false, fmt.Errorf("no instance does %s", point)
+		b, err := s.newBewitched(point)
+		if err != nil {
+			return false, err
 		}
 		return s.bewitched(ctx, c, g, b)
 	}
 	return c
+}
+
+// newBewitched reads what becomes of instances: name-all, name-one, or name-one@ and the number of
+// questions that are answered before.
+func (s *Stage) newBewitched(point string) (*bewitched, error) {
+	what, moment, late := strings.Cut(point, "@")
+	i := strings.LastIndex(what, "-")
+	if i < 0 {
+		return nil, fmt.Errorf("%q does not tell who: …-all or …-one", point)
+	}
+	b := &bewitched{stage: s, does: misbehaviours[what[:i]], alone: what[i+1:] == "one", spell: cmp.Or(spells[what[:i]], spell)}
+	if what[:i] == dies {
+		b.does = b.die
+	}
+	var err error
+	if late {
+		b.after, err = strconv.ParseInt(moment, 10, 64)
+	}
+	if b.does == nil || err != nil {
+		return nil, fmt.Errorf("no instance does %s", point)
+	}
+	return b, nil
 }
 
 // bewitched are the instances of a play, which misbehave for a spell from begun on.
@@ -118,6 +182,8 @@ type bewitched struct {
 	does  misbehaviour
 	// alone: only the pod that is asked first misbehaves.
 	alone bool
+	// after so many questions it begins, and lasts for spell.
+	after, spell int64
 
 	namespace string
 	begun     atomic.Bool
@@ -132,7 +198,7 @@ func (b *bewitched) handler(pod string, answer http.Handler) http.Handler {
 			answer.ServeHTTP(w, r)
 			return
 		}
-		if b.questions.Add(1) > spell {
+		if n := b.questions.Add(1); n <= b.after || n > b.after+b.spell {
 			answer.ServeHTTP(w, r)
 			return
 		}
@@ -182,5 +248,5 @@ func (s *Stage) bewitched(ctx context.Context, c Case, g *Golden, b *bewitched) 
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.said())
 	}
-	return b.questions.Load() > 0, err
+	return b.questions.Load() > b.after, err
 }

@@ -111,7 +111,7 @@ func (o *operator) alive() error {
 
 // await looks until a check finds nothing.
 func (o *operator) await(ctx context.Context, check func(context.Context) error) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(o.Patience)
 	for {
 		err := check(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -121,7 +121,7 @@ func (o *operator) await(ctx context.Context, check func(context.Context) error)
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %w", patience, err)
+			return fmt.Errorf("after %s: %w", o.Patience, err)
 		}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 			return err

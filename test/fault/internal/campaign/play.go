@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// patience is how long something may take that has to come. It is no measure of speed.
+	// patience is that of a stage of which nobody says otherwise.
 	patience = 60 * time.Second
 	// glance is how often it is looked whether it has come.
 	glance = 50 * time.Millisecond
@@ -34,6 +34,8 @@ type play struct {
 	namespace string
 	// mortal: pods die by the hand of somebody else.
 	mortal bool
+	// then is what there was when everything was told to be as expected.
+	then snapshot.Picture
 }
 
 // newPlay begins a journey: what is given is there, and the operator has settled.
@@ -165,7 +167,7 @@ func (p *play) expect(ctx context.Context, e *journey.Expectation) error {
 
 // settle waits until the operator has written nothing for a while, and the pods are at rest.
 func (p *play) settle(ctx context.Context) error {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(p.Patience)
 	for n := -1; ; {
 		now := len(p.guest.Writes())
 		if p.Pods.Busy(p.namespace) {
@@ -174,7 +176,7 @@ func (p *play) settle(ctx context.Context) error {
 			return nil
 		}
 		if n = now; time.Now().After(deadline) {
-			return fmt.Errorf("after %s it still writes, or pods start and end: %s", patience, last(p.guest.Writes(), 5))
+			return fmt.Errorf("after %s it still writes, or pods start and end: %s", p.Patience, last(p.guest.Writes(), 5))
 		}
 		if err := pause(ctx, quiet); err != nil {
 			return err
@@ -235,10 +237,13 @@ func (p *play) silent(ctx context.Context, when string) error {
 		return err
 	}
 	if writes := p.guest.Writes()[before:]; len(writes) > 0 {
-		return fmt.Errorf("%s, it writes although everything is as it should be: %s", when, last(writes, 5))
+		return fmt.Errorf("%s, %w: %s", when, ErrWrites, last(writes, 5))
 	}
 	return nil
 }
+
+// ErrWrites tells that an operator writes after it was restarted, or had to list everything anew.
+var ErrWrites = errors.New("it writes although everything is as it should be")
 
 func last(writes []proxy.Request, n int) string {
 	var words []string

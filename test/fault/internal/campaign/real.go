@@ -48,7 +48,7 @@ type Containers interface {
 
 // NewReal has real pods on a stage of their own, in the journeys of so many namespaces at a time.
 func NewReal(s *Stage, c Containers, parallel int) *Real {
-	s.Pods, s.prefix, s.room = c, RealPrefix, 0
+	s.Pods, s.Prefix, s.room = c, RealPrefix, 0
 	return &Real{Stage: s, Containers: c, places: make(chan struct{}, parallel), goldens: map[string]*realGolden{}}
 }
 
@@ -70,9 +70,9 @@ const (
 // Moments at which processes are struck: a question, and the word at which a configuration is
 // loaded, before it is heard and after that.
 const (
-	asked   = "asked"
-	told    = "told"
-	loading = "loading"
+	atQuestion = "asked"
+	told       = "told"
+	loading    = "loading"
 )
 
 // proxied are the misbehaviours that real instances can be made to show.
@@ -97,7 +97,7 @@ func RealCases(j *journey.Journey) []Case {
 		all = append(all, realCase(j.Name, name+"-all"), realCase(j.Name, name+"-one"))
 	}
 	for _, blow := range blows {
-		for _, moment := range []string{asked, told, loading} {
+		for _, moment := range []string{atQuestion, told, loading} {
 			all = append(all, realCase(j.Name, blow+"-"+moment))
 		}
 	}
@@ -142,7 +142,7 @@ func (r *Real) harm(point string) (*harm, error) {
 		return nil, fmt.Errorf("nobody knows what %s is", point)
 	}
 	name, how := point[:i], point[i+1:]
-	if slices.Contains(blows, name) && slices.Contains([]string{asked, told, loading}, how) {
+	if slices.Contains(blows, name) && slices.Contains([]string{atQuestion, told, loading}, how) {
 		s := &striker{real: r, blow: name, moment: how}
 		return &harm{handler: s.handler, begin: s.begin, reached: s.struck.Load, mortal: slices.Contains(deadly, name)}, nil
 	}
@@ -169,7 +169,7 @@ func (s *striker) begin(p *play) { s.play.Store(p) }
 // handler stands before the instance of a pod.
 func (s *striker) handler(pod string, answer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := s.play.Load() != nil && (s.moment == asked || r.Method == http.MethodPost)
+		now := s.play.Load() != nil && (s.moment == atQuestion || r.Method == http.MethodPost)
 		if !now || !s.struck.CompareAndSwap(false, true) {
 			answer.ServeHTTP(w, r)
 			return
@@ -259,9 +259,9 @@ func (r *Real) answer(ctx context.Context, p *play, g *realGolden) error {
 	if !slices.Equal(answers, g.answers) {
 		return fmt.Errorf("the pods answer %q, and %q in an undisturbed run", answers, g.answers)
 	}
-	wrong := func(answer string) bool { return !strings.Contains(answer, p.journey.Answers) }
-	if p.journey.Answers != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
-		return fmt.Errorf("the pods answer %q, and not %q", answers, p.journey.Answers)
+	wrong := func(answer string) bool { return !strings.Contains(answer, p.journey.Serves) }
+	if p.journey.Serves != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
+		return fmt.Errorf("the pods answer %q, and not %q", answers, p.journey.Serves)
 	}
 	return nil
 }

@@ -90,7 +90,7 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 	}
 	var all []Case
 	for _, j := range journeys {
-		all = append(all, cases(j.Name, goldens[j.Name])...)
+		all = append(all, possible(j.Name, goldens[j.Name])...)
 	}
 	c.play(ctx, report, c.mixed(c.choose(report, all), real), goldens, c.Until)
 	// Without a namespace, it would look after those of the cases that failed.
@@ -159,11 +159,6 @@ func (c *Campaign) each(ctx context.Context, n int, until time.Time, do func(i i
 	group.Wait()
 }
 
-// cases are all of a journey.
-func cases(journey string, g *Golden) []Case {
-	return slices.Concat(CrashCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
-}
-
 // choose draws the cases that are played.
 func (c *Campaign) choose(report *Report, all []Case) []Case {
 	var chosen []Case
@@ -176,6 +171,11 @@ func (c *Campaign) choose(report *Report, all []Case) []Case {
 	}
 	draw.Shuffle(len(chosen), func(i, j int) { chosen[i], chosen[j] = chosen[j], chosen[i] })
 	return chosen
+}
+
+// possible are all cases of a journey.
+func possible(journey string, g *Golden) []Case {
+	return slices.Concat(CrashCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
 }
 
 func (c *Campaign) wanted(one Case) bool {

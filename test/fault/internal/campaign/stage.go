@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -43,6 +44,10 @@ type Stage struct {
 	Texts map[string]string
 	// Real is where cases with real instances are played; nil: nowhere.
 	Real *Real
+	// Prefix begins the names of its namespaces.
+	Prefix string
+	// Patience is how long something may take that has to come. It is no measure of speed.
+	Patience time.Duration
 	// Means are the paths of fields that tell how an end was reached, and are no part of it.
 	Means *regexp.Regexp
 
@@ -52,9 +57,6 @@ type Stage struct {
 	mapper  meta.RESTMapper
 	taker   *snapshot.Taker
 	cases   atomic.Int64
-
-	// prefix of the names of namespaces.
-	prefix string
 
 	keptMu sync.Mutex
 	// kept are the namespaces with the ends of cases for the vigil, as long as there is room.
@@ -73,6 +75,10 @@ type Pods interface {
 	Fewest(namespace string) int
 	// Busy tells whether pods of a namespace are about to start or to end.
 	Busy(namespace string) bool
+	// Served is what each ready pod of a namespace serves, and Broken what one was told since Expect
+	// that it must not be told; empty: nothing.
+	Served(namespace string) []string
+	Broken(namespace string) string
 	// Disturb puts handlers before the instances that are started in a namespace from now on.
 	Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler)
 	// Forget ends what runs in a namespace.
@@ -81,7 +87,7 @@ type Pods interface {
 
 // NewStage makes a stage of a control plane.
 func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage, error) {
-	s := &Stage{client: c, prefix: "case", room: mostKept}
+	s := &Stage{client: c, Prefix: "case", Patience: patience, room: mostKept}
 	config = rest.CopyConfig(config)
 	// What a user is warned of, such as an old version of the API, is what the journey is about.
 	config.WarningHandler = rest.NoWarnings{}
@@ -109,7 +115,7 @@ func (s *Stage) Close() error { return s.proxy.Close() }
 
 // newNamespace makes a namespace for a case, under the profile that applications run under.
 func (s *Stage) newNamespace(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("%s-%d", s.prefix, s.cases.Add(1))
+	name := fmt.Sprintf("%s-%d", s.Prefix, s.cases.Add(1))
 	return name, s.client.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: name, Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
 	}})

@@ -2,6 +2,7 @@ package campaign
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 
 	"example.com/nginx-operator/test/fault/internal/snapshot"
@@ -48,17 +50,21 @@ func rival(journey string) Case {
 			ctx, cancel := context.WithCancel(ctx)
 			var group sync.WaitGroup
 			var wrote atomic.Int64
+			var lost atomic.Pointer[string]
 			for _, kind := range []string{"Deployment", "Service", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "NginxOperator"} {
 				r, err := p.resource(p.namespace, kind, "")
 				if err != nil {
 					cancel()
 					return nil, err
 				}
-				group.Go(func() { wrote.Add(scribble(ctx, r)) })
+				group.Go(func() { wrote.Add(scribble(ctx, r, &lost)) })
 			}
 			return func() error {
 				cancel()
 				group.Wait()
+				if words := lost.Load(); words != nil {
+					return errors.New(*words)
+				}
 				if wrote.Load() == 0 {
 					return fmt.Errorf("the rival has written nothing")
 				}
@@ -69,8 +75,10 @@ func rival(journey string) Case {
 	return c
 }
 
-// scribble writes to all objects of a resource until the context ends, and returns how often.
-func scribble(ctx context.Context, r dynamic.ResourceInterface) (wrote int64) {
+// scribble writes to all objects of a resource until the context ends, and returns how often. If one
+// of its writes is undone, that is noted in lost: it reads what it has written last.
+func scribble(ctx context.Context, r dynamic.ResourceInterface, lost *atomic.Pointer[string]) (wrote int64) {
+	written := map[types.UID]string{}
 	for n := 0; ctx.Err() == nil; n++ {
 		list, err := r.List(ctx, metav1.ListOptions{})
 		if err != nil {
@@ -82,11 +90,16 @@ func scribble(ctx context.Context, r dynamic.ResourceInterface) (wrote int64) {
 			if annotations == nil {
 				annotations = map[string]string{}
 			}
+			if last := written[object.GetUID()]; annotations[rivalMark] != last {
+				words := fmt.Sprintf("%s %s has %q of its rival, who has written %q last", object.GetKind(), object.GetName(), annotations[rivalMark], last)
+				lost.CompareAndSwap(nil, &words)
+			}
 			annotations[rivalMark] = fmt.Sprint(n)
 			object.SetAnnotations(annotations)
 			// Whoever was faster has it; the next round comes soon.
 			if _, err := r.Update(ctx, object, metav1.UpdateOptions{FieldManager: "rival"}); err == nil {
 				wrote++
+				written[object.GetUID()] = annotations[rivalMark]
 			}
 		}
 		select {
@@ -115,6 +128,10 @@ func (s *Stage) together(ctx context.Context, c Case, g *Golden, beside func(con
 		return false, err
 	}
 	err = p.perform(ctx)
+	if err == nil {
+		// It comes to rest although somebody else does not.
+		err = p.settle(ctx)
+	}
 	if ended := end(); err == nil {
 		err = ended
 	}

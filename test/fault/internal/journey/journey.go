@@ -54,9 +54,10 @@ type Journey struct {
 	Real bool `json:"real,omitempty"`
 	// Keeps is how many pods are ready all the while.
 	Keeps int `json:"keeps,omitempty"`
-	// Answers are words that nginx answers with in every pod in the end, and pods there are. Without
-	// any, nobody asks.
-	Answers string `json:"answers,omitempty"`
+	// Serves is in what every ready pod serves, from the moment on at which everything is as in Then.
+	Serves string `json:"serves,omitempty"`
+	// Empty: nothing is left in the end.
+	Empty bool `json:"empty,omitempty"`
 }
 
 // Step is one thing that the user does: one of the fields Create, Patch, Delete, Await and Operator is set.
@@ -116,30 +117,32 @@ func (o *Object) String() string {
 }
 
 // Expectation is something that can be seen of an object: "NginxOperator/web is Ready",
-// "… is UpToDate=False (RolledBack)", "… is gone", "… is there", "… has some words".
+// "… is UpToDate=False (RolledBack)", "… is gone", "… is there", "… has some words", "… lacks some
+// words".
 type Expectation struct {
 	Object Object
 	// Condition has Status, and Reason if that is not empty. Without a condition, the object is there,
 	// or Gone.
 	Condition, Status, Reason string
 	Gone                      bool
-	// Words are somewhere in the object.
+	// Words are somewhere in the object, or with Lacks nowhere.
 	Words string
+	Lacks bool
 }
 
-var expectationPattern = regexp.MustCompile(`^(\S+) is (gone|there|([A-Z][A-Za-z]*)(?:=(True|False|Unknown))?(?: \(([A-Za-z]+)\))?)$|^(\S+) has (.+)$`)
+var expectationPattern = regexp.MustCompile(`^(\S+) is (gone|there|([A-Z][A-Za-z]*)(?:=(True|False|Unknown))?(?: \(([A-Za-z]+)\))?)$|^(\S+) (has|lacks) (.+)$`)
 
 // UnmarshalText reads an expectation.
 func (e *Expectation) UnmarshalText(text []byte) error {
 	found := expectationPattern.FindStringSubmatch(string(text))
 	if found == nil {
-		return fmt.Errorf("%q is no expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, or … has some words", text)
+		return fmt.Errorf("%q is no expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, … has some words, or … lacks some words", text)
 	}
 	e.Gone, e.Condition, e.Status, e.Reason = found[2] == "gone", found[3], found[4], found[5]
 	if e.Status == "" {
 		e.Status = "True"
 	}
-	e.Words = found[7]
+	e.Words, e.Lacks = found[8], found[7] == "lacks"
 	return e.Object.UnmarshalText([]byte(found[1] + found[6]))
 }
 
@@ -183,8 +186,11 @@ func (e *Expectation) judge(object *unstructured.Unstructured) error {
 // find looks for the words.
 func (e *Expectation) find(object *unstructured.Unstructured) error {
 	text, err := object.MarshalJSON()
-	if err == nil && !strings.Contains(string(text), e.Words) {
+	if err == nil && strings.Contains(string(text), e.Words) == e.Lacks {
 		err = fmt.Errorf("%s has no %q", &e.Object, e.Words)
+		if e.Lacks {
+			err = fmt.Errorf("%s has %q", &e.Object, e.Words)
+		}
 	}
 	return err
 }

@@ -1,0 +1,50 @@
+package bugs
+
+import (
+	"go/parser"
+	"go/token"
+	"testing"
+
+	"example.com/nginx-operator/test/fault/internal/campaign"
+	"example.com/nginx-operator/test/fault/internal/journey"
+	"example.com/nginx-operator/test/testenv"
+)
+
+// TestAll: every bug can be made of the operator as it is, and says by which cases of which journeys
+// it is looked for.
+func TestAll(t *testing.T) {
+	all, err := All()
+	if err != nil || len(all) < 45 {
+		t.Fatalf("%d bugs: %v", len(all), err)
+	}
+	journeys, err := journey.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	names := map[string]bool{}
+	for _, b := range all {
+		if names[b.Name] || b.About == "" || len(b.Cases) == 0 {
+			t.Errorf("bug %s: its name is taken, or it has no about, or no cases", b.Name)
+		}
+		names[b.Name] = true
+		for _, name := range b.Cases {
+			if err := campaign.CheckName(journeys, name); err != nil {
+				t.Errorf("bug %s: %v", b.Name, err)
+			}
+		}
+		checkSources(t, b)
+	}
+}
+
+func checkSources(t *testing.T, b *Bug) {
+	t.Helper()
+	sources, err := b.Sources(testenv.Root())
+	if err != nil {
+		t.Error(err)
+	}
+	for file, text := range sources {
+		if _, err := parser.ParseFile(token.NewFileSet(), file, text, 0); err != nil {
+			t.Errorf("bug %s: %v", b.Name, err)
+		}
+	}
+}
