@@ -124,7 +124,7 @@ test-api: $(CLUSTER) ## Run the tests against a real API server
 # The quick set is a tenth of the cases, and fewer of those with real instances, as far as they can be begun in seven minutes.
 # All of them: FAULT='--budget=3h'; others: FAULT='--only=stale/ --seed=2'; the one that failed: CASE='crash/edit-config/cut@3'.
 # Without root, NGINX= leaves out those with real instances.
-FAULT ?= --sample=0.1 --real-sample=0.03 --budget=7m
+FAULT ?= --sample=0.02 --real-sample=0.03 --budget=7m
 NGINX ?= $(BIN)/images
 
 .PHONY: fault
@@ -137,7 +137,7 @@ fault: $(CLUSTER) ## Put the operator under faults (FAULT='--budget=3h': all of 
 
 .PHONY: fault-seeded
 fault-seeded: $(CLUSTER) ## Prove the fault harness by bugs that are put into the operator (BUG=…: one)
-	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault seeded $(if $(BUG),--bug='$(BUG)') $(FAULT)
+	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault seeded $(if $(BUG),--bug='$(BUG)')
 
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
