@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
@@ -259,9 +260,10 @@ func (r *Real) answer(ctx context.Context, p *play, g *realGolden) error {
 	if !slices.Equal(answers, g.answers) {
 		return fmt.Errorf("the pods answer %q, and %q in an undisturbed run", answers, g.answers)
 	}
-	wrong := func(answer string) bool { return !strings.Contains(answer, p.journey.Serves) }
-	if p.journey.Serves != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
-		return fmt.Errorf("the pods answer %q, and not %q", answers, p.journey.Serves)
+	words := cmp.Or(p.journey.Answers, p.journey.Serves)
+	wrong := func(answer string) bool { return !strings.Contains(answer, words) }
+	if words != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
+		return fmt.Errorf("the pods answer %q, and not %q", answers, words)
 	}
 	return nil
 }
