@@ -112,7 +112,7 @@ func (o *operator) alive() error {
 // await looks until a check finds nothing.
 func (o *operator) await(ctx context.Context, check func(context.Context) error) error {
 	deadline := time.Now().Add(o.Patience)
-	for {
+	for wait := glance; ; wait = min(2*wait, longestGlance) {
 		err := check(ctx)
 		if err == nil || ctx.Err() != nil {
 			return err
@@ -126,7 +126,7 @@ func (o *operator) await(ctx context.Context, check func(context.Context) error)
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 			return err
 		}
-		if err := pause(ctx, glance); err != nil {
+		if err := pause(ctx, wait); err != nil {
 			return err
 		}
 	}

@@ -21,8 +21,10 @@ import (
 const (
 	// patience is that of a stage of which nobody says otherwise.
 	patience = 60 * time.Second
-	// glance is how often it is looked whether it has come.
-	glance = 50 * time.Millisecond
+	// glance is after which time it is looked for the first time whether it has come. Looks take time that
+	// others need, so they become rarer.
+	glance        = 50 * time.Millisecond
+	longestGlance = 400 * time.Millisecond
 	// quiet is how long nothing is written where nothing is to be.
 	quiet = 700 * time.Millisecond
 )
