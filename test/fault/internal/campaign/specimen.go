@@ -1,6 +1,7 @@
 package campaign
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"regexp"
@@ -31,12 +32,14 @@ type Specimen struct {
 	// Shown are the operations, by their names, that the API server is only asked about, each with the
 	// reason why.
 	Shown map[string]string `json:"shown,omitempty"`
+	// Exclusive is a pattern of the fields whose values one object of a cluster can have at a time.
+	Exclusive string `json:"exclusive,omitempty"`
 	// Silent is a pattern of the fields that show nowhere but in the object itself.
 	Silent string `json:"silent,omitempty"`
 	// Past is a pattern of what tells how something came about, and not how it is.
 	Past string `json:"past,omitempty"`
 
-	silent, past *regexp.Regexp
+	exclusive, silent, past *regexp.Regexp
 }
 
 // seedName is the name of the cases of a seed, in the place of a journey.
@@ -88,6 +91,9 @@ func (s *Stage) newStudy(ctx context.Context, of *Specimen) (*study, error) {
 	if len(bare) > 0 {
 		return nil, fmt.Errorf("no seed has an object with the fields %s: add one", strings.Join(bare, ", "))
 	}
+	if of.exclusive, err = regexp.Compile(cmp.Or(of.Exclusive, "^$")); err != nil {
+		return nil, fmt.Errorf("exclusive: %w", err)
+	}
 	if of.silent, err = regexp.Compile(of.Silent); err != nil {
 		return nil, fmt.Errorf("silent: %w", err)
 	}
@@ -104,7 +110,7 @@ func (s *Stage) newStudy(ctx context.Context, of *Specimen) (*study, error) {
 func (p *study) arrange() {
 	for i := range p.operations {
 		o := &p.operations[i]
-		if p.of.Unready[o.Seed] != "" || p.of.Shown[o.Name()] != "" || p.of.silent.MatchString(o.Leaf) {
+		if p.of.Unready[o.Seed] != "" || p.of.Shown[o.Name()] != "" || p.of.silent.MatchString(o.Leaf) || p.of.exclusive.MatchString(o.Leaf) {
 			continue
 		}
 		p.steps = append(p.steps, o)
