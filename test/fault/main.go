@@ -63,11 +63,11 @@ var arguments = []string{
 	"--concurrency=2",
 }
 
-// means are the annotations by which pods are asked, and their managers; for which generation
+// means are the annotations by which pods are asked and nudged, and their managers; for which generation
 // something was written; the numbers of the history, which count what was tried; the words of the
 // Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then; how
 // large an archive is, which holds UIDs and times; and how many there were when a store was listed.
-const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/config(-test|-grant)?|managers\..*)$` +
+const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/(config(-test|-grant)?|sync)|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
 	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$` +

@@ -127,15 +127,18 @@ const dies = "dies"
 // known then.
 const moments = 10
 
-// InstanceCases have the instances of a journey misbehave: each of them, or the first one that is
-// asked.
+// whos are those that misbehave: all, the one that is asked first, or the others than the one that is
+// the first to be told to load something.
+var whos = []string{"all", "one", "others"}
+
+// InstanceCases have the instances of a journey misbehave.
 func InstanceCases(journey string) []Case {
 	var all []Case
 	for n := range moments {
 		all = append(all, instanceCase(journey, fmt.Sprintf("hangs-one@%d", n+1)))
 	}
 	for _, name := range append(slices.Sorted(maps.Keys(misbehaviours)), dies) {
-		for _, who := range []string{"all", "one"} {
+		for _, who := range whos {
 			all = append(all, instanceCase(journey, name+"-"+who))
 		}
 	}
@@ -154,17 +157,17 @@ func instanceCase(journey, point string) Case {
 	return c
 }
 
-// newBewitched reads what becomes of instances: name-all, name-one, or name-one@ and the number of
-// questions that are answered before.
+// newBewitched reads what becomes of instances: name-all, name-one, name-others, each also with @ and
+// the number of questions that are answered before.
 func (s *Stage) newBewitched(point string) (*bewitched, error) {
 	what, moment, late := strings.Cut(point, "@")
 	i := strings.LastIndex(what, "-")
-	if i < 0 {
-		return nil, fmt.Errorf("%q does not tell who: …-all or …-one", point)
+	if i < 0 || !slices.Contains(whos, what[i+1:]) {
+		return nil, fmt.Errorf("%q does not tell who: it ends with one of %v", point, whos)
 	}
-	b := &bewitched{stage: s, does: misbehaviours[what[:i]], alone: what[i+1:] == "one", spell: cmp.Or(spells[what[:i]], spell)}
+	b := &bewitched{stage: s, does: misbehaviours[what[:i]], who: what[i+1:], spell: cmp.Or(spells[what[:i]], spell)}
 	if what[:i] == dies {
-		b.does = b.die
+		b.does, b.told = b.die, true
 	}
 	var err error
 	if late {
@@ -180,8 +183,9 @@ func (s *Stage) newBewitched(point string) (*bewitched, error) {
 type bewitched struct {
 	stage *Stage
 	does  misbehaviour
-	// alone: only the pod that is asked first misbehaves.
-	alone bool
+	// who is one of whos. told: only at what is not a question.
+	who  string
+	told bool
 	// after so many questions it begins, and lasts for spell.
 	after, spell int64
 
@@ -189,12 +193,14 @@ type bewitched struct {
 	begun     atomic.Bool
 	first     atomic.Pointer[string]
 	questions atomic.Int64
+	// happened: one has misbehaved.
+	happened atomic.Bool
 }
 
 // handler stands before the instance of a pod.
 func (b *bewitched) handler(pod string, answer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !b.begun.Load() || b.alone && !b.first.CompareAndSwap(nil, &pod) && *b.first.Load() != pod {
+		if !b.begun.Load() || !b.concerns(pod, r) {
 			answer.ServeHTTP(w, r)
 			return
 		}
@@ -202,19 +208,33 @@ func (b *bewitched) handler(pod string, answer http.Handler) http.Handler {
 			answer.ServeHTTP(w, r)
 			return
 		}
+		b.happened.Store(true)
 		b.does(w, r.WithContext(context.WithValue(r.Context(), podKey{}, pod)), answer)
 	})
+}
+
+// concerns tells whether a pod misbehaves.
+func (b *bewitched) concerns(pod string, r *http.Request) bool {
+	if b.told && r.Method == http.MethodGet {
+		return false
+	}
+	switch b.who {
+	case "one":
+		return b.first.CompareAndSwap(nil, &pod) || *b.first.Load() == pod
+	case "others":
+		if r.Method == http.MethodPost {
+			b.first.CompareAndSwap(nil, &pod)
+		}
+		first := b.first.Load()
+		return first != nil && *first != pod
+	}
+	return true
 }
 
 type podKey struct{}
 
 // die deletes the pod that is told to load something.
-func (b *bewitched) die(w http.ResponseWriter, r *http.Request, answer http.Handler) {
-	if r.Method == http.MethodGet {
-		b.questions.Add(-1)
-		answer.ServeHTTP(w, r)
-		return
-	}
+func (b *bewitched) die(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
 	pods, err := b.stage.resource(b.namespace, "Pod", "v1")
 	if pod, ok := r.Context().Value(podKey{}).(string); ok && err == nil {
 		_ = pods.Delete(context.WithoutCancel(r.Context()), pod, metav1.DeleteOptions{}) // it is gone already
@@ -248,5 +268,5 @@ func (s *Stage) bewitched(ctx context.Context, c Case, g *Golden, b *bewitched) 
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.said())
 	}
-	return b.questions.Load() > b.after, err
+	return b.happened.Load(), err
 }

@@ -147,13 +147,11 @@ func (r *Real) harm(point string) (*harm, error) {
 		s := &striker{real: r, blow: name, moment: how}
 		return &harm{handler: s.handler, begin: s.begin, reached: s.struck.Load, mortal: slices.Contains(deadly, name)}, nil
 	}
-	if does := misbehaviours[name]; does != nil && (how == "all" || how == "one") {
-		b := &bewitched{stage: r.Stage, does: does, alone: how == "one"}
-		return &harm{
-			handler: b.handler, begin: func(*play) { b.begun.Store(true) }, reached: func() bool { return b.questions.Load() > 0 },
-		}, nil
+	b, err := r.newBewitched(point)
+	if err != nil {
+		return nil, err
 	}
-	return nil, fmt.Errorf("nobody knows what %s is", point)
+	return &harm{handler: b.handler, begin: func(*play) { b.begun.Store(true) }, reached: b.happened.Load}, nil
 }
 
 // striker strikes the first pod that a moment comes for.
