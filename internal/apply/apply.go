@@ -15,6 +15,7 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -25,7 +26,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -175,44 +175,46 @@ func (a *Applier) write(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 		annotations[naming.AnnotationNotKept] = change.Live.GetAnnotations()[naming.AnnotationNotKept]
 	}
 	change.Intent.Meta.WithAnnotations(annotations)
-	written, err := a.apply(ctx, change.Intent.Config)
+	written, err := a.applyIntent(ctx, nginx.Namespace, change.Intent)
 	if apierrors.IsInvalid(err) && change.Live != nil {
-		written, err = a.makeRoom(ctx, change, err)
+		written, err = a.makeRoom(ctx, nginx.Namespace, change, err)
 	}
 	if err == nil {
-		err = outcome.applied(change, written)
-	}
-	if err == nil {
+		outcome.applied(change, written)
 		err = a.look(ctx, change, written, annotations, outcome)
 	}
 	return err
 }
 
 // applied notes what the API server returned.
-func (o *Outcome) applied(change Change, written map[string]any) error {
-	object := change.Intent.Kind.New()
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(written, object); err != nil {
-		return err
-	}
-	o.Applied[observe.Key{Kind: change.Intent.Kind.Name, Name: change.Intent.Name}] = object
-	return nil
+func (o *Outcome) applied(change Change, written observe.Object) {
+	o.Applied[observe.Key{Kind: change.Intent.Kind.Name, Name: change.Intent.Name}] = written
 }
 
-// apply returns what the API server returned. It goes by plain values: decoded into the typed
-// configuration that was sent, the answer would keep what the API server has left out.
-func (a *Applier) apply(ctx context.Context, config any) (map[string]any, error) {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+// applyIntent returns the object as the API server has stored it.
+func (a *Applier) applyIntent(ctx context.Context, namespace string, intent desired.Intent) (observe.Object, error) {
+	object := intent.Kind.New()
+	object.SetNamespace(namespace)
+	object.SetName(intent.Name)
+	return object, a.apply(ctx, object, intent.Config)
+}
+
+// apply writes a configuration, and fills an object, of which the name is known, with what the API
+// server has stored. It goes by a patch for two reasons. The answer to an Apply is decoded into the
+// configuration that was sent, which would keep what the API server has left out. And the object is of
+// the type that is read, so that reads wait for the write (client.EnableReadYourWritesConsistency): for
+// an unstructured one, the client would make a cache of its own.
+func (a *Applier) apply(ctx context.Context, object client.Object, config runtime.ApplyConfiguration) error {
+	body, err := json.Marshal(config)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	object := &unstructured.Unstructured{Object: fields}
-	err = a.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(object), client.FieldOwner(naming.FieldManager), client.ForceOwnership)
-	return object.Object, err
+	return a.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(naming.FieldManager), client.ForceOwnership)
 }
 
 // makeRoom puts right in the live object what the intent could not be merged with,
 // and applies again. It returns invalid when that is not why the API server refused.
-func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) (map[string]any, error) {
+func (a *Applier) makeRoom(ctx context.Context, namespace string, change Change, invalid error) (observe.Object, error) {
 	patch, err := replacements(change.Intent.Fields, change.Live)
 	if err != nil {
 		return nil, err
@@ -228,7 +230,7 @@ func (a *Applier) makeRoom(ctx context.Context, change Change, invalid error) (m
 	if err := a.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
 		return nil, err
 	}
-	return a.apply(ctx, change.Intent.Config)
+	return a.applyIntent(ctx, namespace, change.Intent)
 }
 
 // errTaken tells that an object of the name belongs to somebody else.
@@ -257,11 +259,11 @@ func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, ch
 	}
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(existing.UID)
-	written, err := a.apply(ctx, change.Intent.Config)
-	if err != nil {
-		return err
+	written, err := a.applyIntent(ctx, nginx.Namespace, change.Intent)
+	if err == nil {
+		outcome.applied(change, written)
 	}
-	return outcome.applied(change, written)
+	return err
 }
 
 // judge sorts the failure of a write: what the user has to solve goes to the

@@ -6,7 +6,9 @@ import (
 	"fmt"
 
 	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"example.com/nginx-operator/internal/desired"
@@ -23,8 +25,8 @@ func (a *Applier) Ask(ctx context.Context, namespace string, asks []desired.Ask)
 	group.SetLimit(parallelAsks)
 	for i, ask := range asks {
 		group.Go(func() error {
-			pod := corev1ac.Pod(ask.Pod, namespace).WithUID(ask.UID).WithAnnotations(ask.Annotations)
-			_, err := a.apply(ctx, pod)
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ask.Pod}}
+			err := a.apply(ctx, pod, corev1ac.Pod(ask.Pod, namespace).WithUID(ask.UID).WithAnnotations(ask.Annotations))
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
 				errs[i] = fmt.Errorf("annotate Pod %s: %w", ask.Pod, err)
 			}

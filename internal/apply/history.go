@@ -99,8 +99,8 @@ func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, rec
 }
 
 func (a *Applier) createRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record) error {
-	_, err := a.apply(ctx, NewRevision(nginx, record.Revision).WithResourceVersion(createOnly))
-	return err
+	object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: record.Revision.Name}}
+	return a.apply(ctx, object, NewRevision(nginx, record.Revision).WithResourceVersion(createOnly))
 }
 
 // NewRevision is the ControllerRevision of a revision that has none yet.

@@ -8,10 +8,11 @@ import (
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 )
 
 // missing are the paths of the fields of an intent that do not stand in the live object, sorted:
@@ -74,8 +75,12 @@ func notKept(live metav1.Object, hash string) []string {
 // and admission webhooks change what they like: what does not stand right after it was written is
 // nothing that somebody has changed since, and to write it again and again leads nowhere. The object
 // tells of such fields, so that they are left alone, and whoever declared them is told.
-func (a *Applier) look(ctx context.Context, change Change, written map[string]any, annotations map[string]string, outcome *Outcome) error {
-	paths := missing("", change.Intent.Fields, written)
+func (a *Applier) look(ctx context.Context, change Change, written observe.Object, annotations map[string]string, outcome *Outcome) error {
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(written)
+	if err != nil {
+		return err
+	}
+	paths := missing("", change.Intent.Fields, fields)
 	if len(paths) == 0 {
 		return nil
 	}
@@ -86,13 +91,12 @@ func (a *Applier) look(ctx context.Context, change Change, written map[string]an
 	}
 	logf.FromContext(ctx).Info("not kept", "object", change.Intent.Kind.Name, "objectName", change.Intent.Name, "fields", paths)
 	change.Intent.Meta.ResourceVersion = nil
-	change.Intent.Meta.WithUID((&unstructured.Unstructured{Object: written}).GetUID())
+	change.Intent.Meta.WithUID(written.GetUID())
 	change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationNotKept: told})
-	written, err := a.apply(ctx, change.Intent.Config)
-	if err != nil {
-		return err
+	if written, err = a.applyIntent(ctx, written.GetNamespace(), change.Intent); err == nil {
+		outcome.applied(change, written)
 	}
-	return outcome.applied(change, written)
+	return err
 }
 
 // notKept notes fields that do not stand, with the kind of their object.

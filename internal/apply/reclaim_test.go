@@ -2,12 +2,12 @@ package apply
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,12 +25,16 @@ type occupied struct {
 	applied int
 }
 
-func (o *occupied) Apply(_ context.Context, config runtime.ApplyConfiguration, _ ...client.ApplyOption) error {
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(config)
+func (o *occupied) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
+	body, err := patch.Data(object)
 	if err != nil {
 		return err
 	}
-	if fields["metadata"].(map[string]any)["resourceVersion"] == createOnly {
+	var config metav1.PartialObjectMetadata
+	if err := json.Unmarshal(body, &config); err != nil {
+		return err
+	}
+	if config.ResourceVersion == createOnly {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, o.object.Name, errors.New("it exists"))
 	}
 	o.applied++

@@ -142,6 +142,19 @@ func versions(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
 	return found
 }
 
+// TestNothingIsCachedTwice: who writes an object in another form than it is read in has the client make
+// a cache of that form, as large as the first one, and reads do not wait for such writes any more.
+func TestNothingIsCachedTwice(t *testing.T) {
+	running.stop()
+	running = startOperator()
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+	settled(t)
+	if twice := running.cachedTwice(); len(twice) > 0 || len(running.caches) == 0 {
+		t.Errorf("of %d caches, these are there more than once: %v", len(running.caches), twice)
+	}
+}
+
 func TestOwnedObjects(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	for _, kind := range desired.Kinds() {

@@ -26,11 +26,14 @@ type transport func(*http.Request) (*http.Response, error)
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 // countWrites counts what changes something in the cluster: everything but reads,
-// leases and reviews of access.
+// leases and reviews of access. It also notes what a cache is filled with.
 func countWrites(config *rest.Config, o *testOperator) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
+			if query := r.URL.Query(); query.Get("sendInitialEvents") == "true" {
+				o.noteCache(strings.Join([]string{r.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector")}, " "))
+			}
 			if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") {
 				return next.RoundTrip(r)
 			}

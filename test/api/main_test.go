@@ -128,7 +128,9 @@ type testOperator struct {
 	// writes counts the requests that change something.
 	writes *atomic.Int64
 	// written are their methods and paths.
-	written   []string
+	written []string
+	// caches counts the caches of each resource and selector.
+	caches    map[string]int
 	writtenMu sync.Mutex
 	// death cuts the operator off at a write, when it is set.
 	death atomic.Pointer[death]
@@ -138,6 +140,25 @@ func (o *testOperator) note(write string) {
 	o.writtenMu.Lock()
 	defer o.writtenMu.Unlock()
 	o.written = append(o.written, write)
+}
+
+func (o *testOperator) noteCache(of string) {
+	o.writtenMu.Lock()
+	defer o.writtenMu.Unlock()
+	o.caches[of]++
+}
+
+// cachedTwice are the resources, with their selectors, that are in more than one cache.
+func (o *testOperator) cachedTwice() []string {
+	o.writtenMu.Lock()
+	defer o.writtenMu.Unlock()
+	var twice []string
+	for of, caches := range o.caches {
+		if caches > 1 {
+			twice = append(twice, of)
+		}
+	}
+	return twice
 }
 
 // writtenIn are the writes to a namespace. Where a name is somebody else's, as other tests leave it,
@@ -152,7 +173,7 @@ func (o *testOperator) writtenIn(namespace string) []string {
 
 func startOperator() *testOperator {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: &atomic.Int64{}}
+	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: &atomic.Int64{}, caches: map[string]int{}}
 	config := countWrites(plane.Config, o)
 	go func() {
 		defer close(o.ended)
