@@ -43,16 +43,16 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 	}
 	switch {
 	case in.course.held():
-		careful(spec, forGood)
+		careful(spec, forGood, in.surges())
 		spec.WithPaused(true)
 	case in.began == nil:
 	case in.step.Stage == history.Proving:
-		careful(spec, rollout.Proof)
+		careful(spec, rollout.Proof, in.surges())
 	case in.step.Stage == history.Canary:
 		// A paused Deployment would not do: once as many new pods are available as there are
 		// replicas, the Deployment controller takes the old ones away, paused or not.
 		canary := in.canary()
-		careful(spec, canaryMargin+int32(canary.Duration.Seconds()))
+		careful(spec, canaryMargin+int32(canary.Duration.Seconds()), true)
 		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(canary.Replicas))
 	}
 }
@@ -65,9 +65,12 @@ const canaryMargin = 3600
 const forGood = math.MaxInt32 - 1
 
 // careful keeps the Deployment controller from taking a pod away that serves until a new
-// one has been ready for some seconds.
-func careful(spec *appsv1ac.DeploymentSpecApplyConfiguration, seconds int32) {
-	spec.Strategy.RollingUpdate.WithMaxUnavailable(intstr.FromInt32(0))
+// one has been ready for some seconds. Where none may come before one goes, as many go as the user
+// allows, and no more until then: the API server takes no strategy by which neither may be.
+func careful(spec *appsv1ac.DeploymentSpecApplyConfiguration, seconds int32, surges bool) {
+	if surges {
+		spec.Strategy.RollingUpdate.WithMaxUnavailable(intstr.FromInt32(0))
+	}
 	spec.WithMinReadySeconds(max(seconds, ptr.Deref(spec.MinReadySeconds, 0)))
 	// The API server wants the deadline to be the longer one. That of the user holds all the
 	// same, see rollout.TemplateInput.

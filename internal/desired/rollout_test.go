@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -319,6 +320,38 @@ func TestAGoodRevisionCanFail(t *testing.T) {
 	p.expect("nginx:3", "2 good nginx:2, 3 good nginx:1, 4 good nginx:3")
 	if r := p.state().History.Numbered(3); r.Unsettled() {
 		t.Errorf("what nobody asks for any more is still held against it: %+v", r.Failure)
+	}
+}
+
+// TestNoSurge: where there may be no more pods than replicas, one goes first. The API server takes no
+// strategy by which neither may be.
+func TestNoSurge(t *testing.T) {
+	for name, zero := range map[string]intstr.IntOrString{"number": intstr.FromInt32(0), "percentage": intstr.FromString("0%")} {
+		t.Run(name, func(t *testing.T) {
+			inPlace := v1alpha2.Rollout{MaxSurge: &zero, MaxUnavailable: new(intstr.FromInt32(1))}
+			possible := func(p *play, when string) {
+				t.Helper()
+				if got := p.deployment().Spec.Strategy.RollingUpdate; *got.MaxSurge == zero && got.MaxUnavailable.IntValue() == 0 {
+					t.Errorf("%s, no pod may go, and none may come", when)
+				}
+			}
+			p := newPlay(t)
+			p.nginx.Spec.Image = new("nginx:2")
+			p.tick()
+			p.nginx.Spec.Rollout = &inPlace
+			p.tick()
+			possible(p, "in the middle of a rollout")
+			p.settle()
+
+			inPlace.OnFailure = v1alpha2.OnFailureHold
+			p.bad["nginx:3"] = true
+			p.nginx.Spec.Image = new("nginx:3")
+			p.settle()
+			if !p.deployment().Spec.Paused {
+				t.Error("a failed rollout is not held")
+			}
+			possible(p, "when a failed rollout is held")
+		})
 	}
 }
 
