@@ -46,7 +46,12 @@ type Instance struct {
 	// watch is told what becomes of revisions.
 	watch Watcher
 
-	mu      sync.Mutex
+	// up is called when it serves after all.
+	up func()
+
+	mu sync.Mutex
+	// down: it could not boot, and serves nothing yet.
+	down    bool
 	serving string
 	// text is what it serves.
 	text      string
@@ -62,6 +67,11 @@ type Option func(*Instance)
 // Disturbed has a handler of its own answer, which is given the instance's.
 func Disturbed(by func(http.Handler) http.Handler) Option {
 	return func(i *Instance) { i.disturb = by }
+}
+
+// Up has somebody called when the instance serves after all, that could not boot.
+func Up(by func()) Option {
+	return func(i *Instance) { i.up = by }
 }
 
 // Watcher is told what an instance does with revisions.
@@ -84,14 +94,14 @@ func (unwatched) Accepted(client.ObjectKey, string)    {}
 func (unwatched) Loads(client.ObjectKey, string, bool) {}
 
 // Start starts the instance of a pod of an application. mounts reads what its pod mounts: the
-// pod itself, for its annotations, ConfigMaps and Secrets. It serves the stable configuration, as a
-// pod does that has booted.
+// pod itself, for its annotations, ConfigMaps and Secrets. It boots with the stable configuration, if
+// that can be.
 func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app string, options ...Option) (*Instance, error) {
 	listener, ip, err := Listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, revisions: map[string]instanceapi.Revision{}, pairs: map[string]map[string]string{}}
+	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, up: func() {}, revisions: map[string]instanceapi.Revision{}, pairs: map[string]map[string]string{}}
 	for _, option := range options {
 		option(i)
 	}
@@ -99,12 +109,31 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if i.disturb != nil {
 		handler = i.disturb(handler)
 	}
-	stable := i.volume(ctx, naming.ConfigMap(app))
-	i.serving, i.text = stable.revision, stable.text
-	i.watch.Accepted(pod, i.serving)
+	i.boot(i.volume(ctx, naming.ConfigMap(app)))
 	i.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = i.server.Serve(listener) }() // it ends by Close
 	return i, nil
+}
+
+// boot begins with a configuration.
+func (i *Instance) boot(stable content) {
+	result := tested(stable)
+	if result.Test == instanceapi.Passed && strings.Contains(stable.text, "sticky") {
+		result = stuck(stable.revision)
+	}
+	if i.down = len(result.Problems) > 0; i.down {
+		i.revisions[stable.revision] = result
+		return
+	}
+	i.serving, i.text = stable.revision, stable.text
+	i.watch.Accepted(i.pod, i.serving)
+}
+
+// Down tells whether it could not boot, and serves nothing yet.
+func (i *Instance) Down() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.down
 }
 
 // Close ends it, as a pod ends that is killed.
@@ -186,11 +215,16 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 	} else {
 		i.granted = instanceapi.Requested{}
 	}
+	if i.down && i.revisions[stable.revision].Revision == "" {
+		if i.boot(stable); !i.down {
+			i.up()
+		}
+	}
 	i.test(asked.Test, next)
 	i.load(toLoad, stable, next)
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
-		Requested: asked, Granted: i.granted.Test, Ready: true,
+		Requested: asked, Granted: i.granted.Test, Ready: !i.down,
 	}
 	for _, revision := range i.revisions {
 		status.Revisions = append(status.Revisions, revision)
@@ -213,14 +247,30 @@ func (i *Instance) test(revision string, next content) {
 	if revision == "" || revision != next.revision || i.revisions[revision].Test != "" {
 		return
 	}
-	result := instanceapi.Revision{Revision: revision, Test: instanceapi.Passed}
-	if strings.Contains(next.text, "bad") {
-		result.Test = instanceapi.Failed
-		result.Problems = []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it is bad"}}
-	} else {
+	result := tested(next)
+	if result.Test == instanceapi.Passed {
 		i.watch.Accepted(i.pod, revision)
 	}
 	i.revisions[revision] = result
+}
+
+// tested is what becomes of a test.
+func tested(c content) instanceapi.Revision {
+	if strings.Contains(c.text, "bad") {
+		return instanceapi.Revision{
+			Revision: c.revision, Test: instanceapi.Failed,
+			Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it is bad"}},
+		}
+	}
+	return instanceapi.Revision{Revision: c.revision, Test: instanceapi.Passed}
+}
+
+// stuck is what becomes of a revision that passes its test, and cannot be loaded.
+func stuck(revision string) instanceapi.Revision {
+	return instanceapi.Revision{
+		Revision: revision, Test: instanceapi.Passed, Load: instanceapi.Failed,
+		Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it sticks"}},
+	}
 }
 
 func (i *Instance) load(revision string, volumes ...content) {
@@ -233,12 +283,13 @@ func (i *Instance) load(revision string, volumes ...content) {
 			i.watch.Loads(i.pod, revision, fails)
 		}
 		if fails {
-			i.revisions[revision] = instanceapi.Revision{
-				Revision: revision, Test: instanceapi.Passed, Load: instanceapi.Failed,
-				Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it sticks"}},
-			}
+			i.revisions[revision] = stuck(revision)
 			return
 		}
 		i.serving, i.text = revision, v.text
+		if i.down {
+			i.down = false
+			i.up()
+		}
 	}
 }

@@ -26,6 +26,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/test/standin/census"
 	"example.com/nginx-operator/test/standin/instance"
 )
@@ -195,27 +196,48 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	if apierrors.IsNotFound(err) {
 		return k.end(key)
 	}
-	if err != nil || pod.Status.PodIP != "" || pod.DeletionTimestamp != nil {
+	if err != nil || pod.DeletionTimestamp != nil {
 		return err
+	}
+	if pod.Status.PodIP != "" {
+		return k.probe(ctx, pod)
 	}
 	if err := k.mounted(ctx, pod); err != nil {
 		return err
 	}
 	image := Image(&pod.Spec)
-	ip := "192.0.2.1"
+	ip, ready := "192.0.2.1", true
 	if !strings.Contains(image, Crashes) {
 		k.books.enter(key, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
-		if ip, err = k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator]); err != nil {
+		started, err := k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator])
+		if err != nil {
 			return err
 		}
+		ip, ready = started.IP, !started.Down()
 	}
 	pod = pod.DeepCopy()
 	pod.Status = Status(ip, image)
+	if !ready {
+		pod.Status.Conditions[0].Status, pod.Status.ContainerStatuses[0].Ready = corev1.ConditionFalse, false
+	}
 	if err := k.client.Status().Update(ctx, pod); err != nil {
 		// It is started anew when it is looked at again.
 		return errors.Join(err, k.end(key))
 	}
 	return nil
+}
+
+// probe looks whether a pod serves that could not boot.
+func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod) error {
+	k.mu.Lock()
+	running := k.instances[client.ObjectKeyFromObject(pod)]
+	k.mu.Unlock()
+	if running == nil || running.Down() || observe.Ready(pod) {
+		return nil
+	}
+	pod = pod.DeepCopy()
+	pod.Status = Status(running.IP, Image(&pod.Spec))
+	return k.client.Status().Update(ctx, pod)
 }
 
 // mounted makes sure that there is everything that a pod mounts: without it, it does not start.
@@ -231,25 +253,25 @@ func (k *Kubelet) mounted(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-func (k *Kubelet) begin(ctx context.Context, key client.ObjectKey, app string) (string, error) {
+func (k *Kubelet) begin(ctx context.Context, key client.ObjectKey, app string) (*instance.Instance, error) {
 	k.mu.Lock()
 	disturb, running := k.disturbances[key.Namespace], k.instances[key]
 	k.mu.Unlock()
-	options := []instance.Option{instance.Watched(&k.books)}
+	options := []instance.Option{instance.Watched(&k.books), instance.Up(func() { k.queue.Add(key) })}
 	if disturb != nil {
 		options = append(options, instance.Disturbed(func(answer http.Handler) http.Handler { return disturb(key.Name, answer) }))
 	}
 	if running != nil {
-		return running.IP, nil
+		return running, nil
 	}
 	started, err := instance.Start(ctx, k.cache, key, app, options...)
 	if err != nil {
-		return "", fmt.Errorf("start the instance of pod %s: %w", key, err)
+		return nil, fmt.Errorf("start the instance of pod %s: %w", key, err)
 	}
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.instances[key] = started
-	return started.IP, nil
+	return started, nil
 }
 
 func (k *Kubelet) end(key client.ObjectKey) error {
