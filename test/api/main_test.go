@@ -145,6 +145,9 @@ func (o *testOperator) note(write string) {
 func (o *testOperator) noteCache(of string) {
 	o.writtenMu.Lock()
 	defer o.writtenMu.Unlock()
+	if o.caches == nil {
+		o.caches = map[string]int{}
+	}
 	o.caches[of]++
 }
 
@@ -173,7 +176,7 @@ func (o *testOperator) writtenIn(namespace string) []string {
 
 func startOperator() *testOperator {
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: &atomic.Int64{}, caches: map[string]int{}}
+	o := &testOperator{cancel: cancel, ended: make(chan struct{}), writes: &atomic.Int64{}}
 	config := countWrites(plane.Config, o)
 	go func() {
 		defer close(o.ended)

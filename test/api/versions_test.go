@@ -66,6 +66,8 @@ func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperato
 	}, flags...)
 	command := exec.CommandContext(ctx, next.programs.Operator, flags...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+behindProxy(t, o))
+	// It ends with the tests, however they end.
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	log, err := os.Create(filepath.Join(t.TempDir(), "next.log"))
 	must(t, err)

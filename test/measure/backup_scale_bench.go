@@ -51,7 +51,7 @@ func newScaleBench(ctx context.Context, s *session) (*scaleBench, error) {
 		return nil, err
 	}
 	s.atEnd(func(context.Context) error { return os.RemoveAll(dir) })
-	plane, err := testenv.Start(dir)
+	plane, err := testenv.Start(dir, testenv.Audited)
 	if err != nil {
 		return nil, err
 	}

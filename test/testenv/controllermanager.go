@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 )
 
 // ErrNoControllerManager tells that KUBEBUILDER_ASSETS has no kube-controller-manager. It
@@ -39,6 +40,8 @@ func (cp *ControlPlane) StartControllerManager(dir string, controllers ...string
 		// The API server's own fairness is the limit, not a counter in the client.
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
 	m.command.Stdout, m.command.Stderr = out, out
+	// It ends with this program, however that ends.
+	m.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err = m.command.Start()
 	// The process has its own descriptor of the log.
 	if err := errors.Join(err, out.Close()); err != nil {

@@ -29,7 +29,7 @@ type ControlPlane struct {
 	Client client.Client
 	// Kubeconfig is the path of an administrator's kubeconfig.
 	Kubeconfig string
-	// AuditLog is the path of the API server's audit log.
+	// AuditLog is the path of the API server's audit log; empty: it keeps none.
 	AuditLog string
 
 	env *envtest.Environment
@@ -44,24 +44,39 @@ rules:
 - level: Metadata
 `
 
+// Option changes a control plane before it starts. dir has its files.
+type Option func(cp *ControlPlane, dir string) error
+
+// Audited has the API server keep an audit log, which takes a tenth of its processor time.
+func Audited(cp *ControlPlane, dir string) error {
+	policy := filepath.Join(dir, "audit-policy.yaml")
+	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
+		return err
+	}
+	cp.AuditLog = filepath.Join(dir, "audit.log")
+	cp.env.ControlPlane.GetAPIServer().Configure().
+		Append("audit-policy-file", policy).
+		Append("audit-log-path", cp.AuditLog)
+	return nil
+}
+
 // Start starts a control plane that keeps its files in dir. The folder with the
 // binaries is that of KUBEBUILDER_ASSETS.
-func Start(dir string) (*ControlPlane, error) {
+func Start(dir string, options ...Option) (*ControlPlane, error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: run `export KUBEBUILDER_ASSETS=$(make -s envtest-assets)`")
 	}
-	policy := filepath.Join(dir, "audit-policy.yaml")
-	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
-		return nil, err
-	}
-	cp := &ControlPlane{AuditLog: filepath.Join(dir, "audit.log"), env: &envtest.Environment{}}
+	cp := &ControlPlane{env: &envtest.Environment{}}
 	cp.env.ControlPlane.GetAPIServer().Configure().
-		Append("audit-policy-file", policy).
-		Append("audit-log-path", cp.AuditLog).
 		// Aborting connections in turn, as for balancing, would disturb what is measured.
 		Set("goaway-chance", "0").
 		// envtest's own range has room for 254 Services.
 		Set("service-cluster-ip-range", "10.0.0.0/16")
+	for _, option := range options {
+		if err := option(cp, dir); err != nil {
+			return nil, err
+		}
+	}
 	config, err := cp.env.Start()
 	if err != nil {
 		return nil, fmt.Errorf("start the control plane: %w", err)

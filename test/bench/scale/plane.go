@@ -36,7 +36,7 @@ func startPlane(ctx context.Context, namespaces ...string) (*plane, error) {
 	if err != nil {
 		return nil, err
 	}
-	cp, err := testenv.Start(dir)
+	cp, err := testenv.Start(dir, testenv.Audited)
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))
 	}

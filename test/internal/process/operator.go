@@ -48,6 +48,8 @@ func Start(program, kubeconfig, log string, arguments ...string) (*Operator, err
 	command := exec.Command(program, arguments...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
 	command.Stdout, command.Stderr = out, out
+	// It ends with this program, however that ends.
+	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err = command.Start()
 	// The process has its own descriptor of the log.
 	if err := errors.Join(err, out.Close()); err != nil {
