@@ -124,7 +124,9 @@ test-api: $(CLUSTER) ## Run the tests against a real API server
 # The quick set is a tenth of the cases, and fewer of those with real instances, as far as they can be begun in seven minutes.
 # All of them: FAULT='--budget=3h'; others: FAULT='--only=stale/ --seed=2'; the one that failed: CASE='crash/edit-config/cut@3'.
 # Without root, NGINX= leaves out those with real instances.
+# All programs are told to collect garbage rarely: there is more memory than time (4 GiB for the long set).
 FAULT ?= --sample=0.02 --real-sample=0.03 --budget=7m
+FAULT_GOGC ?= 400
 NGINX ?= $(BIN)/images
 
 .PHONY: fault
@@ -132,12 +134,12 @@ fault: $(CLUSTER) ## Put the operator under faults (FAULT='--budget=3h': all of 
 	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance
 	@go run ./test/nextrelease/cmd/next-release $(BIN)/next
 	@$(if $(NGINX),$(CLUSTER) image nginx --out $(NGINX) >/dev/null)
-	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator --next=$(BIN)/next/nginx-operator \
+	@GOGC=$(FAULT_GOGC) KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault --operator=$(BIN)/nginx-operator --next=$(BIN)/next/nginx-operator \
 		--instance=$(BIN)/nginx-instance --images=$(NGINX) $(if $(CASE),--case='$(CASE)',$(FAULT))
 
 .PHONY: fault-seeded
 fault-seeded: $(CLUSTER) ## Prove the fault harness by bugs that are put into the operator (BUG=…: one)
-	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault seeded $(if $(BUG),--bug='$(BUG)')
+	@GOGC=$(FAULT_GOGC) KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault seeded $(if $(BUG),--bug='$(BUG)')
 
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root

@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,17 +26,20 @@ type crowd struct {
 
 	mu      sync.Mutex
 	members map[string]*member
-	// settled have an object as a seed says. resting have some object: they are left alone for a
-	// while before they are used again.
+	// free were not used yet. settled have an object as a seed says. resting have some object: they are
+	// left alone for a while before they are used again.
+	free    []*member
 	settled map[int][]*member
 	resting []*member
+	// fixed: there are no others than at first.
+	fixed bool
 }
 
 // resting is how many namespaces are left alone.
 const resting = 40
 
-// newCrowd starts an operator for all namespaces.
-func (s *Stage) newCrowd(name string, of *Specimen) (*crowd, error) {
+// newCrowd makes a crowd whose operator does not run yet.
+func (s *Stage) newCrowd(name string, of *Specimen) *crowd {
 	c := &crowd{operator: s.operator(name, ""), of: of, members: map[string]*member{}, settled: map[int][]*member{}}
 	c.guest.OnWrite = func(_ int, r proxy.Request) proxy.Fault {
 		m := c.member(r.Namespace)
@@ -55,7 +61,22 @@ func (s *Stage) newCrowd(name string, of *Specimen) (*crowd, error) {
 		}
 		return proxy.Deliver
 	}
-	return c, c.start()
+	return c
+}
+
+// fix makes all namespaces now. An operator that is told of them watches each by itself, so that what
+// befalls a watch befalls one namespace.
+func (c *crowd) fix(ctx context.Context, namespaces int) error {
+	c.fixed = true
+	for range namespaces {
+		m, err := c.found(ctx)
+		if err != nil {
+			return err
+		}
+		c.free = append(c.free, m)
+	}
+	c.namespaces = strings.Join(slices.Sorted(maps.Keys(c.members)), ",")
+	return nil
 }
 
 // end deletes all objects, and ends the operator and the pods.
@@ -86,15 +107,20 @@ func (c *crowd) take(seed int) *member {
 	return free[len(free)-1]
 }
 
-// longest takes the namespace that was left alone for the longest time, if there are enough.
-func (c *crowd) longest() *member {
+// used takes a namespace that was made before: one that is new, or that was left alone for the longest
+// time, if there are enough; nil: there is none.
+func (c *crowd) used() *member {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.resting) < resting {
+	from := &c.resting
+	switch {
+	case len(c.free) > 0:
+		from = &c.free
+	case len(c.resting) == 0, !c.fixed && len(c.resting) < resting:
 		return nil
 	}
-	m := c.resting[0]
-	c.resting = c.resting[1:]
+	m := (*from)[0]
+	*from = (*from)[1:]
 	return m
 }
 
@@ -131,17 +157,30 @@ func (m *member) undisturbed() error {
 }
 
 // vacant is a namespace without an object, but with what objects refer to.
-func (c *crowd) vacant(ctx context.Context, by string) (*member, error) {
-	if m := c.longest(); m != nil {
-		err := errors.Join(m.undisturbed(), m.clear(ctx))
-		m.by = by
-		return m, err
+func (c *crowd) vacant(ctx context.Context, by string) (m *member, err error) {
+	if m = c.used(); m != nil {
+		err = errors.Join(m.undisturbed(), m.clear(ctx))
+	} else if c.fixed {
+		return nil, errCrowded
+	} else {
+		m, err = c.found(ctx)
 	}
+	if err == nil {
+		m.by = by
+	}
+	return m, err
+}
+
+// errCrowded tells that there is no namespace left.
+var errCrowded = errors.New("no namespace is left: cases that failed have not given theirs back")
+
+// found makes a namespace.
+func (c *crowd) found(ctx context.Context) (*member, error) {
 	namespace, err := c.newNamespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m := &member{crowd: c, namespace: namespace, by: by}
+	m := &member{crowd: c, namespace: namespace}
 	c.mu.Lock()
 	c.members[namespace] = m
 	c.mu.Unlock()
@@ -222,10 +261,10 @@ func (c *crowd) calmDown(ctx context.Context) error {
 func (c *crowd) calm(ctx context.Context) error {
 	before, since := -1, time.Now()
 	return c.await(ctx, func(context.Context) error {
-		if now := len(c.guest.Writes()); now != before {
+		if now := len(c.guest.Writes()); now != before || c.guest.Behind("") != nil {
 			before, since = now, time.Now()
 		}
-		if c.guest.Holding() || time.Since(since) < quiet {
+		if time.Since(since) < quiet {
 			return errUnsettled
 		}
 		return nil

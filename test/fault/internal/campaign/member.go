@@ -83,10 +83,10 @@ func (m *member) settle(ctx context.Context) error {
 		if err != nil || seen != object.GetGeneration() {
 			return fmt.Errorf("generation %d was seen, %d is the newest: %w", seen, object.GetGeneration(), errors.Join(err, errUnsettled))
 		}
-		if now := m.writes.Load(); now != before {
+		if now := m.writes.Load(); now != before || m.guest.Behind(m.namespace) != nil {
 			before, since = now, time.Now()
 		}
-		if m.guest.Holding() || time.Since(since) < quiet {
+		if time.Since(since) < quiet {
 			return fmt.Errorf("the last write was %s: %w", m.lastWrite.Load(), errUnsettled)
 		}
 		return nil
@@ -105,34 +105,40 @@ type state struct {
 	why   string
 }
 
-// hope is for how long nothing happens where an object is not ready, and will not be.
-const hope = 4 * time.Second
+// hope is how often nothing has happened where an object is not ready, and will not be: as often as the
+// operator was found settled. Each time takes it twice as long as it has to be quiet.
+const hope = 3
 
 // state waits until the operator has settled, and the object is ready, or nothing happens any more.
 func (m *member) state(ctx context.Context) (s *state, err error) {
 	var before *state
-	since := time.Now()
-	for err = m.settle(ctx); err == nil; err = pause(ctx, quiet) {
+	for unchanged := 0; unchanged < hope; unchanged++ {
+		if before != nil {
+			if err := pause(ctx, quiet); err != nil {
+				return nil, err
+			}
+		}
+		if err := m.settle(ctx); err != nil {
+			return nil, err
+		}
 		if s, err = m.look(ctx); err != nil || s.ready {
 			return s, err
 		}
 		if before == nil || same(before.picture, s.picture, snapshot.Mask{}) != nil {
-			before, since = s, time.Now()
-		}
-		if time.Since(since) > hope {
-			return s, nil
+			before, unchanged = s, 0
 		}
 	}
-	return nil, err
+	return s, nil
 }
 
 // look looks at what there is now.
 func (m *member) look(ctx context.Context) (*state, error) {
-	picture, err := m.picture(ctx)
+	// First, since a picture that is taken before it is told to be ready may show less.
+	object, err := m.object(ctx)
 	if err != nil {
 		return nil, err
 	}
-	object, err := m.object(ctx)
+	picture, err := m.picture(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -171,14 +171,15 @@ func (p *play) expect(ctx context.Context, e *journey.Expectation) error {
 func (p *play) settle(ctx context.Context) error {
 	deadline := time.Now().Add(p.Patience)
 	for n := -1; ; {
-		now := len(p.guest.Writes())
-		if p.Pods.Busy(p.namespace) {
+		now, behind := len(p.guest.Writes()), p.guest.Behind(p.namespace)
+		switch {
+		case behind != nil || p.Pods.Busy(p.namespace):
 			now = -1
-		} else if n == now && !p.guest.Holding() {
+		case n == now:
 			return nil
 		}
 		if n = now; time.Now().After(deadline) {
-			return fmt.Errorf("after %s it still writes, or pods start and end: %s", p.Patience, last(p.guest.Writes(), 5))
+			return errors.Join(fmt.Errorf("after %s it still writes, or pods start and end: %s", p.Patience, last(p.guest.Writes(), 5)), behind)
 		}
 		if err := pause(ctx, quiet); err != nil {
 			return err

@@ -47,10 +47,17 @@ func (c *Campaign) share(part float64) time.Time {
 // examine plays cases of one kind, with an operator for all of them.
 func (c *Campaign) examine(ctx context.Context, report *Report, p *study, cases []Case) (err error) {
 	kind := cases[0].Kind
-	if p.crowd, err = c.Stage.newCrowd(kind, p.of); err != nil {
+	p.crowd = c.Stage.newCrowd(kind, p.of)
+	defer func() { err = errors.Join(err, p.crowd.end(ctx)) }()
+	if kind == "random" {
+		// A walk has two namespaces, and so has the golden end of each seed.
+		if err := p.crowd.fix(ctx, 2*c.Parallel+2*len(p.of.Seeds)+resting/2); err != nil {
+			return err
+		}
+	}
+	if err := p.crowd.start(); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, p.crowd.end(ctx)) }()
 	if p.goldens == nil {
 		if err := c.learn(ctx, p); err != nil {
 			return err

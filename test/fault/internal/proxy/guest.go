@@ -27,11 +27,8 @@ type Guest struct {
 	entered     int
 	gone        bool
 
-	// held counts the watches whose events are being kept.
-	held  int
 	views map[string]*view
-	// stale are the views that have to be listed anew.
-	stale map[string]bool
+	feeds map[feedKey]*feed
 }
 
 // Writes are those that it has sent, in their order.
@@ -89,10 +86,7 @@ func (g *Guest) Connect() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.gone = false
-	g.stale = map[string]bool{}
-	for name := range g.views {
-		g.stale[name] = true
-	}
+	g.expire()
 }
 
 // note numbers a write, and decides what happens to it.

@@ -57,7 +57,7 @@ func (p *Proxy) Close() error { return p.server.Close() }
 func (p *Proxy) Invite(name string) *Guest {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g := &Guest{URL: p.address + "/" + name, proxy: p, views: map[string]*view{}}
+	g := &Guest{URL: p.address + "/" + name, proxy: p, views: map[string]*view{}, feeds: map[feedKey]*feed{}}
 	p.guests[name] = g
 	return g
 }

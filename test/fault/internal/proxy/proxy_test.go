@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,6 +24,8 @@ type server struct {
 	mu     sync.Mutex
 	asked  []string
 	events chan string
+	// watches are those that are open.
+	watches atomic.Int64
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,6 +36,8 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.WriteString(w, `{"kind":"ConfigMap"}`)
 		return
 	}
+	s.watches.Add(1)
+	defer s.watches.Add(-1)
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
 	for {
@@ -180,6 +185,42 @@ func receive(t *testing.T, body io.ReadCloser) string {
 		got = append(got, fmt.Sprintf("%s %s %s", f.Type, o.Name, o.ResourceVersion))
 	}
 	return strings.Join(got, ", ")
+}
+
+// TestBehind: who has lost a watch does not know what there is until it watches again.
+func TestBehind(t *testing.T) {
+	g, s := newGuest(t)
+	become := func(behind bool) {
+		t.Helper()
+		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
+			// A watch that is over takes no event from the next one.
+			return (g.Behind("") != nil) == behind && s.watches.Load() <= 1, nil
+		}); err != nil {
+			t.Fatal(g.Behind(""))
+		}
+	}
+	watch := func() *http.Response {
+		response, err := do(t, http.MethodGet, g.URL+configMaps+"?watch=true&resourceVersion=0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return response
+	}
+	response := watch()
+	become(false)
+	g.OnEvent = func(Event) Delivery { return Broken }
+	s.events <- event("a", 1)
+	if got := receive(t, response.Body); got != "" {
+		t.Errorf("it gets %s", got)
+	}
+	become(true)
+	g.OnEvent = func(Event) Delivery { return Late }
+	watch()
+	become(false)
+	s.events <- event("a", 2)
+	become(true)
+	s.events <- event("a", 3)
+	become(false)
 }
 
 // TestFreeze: a frozen view is listed as of then, and is not watched until it thaws.

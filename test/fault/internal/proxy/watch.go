@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -124,7 +123,7 @@ func (g *Guest) frozen(name string) (string, <-chan struct{}) {
 // list answers of a frozen view as of then.
 func (g *Guest) list(w http.ResponseWriter, r *http.Request, request Request) {
 	name := viewName(r, request)
-	defer g.listed(name)
+	defer g.listed(feedKey{name, request.Namespace})
 	query := r.URL.Query()
 	// A list of any version is what a cache begins with. One of the newest comes from etcd.
 	if version, _ := g.frozen(name); version != "" && query.Get("resourceVersion") == "0" {
@@ -144,15 +143,15 @@ type frame struct {
 // follow hands the events of a watch on, one by one.
 type follow struct {
 	guest *Guest
-	view  string
-	w     http.ResponseWriter
+	feedKey
+	w http.ResponseWriter
 	// version is that of the last event that was handed on.
 	version string
 	frames  <-chan frame
 }
 
 func (g *Guest) watch(w http.ResponseWriter, r *http.Request, request Request) {
-	f := &follow{guest: g, view: viewName(r, request), w: w, version: r.URL.Query().Get("resourceVersion")}
+	f := &follow{guest: g, feedKey: feedKey{viewName(r, request), request.Namespace}, w: w, version: r.URL.Query().Get("resourceVersion")}
 	if version, thawed := g.frozen(f.view); version != "" {
 		select {
 		case <-r.Context().Done():
@@ -160,7 +159,7 @@ func (g *Guest) watch(w http.ResponseWriter, r *http.Request, request Request) {
 		case <-thawed:
 		}
 	}
-	if g.expired(f.view) {
+	if g.expired(f.feedKey) {
 		w.Header().Set("Content-Type", "application/json")
 		f.gone()
 		return
@@ -170,6 +169,7 @@ func (g *Guest) watch(w http.ResponseWriter, r *http.Request, request Request) {
 		abort()
 	}
 	defer response.Body.Close() //nolint:errcheck // it was only read
+	defer g.sees(f.feedKey)()
 	w.Header().Set("Content-Type", response.Header.Get("Content-Type"))
 	w.WriteHeader(response.StatusCode)
 	f.frames = read(r.Context(), json.NewDecoder(response.Body))
@@ -223,23 +223,10 @@ func (f *follow) next(ctx context.Context) bool {
 	return f.send(frame)
 }
 
-func (g *Guest) hold(n int) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.held += n
-}
-
-// Holding tells whether events are being kept from it.
-func (g *Guest) Holding() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.held > 0
-}
-
 // late keeps an event, and what comes after it, until it is superseded.
 func (f *follow) late(ctx context.Context, first frame, event Event, delivery Delivery) bool {
-	f.guest.hold(1)
-	defer f.guest.hold(-1)
+	f.guest.hold(f.feedKey, 1)
+	defer f.guest.hold(f.feedKey, -1)
 	kept := []frame{first}
 	timer := time.NewTimer(lateness)
 	defer timer.Stop()
@@ -323,38 +310,4 @@ func (f *follow) flush() {
 	if flusher, ok := f.w.(http.Flusher); ok {
 		flusher.Flush()
 	}
-}
-
-// Expire has the guest list everything anew: it is told of each watch that its version is gone.
-func (g *Guest) Expire() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.stale = map[string]bool{}
-	for name := range g.views {
-		g.stale[name] = true
-	}
-	g.hangUp()
-}
-
-// Listed tells which views were not listed anew since Expire, or by a guest that has connected again.
-func (g *Guest) Listed() error {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	for _, name := range slices.Sorted(maps.Keys(g.stale)) {
-		return fmt.Errorf("%s was not listed anew", name)
-	}
-	return nil
-}
-
-// expired tells whether a watch has to end at once, since its view is to be listed anew.
-func (g *Guest) expired(name string) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.stale[name]
-}
-
-func (g *Guest) listed(name string) {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	delete(g.stale, name)
 }
