@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
@@ -26,6 +27,7 @@ import (
 func (o *Options) cacheOptions() ctrlcache.Options {
 	shared := newPool()
 	byObject := map[client.Object]ctrlcache.ByObject{
+		&v1alpha2.NginxOperator{}:                   {Transform: shared.sharing(ctrlcache.TransformStripManagedFields())},
 		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.sharing(trimPod)},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
 )
 
@@ -22,15 +23,15 @@ import (
 const mostShared = 1 << 14
 
 // pool lets cached objects share what is the same in many of them: the labels and owner
-// references of the objects of one application, and the containers of the pod templates of
-// all. That is a third of what an application takes otherwise. Sharing is safe because nobody
+// references of the objects of one application, and the containers of the pod templates and the
+// words of the conditions of all. That is a third of what an application takes otherwise. Sharing is safe because nobody
 // changes an object of a cache.
 type pool struct {
 	mu         sync.Mutex
 	labels     map[labelsKey]map[string]string
 	owners     map[types.UID][]metav1.OwnerReference
 	containers map[uint64][]corev1.Container
-	keys       map[string]string
+	words      map[string]string
 	seed       maphash.Seed
 }
 
@@ -45,7 +46,7 @@ func newPool() *pool {
 		labels:     map[labelsKey]map[string]string{},
 		owners:     map[types.UID][]metav1.OwnerReference{},
 		containers: map[uint64][]corev1.Container{},
-		keys:       map[string]string{},
+		words:      map[string]string{},
 		seed:       maphash.MakeSeed(),
 	}
 }
@@ -62,8 +63,11 @@ func (p *pool) sharing(transform toolscache.TransformFunc) toolscache.TransformF
 		if meta, ok := obj.(metav1.Object); ok {
 			p.meta(meta)
 		}
-		if d, ok := obj.(*appsv1.Deployment); ok {
-			err = p.template(d)
+		switch o := obj.(type) {
+		case *appsv1.Deployment:
+			err = p.template(o)
+		case *v1alpha2.NginxOperator:
+			p.conditions(o.Status.Conditions)
 		}
 		return obj, err
 	}
@@ -103,9 +107,21 @@ func (p *pool) annotations(own map[string]string) map[string]string {
 	shared := maps.Clone(own)
 	clear(shared)
 	for key, value := range own {
-		shared[known(p.keys, key, key)] = value
+		shared[p.word(key)] = value
 	}
 	return shared
+}
+
+// word is a text that is the same in many objects.
+func (p *pool) word(text string) string { return known(p.words, text, text) }
+
+// conditions tell mostly the same of every application.
+func (p *pool) conditions(conditions []metav1.Condition) {
+	for i := range conditions {
+		c := &conditions[i]
+		c.Type, c.Status = p.word(c.Type), metav1.ConditionStatus(p.word(string(c.Status)))
+		c.Reason, c.Message = p.word(c.Reason), p.word(c.Message)
+	}
 }
 
 func (p *pool) template(d *appsv1.Deployment) error {

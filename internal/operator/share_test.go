@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -87,6 +89,26 @@ func TestObjectsOfAnApplicationShareTheirMetadata(t *testing.T) {
 	}
 }
 
+func TestConditionsShareTheirWords(t *testing.T) {
+	p := newPool()
+	told := func() *metav1.Condition {
+		nginx := application("web", nil)
+		nginx.Status.Conditions = []metav1.Condition{{
+			Type: strings.Clone("Ready"), Status: metav1.ConditionStatus(strings.Clone("True")), Reason: strings.Clone("Ready"), Message: strings.Clone("It serves"),
+		}}
+		return &share(t, p, nginx).Status.Conditions[0]
+	}
+	one, other := told(), told()
+	for what, words := range map[string][2]string{
+		"type": {one.Type, other.Type}, "status": {string(one.Status), string(other.Status)},
+		"reason": {one.Reason, other.Reason}, "message": {one.Message, other.Message},
+	} {
+		if unsafe.StringData(words[0]) != unsafe.StringData(words[1]) {
+			t.Errorf("each has a %s of its own", what)
+		}
+	}
+}
+
 func TestPodTemplatesShareTheirContainers(t *testing.T) {
 	limit := func(text string) *corev1.ResourceRequirements {
 		return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}}
@@ -121,7 +143,7 @@ func TestPoolIsBounded(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for _, n := range []int{len(p.labels), len(p.owners), len(p.keys)} {
+	for _, n := range []int{len(p.labels), len(p.owners), len(p.words)} {
 		if n > mostShared {
 			t.Errorf("a table has %d entries, at most %d are allowed", n, mostShared)
 		}
