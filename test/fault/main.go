@@ -43,6 +43,7 @@ type options struct {
 	replay   string
 	only     []string
 	sample   float64
+	part     string
 	seed     uint64
 	parallel int
 	random   int
@@ -107,6 +108,7 @@ func newCommand() *cobra.Command {
 	flags.StringVar(&o.replay, "case", "", "play this case alone, by its name")
 	flags.StringSliceVar(&o.only, "only", nil, "play the cases whose names begin so")
 	flags.Float64Var(&o.sample, "sample", 1, "part of the cases that is played")
+	flags.StringVar(&o.part, "part", "", "play one of several parts of the cases, such as 3/10: runs on other days or machines play the others")
 	flags.Uint64Var(&o.seed, "seed", 1, "what the part is drawn by")
 	flags.IntVar(&o.random, "random", 10000, "how many random cases there are")
 	flags.IntVar(&o.parallel, "parallel", 12, "cases at a time")
@@ -130,6 +132,10 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	if err != nil {
 		return err
 	}
+	part, err := campaign.ParsePart(o.part)
+	if err != nil {
+		return fmt.Errorf("--part: %w", err)
+	}
 	object, err := readSpecimen(o.specimen)
 	if err != nil {
 		return err
@@ -142,7 +148,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	return inHouse(ctx, o.keep, o.install, func(ctx context.Context, h *house) error {
 		return o.perform(ctx, h, images, func(ctx context.Context, stage *campaign.Stage) error {
 			return o.play(ctx, out, &campaign.Campaign{
-				Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample,
+				Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Part: part,
 				RealSample: o.realSample, Seed: o.seed, Silence: o.silence, Progress: progress,
 			}, journeys)
 		})

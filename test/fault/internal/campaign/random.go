@@ -173,7 +173,7 @@ func (w *walk) vandalize(ctx context.Context) error {
 // mischief draws what happens to the writes and events of the namespace. It is told by their numbers
 // alone, so that it comes again when the case is played again.
 func (w *walk) mischief() *mischief {
-	often := []int{0, 2, 10, 30}[w.draw.IntN(4)]
+	often := []int{0, 5, 15, 30}[w.draw.IntN(4)]
 	luck := func(sort, n uint64) *rand.Rand { return rand.New(rand.NewPCG(w.number, sort<<32|n)) }
 	before, events := w.member.writes.Load(), atomic.Uint64{}
 	return &mischief{

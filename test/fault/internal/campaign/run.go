@@ -27,6 +27,8 @@ type Campaign struct {
 	// Sample is the part of the cases of each kind that is played, drawn by Seed: from 0 to 1.
 	Sample float64
 	Seed   uint64
+	// Part is that of the cases which may be played.
+	Part Part
 	// RealSample is the part of those with real instances.
 	RealSample float64
 	// Until is when no further case is begun.
@@ -181,6 +183,9 @@ func possible(journey string, g *Golden) []Case {
 func (c *Campaign) wanted(one Case) bool {
 	if c.one != "" {
 		return one.String() == c.one
+	}
+	if !c.Part.has(one.String()) {
+		return false
 	}
 	return len(c.Only) == 0 || slices.ContainsFunc(c.Only, func(prefix string) bool { return strings.HasPrefix(one.String(), prefix) })
 }
