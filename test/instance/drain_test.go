@@ -94,7 +94,8 @@ func TestDrain(t *testing.T) {
 				p := newPod(t, files).start(image, http80, "--drain-delay="+delay.String(), "--drain-timeout=20s")
 				p.ready()
 				// A download that takes longer than the delay.
-				slow, err := p.client.Get("http://127.0.0.1:81/ngx_stream_module.so")
+				patient := &http.Client{Transport: p.client.Transport, Timeout: patience}
+				slow, err := patient.Get("http://127.0.0.1:81/ngx_stream_module.so")
 				must(t, err)
 				defer func() { _ = slow.Body.Close() }()
 				traffic := p.load(4)
