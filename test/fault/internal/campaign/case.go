@@ -94,15 +94,23 @@ func (p *play) ends(ctx context.Context, g *Golden, begin snapshot.Picture) erro
 	if err := p.honest(end); err != nil {
 		return err
 	}
-	for _, key := range snapshot.Replaced(begin, end) {
-		if g.Lasting[key] {
-			return fmt.Errorf("%s was deleted and made again", key)
-		}
+	if err := errors.Join(p.renewed(begin, end), lasted(g, begin, end)); err != nil {
+		return err
 	}
 	if err := p.stable(ctx); err != nil {
 		return err
 	}
 	return p.matches(ctx, g)
+}
+
+// lasted makes sure that nothing was deleted and made again that stays in a golden run.
+func lasted(g *Golden, begin, end snapshot.Picture) error {
+	for _, key := range snapshot.Replaced(begin, end) {
+		if g.Lasting[key] {
+			return fmt.Errorf("%s was deleted and made again", key)
+		}
+	}
+	return nil
 }
 
 // CrashCases disturb every write of a journey in every way.

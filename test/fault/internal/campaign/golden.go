@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/proxy"
 	"example.com/nginx-operator/test/fault/internal/snapshot"
@@ -73,7 +75,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(), p.honest(g.End), p.stable(ctx), look(p))
+	return g, errors.Join(p.promise(), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), look(p))
 }
 
 // end takes a picture when nothing is about to be collected any more.
@@ -102,6 +104,19 @@ func (p *play) perform(ctx context.Context) error {
 		return err
 	}
 	return p.told(ctx)
+}
+
+// renewed makes sure that nothing was taken over from what was deleted, where a journey says so.
+func (p *play) renewed(begin, end snapshot.Picture) error {
+	if !p.journey.Renews {
+		return nil
+	}
+	for _, key := range snapshot.Kept(begin, end) {
+		if owners, _, err := unstructured.NestedSlice(begin.Objects[key], "metadata", "ownerReferences"); err != nil || len(owners) > 0 {
+			return errors.Join(fmt.Errorf("%s is that of an owner that was deleted", key), err)
+		}
+	}
+	return nil
 }
 
 // promise makes sure that no pod was told what it must not be, and that enough pods were ready.

@@ -59,6 +59,8 @@ type Journey struct {
 	// Answers are words that real nginx answers with in every pod in the end, where they are others than
 	// Serves.
 	Answers string `json:"answers,omitempty"`
+	// Renews: of what has an owner in the beginning, nothing is there in the end but others of its name.
+	Renews bool `json:"renews,omitempty"`
 	// Empty: nothing is left in the end.
 	Empty bool `json:"empty,omitempty"`
 }

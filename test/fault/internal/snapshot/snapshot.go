@@ -318,6 +318,17 @@ func compare(path string, a, b any, differ func(path string, a, b any)) {
 	}
 }
 
+// Kept are the objects of a name of their own that are in both pictures, and are the same objects.
+func Kept(before, after Picture) []string {
+	var all []string
+	for _, key := range slices.Sorted(maps.Keys(before.UIDs)) {
+		if uid := after.UIDs[key]; uid != "" && uid == before.UIDs[key] {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
 // Replaced are the objects of a name of their own that are in both pictures, and are not the same
 // objects.
 func Replaced(before, after Picture) []string {

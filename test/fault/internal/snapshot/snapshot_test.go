@@ -89,7 +89,10 @@ func TestReplaced(t *testing.T) {
 	before := picture(configMap("a", "1", "x"), configMap("b", "1", "x"), configMap("c", "1", "x"))
 	after := picture(configMap("a", "1", "x"), configMap("b", "2", "x"))
 	if diff := cmp.Diff([]string{"ConfigMap/b"}, Replaced(before, after)); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
+		t.Errorf("replaced: -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"ConfigMap/a"}, Kept(before, after)); diff != "" {
+		t.Errorf("kept: -want +got:\n%s", diff)
 	}
 }
 
