@@ -193,6 +193,8 @@ type bewitched struct {
 	begun     atomic.Bool
 	first     atomic.Pointer[string]
 	questions atomic.Int64
+	// under counts the questions that get no honest answer at this moment.
+	under atomic.Int64
 	// happened: one has misbehaved.
 	happened atomic.Bool
 }
@@ -209,6 +211,8 @@ func (b *bewitched) handler(pod string, answer http.Handler) http.Handler {
 			return
 		}
 		b.happened.Store(true)
+		b.under.Add(1)
+		defer b.under.Add(-1)
 		b.does(w, r.WithContext(context.WithValue(r.Context(), podKey{}, pod)), answer)
 	})
 }
@@ -263,10 +267,27 @@ func (s *Stage) bewitched(ctx context.Context, c Case, g *Golden, b *bewitched) 
 	// Where nobody was asked yet, it would begin when nothing is to be written any more.
 	b.begun.Store(false)
 	if err == nil {
+		err = b.over(ctx, p)
+	}
+	if err == nil {
 		err = p.ends(ctx, g, begin)
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.said())
 	}
 	return b.happened.Load(), err
+}
+
+// over waits until nobody waits for an answer any more who would write that there is none.
+func (b *bewitched) over(ctx context.Context, p *play) error {
+	err := p.await(ctx, func(context.Context) error {
+		if n := b.under.Load(); n > 0 {
+			return fmt.Errorf("%d questions wait for their answers", n)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return p.settle(ctx)
 }
