@@ -66,12 +66,16 @@ func (p *play) honest(end snapshot.Picture) error {
 	return nil
 }
 
-// declared is a picture without what is told of the objects, and what is remembered of them.
+// declared is a picture without what is told of the objects, what is remembered of them, and those that
+// are being deleted: they go in their own time.
 func declared(p snapshot.Picture) snapshot.Picture {
 	withoutRival(p)
 	kept := snapshot.Picture{Objects: map[string]map[string]any{}}
 	for key, object := range p.Objects {
 		if strings.HasPrefix(key, "ControllerRevision/") {
+			continue
+		}
+		if _, going, err := unstructured.NestedString(object, "metadata", "deletionTimestamp"); going && err == nil {
 			continue
 		}
 		copied := (&unstructured.Unstructured{Object: object}).DeepCopy().Object

@@ -80,6 +80,8 @@ func (t *Taker) Take(ctx context.Context, namespace string) (Picture, error) {
 		}
 	}
 	p.pass(all)
+	// Those that go are numbered last: what stays is called as without them.
+	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return cmp.Compare(going(a), going(b)) })
 	words := t.rename(all)
 	words = append(words, namespace, "<namespace>")
 	for _, object := range all {
@@ -101,6 +103,14 @@ func (p *Picture) pass(all []*unstructured.Unstructured) {
 			p.Passing = append(p.Passing, o.GetKind()+"/"+o.GetName())
 		}
 	}
+}
+
+// going is 1 of an object that is being deleted, and 0 of others.
+func going(o *unstructured.Unstructured) int {
+	if o.GetDeletionTimestamp() == nil {
+		return 0
+	}
+	return 1
 }
 
 // order brings objects into that of their creation, if their names are drawn.
