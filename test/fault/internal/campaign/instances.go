@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -34,7 +35,11 @@ var misbehaviours = map[string]misbehaviour{
 			answer.ServeHTTP(w, r)
 		}
 	},
-	"hangs":    func(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() },
+	"hangs": func(_ http.ResponseWriter, r *http.Request, _ http.Handler) {
+		// Only who has read a request to its end is told when the client is gone.
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	},
 	"hangs-up": func(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) },
 	"unavailable": func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		w.WriteHeader(http.StatusServiceUnavailable)
