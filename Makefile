@@ -121,7 +121,7 @@ test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 serv
 test-api: $(CLUSTER) ## Run the tests against a real API server
 	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 -timeout=30m ./test/api/...
 
-# The quick set is a tenth of the cases, and fewer of those with real instances, as far as they can be begun in seven minutes.
+# The quick set is one of fifty cases, and three of a hundred of those with real instances, as far as they can be begun in seven minutes.
 # All of them: FAULT='--budget=3h'; others: FAULT='--only=stale/ --seed=2'; the one that failed: CASE='crash/edit-config/cut@3'.
 # Without root, NGINX= leaves out those with real instances.
 # All programs are told to collect garbage rarely: there is more memory than time (4 GiB for the long set).

@@ -202,8 +202,8 @@ func (a *Applier) applyIntent(ctx context.Context, namespace string, intent desi
 // apply writes a configuration, and fills an object, of which the name is known, with what the API
 // server has stored. It goes by a patch for two reasons. The answer to an Apply is decoded into the
 // configuration that was sent, which would keep what the API server has left out. And the object is of
-// the type that is read, so that reads wait for the write (client.EnableReadYourWritesConsistency): for
-// an unstructured one, the client would make a cache of its own.
+// the type that is read, so that reads wait for the write (EnableReadYourWritesConsistency of
+// client.CacheOptions): for an unstructured one, the client would make a cache of its own.
 func (a *Applier) apply(ctx context.Context, object client.Object, config runtime.ApplyConfiguration) error {
 	body, err := json.Marshal(config)
 	if err != nil {
