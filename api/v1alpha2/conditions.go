@@ -71,6 +71,8 @@ const (
 	ReasonPodsNotCreated = "PodsNotCreated"
 	// ReasonApplyFailed: an object could not be written; it is tried again.
 	ReasonApplyFailed = "ApplyFailed"
+	// ReasonWaitingForDeletion: an object is being deleted, and has to be gone before it can be made anew.
+	ReasonWaitingForDeletion = "WaitingForDeletion"
 	// ReasonConfigLoading: pods are about to serve the configuration.
 	ReasonConfigLoading = "ConfigLoading"
 	// ReasonConfigLost: somebody deleted or changed what pods start with.
@@ -82,6 +84,8 @@ const (
 	// ReasonCanaryRunning: the first new pods, or the first pod with a new configuration,
 	// are being compared with the others.
 	ReasonCanaryRunning = "CanaryRunning"
+	// ReasonRollingBack: the rollout failed, and the last good revision is being put back.
+	ReasonRollingBack = "RollingBack"
 	// ReasonRolledBack: the rollout failed, and the pods are of the last good revision.
 	ReasonRolledBack = "RolledBack"
 	// ReasonRolloutHeld: the rollout failed, and waits for somebody to look at it.

@@ -14,6 +14,7 @@
 package apply
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -62,6 +63,9 @@ type Outcome struct {
 	Refused desired.Blocked
 	// Failed are the objects that could not be written, for whatever reason.
 	Failed []observe.Key
+	// Leaving tells of the first object that has to be gone before it can be made, and what holds it;
+	// empty: nothing is waited for.
+	Leaving string
 	// Pending are the kinds that a suspended resource keeps from being written.
 	Pending []string
 	// NotKept are fields that the API server, or what it asks about writes, has changed when they were
@@ -121,6 +125,7 @@ func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, c
 		return nil
 	case Wait:
 		outcome.fail(change)
+		outcome.Leaving = cmp.Or(outcome.Leaving, leaving(change))
 		return nil
 	case Conflict:
 		outcome.fail(change)

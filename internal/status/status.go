@@ -31,6 +31,8 @@ type Input struct {
 	Blocked desired.Blocked
 	// Failed are the objects that could not be written.
 	Failed []observe.Key
+	// Leaving tells of an object that has to be gone before it can be made; empty: there is none. It is one of Failed.
+	Leaving string
 	// NotKept are fields that the cluster does not keep as they are written: a kind and a path.
 	NotKept []string
 	// Pending are the objects that suspend keeps from being written.

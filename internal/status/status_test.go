@@ -15,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
@@ -65,6 +66,16 @@ func decided(phase rollout.Phase, serving int, change ...func(*rollout.Decision)
 		}
 		for _, c := range change {
 			c(&in.Plan.Rollout)
+		}
+	}
+}
+
+// failed is a rollout for which the last good revision runs again, or has to.
+func failed(change ...func(*Input)) func(*Input) {
+	return func(in *Input) {
+		in.Plan.Failure, in.Plan.Back = &history.Failure{Reason: v1alpha2.ReasonCanaryFailed, Message: "5xx"}, 3
+		for _, c := range change {
+			c(in)
 		}
 	}
 }
@@ -234,10 +245,19 @@ func TestConditions(t *testing.T) {
 			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "waits for a gate"},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []observe.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written yet"},
+		{"not gone yet", func(in *Input) {
+			in.Failed, in.Leaving = []observe.Key{{Kind: "Service", Name: "web"}}, "Service web is being deleted"
+		}, "UpToDate", no, v1alpha2.ReasonWaitingForDeletion, "Service web is being deleted"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
 		{"what pods start with is lost", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.Lost = true }), "UpToDate", no, v1alpha2.ReasonConfigLost, "ConfigMap web-config"},
 		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "last good configuration"},
 		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
+		{"rolled back", failed(), "UpToDate", no, v1alpha2.ReasonRolledBack, "The rollout failed; revision 3 runs again, until the spec changes"},
+		{"rolled back, and a pod starts", failed(func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},
+		{"rolled back, and a pod starts to serve", failed(decided(rollout.Settled, 1)), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},
+		{"nobody knows what a pod serves", failed(decided(rollout.Loading, 1, silent)), "UpToDate", no, v1alpha2.ReasonRollingBack, "1 of 2 pods serve its configuration"},
+		{"pods of what failed are left", failed(rollingOut(newPod("web-3"))), "UpToDate", no, v1alpha2.ReasonRollingBack, "revision 3 is being put back, 0 of 2 pods are up to date: CanaryFailed: 5xx"},
+		{"a pod serves what failed", failed(decided(rollout.Loading, 1)), "UpToDate", no, v1alpha2.ReasonRollingBack, "1 of 2 pods serve its configuration"},
 		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "fix this"},
 
 		{"available", nil, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
@@ -435,6 +455,8 @@ func TestEvents(t *testing.T) {
 		"rollout fails":       {rollingOut(newPod("web-3")), rollingOut(waiting("ErrImagePull", "")), []string{"Warning ImagePullFailed"}},
 		"trouble goes on":     {rollingOut(waiting("ErrImagePull", "")), rollingOut(waiting("ImagePullBackOff", "")), nil},
 		"trouble is over":     {rollingOut(waiting("ErrImagePull", "")), rollingOut(newPod("web-3")), nil},
+		"rollout goes back":   {rollingOut(newPod("web-3")), failed(rollingOut(newPod("web-3"))), []string{"Warning RollingBack"}},
+		"rollout is back":     {failed(rollingOut(newPod("web-3"))), failed(), []string{"Warning RolledBack"}},
 		"reference goes":      {same, blocked(v1alpha2.ReasonConfigMapNotFound), []string{"Warning ConfigMapNotFound"}},
 		"reference is back":   {blocked(v1alpha2.ReasonConfigMapNotFound), same, []string{"Normal Accepted"}},
 		"another block":       {blocked(v1alpha2.ReasonConfigMapNotFound), blocked(v1alpha2.ReasonNameConflict), []string{"Warning NameConflict"}},

@@ -25,8 +25,7 @@ func upToDate(v *view) judgement {
 	case v.in.Blocked.Reason != "":
 		return judgement{metav1.ConditionFalse, v.in.Blocked.Reason, v.in.Blocked.Message}
 	case len(v.in.Failed) > 0:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
-			fmt.Sprintf("%s %s could not be written yet: the operator tries again, and its log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
+		return v.notWritten()
 	case v.rollout.Lost:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLost,
 			fmt.Sprintf("ConfigMap %s, which pods start with, was deleted or changed by somebody: the pods that run still serve the last good configuration, new ones cannot start until nginx accepts the one asked for",
@@ -34,7 +33,7 @@ func upToDate(v *view) judgement {
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
 	case v.in.Plan != nil && v.in.Plan.Failure != nil:
-		return v.failedRollout(v.in.Plan.Failure)
+		return v.failedRollout(d, v.in.Plan.Failure)
 	case v.in.Plan != nil && v.in.Plan.Waiting != nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, v.waitingForGate(v.in.Plan.Waiting)}
 	case v.onTrial():
@@ -43,6 +42,15 @@ func upToDate(v *view) judgement {
 		return v.configUpToDate()
 	}
 	return v.progress(d)
+}
+
+// notWritten tells why an object could not be written yet.
+func (v *view) notWritten() judgement {
+	if v.in.Leaving != "" {
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForDeletion, v.in.Leaving}
+	}
+	return judgement{metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
+		fmt.Sprintf("%s %s could not be written yet: the operator tries again, and its log tells why", v.in.Failed[0].Kind, v.in.Failed[0].Name)}
 }
 
 // progress tells how far a rollout has come, and what holds it up.
@@ -61,13 +69,30 @@ func (v *view) progress(d *appsv1.Deployment) judgement {
 }
 
 // failedRollout tells what failed, what runs instead, and what to do.
-func (v *view) failedRollout(f *history.Failure) judgement {
+func (v *view) failedRollout(d *appsv1.Deployment, f *history.Failure) judgement {
 	if v.in.Plan.Back == 0 {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld,
 			fmt.Sprintf("The rollout failed and is held (rollout.onFailure), until the spec changes: %s: %s", f.Reason, f.Message)}
 	}
+	if left := v.left(d); left != "" {
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRollingBack,
+			fmt.Sprintf("The rollout failed; revision %d is being put back, %s: %s: %s", v.in.Plan.Back, left, f.Reason, f.Message)}
+	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolledBack,
 		fmt.Sprintf("The rollout failed; revision %d runs again, until the spec changes (forceRedeploy will do): %s: %s", v.in.Plan.Back, f.Reason, f.Message)}
+}
+
+// left tells how far the way back is, as long as pods have something of what failed; empty: none does. That
+// pods come and go afterwards is no way back.
+func (v *view) left(d *appsv1.Deployment) string {
+	c := v.rollout
+	switch {
+	case d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < d.Status.Replicas:
+		return fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
+	case c.Phase != rollout.Settled && c.Serving < c.Pods:
+		return fmt.Sprintf("%d of %d pods serve its configuration", c.Serving, c.Pods)
+	}
+	return ""
 }
 
 // onTrial tells whether new pods, or pods with a new configuration, are canaries.

@@ -1,7 +1,8 @@
 // Package instance stands in for the instance manager of an nginx pod, where there is no kubelet:
 // it answers on a loopback address of its own, and does what its pod's annotations ask for at the
 // moment it is asked about it. What a configuration's files say is what becomes of it: "bad" is
-// refused by the test, "sticky" passes the test and cannot be loaded.
+// refused by the test, "sticky" passes the test and cannot be loaded, and with "faulty" every request is
+// answered with 5xx.
 //
 // The real thing is tested with real nginx; this one can be had by the thousand, and can be killed,
 // with the operator, at every single step.
@@ -53,8 +54,9 @@ type Instance struct {
 	// down: it could not boot, and serves nothing yet.
 	down    bool
 	serving string
-	// text is what it serves.
+	// text is what it serves, and since tells since when.
 	text      string
+	since     time.Time
 	granted   instanceapi.Requested
 	revisions map[string]instanceapi.Revision
 	// pairs are the last good ones of the certificates.
@@ -125,8 +127,16 @@ func (i *Instance) boot(stable content) {
 		i.revisions[stable.revision] = result
 		return
 	}
-	i.serving, i.text = stable.revision, stable.text
+	i.serve(stable)
 	i.watch.Accepted(i.pod, i.serving)
+}
+
+// serve serves a configuration from now on, if it does not already.
+func (i *Instance) serve(c content) {
+	if i.serving != c.revision {
+		i.since = time.Now()
+	}
+	i.serving, i.text = c.revision, c.text
 }
 
 // Down tells whether it could not boot, and serves nothing yet.
@@ -201,9 +211,23 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 		status := i.obey(r.Context(), asked)
 		status.Certificates = i.certificates(r.Context(), pod)
 		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
+	case instanceapi.PathRequests:
+		_ = json.NewEncoder(w).Encode(i.requests()) // who asked may be gone
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// requests are those of clients that nobody has to make: enough to be judged by, from the first moment on.
+func (i *Instance) requests() instanceapi.RequestWindow {
+	const enough = 1000
+	window := instanceapi.RequestWindow{Seconds: 1, Requests: enough}
+	if strings.Contains(i.text, "faulty") {
+		window.Errors = enough
+	} else {
+		window.Latency[0] = enough
+	}
+	return window
 }
 
 func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instanceapi.Status {
@@ -225,6 +249,9 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
 		Requested: asked, Granted: i.granted.Test, Ready: !i.down,
+	}
+	if !i.down {
+		status.ServingSeconds = new(int64(time.Since(i.since).Seconds()))
 	}
 	for _, revision := range i.revisions {
 		status.Revisions = append(status.Revisions, revision)
@@ -286,7 +313,7 @@ func (i *Instance) load(revision string, volumes ...content) {
 			i.revisions[revision] = stuck(revision)
 			return
 		}
-		i.serving, i.text = revision, v.text
+		i.serve(v)
 		if i.down {
 			i.down = false
 			i.up()

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,6 +36,21 @@ func TestBoot(t *testing.T) {
 				t.Errorf("it came up %d times", ups)
 			}
 		})
+	}
+}
+
+// TestRequests: what a configuration says is what becomes of the requests.
+func TestRequests(t *testing.T) {
+	for text, errors := range map[string]int64{"good": 0, "faulty": 1000} {
+		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": text}}
+		i, _ := start(t, config)
+		if status := ask(t, i, true); status.ServingSeconds == nil {
+			t.Errorf("%s: it does not tell for how long it has served", text)
+		}
+		window, err := instanceapi.NewClient(time.Second).Requests(t.Context(), i.IP, 1)
+		if err != nil || window.Requests != 1000 || window.Errors != errors {
+			t.Errorf("%s: its requests are %+v, %v", text, window, err)
+		}
 	}
 }
 

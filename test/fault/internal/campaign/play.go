@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/proxy"
@@ -132,7 +133,8 @@ func (p *play) patch(ctx context.Context, s *journey.Step) error {
 	return err
 }
 
-// delete returns when the object is gone, as kubectl does. Another one of its name may be there then.
+// delete returns when the object is gone, if it is to wait, as kubectl does. Another one of its name may be
+// there then.
 func (p *play) delete(ctx context.Context, s *journey.Step) error {
 	before, err := p.get(ctx, p.namespace, *s.Delete)
 	if err != nil {
@@ -146,7 +148,7 @@ func (p *play) delete(ctx context.Context, s *journey.Step) error {
 		return err
 	}
 	propagation := cmp.Or(s.Propagation, metav1.DeletePropagationBackground)
-	if err := r.Delete(ctx, s.Delete.Name, metav1.DeleteOptions{PropagationPolicy: &propagation}); err != nil {
+	if err := r.Delete(ctx, s.Delete.Name, metav1.DeleteOptions{PropagationPolicy: &propagation}); err != nil || !ptr.Deref(s.Wait, true) {
 		return err
 	}
 	return p.await(ctx, func(ctx context.Context) error {

@@ -77,6 +77,8 @@ type Step struct {
 	// Foreground or Orphan.
 	Delete      *Object                    `json:"delete,omitempty"`
 	Propagation metav1.DeletionPropagation `json:"propagation,omitempty"`
+	// Wait: until what is deleted is gone (the default), as kubectl's --wait.
+	Wait *bool `json:"wait,omitempty"`
 	// Await waits for something.
 	Await *Expectation `json:"await,omitempty"`
 	// Operator replaces the operator by one of this Release: next, or this.
@@ -266,6 +268,8 @@ func (s *Step) check() error {
 		return errors.New("subresource belongs to patch")
 	case s.Propagation != "" && s.Delete == nil:
 		return errors.New("propagation belongs to delete")
+	case s.Wait != nil && s.Delete == nil:
+		return errors.New("wait belongs to delete")
 	}
 	return s.checkWords()
 }

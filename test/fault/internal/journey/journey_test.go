@@ -29,6 +29,7 @@ func TestReadRefuses(t *testing.T) {
 
 		"about: x\nwhen: [{delete: Pod/b, propagation: None}]\nthen: [Pod/b is gone]":                   "propagation is",
 		"about: x\nwhen: [{operator: next, propagation: Orphan}]\nthen: [Pod/b is gone]":                "propagation belongs",
+		"about: x\nwhen: [{patch: Pod/b, with: {a: 1}, wait: false}]\nthen: [Pod/b is gone]":            "wait belongs",
 		"about: x\nwhen: [{delete: Pod/b, subresource: scale}]\nthen: [Pod/b is gone]":                  "subresource belongs",
 		"about: x\nwhen: [{operator: last}]\nthen: [Pod/b is gone]":                                     "operator is one",
 		"about: x\nwhen: [{operator: next, patch: Pod/b, with: {a: b}}]\nthen: [Pod/b is gone]":         "one of create",
