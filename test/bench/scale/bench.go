@@ -72,8 +72,7 @@ type phase struct {
 	took time.Duration
 	// requests are the operator's.
 	requests map[audit.Class][]audit.Event
-	// passes is how often the operator looked at an object.
-	passes float64
+	counters
 	usage
 }
 
@@ -91,7 +90,7 @@ func (b *bench) phase(ctx context.Context, name string, do func(context.Context)
 	if err != nil {
 		return p, err
 	}
-	passes, err := b.passes()
+	counted, err := b.counters()
 	if err != nil {
 		return p, err
 	}
@@ -104,10 +103,11 @@ func (b *bench) phase(ctx context.Context, name string, do func(context.Context)
 	if err := b.plane.log.Silence(ctx, process.Username()); err != nil {
 		return p, err
 	}
-	if p.passes, err = b.passes(); err != nil {
+	now, err := b.counters()
+	if err != nil {
 		return p, err
 	}
-	p.passes -= passes
+	p.counters = now.since(counted)
 	return p, b.count(&p, before.at)
 }
 

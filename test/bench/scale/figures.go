@@ -65,9 +65,14 @@ func cost(name string, p phase, n int, writes figure.Goal) []figure.Figure {
 		figure.Judged(name+": writes per object", each(written, n), "requests", writes, audit.Each(written, n)...),
 		figure.Info(name+": reads per object", each(read, n), "requests", audit.Each(read, n)...),
 		figure.Info(name+": passes per object", p.passes/float64(n), "passes"),
-		figure.Info(name+": operator's processor time per object", figure.Milliseconds(p.operator, n), "ms"),
+		figure.Info(name+": operator's processor time per object", figure.Milliseconds(p.operator, n), "ms", p.garbage(n)),
 		figure.Info(name+": control plane's processor time per object", figure.Milliseconds(p.plane, n), "ms"),
 	}
+}
+
+// garbage tells of what Go says about memory that was used for a moment.
+func (c counters) garbage(n int) string {
+	return fmt.Sprintf("%.1f ms of it to collect garbage; %.0f KiB allocated for an object", 1000*c.collecting/float64(n), c.allocated/float64(n)/(1<<10))
 }
 
 func each(events []audit.Event, n int) float64 { return float64(len(events)) / float64(n) }
@@ -125,7 +130,7 @@ func (r Result) restartFigures() []figure.Figure {
 		count("restart: ", p.phase, audit.Write, figure.AtMost(0)),
 		count("restart: ", p.phase, audit.Read, figure.Goal{}),
 		figure.Info("restart: passes per object", p.passes/float64(r.options.Objects), "passes"),
-		figure.Info("restart: operator's processor time per object", figure.Milliseconds(p.operator, r.options.Objects), "ms"),
+		figure.Info("restart: operator's processor time per object", figure.Milliseconds(p.operator, r.options.Objects), "ms", p.garbage(r.options.Objects)),
 	}
 }
 

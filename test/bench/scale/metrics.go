@@ -49,13 +49,32 @@ func (s series) sum(name, labels string) (float64, error) {
 	return sum, nil
 }
 
-// passes is how often the operator has looked at an object since it started.
-func (b *bench) passes() (float64, error) {
+// counters are what the operator has counted since it started.
+type counters struct {
+	// passes is how often it has looked at an object.
+	passes float64
+	// allocated are bytes, and collecting seconds of a processor that Go has spent on garbage.
+	allocated, collecting float64
+}
+
+func (b *bench) counters() (c counters, err error) {
 	s, err := b.scrape()
 	if err != nil {
-		return 0, err
+		return c, err
 	}
-	return s.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
+	if c.passes, err = s.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`); err != nil {
+		return c, err
+	}
+	if c.allocated, err = s.sum("go_gc_heap_allocs_bytes_total", ""); err != nil {
+		return c, err
+	}
+	c.collecting, err = s.sum("go_cpu_classes_gc_total_cpu_seconds_total", "")
+	return c, err
+}
+
+// since is what was counted after a moment.
+func (c counters) since(before counters) counters {
+	return counters{c.passes - before.passes, c.allocated - before.allocated, c.collecting - before.collecting}
 }
 
 // busy is how many objects the operator is looking at, or will.

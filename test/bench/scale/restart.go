@@ -43,7 +43,7 @@ func (b *bench) restart(ctx context.Context, result *Result) (err error) {
 	if err := b.plane.log.Silence(ctx, process.Username()); err != nil {
 		return err
 	}
-	if r.passes, err = b.passes(); err != nil {
+	if r.counters, err = b.counters(); err != nil {
 		return err
 	}
 	if err := b.count(&r.phase, before.at); err != nil {
