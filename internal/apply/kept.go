@@ -76,7 +76,11 @@ func notKept(live metav1.Object, hash string) []string {
 // nothing that somebody has changed since, and to write it again and again leads nowhere. The object
 // tells of such fields, so that they are left alone, and whoever declared them is told.
 func (a *Applier) look(ctx context.Context, change Change, written observe.Object, annotations map[string]string, outcome *Outcome) error {
+	// Nothing of an intent is in them, and they would be most of the work.
+	managed := written.GetManagedFields()
+	written.SetManagedFields(nil)
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(written)
+	written.SetManagedFields(managed)
 	if err != nil {
 		return err
 	}

@@ -49,11 +49,17 @@ func (p Pod) mayLoad(revision string) bool {
 }
 
 // load lets the canary, or the next wave, serve the requested configuration: by a word,
-// or by another annotation where that does not work.
+// or by another annotation where that does not work. Pods of an old template, which decide nothing while
+// the newest one's do, load it when all of them accept it: they are alike, and serve alike.
 func (d *Decision) load(in Input) {
 	allowed := d.allowed(in)
+	_, old := byTemplate(in.Pods)
+	alike, _ := ofAll(old, in.Requested)
+	if alike == "" {
+		d.test(Input{Requested: in.Requested, Stable: in.Stable, Pods: old})
+	}
 	for _, p := range in.Pods {
-		if allowed <= 0 || !p.canLoad(in.Requested) {
+		if allowed <= 0 || !p.canLoad(in.Requested) || !p.Newest && alike != instanceapi.Passed {
 			continue
 		}
 		if p.takesWord(in.Requested) && !in.Overdue {

@@ -213,6 +213,17 @@ func TestDecide(t *testing.T) {
 		"the newest template decides": {
 			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), failed), pod("b", unready, asked("new", ""), passed)}, Loading, false,
 			ask{"b": toLoad}},
+		"old pods test what the newest template has accepted": {
+			"old", []Pod{pod("a", ofOldTemplate), pod("b", asked("new", "new"), serving("new"))}, Loading, false, ask{"a": toTest}},
+		"an old pod waits for the other old ones": {
+			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), passed), pod("b", ofOldTemplate, asked("new", "")), pod("c", asked("new", "new"), serving("new"))},
+			Loading, false, nil},
+		"an old pod's refusal keeps the other old ones as they are": {
+			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), passed), pod("b", ofOldTemplate, asked("new", ""), failed), pod("c", asked("new", "new"), serving("new"))},
+			Loading, false, nil},
+		"old pods that accept follow": {
+			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), passed), pod("b", ofOldTemplate, asked("new", ""), passed), pod("c", asked("new", "new"), serving("new"))},
+			Loading, false, ask{"a": toLoad, "b": toLoad}},
 		"old pods that accept need not wait for new ones": {
 			"old", []Pod{pod("a", ofOldTemplate, asked("new", ""), passed), pod("b", notRunning)}, Loading, false, ask{"a": toLoad}},
 		"a new template refuses what the old one serves": {
