@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -120,6 +122,24 @@ func CrashCases(journey string, g *Golden) []Case {
 		for _, fault := range proxy.Faults() {
 			all = append(all, crash(journey, map[int]proxy.Fault{n + 1: fault}))
 		}
+	}
+	return all
+}
+
+// apart is how many writes there can be between the two of a pair: what fails is tried again soon.
+const apart = 4
+
+// PairCases disturb every write of a journey in some way, and one of those that follow. There are too many
+// pairs to play all: which are, is drawn, and the same each time.
+func PairCases(journey string, g *Golden) []Case {
+	seed := fnv.New64a()
+	_, _ = seed.Write([]byte(journey)) // it never fails
+	draw := rand.New(rand.NewPCG(seed.Sum64(), 0))
+	fault := func() proxy.Fault { return proxy.Faults()[draw.IntN(len(proxy.Faults()))] }
+	var all []Case
+	for n := range g.Writes {
+		first, second, later := fault(), fault(), draw.IntN(apart)
+		all = append(all, crash(journey, map[int]proxy.Fault{n + 1: first, n + 2 + later: second}))
 	}
 	return all
 }

@@ -104,7 +104,7 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 }
 
 // kinds are those of the cases of journeys.
-var kinds = []string{"crash", "stale", "unobserved", "leaders", "rival", "instance"}
+var kinds = []string{"crash", "pair", "stale", "unobserved", "leaders", "rival", "instance"}
 
 // looksAt tells whether there can be a case to play of some kinds of a journey.
 func (c *Campaign) looksAt(journey string, of ...string) bool {
@@ -177,7 +177,7 @@ func (c *Campaign) choose(report *Report, all []Case) []Case {
 
 // possible are all cases of a journey.
 func possible(journey string, g *Golden) []Case {
-	return slices.Concat(CrashCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
+	return slices.Concat(CrashCases(journey, g), PairCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
 }
 
 func (c *Campaign) wanted(one Case) bool {
