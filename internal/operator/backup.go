@@ -43,6 +43,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 	}
 	jobs := &backupcontroller.Jobs{
 		Client: mgr.GetClient(),
+		Live:   live,
 		Pods:   pods,
 		Queue:  backupcontroller.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
 		Image:  cmp.Or(options.BackupImage, options.InstanceImage),

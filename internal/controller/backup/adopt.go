@@ -67,6 +67,9 @@ func misplaced(backup *v1alpha1.NginxBackup) error {
 }
 
 func (w *work) startAdopting(ctx context.Context, verdict progress.Verdict) (ctrl.Result, error) {
+	if err := w.current(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	j, err := job.ForAdopt(w.backup, verdict.Attempt, w.Image)
 	if err != nil {
 		return ctrl.Result{}, err

@@ -110,10 +110,7 @@ func (w *work) create(ctx context.Context) (ctrl.Result, error) {
 
 // start records what is to be backed up, unless it has been, and starts a job.
 func (w *work) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result, error) {
-	recorded, pieces, err := w.recorded(ctx)
-	if err == nil && recorded == nil {
-		recorded, pieces, err = w.record(ctx)
-	}
+	recorded, pieces, err := w.source(ctx)
 	switch {
 	case apierrors.IsNotFound(err):
 		w.Queue.leave(ctx, w.waiter())

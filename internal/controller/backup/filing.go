@@ -71,6 +71,9 @@ func (f *filing) task(ctx context.Context, task job.Task, makeJob makeJob) ([]re
 		return nil, result, err
 	case progress.Start:
 	}
+	if err := f.current(ctx); err != nil {
+		return nil, ctrl.Result{}, err
+	}
 	j, err := makeJob(f.restore, f.source, f.plan, f.wish.Target, verdict.Attempt, f.Image)
 	if err != nil {
 		return nil, ctrl.Result{}, err

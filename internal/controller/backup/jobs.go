@@ -2,12 +2,14 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -22,6 +24,8 @@ const queuePause = time.Minute
 type Jobs struct {
 	// Client has the jobs in its cache.
 	Client client.Client
+	// Live reads past the caches.
+	Live client.Reader
 	// Pods reads the pods of jobs.
 	Pods client.Reader
 	// Queue bounds how many of them there are.
@@ -33,21 +37,21 @@ type Jobs struct {
 // tasks are the jobs of one object, and their pods.
 type tasks struct {
 	*Jobs
-	owner types.UID
+	owner client.Object
 	jobs  []batchv1.Job
 	pods  []corev1.Pod
 }
 
 // of reads the jobs of an object, which a label of theirs names, and their pods.
 func (r *Jobs) of(ctx context.Context, label string, owner client.Object) (tasks, error) {
-	found := tasks{Jobs: r, owner: owner.GetUID()}
+	found := tasks{Jobs: r, owner: owner}
 	selector := []client.ListOption{client.InNamespace(owner.GetNamespace()), client.MatchingLabels{label: owner.GetName()}}
 	jobs := &batchv1.JobList{}
 	if err := r.Client.List(ctx, jobs, selector...); err != nil {
 		return found, fmt.Errorf("list the jobs: %w", err)
 	}
 	for _, j := range jobs.Items {
-		if owned(&j, found.owner) {
+		if owned(&j, owner.GetUID()) {
 			found.jobs = append(found.jobs, j)
 		}
 	}
@@ -90,6 +94,31 @@ func owned(object client.Object, owner types.UID) bool {
 	return false
 }
 
+// errBehind tells that an object is not what the caches show.
+var errBehind = errors.New("the caches lag behind")
+
+// current makes sure that the object is as the caches show it. An operator that has just been started may
+// see it as it was before its jobs, and would have it all done again: a backup would be written over by what
+// there is today, and what was restored restored once more.
+func (t *tasks) current(ctx context.Context) error {
+	kind, err := t.Client.GroupVersionKindFor(t.owner)
+	if err != nil {
+		return err
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kind)
+	err = t.Live.Get(ctx, client.ObjectKeyFromObject(t.owner), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %s %s is gone", errBehind, kind.Kind, t.owner.GetName())
+	case err != nil:
+		return fmt.Errorf("read %s %s: %w", kind.Kind, t.owner.GetName(), err)
+	case live.UID != t.owner.GetUID() || live.ResourceVersion != t.owner.GetResourceVersion():
+		return fmt.Errorf("%w: %s %s is another one by now", errBehind, kind.Kind, t.owner.GetName())
+	}
+	return nil
+}
+
 // startJob creates a job, and then deletes the one before it: there is always one that
 // remembers the number of attempts.
 func (t *tasks) startJob(ctx context.Context, j *batchv1.Job) error {
@@ -108,7 +137,7 @@ func (t *tasks) startJob(ctx context.Context, j *batchv1.Job) error {
 // been faster.
 func (t *tasks) isOwn(ctx context.Context, j *batchv1.Job) bool {
 	live := &batchv1.Job{}
-	return t.Client.Get(ctx, client.ObjectKeyFromObject(j), live) == nil && owned(live, t.owner)
+	return t.Client.Get(ctx, client.ObjectKeyFromObject(j), live) == nil && owned(live, t.owner.GetUID())
 }
 
 func (t *tasks) deleteJobs(ctx context.Context, jobs []batchv1.Job) error {

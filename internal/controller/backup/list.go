@@ -107,6 +107,9 @@ func (l *lister) underway() {
 
 // start starts a job that knows which backups have objects.
 func (l *lister) start(ctx context.Context, verdict progress.Verdict) (time.Duration, error) {
+	if err := l.current(ctx); err != nil {
+		return 0, err
+	}
 	key := l.waiter().NamespacedName
 	// What is deleted from now on may be known still.
 	deleted := l.deletions.take(key)

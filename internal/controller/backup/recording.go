@@ -13,6 +13,18 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
+// source is the snapshot that is backed up: the one that was taken, or one of now.
+func (w *work) source(ctx context.Context) (*snapshot.Snapshot, []string, error) {
+	if err := w.current(ctx); err != nil {
+		return nil, nil, err
+	}
+	s, pieces, err := w.recorded(ctx)
+	if err == nil && s == nil {
+		return w.record(ctx)
+	}
+	return s, pieces, err
+}
+
 // recorded is the snapshot that was taken of the target, without its documents; nil: none.
 func (w *work) recorded(ctx context.Context) (*snapshot.Snapshot, []string, error) {
 	cm := &corev1.ConfigMap{}

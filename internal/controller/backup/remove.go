@@ -102,6 +102,9 @@ func (w *work) writing() bool {
 }
 
 func (w *work) startDeleting(ctx context.Context, verdict progress.Verdict) (ctrl.Result, error) {
+	if err := w.current(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	j, err := job.ForDelete(w.backup, verdict.Attempt, w.Image)
 	if err != nil {
 		return ctrl.Result{}, err

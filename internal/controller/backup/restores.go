@@ -149,6 +149,9 @@ func (w *restoring) read(ctx context.Context, source job.Source) (ctrl.Result, e
 		}
 		return w.await(ctx, verdict, "The backup is being read")
 	}
+	if err := w.current(ctx); err != nil {
+		return ctrl.Result{}, err
+	}
 	j, err := job.ForRead(w.restore, source, verdict.Attempt, w.Image)
 	if err != nil {
 		return ctrl.Result{}, err
