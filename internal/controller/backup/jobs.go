@@ -94,7 +94,7 @@ func owned(object client.Object, owner types.UID) bool {
 	return false
 }
 
-// errBehind tells that an object is not what the caches show.
+// errBehind tells that an object is not what the caches show. It passes: they catch up.
 var errBehind = errors.New("the caches lag behind")
 
 // current makes sure that the object is as the caches show it. An operator that has just been started may
@@ -114,7 +114,7 @@ func (t *tasks) current(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("read %s %s: %w", kind.Kind, t.owner.GetName(), err)
 	case live.UID != t.owner.GetUID() || live.ResourceVersion != t.owner.GetResourceVersion():
-		return fmt.Errorf("%w: %s %s is another one by now", errBehind, kind.Kind, t.owner.GetName())
+		return fmt.Errorf("%w: %s %s has changed since", errBehind, kind.Kind, t.owner.GetName())
 	}
 	return nil
 }

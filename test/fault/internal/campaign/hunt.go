@@ -102,7 +102,7 @@ func CheckName(journeys []*journey.Journey, name string) error {
 		return err
 	}
 	kind, _, _ := strings.Cut(name, "/")
-	if !slices.Contains([]string{Undisturbed, "crash", "pair", "unobserved", "stale", "instance", "leaders", "rival"}, kind) {
+	if kind != Undisturbed && !slices.Contains(kinds, kind) {
 		return fmt.Errorf("%s: there are no cases of kind %s", name, kind)
 	}
 	return nil
