@@ -131,13 +131,15 @@ func (r *Targets) discard(ctx context.Context, b *v1alpha1.NginxBackup) error {
 		if err := r.Client.Patch(ctx, expired, patch, client.FieldOwner(FieldManager)); err != nil {
 			return client.IgnoreNotFound(err)
 		}
+		b = expired
 	}
 	return r.delete(ctx, b)
 }
 
+// delete deletes a backup as it was looked at: in an old view, one that is completed may not have begun yet.
 func (r *Targets) delete(ctx context.Context, b *v1alpha1.NginxBackup) error {
 	log.FromContext(ctx).Info("deleting a backup", "backup", b.Name, "completed", plan.Good(b))
-	return client.IgnoreNotFound(r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID}))
+	return client.IgnoreNotFound(r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}))
 }
 
 // accept understands a policy, or tells what is wrong with it. If it can be told whom the policy

@@ -28,6 +28,8 @@ type testOperator struct {
 	err   error
 	// death cuts the operator off at a write, when it is set.
 	death atomic.Pointer[death]
+	// view is what it sees of a resource; nil: all there is.
+	view *oldView
 
 	mu sync.Mutex
 	// writes are the requests that change something.
@@ -36,8 +38,13 @@ type testOperator struct {
 
 func startOperator(t *testing.T, namespace string, change ...func(*operator.Options)) *testOperator {
 	t.Helper()
+	return (&testOperator{t: t}).start(namespace, change...)
+}
+
+func (o *testOperator) start(namespace string, change ...func(*operator.Options)) *testOperator {
+	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	o := &testOperator{t: t, cancel: cancel, ended: make(chan struct{})}
+	o.cancel, o.ended = cancel, make(chan struct{})
 	options := operator.Options{
 		Version:        "test",
 		Controllers:    []string{operator.ControllerBackup},
@@ -58,7 +65,7 @@ func startOperator(t *testing.T, namespace string, change ...func(*operator.Opti
 		defer close(o.ended)
 		o.err = operator.Run(ctx, config, options)
 	}()
-	t.Cleanup(o.stop)
+	o.t.Cleanup(o.stop)
 	return o
 }
 
@@ -79,8 +86,9 @@ func (o *testOperator) watched() *rest.Config {
 	config := rest.CopyConfig(plane.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
+			o.view.look(r)
 			if r.Method == http.MethodGet {
-				return next.RoundTrip(r)
+				return o.view.roundTrip(next, r)
 			}
 			event := strings.Contains(r.URL.Path, "/events")
 			if !event {
