@@ -241,9 +241,6 @@ func (a *Applier) makeRoom(ctx context.Context, namespace string, change Change,
 // errTaken tells that an object of the name belongs to somebody else.
 var errTaken = errors.New("the name is taken")
 
-// errBehind tells that there is an object of ours that the caches do not show yet.
-var errBehind = errors.New("the caches lag behind: it exists")
-
 // reclaim looks at an object that exists although the caches do not show it. One of
 // ours is applied again if somebody has removed the label by which they find it. If they
 // only lag behind, what is wanted of it was decided without knowing it.
@@ -260,7 +257,7 @@ func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, ch
 	case !desired.IsControlledBy(existing, nginx):
 		return errTaken
 	case existing.Labels[naming.LabelApplication] != "":
-		return errBehind
+		return fmt.Errorf("%w: it exists", observe.ErrBehind)
 	}
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(existing.UID)

@@ -61,7 +61,7 @@ func TestReclaim(t *testing.T) {
 		failed  error
 		reason  string
 	}{
-		"the caches lag behind": {labels: naming.Labels("web"), owner: owner("ours", "web"), failed: errBehind},
+		"the caches lag behind": {labels: naming.Labels("web"), owner: owner("ours", "web"), failed: observe.ErrBehind},
 		"its label was removed": {owner: owner("ours", "web"), applied: 1},
 		"of somebody else":      {owner: metav1.OwnerReference{Kind: "Other", UID: "x", Controller: new(true)}, reason: v1alpha2.ReasonNameConflict},
 	}

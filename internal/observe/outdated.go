@@ -2,15 +2,22 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 )
+
+// ErrBehind tells that what the caches show is not all there is. It passes: they catch up.
+var ErrBehind = errors.New("the caches lag behind")
 
 // Outdated tells whether the cache shows an earlier spec than one that objects were written for
 // already. An operator that has just started may read from an API server that lags behind; what it
@@ -39,4 +46,28 @@ func (s State) writtenFor(nginx *v1alpha2.NginxOperator) int64 {
 		}
 	}
 	return newest
+}
+
+// Remembers makes sure that a history is what there is. From an older one, which an operator may see that
+// has just started, a rollout would be tried again that has failed.
+//
+// It costs a request, and is for the moment before pods are given something else. That one is shown which
+// is gone proves nothing: somebody may have changed the label by which it is found here.
+func (o *Observer) Remembers(ctx context.Context, nginx *v1alpha2.NginxOperator, known history.History) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
+	err := o.live.List(ctx, list, client.InNamespace(nginx.Namespace), client.MatchingLabels{naming.LabelApplication: nginx.Name})
+	if err != nil {
+		return fmt.Errorf("read the history: %w", err)
+	}
+	shown := map[types.UID]string{}
+	for _, r := range known {
+		shown[r.UID] = r.Version
+	}
+	for i := range list.Items {
+		if r := &list.Items[i]; metav1.IsControlledBy(r, nginx) && shown[r.UID] != r.ResourceVersion {
+			return fmt.Errorf("%w: ControllerRevision %s has changed", ErrBehind, r.Name)
+		}
+	}
+	return nil
 }

@@ -2,6 +2,7 @@ package observe
 
 import (
 	"context"
+	"errors"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 )
 
@@ -66,6 +68,46 @@ func TestOutdated(t *testing.T) {
 			got, err := (&Observer{live: live}).Outdated(t.Context(), of("u1", 3), State{Owned: map[Key]Object{{"ConfigMap", "web-config"}: cm}})
 			if err != nil || got != tt.want || live.asked != tt.asked {
 				t.Errorf("outdated %v (%v), asked %d times, want %v, %d", got, err, live.asked, tt.want, tt.asked)
+			}
+		})
+	}
+}
+
+// recordReader has ControllerRevisions.
+type recordReader struct {
+	client.Reader
+	records []metav1.PartialObjectMetadata
+}
+
+func (r recordReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
+	list.(*metav1.PartialObjectMetadataList).Items = r.records
+	return nil
+}
+
+// TestRemembers: a history that is older than what there is decides nothing.
+func TestRemembers(t *testing.T) {
+	record := func(uid types.UID, version string, owner types.UID) metav1.PartialObjectMetadata {
+		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			UID: uid, ResourceVersion: version, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}},
+		}}
+	}
+	known := history.History{{UID: "r1", Version: "5"}, {UID: "r2", Version: "6"}}
+	tests := map[string]struct {
+		live   []metav1.PartialObjectMetadata
+		behind bool
+	}{
+		"as it is shown":         {live: []metav1.PartialObjectMetadata{record("r2", "6", "u1"), record("r1", "5", "u1")}},
+		"one has changed":        {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1"), record("r2", "7", "u1")}, behind: true},
+		"there is one more":      {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1"), record("r2", "6", "u1"), record("r3", "8", "u1")}, behind: true},
+		"one was made anew":      {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1"), record("r9", "6", "u1")}, behind: true},
+		"one is gone":            {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1")}},
+		"those of a predecessor": {live: []metav1.PartialObjectMetadata{record("r0", "2", "u0"), record("r1", "5", "u1"), record("r2", "6", "u1")}},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			err := (&Observer{live: recordReader{records: tt.live}}).Remembers(t.Context(), of("u1", 3), known)
+			if errors.Is(err, ErrBehind) != tt.behind || (err != nil) != tt.behind {
+				t.Errorf("got %v, behind: %t", err, tt.behind)
 			}
 		})
 	}

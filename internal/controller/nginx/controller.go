@@ -147,6 +147,11 @@ func (r *Reconciler) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator
 	if nginx.Spec.Suspend != nil && *nginx.Spec.Suspend {
 		return apply.Suspend(changes, plan.Asks), nil
 	}
+	if apply.Turns(changes) {
+		if err := r.Observer.Remembers(ctx, nginx, state.History); err != nil {
+			return apply.Outcome{}, err
+		}
+	}
 	outcome, err := r.Applier.Apply(ctx, nginx, plan.Records, changes)
 	if err != nil || outcome.Terminating || outcome.Lacks("ConfigMap") {
 		return outcome, err

@@ -1,0 +1,54 @@
+package apply
+
+import (
+	"testing"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// TestTurns: the history is looked at before pods get something else to run, and not before each write.
+func TestTurns(t *testing.T) {
+	deployment := func(template string, ready int32) observe.Object {
+		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), MinReadySeconds: ready}}
+		d.Spec.Template.Annotations = map[string]string{naming.AnnotationTemplate: template}
+		return d
+	}
+	intent := func(template string) *appsv1ac.DeploymentSpecApplyConfiguration {
+		return appsv1ac.DeploymentSpec().WithReplicas(2).
+			WithTemplate(corev1ac.PodTemplateSpec().WithAnnotations(map[string]string{naming.AnnotationTemplate: template}))
+	}
+	tests := map[string]struct {
+		action Action
+		live   observe.Object
+		spec   *appsv1ac.DeploymentSpecApplyConfiguration
+		want   bool
+	}{
+		"other replicas":           {Update, deployment("a", 0), intent("a"), false},
+		"another template":         {Update, deployment("a", 0), intent("b"), true},
+		"a rollout is let go on":   {Update, deployment("a", 5), intent("a"), true},
+		"a rollout is held":        {Update, deployment("a", 5), intent("a").WithMinReadySeconds(1 << 30), true},
+		"what was written stands":  {Leave, deployment("a", 0), intent("b"), false},
+		"somebody changed a field": {Heal, deployment("b", 0), intent("a"), false},
+		"it is new":                {Create, nil, intent("a"), false},
+		"another configuration":    {Update, &corev1.ConfigMap{}, nil, true},
+		"another account":          {Update, &corev1.ServiceAccount{}, nil, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			change := Change{Action: tt.action, Live: tt.live}
+			if tt.spec != nil {
+				change.Intent = desired.Intent{Config: appsv1ac.Deployment("web", "shop").WithSpec(tt.spec)}
+			}
+			if got := Turns([]Change{{Action: Leave}, change}); got != tt.want {
+				t.Errorf("got %t, want %t", got, tt.want)
+			}
+		})
+	}
+}
