@@ -135,7 +135,7 @@ func (in *input) complete() bool {
 		return false
 	}
 	over := in.decision.Phase == rollout.Settled || in.decision.Phase == rollout.Rejected
-	return over && observe.RolledOut(d, ptr.Deref(d.Spec.Replicas, 1))
+	return over && in.state.RolledOut(ptr.Deref(d.Spec.Replicas, 1))
 }
 
 // servingStable counts the pods that serve what pods start with.

@@ -214,7 +214,11 @@ func TestConditions(t *testing.T) {
 
 		{"rolled out", nil, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod"},
 		{"rolling out", rollingOut(newPod("web-3")), "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
-		{"template not observed", func(in *Input) { in.State.Deployment().Generation = 2 }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
+		{"an annotation not observed", func(in *Input) { in.State.Deployment().Generation = 2 }, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod"},
+		{"template not observed", func(in *Input) {
+			in.State.Deployment().Generation = 2
+			in.State.Deployment().Spec.Template.Annotations[naming.AnnotationTemplate] = "t2"
+		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "0 of 2 pods"},
 		{"no deployment", func(in *Input) { in.State.Owned = nil }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "does not exist"},
 		{"image not pulled", rollingOut(waiting("ImagePullBackOff", "")), "UpToDate", no, v1alpha2.ReasonImagePullFailed, "image nginx:1 cannot be pulled"},
 		{"image name invalid", rollingOut(waiting("InvalidImageName", "")), "UpToDate", no, v1alpha2.ReasonImagePullFailed, "InvalidImageName"},

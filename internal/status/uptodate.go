@@ -12,7 +12,6 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
 )
 
@@ -38,7 +37,7 @@ func upToDate(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, v.waitingForGate(v.in.Plan.Waiting)}
 	case v.onTrial():
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
-	case observe.RolledOut(d, v.replicas):
+	case v.in.State.RolledOut(v.replicas):
 		return v.configUpToDate()
 	}
 	return v.progress(d)
@@ -55,7 +54,7 @@ func (v *view) notWritten() judgement {
 
 // progress tells how far a rollout has come, and what holds it up.
 func (v *view) progress(d *appsv1.Deployment) judgement {
-	progress := fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
+	progress := fmt.Sprintf("%d of %d pods are up to date", v.updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
 		return judgement{metav1.ConditionFalse, v.trouble.Reason, progress + ": " + v.trouble.Message}
 	}
@@ -87,8 +86,8 @@ func (v *view) failedRollout(d *appsv1.Deployment, f *history.Failure) judgement
 func (v *view) left(d *appsv1.Deployment) string {
 	c := v.rollout
 	switch {
-	case d.Status.ObservedGeneration < d.Generation || d.Status.UpdatedReplicas < d.Status.Replicas:
-		return fmt.Sprintf("%d of %d pods are up to date", updatedAndAvailable(d), v.replicas)
+	case !v.in.State.Observed() || d.Status.UpdatedReplicas < d.Status.Replicas:
+		return fmt.Sprintf("%d of %d pods are up to date", v.updatedAndAvailable(d), v.replicas)
 	case c.Phase != rollout.Settled && c.Serving < c.Pods:
 		return fmt.Sprintf("%d of %d pods serve its configuration", c.Serving, c.Pods)
 	}
@@ -149,8 +148,8 @@ func stuckRollout(d *appsv1.Deployment, progress string) (judgement, bool) {
 	return judgement{}, false
 }
 
-func updatedAndAvailable(d *appsv1.Deployment) int32 {
-	if d.Status.ObservedGeneration < d.Generation {
+func (v *view) updatedAndAvailable(d *appsv1.Deployment) int32 {
+	if !v.in.State.Observed() {
 		return 0
 	}
 	// Pods that are not available may be old ones or new ones; count them as new,
