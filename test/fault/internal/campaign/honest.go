@@ -19,15 +19,25 @@ func (p *play) told(ctx context.Context) (err error) {
 	if p.journey.Empty {
 		return p.await(ctx, p.empty)
 	}
+	if p.journey.Undeclared {
+		err = p.await(ctx, p.serving)
+	} else {
+		err = p.serving(ctx)
+	}
+	if err == nil && declares(p.journey) {
+		p.then, err = p.taker.Take(ctx, p.namespace)
+	}
+	return err
+}
+
+// serving looks whether all pods that are ready serve what they should.
+func (p *play) serving(context.Context) error {
 	for _, text := range p.Pods.Served(p.namespace) {
 		if !strings.Contains(text, p.journey.Serves) {
 			return fmt.Errorf("everything is told to be as expected, and a pod that is ready serves %q, not %q", text, p.journey.Serves)
 		}
 	}
-	if declares(p.journey) {
-		p.then, err = p.taker.Take(ctx, p.namespace)
-	}
-	return err
+	return nil
 }
 
 // empty looks whether nothing is left.

@@ -86,6 +86,11 @@ func scribble(ctx context.Context, r dynamic.ResourceInterface, lost *atomic.Poi
 		}
 		for i := range list.Items {
 			object := &list.Items[i]
+			if object.GetKind() == "ConfigMap" && metav1.GetControllerOf(object) == nil {
+				// It is what the user refers to: of that, only the metadata is watched, so that each write may
+				// be another content, which pods have to be told of.
+				continue
+			}
 			annotations := object.GetAnnotations()
 			if annotations == nil {
 				annotations = map[string]string{}

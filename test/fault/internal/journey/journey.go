@@ -56,6 +56,9 @@ type Journey struct {
 	Keeps int `json:"keeps,omitempty"`
 	// Serves is in what every ready pod serves, from the moment on at which everything is as in Then.
 	Serves string `json:"serves,omitempty"`
+	// Undeclared: nobody declares what happens, so what was told before stands until the operator has
+	// seen it. Only then every ready pod serves what it should.
+	Undeclared bool `json:"undeclared,omitempty"`
 	// Answers are words that real nginx answers with in every pod in the end, where they are others than
 	// Serves.
 	Answers string `json:"answers,omitempty"`
