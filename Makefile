@@ -70,6 +70,7 @@ images: build $(CLUSTER) ## Build the images: the operator's and three versions 
 .PHONY: generate
 generate: ## Generate deepcopy, apply configurations, the CRD, the API reference, chart and bundle
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd paths=./api/... output:crd:dir=config/crd
+	@sed -i -f hack/quantities.sed config/crd/*.yaml
 	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/... paths=./api/backup/v1alpha1/...
 	@$(TOOL) crd-ref-docs --source-path=api --config=hack/api-reference/config.yaml \
 		--renderer=markdown --output-path=docs/api-reference.md >/dev/null

@@ -214,14 +214,17 @@ type Container struct {
 	// livenessProbe restarts the container when it fails.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
 	// readinessProbe takes the pod out of the Service when it fails.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 	// startupProbe holds the other probes back until it succeeds.
 	// +optional
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
 	// restartPolicy Always makes an init container run beside nginx.
 	// +optional

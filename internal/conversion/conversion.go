@@ -20,6 +20,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/quantities"
 )
 
 // AnnotationSpec holds, in v1alpha1 objects only, the v1alpha2 spec as JSON.
@@ -100,7 +101,11 @@ func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.
 		return nil, nil
 	}
 	base := &v1alpha2.NginxOperatorSpec{}
-	if err := json.Unmarshal([]byte(kept), base); err != nil {
+	err := quantities.Check([]byte(kept))
+	if err == nil {
+		err = json.Unmarshal([]byte(kept), base)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("annotation %s does not hold a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
 	}
 	delete(dst.Annotations, AnnotationSpec)

@@ -193,6 +193,17 @@ func TestBrokenAnnotationIsRefused(t *testing.T) {
 	}
 }
 
+// TestEndlessQuantityIsRefused: it is not even read, which would take all the time and memory there is.
+func TestEndlessQuantityIsRefused(t *testing.T) {
+	endless := &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{
+		AnnotationSpec: `{"resources":{"limits":{"cpu":"1e-99999999999"}}}`,
+	}}}
+	err := V1Alpha1ToHub(t.Context(), endless, &v1alpha2.NginxOperator{})
+	if err == nil || !strings.Contains(err.Error(), "spec.resources.limits.cpu") {
+		t.Errorf("error = %v, want one that names the field", err)
+	}
+}
+
 // TestWhatIsStoredCanBeRead reads, without a resourceVersion as the API server does, what
 // an earlier CRD could have stored as v1alpha1: nothing may be refused, since one object
 // that cannot be converted keeps everybody from listing all of them.

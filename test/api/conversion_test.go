@@ -32,6 +32,7 @@ func TestHiddenSpecIsValidated(t *testing.T) {
 	}{
 		{name: "valid", spec: `{"image":"nginx:1.30","ports":[{"name":"web","port":80},{"name":"admin","port":81}]}`},
 		{name: "no JSON", spec: `{`, want: "does not hold a v1alpha2 spec"},
+		{name: "endless quantity", spec: `{"resources":{"limits":{"cpu":"1e-99999999999"}}}`, want: "is no quantity"},
 		{name: "image", spec: `{"image":"nginx latest"}`, want: "must be an image reference"},
 		{name: "both configurations", spec: `{"config":{"files":{"a.conf":""},"configMap":{"name":"a"}}}`, want: "exactly one of config.files and config.configMap"},
 		{name: "same port twice", spec: `{"ports":[{"name":"a","port":80},{"name":"b","port":80}]}`, want: "same port number and protocol"},

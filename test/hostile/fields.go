@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -13,8 +14,8 @@ import (
 
 // Field is a field of a schema, as far as this package needs it.
 type Field struct {
-	// text tells that it holds text, or a text or a number.
-	text bool
+	// text tells that it holds text, number that it holds a number; both: either.
+	text, number bool
 	// fields are those of an object, items those of a list, values those of a map.
 	fields        map[string]*Field
 	items, values *Field
@@ -37,7 +38,11 @@ func Specs() (map[Kind]*Field, error) {
 }
 
 func field(s *apiextensionsv1.JSONSchemaProps) *Field {
-	f := &Field{text: s.XIntOrString || s.Type == "string", fields: map[string]*Field{}}
+	f := &Field{
+		text:   s.XIntOrString || s.Type == "string",
+		number: s.XIntOrString || s.Type == "integer" || s.Type == "number",
+		fields: map[string]*Field{},
+	}
 	for name := range s.Properties {
 		f.fields[name] = field(new(s.Properties[name]))
 	}
@@ -53,34 +58,48 @@ func field(s *apiextensionsv1.JSONSchemaProps) *Field {
 // Texts are the paths of all fields below this one that hold text, in their order: "[]" stands for
 // the items of a list, "{}" for the values of a map, "{key}" for its keys.
 func (f *Field) Texts(path string) []string {
-	if f.text {
+	return f.paths(path, true, func(f *Field) bool { return f.text })
+}
+
+// Numbers are the paths of all fields below this one that hold a number.
+func (f *Field) Numbers(path string) []string {
+	return f.paths(path, false, func(f *Field) bool { return f.number })
+}
+
+func (f *Field) paths(path string, keys bool, wanted func(*Field) bool) []string {
+	if wanted(f) {
 		return []string{path}
 	}
 	var paths []string
 	for _, name := range slices.Sorted(maps.Keys(f.fields)) {
-		paths = append(paths, f.fields[name].Texts(path+"."+name)...)
+		paths = append(paths, f.fields[name].paths(path+"."+name, keys, wanted)...)
 	}
 	if f.items != nil {
-		paths = append(paths, f.items.Texts(path+"[]")...)
+		paths = append(paths, f.items.paths(path+"[]", keys, wanted)...)
+	}
+	if f.values != nil && keys {
+		paths = append(paths, path+"{key}")
 	}
 	if f.values != nil {
-		paths = append(append(paths, path+"{key}"), f.values.Texts(path+"{}")...)
+		paths = append(paths, f.values.paths(path+"{}", keys, wanted)...)
 	}
 	return paths
 }
 
-// injector puts a text into the first field of a path.
+// injector puts a value into the first field of a path; a text, where that is the key of a map, and what
+// is no text also where the field is left out.
 type injector struct {
-	target, text string
+	target string
+	value  any
 	// done tells that there was such a field.
 	done bool
 }
 
 // into returns a copy of a value with the text in its place.
 func (in *injector) into(value any, f *Field, path string) any {
-	if f.text && path == in.target && !in.done {
+	if (f.text || f.number) && path == in.target && !in.done {
 		in.done = true
-		return in.text
+		return in.value
 	}
 	switch value := value.(type) {
 	case map[string]any:
@@ -104,10 +123,13 @@ func (in *injector) intoMap(value map[string]any, f *Field, path string) map[str
 			continue
 		}
 		key := name
-		if path+"{key}" == in.target && !in.done {
-			key, in.done = in.text, true
+		if text, ok := in.value.(string); ok && path+"{key}" == in.target && !in.done {
+			key, in.done = text, true
 		}
 		fields[key] = in.into(value[name], f.values, path+"{}")
+	}
+	if name, below := strings.CutPrefix(in.target, path+"."); below && f.fields[name] != nil && !in.done && !f.fields[name].text {
+		fields[name], in.done = in.value, true
 	}
 	return fields
 }

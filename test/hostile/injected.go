@@ -75,10 +75,10 @@ func honest(kind Kind, specs []map[string]any) []Case {
 	return all
 }
 
-// inject returns the first of the specs that has the field, with the text in it; nil: none has.
-func inject(field *Field, specs []map[string]any, path, text string) any {
+// inject returns the first of the specs that has the field, with the value in it; nil: none has.
+func inject(field *Field, specs []map[string]any, path string, value any) any {
 	for _, spec := range specs {
-		in := injector{target: path, text: text}
+		in := injector{target: path, value: value}
 		if injected := in.into(spec, field, "spec"); in.done {
 			return injected
 		}

@@ -10,6 +10,8 @@ import (
 	yamlv3 "go.yaml.in/yaml/v3"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/internal/quantities"
 )
 
 // ToJSON makes JSON of a document of an archive. It is for the pod that has read the archive:
@@ -59,6 +61,18 @@ func read(text []byte, into any, kind, apiVersion string) error {
 	}
 	strict, err := kjson.UnmarshalStrict(text, into)
 	return errors.Join(append(strict, err)...)
+}
+
+// readable looks whether the spec of an application can be decoded at all.
+func readable(text []byte) error {
+	if err := within(text, valuesLimit); err != nil {
+		return err
+	}
+	var document struct{ Spec json.RawMessage }
+	if err := json.Unmarshal(text, &document); err != nil || len(document.Spec) == 0 {
+		return err
+	}
+	return quantities.Check(document.Spec)
 }
 
 // within counts the values without keeping any.

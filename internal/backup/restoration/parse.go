@@ -67,6 +67,9 @@ func (b *Backup) document(f archive.File) error {
 	switch {
 	case f.Path == archive.ApplicationPath:
 		b.Nginx = &v1alpha2.NginxOperator{}
+		if err := readable(f.Data); err != nil {
+			return err
+		}
 		if err := read(f.Data, b.Nginx, v1alpha2.Kind, v1alpha2.GroupVersion.String()); err != nil {
 			return err
 		}

@@ -139,6 +139,7 @@ func TestParse(t *testing.T) {
 		{"application of another version", nil, []archive.File{replaced("v1alpha2", "v1beta1")}, "v1beta1"},
 		{"application with an unknown field", nil, []archive.File{replaced("replicas: 3", "replica: 3")}, `unknown field "spec.replica"`},
 		{"application with a value of another type", nil, []archive.File{replaced("replicas: 3", "replicas: three")}, "replicas"},
+		{"application with a quantity that takes for ever to be read", nil, []archive.File{replaced("replicas: 3", "replicas: 3\n  resources: {limits: {cpu: \"1e-99999999999\"}}")}, "spec.resources.limits.cpu"},
 		{"application that is no YAML", nil, []archive.File{{Path: archive.ApplicationPath, Data: []byte("\t{")}}, "nginxoperator.yaml"},
 		{"application with a name that none has", named(strings.Repeat("a", 46)), []archive.File{replaced("name: web", "name: "+strings.Repeat("a", 46))}, "45"},
 		{"no application", nil, []archive.File{asFile(t, "configmaps/conf.yaml", configMap("conf", ""))}, "no NginxOperator"},

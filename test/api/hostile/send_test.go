@@ -57,6 +57,8 @@ func (s sender) prepare(t *testing.T) {
 type answer struct {
 	code    int
 	message string
+	// stored is the object as it is accepted.
+	stored []byte
 }
 
 // post creates an object in a collection such as "api/v1 pods".
@@ -75,13 +77,13 @@ func (s sender) post(ctx context.Context, collection, query, body string) (answe
 	defer response.Body.Close() //nolint:errcheck // It was only read.
 	text, err := io.ReadAll(response.Body)
 	if err != nil || response.StatusCode == http.StatusCreated {
-		return answer{code: response.StatusCode}, err
+		return answer{code: response.StatusCode, stored: text}, err
 	}
 	var status metav1.Status
 	if err := json.Unmarshal(text, &status); err != nil {
 		return answer{}, fmt.Errorf("the API server answers %s: %.200q", response.Status, text)
 	}
-	return answer{response.StatusCode, status.Message}, nil
+	return answer{code: response.StatusCode, message: status.Message}, nil
 }
 
 // send sends a case, and what has to be there before.
