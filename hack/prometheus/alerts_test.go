@@ -91,14 +91,21 @@ func firing(t *testing.T, series string, at time.Duration) []string {
 				if alert.State != rules.StateFiring {
 					continue
 				}
-				whom := alert.Labels.Get("namespace") + "/" + alert.Labels.Get("target") + alert.Labels.Get("policy")
-				found = append(found, alert.Labels.Get("alertname")+" "+whom)
-				worded(t, alert, whom)
+				found = append(found, alert.Labels.Get("alertname")+" "+about(alert))
+				worded(t, alert, about(alert))
 			}
 		}
 	}
 	slices.Sort(found)
 	return found
+}
+
+// about is what an alert is about: a kind, or an application or a policy.
+func about(alert *rules.Alert) string {
+	if kind := alert.Labels.Get("kind"); kind != "" {
+		return kind
+	}
+	return alert.Labels.Get("namespace") + "/" + alert.Labels.Get("target") + alert.Labels.Get("policy")
 }
 
 // worded looks whether an alert says whom it is about.
@@ -119,6 +126,7 @@ const (
 	wanted  = `nginx_backup_last_wanted_timestamp_seconds{namespace="shop",target="web"} `
 	other   = `nginx_backup_last_wanted_timestamp_seconds{namespace="other",target="web"} `
 	ready   = `nginx_backup_policy_ready{namespace="shop",policy="all"} `
+	unread  = `nginx_operator_watch_errors_total{kind="Pod"} `
 )
 
 func TestAlerts(t *testing.T) {
@@ -152,6 +160,12 @@ func TestAlerts(t *testing.T) {
 		{"a policy is not ready for half an hour", []string{ready + "0x48"}, 30 * time.Minute, []string{notReady}},
 		{"a policy is ready now and then", []string{ready + "0x4 1 0x4 1 0x4 1 0x4"}, 95 * time.Minute, nil},
 		{"a policy was not ready", []string{ready + "0x10 1x30"}, 2 * time.Hour, nil},
+
+		{"a watch has failed now and then", []string{unread + "0x5 1+1x48"}, 4 * time.Hour, nil},
+		{"the API server was away for five minutes", []string{unread + "0x5 13x48"}, 45 * time.Minute, nil},
+		{"pods cannot be read for almost a quarter of an hour", []string{unread + "0x5 13+7x48"}, 40 * time.Minute, nil},
+		{"pods cannot be read for a quarter of an hour", []string{unread + "0x5 13+7x48"}, 45 * time.Minute, []string{"NginxOperatorBlind Pod"}},
+		{"pods could not be read", []string{unread + "0x5 13+7x10 83x48"}, 4 * time.Hour, nil},
 
 		{"the store is down", []string{success + "0x48", wanted + "0x48", ready + "0x48"}, 2 * time.Hour, []string{missing, notReady}},
 	} {

@@ -93,6 +93,8 @@ func addPods(mgr ctrl.Manager, options Options) (ctrlcache.Cache, error) {
 		Mapper:            mgr.GetRESTMapper(),
 		DefaultNamespaces: options.cachedNamespaces(),
 		ByObject:          map[client.Object]ctrlcache.ByObject{&corev1.Pod{}: {Label: jobSelector(), Transform: trimJobPod}},
+
+		DefaultWatchErrorHandler: countWatchErrors,
 	})
 	if err != nil {
 		return nil, err

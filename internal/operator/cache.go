@@ -45,9 +45,10 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.sharing(transform)}
 	}
 	return ctrlcache.Options{
-		ByObject:          byObject,
-		DefaultNamespaces: o.cachedNamespaces(),
-		DefaultTransform:  ctrlcache.TransformStripManagedFields(),
+		ByObject:                 byObject,
+		DefaultNamespaces:        o.cachedNamespaces(),
+		DefaultTransform:         ctrlcache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: countWatchErrors,
 	}
 }
 
@@ -76,6 +77,8 @@ func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcac
 		Mapper:            c.GetRESTMapper(),
 		DefaultNamespaces: o.cachedNamespaces(),
 		DefaultTransform:  newPool().sharing(trimReference),
+
+		DefaultWatchErrorHandler: countWatchErrors,
 	})
 }
 
