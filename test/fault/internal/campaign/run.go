@@ -81,7 +81,8 @@ func (r *Report) tally(kind string) *Tally {
 // Run plays the cases of the specimen and of all journeys, and tells what became of them.
 func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Report, error) {
 	report := &Report{}
-	if err := c.study(ctx, report); err != nil {
+	others := slices.ContainsFunc(journeys, func(j *journey.Journey) bool { return c.looksAt(j.Name, append([]string{"real"}, kinds...)...) })
+	if err := c.study(ctx, report, others); err != nil {
 		return nil, err
 	}
 	real := c.chooseReal(report, journeys)
@@ -226,7 +227,7 @@ func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name
 	if kind, _, _ := strings.Cut(name, "/"); kind == "property" || kind == "random" {
 		c.one, c.Only, c.Sample = name, []string{name}, 1
 		report := &Report{}
-		return report, c.study(ctx, report)
+		return report, c.study(ctx, report, false)
 	}
 	one, err := Parse(name)
 	if err != nil {

@@ -10,8 +10,9 @@ import (
 )
 
 // study plays the cases of the specimen: first those that change single fields, then the random
-// ones. Their operator looks after all namespaces: nobody else may be at work.
-func (c *Campaign) study(ctx context.Context, report *Report) error {
+// ones. Their operator looks after all namespaces: nobody else may be at work. Others tells whether
+// there are cases to play after them.
+func (c *Campaign) study(ctx context.Context, report *Report, others bool) error {
 	if c.Specimen == nil || !c.looksAt("", "property", "random") {
 		return nil
 	}
@@ -21,31 +22,30 @@ func (c *Campaign) study(ctx context.Context, report *Report) error {
 	}
 	report.specimen = p
 	c.Progress("%d fields of %s, %d operations", len(p.leaves), c.Specimen.Object.Kind, len(p.operations))
-	for _, cases := range [][]Case{p.cases(), p.randomCases(c.Random)} {
-		chosen := c.choose(report, cases)
-		if len(chosen) == 0 {
-			continue
-		}
-		if err := c.examine(ctx, report, p, chosen); err != nil {
-			return err
-		}
+	single, random := c.choose(report, p.cases()), c.choose(report, p.randomCases(c.Random))
+	if err := c.examine(ctx, report, p, single, others || len(random) > 0); err != nil {
+		return err
 	}
-	return nil
+	return c.examine(ctx, report, p, random, others)
 }
 
 // specimenShare is the part of the time that is left, for each of the two kinds of cases of a specimen.
 const specimenShare = 0.25
 
-// share is when a part of the time is over that is left.
-func (c *Campaign) share(part float64) time.Time {
-	if c.Until.IsZero() {
+// share is when the time of a kind of cases of a specimen is over: its share, if there are others.
+func (c *Campaign) share(others bool) time.Time {
+	if c.Until.IsZero() || !others {
 		return c.Until
 	}
-	return time.Now().Add(time.Duration(part * float64(time.Until(c.Until))))
+	return time.Now().Add(time.Duration(specimenShare * float64(time.Until(c.Until))))
 }
 
-// examine plays cases of one kind, with an operator for all of them.
-func (c *Campaign) examine(ctx context.Context, report *Report, p *study, cases []Case) (err error) {
+// examine plays cases of one kind, with an operator for all of them. Others tells whether there are
+// more to play after them.
+func (c *Campaign) examine(ctx context.Context, report *Report, p *study, cases []Case, others bool) (err error) {
+	if len(cases) == 0 {
+		return nil
+	}
 	kind := cases[0].Kind
 	p.crowd = c.Stage.newCrowd(kind, p.of)
 	defer func() { err = errors.Join(err, p.crowd.end(ctx)) }()
@@ -63,7 +63,7 @@ func (c *Campaign) examine(ctx context.Context, report *Report, p *study, cases 
 			return err
 		}
 	}
-	c.play(ctx, report, cases, nil, c.share(specimenShare))
+	c.play(ctx, report, cases, nil, c.share(others))
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
