@@ -12,12 +12,7 @@ import (
 // Go's own 100 would have as much again resident beside them.
 const gcPercent = 50
 
-// memoryShare is how many percent of its container's memory the program may use before Go
-// collects garbage however little there is, where the environment says nothing (GOMEMLIMIT).
-// The rest is what Go does not count, such as the program's own text.
-const memoryShare = 80
-
-// boundMemory lets Go know what there is.
+// boundMemory lets Go know what there is, where the environment says nothing (GOMEMLIMIT).
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
@@ -25,15 +20,7 @@ func boundMemory() {
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	if limit := memoryLimit(limits.ReadMemory(os.DirFS("/sys/fs/cgroup"), "")); limit > 0 {
-		debug.SetMemoryLimit(limit)
+	if container := limits.ReadMemory(os.DirFS("/sys/fs/cgroup"), ""); container.Limited {
+		debug.SetMemoryLimit(container.ForGo())
 	}
-}
-
-// memoryLimit is what the program may use, in bytes; 0: as much as there is.
-func memoryLimit(container limits.Memory) int64 {
-	if !container.Limited {
-		return 0
-	}
-	return container.Limit / 100 * memoryShare
 }

@@ -101,8 +101,10 @@ func (b *scaleBench) kubeconfig() string { return filepath.Join(b.dir, "operator
 // start starts the backup operator alone.
 func (b *scaleBench) start() (*process.Operator, error) {
 	b.starts++
-	return process.Start(b.program, b.kubeconfig(), filepath.Join(b.dir, fmt.Sprintf("operator-%d.log", b.starts)),
-		process.Arguments("--controllers=backup", "--conversion-webhook=false", "--metrics-bind-address=0")...)
+	return process.Command{
+		Program: b.program, Kubeconfig: b.kubeconfig(), Log: filepath.Join(b.dir, fmt.Sprintf("operator-%d.log", b.starts)),
+		Arguments: process.Arguments("--controllers=backup", "--conversion-webhook=false", "--metrics-bind-address=0"),
+	}.Start()
 }
 
 // createPolicy backs up all applications of the namespace, with the settings that a policy has

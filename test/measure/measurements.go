@@ -35,6 +35,7 @@ func measurements() []measurement {
 	return []measurement{
 		{"scale", "500, 5,000 and 10,000 objects: create, change, drift, idle, restart, beside a bare client", needsAssets, measureScale},
 		{"scale-pods", "500 objects with two pods each: what a pod and a change of its configuration cost", needsAssets, measureScalePods},
+		{"scale-limit", "how many objects, without pods and with two each, one operator keeps up with", needsAssets, measureScaleLimit},
 		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},
 		{"backup-scale", "1,000 applications under one policy that change ten times each: backups, requests, memory", needsAssets, measureBackupScale},

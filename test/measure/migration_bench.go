@@ -72,8 +72,10 @@ func (b *migrationBench) startOperator(ctx context.Context) error {
 	if err := process.WriteKubeconfig(account, kubeconfig); err != nil {
 		return err
 	}
-	running, err := process.Start(b.program, kubeconfig, filepath.Join(b.dir, "operator.log"),
-		process.Arguments("--metrics-bind-address=0", "--webhook-leave=0s", fmt.Sprintf("--webhook-port=%d", port), "--webhook-hosts=localhost")...)
+	running, err := process.Command{
+		Program: b.program, Kubeconfig: kubeconfig, Log: filepath.Join(b.dir, "operator.log"),
+		Arguments: process.Arguments("--metrics-bind-address=0", "--webhook-leave=0s", fmt.Sprintf("--webhook-port=%d", port), "--webhook-hosts=localhost"),
+	}.Start()
 	if err != nil {
 		return err
 	}

@@ -2,9 +2,15 @@ package main
 
 import (
 	"context"
+	"os"
+	"path/filepath"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/test/bench/scale"
 	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/testenv"
 )
 
 // scaleSizes are how many objects there are in each run.
@@ -41,6 +47,45 @@ func measureScalePods(ctx context.Context, s *session) ([]figure.Figure, error) 
 		return nil, err
 	}
 	return result.Figures(), nil
+}
+
+// The steps in which a fleet grows.
+const (
+	limitStep     = 2500
+	limitStepPods = 1000
+)
+
+// measureScaleLimit looks for the end of an operator as the manifests install it.
+func measureScaleLimit(ctx context.Context, s *session) ([]figure.Figure, error) {
+	memory, err := manifestMemory()
+	if err != nil {
+		return nil, err
+	}
+	var figures []figure.Figure
+	for _, sort := range []struct {
+		step int
+		pods bool
+	}{{limitStep, false}, {limitStepPods, true}} {
+		result, err := scale.Limit(ctx, scale.LimitOptions{Options: s.scaleOptions(s.count(sort.step)), Memory: memory, Pods: sort.pods})
+		if err != nil {
+			return figures, err
+		}
+		figures = append(figures, result.Figures()...)
+	}
+	return figures, nil
+}
+
+// manifestMemory is the limit of the operator's container in config/manager, in bytes.
+func manifestMemory() (int64, error) {
+	text, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "manager", "deployment.yaml"))
+	if err != nil {
+		return 0, err
+	}
+	var deployment appsv1.Deployment
+	if err := yaml.UnmarshalStrict(text, &deployment); err != nil {
+		return 0, err
+	}
+	return deployment.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().Value(), nil
 }
 
 func (s *session) scaleOptions(n int) scale.Options {

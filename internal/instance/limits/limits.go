@@ -50,6 +50,15 @@ type Memory struct {
 	Limited bool
 }
 
+// goShare is how many percent of its container's memory a program in Go may use before garbage is
+// collected however little there is. The rest is what Go does not count, such as the program's
+// own text.
+const goShare = 80
+
+// ForGo is the limit that a program in Go is told that may use all of the container, in bytes
+// (https://pkg.go.dev/runtime/debug#SetMemoryLimit).
+func (m Memory) ForGo() int64 { return m.Limit / 100 * goShare }
+
 // ReadMemory reads the limit. Meminfo is /proc/meminfo, for a container without one.
 func ReadMemory(cgroup fs.FS, meminfo string) Memory {
 	for _, v := range []struct{ limit, usage, stat, reclaimable string }{

@@ -71,3 +71,9 @@ func TestReadMemory(t *testing.T) {
 		t.Errorf("of nonsense: %+v", got)
 	}
 }
+
+func TestForGo(t *testing.T) {
+	if got := (Memory{Limit: 512 << 20, Limited: true}).ForGo() >> 20; got != 409 {
+		t.Errorf("of 512 MiB, a program in Go is told of %d MiB", got)
+	}
+}

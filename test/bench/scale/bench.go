@@ -27,6 +27,8 @@ type bench struct {
 	operator *process.Operator
 	address  string
 	starts   int
+	// memoryLimit is what the operator is told that it may use, in bytes; 0: as much as there is.
+	memoryLimit int64
 	// made is how many objects there are.
 	made int
 }
@@ -51,9 +53,15 @@ func (b *bench) start() error {
 	}
 	b.starts++
 	b.address = fmt.Sprintf("127.0.0.1:%d", port)
-	b.operator, err = process.Start(b.program, b.plane.kubeconfig(), filepath.Join(b.plane.dir, fmt.Sprintf("operator-%d.log", b.starts)),
+	command := process.Command{
+		Program: b.program, Kubeconfig: b.plane.kubeconfig(), Log: filepath.Join(b.plane.dir, fmt.Sprintf("operator-%d.log", b.starts)),
 		// Series of every object would cost more than what is measured when they are read often.
-		process.Arguments("--conversion-webhook=false", "--metrics-secure=false", "--metrics-max-objects=0", "--metrics-bind-address="+b.address)...)
+		Arguments: process.Arguments("--conversion-webhook=false", "--metrics-secure=false", "--metrics-max-objects=0", "--metrics-bind-address="+b.address),
+	}
+	if b.memoryLimit > 0 {
+		command.Environment = []string{fmt.Sprintf("GOMEMLIMIT=%d", b.memoryLimit)}
+	}
+	b.operator, err = command.Start()
 	return err
 }
 

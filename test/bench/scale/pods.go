@@ -52,7 +52,7 @@ func Pods(ctx context.Context, options Options) (result PodsResult, err error) {
 	if err := b.start(); err != nil {
 		return result, err
 	}
-	if _, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, PodsEach)); err != nil {
+	if _, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, PodsEach, fleet.Observed)); err != nil {
 		return result, err
 	}
 	if result.without, err = b.memory(); err != nil {

@@ -11,7 +11,8 @@
 //	idle     nothing
 //	restart  the operator is killed and started again
 //
-// Pods measures the same with pods, whose kubelets and instances are stand-ins.
+// Pods measures the same with pods, whose kubelets and instances are stand-ins, and Limit how many
+// objects, and pods, one operator keeps up with.
 package scale
 
 import (
@@ -86,14 +87,14 @@ func (b *bench) create(ctx context.Context, result *Result) error {
 	if err := b.start(); err != nil {
 		return err
 	}
-	if _, err := b.phase(ctx, "warm up", b.creation(warmUpNamespace, 1, 1)); err != nil {
+	if _, err := b.phase(ctx, "warm up", b.creation(warmUpNamespace, 1, 1, fleet.Observed)); err != nil {
 		return err
 	}
 	var err error
 	if result.empty, err = b.memory(); err != nil {
 		return err
 	}
-	if result.create, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, 1)); err != nil {
+	if result.create, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, 1, fleet.Observed)); err != nil {
 		return err
 	}
 	if result.created, err = b.memory(); err != nil {
@@ -109,8 +110,8 @@ func (b *bench) create(ctx context.Context, result *Result) error {
 	return b.check(ctx, result.template)
 }
 
-// creation creates objects of some replicas, and waits until the operator has told of each.
-func (b *bench) creation(namespace string, n int, replicas int32) func(context.Context) error {
+// creation creates objects of some replicas, and waits for what the operator tells of each.
+func (b *bench) creation(namespace string, n int, replicas int32, met fleet.Condition) func(context.Context) error {
 	return func(ctx context.Context) error {
 		b.made += n
 		err := fleet.Each(ctx, n, func(i int) error {
@@ -121,7 +122,7 @@ func (b *bench) creation(namespace string, n int, replicas int32) func(context.C
 		if err != nil {
 			return err
 		}
-		return fleet.Await(ctx, b.plane.watching, namespace, n, fleet.Observed)
+		return fleet.Await(ctx, b.plane.watching, namespace, n, met)
 	}
 }
 

@@ -56,3 +56,20 @@ func TestMemoryEach(t *testing.T) {
 		t.Errorf("an object takes %v KiB, want 40", got)
 	}
 }
+
+func TestEnd(t *testing.T) {
+	const memory = 512 << 20
+	tests := map[string]struct {
+		step step
+		ends bool
+	}{
+		"it keeps up":            {step{peak: memory, restart: restart{settled: 30 * time.Second}}, false},
+		"too much memory":        {step{peak: memory + 1}, true},
+		"too long for a restart": {step{restart: restart{settled: 31 * time.Second}}, true},
+	}
+	for name, tt := range tests {
+		if got := tt.step.end(memory); (got != "") != tt.ends {
+			t.Errorf("%s: it ends because of %q", name, got)
+		}
+	}
+}

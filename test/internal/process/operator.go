@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -39,14 +40,23 @@ type Operator struct {
 	failure error
 }
 
-// Start starts a program with its log in a file.
-func Start(program, kubeconfig, log string, arguments ...string) (*Operator, error) {
-	out, err := os.Create(log)
+// Command is how an operator is started.
+type Command struct {
+	// Program, Kubeconfig and Log are paths of files; Log is made.
+	Program, Kubeconfig, Log string
+	Arguments                []string
+	// Environment is added to this program's, as name=value.
+	Environment []string
+}
+
+// Start starts an operator.
+func (c Command) Start() (*Operator, error) {
+	out, err := os.Create(c.Log)
 	if err != nil {
 		return nil, err
 	}
-	command := exec.Command(program, arguments...)
-	command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig)
+	command := exec.Command(c.Program, c.Arguments...)
+	command.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + c.Kubeconfig}, c.Environment)
 	command.Stdout, command.Stderr = out, out
 	// It ends with this program, however that ends.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -55,7 +65,7 @@ func Start(program, kubeconfig, log string, arguments ...string) (*Operator, err
 	if err := errors.Join(err, out.Close()); err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
-	o := &Operator{command: command, log: log, ended: make(chan struct{})}
+	o := &Operator{command: command, log: c.Log, ended: make(chan struct{})}
 	go func() {
 		o.failure = command.Wait()
 		close(o.ended)
