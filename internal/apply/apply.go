@@ -29,6 +29,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/util/csaupgrade"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -184,6 +186,9 @@ func (a *Applier) write(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 	if apierrors.IsInvalid(err) && change.Live != nil {
 		written, err = a.makeRoom(ctx, nginx.Namespace, change, err)
 	}
+	if err == nil && patched(written) {
+		written, err = a.ownByApply(ctx, change.Intent, written)
+	}
 	if err == nil {
 		outcome.applied(change, written)
 		err = a.look(ctx, change, written, annotations, outcome)
@@ -198,10 +203,17 @@ func (o *Outcome) applied(change Change, written observe.Object) {
 
 // applyIntent returns the object as the API server has stored it.
 func (a *Applier) applyIntent(ctx context.Context, namespace string, intent desired.Intent) (observe.Object, error) {
+	object := blank(namespace, intent)
+	return object, a.apply(ctx, object, intent.Config)
+}
+
+// blank is an object with nothing but its name, for the answer to a patch: one that holds something keeps what the
+// answer does not mention.
+func blank(namespace string, intent desired.Intent) observe.Object {
 	object := intent.Kind.New()
 	object.SetNamespace(namespace)
 	object.SetName(intent.Name)
-	return object, a.apply(ctx, object, intent.Config)
+	return object
 }
 
 // apply writes a configuration, and fills an object, of which the name is known, with what the API
@@ -220,22 +232,43 @@ func (a *Applier) apply(ctx context.Context, object client.Object, config runtim
 // makeRoom puts right in the live object what the intent could not be merged with,
 // and applies again. It returns invalid when that is not why the API server refused.
 func (a *Applier) makeRoom(ctx context.Context, namespace string, change Change, invalid error) (observe.Object, error) {
-	patch, err := replacements(change.Intent.Fields, change.Live)
+	patch, err := replacements(change.Intent, change.Live)
 	if err != nil {
 		return nil, err
 	}
 	if patch == nil {
 		return nil, invalid
 	}
-	// A copy: the object belongs to the cache.
-	live, ok := change.Live.DeepCopyObject().(client.Object)
-	if !ok {
-		return nil, fmt.Errorf("%T is no API object", change.Live)
-	}
-	if err := a.client.Patch(ctx, live, client.RawPatch(types.JSONPatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
+	if _, err := a.patch(ctx, namespace, change.Intent, client.RawPatch(types.JSONPatchType, patch)); err != nil {
 		return nil, err
 	}
 	return a.applyIntent(ctx, namespace, change.Intent)
+}
+
+// patch writes what can't be applied, and returns the object as the API server has stored it.
+func (a *Applier) patch(ctx context.Context, namespace string, intent desired.Intent, patch client.Patch) (observe.Object, error) {
+	object := blank(namespace, intent)
+	return object, a.client.Patch(ctx, object, patch, client.FieldOwner(naming.FieldManager))
+}
+
+// patched tells whether the operator has fields of an object by patches.
+func patched(object observe.Object) bool {
+	return slices.ContainsFunc(object.GetManagedFields(), func(entry metav1.ManagedFieldsEntry) bool {
+		return entry.Manager == naming.FieldManager && entry.Operation == metav1.ManagedFieldsOperationUpdate
+	})
+}
+
+// ownByApply makes what was patched the operator's by apply alone, and applies again. Otherwise it would have these
+// fields in two ways, and those of the patch would stay when they are not applied any more.
+func (a *Applier) ownByApply(ctx context.Context, intent desired.Intent, written observe.Object) (observe.Object, error) {
+	patch, err := csaupgrade.UpgradeManagedFieldsPatch(written, sets.New(naming.FieldManager), naming.FieldManager)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := a.patch(ctx, written.GetNamespace(), intent, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+		return nil, err
+	}
+	return a.applyIntent(ctx, written.GetNamespace(), intent)
 }
 
 // errTaken tells that an object of the name belongs to somebody else.

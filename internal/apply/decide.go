@@ -44,7 +44,7 @@ type Change struct {
 	Hash string
 	// Live is the object found, nil when there is none.
 	Live observe.Object
-	// NotKept are the paths of fields that do not stand, and did not when they were written.
+	// NotKept are the paths of fields that are not as the intent has them, and were not when they were written.
 	NotKept []string
 }
 
@@ -97,11 +97,13 @@ func (c *Change) compare(nginx *v1alpha2.NginxOperator) error {
 		return nil
 	}
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.Live)
-	if err != nil || holds(c.Intent.Fields, fields) {
+	if err != nil {
+		return err
+	}
+	if c.NotKept, err = differing(c.Intent, fields); err != nil {
 		return err
 	}
 	known := notKept(c.Live, c.Hash)
-	c.NotKept = missing("", c.Intent.Fields, fields)
 	if slices.ContainsFunc(c.NotKept, func(path string) bool { return !slices.Contains(known, path) }) {
 		c.Action = Heal
 	}

@@ -2,7 +2,6 @@ package apply
 
 import (
 	"encoding/json"
-	"reflect"
 	"slices"
 )
 
@@ -20,8 +19,8 @@ var atomicFields = map[string]bool{"selector": true, "nodeSelector": true, "labe
 // An object in a list has to stand in some item of the live list, whatever the
 // order: Kubernetes merges such lists by a key, and others may add to them. Lists of
 // plain values, and the maps of atomicFields, are atomic: they have one owner and
-// have to be equal. A field that is set to its zero value may be missing, as Go's
-// JSON omits it.
+// have to be equal. A field that is not there is another one than one that is set to its
+// zero value; see telling.
 func holds(intent, live map[string]any) bool {
 	for key, want := range intent {
 		if identityFields[key] {
@@ -35,9 +34,6 @@ func holds(intent, live map[string]any) bool {
 }
 
 func valueHolds(want, have any) bool {
-	if have == nil {
-		return isZero(want)
-	}
 	switch want := want.(type) {
 	case map[string]any:
 		have, ok := have.(map[string]any)
@@ -47,6 +43,8 @@ func valueHolds(want, have any) bool {
 		return ok && listHolds(want, have)
 	case nil:
 		return true
+	case orAbsent:
+		return have == nil || valueHolds(want.value, have)
 	default:
 		return scalarsEqual(want, have)
 	}
@@ -77,25 +75,6 @@ func someHolds(want any, have []any) bool {
 		}
 	}
 	return false
-}
-
-// isZero tells whether a value is what its absence means as well.
-func isZero(value any) bool {
-	switch v := value.(type) {
-	case nil:
-		return true
-	case map[string]any:
-		for _, field := range v {
-			if !isZero(field) {
-				return false
-			}
-		}
-		return true
-	case []any:
-		return len(v) == 0
-	default:
-		return reflect.ValueOf(v).IsZero()
-	}
 }
 
 // scalarsEqual compares across the numeric types that the converters use.

@@ -18,8 +18,10 @@ func TestHolds(t *testing.T) {
 		"gone":                    {`a: {b: 1}`, `a: {}`, false},
 		"all gone":                {`a: {b: 1}`, `{}`, false},
 		"other type":              {`a: {b: 1}`, `a: text`, false},
-		"zero may be missing":     {`{a: 0, b: false, c: "", d: {}, e: []}`, `{}`, true},
-		"empty inside may, too":   {`a: {b: {c: false}}`, `{}`, true},
+		"zero is not nothing":     {`a: false`, `{}`, false},
+		"empty is not nothing":    {`a: {}`, `{}`, false},
+		"null is":                 {`a: null`, `{}`, true},
+		"empty may be filled":     {`a: {}`, `a: {b: 1}`, true},
 		"zero is not something":   {`a: 0`, `a: 1`, false},
 		"type meta is the kind's": {`{apiVersion: v1, kind: Service, a: 1}`, `a: 1`, true},
 		"list item added":         {`a: [{name: x, v: 1}]`, `a: [{name: injected}, {name: x, v: 1, w: 2}]`, true},
@@ -31,6 +33,7 @@ func TestHolds(t *testing.T) {
 		"label added":             {`labels: {a: b}`, `labels: {a: b, c: d}`, true},
 		"selector narrowed":       {`selector: {a: b}`, `selector: {a: b, c: d}`, false},
 		"nodes narrowed":          {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: d}`, false},
+		"nodes without a value":   {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: ""}`, false},
 		"number and text":         {`a: 1`, `a: "1"`, false},
 	}
 	for name, tt := range tests {
@@ -47,17 +50,17 @@ func TestMissing(t *testing.T) {
 		intent, live string
 		want         []string
 	}{
-		"nothing":            {`a: {b: 1}`, `a: {b: 1, c: 2}`, nil},
-		"a field":            {`{a: {b: 1, c: 2}, d: 3}`, `{a: {c: 2}, d: 4}`, []string{"a.b", "d"}},
-		"an object":          {`a: {b: {c: 1}}`, `a: {}`, []string{"a.b"}},
-		"in a named item":    {`a: [{name: x, v: {w: 1}}, {name: z}]`, `a: [{name: z}, {name: x, v: {}}]`, []string{"a[x].v.w"}},
-		"a named item":       {`a: [{name: x}, {name: z}]`, `a: [{name: x}]`, []string{"a[z]"}},
-		"an item, no name":   {`a: [{key: x}]`, `a: [{key: y}]`, []string{"a"}},
-		"a list":             {`a: [{name: x}]`, `{}`, []string{"a"}},
-		"values":             {`a: [1, 2]`, `a: [1]`, []string{"a"}},
-		"an atomic map":      {`selector: {a: b}`, `selector: {a: b, c: d}`, []string{"selector"}},
-		"a map became text":  {`a: {b: 1}`, `a: text`, []string{"a"}},
-		"zero may be absent": {`a: {b: 0}`, `{}`, nil},
+		"nothing":           {`a: {b: 1}`, `a: {b: 1, c: 2}`, nil},
+		"a field":           {`{a: {b: 1, c: 2}, d: 3}`, `{a: {c: 2}, d: 4}`, []string{"a.b", "d"}},
+		"an object":         {`a: {b: {c: 1}}`, `a: {}`, []string{"a.b"}},
+		"in a named item":   {`a: [{name: x, v: {w: 1}}, {name: z}]`, `a: [{name: z}, {name: x, v: {}}]`, []string{"a[x].v.w"}},
+		"a named item":      {`a: [{name: x}, {name: z}]`, `a: [{name: x}]`, []string{"a[z]"}},
+		"an item, no name":  {`a: [{key: x}]`, `a: [{key: y}]`, []string{"a"}},
+		"a list":            {`a: [{name: x}]`, `{}`, []string{"a"}},
+		"values":            {`a: [1, 2]`, `a: [1]`, []string{"a"}},
+		"an atomic map":     {`selector: {a: b}`, `selector: {a: b, c: d}`, []string{"selector"}},
+		"a map became text": {`a: {b: 1}`, `a: text`, []string{"a"}},
+		"an empty object":   {`a: {b: {}}`, `a: {}`, []string{"a.b"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -71,24 +71,43 @@ func notKept(live metav1.Object, hash string) []string {
 	return strings.Fields(paths)
 }
 
-// look makes sure that what was written stands. The API server drops fields whose features are off,
-// and admission webhooks change what they like: what does not stand right after it was written is
-// nothing that somebody has changed since, and to write it again and again leads nowhere. The object
-// tells of such fields, so that they are left alone, and whoever declared them is told.
+// look makes sure that what was written stands, and nothing beside it where nobody else may write.
 func (a *Applier) look(ctx context.Context, change Change, written observe.Object, annotations map[string]string, outcome *Outcome) error {
-	// Nothing of an intent is in them, and they would be most of the work.
-	managed := written.GetManagedFields()
-	written.SetManagedFields(nil)
-	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(written)
-	written.SetManagedFields(managed)
+	fields, err := fieldsOf(written)
 	if err != nil {
 		return err
 	}
-	paths := missing("", change.Intent.Fields, fields)
-	if len(paths) == 0 {
-		return nil
+	if patch := added(change.Intent, fields); len(patch) > 0 {
+		if written, err = a.takeAway(ctx, change, written, patch); err != nil {
+			return err
+		}
+		outcome.applied(change, written)
+		if fields, err = fieldsOf(written); err != nil {
+			return err
+		}
+	}
+	paths, err := differing(change.Intent, fields)
+	if err != nil || len(paths) == 0 {
+		return err
 	}
 	outcome.notKept(change, paths)
+	return a.tellNotKept(ctx, change, written, paths, annotations, outcome)
+}
+
+// fieldsOf are the fields of an object, without who has them: that is no part of an intent, and would be most of
+// the work.
+func fieldsOf(object observe.Object) (map[string]any, error) {
+	managed := object.GetManagedFields()
+	object.SetManagedFields(nil)
+	defer object.SetManagedFields(managed)
+	return runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+}
+
+// tellNotKept writes to an object what does not stand in it. The API server drops fields whose features are off,
+// and admission webhooks change what they like: what differs right after it was written is
+// nothing that somebody has changed since, and to write it again and again leads nowhere. The object
+// tells of such fields, so that they are left alone, and whoever declared them is told.
+func (a *Applier) tellNotKept(ctx context.Context, change Change, written observe.Object, paths []string, annotations map[string]string, outcome *Outcome) error {
 	told := change.Hash + " " + strings.Join(paths, " ")
 	if annotations[naming.AnnotationNotKept] == told {
 		return nil
@@ -97,8 +116,9 @@ func (a *Applier) look(ctx context.Context, change Change, written observe.Objec
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(written.GetUID())
 	change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationNotKept: told})
-	if written, err = a.applyIntent(ctx, written.GetNamespace(), change.Intent); err == nil {
-		outcome.applied(change, written)
+	again, err := a.applyIntent(ctx, written.GetNamespace(), change.Intent)
+	if err == nil {
+		outcome.applied(change, again)
 	}
 	return err
 }

@@ -3,9 +3,12 @@ package apply
 import (
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 
+	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
 
@@ -24,18 +27,28 @@ type operation struct {
 // ports of one name; when a volume or a probe was changed to another type, it
 // refuses two types in one. What others added to such an item is lost, in exchange
 // for an application that is as declared.
-func replacements(intent map[string]any, live observe.Object) ([]byte, error) {
+func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {
 		return nil, err
 	}
-	steps := replaceIn("", intent, fields)
+	ours, err := telling(intent)
+	if err != nil {
+		return nil, err
+	}
+	steps := replaceIn("", ours, fields)
 	if len(steps) == 0 {
 		return nil, nil
 	}
-	// Indexes hold for this version of the object only.
-	version := operation{"test", "/metadata/resourceVersion", live.GetResourceVersion()}
-	return json.Marshal(append([]operation{version}, steps...))
+	first := []operation{
+		// Indexes hold for this version of the object only.
+		{"test", "/metadata/resourceVersion", live.GetResourceVersion()},
+	}
+	if live.GetAnnotations()[naming.AnnotationIntent] != "" {
+		// Whoever finds it so has to apply the intent, which may not have come to it.
+		first = append(first, operation{"replace", "/metadata/annotations/" + strings.ReplaceAll(naming.AnnotationIntent, "/", "~1"), "replaced"})
+	}
+	return json.Marshal(append(first, steps...))
 }
 
 func replaceIn(path string, intent, live map[string]any) []operation {

@@ -22,6 +22,8 @@ type Kind struct {
 	Requires []string
 	// needsConfig tells that there is nothing to build without a configuration.
 	needsConfig bool
+	// Alone are the fields with maps that nobody else may add to: nginx is given all that is in them.
+	Alone []string
 }
 
 // HistoryKind is the kind that holds the history. It is not in the table: there are many
@@ -31,14 +33,18 @@ const HistoryKind = "ControllerRevision"
 // Kinds is the table of everything that an application owns. It drives what is
 // built and in which order, watched and pruned.
 func Kinds() []Kind {
-	core := corev1.SchemeGroupVersion
+	core, apps, policy := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion
+	files := []string{"data", "binaryData"}
 	return []Kind{
-		{kindOf[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), serviceAccount, nil, false},
-		{kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, nil, true},
-		{kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), nextConfigMap, nil, true},
-		{kindOf[corev1.Service](core, "Service", naming.Service), service, nil, false},
-		{kindOf[appsv1.Deployment](appsv1.SchemeGroupVersion, "Deployment", naming.Deployment), deployment, []string{"ServiceAccount", "ConfigMap", HistoryKind}, true},
-		{kindOf[policyv1.PodDisruptionBudget](policyv1.SchemeGroupVersion, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, nil, false},
+		{Kind: kindOf[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), build: serviceAccount},
+		{Kind: kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), build: stableConfigMap, needsConfig: true, Alone: files},
+		{Kind: kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), build: nextConfigMap, needsConfig: true, Alone: files},
+		{Kind: kindOf[corev1.Service](core, "Service", naming.Service), build: service},
+		{
+			Kind: kindOf[appsv1.Deployment](apps, "Deployment", naming.Deployment), build: deployment, needsConfig: true,
+			Requires: []string{"ServiceAccount", "ConfigMap", HistoryKind},
+		},
+		{Kind: kindOf[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), build: podDisruptionBudget},
 	}
 }
 

@@ -115,7 +115,7 @@ func (s State) Config(name string) *corev1.ConfigMap {
 // Rendered tells whether a live configuration is, byte for byte, what the operator
 // wrote.
 func Rendered(cm *corev1.ConfigMap) bool {
-	return cm != nil && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
+	return cm != nil && len(cm.BinaryData) == 0 && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
 }
 
 // After is the state with what an apply returned laid over it, so that a status

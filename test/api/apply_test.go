@@ -246,6 +246,41 @@ func TestDriftIsPutBack(t *testing.T) {
 			func(o observe.Object) error {
 				return same(*o.(*corev1.ServiceAccount).AutomountServiceAccountToken, false)
 			}},
+		"token, as if nobody had asked": {"ServiceAccount",
+			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = nil },
+			func(o observe.Object) error {
+				return same(ptr.Deref(o.(*corev1.ServiceAccount).AutomountServiceAccountToken, true), false)
+			}},
+		"hardening, as if nobody had asked": {"Deployment",
+			func(o observe.Object) {
+				o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
+			},
+			func(o observe.Object) error {
+				return same(ptr.Deref(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation, true), false)
+			}},
+		"empty volume of another type": {"Deployment",
+			func(o observe.Object) {
+				volumes := o.(*appsv1.Deployment).Spec.Template.Spec.Volumes
+				for i := range volumes {
+					if volumes[i].EmptyDir != nil {
+						volumes[i].VolumeSource = corev1.VolumeSource{HostPath: &corev1.HostPathVolumeSource{Path: "/"}}
+					}
+				}
+			},
+			func(o observe.Object) error {
+				for _, v := range o.(*appsv1.Deployment).Spec.Template.Spec.Volumes {
+					if v.HostPath != nil {
+						return fmt.Errorf("it is still %+v", v.VolumeSource)
+					}
+				}
+				return nil
+			}},
+		"configuration, added": {"ConfigMap",
+			func(o observe.Object) { o.(*corev1.ConfigMap).Data["added.conf"] = "added" },
+			func(o observe.Object) error { return same(o.(*corev1.ConfigMap).Data["added.conf"], "") }},
+		"configuration, added bytes": {"ConfigMap",
+			func(o observe.Object) { o.(*corev1.ConfigMap).BinaryData = map[string][]byte{"added.conf": {1}} },
+			func(o observe.Object) error { return same(len(o.(*corev1.ConfigMap).BinaryData), 0) }},
 		"label": {"Service",
 			func(o observe.Object) { delete(o.GetLabels(), "app.kubernetes.io/instance") },
 			func(o observe.Object) error { return same(o.GetLabels()["app.kubernetes.io/instance"], "web") }},
@@ -275,6 +310,40 @@ func differs[T comparable](got, unwanted T) error {
 		return fmt.Errorf("it is still %v", got)
 	}
 	return nil
+}
+
+// TestWhatWasPutBackCanBeUndeclared: what could not be merged is replaced, and is the operator's own
+// as before.
+func TestWhatWasPutBackCanBeUndeclared(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}},
+	})
+	port := func(name string) int32 {
+		for _, p := range owned(t, nginx, "Service").(*corev1.Service).Spec.Ports {
+			if p.Name == name {
+				return p.Port
+			}
+		}
+		return 0
+	}
+	admin := port("admin")
+	eventually(t, "its number is changed", func() error {
+		service := owned(t, nginx, "Service").(*corev1.Service)
+		for i := range service.Spec.Ports {
+			if service.Spec.Ports[i].Name == "admin" {
+				service.Spec.Ports[i].Port = admin + 1
+			}
+		}
+		return kube.Update(t.Context(), service)
+	})
+	eventually(t, "it is put back", func() error { return same(port("admin"), admin) })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = s.Ports[:1] })
+	eventually(t, "it is gone", func() error { return same(port("admin"), 0) })
+	for _, entry := range owned(t, nginx, "Service").GetManagedFields() {
+		if entry.Manager == naming.FieldManager && entry.Operation != metav1.ManagedFieldsOperationApply {
+			t.Errorf("the operator has fields by %s as well: %s", entry.Operation, entry.FieldsV1)
+		}
+	}
 }
 
 // TestOnlyATestedConfigurationIsStable: there is no pod here that could test one.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -77,7 +78,18 @@ func TestDroppedField(t *testing.T) {
 // it writes.
 func TestMutatedField(t *testing.T) {
 	namespace := newNamespace(t)
-	mutate(t, namespace)
+	mutate(t, namespace, "apps", "deployments", `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{schedulerName: "theirs"}}}}`)
+	labels := map[string]string{"a": "b"}
+	inForce(t, &appsv1.Deployment{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
+		Spec: appsv1.DeploymentSpec{
+			Selector: &metav1.LabelSelector{MatchLabels: labels},
+			Template: corev1.PodTemplateSpec{
+				ObjectMeta: metav1.ObjectMeta{Labels: labels},
+				Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
+			},
+		},
+	}, func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.SchedulerName == "theirs" })
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{SchedulerName: new("ours")}})
 	waitKept(t, nginx, "does not keep Deployment spec.template.spec.schedulerName")
 	rests(t)
@@ -86,8 +98,19 @@ func TestMutatedField(t *testing.T) {
 	rests(t)
 }
 
-// mutate has the API server set the scheduler of every Deployment of a namespace.
-func mutate(t *testing.T, namespace string) {
+// TestAddedByAdmission makes sure of the same where the policy adds a file to what nginx is given.
+func TestAddedByAdmission(t *testing.T) {
+	namespace := newNamespace(t)
+	mutate(t, namespace, "", "configmaps", `Object{data: Object.data{added: "theirs"}}`)
+	inForce(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}},
+		func(cm *corev1.ConfigMap) bool { return cm.Data["added"] == "theirs" })
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
+	waitKept(t, nginx, "does not keep ConfigMap data.added")
+	rests(t)
+}
+
+// mutate has the API server change every object of a resource in a namespace.
+func mutate(t *testing.T, namespace, group, resource, expression string) {
 	t.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: namespace},
@@ -96,15 +119,13 @@ func mutate(t *testing.T, namespace string) {
 				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": namespace}},
 				ResourceRules: []admissionregistrationv1.NamedRuleWithOperations{{RuleWithOperations: admissionregistrationv1.RuleWithOperations{
 					Operations: []admissionregistrationv1.OperationType{admissionregistrationv1.Create, admissionregistrationv1.Update},
-					Rule:       admissionregistrationv1.Rule{APIGroups: []string{"apps"}, APIVersions: []string{"v1"}, Resources: []string{"deployments"}},
+					Rule:       admissionregistrationv1.Rule{APIGroups: []string{group}, APIVersions: []string{"v1"}, Resources: []string{resource}},
 				}}},
 			},
 			ReinvocationPolicy: admissionregistrationv1.NeverReinvocationPolicy,
 			Mutations: []admissionregistrationv1.Mutation{{
-				PatchType: admissionregistrationv1.PatchTypeApplyConfiguration,
-				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{
-					Expression: `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{schedulerName: "theirs"}}}}`,
-				},
+				PatchType:          admissionregistrationv1.PatchTypeApplyConfiguration,
+				ApplyConfiguration: &admissionregistrationv1.ApplyConfiguration{Expression: expression},
 			}},
 		},
 	}
@@ -115,21 +136,19 @@ func mutate(t *testing.T, namespace string) {
 		must(t, kube.Create(t.Context(), object))
 		t.Cleanup(func() { _ = kube.Delete(t.Context(), object) }) // the control plane ends soon
 	}
+}
+
+// inForce waits until a policy changes an object that is created for trial.
+func inForce[T client.Object](t *testing.T, object T, changed func(T) bool) {
+	t.Helper()
 	eventually(t, "the policy is in force", func() error {
-		labels := map[string]string{"a": "b"}
-		d := &appsv1.Deployment{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"},
-			Spec: appsv1.DeploymentSpec{
-				Selector: &metav1.LabelSelector{MatchLabels: labels},
-				Template: corev1.PodTemplateSpec{
-					ObjectMeta: metav1.ObjectMeta{Labels: labels},
-					Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}},
-				},
-			},
+		trial, ok := object.DeepCopyObject().(T)
+		if !ok {
+			t.Fatalf("%T is another type", object)
 		}
-		must(t, kube.Create(t.Context(), d, client.DryRunAll))
-		if d.Spec.Template.Spec.SchedulerName != "theirs" {
-			return fmt.Errorf("it changes nothing")
+		must(t, kube.Create(t.Context(), trial, client.DryRunAll))
+		if !changed(trial) {
+			return errors.New("it changes nothing")
 		}
 		return nil
 	})
