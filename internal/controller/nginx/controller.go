@@ -63,7 +63,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	if nginx.DeletionTimestamp != nil {
-		// Garbage collection removes what it owns.
+		// Garbage collection removes what it owns. It may take long to be gone, if somebody's finalizer holds it.
+		r.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	state, err := r.Observer.Gather(ctx, nginx)
@@ -88,7 +89,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	return r.pursue(ctx, nginx, state, plan, blocked)
 }
 
-// forget drops what is remembered of an NginxOperator that is gone.
+// forget drops what is remembered of an NginxOperator that is gone, or on its way.
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Observer.Forget(key)
 	r.pace.forget(key)

@@ -67,10 +67,10 @@ func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, certifi
 		}
 		return wait
 	case d.Phase == rollout.Rejected:
-		p.forget(key)
+		p.arrive(key)
 		return paceRejected
 	}
-	p.forget(key)
+	p.arrive(key)
 	switch {
 	case stirred:
 		return paceStirred
@@ -127,8 +127,17 @@ func (p *pace) overdue(key types.NamespacedName, now time.Time) bool {
 	return true
 }
 
+// arrive ends a step: the next one is looked at often again.
+func (p *pace) arrive(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.steps, key)
+}
+
+// forget drops all that is known of an application.
 func (p *pace) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.steps, key)
+	delete(p.stirred, key)
 }

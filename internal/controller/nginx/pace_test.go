@@ -35,6 +35,20 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestForgottenPace: one of the same name is looked at as if there had been none.
+func TestForgottenPace(t *testing.T) {
+	var p pace
+	now, key := time.Now(), types.NamespacedName{Name: "web"}
+	p.next(key, rollout.Decision{Watch: true}, true, false, now)
+	p.forget(key)
+	if wait := p.next(key, rollout.Decision{}, false, false, now); wait != 0 {
+		t.Errorf("it is looked at again after %s", wait)
+	}
+	if len(p.steps)+len(p.stirred) != 0 {
+		t.Error("something of it is kept")
+	}
+}
+
 func TestPaceOfAStepForward(t *testing.T) {
 	var p pace
 	key, now := types.NamespacedName{Name: "web"}, time.Now()

@@ -36,6 +36,8 @@ type renewals struct {
 func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, state observe.State, plan *desired.Plan) (*desired.Plan, error) {
 	key := client.ObjectKeyFromObject(nginx)
 	if !renewable(nginx, plan) {
+		// What it has begun is in its history.
+		r.renewals.end(key)
 		return plan, nil
 	}
 	state.Renew = true
@@ -51,11 +53,11 @@ func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 		}
 		return plan, nil
 	}
-	free, err := r.noneUnsettled(ctx)
+	free, err := r.take(ctx, key)
 	if err != nil {
 		return plan, err
 	}
-	if !free || !r.renewals.begin(key) {
+	if !free {
 		plan.After = rollout.Soonest(plan.After, renewalPause)
 		return plan, nil
 	}
@@ -67,6 +69,19 @@ func (r *Reconciler) renew(ctx context.Context, nginx *v1alpha2.NginxOperator, s
 func renewable(nginx *v1alpha2.NginxOperator, plan *desired.Plan) bool {
 	suspended := nginx.Spec.Suspend != nil && *nginx.Spec.Suspend
 	return plan.Settled && plan.Failure == nil && !plan.Pinned && plan.Waiting == nil && !suspended
+}
+
+// take tells whether it is an application's turn now. The histories are looked at when nobody else can begin: who has
+// ended its turn is in them.
+func (r *Reconciler) take(ctx context.Context, key types.NamespacedName) (bool, error) {
+	if !r.renewals.begin(key) {
+		return false, nil
+	}
+	free, err := r.noneUnsettled(ctx)
+	if !free || err != nil {
+		r.renewals.end(key)
+	}
+	return free, err
 }
 
 func (w *renewals) begin(key types.NamespacedName) bool {

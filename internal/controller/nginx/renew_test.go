@@ -115,6 +115,23 @@ func TestRenew(t *testing.T) {
 	}
 }
 
+// TestTurnEnds: who can't be renewed any more does not keep others from it.
+func TestTurnEnds(t *testing.T) {
+	older := desired.Options{DefaultImage: "nginx:1", InstanceImage: "operator:v1"}
+	nginx := application("web")
+	state := settledState(t, nginx, older)
+	nginx.Spec.Suspend = new(true)
+	r := &Reconciler{Options: desired.Options{DefaultImage: "nginx:2", InstanceImage: "operator:v2"}, RenewPods: true,
+		Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
+	r.renewals.begin(client.ObjectKeyFromObject(nginx))
+	if _, _, err := r.plan(t.Context(), nginx, &state); err != nil {
+		t.Fatal(err)
+	}
+	if !r.renewals.begin(types.NamespacedName{Name: "other"}) {
+		t.Error("it is suspended, and it is still its turn")
+	}
+}
+
 // TestTurns: what is renewed, or gone, lets others have their turn.
 func TestTurns(t *testing.T) {
 	var w renewals
