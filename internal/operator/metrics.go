@@ -1,7 +1,9 @@
 package operator
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -68,8 +70,7 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 		return
 	}
 	totals := map[[2]string]float64{}
-	for i := range list.Items {
-		nginx := &list.Items[i]
+	for i, nginx := range byName(list.Items) {
 		for _, condition := range nginx.Status.Conditions {
 			totals[[2]string{condition.Type, string(condition.Status)}]++
 		}
@@ -81,6 +82,19 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 		out <- prometheus.MustNewConstMetric(descObjects, prometheus.GaugeValue, n, key[0], key[1])
 	}
 	out <- prometheus.MustNewConstMetric(descOmitted, prometheus.GaugeValue, float64(max(0, len(list.Items)-c.limit)))
+}
+
+// byName sorts NginxOperators. A cache has no order, and where there are too many, the same ones are to have series
+// each time.
+func byName(items []v1alpha2.NginxOperator) []*v1alpha2.NginxOperator {
+	sorted := make([]*v1alpha2.NginxOperator, len(items))
+	for i := range items {
+		sorted[i] = &items[i]
+	}
+	slices.SortFunc(sorted, func(a, b *v1alpha2.NginxOperator) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
+	return sorted
 }
 
 func collectObject(out chan<- prometheus.Metric, nginx *v1alpha2.NginxOperator) {

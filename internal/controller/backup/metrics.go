@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"cmp"
 	"context"
 	"maps"
 	"slices"
@@ -126,6 +127,10 @@ func (c *Collector) targets(ctx context.Context, tallies map[types.NamespacedNam
 	if err := c.Cache.List(ctx, policies, client.UnsafeDisableDeepCopy); err != nil {
 		return err
 	}
+	// The same ones get series each time, where there are too many: the cache has no order.
+	slices.SortFunc(policies.Items, func(a, b v1alpha1.NginxBackupPolicy) int {
+		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	})
 	for i := range policies.Items {
 		policy := &policies.Items[i]
 		if i < c.Limit {
