@@ -78,7 +78,7 @@ func (s *Stage) disturbed(ctx context.Context, c Case, g *Golden, d *disturbance
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.said())
 	}
-	return d.happened.Load() > 0, err
+	return d.happened.Load() >= int64(max(1, len(d.faults))), err
 }
 
 // ends makes sure that a play ends as the golden one.

@@ -35,6 +35,10 @@ func (p *study) cases() []Case {
 // What the API server refuses changes nothing, and it tells which field is meant.
 func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool, err error) {
 	p.touched.Store(o.Leaf, true)
+	if p.of.exclusive.MatchString(o.Leaf) {
+		p.alone.Lock()
+		defer p.alone.Unlock()
+	}
 	m, err := p.crowd.seeded(ctx, o.Seed)
 	if err != nil {
 		return false, fmt.Errorf("seed %d: %w", o.Seed, err)
@@ -85,7 +89,8 @@ func (p *study) thereAndBack(ctx context.Context, m *member, o *property.Operati
 	if err := m.looks(ctx, p.goldens[o.Seed].End, p.goldens[o.Seed].Mask); err != nil {
 		return fmt.Errorf("rollback: %w", err)
 	}
-	if p.of.silent.MatchString(o.Leaf) {
+	if p.of.silent.MatchString(o.Leaf) || p.of.exclusive.MatchString(o.Leaf) {
+		// Kubernetes leaves a Service the node port that is not asked for any more, so no twin can have it.
 		return nil
 	}
 	if err := p.crowd.twin(ctx, "property/"+seedName(o.Seed)+"/"+o.Name(), o.Spec, after, p.goldens[o.Seed].Mask); err != nil {

@@ -61,6 +61,8 @@ type study struct {
 	goldens []*Golden
 	// touched are the leaves that were changed.
 	touched sync.Map
+	// alone is held by who changes a field that is exclusive.
+	alone sync.Mutex
 }
 
 // Coverage is how many fields of the specimen were changed, of how many.

@@ -162,6 +162,6 @@ func withoutRival(p snapshot.Picture) {
 		if left, _, err := unstructured.NestedMap(object, "metadata", "annotations"); err == nil && len(left) == 0 {
 			unstructured.RemoveNestedField(object, "metadata", "annotations")
 		}
-		unstructured.RemoveNestedField(object, "managers", "rival")
+		unstructured.RemoveNestedField(object, "managers", "rival Update")
 	}
 }

@@ -69,7 +69,10 @@ func partsOf(value any) []any {
 	case map[string]any:
 		parts := []any{}
 		for key, item := range v {
-			parts = append(parts, key, item)
+			// To the API server, null is no field.
+			if item != nil {
+				parts = append(parts, key, item)
+			}
 		}
 		return parts
 	case []any:

@@ -28,6 +28,7 @@ func TestShows(t *testing.T) {
 		"in what it was told": {map[string]any{"replicas": int64(2)}, "secret", "only here", false},
 		"a list":              {map[string]any{"command": []any{"run", "fast"}}, "command", []any{"run", "fast"}, true},
 		"half of a list":      {map[string]any{"command": []any{"run"}}, "command", []any{"run", "fast"}, false},
+		"null in a map":       {map[string]any{"containers": []any{map[string]any{"name": "a"}}}, "containers", []any{map[string]any{"name": "a", "policy": nil}}, true},
 		"a map":               {map[string]any{"labels": map[string]any{"team": "red"}}, "labels", map[string]any{"team": "red"}, true},
 	} {
 		after := object(tt.after)

@@ -175,7 +175,8 @@ func plain(object *unstructured.Unstructured, words *strings.Replacer) map[strin
 	o.SetName(generated(object))
 	managers := map[string]any{}
 	for _, entry := range o.GetManagedFields() {
-		managers[entry.Manager] = string(entry.Operation)
+		// One who applies and updates has two sets of fields.
+		managers[entry.Manager+" "+string(entry.Operation)] = true
 	}
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
@@ -188,7 +189,7 @@ func plain(object *unstructured.Unstructured, words *strings.Replacer) map[strin
 	sortConditions(o)
 	// It follows the generation, which tells how often something was written.
 	unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
-	for _, field := range []string{"clusterIP", "clusterIPs"} {
+	for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
 		unstructured.RemoveNestedField(o.Object, "spec", field)
 	}
 	clean, ok := scrub(o.Object, words).(map[string]any)
