@@ -2,10 +2,12 @@ package history
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/internal/naming"
 )
@@ -21,12 +23,19 @@ func Read(objects []appsv1.ControllerRevision) History {
 }
 
 func read(o *appsv1.ControllerRevision) Revision {
+	r := readMeta(&o.ObjectMeta)
+	r.Number, r.Raw = o.Revision, o.Data.Raw
+	return r
+}
+
+// readMeta is what the metadata of a ControllerRevision tells: all that changes, but for the number, which
+// changes with the rest.
+func readMeta(o *metav1.ObjectMeta) Revision {
 	a := o.Annotations
 	return Revision{
 		Name:        o.Name,
 		UID:         o.UID,
 		Version:     o.ResourceVersion,
-		Number:      o.Revision,
 		State:       State(o.Labels[naming.LabelRevisionState]),
 		Stage:       Stage(a[naming.AnnotationStage]),
 		Inputs:      a[naming.AnnotationInputs],
@@ -42,8 +51,14 @@ func read(o *appsv1.ControllerRevision) Revision {
 			Reason:  a[naming.AnnotationFailedReason],
 			Message: a[naming.AnnotationFailedMessage],
 		},
-		Raw: o.Data.Raw,
 	}
+}
+
+// IsAs tells whether a ControllerRevision tells the same as when the revision was read. What others have written
+// about it is not looked at.
+func (r *Revision) IsAs(o *metav1.ObjectMeta) bool {
+	now := readMeta(o)
+	return r.UID == now.UID && maps.Equal(r.Labels(), now.Labels()) && maps.Equal(r.Annotations(), now.Annotations())
 }
 
 // Labels are those of the ControllerRevision that depend on the revision.

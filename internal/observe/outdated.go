@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -60,13 +60,10 @@ func (o *Observer) Remembers(ctx context.Context, nginx *v1alpha2.NginxOperator,
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
 	}
-	shown := map[types.UID]string{}
-	for _, r := range known {
-		shown[r.UID] = r.Version
-	}
 	for i := range list.Items {
-		if r := &list.Items[i]; metav1.IsControlledBy(r, nginx) && shown[r.UID] != r.ResourceVersion {
-			return fmt.Errorf("%w: ControllerRevision %s has changed", ErrBehind, r.Name)
+		live := &list.Items[i].ObjectMeta
+		if metav1.IsControlledBy(live, nginx) && !slices.ContainsFunc(known, func(r history.Revision) bool { return r.IsAs(live) }) {
+			return fmt.Errorf("%w: ControllerRevision %s has changed", ErrBehind, live.Name)
 		}
 	}
 	return nil

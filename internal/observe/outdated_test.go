@@ -86,22 +86,30 @@ func (r recordReader) List(_ context.Context, list client.ObjectList, _ ...clien
 
 // TestRemembers: a history that is older than what there is decides nothing.
 func TestRemembers(t *testing.T) {
-	record := func(uid types.UID, version string, owner types.UID) metav1.PartialObjectMetadata {
-		return metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
-			UID: uid, ResourceVersion: version, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}},
+	record := func(uid, owner types.UID, state history.State, more ...string) metav1.PartialObjectMetadata {
+		r := history.Revision{State: state}
+		object := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
+			UID: uid, OwnerReferences: []metav1.OwnerReference{{UID: owner, Controller: new(true)}}, Labels: r.Labels(), Annotations: r.Annotations(),
 		}}
+		for _, key := range more {
+			object.Annotations[key] = "changed"
+		}
+		return object
 	}
-	known := history.History{{UID: "r1", Version: "5"}, {UID: "r2", Version: "6"}}
+	known := history.History{{UID: "r1", State: history.Good}, {UID: "r2", State: history.Candidate}}
+	good, candidate := record("r1", "u1", history.Good), record("r2", "u1", history.Candidate)
 	tests := map[string]struct {
 		live   []metav1.PartialObjectMetadata
 		behind bool
 	}{
-		"as it is shown":         {live: []metav1.PartialObjectMetadata{record("r2", "6", "u1"), record("r1", "5", "u1")}},
-		"one has changed":        {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1"), record("r2", "7", "u1")}, behind: true},
-		"there is one more":      {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1"), record("r2", "6", "u1"), record("r3", "8", "u1")}, behind: true},
-		"one was made anew":      {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1"), record("r9", "6", "u1")}, behind: true},
-		"one is gone":            {live: []metav1.PartialObjectMetadata{record("r1", "5", "u1")}},
-		"those of a predecessor": {live: []metav1.PartialObjectMetadata{record("r0", "2", "u0"), record("r1", "5", "u1"), record("r2", "6", "u1")}},
+		"as it is shown":         {live: []metav1.PartialObjectMetadata{candidate, good}},
+		"one has failed":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Failed)}, behind: true},
+		"one has come further":   {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Candidate, naming.AnnotationStage)}, behind: true},
+		"one has a note":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Candidate, "example.com/note")}},
+		"there is one more":      {live: []metav1.PartialObjectMetadata{good, candidate, record("r3", "u1", history.Candidate)}, behind: true},
+		"one was made anew":      {live: []metav1.PartialObjectMetadata{good, record("r9", "u1", history.Candidate)}, behind: true},
+		"one is gone":            {live: []metav1.PartialObjectMetadata{good}},
+		"those of a predecessor": {live: []metav1.PartialObjectMetadata{record("r0", "u0", history.Failed), good, candidate}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
