@@ -29,8 +29,8 @@ func (c Case) String() string { return c.Kind + "/" + c.Journey + "/" + c.Point 
 
 // disturbance is what happens to the writes and the events of a play.
 type disturbance struct {
-	// faults by the number of the write, from 1 on.
-	faults map[int]proxy.Fault
+	// faults by the number of the write, from 1 on; those of reads are readFaults.
+	faults, readFaults map[int]proxy.Fault
 	// view has an event n that is delivered so.
 	view     string
 	n        int
@@ -41,14 +41,15 @@ type disturbance struct {
 
 // apply lets a disturbance come over a play from now on.
 func (d *disturbance) apply(p *play) {
-	writes, events := len(p.guest.Writes()), len(p.guest.Views()[d.view])
-	p.guest.OnWrite = func(n int, _ proxy.Request) proxy.Fault {
-		fault := d.faults[n-writes]
+	writes, reads, events := len(p.guest.Writes()), len(p.guest.Reads()), len(p.guest.Views()[d.view])
+	meet := func(fault proxy.Fault) proxy.Fault {
 		if fault != proxy.None {
 			d.happened.Add(1)
 		}
 		return fault
 	}
+	p.guest.OnWrite = func(n int, _ proxy.Request) proxy.Fault { return meet(d.faults[n-writes]) }
+	p.guest.OnRead = func(n int, _ proxy.Request) proxy.Fault { return meet(d.readFaults[n-reads]) }
 	p.guest.OnEvent = func(e proxy.Event) proxy.Delivery {
 		if e.View != d.view || e.N-events != d.n {
 			return proxy.Deliver
@@ -126,6 +127,25 @@ func CrashCases(journey string, g *Golden) []Case {
 	return all
 }
 
+// ReadCases let every read of a journey fail in every way.
+func ReadCases(journey string, g *Golden) []Case {
+	var all []Case
+	for n := range g.Reads {
+		for _, fault := range proxy.ReadFaults() {
+			all = append(all, read(journey, fault, n+1))
+		}
+	}
+	return all
+}
+
+func read(journey string, fault proxy.Fault, n int) Case {
+	c := Case{Kind: "read", Journey: journey, Point: fmt.Sprintf("%s@%d", fault, n)}
+	c.run = func(ctx context.Context, s *Stage, g *Golden) (bool, error) {
+		return s.disturbed(ctx, c, g, &disturbance{readFaults: map[int]proxy.Fault{n: fault}})
+	}
+	return c
+}
+
 // apart is how many writes there can be between the two of a pair: what fails is tried again soon.
 const apart = 4
 
@@ -188,14 +208,16 @@ func Parse(name string) (Case, error) {
 	case "crash", "pair":
 		faults := map[int]proxy.Fault{}
 		for one := range strings.SplitSeq(point, "+") {
-			fault, number, _ := strings.Cut(one, "@")
-			n, err := strconv.Atoi(number)
-			if err != nil || !slices.Contains(proxy.Faults(), proxy.Fault(fault)) {
-				return Case{}, fmt.Errorf("%q is no fault: write one of %v, @ and the number of a write", one, proxy.Faults())
+			fault, n, err := parseFault(one, proxy.Faults())
+			if err != nil {
+				return Case{}, err
 			}
-			faults[n] = proxy.Fault(fault)
+			faults[n] = fault
 		}
 		return crash(journey, faults), nil
+	case "read":
+		fault, n, err := parseFault(point, proxy.ReadFaults())
+		return read(journey, fault, n), err
 	case "unobserved", "stale":
 		at, view, _ := strings.Cut(point, ":")
 		delivery, number, _ := strings.Cut(at, "@")
@@ -216,5 +238,15 @@ func Parse(name string) (Case, error) {
 	case "rival":
 		return rival(journey), nil
 	}
-	return Case{}, errors.New("a case is called crash/…, pair/…, unobserved/…, stale/…, leaders/…, rival/…, instance/… or real/…")
+	return Case{}, errors.New("a case is called crash/…, pair/…, read/…, unobserved/…, stale/…, leaders/…, rival/…, instance/… or real/…")
+}
+
+// parseFault reads a fault with the number of the request that meets it.
+func parseFault(text string, of []proxy.Fault) (proxy.Fault, int, error) {
+	fault, number, _ := strings.Cut(text, "@")
+	n, err := strconv.Atoi(number)
+	if err != nil || !slices.Contains(of, proxy.Fault(fault)) {
+		return "", 0, fmt.Errorf("%q is no fault: write one of %v, @ and the number of a request", text, of)
+	}
+	return proxy.Fault(fault), n, nil
 }

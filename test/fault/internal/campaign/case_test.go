@@ -23,3 +23,22 @@ func TestPairs(t *testing.T) {
 		}
 	}
 }
+
+// TestReads: every read fails in every way, and each case can be played by its name.
+func TestReads(t *testing.T) {
+	golden := &Golden{Reads: make([]proxy.Request, 3)}
+	all := ReadCases("scale", golden)
+	if len(all) != len(golden.Reads)*len(proxy.ReadFaults()) {
+		t.Errorf("%d cases of %d reads", len(all), len(golden.Reads))
+	}
+	for _, c := range all {
+		if parsed, err := Parse(c.String()); err != nil || parsed.String() != c.String() {
+			t.Errorf("%s is read as %s: %v", c, parsed, err)
+		}
+	}
+	for _, name := range []string{"read/scale/drop@1", "read/scale/500", "read/scale/500@a"} {
+		if _, err := Parse(name); err == nil {
+			t.Errorf("%s is a case", name)
+		}
+	}
+}

@@ -20,8 +20,8 @@ type Golden struct {
 	Mask snapshot.Mask
 	// Lasting are the objects of Begin that were still the same ones in the end.
 	Lasting map[string]bool
-	// Writes are the operator's between Begin and End.
-	Writes []proxy.Request
+	// Writes and Reads are the operator's between Begin and End.
+	Writes, Reads []proxy.Request
 	// Events are those of each of its views between Begin and End.
 	Events map[string][]proxy.Event
 }
@@ -58,7 +58,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	if g.Begin, err = p.taker.Take(ctx, p.namespace); err != nil {
 		return nil, err
 	}
-	writes, views := len(p.guest.Writes()), p.guest.Views()
+	writes, reads, views := len(p.guest.Writes()), len(p.guest.Reads()), p.guest.Views()
 	if err := p.perform(ctx); err != nil {
 		return nil, err
 	}
@@ -68,7 +68,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	if g.End, err = p.end(ctx); err != nil {
 		return nil, err
 	}
-	g.Writes, g.Events = p.guest.Writes()[writes:], map[string][]proxy.Event{}
+	g.Writes, g.Reads, g.Events = p.guest.Writes()[writes:], p.guest.Reads()[reads:], map[string][]proxy.Event{}
 	for name, events := range p.guest.Views() {
 		g.Events[name] = events[len(views[name]):]
 	}

@@ -105,7 +105,7 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 }
 
 // kinds are those of the cases of journeys.
-var kinds = []string{"crash", "pair", "stale", "unobserved", "leaders", "rival", "instance"}
+var kinds = []string{"crash", "pair", "read", "stale", "unobserved", "leaders", "rival", "instance"}
 
 // looksAt tells whether there can be a case to play of some kinds of a journey.
 func (c *Campaign) looksAt(journey string, of ...string) bool {
@@ -139,7 +139,7 @@ func (c *Campaign) goldens(ctx context.Context, journeys []*journey.Journey) (ma
 		for _, of := range golden.Events {
 			events += len(of)
 		}
-		c.Progress("%s: %d writes, %d events, %d fields are others each time", journeys[i].Name, len(golden.Writes), events, len(golden.Mask.Learned))
+		c.Progress("%s: %d writes, %d reads, %d events, %d fields are others each time", journeys[i].Name, len(golden.Writes), len(golden.Reads), events, len(golden.Mask.Learned))
 	})
 	return goldens, errors.Join(errs...)
 }
@@ -178,7 +178,7 @@ func (c *Campaign) choose(report *Report, all []Case) []Case {
 
 // possible are all cases of a journey.
 func possible(journey string, g *Golden) []Case {
-	return slices.Concat(CrashCases(journey, g), PairCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
+	return slices.Concat(CrashCases(journey, g), PairCases(journey, g), ReadCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), TogetherCases(journey), InstanceCases(journey))
 }
 
 func (c *Campaign) wanted(one Case) bool {

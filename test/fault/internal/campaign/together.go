@@ -41,6 +41,9 @@ const rivalPause = time.Second / 20
 // rivalMark is what it writes.
 const rivalMark = "rival.example.com/was-here"
 
+// rivalled are the kinds of the objects that the operator writes, and of what declares them.
+var rivalled = []string{"Deployment", "Service", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "ControllerRevision", "Pod", "NginxOperator"}
+
 // rival has somebody write to every object 20 times a second: what nobody else owns, with all the
 // rest as it was read, as clients do that know no server-side apply.
 func rival(journey string) Case {
@@ -51,7 +54,7 @@ func rival(journey string) Case {
 			var group sync.WaitGroup
 			var wrote atomic.Int64
 			var lost atomic.Pointer[string]
-			for _, kind := range []string{"Deployment", "Service", "ConfigMap", "ServiceAccount", "PodDisruptionBudget", "NginxOperator"} {
+			for _, kind := range rivalled {
 				r, err := p.resource(p.namespace, kind, "")
 				if err != nil {
 					cancel()

@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what happens to a write.
+// Fault is what happens to a request.
 type Fault string
 
 // The faults.
@@ -34,6 +34,9 @@ const (
 func Faults() []Fault {
 	return []Fault{Cut, Drop, Conflict, TooMany, Internal, Quota, Timeout, KillBefore, KillAfter}
 }
+
+// ReadFaults are those of reads: the connection ends, or the API server has other worries.
+func ReadFaults() []Fault { return []Fault{Cut, TooMany, Internal, Quota} }
 
 // kills tells whether the operator does not survive it.
 func (f Fault) kills() bool { return f == KillBefore || f == KillAfter }

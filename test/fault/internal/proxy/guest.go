@@ -13,6 +13,8 @@ type Guest struct {
 	// OnWrite decides what happens to its n-th write, from 1 on. It is asked about one write at a
 	// time.
 	OnWrite func(n int, r Request) Fault
+	// OnRead does so for its n-th read: one of an object, or of a list that is not to fill a cache.
+	OnRead func(n int, r Request) Fault
 	// OnKill ends the guest. It returns when it has ended.
 	OnKill func()
 	// OnEvent decides what happens to an event of one of its watches.
@@ -20,8 +22,8 @@ type Guest struct {
 
 	proxy *Proxy
 
-	mu     sync.Mutex
-	writes []Request
+	mu            sync.Mutex
+	writes, reads []Request
 	// connections are what ends its requests; gone: none is taken any more.
 	connections map[int]context.CancelFunc
 	entered     int
@@ -36,6 +38,13 @@ func (g *Guest) Writes() []Request {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return append([]Request(nil), g.writes...)
+}
+
+// Reads are those that it has sent, in their order.
+func (g *Guest) Reads() []Request {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return append([]Request(nil), g.reads...)
 }
 
 // enter lets a request in, and returns the function by which it leaves.
@@ -100,10 +109,33 @@ func (g *Guest) note(r Request) Fault {
 	return g.OnWrite(len(g.writes), r)
 }
 
+// noteRead does so for a read.
+func (g *Guest) noteRead(r Request) Fault {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.reads = append(g.reads, r)
+	if g.OnRead == nil {
+		return None
+	}
+	return g.OnRead(len(g.reads), r)
+}
+
 func (g *Guest) write(w http.ResponseWriter, r *http.Request, request Request) {
-	fault := g.note(request)
+	g.meet(w, r, request, g.note(request), g.proxy.forward)
+}
+
+func (g *Guest) read(w http.ResponseWriter, r *http.Request, request Request) {
+	send := g.proxy.forward
+	if request.Verb == "list" {
+		send = func(w http.ResponseWriter, r *http.Request) { g.list(w, r, request) }
+	}
+	g.meet(w, r, request, g.noteRead(request), send)
+}
+
+// meet lets a request meet a fault, or sends it on.
+func (g *Guest) meet(w http.ResponseWriter, r *http.Request, request Request, fault Fault, send http.HandlerFunc) {
 	if fault == None {
-		g.proxy.forward(w, r)
+		send(w, r)
 		return
 	}
 	if fault.carriedOut() {

@@ -102,11 +102,17 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 		g.write(w, r, request)
 	case request.Verb == "watch":
 		g.watch(w, r, request)
-	case request.Verb == "list":
+	case fillsCache(r, request):
 		g.list(w, r, request)
 	default:
-		p.forward(w, r)
+		g.read(w, r, request)
 	}
+}
+
+// fillsCache tells whether a request is a list of any version, which is what a cache begins with. One of the newest
+// comes from etcd.
+func fillsCache(r *http.Request, request Request) bool {
+	return request.Verb == "list" && r.URL.Query().Get("resourceVersion") == "0"
 }
 
 // asJSON are those of the acceptable types that are JSON, whose frames can be told apart.

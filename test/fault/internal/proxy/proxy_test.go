@@ -187,6 +187,30 @@ func receive(t *testing.T, body io.ReadCloser) string {
 	return strings.Join(got, ", ")
 }
 
+// TestReadFaults: reads meet faults, except for those that fill a cache.
+func TestReadFaults(t *testing.T) {
+	for fault, want := range map[Fault]int{None: 200, Cut: 0, TooMany: 429, Internal: 500, Quota: 403} {
+		g, _ := newGuest(t)
+		g.OnRead = func(n int, r Request) Fault {
+			if n == 2 {
+				return fault
+			}
+			return None
+		}
+		for i, one := range []struct {
+			path string
+			code int
+		}{{"?resourceVersion=0", 200}, {"/a", 200}, {"?resourceVersion=0", 200}, {"?labelSelector=a", want}, {"/a", 200}} {
+			if code := answered(t, http.MethodGet, g.URL+configMaps+one.path); code != one.code {
+				t.Errorf("%s: read %d is answered %d, want %d", fault, i+1, code, one.code)
+			}
+		}
+		if n := len(g.Reads()); n != 3 || len(g.Writes()) != 0 {
+			t.Errorf("%d reads were counted: %v", n, g.Reads())
+		}
+	}
+}
+
 // TestBehind: who has lost a watch does not know what there is until it watches again.
 func TestBehind(t *testing.T) {
 	g, s := newGuest(t)

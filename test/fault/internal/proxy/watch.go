@@ -124,9 +124,8 @@ func (g *Guest) frozen(name string) (string, <-chan struct{}) {
 func (g *Guest) list(w http.ResponseWriter, r *http.Request, request Request) {
 	name := viewName(r, request)
 	defer g.listed(feedKey{name, request.Namespace})
-	query := r.URL.Query()
-	// A list of any version is what a cache begins with. One of the newest comes from etcd.
-	if version, _ := g.frozen(name); version != "" && query.Get("resourceVersion") == "0" {
+	if version, _ := g.frozen(name); version != "" && fillsCache(r, request) {
+		query := r.URL.Query()
 		query.Set("resourceVersion", version)
 		query.Set("resourceVersionMatch", "Exact")
 		r.URL.RawQuery = query.Encode()
