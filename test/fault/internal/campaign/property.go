@@ -121,7 +121,7 @@ func (p *study) consistent(o *property.Operation, before, after *state) error {
 		return nil
 	}
 	golden := p.goldens[o.Seed]
-	if !snapshot.Shows(golden.End, after.picture, p.of.Object.Kind, lastName(o.Leaf), o.Value) {
+	if !snapshot.Shows(golden.End, after.picture, p.of.Object.Kind, p.of.derived, lastName(o.Leaf), o.Value) {
 		return fmt.Errorf("%s is %v, which shows nowhere; others are %v", o.At, o.Value,
 			snapshot.Differences(golden.End, after.picture, golden.Mask))
 	}

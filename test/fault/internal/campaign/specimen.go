@@ -36,10 +36,13 @@ type Specimen struct {
 	Exclusive string `json:"exclusive,omitempty"`
 	// Silent is a pattern of the fields that show nowhere but in the object itself.
 	Silent string `json:"silent,omitempty"`
+	// Derived is a pattern of objects, and of fields of them, in which no value shows although it is somewhere in
+	// them: hashes, numbers, and what others make.
+	Derived string `json:"derived,omitempty"`
 	// Past is a pattern of what tells how something came about, and not how it is.
 	Past string `json:"past,omitempty"`
 
-	exclusive, silent, past *regexp.Regexp
+	exclusive, silent, derived, past *regexp.Regexp
 }
 
 // seedName is the name of the cases of a seed, in the place of a journey.
@@ -98,6 +101,9 @@ func (s *Stage) newStudy(ctx context.Context, of *Specimen) (*study, error) {
 	}
 	if of.silent, err = regexp.Compile(of.Silent); err != nil {
 		return nil, fmt.Errorf("silent: %w", err)
+	}
+	if of.derived, err = regexp.Compile(cmp.Or(of.Derived, "^$")); err != nil {
+		return nil, fmt.Errorf("derived: %w", err)
 	}
 	if of.past, err = regexp.Compile(of.Past); err != nil {
 		return nil, fmt.Errorf("past: %w", err)

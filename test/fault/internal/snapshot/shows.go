@@ -21,15 +21,16 @@ func (p *Picture) Names() string {
 func Equal(a, b any) bool { return equality.Semantic.DeepEqual(a, b) }
 
 // Shows tells whether a value that a field was given shows in what has changed between two pictures,
-// or in a field of that name. The objects of one kind, to which it was given, are left out.
-func Shows(before, after Picture, without, field string, value any) bool {
+// or in a field of that name. The objects of one kind, to which it was given, are left out, and so are paths that
+// match a pattern: a hash says any digit.
+func Shows(before, after Picture, without string, derived *regexp.Regexp, field string, value any) bool {
 	for key, object := range after.Objects {
-		if strings.HasPrefix(key, without+"/") {
+		if strings.HasPrefix(key, without+"/") || derived.MatchString(key) {
 			continue
 		}
 		shows := false
-		compare(key, before.Objects[key], object, func(_ string, _, now any) {
-			shows = shows || contains(now, value)
+		compare(key, before.Objects[key], object, func(path string, _, now any) {
+			shows = shows || !derived.MatchString(path) && contains(now, value)
 		})
 		if shows || named(object, field, value) {
 			return true

@@ -26,6 +26,7 @@ func TestShows(t *testing.T) {
 		"not changed":         {map[string]any{"replicas": int64(2)}, "count", int64(2), false},
 		"there already":       {map[string]any{"periodSeconds": int64(10)}, "periodSeconds", int64(10), true},
 		"in what it was told": {map[string]any{"replicas": int64(2)}, "secret", "only here", false},
+		"in a hash":           {map[string]any{"hash": "a7f"}, "count", int64(7), false},
 		"a list":              {map[string]any{"command": []any{"run", "fast"}}, "command", []any{"run", "fast"}, true},
 		"half of a list":      {map[string]any{"command": []any{"run"}}, "command", []any{"run", "fast"}, false},
 		"null in a map":       {map[string]any{"containers": []any{map[string]any{"name": "a"}}}, "containers", []any{map[string]any{"name": "a", "policy": nil}}, true},
@@ -33,7 +34,8 @@ func TestShows(t *testing.T) {
 	} {
 		after := object(tt.after)
 		after.Objects["Service/new"] = map[string]any{"spec": map[string]any{}}
-		if got := Shows(before, after, "NginxOperator", tt.field, tt.value); got != tt.want {
+		after.Objects["Pod/web-7"] = map[string]any{"name": "web-7"}
+		if got := Shows(before, after, "NginxOperator", regexp.MustCompile(`^Pod/|\.hash$`), tt.field, tt.value); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
 	}
