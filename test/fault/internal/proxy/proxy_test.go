@@ -191,7 +191,7 @@ func receive(t *testing.T, body io.ReadCloser) string {
 func TestReadFaults(t *testing.T) {
 	for fault, want := range map[Fault]int{None: 200, Cut: 0, TooMany: 429, Internal: 500, Quota: 403} {
 		g, _ := newGuest(t)
-		g.OnRead = func(n int, r Request) Fault {
+		g.OnRead = func(n int, _ Request) Fault {
 			if n == 2 {
 				return fault
 			}
