@@ -1,4 +1,3 @@
-// Package campaign puts an operator through its cases.
 package campaign
 
 import (
