@@ -24,5 +24,5 @@
 // [Specimen], in a crowd: namespaces (its members) side by side, which one operator looks after, and
 // which are used again and again. A twin is an object that is created as another one was changed to be.
 //
-// [Hunt] plays cases until one fails, to find the bugs that were put into an operator.
+// [Campaign.Hunt] plays cases until one fails, to find the bugs that were put into an operator.
 package campaign
