@@ -41,8 +41,9 @@ func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 		return nil, nil
 	}
 	first := []operation{
-		// Indexes hold for this version of the object only.
-		{"test", "/metadata/resourceVersion", live.GetResourceVersion()},
+		// Indexes hold for this version of the object only. Of another one, this is a conflict, whereas a test that
+		// fails would look like a refusal of what is declared.
+		{"replace", "/metadata/resourceVersion", live.GetResourceVersion()},
 	}
 	if live.GetAnnotations()[naming.AnnotationIntent] != "" {
 		// Whoever finds it so has to apply the intent, which may not have come to it.
