@@ -87,7 +87,7 @@ func (p *play) ends(ctx context.Context, g *Golden, begin snapshot.Picture) erro
 	if err := p.matches(ctx, g); err != nil {
 		return err
 	}
-	if err := p.promise(); err != nil {
+	if err := p.promise(ctx); err != nil {
 		return err
 	}
 	end, err := p.taker.Take(ctx, p.namespace)

@@ -75,7 +75,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), look(p))
+	return g, errors.Join(p.promise(ctx), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), look(p))
 }
 
 // end takes a picture when nothing is about to be collected any more.
@@ -119,8 +119,12 @@ func (p *play) renewed(begin, end snapshot.Picture) error {
 	return nil
 }
 
-// promise makes sure that no pod was told what it must not be, and that enough pods were ready.
-func (p *play) promise() error {
+// promise makes sure that no pod was told what it must not be, that those which are ready serve what they should, and
+// that enough were ready all the while.
+func (p *play) promise(ctx context.Context) error {
+	if err := p.serving(ctx); err != nil {
+		return err
+	}
 	if broken := p.Pods.Broken(p.namespace); broken != "" {
 		return errors.New(broken)
 	}
