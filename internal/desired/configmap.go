@@ -3,6 +3,7 @@ package desired
 import (
 	"maps"
 
+	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"example.com/nginx-operator/internal/naming"
@@ -11,33 +12,63 @@ import (
 )
 
 // stable is the configuration that pods start with: the requested one when every pod
-// has served it, and otherwise what is there. Its revision is what the operator wrote
-// there, whatever somebody has made of it; it has no files when there is none.
+// has served it, and otherwise what the operator has written there. Where somebody has deleted that, it is the last good
+// one; where somebody has changed it and nobody knows what it was, it is what is there. It has no files when there is
+// none.
 func (in *input) stable() nginxconf.Config {
 	live := in.state.Config(naming.ConfigMap(in.nginx.Name))
-	if in.decision.Stable || live != nil && live.Annotations[naming.AnnotationConfig] == in.requested.Revision {
+	if in.decision.Stable {
 		return in.requested.Config
 	}
 	if live == nil {
-		return nginxconf.Config{}
+		return in.lastGood()
 	}
-	files := nginxconf.Files{}
-	maps.Copy(files, live.Data)
-	return nginxconf.Config{Files: files, Revision: live.Annotations[naming.AnnotationConfig]}
+	written := live.Annotations[naming.AnnotationConfig]
+	if files := in.written(live); files != nil {
+		return nginxconf.Config{Files: files, Revision: written}
+	}
+	return nginxconf.Config{Files: maps.Clone(nginxconf.Files(live.Data)), Revision: written}
 }
 
 // stableRevision is what pods start with; empty when there is nothing, or when somebody
-// has changed it and it is not what is requested, from which it could be written again.
+// has changed it and it cannot be written again.
 func (in *input) stableRevision() string {
 	live := in.state.Config(naming.ConfigMap(in.nginx.Name))
 	if live == nil {
+		return in.lastGood().Revision
+	}
+	if in.written(live) == nil {
 		return ""
 	}
-	written := live.Annotations[naming.AnnotationConfig]
-	if written == in.requested.Revision || observe.Rendered(live) {
-		return written
+	return live.Annotations[naming.AnnotationConfig]
+}
+
+// lastGood is the configuration of the last good revision; it has no files when there is none.
+func (in *input) lastGood() nginxconf.Config {
+	last := in.state.History.LastGood("")
+	if last == nil || in.state.RecordedFiles[last.Name] == nil {
+		return nginxconf.Config{}
 	}
-	return ""
+	return nginxconf.Config{Files: in.state.RecordedFiles[last.Name], Revision: last.Config}
+}
+
+// written are the files that the operator wrote to a ConfigMap, whatever somebody has made of them; nil: they are not
+// known any more.
+func (in *input) written(live *corev1.ConfigMap) nginxconf.Files {
+	revision := live.Annotations[naming.AnnotationConfig]
+	switch {
+	case revision == in.requested.Revision:
+		return in.requested.Files
+	case observe.Rendered(live):
+		return live.Data
+	}
+	for i := range in.state.History {
+		// Somebody may have changed the history as well.
+		if files := in.state.RecordedFiles[in.state.History[i].Name]; files != nil && nginxconf.Revision(files) == revision {
+			return files
+		}
+	}
+	return nil
 }
 
 // next is the candidate: what is requested, and what is stable when nothing is.
