@@ -24,8 +24,8 @@ var drawn = regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{10}$`)
 const lookPause = 100 * time.Millisecond
 
 // runJobs has the jobs of backups run in the namespaces of journeys that need it, until the context
-// ends. The function that it returns waits for that.
-func runJobs(ctx context.Context, plane *testenv.ControlPlane, stage *campaign.Stage, dir string) func() error {
+// ends. The function that it returns waits for that. If it can't go on, it calls fail: every journey with a backup would.
+func runJobs(ctx context.Context, plane *testenv.ControlPlane, stage *campaign.Stage, dir string, fail context.CancelCauseFunc) func() error {
 	nodes := standin.New(plane.Client, lookPause)
 	nodes.BesideOperator()
 	stage.Draw(drawn)
@@ -47,6 +47,12 @@ func runJobs(ctx context.Context, plane *testenv.ControlPlane, stage *campaign.S
 		return nil
 	}
 	ended := make(chan error, 1)
-	go func() { ended <- nodes.Run(ctx) }()
+	go func() {
+		err := nodes.Run(ctx)
+		if err != nil {
+			fail(err)
+		}
+		ended <- err
+	}()
 	return func() error { return <-ended }
 }

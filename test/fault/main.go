@@ -165,9 +165,11 @@ func (o *options) perform(ctx context.Context, h *house, images *node.Images, do
 	if err := o.equip(stage); err != nil {
 		return err
 	}
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
 	working, stop := context.WithCancel(ctx)
 	defer stop()
-	jobs := runJobs(working, h.plane, stage, h.dir)
+	jobs := runJobs(working, h.plane, stage, h.dir, fail)
 	defer func() {
 		stop()
 		err = errors.Join(err, jobs())

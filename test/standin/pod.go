@@ -48,7 +48,7 @@ func (p *pod) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.tell(context.WithoutCancel(ctx), object, result)
+	return persist(func() error { return p.tell(context.WithoutCancel(ctx), object, result) })
 }
 
 // execute creates the pod and runs its container to the end.
@@ -121,7 +121,7 @@ func (p *pod) tell(ctx context.Context, object *corev1.Pod, o outcome) error {
 		phase, reason = corev1.PodFailed, "Error"
 	}
 	if o.unheard {
-		if err := p.kube.Delete(ctx, object, client.GracePeriodSeconds(0)); err != nil {
+		if err := p.kube.Delete(ctx, object, client.GracePeriodSeconds(0)); client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	} else if err := p.status(ctx, object, corev1.PodStatus{

@@ -17,6 +17,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -66,12 +68,22 @@ func (c *Cluster) Run(ctx context.Context) error {
 			return nil
 		case err = <-c.failed:
 		case <-time.After(c.pause):
-			err = c.look(ctx)
+			err = persist(func() error { return c.look(ctx) })
 		}
 		if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("the stand-in of Kubernetes: %w", err)
 		}
 	}
+}
+
+// unanswered is how often something is tried again whose connection was lost, as a kubelet would.
+var unanswered = wait.Backoff{Steps: 6, Duration: 50 * time.Millisecond, Factor: 2}
+
+// persist does something, again if the API server has not answered.
+func persist(do func() error) error {
+	return retry.OnError(unanswered, func(err error) bool {
+		return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !errors.Is(err, context.Canceled)
+	}, do)
 }
 
 func (c *Cluster) stop() {
