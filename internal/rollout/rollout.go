@@ -144,7 +144,7 @@ func Decide(in Input) Decision {
 	case instanceapi.Passed:
 		d.Phase = Loading
 		if d.loaded(in) {
-			d.Phase, d.Stable = Settled, true
+			d.Phase = Settled
 		} else {
 			d.load(in)
 		}
@@ -154,21 +154,29 @@ func Decide(in Input) Decision {
 		d.test(in)
 	}
 	d.nudge(in)
-	d.Stable = d.Stable && !in.HoldOld || in.Proven
+	d.Stable, d.Lost = boots(in, d.Phase)
 	if in.Held {
 		d.hold()
 		// Nothing is under way, but who did not answer would be told of as silent for ever.
 		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
-	if in.Stable == "" {
-		// The first configuration is stable at once. But if pods serve another one, what they
-		// started with was lost: they have it still, and this one has not been served yet.
-		d.Lost = d.Phase != Settled && slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.astray(in.Requested) })
-		d.Stable = !d.Lost
-	}
 	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
 	return d
+}
+
+// boots tells whether pods are to start with the requested configuration, or whether what they started with was lost.
+func boots(in Input, phase Phase) (requested, lost bool) {
+	switch {
+	case in.Held:
+		return false, false
+	case in.Stable == "":
+		// The first configuration is stable at once. But if pods serve another one, what they
+		// started with was lost: they have it still, and this one has not been served yet.
+		lost = phase != Settled && slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.astray(in.Requested) })
+		return !lost, lost
+	}
+	return phase == Settled && !in.HoldOld || in.Proven, false
 }
 
 // hold takes back everything that would change something.
@@ -176,7 +184,7 @@ func (d *Decision) hold() {
 	clear(d.Ask)
 	clear(d.Tell)
 	clear(d.Nudge)
-	d.Stable, d.Judge = false, nil
+	d.Judge = nil
 }
 
 // asked are the pods that are asked for anything. Where nothing is new, there is nothing
