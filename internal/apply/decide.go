@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -28,7 +29,7 @@ const (
 	Update Action = "update"
 	// Heal: the intent is the same, and somebody changed a field of it.
 	Heal Action = "heal"
-	// Delete: the object should not exist any more.
+	// Delete: the object should not exist any more, or has to be made anew.
 	Delete Action = "delete"
 	// Conflict: the object belongs to somebody else.
 	Conflict Action = "conflict"
@@ -80,7 +81,17 @@ func decide(nginx *v1alpha2.NginxOperator, intent desired.Intent, live observe.O
 		return change, nil
 	}
 	err = change.compare(nginx)
+	if frozen(live) && (change.Action == Update || change.Action == Heal) {
+		change.Action = Delete
+	}
 	return change, err
+}
+
+// frozen tells whether somebody has made a ConfigMap immutable, for good
+// (https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable). It has to be made anew.
+func frozen(live observe.Object) bool {
+	cm, ok := live.(*corev1.ConfigMap)
+	return ok && cm.Immutable != nil && *cm.Immutable
 }
 
 // compare finds out what has to be done about a live object.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 
@@ -344,6 +345,27 @@ func TestWhatWasPutBackCanBeUndeclared(t *testing.T) {
 			t.Errorf("the operator has fields by %s as well: %s", entry.Operation, entry.FieldsV1)
 		}
 	}
+}
+
+// TestFrozenConfiguration: a ConfigMap that somebody has made immutable is made anew when it has to change.
+func TestFrozenConfiguration(t *testing.T) {
+	config := func(text string) *v1alpha2.Config {
+		return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(text)}}
+	}
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Config: config("a")})
+	eventually(t, "it is frozen", func() error {
+		frozen := owned(t, nginx, "ConfigMap").(*corev1.ConfigMap)
+		frozen.Immutable = new(true)
+		return kube.Update(t.Context(), frozen)
+	})
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config("b") })
+	eventually(t, "it is another one", func() error {
+		cm, ok := owned(t, nginx, "ConfigMap").(*corev1.ConfigMap)
+		if !ok {
+			return errors.New("it is gone")
+		}
+		return same(cm.Data["site.conf"], "b")
+	})
 }
 
 // TestOnlyATestedConfigurationIsStable: there is no pod here that could test one.
