@@ -262,8 +262,8 @@ func (o *options) print(out io.Writer, report *campaign.Report, took time.Durati
 	}
 	fmt.Fprintf(&text, "\nseed %d, %s, %d not played for want of time\n", o.seed, took.Round(time.Second), report.Left)
 	var failed []string
-	if changed, of := report.Coverage(); of > 0 {
-		fmt.Fprintf(&text, "%d of %d fields of the schema were changed\n", changed, of)
+	if tried, changed, of := report.Coverage(); of > 0 {
+		fmt.Fprintf(&text, "%d of %d fields of the schema were to be changed, and %d were\n", tried, of, changed)
 	}
 	if v := report.Vigil; v != nil {
 		fmt.Fprintf(&text, "one operator looked after the ends of %d cases for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)

@@ -34,7 +34,7 @@ func (p *study) cases() []Case {
 //
 // What the API server refuses changes nothing, and it tells which field is meant.
 func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool, err error) {
-	p.touched.Store(o.Leaf, true)
+	p.tried.LoadOrStore(o.Leaf, false)
 	if p.of.exclusive.MatchString(o.Leaf) {
 		p.alone.Lock()
 		defer p.alone.Unlock()
@@ -65,6 +65,7 @@ func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool,
 	if err != nil {
 		return false, err
 	}
+	p.tried.Store(o.Leaf, true)
 	return true, p.thereAndBack(ctx, m, o, before)
 }
 

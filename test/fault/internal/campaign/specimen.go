@@ -62,28 +62,32 @@ type study struct {
 	operations []property.Operation
 	// goldens are what the seeds become.
 	goldens []*Golden
-	// touched are the leaves that were changed.
-	touched sync.Map
+	// tried are the leaves that were to be changed, each with whether the API server has taken a change.
+	tried sync.Map
 	// alone is held by who changes a field that is exclusive.
 	alone sync.Mutex
 }
 
-// Coverage is how many fields of the specimen were changed, of how many.
-func (r *Report) Coverage() (changed, of int) {
+// Coverage is how many fields of the specimen were to be changed, and how many of them the API server let be changed,
+// of how many.
+func (r *Report) Coverage() (tried, changed, of int) {
 	if r.specimen == nil {
-		return 0, 0
+		return 0, 0, 0
 	}
 	leaves := map[string]bool{}
 	for _, leaf := range r.specimen.leaves {
 		leaves[leaf] = true
 	}
-	r.specimen.touched.Range(func(leaf, _ any) bool {
+	r.specimen.tried.Range(func(leaf, taken any) bool {
 		if leaves[leaf.(string)] {
-			changed++
+			tried++
+			if taken.(bool) {
+				changed++
+			}
 		}
 		return true
 	})
-	return changed, len(leaves)
+	return tried, changed, len(leaves)
 }
 
 // newStudy finds all operations on a specimen.
