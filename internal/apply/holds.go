@@ -8,9 +8,11 @@ import (
 // identityFields are Kubernetes' service fields that a live object has anyway.
 var identityFields = map[string]bool{"apiVersion": true, "kind": true}
 
-// atomicFields are the maps that Kubernetes does not merge (x-kubernetes-map-type:
-// atomic). For the operator's objects these are selectors.
-var atomicFields = map[string]bool{"selector": true, "nodeSelector": true, "labelSelector": true}
+// atomicFields are the maps that have one owner: those that Kubernetes does not merge (x-kubernetes-map-type:
+// atomic; for the operator's objects these are selectors), and those whose fields depend on one of them.
+var atomicFields = map[string]bool{
+	"selector": true, "nodeSelector": true, "labelSelector": true, "seccompProfile": true, "appArmorProfile": true,
+}
 
 // holds tells whether every field of the intent still stands in the live object.
 // It is what tells drift from fields that others added: an injected sidecar, an
@@ -32,6 +34,9 @@ func holds(intent, live map[string]any) bool {
 	}
 	return true
 }
+
+// equal tells whether there is nothing in either of two maps that is not in the other.
+func equal(a, b map[string]any) bool { return holds(a, b) && holds(b, a) }
 
 func valueHolds(want, have any) bool {
 	switch want := want.(type) {

@@ -33,6 +33,7 @@ func TestHolds(t *testing.T) {
 		"label added":             {`labels: {a: b}`, `labels: {a: b, c: d}`, true},
 		"selector narrowed":       {`selector: {a: b}`, `selector: {a: b, c: d}`, false},
 		"nodes narrowed":          {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: d}`, false},
+		"profile of two types":    {`seccompProfile: {type: RuntimeDefault}`, `seccompProfile: {type: RuntimeDefault, localhostProfile: a}`, false},
 		"nodes without a value":   {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: ""}`, false},
 		"number and text":         {`a: 1`, `a: "1"`, false},
 	}

@@ -19,13 +19,13 @@ type operation struct {
 	Value any    `json:"value,omitempty"`
 }
 
-// replacements is a JSON patch that puts our own items of lists in the place of
-// what somebody has made of them; nil when all of them stand.
+// replacements is a JSON patch that puts our own items of lists, and our atomic maps, in the place of
+// what somebody has made of them, and takes away what nobody may add; nil when nothing differs.
 //
 // Server-side apply merges, and some things cannot be merged: when the number of one
 // of our ports was changed, ours is added beside it, and the API server refuses two
 // ports of one name; when a volume or a probe was changed to another type, it
-// refuses two types in one. What others added to such an item is lost, in exchange
+// refuses two types in one; a budget of another sort has two sorts then. What others added to such an item is lost, in exchange
 // for an application that is as declared.
 func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
@@ -37,6 +37,11 @@ func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 		return nil, err
 	}
 	steps := replaceIn("", ours, fields)
+	for field, keys := range added(intent, fields) {
+		for key := range keys {
+			steps = append(steps, operation{Op: "remove", Path: "/" + field + "/" + pointer(key)})
+		}
+	}
 	if len(steps) == 0 {
 		return nil, nil
 	}
@@ -47,18 +52,25 @@ func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 	}
 	if live.GetAnnotations()[naming.AnnotationIntent] != "" {
 		// Whoever finds it so has to apply the intent, which may not have come to it.
-		first = append(first, operation{"replace", "/metadata/annotations/" + strings.ReplaceAll(naming.AnnotationIntent, "/", "~1"), "replaced"})
+		first = append(first, operation{"replace", "/metadata/annotations/" + pointer(naming.AnnotationIntent), "replaced"})
 	}
 	return json.Marshal(append(first, steps...))
 }
 
+// pointer is a key as a JSON pointer has it (RFC 6901).
+func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+
 func replaceIn(path string, intent, live map[string]any) []operation {
 	var steps []operation
 	for key, want := range intent {
-		at := path + "/" + key
+		at := path + "/" + pointer(key)
 		switch want := want.(type) {
 		case map[string]any:
-			if have, ok := live[key].(map[string]any); ok {
+			have, ok := live[key].(map[string]any)
+			switch {
+			case ok && atomicFields[key] && !equal(want, have):
+				steps = append(steps, operation{"replace", at, want})
+			case ok:
 				steps = append(steps, replaceIn(at, want, have)...)
 			}
 		case []any:

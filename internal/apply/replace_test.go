@@ -5,12 +5,16 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 )
 
 func TestReplacements(t *testing.T) {
@@ -53,6 +57,42 @@ func TestReplacements(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestReplacementsOfUnions: what only one of can be said, and somebody says the other.
+func TestReplacementsOfUnions(t *testing.T) {
+	for name, tt := range map[string]struct {
+		kind, intent string
+		live         observe.Object
+		want         string
+	}{
+		"a budget of another sort": {
+			"PodDisruptionBudget", `spec: {maxUnavailable: 1}`,
+			&policyv1.PodDisruptionBudget{Spec: policyv1.PodDisruptionBudgetSpec{MinAvailable: new(intstr.FromInt32(2))}},
+			`{op: remove, path: /spec/minAvailable}`,
+		},
+		"a seccomp profile of another type": {
+			"Deployment", `spec: {template: {spec: {securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}}}}`,
+			&appsv1.Deployment{Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: corev1.PodSpec{SecurityContext: &corev1.PodSecurityContext{
+				SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("a.json")},
+			}}}}},
+			`{op: replace, path: /spec/template/spec/securityContext/seccompProfile, value: {type: RuntimeDefault}}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			patch, err := replacements(desired.Intent{Kind: kind(t, tt.kind), Fields: fields(t, tt.intent)}, tt.live)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []any
+			if err := json.Unmarshal(patch, &got); err != nil || len(got) != 2 {
+				t.Fatalf("%s: %v", patch, err)
+			}
+			if diff := cmp.Diff(any(fields(t, tt.want)), got[1]); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

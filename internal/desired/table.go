@@ -22,7 +22,7 @@ type Kind struct {
 	Requires []string
 	// needsConfig tells that there is nothing to build without a configuration.
 	needsConfig bool
-	// Alone are the fields with maps that nobody else may add to: nginx is given all that is in them.
+	// Alone are the fields with maps that nobody else may add to.
 	Alone []string
 }
 
@@ -34,7 +34,8 @@ const HistoryKind = "ControllerRevision"
 // built and in which order, watched and pruned.
 func Kinds() []Kind {
 	core, apps, policy := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion
-	files := []string{"data", "binaryData"}
+	// nginx is given all that is in a ConfigMap. A budget that says two things is none.
+	files, budget := []string{"data", "binaryData"}, []string{"spec"}
 	return []Kind{
 		{Kind: kindOf[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), build: serviceAccount},
 		{Kind: kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), build: stableConfigMap, needsConfig: true, Alone: files},
@@ -44,7 +45,7 @@ func Kinds() []Kind {
 			Kind: kindOf[appsv1.Deployment](apps, "Deployment", naming.Deployment), build: deployment, needsConfig: true,
 			Requires: []string{"ServiceAccount", "ConfigMap", HistoryKind},
 		},
-		{Kind: kindOf[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), build: podDisruptionBudget},
+		{Kind: kindOf[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), build: podDisruptionBudget, Alone: budget},
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -242,6 +243,34 @@ func TestDriftIsPutBack(t *testing.T) {
 			func(o observe.Object) error {
 				return same(*o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy, policyv1.AlwaysAllow)
 			}},
+		"budget of another sort": {"PodDisruptionBudget",
+			func(o observe.Object) {
+				o.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable, o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(2))
+			},
+			func(o observe.Object) error {
+				return same(o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable == nil, true)
+			}},
+		"seccomp profile of another type": {"Deployment",
+			func(o observe.Object) {
+				o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.SeccompProfile = &corev1.SeccompProfile{
+					Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("theirs.json"),
+				}
+			},
+			func(o observe.Object) error {
+				return same(o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.SeccompProfile.Type, corev1.SeccompProfileTypeRuntimeDefault)
+			}},
+		"strategy of another type": {"Deployment",
+			func(o observe.Object) {
+				o.(*appsv1.Deployment).Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
+			},
+			func(o observe.Object) error {
+				return same(o.(*appsv1.Deployment).Spec.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
+			}},
+		"service of another type": {"Service",
+			func(o observe.Object) {
+				o.(*corev1.Service).Spec.Type, o.(*corev1.Service).Spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
+			},
+			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Type, corev1.ServiceTypeClusterIP) }},
 		"token": {"ServiceAccount",
 			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = new(true) },
 			func(o observe.Object) error {
