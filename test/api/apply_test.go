@@ -245,7 +245,7 @@ func TestDriftIsPutBack(t *testing.T) {
 			}},
 		"budget of another sort": {"PodDisruptionBudget",
 			func(o observe.Object) {
-				o.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable, o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable = nil, ptr.To(intstr.FromInt32(2))
+				o.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable, o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable = nil, new(intstr.FromInt32(2))
 			},
 			func(o observe.Object) error {
 				return same(o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable == nil, true)
