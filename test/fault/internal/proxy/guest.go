@@ -98,30 +98,19 @@ func (g *Guest) Connect() {
 	g.expire()
 }
 
-// note numbers a write, and decides what happens to it.
-func (g *Guest) note(r Request) Fault {
+// note numbers a request among those of its sort, and decides what happens to it.
+func (g *Guest) note(all *[]Request, decide *func(n int, r Request) Fault, r Request) Fault {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.writes = append(g.writes, r)
-	if g.OnWrite == nil {
+	*all = append(*all, r)
+	if *decide == nil {
 		return None
 	}
-	return g.OnWrite(len(g.writes), r)
-}
-
-// noteRead does so for a read.
-func (g *Guest) noteRead(r Request) Fault {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.reads = append(g.reads, r)
-	if g.OnRead == nil {
-		return None
-	}
-	return g.OnRead(len(g.reads), r)
+	return (*decide)(len(*all), r)
 }
 
 func (g *Guest) write(w http.ResponseWriter, r *http.Request, request Request) {
-	g.meet(w, r, request, g.note(request), g.proxy.forward)
+	g.meet(w, r, request, g.note(&g.writes, &g.OnWrite, request), g.proxy.forward)
 }
 
 func (g *Guest) read(w http.ResponseWriter, r *http.Request, request Request) {
@@ -129,7 +118,7 @@ func (g *Guest) read(w http.ResponseWriter, r *http.Request, request Request) {
 	if request.Verb == "list" {
 		send = func(w http.ResponseWriter, r *http.Request) { g.list(w, r, request) }
 	}
-	g.meet(w, r, request, g.noteRead(request), send)
+	g.meet(w, r, request, g.note(&g.reads, &g.OnRead, request), send)
 }
 
 // meet lets a request meet a fault, or sends it on.
