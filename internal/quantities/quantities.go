@@ -5,9 +5,11 @@
 package quantities
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"strings"
 	"sync"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -18,16 +20,25 @@ import (
 )
 
 // Check looks at a spec of v1alpha2 as JSON. The error names the field that holds no quantity.
+//
+// It goes through the text, since decoders differ: some take a name in any case, and of a name that comes twice, all
+// are read. None of these may get past.
 func Check(spec []byte) error {
-	var value any
-	if err := json.Unmarshal(spec, &value); err != nil {
-		return err
-	}
 	fields, err := ofSpec()
 	if err != nil {
 		return err
 	}
-	return fields.check(value, "spec")
+	return fields.read(spec, "spec")
+}
+
+// CheckObject looks at the spec of an object.
+func CheckObject(object []byte) error {
+	fields, err := ofSpec()
+	if err != nil {
+		return err
+	}
+	whole := &node{fields: map[string]*node{"spec": fields}}
+	return whole.read(object, "")
 }
 
 // node is a part of the schema that quantities are below; nil: none are.
@@ -80,31 +91,64 @@ func of(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	return found, err
 }
 
-func (n *node) check(value any, path string) error {
+// read goes through a text, which may be no JSON.
+func (n *node) read(text []byte, path string) error {
+	if err := json.Unmarshal(text, &json.RawMessage{}); err != nil {
+		return err
+	}
+	return n.check(json.NewDecoder(bytes.NewReader(text)), path)
+}
+
+// check goes through the next value.
+func (n *node) check(d *json.Decoder, path string) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch token := token.(type) {
+	case string:
+		if n != nil && n.quantity != nil && !n.quantity.MatchString(token) {
+			return fmt.Errorf("%s: %.40q is no quantity, such as 100m, 1.5 or 2Gi", path, token)
+		}
+	case json.Delim:
+		for i := 0; d.More(); i++ {
+			if err := n.below(d, token, i, path); err != nil {
+				return err
+			}
+		}
+		_, err = d.Token()
+	}
+	return err
+}
+
+// below checks the next field of an object, or the next item of a list.
+func (n *node) below(d *json.Decoder, in json.Delim, i int, path string) error {
+	if in == '[' {
+		return n.item().check(d, fmt.Sprintf("%s[%d]", path, i))
+	}
+	name, err := d.Token()
+	if err != nil {
+		return err
+	}
+	return n.field(fmt.Sprint(name)).check(d, strings.TrimPrefix(fmt.Sprintf("%s.%s", path, name), "."))
+}
+
+func (n *node) item() *node {
 	if n == nil {
 		return nil
 	}
-	switch value := value.(type) {
-	case string:
-		if n.quantity != nil && !n.quantity.MatchString(value) {
-			return fmt.Errorf("%s: %.40q is no quantity, such as 100m, 1.5 or 2Gi", path, value)
-		}
-	case map[string]any:
-		for name, v := range value {
-			below := n.fields[name]
-			if below == nil {
-				below = n.each
-			}
-			if err := below.check(v, path+"."+name); err != nil {
-				return err
-			}
-		}
-	case []any:
-		for i, item := range value {
-			if err := n.each.check(item, fmt.Sprintf("%s[%d]", path, i)); err != nil {
-				return err
-			}
+	return n.each
+}
+
+// field is that of a name, in any case.
+func (n *node) field(name string) *node {
+	if n == nil {
+		return nil
+	}
+	for known, below := range n.fields {
+		if strings.EqualFold(known, name) {
+			return below
 		}
 	}
-	return nil
+	return n.each
 }

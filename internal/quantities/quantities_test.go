@@ -12,6 +12,8 @@ func TestCheck(t *testing.T) {
 		"nothing":              {spec: `{}`},
 		"usual ones":           {spec: `{"resources":{"limits":{"cpu":"1.5","memory":"2Gi"},"requests":{"cpu":2,"memory":"1e3","example.com/gpu":"1"}}}`},
 		"a limit":              {spec: `{"resources":{"limits":{"cpu":"` + endless + `"}}}`, words: "spec.resources.limits.cpu"},
+		"in another case":      {spec: `{"Resources":{"LIMITS":{"cpu":"` + endless + `"}}}`, words: "spec.Resources.LIMITS.cpu"},
+		"twice":                {spec: `{"resources":{"limits":{"cpu":"` + endless + `"}},"resources":{}}`, words: "spec.resources.limits.cpu"},
 		"digits without end":   {spec: `{"resources":{"requests":{"cpu":"` + strings.Repeat("9", 5000) + `"}}}`, words: "spec.resources.requests.cpu"},
 		"of a sidecar":         {spec: `{"podTemplate":{"containers":[{},{"resources":{"limits":{"cpu":"` + endless + `"}}}]}}`, words: "spec.podTemplate.containers[1].resources.limits.cpu"},
 		"of a volume":          {spec: `{"podTemplate":{"volumes":[{"emptyDir":{"sizeLimit":"` + endless + `"}}]}}`, words: "spec.podTemplate.volumes[0].emptyDir.sizeLimit"},
@@ -30,5 +32,18 @@ func TestCheck(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.words)
 			}
 		})
+	}
+}
+
+// TestCheckObject: whatever a decoder takes for the spec is looked at.
+func TestCheckObject(t *testing.T) {
+	const endless = `{"resources":{"limits":{"cpu":"1e-99999999999"}}}`
+	for object, bad := range map[string]bool{
+		`{"kind":"NginxOperator"}`: false, `{"spec":{}}`: false, `{"metadata":` + endless + `}`: false,
+		`{"spec":` + endless + `}`: true, `{"spec":` + endless + `,"spec":{}}`: true, `{"spec":` + endless + `,"Spec":{}}`: true,
+	} {
+		if err := CheckObject([]byte(object)); (err != nil) != bad {
+			t.Errorf("%s: got %v", object, err)
+		}
 	}
 }

@@ -68,11 +68,7 @@ func readable(text []byte) error {
 	if err := within(text, valuesLimit); err != nil {
 		return err
 	}
-	var document struct{ Spec json.RawMessage }
-	if err := json.Unmarshal(text, &document); err != nil || len(document.Spec) == 0 {
-		return err
-	}
-	return quantities.Check(document.Spec)
+	return quantities.CheckObject(text)
 }
 
 // within counts the values without keeping any.
