@@ -171,6 +171,8 @@ func Growth(few, many Result) []figure.Figure {
 		few, many float64
 	}{
 		{"writes on create", each(few.create.requests[audit.Write], few.options.Objects), each(many.create.requests[audit.Write], many.options.Objects)},
+		{"passes on create", few.create.passes / float64(few.options.Objects), many.create.passes / float64(many.options.Objects)},
+		{"what Go allocates on create", few.create.allocated / float64(few.options.Objects), many.create.allocated / float64(many.options.Objects)},
 		{"operator's processor time on create", operator(few.create, few), operator(many.create, many)},
 		{"operator's processor time after a restart", operator(few.restart.phase, few), operator(many.restart.phase, many)},
 		{"memory", few.memoryEach(), many.memoryEach()},
