@@ -182,11 +182,15 @@ func (a *Applier) write(ctx context.Context, nginx *v1alpha2.NginxOperator, chan
 		annotations[naming.AnnotationNotKept] = change.Live.GetAnnotations()[naming.AnnotationNotKept]
 	}
 	change.Intent.Meta.WithAnnotations(annotations)
+	if change.Live != nil && change.Live.GetAnnotations()[naming.AnnotationIntent] == replaced {
+		change.Intent.Meta.WithAnnotations(map[string]string{naming.AnnotationIntent: replaced})
+	}
 	written, err := a.applyIntent(ctx, nginx.Namespace, change.Intent)
 	if apierrors.IsInvalid(err) && change.Live != nil {
 		written, err = a.makeRoom(ctx, nginx.Namespace, change, err)
 	}
-	if err == nil && patched(written) {
+	if err == nil && (patched(written) || written.GetAnnotations()[naming.AnnotationIntent] == replaced) {
+		change.Intent.Meta.WithAnnotations(annotations)
 		written, err = a.ownByApply(ctx, change.Intent, written)
 	}
 	if err == nil {
@@ -229,8 +233,8 @@ func (a *Applier) apply(ctx context.Context, object client.Object, config runtim
 	return a.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(naming.FieldManager), client.ForceOwnership)
 }
 
-// makeRoom puts right in the live object what the intent could not be merged with,
-// and applies again. It returns invalid when that is not why the API server refused.
+// makeRoom puts right in the live object what the intent could not be merged with, which then
+// tells that it was replaced. It returns invalid when that is not why the API server refused.
 func (a *Applier) makeRoom(ctx context.Context, namespace string, change Change, invalid error) (observe.Object, error) {
 	patch, err := replacements(change.Intent, change.Live)
 	if err != nil {
@@ -239,10 +243,7 @@ func (a *Applier) makeRoom(ctx context.Context, namespace string, change Change,
 	if patch == nil {
 		return nil, invalid
 	}
-	if _, err := a.patch(ctx, namespace, change.Intent, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		return nil, err
-	}
-	return a.applyIntent(ctx, namespace, change.Intent)
+	return a.patch(ctx, namespace, change.Intent, client.RawPatch(types.JSONPatchType, patch))
 }
 
 // patch writes what can't be applied, and returns the object as the API server has stored it.
@@ -258,15 +259,19 @@ func patched(object observe.Object) bool {
 	})
 }
 
-// ownByApply makes what was patched the operator's by apply alone, and applies again. Otherwise it would have these
-// fields in two ways, and those of the patch would stay when they are not applied any more.
+// ownByApply makes what was patched the operator's by apply alone, and applies after that. Otherwise it would have these
+// fields in two ways, and those of the patch would stay when they are not applied any more. Only what is applied in the
+// end has the hash of the intent: until then the object tells that it was replaced, also to the process that comes after
+// this one, which cannot tell by its cache who has which fields.
 func (a *Applier) ownByApply(ctx context.Context, intent desired.Intent, written observe.Object) (observe.Object, error) {
-	patch, err := csaupgrade.UpgradeManagedFieldsPatch(written, sets.New(naming.FieldManager), naming.FieldManager)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := a.patch(ctx, written.GetNamespace(), intent, client.RawPatch(types.JSONPatchType, patch)); err != nil {
-		return nil, err
+	if patched(written) {
+		patch, err := csaupgrade.UpgradeManagedFieldsPatch(written, sets.New(naming.FieldManager), naming.FieldManager)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := a.patch(ctx, written.GetNamespace(), intent, client.RawPatch(types.JSONPatchType, patch)); err != nil {
+			return nil, err
+		}
 	}
 	return a.applyIntent(ctx, written.GetNamespace(), intent)
 }

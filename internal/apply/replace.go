@@ -50,11 +50,19 @@ func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 		// fails would look like a refusal of what is declared.
 		{"replace", "/metadata/resourceVersion", live.GetResourceVersion()},
 	}
-	if live.GetAnnotations()[naming.AnnotationIntent] != "" {
-		// Whoever finds it so has to apply the intent, which may not have come to it.
-		first = append(first, operation{"replace", "/metadata/annotations/" + pointer(naming.AnnotationIntent), "replaced"})
+	return json.Marshal(append(append(first, mark(live)), steps...))
+}
+
+// replaced stands for the hash of the intent in an object that was patched. Whoever finds it so has to make what was
+// patched the operator's by apply, and to apply the intent, which may not have come to either.
+const replaced = "replaced"
+
+// mark is the operation by which an object tells that it was patched.
+func mark(live observe.Object) operation {
+	if len(live.GetAnnotations()) == 0 {
+		return operation{"add", "/metadata/annotations", map[string]any{naming.AnnotationIntent: replaced}}
 	}
-	return json.Marshal(append(first, steps...))
+	return operation{"add", "/metadata/annotations/" + pointer(naming.AnnotationIntent), replaced}
 }
 
 // pointer is a key as a JSON pointer has it (RFC 6901).

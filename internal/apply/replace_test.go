@@ -36,10 +36,11 @@ func TestReplacements(t *testing.T) {
 		"one is missing": {service(written, http), ``},
 		"one was changed": {service(written, theirs, changed, http), `
 - {op: replace, path: /metadata/resourceVersion, value: "7"}
-- {op: replace, path: /metadata/annotations/operator.example.com~1intent, value: replaced}
+- {op: add, path: /metadata/annotations/operator.example.com~1intent, value: replaced}
 - {op: replace, path: /spec/ports/1, value: {name: admin, port: 9000}}`},
 		"nothing was applied": {service(nil, changed), `
 - {op: replace, path: /metadata/resourceVersion, value: "7"}
+- {op: add, path: /metadata/annotations, value: {operator.example.com/intent: replaced}}
 - {op: replace, path: /spec/ports/0, value: {name: admin, port: 9000}}`},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,10 +90,10 @@ func TestReplacementsOfUnions(t *testing.T) {
 				t.Fatal(err)
 			}
 			var got []any
-			if err := json.Unmarshal(patch, &got); err != nil || len(got) != 2 {
+			if err := json.Unmarshal(patch, &got); err != nil || len(got) != 3 {
 				t.Fatalf("%s: %v", patch, err)
 			}
-			if diff := cmp.Diff(any(fields(t, tt.want)), got[1]); diff != "" {
+			if diff := cmp.Diff(any(fields(t, tt.want)), got[2]); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
 		})

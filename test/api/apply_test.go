@@ -345,33 +345,122 @@ func differs[T comparable](got, unwanted T) error {
 // TestWhatWasPutBackCanBeUndeclared: what could not be merged is replaced, and is the operator's own
 // as before.
 func TestWhatWasPutBackCanBeUndeclared(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{
-		Ports: []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: 9000}},
-	})
-	port := func(name string) int32 {
-		for _, p := range owned(t, nginx, "Service").(*corev1.Service).Spec.Ports {
-			if p.Name == name {
-				return p.Port
+	p := newPortOfOurs(t)
+	p.change()
+	p.putBack()
+	p.undeclare()
+}
+
+// TestKilledWhilePuttingBack: an operator is killed when it has put back a port by a patch, and before it has applied
+// anything. The port is not declared any more when the next one comes, which is killed at each of its writes.
+func TestKilledWhilePuttingBack(t *testing.T) {
+	for k := int64(1); ; k++ {
+		p := newPortOfOurs(t)
+		settled(t)
+		first := &death{at: 3}
+		running.death.Store(first)
+		p.change()
+		eventually(t, "the port is put back, and nothing else", func() error { return same(first.happened.Load(), true) })
+		must(t, same(p.number(), p.declared))
+		running.stop()
+		must(t, get(t, p.nginx))
+		p.nginx.Spec.Ports = p.nginx.Spec.Ports[:1]
+		must(t, kube.Update(t.Context(), p.nginx))
+
+		second := &death{at: k, sent: true}
+		running = startOperator()
+		running.death.Store(second)
+		eventually(t, "killed or done", func() error {
+			if second.happened.Load() {
+				return nil
 			}
+			return p.allReconciled()
+		})
+		killed := second.happened.Load()
+		if killed {
+			running.stop()
+			running = startOperator()
 		}
+		running.death.Store(nil)
+		p.gone()
+		if !killed {
+			t.Logf("to leave it takes %d writes", k-1)
+			return
+		}
+	}
+}
+
+// portOfOurs is a port of an application's Service that somebody changes, so that it cannot be merged with what is
+// declared.
+type portOfOurs struct {
+	t        *testing.T
+	nginx    *v1alpha2.NginxOperator
+	declared int32
+}
+
+func newPortOfOurs(t *testing.T) *portOfOurs {
+	t.Helper()
+	const declared = 9000
+	p := &portOfOurs{t, create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{
+		Ports: []v1alpha2.Port{{Name: "http", Port: 8080}, {Name: "admin", Port: declared}},
+	}), declared}
+	eventually(t, "there is a Service", func() error { return same(p.number(), declared) })
+	return p
+}
+
+// number is that of the port; 0: there is none.
+func (p *portOfOurs) number() int32 {
+	service, ok := owned(p.t, p.nginx, "Service").(*corev1.Service)
+	if !ok {
 		return 0
 	}
-	admin := port("admin")
-	eventually(t, "its number is changed", func() error {
-		service := owned(t, nginx, "Service").(*corev1.Service)
+	for _, port := range service.Spec.Ports {
+		if port.Name == "admin" {
+			return port.Port
+		}
+	}
+	return 0
+}
+
+func (p *portOfOurs) change() {
+	p.t.Helper()
+	eventually(p.t, "its number is changed", func() error {
+		service := owned(p.t, p.nginx, "Service").(*corev1.Service)
 		for i := range service.Spec.Ports {
 			if service.Spec.Ports[i].Name == "admin" {
-				service.Spec.Ports[i].Port = admin + 1
+				service.Spec.Ports[i].Port = p.declared + 1
 			}
 		}
-		return kube.Update(t.Context(), service)
+		return kube.Update(p.t.Context(), service)
 	})
-	eventually(t, "it is put back", func() error { return same(port("admin"), admin) })
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = s.Ports[:1] })
-	eventually(t, "it is gone", func() error { return same(port("admin"), 0) })
-	for _, entry := range owned(t, nginx, "Service").GetManagedFields() {
+}
+
+func (p *portOfOurs) putBack() {
+	p.t.Helper()
+	eventually(p.t, "it is put back", func() error { return same(p.number(), p.declared) })
+	settled(p.t)
+}
+
+func (p *portOfOurs) undeclare() {
+	p.t.Helper()
+	edit(p.t, p.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Ports = s.Ports[:1] })
+	p.gone()
+}
+
+// allReconciled tells whether the operator has seen the last change of the spec.
+func (p *portOfOurs) allReconciled() error {
+	p.t.Helper()
+	must(p.t, get(p.t, p.nginx))
+	return same(p.nginx.Status.ObservedGeneration, p.nginx.Generation)
+}
+
+// gone waits until there is no such port, and makes sure that nothing tells of how it was put back.
+func (p *portOfOurs) gone() {
+	p.t.Helper()
+	eventually(p.t, "it is gone", func() error { return same(p.number(), 0) })
+	for _, entry := range owned(p.t, p.nginx, "Service").GetManagedFields() {
 		if entry.Manager == naming.FieldManager && entry.Operation != metav1.ManagedFieldsOperationApply {
-			t.Errorf("the operator has fields by %s as well: %s", entry.Operation, entry.FieldsV1)
+			p.t.Errorf("the operator has fields by %s as well: %s", entry.Operation, entry.FieldsV1)
 		}
 	}
 }
