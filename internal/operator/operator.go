@@ -151,9 +151,12 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 	if options.MetricsSecure {
 		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
+	reads := &reads{namespaces: options.Namespaces, indexes: map[index]client.IndexerFunc{}}
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         options.cacheOptions(),
+		NewCache:                      reads.newCache,
+		NewClient:                     reads.newClient,
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Metrics:                       metricsOptions,
 		HealthProbeBindAddress:        options.HealthAddress,

@@ -34,6 +34,9 @@ func countWrites(config *rest.Config, o *testOperator) *rest.Config {
 			if query := r.URL.Query(); query.Get("sendInitialEvents") == "true" {
 				o.noteCache(strings.Join([]string{r.URL.Path, query.Get("labelSelector"), query.Get("fieldSelector")}, " "))
 			}
+			if b := o.blindness.Load(); b != nil && b.concerns(r) {
+				return b.roundTrip(next, r)
+			}
 			if r.Method == http.MethodGet || strings.Contains(r.URL.Path, "/leases") {
 				return next.RoundTrip(r)
 			}

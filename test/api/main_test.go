@@ -134,6 +134,8 @@ type testOperator struct {
 	writtenMu sync.Mutex
 	// death cuts the operator off at a write, when it is set.
 	death atomic.Pointer[death]
+	// blindness keeps the operator from seeing what becomes of pods, when it is set.
+	blindness atomic.Pointer[blindness]
 }
 
 func (o *testOperator) note(write string) {

@@ -1,0 +1,78 @@
+package operator
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// TestReads: where the cache does not catch up, what the API server has is selected as the cache would.
+func TestReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := readsOf(t, pod("a", "one", "web"), pod("a", "two", "other"), pod("b", "three", "web"), pod("c", "four", "web"))
+		for name, tt := range map[string]struct {
+			options []client.ListOption
+			want    int
+		}{
+			"of all namespaces that may be read": {nil, 3},
+			"of a namespace":                     {[]client.ListOption{client.InNamespace("a")}, 2},
+			"by an index":                        {[]client.ListOption{client.MatchingFields{"application": "web"}}, 2},
+			"by an index, of a namespace":        {[]client.ListOption{client.InNamespace("a"), client.MatchingFields{"application": "web"}}, 1},
+			"by an index that there is not":      {[]client.ListOption{client.MatchingFields{"other": "web"}}, 0},
+		} {
+			list := &corev1.PodList{}
+			if err := r.List(t.Context(), list, tt.options...); err != nil || len(list.Items) != tt.want {
+				t.Errorf("%s: %d are found, want %d: %v", name, len(list.Items), tt.want, err)
+			}
+		}
+		found := &corev1.Pod{}
+		if err := r.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "two"}, found); err != nil || found.Labels["application"] != "other" {
+			t.Errorf("two is %v: %v", found, err)
+		}
+		if err := r.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "three"}, found); !apierrors.IsNotFound(err) {
+			t.Errorf("what is not there: %v", err)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if err := r.Get(ended, client.ObjectKey{Namespace: "a", Name: "two"}, found); err == nil {
+			t.Error("a read goes on when nobody waits for it any more")
+		}
+	})
+}
+
+func pod(namespace, name, application string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Labels: map[string]string{"application": application}}}
+}
+
+// readsOf are reads with a cache that never catches up.
+func readsOf(t *testing.T, objects ...client.Object) *reads {
+	t.Helper()
+	scheme, err := Scheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithIndex(&corev1.Pod{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).Build()
+	r := &reads{live: live, namespaces: []string{"a", "b"}, indexes: map[index]client.IndexerFunc{}}
+	waits := func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	r.Client = interceptor.NewClient(live, interceptor.Funcs{
+		Get: func(ctx context.Context, _ client.WithWatch, _ client.ObjectKey, _ client.Object, _ ...client.GetOption) error {
+			return waits(ctx)
+		},
+		List: func(ctx context.Context, _ client.WithWatch, _ client.ObjectList, _ ...client.ListOption) error {
+			return waits(ctx)
+		},
+	})
+	r.indexes[indexOf(&corev1.Pod{}, "application")] = func(o client.Object) []string { return []string{o.GetLabels()["application"]} }
+	return r
+}
