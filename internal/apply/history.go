@@ -38,9 +38,25 @@ func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		if record.Vital {
 			outcome.Failed = append(outcome.Failed, observe.Key{Kind: desired.HistoryKind, Name: record.Revision.Name})
 		}
+		if apierrors.IsConflict(err) && !record.Revision.Exists() {
+			err = a.reclaimRecord(ctx, nginx, record, err)
+		}
 		errs = append(errs, judgeRecord(record, err, nginx, outcome))
 	}
 	return errors.Join(errs...)
+}
+
+// reclaimRecord looks at a revision that exists although the caches do not show it. It returns the conflict if it is not
+// one of ours that lacks the label by which they find it.
+func (a *Applier) reclaimRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record, conflict error) error {
+	lacked, err := a.relabel(ctx, nginx, revisions, record.Revision.Name)
+	if err != nil {
+		return err
+	}
+	if lacked {
+		return fmt.Errorf("%w: %s %s lacked its label", observe.ErrBehind, desired.HistoryKind, record.Revision.Name)
+	}
+	return conflict
 }
 
 func logRecord(ctx context.Context, record desired.Record) {

@@ -458,11 +458,7 @@ func (p *portOfOurs) allReconciled() error {
 func (p *portOfOurs) gone() {
 	p.t.Helper()
 	eventually(p.t, "it is gone", func() error { return same(p.number(), 0) })
-	for _, entry := range owned(p.t, p.nginx, "Service").GetManagedFields() {
-		if entry.Manager == naming.FieldManager && entry.Operation != metav1.ManagedFieldsOperationApply {
-			p.t.Errorf("the operator has fields by %s as well: %s", entry.Operation, entry.FieldsV1)
-		}
-	}
+	must(p.t, operatorOwnsByApplyAlone(owned(p.t, p.nginx, "Service")))
 }
 
 // TestFrozenConfiguration: a ConfigMap that somebody has made immutable is made anew when it has to change.

@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
+	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -80,6 +81,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		log.FromContext(ctx).Info("waiting for the newest spec: objects were written for a later one", "generation", nginx.Generation)
 		return ctrl.Result{}, nil
 	}
+	if lacked, err := r.relabel(ctx, nginx, state); err != nil || lacked {
+		return ctrl.Result{}, err
+	}
 	state.Now = r.Clock.Now()
 	state.Overdue = r.pace.overdue(req.NamespacedName, state.Now)
 	plan, blocked, err := r.plan(ctx, nginx, &state)
@@ -87,6 +91,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	return r.pursue(ctx, nginx, state, plan, blocked)
+}
+
+// relabel finds what somebody has taken the label from. Nothing is written for a suspended application.
+func (r *Reconciler) relabel(ctx context.Context, nginx *v1alpha2.NginxOperator, state observe.State) (bool, error) {
+	if ptr.Deref(nginx.Spec.Suspend, false) {
+		return false, nil
+	}
+	return r.Applier.Relabel(ctx, nginx, state)
 }
 
 // forget drops what is remembered of an NginxOperator that is gone, or on its way.
