@@ -44,6 +44,8 @@ type course struct {
 	pinned bool
 	// waiting is why the asked one does not run yet; nil: it does not wait.
 	waiting *Waiting
+	// retreating tells that the last good one runs for a moment before the asked one does.
+	retreating bool
 }
 
 // back tells whether an earlier revision runs in place of the one asked for, which is given up.
@@ -122,14 +124,14 @@ func (in *input) retreat(c *course) error {
 	if live == "" || live == c.asked.hash || good == nil || !in.serves(good.Template) {
 		return nil
 	}
-	if !in.unproven(live) && (live != good.Template || !in.strangers(c.asked.hash)) {
+	if !in.unproven(live) && (live != good.Template || len(in.leftovers(c.asked.hash)) == 0) {
 		return nil
 	}
 	run, err := in.recorded(good)
 	if err != nil {
 		return err
 	}
-	c.run = run
+	c.run, c.retreating = run, true
 	return nil
 }
 
@@ -144,13 +146,17 @@ func (in *input) unproven(template string) bool {
 	return true
 }
 
-// strangers tells whether there are pods of templates that nobody asks for and that have
-// never been good.
-func (in *input) strangers(asked string) bool {
-	return slices.ContainsFunc(in.state.Pods, func(pod corev1.Pod) bool {
-		template := observe.TemplateOf(&pod)
-		return pod.DeletionTimestamp == nil && template != asked && !in.state.History.HasBeenGood(template)
-	})
+// leftovers are the names of pods of templates that nobody asks for and that have never been good.
+func (in *input) leftovers(asked string) []string {
+	var names []string
+	for i := range in.state.Pods {
+		pod := &in.state.Pods[i]
+		template := observe.TemplateOf(pod)
+		if pod.DeletionTimestamp == nil && template != asked && !in.state.History.HasBeenGood(template) {
+			names = append(names, pod.Name)
+		}
+	}
+	return names
 }
 
 func (in *input) serves(template string) bool {

@@ -81,6 +81,15 @@ type Plan struct {
 	Pinned bool
 	// Waiting is the rollout that waits for its gates; nil: none does.
 	Waiting *Waiting
+	// Retreat tells that the last good revision runs for a moment before the one asked for, until the
+	// pods of another rollout, which was given up, are gone.
+	Retreat *Retreat
+}
+
+// Retreat is a rollout that has not begun, because of one before it.
+type Retreat struct {
+	// Pods are those that have to be gone.
+	Pods []string
 }
 
 // Intent is one object as it should be.
@@ -174,6 +183,9 @@ func (in *input) plan() (*Plan, error) {
 	}
 	if in.course.back() && in.course.failure != nil {
 		plan.Back = in.state.History.Named(in.course.run.name).Number
+	}
+	if in.course.retreating {
+		plan.Retreat = &Retreat{Pods: in.leftovers(in.course.asked.hash)}
 	}
 	var err error
 	if plan.Records, err = in.records(); err != nil {

@@ -405,6 +405,9 @@ func TestCorrectionDuringACanary(t *testing.T) {
 	if got := p.deployment().Spec.Template.Annotations[naming.AnnotationTemplate]; got != good {
 		t.Errorf("the next rollout begins while pods of the one that was given up are there: %s", got)
 	}
+	if p.plan.Retreat == nil || len(p.plan.Retreat.Pods) == 0 {
+		t.Errorf("nobody is told what it waits for: %+v", p.plan.Retreat)
+	}
 	p.settle()
 	p.expect("nginx:3", "1 good nginx:1, 3 good nginx:3")
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,14 +79,28 @@ func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, stat
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
 	}
-	// A pod that has ended, an evicted one for example, is only a memory.
-	state.Pods = slices.DeleteFunc(slices.Clone(pods.Items), func(pod corev1.Pod) bool {
-		return pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded
-	})
+	for _, pod := range pods.Items {
+		switch {
+		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+			// A pod that has ended, an evicted one for example, is only a memory.
+		case ofDeployment(&pod, naming.Deployment(nginx.Name)):
+			state.Pods = append(state.Pods, pod)
+		case pod.DeletionTimestamp == nil:
+			state.Strangers = append(state.Strangers, pod.Name)
+		}
+	}
+	slices.Sort(state.Strangers)
 	slices.SortFunc(state.Pods, func(a, b corev1.Pod) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 	})
 	return nil
+}
+
+// ofDeployment tells whether a pod was made for a Deployment, and is its own: one that somebody has taken out of its
+// ReplicaSet, to study it, is not, nor is one that somebody has given its labels.
+func ofDeployment(pod *corev1.Pod, deployment string) bool {
+	ref := metav1.GetControllerOf(pod)
+	return ref != nil && ref.Kind == "ReplicaSet" && ref.Name == deployment+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
 }
 
 func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {

@@ -49,8 +49,10 @@ type Key struct {
 type State struct {
 	// Owned are the live objects of the derived names. What does not exist is not in it.
 	Owned map[Key]Object
-	// Pods are the pods of the application, oldest first.
+	// Pods are the pods of the application's Deployment, oldest first.
 	Pods []corev1.Pod
+	// Strangers are the names of other pods that have the application's label, by which its Service finds them, too.
+	Strangers []string
 	// Instances is what the pods' instance managers say, by the pod's name. A pod that
 	// does not answer is not in it.
 	Instances map[string]*instanceapi.Status

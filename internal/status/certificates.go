@@ -33,8 +33,12 @@ func certificatesValid(v *view) judgement {
 		case len(found) == 0:
 			silent = append(silent, c.Name)
 		default:
+			if early, at := v.early(found); early {
+				invalid = append(invalid, fmt.Sprintf("tls %s: the certificate in Secret %s is valid from %s on only, clients refuse it until then: use one that is valid now",
+					c.Name, c.SecretName, at.UTC().Format(time.DateTime+" UTC")))
+			}
 			if at, soon := v.expires(found); soon {
-				expiring = append(expiring, fmt.Sprintf("tls %s: the certificate in Secret %s ends on %s", c.Name, c.SecretName, at.UTC().Format(time.DateTime+" UTC")))
+				expiring = append(expiring, fmt.Sprintf("tls %s: the certificate in Secret %s %s %s", c.Name, c.SecretName, v.ends(at), at.UTC().Format(time.DateTime+" UTC")))
 			}
 		}
 	}
@@ -77,6 +81,26 @@ func (v *view) certificate(name string) (found []instanceapi.Certificate, proble
 		}
 	}
 	return found, problem
+}
+
+// clockSkew is how far the clocks of whoever made a certificate and of the operator may be apart.
+const clockSkew = time.Minute
+
+// early tells whether one of the certificates is not valid yet, and from when on it is.
+func (v *view) early(found []instanceapi.Certificate) (bool, time.Time) {
+	for _, c := range found {
+		if c.NotBefore != nil && v.in.Now.Add(clockSkew).Before(*c.NotBefore) {
+			return true, *c.NotBefore
+		}
+	}
+	return false, time.Time{}
+}
+
+func (v *view) ends(at time.Time) string {
+	if v.in.Now.After(at) {
+		return "has ended, and clients refuse it since"
+	}
+	return "ends on"
 }
 
 // expires is the earliest end of the certificates, and whether it is close.

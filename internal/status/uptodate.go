@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/rollout"
@@ -35,6 +36,8 @@ func upToDate(v *view) judgement {
 		return v.failedRollout(d, v.in.Plan.Failure)
 	case v.in.Plan != nil && v.in.Plan.Waiting != nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, v.waitingForGate(v.in.Plan.Waiting)}
+	case v.in.Plan != nil && v.in.Plan.Retreat != nil:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, retreating(v.in.Plan.Retreat)}
 	case v.onTrial():
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
 	case v.in.State.RolledOut(v.replicas):
@@ -126,7 +129,38 @@ func (v *view) everyPod() judgement {
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonPinned,
 			fmt.Sprintf("Every pod is of revision %d, as rollout.toRevision asks", ptr.Deref(v.rolloutSpec().ToRevision, 0))}
 	}
-	return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date"}
+	return judgement{metav1.ConditionTrue, v1alpha2.ReasonRolledOut, "Every pod is up to date" + v.strangers()}
+}
+
+// strangers tells of pods that are served from and that nobody looks after; empty: there are none.
+func (v *view) strangers() string {
+	names := v.in.State.Strangers
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s not of the Deployment, but labelled %s=%s, so the Service sends requests there as well: take the label away, or delete what is not needed",
+		listed(names), naming.LabelApplication, v.in.Nginx.Name)
+}
+
+// listed names pods, and of many the first.
+func listed(names []string) string {
+	const most = 3
+	switch {
+	case len(names) == 1:
+		return "pod " + names[0] + " is"
+	case len(names) > most:
+		return fmt.Sprintf("pods %s and %d more are", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "pods " + strings.Join(names, ", ") + " are"
+}
+
+// retreating tells what has to be gone before a rollout can begin.
+func retreating(r *desired.Retreat) string {
+	const words = "The last good revision runs again for a moment: the rollout begins when what is left of an earlier one, which was given up, is gone"
+	if len(r.Pods) == 0 {
+		return words
+	}
+	return words + ": " + listed(r.Pods) + " still there"
 }
 
 func (v *view) rolloutSpec() v1alpha2.Rollout {

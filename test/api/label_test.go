@@ -7,11 +7,13 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 // TestDeploymentWithoutItsLabel: it is not taken for one that there is not yet, which would get the replicas of the spec.
@@ -69,6 +71,22 @@ func TestHistoryWithoutItsLabel(t *testing.T) {
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:other") })
 	eventually(t, "it goes on", labelled(2)) // the first one never was good
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+}
+
+// TestPodOfSomebodyElse: one that has the label holds up no rollout, and is told of.
+func TestPodOfSomebodyElse(t *testing.T) {
+	f := newFleet(t, 1)
+	stranger := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: f.nginx.Namespace, Name: "debug", Labels: naming.SelectorLabels("web")},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sh", Image: "sh:1"}}},
+	}
+	must(t, kube.Create(t.Context(), stranger))
+	f.ask("second")
+	f.waitServing("second")
+	edit(t, f.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:other") })
+	eventually(t, "the rollout begins", func() error {
+		return same(kubelet.Image(&owned(t, f.nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Spec), "nginx:other")
+	})
 }
 
 func unlabel(t *testing.T, object client.Object) {

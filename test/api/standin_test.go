@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"maps"
 	"strings"
 	"testing"
 
@@ -36,8 +37,10 @@ func newStandIn(t *testing.T, nginx *v1alpha2.NginxOperator, name string) *stand
 func startStandIn(ctx context.Context, t *testing.T, nginx *v1alpha2.NginxOperator, name string, template corev1.PodTemplateSpec) (*standIn, error) {
 	s := &standIn{key: client.ObjectKey{Namespace: nginx.Namespace, Name: name}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: nginx.Namespace, Name: name, Labels: template.Labels, Annotations: template.Annotations,
+		Namespace: nginx.Namespace, Name: name, Labels: maps.Clone(template.Labels), Annotations: template.Annotations,
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: naming.Deployment(nginx.Name) + "-1", UID: "1", Controller: new(true)}},
 	}}
+	pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "1"
 	pod.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: kubelet.Image(&template.Spec)}}
 	if err := kube.Create(ctx, pod); err != nil {
 		return nil, err
