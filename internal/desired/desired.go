@@ -84,6 +84,8 @@ type Plan struct {
 	// Retreat tells that the last good revision runs for a moment before the one asked for, until the
 	// pods of another rollout, which was given up, are gone.
 	Retreat *Retreat
+	// KeepsPorts tells that the Service has the ports of pods that are being replaced, until they are gone.
+	KeepsPorts bool
 }
 
 // Retreat is a rollout that has not begun, because of one before it.
@@ -190,6 +192,9 @@ func (in *input) plan() (*Plan, error) {
 	var err error
 	if plan.Records, err = in.records(); err != nil {
 		return nil, fmt.Errorf("keep the history: %w", err)
+	}
+	if plan.KeepsPorts, err = in.keepsPorts(); err != nil {
+		return nil, fmt.Errorf("find the ports of the pods: %w", err)
 	}
 	for _, kind := range Kinds() {
 		if kind.needsConfig && in.next().Files == nil {

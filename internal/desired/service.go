@@ -3,11 +3,13 @@ package desired
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
 )
 
 // service gives the application a stable address.
@@ -18,15 +20,11 @@ func service(in *input) (object, error) {
 	}
 	svc.ObjectMetaApplyConfiguration = in.meta(naming.Service(in.nginx.Name))
 	svc.Spec.WithSelector(naming.SelectorLabels(in.nginx.Name))
-	for _, p := range in.servicePorts() {
-		port := corev1ac.ServicePort().
-			WithName(p.Name).
-			WithPort(p.Port).
-			WithTargetPort(intstr.FromString(p.Name)).
-			WithProtocol(p.Protocol)
-		port.NodePort = p.NodePort
-		svc.Spec.WithPorts(port)
+	all, err := in.servicePorts()
+	if err != nil {
+		return object{}, err
 	}
+	svc.Spec.WithPorts(all...)
 	if want := in.nginx.Spec.Service; want != nil {
 		svc.WithAnnotations(want.Annotations)
 		svc.Spec.WithType(want.Type)
@@ -39,16 +37,79 @@ func service(in *input) (object, error) {
 	return object{svc, svc.ObjectMetaApplyConfiguration}, nil
 }
 
-// servicePorts are those of the revision that runs: one that is gone back to may have
-// others than the spec. Node ports are the Service's own, so they are the spec's.
-func (in *input) servicePorts() []v1alpha2.Port {
-	all := slices.Clone(ports(&in.course.run.spec))
-	for i := range all {
-		for _, p := range in.nginx.Spec.Ports {
-			if p.Name == all[i].Name {
-				all[i].NodePort = p.NodePort
-			}
+// servicePorts are those of the pods that a rollout replaces, until it is through: what is new there serves as well, as
+// far as it has the port, and what it has instead comes when all pods have it. Node ports are the Service's own, so they
+// are the spec's.
+func (in *input) servicePorts() ([]*corev1ac.ServicePortApplyConfiguration, error) {
+	served, err := in.portsInUse()
+	if err != nil {
+		return nil, err
+	}
+	var all []*corev1ac.ServicePortApplyConfiguration
+	for _, p := range served[0] {
+		port := corev1ac.ServicePort().
+			WithName(p.Name).
+			WithPort(p.Port).
+			WithTargetPort(target(p, served)).
+			WithProtocol(p.Protocol)
+		if i := slices.IndexFunc(in.nginx.Spec.Ports, sameName(p)); i >= 0 {
+			port.NodePort = in.nginx.Spec.Ports[i].NodePort
 		}
+		all = append(all, port)
+	}
+	return all, nil
+}
+
+// portsInUse are the ports of pods that are there and have been good, those that are replaced first, and of the revision that
+// runs.
+func (in *input) portsInUse() ([][]v1alpha2.Port, error) {
+	run := ports(&in.course.run.spec)
+	for i := range slices.Backward(in.state.History) {
+		r := &in.state.History[i]
+		if r.Template == in.course.run.hash || !in.state.History.HasBeenGood(r.Template) || !in.hasPods(r.Template) {
+			continue
+		}
+		before, err := in.recorded(r)
+		if err != nil {
+			return nil, err
+		}
+		return [][]v1alpha2.Port{ports(&before.spec), run}, nil
+	}
+	return [][]v1alpha2.Port{run}, nil
+}
+
+// keepsPorts tells whether the Service still has the ports of pods that are being replaced.
+func (in *input) keepsPorts() (bool, error) {
+	inUse, err := in.portsInUse()
+	return err == nil && !slices.Equal(withoutNodePorts(inUse[0]), withoutNodePorts(inUse[len(inUse)-1])), err
+}
+
+func withoutNodePorts(ports []v1alpha2.Port) []v1alpha2.Port {
+	all := slices.Clone(ports)
+	for i := range all {
+		all[i].NodePort = nil
 	}
 	return all
+}
+
+func (in *input) hasPods(template string) bool {
+	return slices.ContainsFunc(in.state.Pods, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp == nil && observe.TemplateOf(&pod) == template
+	})
+}
+
+// target finds a port in all pods: by its name, under which it may have another number in some of them, or else, where it
+// is called otherwise in some, by its number.
+func target(p v1alpha2.Port, served [][]v1alpha2.Port) intstr.IntOrString {
+	everywhere := func(same func(v1alpha2.Port) bool) bool {
+		return !slices.ContainsFunc(served, func(ports []v1alpha2.Port) bool { return !slices.ContainsFunc(ports, same) })
+	}
+	if !everywhere(sameName(p)) && everywhere(func(other v1alpha2.Port) bool { return other.Port == p.Port && other.Protocol == p.Protocol }) {
+		return intstr.FromInt32(p.Port)
+	}
+	return intstr.FromString(p.Name)
+}
+
+func sameName(p v1alpha2.Port) func(v1alpha2.Port) bool {
+	return func(other v1alpha2.Port) bool { return other.Name == p.Name }
 }

@@ -283,6 +283,7 @@ func TestConditions(t *testing.T) {
 		{"pods of a rollout that was given up", func(in *Input) { in.Plan.Retreat = &desired.Retreat{Pods: []string{"web-3"}} }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress,
 			"which was given up, is gone: pod web-3 is still there"},
 		{"a rollout that was given up has left nothing", func(in *Input) { in.Plan.Retreat = &desired.Retreat{} }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "is gone"},
+		{"pods with other ports", func(in *Input) { in.Plan.KeepsPorts = true }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "The Service gets its ports when"},
 		{"pods of somebody else", func(in *Input) { in.State.Strangers = []string{"a", "b", "c", "d"} }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
 			"Every pod is up to date; pods a, b, c and 1 more are not of the Deployment, but labelled operator.example.com/nginxoperator=web"},
 

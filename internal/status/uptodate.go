@@ -18,6 +18,7 @@ import (
 
 func upToDate(v *view) judgement {
 	d := v.in.State.Deployment()
+	detour, elsewhere := v.detour(d)
 	switch {
 	case len(v.in.Pending) > 0:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonSuspended,
@@ -32,18 +33,32 @@ func upToDate(v *view) judgement {
 				naming.ConfigMap(v.in.Nginx.Name))}
 	case d == nil:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet"}
-	case v.in.Plan != nil && v.in.Plan.Failure != nil:
-		return v.failedRollout(d, v.in.Plan.Failure)
-	case v.in.Plan != nil && v.in.Plan.Waiting != nil:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, v.waitingForGate(v.in.Plan.Waiting)}
-	case v.in.Plan != nil && v.in.Plan.Retreat != nil:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, retreating(v.in.Plan.Retreat)}
+	case elsewhere:
+		return detour
 	case v.onTrial():
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
+	case v.in.Plan != nil && v.in.Plan.KeepsPorts && v.in.State.RolledOut(v.replicas):
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Service gets its ports when the pods that have others are gone"}
 	case v.in.State.RolledOut(v.replicas):
 		return v.configUpToDate()
 	}
 	return v.progress(d)
+}
+
+// detour tells why another revision runs than the one asked for, and whether one does, or is held.
+func (v *view) detour(d *appsv1.Deployment) (judgement, bool) {
+	plan := v.in.Plan
+	switch {
+	case plan == nil || d == nil:
+		return judgement{}, false
+	case plan.Failure != nil:
+		return v.failedRollout(d, plan.Failure), true
+	case plan.Waiting != nil:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate, v.waitingForGate(plan.Waiting)}, true
+	case plan.Retreat != nil:
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, retreating(plan.Retreat)}, true
+	}
+	return judgement{}, false
 }
 
 // notWritten tells why an object could not be written yet.

@@ -1,0 +1,89 @@
+package desired
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/observe"
+)
+
+// TestPortsDuringARollout: the Service has endpoints all the while, whatever becomes of the ports and of the rollout.
+func TestPortsDuringARollout(t *testing.T) {
+	port := func(name string, number int32) v1alpha2.Port {
+		return v1alpha2.Port{Name: name, Port: number, Protocol: corev1.ProtocolTCP}
+	}
+	for name, tt := range map[string]struct {
+		before, after []v1alpha2.Port
+		bad, hold     bool
+		// during is the Service's first port while pods are replaced, target where it leads.
+		during v1alpha2.Port
+		target intstr.IntOrString
+	}{
+		"renamed":             {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("web", 80)}, false, false, port("http", 80), intstr.FromInt32(80)},
+		"renamed, and fails":  {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("web", 80)}, true, false, port("http", 80), intstr.FromInt32(80)},
+		"renamed, and held":   {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("web", 80)}, true, true, port("http", 80), intstr.FromInt32(80)},
+		"another number":      {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("http", 8080)}, false, false, port("http", 80), intstr.FromString("http")},
+		"renamed, and moved":  {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("web", 8080)}, false, false, port("http", 80), intstr.FromString("http")},
+		"one comes":           {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("http", 80), port("admin", 81)}, false, false, port("http", 80), intstr.FromString("http")},
+		"names are exchanged": {[]v1alpha2.Port{port("a", 80), port("b", 81)}, []v1alpha2.Port{port("a", 81), port("b", 80)}, false, false, port("a", 80), intstr.FromString("a")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			if tt.hold {
+				p.nginx.Spec.Rollout = &v1alpha2.Rollout{OnFailure: v1alpha2.OnFailureHold}
+			}
+			p.nginx.Spec.Ports = tt.before
+			p.settle()
+			first := p.deployment().Spec.Template.Annotations[naming.AnnotationTemplate]
+
+			p.nginx.Spec.Ports, p.nginx.Spec.Image = tt.after, new("nginx:2")
+			p.bad["nginx:2"] = tt.bad
+			p.whilePodsAreOf(first, func() {
+				got := p.service().Spec.Ports[0]
+				if got.Name != tt.during.Name || got.Port != tt.during.Port {
+					t.Fatalf("the Service has port %+v while pods have %+v", got, tt.during)
+				}
+				if last := p.deployment().Spec.Template.Annotations[naming.AnnotationTemplate]; last != first && got.TargetPort != tt.target {
+					t.Fatalf("it leads to %s, and not to %s", got.TargetPort.String(), tt.target.String())
+				}
+			})
+			p.settle()
+			want := tt.after
+			if tt.bad {
+				want = tt.before
+			}
+			if got := p.service().Spec.Ports; len(got) != len(want) || got[0].Name != want[0].Name || got[0].Port != want[0].Port {
+				t.Errorf("in the end it has %+v, want %+v", got, want)
+			}
+			if p.plan.KeepsPorts != tt.hold {
+				t.Errorf("it keeps the ports of pods that are replaced: %t", p.plan.KeepsPorts)
+			}
+		})
+	}
+}
+
+// whilePodsAreOf lets time go by, and looks each second, as long as there are pods of a template, or for a minute.
+func (p *play) whilePodsAreOf(template string, look func()) {
+	p.t.Helper()
+	for range 60 {
+		p.tick()
+		if !slices.ContainsFunc(p.pods, func(pod corev1.Pod) bool { return observe.TemplateOf(&pod) == template }) {
+			return
+		}
+		look()
+	}
+}
+
+func (p *play) service() *corev1.Service {
+	p.t.Helper()
+	service, ok := p.owned[observe.Key{Kind: "Service", Name: "web"}].(*corev1.Service)
+	if !ok {
+		p.t.Fatal("there is no Service")
+	}
+	return service
+}
