@@ -283,10 +283,8 @@ var errTaken = errors.New("the name is taken")
 // ours is applied again if somebody has removed the label by which they find it. If they
 // only lag behind, what is wanted of it was decided without knowing it.
 func (a *Applier) reclaim(ctx context.Context, nginx *v1alpha2.NginxOperator, change Change, outcome *Outcome) error {
-	existing := &metav1.PartialObjectMetadata{}
-	existing.SetGroupVersionKind(change.Intent.Kind.GVK)
-	key := types.NamespacedName{Namespace: nginx.Namespace, Name: change.Intent.Name}
-	if err := a.live.Get(ctx, key, existing); err != nil {
+	existing, err := a.find(ctx, nginx, change.Intent.Kind.GVK, change.Intent.Name)
+	if err != nil {
 		return err
 	}
 	switch {

@@ -46,17 +46,20 @@ func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 	return errors.Join(errs...)
 }
 
-// reclaimRecord looks at a revision that exists although the caches do not show it. It returns the conflict if it is not
-// one of ours that lacks the label by which they find it.
+// reclaimRecord looks at a revision that exists although the caches do not show it. It returns the conflict if it belongs
+// to somebody else.
 func (a *Applier) reclaimRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record desired.Record, conflict error) error {
-	lacked, err := a.relabel(ctx, nginx, revisions, record.Revision.Name)
+	found, err := a.find(ctx, nginx, revisions, record.Revision.Name)
 	if err != nil {
 		return err
 	}
-	if lacked {
-		return fmt.Errorf("%w: %s %s lacked its label", observe.ErrBehind, desired.HistoryKind, record.Revision.Name)
+	if !metav1.IsControlledBy(found, nginx) {
+		return conflict
 	}
-	return conflict
+	if _, err := a.giveLabel(ctx, nginx, revisions, found); err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: %s %s exists", observe.ErrBehind, desired.HistoryKind, found.Name)
 }
 
 func logRecord(ctx context.Context, record desired.Record) {

@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -23,6 +24,10 @@ type occupied struct {
 	client.Client
 	object  metav1.ObjectMeta
 	applied int
+	// gone tells that the object is not there any more, when it is read.
+	gone bool
+	// labelled counts the labels that were given back.
+	labelled int
 }
 
 func (o *occupied) Patch(_ context.Context, object client.Object, patch client.Patch, _ ...client.PatchOption) error {
@@ -33,6 +38,10 @@ func (o *occupied) Patch(_ context.Context, object client.Object, patch client.P
 	var config metav1.PartialObjectMetadata
 	if err := json.Unmarshal(body, &config); err != nil {
 		return err
+	}
+	if patch.Type() == types.MergePatchType && config.UID == o.object.UID && config.Labels[naming.LabelApplication] == "web" {
+		o.labelled++
+		return nil
 	}
 	if config.ResourceVersion == createOnly {
 		return apierrors.NewConflict(schema.GroupResource{Resource: "configmaps"}, o.object.Name, errors.New("it exists"))
@@ -45,6 +54,9 @@ func (o *occupied) Get(_ context.Context, _ client.ObjectKey, object client.Obje
 	found, ok := object.(*metav1.PartialObjectMetadata)
 	if !ok {
 		return errors.New("more than its metadata is read")
+	}
+	if o.gone {
+		return apierrors.NewNotFound(schema.GroupResource{Resource: "configmaps"}, o.object.Name)
 	}
 	found.ObjectMeta = o.object
 	return nil
@@ -88,3 +100,36 @@ func TestReclaim(t *testing.T) {
 		})
 	}
 }
+
+// TestReclaimRecord: the same of the history. That nothing is there after all is no reason to tell of somebody else's.
+func TestReclaimRecord(t *testing.T) {
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "ours"}}
+	for name, tt := range map[string]struct {
+		server   occupied
+		failed   func(error) bool
+		reason   string
+		labelled int
+	}{
+		"the caches lag behind": {
+			occupied{object: metav1.ObjectMeta{Labels: naming.Labels("web"), OwnerReferences: []metav1.OwnerReference{owner("ours", "web")}}}, behind, "", 0,
+		},
+		"its label was removed": {occupied{object: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner("ours", "web")}}}, behind, "", 1},
+		"it is gone":            {occupied{gone: true}, apierrors.IsNotFound, "", 0},
+		"of an earlier one":     {occupied{object: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{owner("earlier", "web")}}}, isNil, v1alpha2.ReasonNameConflict, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			plan, _, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: "nginx"})
+			if err != nil || len(plan.Records) != 1 {
+				t.Fatalf("%d records: %v", len(plan.Records), err)
+			}
+			outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
+			err = New(&tt.server, &tt.server).recordAll(t.Context(), nginx, plan.Records, &outcome)
+			if !tt.failed(err) || outcome.Refused.Reason != tt.reason || tt.server.labelled != tt.labelled {
+				t.Errorf("error %v, refused: %q, labelled %d times, want %q, %d", err, outcome.Refused.Reason, tt.server.labelled, tt.reason, tt.labelled)
+			}
+		})
+	}
+}
+
+func behind(err error) bool { return errors.Is(err, observe.ErrBehind) }
+func isNil(err error) bool  { return err == nil }

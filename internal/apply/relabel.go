@@ -35,7 +35,11 @@ var (
 func (a *Applier) Relabel(ctx context.Context, nginx *v1alpha2.NginxOperator, state observe.State) (bool, error) {
 	switch live := state.Deployment(); {
 	case live == nil && len(state.History) > 0:
-		return a.relabel(ctx, nginx, deployments, naming.Deployment(nginx.Name))
+		found, err := a.find(ctx, nginx, deployments, naming.Deployment(nginx.Name))
+		if err != nil {
+			return false, client.IgnoreNotFound(err)
+		}
+		return a.giveLabel(ctx, nginx, deployments, found)
 	case live != nil && desired.IsControlledBy(live, nginx) && !recorded(state.History, state.LiveTemplate()):
 		return a.relabelHistory(ctx, nginx)
 	}
@@ -64,14 +68,14 @@ func (a *Applier) relabelHistory(ctx context.Context, nginx *v1alpha2.NginxOpera
 	return found, nil
 }
 
-// relabel looks at one object.
-func (a *Applier) relabel(ctx context.Context, nginx *v1alpha2.NginxOperator, kind schema.GroupVersionKind, name string) (bool, error) {
+// find reads the metadata of an object past the caches.
+func (a *Applier) find(ctx context.Context, nginx *v1alpha2.NginxOperator, kind schema.GroupVersionKind, name string) (*metav1.PartialObjectMetadata, error) {
 	live := &metav1.PartialObjectMetadata{}
 	live.SetGroupVersionKind(kind)
 	if err := a.live.Get(ctx, types.NamespacedName{Namespace: nginx.Namespace, Name: name}, live); err != nil {
-		return false, client.IgnoreNotFound(fmt.Errorf("look for %s %s: %w", kind.Kind, name, err))
+		return nil, fmt.Errorf("look for %s %s: %w", kind.Kind, name, err)
 	}
-	return a.giveLabel(ctx, nginx, kind, live)
+	return live, nil
 }
 
 // giveLabel tells whether an object is of the application, and lacked the label.

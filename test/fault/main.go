@@ -70,7 +70,7 @@ var arguments = []string{
 // large an archive is, which holds UIDs and times; and how many there were when a store was listed.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/(config(-test|-grant)?|sync)|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
-	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
+	`|^(Deployment|HorizontalPodAutoscaler)/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$` +
 	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$` +
 	`|^NginxBackupPolicy/[^.]*\.status\.conditions\[1\]\.message$`
