@@ -269,7 +269,9 @@ load: images
 
 .PHONY: undeploy
 undeploy: ## Remove the operator from the cluster, and with the CRD every NginxOperator
-	@$(kubectl) delete --ignore-not-found -k config/default
+	@echo "the API first, while the operator is there to delete the data of backups that ask for it"
+	@$(kubectl) delete --ignore-not-found --timeout=5m -k config/crd || { echo "somebody's finalizer holds objects: docs/installation.md, Uninstalling" >&2; exit 1; }
+	@$(kubectl) delete --ignore-not-found --timeout=5m -k config/default
 
 .PHONY: kubeconfig
 kubeconfig: $(CLUSTER) ## Print the path of the local cluster's kubeconfig
