@@ -77,8 +77,8 @@ func (a *Applier) look(ctx context.Context, change Change, written observe.Objec
 	if err != nil {
 		return err
 	}
-	if patch := added(change.Intent, fields); len(patch) > 0 {
-		if written, err = a.takeAway(ctx, change, written, patch); err != nil {
+	if additions := added(change.Intent, fields); len(additions) > 0 {
+		if written, err = a.takeAway(ctx, change, written, additions); err != nil {
 			return err
 		}
 		outcome.applied(change, written)

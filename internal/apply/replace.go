@@ -37,20 +37,19 @@ func replacements(intent desired.Intent, live observe.Object) ([]byte, error) {
 		return nil, err
 	}
 	steps := replaceIn("", ours, fields)
-	for field, keys := range added(intent, fields) {
-		for key := range keys {
-			steps = append(steps, operation{Op: "remove", Path: "/" + field + "/" + pointer(key)})
-		}
+	for _, addition := range added(intent, fields) {
+		steps = append(steps, addition.removal())
 	}
 	if len(steps) == 0 {
 		return nil, nil
 	}
-	first := []operation{
-		// Indexes hold for this version of the object only. Of another one, this is a conflict, whereas a test that
-		// fails would look like a refusal of what is declared.
-		{"replace", "/metadata/resourceVersion", live.GetResourceVersion()},
-	}
-	return json.Marshal(append(append(first, mark(live)), steps...))
+	return json.Marshal(append([]operation{ofVersion(live), mark(live)}, steps...))
+}
+
+// ofVersion lets a patch be for this version of an object only. Of another one, this is a conflict, whereas a test that
+// fails would look like a refusal of what is declared.
+func ofVersion(live observe.Object) operation {
+	return operation{"replace", "/metadata/resourceVersion", live.GetResourceVersion()}
 }
 
 // replaced stands for the hash of the intent in an object that was patched. Whoever finds it so has to make what was

@@ -14,10 +14,8 @@ import (
 // differing are the paths of the fields of a live object that are not as an intent has them.
 func differing(intent desired.Intent, live map[string]any) ([]string, error) {
 	paths, err := lacking(intent, live)
-	for field, keys := range added(intent, live) {
-		for key := range keys {
-			paths = append(paths, field+"."+key)
-		}
+	for _, addition := range added(intent, live) {
+		paths = append(paths, addition.path)
 	}
 	slices.Sort(paths)
 	return paths, err

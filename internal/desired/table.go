@@ -22,8 +22,38 @@ type Kind struct {
 	Requires []string
 	// needsConfig tells that there is nothing to build without a configuration.
 	needsConfig bool
-	// Alone are the fields with maps that nobody else may add to.
-	Alone []string
+	// Alone are the places where nobody else may add anything.
+	Alone []Place
+}
+
+// Place is a map in an object.
+type Place struct {
+	// Path leads to it. EachOfOurs stands for each item of a list that the operator has there.
+	Path []string
+	// Keys are those that nobody else may add; none: all.
+	Keys []string
+}
+
+// EachOfOurs is a step of the path of a Place.
+const EachOfOurs = "*"
+
+var narrow = hardening()
+
+// hardening are the places in a Deployment by which a pod may get more than its application needs. Pods that are made
+// otherwise are somebody else's.
+func hardening() []Place {
+	pod := func(path ...string) []string { return append([]string{"spec", "template", "spec"}, path...) }
+	places := []Place{
+		{Path: pod(), Keys: []string{"hostPID", "hostIPC", "hostNetwork"}},
+		{Path: pod("securityContext")},
+	}
+	for _, list := range []string{"initContainers", "containers"} {
+		places = append(places,
+			Place{Path: pod(list, EachOfOurs), Keys: []string{"args"}},
+			Place{Path: pod(list, EachOfOurs, "securityContext")},
+			Place{Path: pod(list, EachOfOurs, "securityContext", "capabilities")})
+	}
+	return places
 }
 
 // HistoryKind is the kind that holds the history. It is not in the table: there are many
@@ -35,7 +65,7 @@ const HistoryKind = "ControllerRevision"
 func Kinds() []Kind {
 	core, apps, policy := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion
 	// nginx is given all that is in a ConfigMap. A budget that says two things is none.
-	files, budget := []string{"data", "binaryData"}, []string{"spec"}
+	files, budget := []Place{{Path: []string{"data"}}, {Path: []string{"binaryData"}}}, []Place{{Path: []string{"spec"}}}
 	return []Kind{
 		{Kind: kindOf[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), build: serviceAccount},
 		{Kind: kindOf[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), build: stableConfigMap, needsConfig: true, Alone: files},
@@ -43,7 +73,7 @@ func Kinds() []Kind {
 		{Kind: kindOf[corev1.Service](core, "Service", naming.Service), build: service},
 		{
 			Kind: kindOf[appsv1.Deployment](apps, "Deployment", naming.Deployment), build: deployment, needsConfig: true,
-			Requires: []string{"ServiceAccount", "ConfigMap", HistoryKind},
+			Requires: []string{"ServiceAccount", "ConfigMap", HistoryKind}, Alone: narrow,
 		},
 		{Kind: kindOf[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), build: podDisruptionBudget, Alone: budget},
 	}

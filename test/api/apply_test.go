@@ -193,6 +193,21 @@ func TestDriftIsPutBack(t *testing.T) {
 			func(o observe.Object) error {
 				return same(*o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot, true)
 			}},
+		"what the hardening leaves out": {"Deployment",
+			func(o observe.Object) {
+				pod := &o.(*appsv1.Deployment).Spec.Template.Spec
+				pod.HostPID, pod.HostIPC, pod.SecurityContext.FSGroup = true, true, new(int64(0))
+				c := &pod.Containers[0]
+				c.Args, c.SecurityContext.RunAsUser = []string{"--drain-delay=0s"}, new(int64(0))
+				c.SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
+				pod.InitContainers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW"}
+			},
+			func(o observe.Object) error {
+				pod := o.(*appsv1.Deployment).Spec.Template.Spec
+				c, installs := pod.Containers[0], pod.InitContainers[0]
+				return same(fmt.Sprint(pod.HostPID, pod.HostIPC, pod.SecurityContext.FSGroup, c.Args, c.SecurityContext.RunAsUser,
+					c.SecurityContext.Capabilities.Add, installs.SecurityContext.Capabilities.Add), "false false <nil> [] <nil> [] []")
+			}},
 		"service port": {"Service",
 			func(o observe.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
 			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Ports[0].Port, int32(80)) }},
