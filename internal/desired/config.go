@@ -57,8 +57,8 @@ func readConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.C
 	case source != nil && source.RenderedFor != "":
 		return nginxconf.Config{}, Blocked{
 			Reason: v1alpha2.ReasonConfigInvalid,
-			Message: fmt.Sprintf("ConfigMap %s is what the operator rendered for NginxOperator %s: name a ConfigMap of your own in spec.config",
-				source.Name, source.RenderedFor),
+			Message: fmt.Sprintf("ConfigMap %s is what the operator rendered for NginxOperator %s: name a ConfigMap of your own in spec.config, or, if this is a copy of your own, take its label %s away",
+				source.Name, source.RenderedFor, naming.LabelApplication),
 		}
 	case source != nil && source.HasBinary:
 		return nginxconf.Config{}, Blocked{

@@ -45,12 +45,29 @@ func Check(files map[string]string) error {
 	switch {
 	case err == nil:
 		return nil
+	case strings.Contains(err.Error(), "does not match") && isForALaterOne(files):
+		return errors.New("the private key in tls.key is that of a later certificate in tls.crt: the server's own has to come first, and who signed it after it")
 	case strings.Contains(err.Error(), "does not match"):
 		return errors.New("the private key in tls.key does not match the certificate in tls.crt")
 	default:
 		// Not in the library's words: they quote the headers of what the Secret holds.
 		return errors.New("tls.key holds no private key in PEM format that can be read")
 	}
+}
+
+// isForALaterOne tells whether the key is that of a certificate which is not the first one.
+func isForALaterOne(files map[string]string) bool {
+	for _, rest := pem.Decode([]byte(files[certFile])); len(rest) > 0; {
+		if _, err := tls.X509KeyPair(rest, []byte(files[keyFile])); err == nil {
+			return true
+		}
+		block, after := pem.Decode(rest)
+		if block == nil {
+			return false
+		}
+		rest = after
+	}
+	return false
 }
 
 // isChain tells whether a text has certificates, and all of them can be read.

@@ -54,6 +54,8 @@ func TestCheck(t *testing.T) {
 		"a key of what":  {crt, encode(canary, []byte(canary)), noKey},
 		"a broken key":   {crt, encode("PRIVATE KEY", []byte(canary)), noKey},
 		"another's key":  {other, key, "does not match"},
+		"the wrong way":  {other + crt, key, "has to come first"},
+		"of nobody":      {other + other, key, "does not match"},
 		"nothing":        {"", "", "the Secret does not exist, or has no tls.crt and tls.key"},
 		"no certificate": {"", key, "the Secret has no tls.crt"},
 		"no key":         {crt, "", "the Secret has no tls.key"},
