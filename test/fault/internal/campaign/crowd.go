@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/nginx-operator/test/fault/internal/proxy"
+	"example.com/nginx-operator/test/fault/internal/snapshot"
 )
 
 // crowd are namespaces that one operator looks after side by side, each with one object of a kind.
@@ -126,7 +127,7 @@ func (c *crowd) used() *member {
 
 // leave gives a namespace back that is as a seed says.
 func (m *member) leave(seed int) {
-	m.rested = m.writes.Load()
+	m.rested, m.restedAs = m.writes.Load(), nil
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.settled[seed] = append(m.settled[seed], m)
@@ -135,7 +136,9 @@ func (m *member) leave(seed int) {
 // rest gives a namespace back, in which there is nothing to do. Where an object is not ready, the
 // operator may try again and again: there, it is deleted.
 func (m *member) rest(ctx context.Context, s *state) error {
+	m.restedAs = &s.picture
 	if !s.ready {
+		m.restedAs = nil
 		if err := m.clear(ctx); err != nil {
 			return err
 		}
@@ -149,17 +152,23 @@ func (m *member) rest(ctx context.Context, s *state) error {
 
 // undisturbed makes sure that nothing was written while it was left alone, whatever befell the
 // operator in other namespaces.
-func (m *member) undisturbed() error {
-	if n := m.writes.Load() - m.rested; n > 0 {
-		return fmt.Errorf("there was nothing to do after %s, and it wrote %d times in %s: %s", m.by, n, m.namespace, m.lastWrite.Load())
+func (m *member) undisturbed(ctx context.Context) error {
+	n := m.writes.Load() - m.rested
+	if n == 0 {
+		return nil
 	}
-	return nil
+	err := fmt.Errorf("there was nothing to do after %s, and it wrote %d times in %s: %s", m.by, n, m.namespace, m.lastWrite.Load())
+	if m.restedAs == nil {
+		return err
+	}
+	now, lost := m.picture(ctx)
+	return errors.Join(err, lost, same(*m.restedAs, now, snapshot.Mask{}))
 }
 
 // vacant is a namespace without an object, but with what objects refer to.
 func (c *crowd) vacant(ctx context.Context, by string) (m *member, err error) {
 	if m = c.used(); m != nil {
-		err = errors.Join(m.undisturbed(), m.clear(ctx))
+		err = errors.Join(m.undisturbed(ctx), m.clear(ctx))
 	} else if c.fixed {
 		return nil, errCrowded
 	} else {
@@ -217,7 +226,7 @@ func (c *crowd) seeded(ctx context.Context, seed int) (*member, error) {
 		if c.of.Unready[seed] != "" {
 			return m, nil
 		}
-		return m, m.undisturbed()
+		return m, m.undisturbed(ctx)
 	}
 	m, err := c.vacant(ctx, seedName(seed))
 	if err != nil {

@@ -25,8 +25,9 @@ type member struct {
 	// writes counts those of the operator, the last one at lastWrite.
 	writes    atomic.Int64
 	lastWrite atomic.Pointer[proxy.Request]
-	// rested are the writes when it was left.
-	rested int64
+	// rested are the writes when it was left, restedAs is what there was then; nil: it is not known.
+	rested   int64
+	restedAs *snapshot.Picture
 	// mischief is what happens to it; nil: nothing.
 	mischief atomic.Pointer[mischief]
 }
