@@ -150,10 +150,15 @@ func (r *reads) listLive(ctx context.Context, list client.ObjectList, options ..
 	var all []runtime.Object
 	for _, namespace := range namespaces {
 		wanted.Namespace = namespace
-		if err := r.live.List(ctx, list, wanted); err != nil {
+		// A list of its own: what is read into one again may take the place of what was read before.
+		part, ok := list.DeepCopyObject().(client.ObjectList)
+		if !ok {
+			return fmt.Errorf("%T is no list", list)
+		}
+		if err := r.live.List(ctx, part, wanted); err != nil {
 			return err
 		}
-		items, err := meta.ExtractList(list)
+		items, err := meta.ExtractList(part)
 		if err != nil {
 			return err
 		}

@@ -28,8 +28,13 @@ func TestReads(t *testing.T) {
 			"by an index that there is not":      {[]client.ListOption{client.MatchingFields{"other": "web"}}, 0},
 		} {
 			list := &corev1.PodList{}
-			if err := r.List(t.Context(), list, tt.options...); err != nil || len(list.Items) != tt.want {
-				t.Errorf("%s: %d are found, want %d: %v", name, len(list.Items), tt.want, err)
+			err := r.List(t.Context(), list, tt.options...)
+			found := map[string]bool{}
+			for _, pod := range list.Items {
+				found[pod.Name] = true
+			}
+			if err != nil || len(found) != tt.want {
+				t.Errorf("%s: %v are found, want %d: %v", name, found, tt.want, err)
 			}
 		}
 		found := &corev1.Pod{}
