@@ -61,16 +61,17 @@ type options struct {
 var arguments = []string{
 	"--namespaces={namespace}", "--controllers=nginx", "--leader-elect=false", "--conversion-webhook=false",
 	"--metrics-bind-address=0", "--health-probe-bind-address=0", "--instance-image=nginx-operator:test", "--default-image=nginx:test",
-	"--concurrency=2",
 }
 
 // means are the annotations by which pods are asked and nudged, and their managers; for which generation
-// something was written; the numbers of the history, which count what was tried; the words of the
-// Deployment controller, who remembers the ReplicaSet that progressed last, and what it did then; how
-// large an archive is, which holds UIDs and times; and how many there were when a store was listed.
+// and from which intent something was written; the numbers of the history, which count what was tried; the
+// words of the Deployment controller, who remembers the ReplicaSet that progressed last, and what it did
+// then; what an autoscaler saw when it looked last, some time in a quarter of a minute; how large an
+// archive is, which holds UIDs and times; and how many there were when a store was listed.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/(config(-test|-grant)?|sync)|managers\..*)$` +
-	`|\.metadata\.annotations\.operator\.example\.com/generation$` +
-	`|^(Deployment|HorizontalPodAutoscaler)/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
+	`|\.metadata\.annotations\.operator\.example\.com/(generation|intent)$` +
+	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
+	`|^HorizontalPodAutoscaler/[^.]*\.status\.` +
 	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$` +
 	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$` +
 	`|^NginxBackupPolicy/[^.]*\.status\.conditions\[1\]\.message$`

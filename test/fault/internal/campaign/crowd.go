@@ -49,10 +49,12 @@ func (s *Stage) newCrowd(name string, of *Specimen) *crowd {
 		}
 		n := m.writes.Add(1)
 		m.lastWrite.Store(&r)
+		met := proxy.None
 		if by := m.mischief.Load(); by != nil {
-			return by.onWrite(n)
+			met = by.onWrite(n)
 		}
-		return proxy.None
+		m.noteFault(met)
+		return met
 	}
 	c.guest.OnEvent = func(e proxy.Event) proxy.Delivery {
 		if m := c.member(e.Namespace); m != nil {

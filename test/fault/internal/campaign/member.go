@@ -25,6 +25,8 @@ type member struct {
 	// writes counts those of the operator, the last one at lastWrite.
 	writes    atomic.Int64
 	lastWrite atomic.Pointer[proxy.Request]
+	// failed is when the last write met a fault, as Unix time in ns; 0: it met none.
+	failed atomic.Int64
 	// rested are the writes when it was left, restedAs is what there was then; nil: it is not known.
 	rested   int64
 	restedAs *snapshot.Picture
@@ -75,7 +77,7 @@ func (m *member) put(ctx context.Context, spec map[string]any, dryRun ...string)
 // settle waits until the operator has seen the object as it is, and has written nothing for a while.
 func (m *member) settle(ctx context.Context) error {
 	before, since := int64(-1), time.Now()
-	return m.await(ctx, func(ctx context.Context) error {
+	return m.awaitFor(ctx, m.Patience+longestBackOff, func(ctx context.Context) error {
 		object, err := m.object(ctx)
 		if err != nil {
 			return err
@@ -87,11 +89,29 @@ func (m *member) settle(ctx context.Context) error {
 		if now := m.writes.Load(); now != before || m.guest.Behind(m.namespace) != nil {
 			before, since = now, time.Now()
 		}
-		if time.Since(since) < quiet {
+		if time.Since(since) < quiet || m.backsOff() {
 			return fmt.Errorf("the last write was %s: %w", m.lastWrite.Load(), errUnsettled)
 		}
 		return nil
 	})
+}
+
+// longestBackOff is how long an operator may wait after a write that failed before it tries again.
+const longestBackOff = time.Minute
+
+// backsOff tells whether the operator may be waiting to try again what met a fault.
+func (m *member) backsOff() bool {
+	failed := m.failed.Load()
+	return failed != 0 && time.Since(time.Unix(0, failed)) < longestBackOff
+}
+
+// noteFault keeps what the last write met. An operator that was killed begins anew, without a wait.
+func (m *member) noteFault(met proxy.Fault) {
+	if met == proxy.None || met.Kills() {
+		m.failed.Store(0)
+		return
+	}
+	m.failed.Store(time.Now().UnixNano())
 }
 
 // errUnsettled tells that the operator is not done.

@@ -111,7 +111,12 @@ func (o *operator) alive() error {
 
 // await looks until a check finds nothing.
 func (o *operator) await(ctx context.Context, check func(context.Context) error) error {
-	deadline := time.Now().Add(o.Patience)
+	return o.awaitFor(ctx, o.Patience, check)
+}
+
+// awaitFor does so for as long as is told.
+func (o *operator) awaitFor(ctx context.Context, patience time.Duration, check func(context.Context) error) error {
+	deadline := time.Now().Add(patience)
 	for wait := glance; ; wait = min(2*wait, longestGlance) {
 		err := check(ctx)
 		if err == nil || ctx.Err() != nil {
@@ -121,7 +126,7 @@ func (o *operator) await(ctx context.Context, check func(context.Context) error)
 			return err
 		}
 		if time.Now().After(deadline) {
-			return fmt.Errorf("after %s: %w", o.Patience, err)
+			return fmt.Errorf("after %s: %w", patience, err)
 		}
 		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 			return err

@@ -38,8 +38,8 @@ func Faults() []Fault {
 // ReadFaults are those of reads: the connection ends, or the API server has other worries.
 func ReadFaults() []Fault { return []Fault{Cut, TooMany, Internal, Quota} }
 
-// kills tells whether the operator does not survive it.
-func (f Fault) kills() bool { return f == KillBefore || f == KillAfter }
+// Kills tells whether the operator does not survive it.
+func (f Fault) Kills() bool { return f == KillBefore || f == KillAfter }
 
 // carriedOut tells whether the write happens.
 func (f Fault) carriedOut() bool { return f == Drop || f == Timeout || f == KillAfter }

@@ -132,7 +132,7 @@ func (g *Guest) meet(w http.ResponseWriter, r *http.Request, request Request, fa
 			abort()
 		}
 	}
-	if fault.kills() {
+	if fault.Kills() {
 		g.Disconnect()
 		g.OnKill()
 	}

@@ -121,7 +121,7 @@ func TestFaults(t *testing.T) {
 			if code != want.code || s.writes() != want.writes || kills != want.kills {
 				t.Errorf("answered %d, carried out %d times, killed %d times, want %+v", code, s.writes(), kills, want)
 			}
-			if code := answered(t, http.MethodGet, g.URL+configMaps+"/a"); (code == 0) != fault.kills() {
+			if code := answered(t, http.MethodGet, g.URL+configMaps+"/a"); (code == 0) != fault.Kills() {
 				t.Errorf("a read afterwards is answered %d", code)
 			}
 		})
