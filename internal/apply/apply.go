@@ -36,6 +36,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
@@ -60,6 +61,8 @@ func New(c client.Client, live client.Reader) *Applier {
 type Outcome struct {
 	// Applied are the objects as the API server returned them.
 	Applied map[observe.Key]observe.Object
+	// Recorded are the revisions as the history has them now.
+	Recorded []history.Revision
 	// Refused tells of the first object that the API server or its owner keeps the
 	// operator from writing.
 	Refused desired.Blocked

@@ -33,6 +33,9 @@ func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		err := a.record(ctx, nginx, record)
 		if err == nil {
 			logRecord(ctx, record)
+			if !record.Delete {
+				outcome.Recorded = append(outcome.Recorded, record.Revision)
+			}
 			continue
 		}
 		if record.Vital {

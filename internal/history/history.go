@@ -122,6 +122,18 @@ func (h History) LastGood(except string) *Revision {
 	return last
 }
 
+// With is the history once a revision was recorded: in the place of the one of its name, or besides.
+func (h History) With(recorded Revision) History {
+	after := slices.DeleteFunc(slices.Clone(h), func(r Revision) bool { return r.Name == recorded.Name })
+	return append(after, recorded).sorted()
+}
+
+// sorted puts it in order.
+func (h History) sorted() History {
+	slices.SortFunc(h, func(a, b Revision) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
+	return h
+}
+
 // NextNumber is that of a revision which is asked for now.
 func (h History) NextNumber() int64 {
 	next := int64(1)

@@ -195,6 +195,33 @@ func TestLookups(t *testing.T) {
 	}
 }
 
+func TestWith(t *testing.T) {
+	h := History{{Name: "a", Number: 1, State: Good}, {Name: "b", Number: 2, State: Candidate}}
+	tests := []struct {
+		name     string
+		recorded Revision
+		want     []string
+	}{
+		{"another state", Revision{Name: "b", Number: 2, State: Good}, []string{"a 1 good", "b 2 good"}},
+		{"gone back to", Revision{Name: "a", Number: 3, State: Good}, []string{"b 2 candidate", "a 3 good"}},
+		{"a new one", Revision{Name: "c", Number: 3, State: Candidate}, []string{"a 1 good", "b 2 candidate", "c 3 candidate"}},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			var got []string
+			for _, r := range h.With(tt.recorded) {
+				got = append(got, fmt.Sprint(r.Name, " ", r.Number, " ", r.State))
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("%v, want %v", got, tt.want)
+			}
+			if h[0].State != Good || h[1].State != Candidate {
+				t.Error("the history before has changed")
+			}
+		})
+	}
+}
+
 func TestStale(t *testing.T) {
 	var h History
 	for i := range Limit + 3 {

@@ -1,9 +1,7 @@
 package history
 
 import (
-	"cmp"
 	"maps"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -18,8 +16,7 @@ func Read(objects []appsv1.ControllerRevision) History {
 	for i := range objects {
 		h = append(h, read(&objects[i]))
 	}
-	slices.SortFunc(h, func(a, b Revision) int { return cmp.Or(cmp.Compare(a.Number, b.Number), cmp.Compare(a.Name, b.Name)) })
-	return h
+	return h.sorted()
 }
 
 func read(o *appsv1.ControllerRevision) Revision {

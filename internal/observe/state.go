@@ -120,12 +120,15 @@ func Rendered(cm *corev1.ConfigMap) bool {
 	return cm != nil && len(cm.BinaryData) == 0 && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
 }
 
-// After is the state with what an apply returned laid over it, so that a status
-// tells of the writes of its own pass.
-func (s State) After(applied map[Key]Object) State {
+// After is the state with what an apply returned laid over it, and what was recorded in
+// the history, so that a status tells of the writes of its own pass.
+func (s State) After(applied map[Key]Object, recorded []history.Revision) State {
 	owned := make(map[Key]Object, len(s.Owned)+len(applied))
 	maps.Copy(owned, s.Owned)
 	maps.Copy(owned, applied)
 	s.Owned = owned
+	for _, r := range recorded {
+		s.History = s.History.With(r)
+	}
 	return s
 }

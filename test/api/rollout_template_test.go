@@ -39,6 +39,37 @@ func TestTemplateIsRolledOut(t *testing.T) {
 	settled(t)
 }
 
+// TestReadyTellsItsRevision looks at every version of the status: what says that everything is as declared says as well
+// which revision that is.
+func TestReadyTellsItsRevision(t *testing.T) {
+	r := newRolled(t, rolledSpec("nginx:1"))
+	watching, err := client.NewWithWatch(plane.Config, client.Options{Scheme: kube.Scheme()})
+	must(t, err)
+	list := &v1alpha2.NginxOperatorList{}
+	must(t, watching.List(t.Context(), list, client.InNamespace(r.nginx.Namespace)))
+	watcher, err := watching.Watch(t.Context(), list, client.InNamespace(r.nginx.Namespace),
+		&client.ListOptions{Raw: &metav1.ListOptions{ResourceVersion: list.ResourceVersion}})
+	must(t, err)
+	defer watcher.Stop()
+
+	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
+	for event := range watcher.ResultChan() {
+		seen, ok := event.Object.(*v1alpha2.NginxOperator)
+		if !ok {
+			t.Fatalf("the watch has ended: %v", event.Object)
+		}
+		ready := meta.FindStatusCondition(seen.Status.Conditions, v1alpha2.ConditionReady)
+		if ready.ObservedGeneration < r.nginx.Generation || ready.Status != metav1.ConditionTrue {
+			continue
+		}
+		if seen.Status.Revision != 2 {
+			t.Errorf("Ready with revision %d, want 2", seen.Status.Revision)
+		}
+		return
+	}
+	t.Error("the watch has ended")
+}
+
 func TestTemplateThatFailsIsTakenBack(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:1"))
 	r.reset()

@@ -123,7 +123,7 @@ func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 	}
 	next := status.Compute(status.Input{
 		Nginx:   nginx,
-		State:   state.After(outcome.Applied),
+		State:   state.After(outcome.Applied, outcome.Recorded),
 		Plan:    plan,
 		Blocked: blocked,
 		Failed:  outcome.Failed,
