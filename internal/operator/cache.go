@@ -71,7 +71,7 @@ func (o *Options) cachedNamespaces() map[string]ctrlcache.Config {
 // referenced changes all the time, and their metadata is small. It is a cache of
 // its own because the main one filters ConfigMaps by label.
 func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcache.Cache, error) {
-	return ctrlcache.New(config, ctrlcache.Options{
+	return newTogether(config, ctrlcache.Options{
 		HTTPClient:        c.GetHTTPClient(),
 		Scheme:            c.GetScheme(),
 		Mapper:            c.GetRESTMapper(),

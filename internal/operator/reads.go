@@ -59,7 +59,7 @@ func (r *reads) newClient(config *rest.Config, options client.Options) (client.C
 
 // newCache is a ctrlcache.NewCacheFunc.
 func (r *reads) newCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
-	cache, err := ctrlcache.New(config, options)
+	cache, err := newTogether(config, options)
 	return indexed{cache, r}, err
 }
 
