@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -162,10 +163,10 @@ func upgradable(t *testing.T) []*rolled {
 	return all
 }
 
-// everything is the version of each object of applications, their pods and status included.
-func everything(t *testing.T, apps []*rolled) map[string]string {
+// everything are the objects of applications, their pods and status included.
+func everything(t *testing.T, apps []*rolled) map[string]client.Object {
 	t.Helper()
-	all := map[string]string{}
+	all := map[string]client.Object{}
 	for _, app := range apps {
 		for _, list := range []client.ObjectList{
 			&v1alpha2.NginxOperatorList{}, &appsv1.DeploymentList{}, &appsv1.ControllerRevisionList{}, &corev1.ConfigMapList{},
@@ -174,7 +175,7 @@ func everything(t *testing.T, apps []*rolled) map[string]string {
 			must(t, kube.List(t.Context(), list, client.InNamespace(app.nginx.Namespace)))
 			must(t, meta.EachListItem(list, func(item runtime.Object) error {
 				o := item.(client.Object)
-				all[fmt.Sprintf("%T %s/%s %s", o, o.GetNamespace(), o.GetName(), o.GetUID())] = o.GetResourceVersion()
+				all[fmt.Sprintf("%T %s/%s %s", o, o.GetNamespace(), o.GetName(), o.GetUID())] = o
 				return nil
 			}))
 		}
@@ -270,11 +271,12 @@ func TestUpgradeAtEachWriteOfARollout(t *testing.T) {
 	}
 }
 
-func checkUntouched(t *testing.T, what string, before, after map[string]string) {
+func checkUntouched(t *testing.T, what string, before, after map[string]client.Object) {
 	t.Helper()
-	for name, version := range after {
-		if before[name] != version {
-			t.Errorf("%s has changed %s", what, name)
+	for name, now := range after {
+		was, there := before[name]
+		if !there || was.GetResourceVersion() != now.GetResourceVersion() {
+			t.Errorf("%s has changed %s: %s", what, name, cmp.Diff(was, now))
 		}
 	}
 	for name := range before {
