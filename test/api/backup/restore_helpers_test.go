@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -96,6 +97,9 @@ func (b *bench) files(claim string) map[string]string {
 			return err
 		}
 		text, err := os.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // It was renamed by the program that extracts.
+		}
 		relative, _ := filepath.Rel(root, name)
 		found[relative] = string(text)
 		return err
