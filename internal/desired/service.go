@@ -61,9 +61,13 @@ func (in *input) servicePorts() ([]*corev1ac.ServicePortApplyConfiguration, erro
 }
 
 // portsInUse are the ports of pods that are there and have been good, those that are replaced first, and of the revision that
-// runs.
+// runs. A Service that has the latter already never goes back: the pods that are replaced are gone then, and who sees some
+// still has an old view of them.
 func (in *input) portsInUse() ([][]v1alpha2.Port, error) {
 	run := ports(&in.course.run.spec)
+	if in.serviceHas(run) {
+		return [][]v1alpha2.Port{run}, nil
+	}
 	for i := range slices.Backward(in.state.History) {
 		r := &in.state.History[i]
 		if r.Template == in.course.run.hash || !in.state.History.HasBeenGood(r.Template) || !in.hasPods(r.Template) {
@@ -76,6 +80,16 @@ func (in *input) portsInUse() ([][]v1alpha2.Port, error) {
 		return [][]v1alpha2.Port{ports(&before.spec), run}, nil
 	}
 	return [][]v1alpha2.Port{run}, nil
+}
+
+// serviceHas tells whether the Service has these ports, and no others, wherever they lead.
+func (in *input) serviceHas(all []v1alpha2.Port) bool {
+	service := in.state.Service()
+	return service != nil && len(service.Spec.Ports) == len(all) && !slices.ContainsFunc(all, func(want v1alpha2.Port) bool {
+		return !slices.ContainsFunc(service.Spec.Ports, func(has corev1.ServicePort) bool {
+			return has.Name == want.Name && has.Port == want.Port && has.Protocol == want.Protocol
+		})
+	})
 }
 
 // keepsPorts tells whether the Service still has the ports of pods that are being replaced.

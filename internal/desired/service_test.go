@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -64,6 +65,25 @@ func TestPortsDuringARollout(t *testing.T) {
 				t.Errorf("it keeps the ports of pods that are replaced: %t", p.plan.KeepsPorts)
 			}
 		})
+	}
+}
+
+// TestPortsAndAnOldViewOfPods: an operator that starts with a view of the pods from before a rollout does not take the ports of
+// those that there are now from the Service.
+func TestPortsAndAnOldViewOfPods(t *testing.T) {
+	p := newPlay(t)
+	p.settle()
+	before := slices.Clone(p.pods)
+	p.nginx.Spec.Ports = []v1alpha2.Port{{Name: "web", Port: 8080, Protocol: corev1.ProtocolTCP}}
+	p.settle()
+	want := p.service().Spec.Ports
+	if len(want) != 1 || want[0].Name != "web" {
+		t.Fatalf("the Service has %+v", want)
+	}
+	p.pods = before
+	p.tick()
+	if diff := cmp.Diff(want, p.service().Spec.Ports); diff != "" {
+		t.Errorf("-ports of the Service before +on an old view of the pods:\n%s", diff)
 	}
 }
 

@@ -99,13 +99,19 @@ type Source struct {
 }
 
 // Deployment is the live Deployment, or nil.
-func (s State) Deployment() *appsv1.Deployment {
+func (s State) Deployment() *appsv1.Deployment { return only[*appsv1.Deployment](s) }
+
+// Service is the live Service, or nil.
+func (s State) Service() *corev1.Service { return only[*corev1.Service](s) }
+
+// only is the object of a type of which an application owns one.
+func only[T Object](s State) (found T) {
 	for _, obj := range s.Owned {
-		if d, ok := obj.(*appsv1.Deployment); ok {
-			return d
+		if o, ok := obj.(T); ok {
+			return o
 		}
 	}
-	return nil
+	return found
 }
 
 // Config is the live ConfigMap of a derived name with a configuration, or nil.
