@@ -8,6 +8,7 @@ import (
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
@@ -41,16 +42,20 @@ func service(in *input) (object, error) {
 // far as it has the port, and what it has instead comes when all pods have it. Node ports are the Service's own, so they
 // are the spec's.
 func (in *input) servicePorts() ([]*corev1ac.ServicePortApplyConfiguration, error) {
-	served, err := in.portsInUse()
+	served, err := in.portsServed()
+	if err != nil {
+		return nil, err
+	}
+	everywhere, err := in.portsOfPods()
 	if err != nil {
 		return nil, err
 	}
 	var all []*corev1ac.ServicePortApplyConfiguration
-	for _, p := range served[0] {
+	for _, p := range served {
 		port := corev1ac.ServicePort().
 			WithName(p.Name).
 			WithPort(p.Port).
-			WithTargetPort(target(p, served)).
+			WithTargetPort(target(p, everywhere)).
 			WithProtocol(p.Protocol)
 		if i := slices.IndexFunc(in.nginx.Spec.Ports, sameName(p)); i >= 0 {
 			port.NodePort = in.nginx.Spec.Ports[i].NodePort
@@ -60,26 +65,52 @@ func (in *input) servicePorts() ([]*corev1ac.ServicePortApplyConfiguration, erro
 	return all, nil
 }
 
-// portsInUse are the ports of pods that are there and have been good, those that are replaced first, and of the revision that
-// runs. A Service that has the latter already never goes back: the pods that are replaced are gone then, and who sees some
-// still has an old view of them.
-func (in *input) portsInUse() ([][]v1alpha2.Port, error) {
+// portsServed are the ports of pods that are replaced, or else of the revision that runs.
+//
+// The Service never goes back from the ports of what all pods have been of last: who sees pods of something else then has an
+// old view of them.
+func (in *input) portsServed() ([]v1alpha2.Port, error) {
 	run := ports(&in.course.run.spec)
-	if in.serviceHas(run) {
-		return [][]v1alpha2.Port{run}, nil
+	if last := in.state.History.LastGood(""); last != nil && last.Template == in.course.run.hash && in.serviceHas(run) {
+		return run, nil
 	}
 	for i := range slices.Backward(in.state.History) {
 		r := &in.state.History[i]
-		if r.Template == in.course.run.hash || !in.state.History.HasBeenGood(r.Template) || !in.hasPods(r.Template) {
+		if in.replaced(r) && in.state.History.HasBeenGood(r.Template) {
+			return in.recordedPorts(r)
+		}
+	}
+	return run, nil
+}
+
+// portsOfPods are the ports of the revision that runs, and of all others that there are pods of, also such as have never
+// been good: those that are ready serve while they are replaced.
+func (in *input) portsOfPods() ([][]v1alpha2.Port, error) {
+	all := [][]v1alpha2.Port{ports(&in.course.run.spec)}
+	for i := range in.state.History {
+		r := &in.state.History[i]
+		if !in.replaced(r) {
 			continue
 		}
-		before, err := in.recorded(r)
+		replaced, err := in.recordedPorts(r)
 		if err != nil {
 			return nil, err
 		}
-		return [][]v1alpha2.Port{ports(&before.spec), run}, nil
+		all = append(all, replaced)
 	}
-	return [][]v1alpha2.Port{run}, nil
+	return all, nil
+}
+
+// replaced tells whether there are pods of a revision that have to give way to those of the one that runs.
+func (in *input) replaced(r *history.Revision) bool {
+	return r.Template != in.course.run.hash && slices.ContainsFunc(in.state.Pods, func(pod corev1.Pod) bool {
+		return pod.DeletionTimestamp == nil && observe.TemplateOf(&pod) == r.Template
+	})
+}
+
+func (in *input) recordedPorts(r *history.Revision) ([]v1alpha2.Port, error) {
+	recorded, err := in.recorded(r)
+	return ports(&recorded.spec), err
 }
 
 // serviceHas tells whether the Service has these ports, and no others, wherever they lead.
@@ -94,8 +125,8 @@ func (in *input) serviceHas(all []v1alpha2.Port) bool {
 
 // keepsPorts tells whether the Service still has the ports of pods that are being replaced.
 func (in *input) keepsPorts() (bool, error) {
-	inUse, err := in.portsInUse()
-	return err == nil && !slices.Equal(withoutNodePorts(inUse[0]), withoutNodePorts(inUse[len(inUse)-1])), err
+	served, err := in.portsServed()
+	return err == nil && !slices.Equal(withoutNodePorts(served), withoutNodePorts(ports(&in.course.run.spec))), err
 }
 
 func withoutNodePorts(ports []v1alpha2.Port) []v1alpha2.Port {
@@ -106,17 +137,11 @@ func withoutNodePorts(ports []v1alpha2.Port) []v1alpha2.Port {
 	return all
 }
 
-func (in *input) hasPods(template string) bool {
-	return slices.ContainsFunc(in.state.Pods, func(pod corev1.Pod) bool {
-		return pod.DeletionTimestamp == nil && observe.TemplateOf(&pod) == template
-	})
-}
-
 // target finds a port in all pods: by its name, under which it may have another number in some of them, or else, where it
 // is called otherwise in some, by its number.
-func target(p v1alpha2.Port, served [][]v1alpha2.Port) intstr.IntOrString {
+func target(p v1alpha2.Port, all [][]v1alpha2.Port) intstr.IntOrString {
 	everywhere := func(same func(v1alpha2.Port) bool) bool {
-		return !slices.ContainsFunc(served, func(ports []v1alpha2.Port) bool { return !slices.ContainsFunc(ports, same) })
+		return !slices.ContainsFunc(all, func(ports []v1alpha2.Port) bool { return !slices.ContainsFunc(ports, same) })
 	}
 	if !everywhere(sameName(p)) && everywhere(func(other v1alpha2.Port) bool { return other.Port == p.Port && other.Protocol == p.Protocol }) {
 		return intstr.FromInt32(p.Port)

@@ -87,6 +87,56 @@ func TestPortsAndAnOldViewOfPods(t *testing.T) {
 	}
 }
 
+// TestPortsWhenPodsAreLost: a Service that has got the ports of what is rolled out too early gets those back that pods serve by.
+func TestPortsWhenPodsAreLost(t *testing.T) {
+	p := newPlay(t)
+	p.settle()
+	before := slices.Clone(p.pods)
+	p.nginx.Spec.Ports, p.nginx.Spec.Image = []v1alpha2.Port{{Name: "web", Port: 8080, Protocol: corev1.ProtocolTCP}}, new("nginx:2")
+	p.bad["nginx:2"] = true
+	p.tick()
+	p.pods = nil
+	p.tick()
+	if got := p.service().Spec.Ports[0].Name; got != "web" {
+		t.Fatalf("without pods the Service has the port %s", got)
+	}
+	p.pods = before
+	p.tick()
+	if got := p.service().Spec.Ports[0].Name; got != "http" {
+		t.Errorf("the Service has the port %s, which no pod has that is ready", got)
+	}
+}
+
+// TestPortsWhileGoingBack: pods of what is given up serve as long as they are there, whether or not they have been good once.
+func TestPortsWhileGoingBack(t *testing.T) {
+	for name, good := range map[string]bool{"to what was good before": true, "to what has never been good": false} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.settle()
+			before, first := p.nginx.Spec, slices.Clone(p.pods)
+			p.nginx.Spec.Ports, p.nginx.Spec.Image = []v1alpha2.Port{{Name: "web", Port: 80, Protocol: corev1.ProtocolTCP}}, new("nginx:2")
+			after := p.nginx.Spec
+			if good {
+				p.settle()
+				p.nginx.Spec = before
+				p.settle()
+				p.nginx.Spec = after
+				first = slices.Clone(p.pods)
+			}
+			template := observe.TemplateOf(&first[0])
+			p.whilePodsAreOf(template, func() {})
+			// All pods are of the second one, which the history does not tell yet.
+			p.nginx.Spec = before
+			for len(p.pods) > 0 && !slices.ContainsFunc(p.pods, func(pod corev1.Pod) bool { return observe.TemplateOf(&pod) == template }) {
+				p.tick()
+				if got := p.service().Spec.Ports[0].TargetPort; got.IntValue() != 80 && got.StrVal != "web" {
+					t.Fatalf("the Service leads to %s, which the pods do not have", got.String())
+				}
+			}
+		})
+	}
+}
+
 // whilePodsAreOf lets time go by, and looks each second, as long as there are pods of a template, or for a minute.
 func (p *play) whilePodsAreOf(template string, look func()) {
 	p.t.Helper()
