@@ -87,7 +87,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 
 // addPods adds a cache with the pods of jobs.
 func addPods(mgr ctrl.Manager, options Options) (ctrlcache.Cache, error) {
-	pods, err := ctrlcache.New(mgr.GetConfig(), ctrlcache.Options{
+	pods, err := newTogether(mgr.GetConfig(), ctrlcache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),

@@ -30,6 +30,9 @@ const readPatience = 5 * time.Second
 // of. Of an object that was written, and was deleted while the watch of its kind was broken, nothing of that version is
 // ever told: the list with which the watch begins again does not have it. Every read of the kind would wait until
 // something else of it changes, for whatever application.
+//
+// With several namespaces, a read may be told of what is in one by what has happened in another, since there is one version
+// for all of them: nothing may be decided for good from what was just written.
 type reads struct {
 	client.Client
 	// live reads from the API server.
@@ -74,6 +77,13 @@ func indexOf(object client.Object, field string) index { return index{reflect.Ty
 func (c indexed) IndexField(ctx context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	c.reads.indexes[indexOf(object, field)] = values
 	return c.Cache.IndexField(ctx, object, field, values)
+}
+
+// Delete is not waited for by later reads. They would wait for the cache to show the deletion, by whatever name something is
+// deleted, and it does not where the object comes again before a broken watch begins anew: what is told then is a change.
+// All that is deleted here is named by its UID, so deleting again by an old view does nothing.
+func (r *reads) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+	return r.Client.Delete(ctx, object, append(options, client.DisableReadYourWritesConsistency)...)
 }
 
 // Get waits for the cache, and asks the API server if it does not catch up.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -19,14 +20,7 @@ import (
 // TestBlindForAMoment: the watch of pods is broken, the operator writes to a pod, the pod is deleted, and the versions of
 // that time are gone when the watch comes back. Nothing ever tells the operator of the version that it has written.
 func TestBlindForAMoment(t *testing.T) {
-	b := newBlindness()
-	running.blindness.Store(b)
-	t.Cleanup(func() { running.blindness.Store(nil) })
-	running.stop()
-	restarted := startOperator()
-	restarted.blindness.Store(b)
-	running = restarted
-
+	b := newBlindness(t, "pods")
 	f := newFleet(t, 1)
 	settled(t)
 	b.begin()
@@ -49,10 +43,42 @@ func TestBlindForAMoment(t *testing.T) {
 	})
 }
 
-// blindness holds back what an operator would be told of pods, as a broken network does that comes back later than the
+// TestBlindToADeletion: what was deleted, and comes again under its name before the operator is told of anything, is not
+// waited for ever after.
+func TestBlindToADeletion(t *testing.T) {
+	b := newBlindness(t, "poddisruptionbudgets")
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+	settled(t)
+	there := func(want bool) func() error {
+		return func() error { return same(owned(t, nginx, "PodDisruptionBudget") != nil, want) }
+	}
+	must(t, there(true)())
+	scale := func(replicas int32) {
+		edit(t, nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.Replicas = new(replicas) })
+		waitObserved(t, nginx)
+	}
+
+	b.begin()
+	scale(1)
+	eventually(t, "it is deleted", there(false))
+	scale(2)
+	b.end()
+	eventually(t, "there is one again", there(true))
+	settled(t)
+	before := b.lists.Load()
+	scale(3)
+	if n := b.lists.Load() - before; n > 0 {
+		t.Errorf("the API server was asked %d times for what the cache shows", n)
+	}
+}
+
+// blindness holds back what an operator would be told of a resource, as a broken network does that comes back later than the
 // API server remembers.
 type blindness struct {
-	mu sync.Mutex
+	resource string
+	// lists are those that went past the caches.
+	lists atomic.Int64
+	mu    sync.Mutex
 	// watches are what is closed when it begins.
 	watches []io.Closer
 	// seeing is open while it lasts.
@@ -61,14 +87,22 @@ type blindness struct {
 	forgotten bool
 }
 
-func newBlindness() *blindness {
+// newBlindness starts the operator anew, with all its watches of the resource under control.
+func newBlindness(t *testing.T, resource string) *blindness {
 	seeing := make(chan struct{})
 	close(seeing)
-	return &blindness{seeing: seeing}
+	b := &blindness{resource: resource, seeing: seeing}
+	running.blindness.Store(b)
+	t.Cleanup(func() { running.blindness.Store(nil) })
+	running.stop()
+	restarted := startOperator()
+	restarted.blindness.Store(b)
+	running = restarted
+	return b
 }
 
 func (b *blindness) concerns(r *http.Request) bool {
-	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/pods")
+	return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/"+b.resource)
 }
 
 func (b *blindness) begin() {
@@ -84,6 +118,11 @@ func (b *blindness) begin() {
 func (b *blindness) end() { close(b.seeing) }
 
 func (b *blindness) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
+	query := r.URL.Query()
+	if query.Get("watch") != "true" {
+		b.lists.Add(1)
+		return next.RoundTrip(r)
+	}
 	b.mu.Lock()
 	seeing := b.seeing
 	b.mu.Unlock()
@@ -92,12 +131,8 @@ func (b *blindness) roundTrip(next http.RoundTripper, r *http.Request) (*http.Re
 	case <-r.Context().Done():
 		return nil, r.Context().Err()
 	}
-	query := r.URL.Query()
-	if query.Get("watch") != "true" {
-		return next.RoundTrip(r)
-	}
 	if b.forgets() && query.Get("sendInitialEvents") != "true" {
-		return gone(r), nil
+		return expired(r), nil
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	response, err := next.RoundTrip(r.WithContext(ctx))
@@ -126,8 +161,8 @@ func (c closer) Close() error {
 	return nil
 }
 
-// gone is the API server's answer to a watch from a version that it does not remember.
-func gone(r *http.Request) *http.Response {
+// expired is the API server's answer to a watch from a version that it does not remember.
+func expired(r *http.Request) *http.Response {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`
 	return &http.Response{
 		StatusCode: http.StatusGone, Status: "410 Gone", Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
