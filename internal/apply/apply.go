@@ -76,6 +76,8 @@ type Outcome struct {
 	// NotKept are fields that the API server, or what it asks about writes, has changed when they were
 	// written: a kind and a path.
 	NotKept []string
+	// Outdated tells that the history is another one than was planned from.
+	Outdated bool
 	// Terminating tells that the namespace is on its way out: nothing can be created
 	// in it, and nothing has to be.
 	Terminating bool

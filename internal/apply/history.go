@@ -44,9 +44,15 @@ func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		if apierrors.IsConflict(err) && !record.Revision.Exists() {
 			err = a.reclaimRecord(ctx, nginx, record, err)
 		}
+		outcome.Outdated = outcome.Outdated || outdated(record, err)
 		errs = append(errs, judgeRecord(record, err, nginx, outcome))
 	}
 	return errors.Join(errs...)
+}
+
+// outdated tells whether a write failed since the revision is not, or not any more, what the caches show.
+func outdated(record desired.Record, err error) bool {
+	return errors.Is(err, observe.ErrBehind) || apierrors.IsConflict(err) && record.Revision.Exists()
 }
 
 // reclaimRecord looks at a revision that exists although the caches do not show it. It returns the conflict if it belongs

@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 )
@@ -124,6 +125,9 @@ func TestReclaimRecord(t *testing.T) {
 			}
 			outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
 			err = New(&tt.server, &tt.server).recordAll(t.Context(), nginx, plan.Records, &outcome)
+			if outcome.Outdated != behind(err) {
+				t.Errorf("the history is another one: %t, after %v", outcome.Outdated, err)
+			}
 			if !tt.failed(err) || outcome.Refused.Reason != tt.reason || tt.server.labelled != tt.labelled {
 				t.Errorf("error %v, refused: %q, labelled %d times, want %q, %d", err, outcome.Refused.Reason, tt.server.labelled, tt.reason, tt.labelled)
 			}
@@ -133,3 +137,17 @@ func TestReclaimRecord(t *testing.T) {
 
 func behind(err error) bool { return errors.Is(err, observe.ErrBehind) }
 func isNil(err error) bool  { return err == nil }
+
+// TestOutdatedRecord: a revision that is there, and was changed meanwhile, tells that the whole view of the history is old.
+func TestOutdatedRecord(t *testing.T) {
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: "ours"}}
+	record := desired.Record{Revision: history.Revision{Name: "web-1", UID: "one", Version: createOnly}}
+	outcome := Outcome{Applied: map[observe.Key]observe.Object{}}
+	server := &occupied{}
+	if err := New(server, server).recordAll(t.Context(), nginx, []desired.Record{record}, &outcome); !apierrors.IsConflict(err) {
+		t.Fatal(err)
+	}
+	if !outcome.Outdated || len(outcome.Recorded) > 0 || outcome.Refused.Reason != "" {
+		t.Errorf("%+v", outcome)
+	}
+}

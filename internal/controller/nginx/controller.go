@@ -111,7 +111,8 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 // pursue carries out a plan and tells what came of it.
 func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, state observe.State, plan *desired.Plan, blocked desired.Blocked) (ctrl.Result, error) {
 	outcome, err := r.carryOut(ctx, nginx, plan, state)
-	if err != nil && outcome.Applied == nil {
+	if err != nil && (outcome.Applied == nil || outcome.Outdated) {
+		// What was found is not so, or not any more: it is not told.
 		return ctrl.Result{}, err
 	}
 	if outcome.Terminating {
