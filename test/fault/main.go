@@ -254,6 +254,18 @@ func (o *options) play(ctx context.Context, out io.Writer, c *campaign.Campaign,
 	return o.print(out, report, time.Since(start))
 }
 
+// again is what plays what failed once more. What the operator of all cases of a kind did is no single case.
+func (o *options) again(f campaign.Failure) string {
+	if strings.Contains(f.Case, "/") {
+		return fmt.Sprintf("CASE='%s'", f.Case)
+	}
+	flags := fmt.Sprintf("--only=%s/ --sample=%v --seed=%d --random=%d", f.Case, o.sample, o.seed, o.random)
+	if o.part != "" {
+		flags += " --part=" + o.part
+	}
+	return fmt.Sprintf("FAULT='%s'", flags)
+}
+
 // print prints what became of a campaign, and fails if a case did.
 func (o *options) print(out io.Writer, report *campaign.Report, took time.Duration) error {
 	var text strings.Builder
@@ -273,7 +285,7 @@ func (o *options) print(out io.Writer, report *campaign.Report, took time.Durati
 		}
 	}
 	for _, f := range report.Failures {
-		fmt.Fprintf(&text, "\nFAILED %s\n%v\nreplay: make fault CASE='%s'\n", f.Case, f.Err, f.Case)
+		fmt.Fprintf(&text, "\nFAILED %s\n%v\nreplay: make fault %s\n", f.Case, f.Err, o.again(f))
 		failed = append(failed, f.Case)
 	}
 	if _, err := io.WriteString(out, text.String()); err != nil {

@@ -87,15 +87,15 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 	}
 	real := c.chooseReal(report, journeys)
 	journeys = slices.DeleteFunc(slices.Clone(journeys), func(j *journey.Journey) bool { return !c.looksAt(j.Name, kinds...) })
-	goldens, err := c.goldens(ctx, journeys)
-	if err != nil {
-		return nil, err
-	}
+	goldens := c.goldens(ctx, report, journeys)
 	var all []Case
 	for _, j := range journeys {
-		all = append(all, possible(j.Name, goldens[j.Name])...)
+		if golden := goldens[j.Name]; golden != nil {
+			all = append(all, possible(j.Name, golden)...)
+		}
 	}
 	c.play(ctx, report, c.mixed(c.choose(report, all), real), goldens, c.Until)
+	var err error
 	// Without a namespace, it would look after those of the cases that failed.
 	if c.Silence > 0 && len(c.Stage.kept) > 0 && ctx.Err() == nil {
 		c.Progress("one operator looks after the ends of %d cases for %s", len(c.Stage.kept), c.Silence)
@@ -117,21 +117,23 @@ func (c *Campaign) looksAt(journey string, of ...string) bool {
 	})
 }
 
-// goldens plays every journey undisturbed.
-func (c *Campaign) goldens(ctx context.Context, journeys []*journey.Journey) (map[string]*Golden, error) {
+// goldens plays every journey undisturbed. One that does not end well has no golden end, and no cases.
+func (c *Campaign) goldens(ctx context.Context, report *Report, journeys []*journey.Journey) map[string]*Golden {
 	c.Stage.journeys = map[string]*journey.Journey{}
 	for _, j := range journeys {
 		c.Stage.journeys[j.Name] = j
 	}
 	goldens := map[string]*Golden{}
 	var mu sync.Mutex
-	var errs []error
 	c.each(ctx, len(journeys), time.Time{}, func(i int) {
 		golden, err := c.Stage.Golden(ctx, journeys[i])
 		mu.Lock()
 		defer mu.Unlock()
+		tally := report.tally(Undisturbed)
+		tally.Possible++
+		tally.Played++
 		if err != nil {
-			errs = append(errs, err)
+			c.failed(ctx, report, tally, Undisturbed+"/"+journeys[i].Name, err)
 			return
 		}
 		goldens[journeys[i].Name] = golden
@@ -141,7 +143,18 @@ func (c *Campaign) goldens(ctx context.Context, journeys []*journey.Journey) (ma
 		}
 		c.Progress("%s: %d writes, %d reads, %d events, %d fields are others each time", journeys[i].Name, len(golden.Writes), len(golden.Reads), events, len(golden.Mask.Learned))
 	})
-	return goldens, errors.Join(errs...)
+	return goldens
+}
+
+// failed notes a case that did not end well, unless everything was told to end.
+func (c *Campaign) failed(ctx context.Context, report *Report, tally *Tally, name string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	tally.Failed++
+	report.Failures = append(report.Failures, Failure{name, err})
+	words, _, _ := strings.Cut(err.Error(), "\n")
+	c.Progress("FAILED %s: %s", name, words)
 }
 
 // each does something so many times, as many at a time as are allowed. Nothing is begun after until,
@@ -209,11 +222,8 @@ func (c *Campaign) play(ctx context.Context, report *Report, cases []Case, golde
 		if !reached {
 			tally.Missed++
 		}
-		if err != nil && ctx.Err() == nil {
-			tally.Failed++
-			report.Failures = append(report.Failures, Failure{one.String(), err})
-			words, _, _ := strings.Cut(err.Error(), "\n")
-			c.Progress("FAILED %s: %s", one, words)
+		if err != nil {
+			c.failed(ctx, report, tally, one.String(), err)
 		}
 		if begun%50 == 0 {
 			c.Progress("%d of %d cases, %d failed", begun, len(cases), len(report.Failures))
@@ -222,14 +232,17 @@ func (c *Campaign) play(ctx context.Context, report *Report, cases []Case, golde
 	report.Left += len(cases) - begun
 }
 
-// Replay plays one case, after its journey undisturbed.
+// Replay plays one case, after its journey undisturbed, or that alone.
 func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name string) (*Report, error) {
+	report := &Report{}
 	if kind, _, _ := strings.Cut(name, "/"); kind == "property" || kind == "random" {
 		c.one, c.Only, c.Sample = name, []string{name}, 1
-		report := &Report{}
 		return report, c.study(ctx, report, false)
 	}
 	one, err := Parse(name)
+	if about, undisturbed := strings.CutPrefix(name, Undisturbed+"/"); undisturbed {
+		one, err = Case{Kind: Undisturbed, Journey: about}, nil
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -240,11 +253,10 @@ func (c *Campaign) Replay(ctx context.Context, journeys []*journey.Journey, name
 	if one.Kind == realKind {
 		return c.replayReal(ctx, journeys, one)
 	}
-	goldens, err := c.goldens(ctx, journeys[i:i+1])
-	if err != nil {
-		return nil, err
+	goldens := c.goldens(ctx, report, journeys[i:i+1])
+	if len(goldens) == 0 || one.Kind == Undisturbed {
+		return report, ctx.Err()
 	}
-	report := &Report{}
 	report.tally(one.Kind).Possible++
 	c.play(ctx, report, []Case{one}, goldens, time.Time{})
 	return report, ctx.Err()
