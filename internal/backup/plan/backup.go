@@ -131,8 +131,7 @@ func nextSequence(before *v1alpha1.NginxBackup, now time.Time) int64 {
 	return max(sequence(before)+1, now.Unix())
 }
 
-// latest is the backup that was made last; what is being deleted does not count. Times of
-// creation are whole seconds, too coarse to tell.
+// latest is the backup that was made last; what is being deleted does not count.
 func latest(backups []*v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
 	var live []*v1alpha1.NginxBackup
 	for _, b := range backups {
@@ -143,9 +142,13 @@ func latest(backups []*v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
 	if len(live) == 0 {
 		return nil
 	}
-	return slices.MaxFunc(live, func(a, b *v1alpha1.NginxBackup) int {
-		return cmp.Or(cmp.Compare(sequence(a), sequence(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
-	})
+	return slices.MaxFunc(live, byMaking)
+}
+
+// byMaking compares backups of a policy and target by when they were made. Times of creation
+// are whole seconds, too coarse to tell.
+func byMaking(a, b *v1alpha1.NginxBackup) int {
+	return cmp.Or(cmp.Compare(sequence(a), sequence(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
 func version(policy *v1alpha1.NginxBackupPolicy) string {

@@ -400,6 +400,16 @@ func TestExpired(t *testing.T) {
 	}
 }
 
+// TestExpiredWithinASecond: of backups that were completed within one second, the names of
+// which tell nothing, the one made first expires first.
+func TestExpiredWithinASecond(t *testing.T) {
+	backups := []*v1alpha1.NginxBackup{aBackup(10, "b", 1, time.Hour), aBackup(9, "a", 1, time.Hour), aBackup(11, "c", 1, time.Hour)}
+	expired := names(Expired(&v1alpha1.Retention{KeepLast: new(int32(1))}, backups, now))
+	if diff := cmp.Diff([]string{"web-10", "web-9"}, expired); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestWanted(t *testing.T) {
 	lastNight, lastYear := now.Add(-9*time.Hour), now.AddDate(-1, 0, 0)
 	for _, tt := range []struct {

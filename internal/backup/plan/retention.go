@@ -52,8 +52,13 @@ func goodOf(backups []*v1alpha1.NginxBackup) []*v1alpha1.NginxBackup {
 			good = append(good, b)
 		}
 	}
-	slices.SortFunc(good, func(a, b *v1alpha1.NginxBackup) int {
-		return cmp.Or(b.Status.CompletionTime.Compare(a.Status.CompletionTime.Time), cmp.Compare(b.Name, a.Name))
-	})
+	slices.SortFunc(good, func(a, b *v1alpha1.NginxBackup) int { return ByCompletion(b, a) })
 	return good
+}
+
+// ByCompletion compares good backups by when they were completed. That is told in whole
+// seconds, within which a small one may follow another: of two of a policy and target, the
+// one that was made later counts as completed later.
+func ByCompletion(a, b *v1alpha1.NginxBackup) int {
+	return cmp.Or(a.Status.CompletionTime.Compare(b.Status.CompletionTime.Time), byMaking(a, b))
 }

@@ -187,7 +187,7 @@ func (t *tally) add(b *v1alpha1.NginxBackup) {
 	switch {
 	case plan.Good(b):
 		t.good++
-		if t.last == nil || t.last.Status.CompletionTime.Before(b.Status.CompletionTime) {
+		if t.last == nil || plan.ByCompletion(t.last, b) < 0 {
 			t.last = b
 		}
 	case outcome.Failing(b) != nil || plan.Lost(b):
