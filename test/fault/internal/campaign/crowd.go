@@ -59,7 +59,11 @@ func (s *Stage) newCrowd(name string, of *Specimen) *crowd {
 	c.guest.OnEvent = func(e proxy.Event) proxy.Delivery {
 		if m := c.member(e.Namespace); m != nil {
 			if by := m.mischief.Load(); by != nil {
-				return by.onEvent()
+				met := by.onEvent()
+				if met != proxy.Deliver {
+					m.blinded.Store(true)
+				}
+				return met
 			}
 		}
 		return proxy.Deliver

@@ -27,6 +27,8 @@ type member struct {
 	lastWrite atomic.Pointer[proxy.Request]
 	// failed is when the last write met a fault, as Unix time in ns; 0: it met none.
 	failed atomic.Int64
+	// blinded: an event of it met a fault since it had settled last.
+	blinded atomic.Bool
 	// rested are the writes when it was left, restedAs is what there was then; nil: it is not known.
 	rested   int64
 	restedAs *snapshot.Picture
@@ -76,7 +78,7 @@ func (m *member) put(ctx context.Context, spec map[string]any, dryRun ...string)
 
 // settle waits until the operator has seen the object as it is, and has written nothing for a while.
 func (m *member) settle(ctx context.Context) error {
-	before, since := int64(-1), time.Now()
+	before, since, enough := int64(-1), time.Now(), quiet
 	return m.awaitFor(ctx, m.Patience+longestBackOff, func(ctx context.Context) error {
 		object, err := m.object(ctx)
 		if err != nil {
@@ -86,10 +88,13 @@ func (m *member) settle(ctx context.Context) error {
 		if err != nil || seen != object.GetGeneration() {
 			return fmt.Errorf("generation %d was seen, %d is the newest: %w", seen, object.GetGeneration(), errors.Join(err, errUnsettled))
 		}
+		if m.blinded.Swap(false) {
+			enough = longestDoubt
+		}
 		if now := m.writes.Load(); now != before || m.guest.Behind(m.namespace) != nil {
 			before, since = now, time.Now()
 		}
-		if time.Since(since) < quiet || m.backsOff() {
+		if time.Since(since) < enough || m.backsOff() {
 			return fmt.Errorf("the last write was %s: %w", m.lastWrite.Load(), errUnsettled)
 		}
 		return nil
@@ -98,6 +103,10 @@ func (m *member) settle(ctx context.Context) error {
 
 // longestBackOff is how long an operator may wait after a write that failed before it tries again.
 const longestBackOff = time.Minute
+
+// longestDoubt is how long an operator may wait that has written something and was not told of it: it may
+// never be, if that was deleted since, and it has begun to watch anew.
+const longestDoubt = 6 * time.Second
 
 // backsOff tells whether the operator may be waiting to try again what met a fault.
 func (m *member) backsOff() bool {
