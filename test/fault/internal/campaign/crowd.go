@@ -140,12 +140,13 @@ func (m *member) leave(seed int) {
 }
 
 // rest gives a namespace back, in which there is nothing to do. Where an object is not ready, the
-// operator may try again and again: there, it is deleted.
+// operator may try again and again: there, it is deleted, and whoever has not heard of that yet may write
+// once more.
 func (m *member) rest(ctx context.Context, s *state) error {
 	m.restedAs = &s.picture
 	if !s.ready {
 		m.restedAs = nil
-		if err := m.clear(ctx); err != nil {
+		if err := errors.Join(m.clear(ctx), m.await(ctx, m.silence().lasts)); err != nil {
 			return err
 		}
 	}

@@ -78,7 +78,7 @@ func (m *member) put(ctx context.Context, spec map[string]any, dryRun ...string)
 
 // settle waits until the operator has seen the object as it is, and has written nothing for a while.
 func (m *member) settle(ctx context.Context) error {
-	before, since, enough := int64(-1), time.Now(), quiet
+	silence := m.silence()
 	return m.awaitFor(ctx, m.Patience+longestBackOff, func(ctx context.Context) error {
 		object, err := m.object(ctx)
 		if err != nil {
@@ -88,17 +88,35 @@ func (m *member) settle(ctx context.Context) error {
 		if err != nil || seen != object.GetGeneration() {
 			return fmt.Errorf("generation %d was seen, %d is the newest: %w", seen, object.GetGeneration(), errors.Join(err, errUnsettled))
 		}
-		if m.blinded.Swap(false) {
-			enough = longestDoubt
-		}
-		if now := m.writes.Load(); now != before || m.guest.Behind(m.namespace) != nil {
-			before, since = now, time.Now()
-		}
-		if time.Since(since) < enough || m.backsOff() {
-			return fmt.Errorf("the last write was %s: %w", m.lastWrite.Load(), errUnsettled)
-		}
-		return nil
+		return silence.lasts(ctx)
 	})
+}
+
+// silence is how long the operator has written nothing.
+type silence struct {
+	in     *member
+	writes int64
+	since  time.Time
+	// enough is how long it has to last.
+	enough time.Duration
+}
+
+func (m *member) silence() *silence {
+	return &silence{in: m, writes: -1, since: time.Now(), enough: quiet}
+}
+
+// lasts tells what has broken it, if it does not last long enough yet.
+func (s *silence) lasts(context.Context) error {
+	if s.in.blinded.Swap(false) {
+		s.enough = longestDoubt
+	}
+	if now := s.in.writes.Load(); now != s.writes || s.in.guest.Behind(s.in.namespace) != nil {
+		s.writes, s.since = now, time.Now()
+	}
+	if time.Since(s.since) < s.enough || s.in.backsOff() {
+		return fmt.Errorf("the last write was %s: %w", s.in.lastWrite.Load(), errUnsettled)
+	}
+	return nil
 }
 
 // longestBackOff is how long an operator may wait after a write that failed before it tries again.
