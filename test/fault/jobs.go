@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,6 @@ import (
 	"example.com/nginx-operator/test/fault/internal/campaign"
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/standin"
-	"example.com/nginx-operator/test/testenv"
 )
 
 // backups is the argument of journeys that need the backup controllers.
@@ -23,17 +23,36 @@ var drawn = regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{10}$`)
 // lookPause is how often it is looked for jobs.
 const lookPause = 100 * time.Millisecond
 
-// runJobs has the jobs of backups run in the namespaces of journeys that need it, until the context
-// ends. The function that it returns waits for that. If it can't go on, it calls fail: every journey with a backup would.
-func runJobs(ctx context.Context, plane *testenv.ControlPlane, stage *campaign.Stage, dir string, fail context.CancelCauseFunc) func() error {
-	nodes := standin.New(plane.Client, lookPause)
+// withJobs does something while the jobs of backups run in the namespaces of a stage's journeys that need it. If they
+// can't go on, the context of what is done ends: every journey with a backup would fail.
+func (h *house) withJobs(ctx context.Context, stage *campaign.Stage, do func(context.Context) error) error {
+	ctx, fail := context.WithCancelCause(ctx)
+	defer fail(nil)
+	nodes := h.nodesOf(stage)
+	working, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() {
+		err := nodes.Run(working)
+		if err != nil {
+			fail(err)
+		}
+		ended <- err
+	}()
+	err := do(ctx)
+	stop()
+	return errors.Join(err, <-ended)
+}
+
+// nodesOf are those that run the jobs of a stage's journeys.
+func (h *house) nodesOf(stage *campaign.Stage) *standin.Cluster {
+	nodes := standin.New(h.plane.Client, lookPause)
 	nodes.BesideOperator()
 	stage.Draw(drawn)
 	stage.Begin = func(j *journey.Journey, namespace string) error {
 		if !slices.Contains(j.Arguments, backups) {
 			return nil
 		}
-		root, err := filepath.Abs(filepath.Join(dir, namespace))
+		root, err := filepath.Abs(filepath.Join(h.dir, namespace))
 		if err != nil {
 			return err
 		}
@@ -46,13 +65,5 @@ func runJobs(ctx context.Context, plane *testenv.ControlPlane, stage *campaign.S
 		nodes.Add(namespace, place)
 		return nil
 	}
-	ended := make(chan error, 1)
-	go func() {
-		err := nodes.Run(ctx)
-		if err != nil {
-			fail(err)
-		}
-		ended <- err
-	}()
-	return func() error { return <-ended }
+	return nodes
 }

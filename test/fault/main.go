@@ -166,24 +166,19 @@ func (o *options) perform(ctx context.Context, h *house, images *node.Images, do
 	if err := o.equip(stage); err != nil {
 		return err
 	}
-	ctx, fail := context.WithCancelCause(ctx)
-	defer fail(nil)
-	working, stop := context.WithCancel(ctx)
-	defer stop()
-	jobs := runJobs(working, h.plane, stage, h.dir, fail)
-	defer func() {
-		stop()
-		err = errors.Join(err, jobs())
-	}()
-	pods, err := o.real(working, h.plane, stage, images)
-	if err != nil {
-		return err
-	}
-	defer func() {
-		stop()
-		err = errors.Join(err, pods())
-	}()
-	return do(ctx, stage)
+	return h.withJobs(ctx, stage, func(ctx context.Context) (err error) {
+		working, stop := context.WithCancel(ctx)
+		defer stop()
+		pods, err := o.real(working, h.plane, stage, images)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			stop()
+			err = errors.Join(err, pods())
+		}()
+		return do(ctx, stage)
+	})
 }
 
 // equip gives a stage the operator, and what only this project's journeys need.

@@ -195,8 +195,11 @@ func (s *seeded) play(ctx context.Context, t *trial, parallel int) {
 	defer func() { t.err = errors.Join(t.err, stage.Forget(), stage.Close()) }()
 	stage.Prefix, stage.Patience = t.bug.Name+"-case", s.patience
 	stage.Program, stage.Means = subject.Program{Path: t.program, Args: arguments}, regexp.MustCompile(means)
-	c := &campaign.Campaign{Stage: stage, Parallel: parallel, Progress: progress}
-	t.catch, t.err = c.Hunt(ctx, s.journeys, s.casesOf(t.bug))
+	t.err = s.house.withJobs(ctx, stage, func(ctx context.Context) (err error) {
+		c := &campaign.Campaign{Stage: stage, Parallel: parallel, Progress: progress}
+		t.catch, err = c.Hunt(ctx, s.journeys, s.casesOf(t.bug))
+		return err
+	})
 	t.took = time.Since(start)
 }
 
