@@ -65,7 +65,10 @@ func mark(live observe.Object) operation {
 }
 
 // pointer is a key as a JSON pointer has it (RFC 6901).
-func pointer(key string) string { return strings.NewReplacer("~", "~0", "/", "~1").Replace(key) }
+func pointer(key string) string { return pointers.Replace(key) }
+
+// pointers is made once: that is more work than what it does.
+var pointers = strings.NewReplacer("~", "~0", "/", "~1")
 
 func replaceIn(path string, intent, live map[string]any) []operation {
 	var steps []operation

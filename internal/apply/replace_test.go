@@ -99,3 +99,13 @@ func TestReplacementsOfUnions(t *testing.T) {
 		})
 	}
 }
+
+// TestPointer: a key that needs nothing costs nothing, since every key of a comparison is looked at.
+func TestPointer(t *testing.T) {
+	if got := pointer("a/b~c"); got != "a~1b~0c" {
+		t.Errorf("a/b~c is %s", got)
+	}
+	if n := testing.AllocsPerRun(10, func() { pointer("securityContext") }); n > 0 {
+		t.Errorf("%v allocations for a key without special characters", n)
+	}
+}
