@@ -67,7 +67,7 @@ func mark(live observe.Object) operation {
 // pointer is a key as a JSON pointer has it (RFC 6901).
 func pointer(key string) string { return pointers.Replace(key) }
 
-// pointers is made once: that is more work than what it does.
+// pointers is made once, since making it is more work than what it is used for.
 var pointers = strings.NewReplacer("~", "~0", "/", "~1")
 
 func replaceIn(path string, intent, live map[string]any) []operation {

@@ -146,7 +146,10 @@ func (m *member) rest(ctx context.Context, s *state) error {
 	m.restedAs = &s.picture
 	if !s.ready {
 		m.restedAs = nil
-		if err := errors.Join(m.clear(ctx), m.await(ctx, m.silence().lasts)); err != nil {
+		if err := m.clear(ctx); err != nil {
+			return err
+		}
+		if err := m.await(ctx, m.silence().lasts); err != nil {
 			return err
 		}
 	}
