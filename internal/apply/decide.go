@@ -81,14 +81,16 @@ func decide(nginx *v1alpha2.NginxOperator, intent desired.Intent, live observe.O
 		return change, nil
 	}
 	err = change.compare(nginx)
-	if frozen(live) && (change.Action == Update || change.Action == Heal) {
+	if frozen(live) && slices.Contains([]Action{Leave, Update, Heal}, change.Action) {
 		change.Action = Delete
 	}
 	return change, err
 }
 
 // frozen tells whether somebody has made a ConfigMap immutable, for good
-// (https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable). It has to be made anew.
+// (https://kubernetes.io/docs/concepts/configuration/configmap/#configmap-immutable). It has to be made anew, and
+// at once, not when it has to change: a kubelet that has read it meanwhile looks at no other one of its name, as long
+// as a pod of its node refers to it.
 func frozen(live observe.Object) bool {
 	cm, ok := live.(*corev1.ConfigMap)
 	return ok && cm.Immutable != nil && *cm.Immutable

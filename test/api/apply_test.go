@@ -476,25 +476,30 @@ func (p *portOfOurs) gone() {
 	must(p.t, operatorOwnsByApplyAlone(owned(p.t, p.nginx, "Service")))
 }
 
-// TestFrozenConfiguration: a ConfigMap that somebody has made immutable is made anew when it has to change.
+// TestFrozenConfiguration: a ConfigMap that somebody has made immutable is made anew before it has to change.
 func TestFrozenConfiguration(t *testing.T) {
-	config := func(text string) *v1alpha2.Config {
-		return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(text)}}
+	config := &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "a"}}
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Config: config})
+	for _, name := range []string{naming.ConfigMap("web"), naming.ConfigMapNext("web")} {
+		key := client.ObjectKey{Namespace: nginx.Namespace, Name: name}
+		eventually(t, name+" is frozen", func() error {
+			frozen := &corev1.ConfigMap{}
+			if err := kube.Get(t.Context(), key, frozen); err != nil {
+				return err
+			}
+			frozen.Immutable = new(true)
+			return kube.Update(t.Context(), frozen)
+		})
+		eventually(t, name+" is another one", func() error {
+			anew := &corev1.ConfigMap{}
+			if err := kube.Get(t.Context(), key, anew); err != nil {
+				return err
+			}
+			return errors.Join(same(anew.Immutable, (*bool)(nil)), same(anew.Data["site.conf"], "a"))
+		})
 	}
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Config: config("a")})
-	eventually(t, "it is frozen", func() error {
-		frozen := owned(t, nginx, "ConfigMap").(*corev1.ConfigMap)
-		frozen.Immutable = new(true)
-		return kube.Update(t.Context(), frozen)
-	})
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config("b") })
-	eventually(t, "it is another one", func() error {
-		cm, ok := owned(t, nginx, "ConfigMap").(*corev1.ConfigMap)
-		if !ok {
-			return errors.New("it is gone")
-		}
-		return same(cm.Data["site.conf"], "b")
-	})
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config.Files["site.conf"] = "b" })
+	eventually(t, "it changes", func() error { return same(owned(t, nginx, "ConfigMap").(*corev1.ConfigMap).Data["site.conf"], "b") })
 }
 
 // TestOnlyATestedConfigurationIsStable: there is no pod here that could test one.

@@ -39,6 +39,31 @@ func TestDrift(t *testing.T) {
 	}
 	waitReady(t, nginx)
 	waitAnswer(t, nginx, "hello")
+	t.Run("configuration made immutable", func(t *testing.T) { checkImmutable(t, nginx) })
+}
+
+// checkImmutable: a kubelet that has read an immutable ConfigMap looks at no other one of its name, as long as a pod refers to
+// it, so pods are told of another configuration only if that is made anew at once.
+func checkImmutable(t *testing.T, nginx *v1alpha2.NginxOperator) {
+	pods := podStates(t, nginx)
+	for _, kind := range desired.Kinds() {
+		if kind.Name != "ConfigMap" {
+			continue
+		}
+		cm := owned(t, nginx, kind).(*corev1.ConfigMap)
+		update(t, cm, func() { cm.Immutable = new(true) })
+		eventually(t, cm.Name+" is made anew", func() error {
+			anew, ok := owned(t, nginx, kind).(*corev1.ConfigMap)
+			if !ok || anew.UID == cm.UID || ptr.Deref(anew.Immutable, false) {
+				return fmt.Errorf("there is no new one")
+			}
+			return nil
+		})
+	}
+	say(t, nginx, "another")
+	waitLive(t, nginx, revisionSaying("another"))
+	waitAnswer(t, nginx, "another")
+	samePods(t, nginx, pods)
 }
 
 func checkDeleted(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) {
