@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -21,7 +22,12 @@ import (
 )
 
 // readPatience is how long a read waits for a cache to show what was written. Mostly it takes milliseconds.
-const readPatience = 5 * time.Second
+// lateReadPatience is how long where the read of the kind before this one has waited in vain: until something of the kind
+// changes, all of them will.
+const (
+	readPatience     = 5 * time.Second
+	lateReadPatience = 100 * time.Millisecond
+)
 
 // reads makes a client whose reads go past the caches where these do not come to show what it has written.
 //
@@ -41,6 +47,8 @@ type reads struct {
 	namespaces []string
 	// indexes are what lists of the caches are selected by, which the API server does not know.
 	indexes map[index]client.IndexerFunc
+	// late are the types whose cache has not caught up when one was read last.
+	late sync.Map
 }
 
 // index is a field by which objects of a type are found.
@@ -88,7 +96,7 @@ func (r *reads) Delete(ctx context.Context, object client.Object, options ...cli
 
 // Get waits for the cache, and asks the API server if it does not catch up.
 func (r *reads) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
-	behind, err := waiting(ctx, object, func(ctx context.Context) error { return r.Client.Get(ctx, key, object, options...) })
+	behind, err := r.waiting(ctx, object, func(ctx context.Context) error { return r.Client.Get(ctx, key, object, options...) })
 	if !behind {
 		return err
 	}
@@ -97,7 +105,7 @@ func (r *reads) Get(ctx context.Context, key client.ObjectKey, object client.Obj
 
 // List waits for the cache, and asks the API server if it does not catch up.
 func (r *reads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
-	behind, err := waiting(ctx, list, func(ctx context.Context) error { return r.Client.List(ctx, list, options...) })
+	behind, err := r.waiting(ctx, list, func(ctx context.Context) error { return r.Client.List(ctx, list, options...) })
 	if !behind {
 		return err
 	}
@@ -105,13 +113,27 @@ func (r *reads) List(ctx context.Context, list client.ObjectList, options ...cli
 }
 
 // waiting reads, and tells whether the cache has not caught up in time.
-func waiting(ctx context.Context, of runtime.Object, read func(context.Context) error) (behind bool, err error) {
-	limited, cancel := context.WithTimeout(ctx, readPatience)
-	defer cancel()
-	if err = read(limited); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() != nil {
-		return false, err
+func (r *reads) waiting(ctx context.Context, of runtime.Object, read func(context.Context) error) (behind bool, err error) {
+	kind, patience := reflect.TypeOf(of), readPatience
+	_, late := r.late.Load(kind)
+	if late {
+		patience = lateReadPatience
 	}
-	log.FromContext(ctx).Info("asking the API server: the cache does not show what was written", "of", fmt.Sprintf("%T", of), "waited", readPatience.String())
+	limited, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	err = read(limited)
+	switch {
+	case ctx.Err() != nil:
+		return false, err
+	case !errors.Is(err, context.DeadlineExceeded):
+		if late {
+			r.late.Delete(kind)
+		}
+		return false, err
+	case !late:
+		log.FromContext(ctx).Info("asking the API server: the cache does not show what was written", "of", kind.String(), "waited", patience.String())
+		r.late.Store(kind, true)
+	}
 	return true, nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -48,6 +49,37 @@ func TestReads(t *testing.T) {
 		end()
 		if err := r.Get(ended, client.ObjectKey{Namespace: "a", Name: "two"}, found); err == nil {
 			t.Error("a read goes on when nobody waits for it any more")
+		}
+	})
+}
+
+// TestLateCache: not every read waits for a cache that does not catch up, and all do again when it has.
+func TestLateCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := readsOf(t)
+		late := r.Client
+		waited := func(list client.ObjectList) time.Duration {
+			begin := time.Now()
+			if err := r.List(t.Context(), list); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(begin)
+		}
+		for i, tt := range []struct {
+			cache client.Client
+			list  client.ObjectList
+			want  time.Duration
+		}{
+			{late, &corev1.PodList{}, readPatience},
+			{late, &corev1.PodList{}, lateReadPatience},
+			{late, &corev1.ConfigMapList{}, readPatience},
+			{fake.NewFakeClient(), &corev1.PodList{}, 0},
+			{late, &corev1.PodList{}, readPatience},
+		} {
+			r.Client = tt.cache
+			if took := waited(tt.list); took != tt.want {
+				t.Errorf("read %d: waited %s, want %s", i+1, took, tt.want)
+			}
 		}
 	})
 }
