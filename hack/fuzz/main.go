@@ -44,6 +44,9 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	if err != nil {
 		return err
 	}
+	if len(targets) == 0 {
+		return fmt.Errorf("there is no target whose package.Name matches %q", *only)
+	}
 	until := time.Time{}
 	if *budget > 0 {
 		until = time.Now().Add(*budget)

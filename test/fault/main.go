@@ -19,6 +19,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
@@ -55,6 +56,9 @@ type options struct {
 	instance     string
 	realSample   float64
 	realParallel int
+
+	// given are the flags with which something is played again.
+	given []given
 }
 
 // arguments are those of this project's operator.
@@ -94,9 +98,18 @@ func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
 		Use: "fault", Short: "Put an operator under faults", Args: cobra.NoArgs, SilenceUsage: true,
-		RunE: func(cmd *cobra.Command, _ []string) error { return run(cmd.Context(), cmd.OutOrStdout(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			o.remember(cmd.Flags())
+			return run(cmd.Context(), cmd.OutOrStdout(), o)
+		},
 	}
-	flags := cmd.Flags()
+	cmd.Flags().AddFlagSet(newFlags(&o))
+	cmd.AddCommand(newSeeded())
+	return cmd
+}
+
+func newFlags(o *options) *pflag.FlagSet {
+	flags := pflag.NewFlagSet("fault", pflag.ContinueOnError)
 	flags.StringVar(&o.operator, "operator", "bin/nginx-operator", "program of the operator; it finds its API server by KUBECONFIG")
 	flags.StringSliceVar(&o.args, "arg", arguments, "its arguments; {namespace} stands for the namespace that it looks after")
 	flags.StringVar(&o.next, "next", "", "program of the release to which journeys upgrade; without it, those that do are left out")
@@ -120,8 +133,7 @@ func newCommand() *cobra.Command {
 	flags.Float64Var(&o.realSample, "real-sample", 1, "part of the cases with real instances that is played")
 	flags.IntVar(&o.realParallel, "real-parallel", 3, "cases with real instances at a time")
 	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
-	cmd.AddCommand(newSeeded())
-	return cmd
+	return flags
 }
 
 func progress(format string, args ...any) {
@@ -243,22 +255,62 @@ func (o *options) play(ctx context.Context, out io.Writer, c *campaign.Campaign,
 	} else {
 		report, err = c.Run(ctx, journeys)
 	}
-	if err != nil {
+	if report == nil {
 		return err
 	}
-	return o.print(out, report, time.Since(start))
+	// What was found counts, whatever ended it.
+	return errors.Join(o.print(out, report, time.Since(start)), err)
 }
 
-// again is what plays what failed once more. What the operator of all cases of a kind did is no single case.
-func (o *options) again(f campaign.Failure) string {
-	if strings.Contains(f.Case, "/") {
-		return fmt.Sprintf("CASE='%s'", f.Case)
+// ofRuns are the flags that tell which cases are played, and how: those of the other ones tell what is put under faults.
+var ofRuns = []string{"only", "sample", "part", "seed", "parallel", "budget", "silence", "real-sample", "real-parallel"}
+
+// remember keeps the flags that are needed to play something again: those that were given, without those by which
+// make tells where things are.
+func (o *options) remember(flags *pflag.FlagSet) {
+	flags.Visit(func(f *pflag.Flag) {
+		places := map[string]string{"operator": "bin/nginx-operator", "next": "bin/next/nginx-operator", "instance": "bin/nginx-instance", "images": f.Value.String()}
+		if f.Name == "case" || f.Name == "keep" || places[f.Name] == f.Value.String() {
+			return
+		}
+		values := []string{f.Value.String()}
+		if list, ok := f.Value.(pflag.SliceValue); ok {
+			values = list.GetSlice()
+		}
+		for _, value := range values {
+			o.given = append(o.given, given{f.Name, fmt.Sprintf("--%s=%s", f.Name, value)})
+		}
+	})
+}
+
+// given is a flag, and how it was given.
+type given struct{ name, text string }
+
+// again is the arguments of make that play once more what failed: a case; what the operator of all cases of a kind did, which is
+// no single case; or all, where that is empty.
+func (o *options) again(failed string) string {
+	flags := []string{}
+	single := strings.Contains(failed, "/")
+	if failed != "" && !single {
+		flags = append(flags, "--only="+failed+"/")
 	}
-	flags := fmt.Sprintf("--only=%s/ --sample=%v --seed=%d --random=%d", f.Case, o.sample, o.seed, o.random)
-	if o.part != "" {
-		flags += " --part=" + o.part
+	for _, g := range o.given {
+		if of := slices.Contains(ofRuns, g.name); of && single || g.name == "only" && failed != "" {
+			continue
+		}
+		flags = append(flags, g.text)
 	}
-	return fmt.Sprintf("FAULT='%s'", flags)
+	var words []string
+	if o.images == "" {
+		words = append(words, "NGINX=")
+	}
+	if single {
+		words = append(words, fmt.Sprintf("CASE='%s'", failed))
+	}
+	if len(flags) > 0 {
+		words = append(words, fmt.Sprintf("FAULT='%s'", strings.Join(flags, " ")))
+	}
+	return strings.Join(words, " ")
 }
 
 // print prints what became of a campaign, and fails if a case did.
@@ -274,20 +326,25 @@ func (o *options) print(out io.Writer, report *campaign.Report, took time.Durati
 		fmt.Fprintf(&text, "%d of %d fields of the schema were to be changed, and %d were\n", tried, of, changed)
 	}
 	if v := report.Vigil; v != nil {
-		fmt.Fprintf(&text, "one operator looked after the ends of %d cases for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)
+		fmt.Fprintf(&text, "the ends of %d cases were looked after for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)
 		if len(v.Writes) > 0 {
+			fmt.Fprintf(&text, "\nFAILED the vigil\nreplay: make fault %s\n", o.again(""))
 			failed = append(failed, "the vigil")
 		}
 	}
 	for _, f := range report.Failures {
-		fmt.Fprintf(&text, "\nFAILED %s\n%v\nreplay: make fault %s\n", f.Case, f.Err, o.again(f))
+		fmt.Fprintf(&text, "\nFAILED %s\n%v\nreplay: make fault %s\n", f.Case, f.Err, o.again(f.Case))
 		failed = append(failed, f.Case)
 	}
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return err
 	}
-	if len(failed) > 0 {
+	played := slices.ContainsFunc(report.Tallies, func(t *campaign.Tally) bool { return t.Played > 0 })
+	switch {
+	case len(failed) > 0:
 		return fmt.Errorf("%d cases failed: %s", len(failed), strings.Join(failed, ", "))
+	case !played:
+		return errors.New("no case was played: there is none of the name or the beginning, none was drawn, or the time was over")
 	}
 	return nil
 }

@@ -1,21 +1,53 @@
 package main
 
 import (
+	"io"
 	"testing"
 
 	"example.com/nginx-operator/test/fault/internal/campaign"
+	"example.com/nginx-operator/test/fault/internal/proxy"
 )
 
 // TestAgain: what failed is played once more by one command.
 func TestAgain(t *testing.T) {
-	o := &options{sample: 0.5, seed: 7, random: 100, part: "1/4"}
-	for failed, want := range map[string]string{
-		"crash/scale/cut@1": "CASE='crash/scale/cut@1'",
-		"golden/scale":      "CASE='golden/scale'",
-		"random":            "FAULT='--only=random/ --sample=0.5 --seed=7 --random=100 --part=1/4'",
+	for name, tt := range map[string]struct {
+		args         []string
+		failed, want string
+	}{
+		"a case":                   {[]string{"--sample=0.5", "--images=x"}, "crash/scale/cut@1", "CASE='crash/scale/cut@1'"},
+		"without real ones":        {nil, "golden/scale", "NGINX= CASE='golden/scale'"},
+		"of another specimen":      {[]string{"--specimen=a.yaml", "--seed=7"}, "property/seed-0/a", "NGINX= CASE='property/seed-0/a' FAULT='--specimen=a.yaml'"},
+		"of another operator":      {[]string{"--operator=mine", "--arg=-v,-x", "--keep=k"}, "crash/scale/cut@1", "NGINX= CASE='crash/scale/cut@1' FAULT='--arg=-v --arg=-x --operator=mine'"},
+		"all of a kind":            {[]string{"--sample=0.5", "--seed=7", "--part=1/4", "--only=ran", "--operator=bin/nginx-operator"}, "random", "NGINX= FAULT='--only=random/ --part=1/4 --sample=0.5 --seed=7'"},
+		"all":                      {[]string{"--sample=0.5", "--seed=7", "--part=1/4", "--only=crash/", "--images=x"}, "", "FAULT='--only=crash/ --part=1/4 --sample=0.5 --seed=7'"},
+		"all, in the usual manner": {[]string{"--images=x"}, "", ""},
 	} {
-		if got := o.again(campaign.Failure{Case: failed}); got != want {
-			t.Errorf("%s is played again by %s, want %s", failed, got, want)
+		var o options
+		flags := newFlags(&o)
+		if err := flags.Parse(tt.args); err != nil {
+			t.Fatal(err)
+		}
+		o.remember(flags)
+		if got := o.again(tt.failed); got != tt.want {
+			t.Errorf("%s is played again by %s, want %s", name, got, tt.want)
+		}
+	}
+}
+
+// TestNothingPlayed: a run without a case proves nothing.
+func TestNothingPlayed(t *testing.T) {
+	o := &options{}
+	for name, tt := range map[string]struct {
+		report campaign.Report
+		well   bool
+	}{
+		"nothing":   {campaign.Report{Tallies: []*campaign.Tally{{Kind: "random", Possible: 100}}}, false},
+		"something": {campaign.Report{Tallies: []*campaign.Tally{{Kind: "random", Possible: 100, Played: 1}}}, true},
+		"a failure": {campaign.Report{Tallies: []*campaign.Tally{{Kind: "random", Played: 1}}, Failures: []campaign.Failure{{Case: "random/walk/1", Err: io.EOF}}}, false},
+		"the vigil": {campaign.Report{Tallies: []*campaign.Tally{{Kind: "crash", Played: 1}}, Vigil: &campaign.Vigil{Writes: make([]proxy.Request, 1)}}, false},
+	} {
+		if err := o.print(io.Discard, &tt.report, 0); (err == nil) != tt.well {
+			t.Errorf("%s: %v", name, err)
 		}
 	}
 }

@@ -184,7 +184,7 @@ func UnobservedCases(journey string, g *Golden) []Case {
 	var all []Case
 	for _, view := range slices.Sorted(maps.Keys(g.Events)) {
 		for n := range g.Events[view] {
-			for _, delivery := range []proxy.Delivery{proxy.Late, proxy.Superseded, proxy.Gone, proxy.Broken} {
+			for _, delivery := range proxy.Deliveries() {
 				all = append(all, unobserved(journey, view, n+1, delivery))
 			}
 		}
@@ -225,10 +225,13 @@ func Parse(name string) (Case, error) {
 		if err != nil {
 			return Case{}, fmt.Errorf("%q has no number of an event", point)
 		}
-		if kind == "stale" {
+		switch {
+		case kind == "stale" && delivery == "view":
 			return stale(journey, view, n), nil
+		case kind == "unobserved" && slices.Contains(proxy.Deliveries(), proxy.Delivery(delivery)):
+			return unobserved(journey, view, n, proxy.Delivery(delivery)), nil
 		}
-		return unobserved(journey, view, n, proxy.Delivery(delivery)), nil
+		return Case{}, fmt.Errorf("%q is no event: write view for stale, one of %v for unobserved, @ and the number of an event", at, proxy.Deliveries())
 	case realKind:
 		return realCase(journey, point), nil
 	case "instance":

@@ -24,6 +24,20 @@ func TestPairs(t *testing.T) {
 	}
 }
 
+// TestEvents: an event is kept from the operator in the ways that there are.
+func TestEvents(t *testing.T) {
+	for _, name := range []string{"unobserved/scale/late@3:pods", "stale/scale/view@3:pods?a"} {
+		if parsed, err := Parse(name); err != nil || parsed.String() != name {
+			t.Errorf("%s is read as %s: %v", name, parsed, err)
+		}
+	}
+	for _, name := range []string{"unobserved/scale/view@3:pods", "unobserved/scale/lost@3:pods", "unobserved/scale/late:pods", "stale/scale/late@3:pods"} {
+		if _, err := Parse(name); err == nil {
+			t.Errorf("%s is a case", name)
+		}
+	}
+}
+
 // TestReads: every read fails in every way, and each case can be played by its name.
 func TestReads(t *testing.T) {
 	golden := &Golden{Reads: make([]proxy.Request, 3)}

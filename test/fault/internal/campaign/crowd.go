@@ -293,6 +293,9 @@ func (c *crowd) calm(ctx context.Context) error {
 // restless tells what is written where there is nothing to do, and of which object.
 func (c *crowd) restless(ctx context.Context, writes []proxy.Request) error {
 	m := c.member(writes[len(writes)-1].Namespace)
+	if m == nil {
+		return fmt.Errorf("there is nothing to do, and it writes elsewhere: %s", last(writes, 5))
+	}
 	object, err := m.object(ctx)
 	if err != nil || object == nil {
 		return errors.Join(fmt.Errorf("after %s, it writes: %s", m.by, last(writes, 5)), err)

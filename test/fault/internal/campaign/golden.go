@@ -54,6 +54,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	if err != nil {
 		return nil, err
 	}
+	p.golden = true
 	g = &Golden{Lasting: map[string]bool{}}
 	if g.Begin, err = p.taker.Take(ctx, p.namespace); err != nil {
 		return nil, err

@@ -144,8 +144,10 @@ func (s *Stage) Forget() error {
 	s.keptMu.Lock()
 	defer s.keptMu.Unlock()
 	var errs []error
-	for _, namespace := range s.kept {
-		errs = append(errs, s.Pods.Forget(namespace))
+	for _, namespaces := range s.kept {
+		for _, namespace := range namespaces {
+			errs = append(errs, s.Pods.Forget(namespace))
+		}
 	}
 	s.kept = nil
 	return errors.Join(errs...)

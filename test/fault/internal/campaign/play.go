@@ -37,6 +37,8 @@ type play struct {
 	namespace string
 	// mortal: pods die by the hand of somebody else.
 	mortal bool
+	// golden: nothing disturbs it.
+	golden bool
 	// then is what there was when everything was told to be as expected.
 	then snapshot.Picture
 }
@@ -69,10 +71,10 @@ func (s *Stage) newPlay(ctx context.Context, j *journey.Journey, prepare ...func
 }
 
 // close ends a play that went well, or not. What is stored stays, and the pods of some that went
-// well.
+// well though they were disturbed.
 func (p *play) close(well bool) error {
 	p.halt()
-	if well && p.keep(p.namespace) {
+	if well && !p.golden && p.keep(p.namespace, p.arguments) {
 		return nil
 	}
 	return p.Pods.Forget(p.namespace)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -103,7 +104,7 @@ func (p *study) thereAndBack(ctx context.Context, m *member, o *property.Operati
 // told makes sure that a refusal names the field.
 func (p *study) told(o *property.Operation, refused error) error {
 	for _, name := range strings.FieldsFunc(o.At, func(r rune) bool { return strings.ContainsRune(".[]{}", r) }) {
-		if name != "spec" && strings.Contains(refused.Error(), name) {
+		if _, notIndex := strconv.Atoi(name); notIndex != nil && name != "spec" && strings.Contains(refused.Error(), name) {
 			return nil
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/test/fault/internal/proxy"
+	"example.com/nginx-operator/test/fault/internal/snapshot"
 )
 
 // walk is a case that is drawn by a number: what a user does, in which order and how fast, and what
@@ -84,7 +85,22 @@ func (w *walk) play(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return w.of.crowd.twin(ctx, w.name(), w.spec, end, w.of.goldens[seed].Mask)
+	if err := w.of.crowd.twin(ctx, w.name(), w.spec, end, w.of.goldens[seed].Mask); err != nil {
+		return errors.Join(err, w.since(ctx, end))
+	}
+	return nil
+}
+
+// since tells what has changed since the end, which has been none then.
+func (w *walk) since(ctx context.Context, end *state) error {
+	now, err := w.member.picture(ctx)
+	if err != nil {
+		return err
+	}
+	if err := same(end.picture, now, snapshot.Mask{}); err != nil {
+		return fmt.Errorf("what was compared has changed since: %w", err)
+	}
+	return nil
 }
 
 // name is the case's.
@@ -151,7 +167,8 @@ func (w *walk) vandalize(ctx context.Context) error {
 	if len(kinds) == 0 {
 		return nil
 	}
-	r, err := w.member.resource(w.member.namespace, kinds[w.draw.IntN(len(kinds))], "")
+	kind := kinds[w.draw.IntN(len(kinds))]
+	r, err := w.member.resource(w.member.namespace, kind, "")
 	if err != nil {
 		return err
 	}
@@ -164,6 +181,7 @@ func (w *walk) vandalize(ctx context.Context) error {
 			if err := r.Delete(ctx, object.GetName(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 				return err
 			}
+			w.trail = append(w.trail, kind+" deleted")
 			break
 		}
 	}
@@ -203,4 +221,4 @@ var wildFaults = slices.Concat(
 	[]proxy.Fault{proxy.KillBefore, proxy.KillAfter},
 )
 
-var wildDeliveries = []proxy.Delivery{proxy.Late, proxy.Superseded, proxy.Gone, proxy.Broken}
+var wildDeliveries = proxy.Deliveries()

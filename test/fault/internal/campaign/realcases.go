@@ -23,7 +23,7 @@ func (c *Campaign) chooseReal(report *Report, journeys []*journey.Journey) []Cas
 	for _, j := range journeys {
 		for _, one := range RealCases(j) {
 			report.tally(one.Kind).Possible++
-			if c.wanted(one) && draw.Float64() < c.RealSample {
+			if drawn := draw.Float64() < c.RealSample; drawn && c.wanted(one) {
 				chosen = append(chosen, one)
 			}
 		}

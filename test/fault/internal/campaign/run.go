@@ -97,8 +97,8 @@ func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Repor
 	c.play(ctx, report, c.mixed(c.choose(report, all), real), goldens, c.Until)
 	var err error
 	// Without a namespace, it would look after those of the cases that failed.
-	if c.Silence > 0 && len(c.Stage.kept) > 0 && ctx.Err() == nil {
-		c.Progress("one operator looks after the ends of %d cases for %s", len(c.Stage.kept), c.Silence)
+	if ends := c.Stage.ends(); c.Silence > 0 && ends > 0 && ctx.Err() == nil {
+		c.Progress("the ends of %d cases are looked after for %s", ends, c.Silence)
 		report.Vigil, err = c.Stage.Vigil(ctx, c.Silence)
 	}
 	return report, errors.Join(err, ctx.Err())
@@ -181,7 +181,8 @@ func (c *Campaign) choose(report *Report, all []Case) []Case {
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
 	for _, one := range all {
 		report.tally(one.Kind).Possible++
-		if c.wanted(one) && draw.Float64() < c.Sample {
+		// Drawn in any case, so that the same are, whichever are wanted.
+		if drawn := draw.Float64() < c.Sample; drawn && c.wanted(one) {
 			chosen = append(chosen, one)
 		}
 	}

@@ -58,8 +58,9 @@ type Stage struct {
 	cases   atomic.Int64
 
 	keptMu sync.Mutex
-	// kept are the namespaces with the ends of cases for the vigil, as long as there is room.
-	kept []string
+	// kept are the namespaces with the ends of cases for the vigil, as long as there is room, by the arguments of those who
+	// looked after them.
+	kept map[string][]string
 	room int
 
 	// journeys by their names.

@@ -52,7 +52,7 @@ func (s *Stage) stale(ctx context.Context, c Case, g *Golden, view string, n int
 	if err := p.lagBehind(ctx, g, view, events[n-1].Version); err != nil {
 		return true, fmt.Errorf("%w\n%s", err, p.said())
 	}
-	return true, nil
+	return p.guest.Shown(view), nil
 }
 
 // lagBehind restarts the operator on an old view, lets it work, and lets it see what there is.

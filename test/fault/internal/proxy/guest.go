@@ -77,13 +77,7 @@ func (g *Guest) Disconnect() {
 	g.hangUp()
 }
 
-// HangUp ends its requests. It may ask again at once.
-func (g *Guest) HangUp() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.hangUp()
-}
-
+// hangUp ends its requests; g.mu is held.
 func (g *Guest) hangUp() {
 	for _, cancel := range g.connections {
 		cancel()

@@ -44,6 +44,9 @@ const (
 	Broken Delivery = "broken"
 )
 
+// Deliveries are all that keep an event from the guest.
+func Deliveries() []Delivery { return []Delivery{Late, Superseded, Gone, Broken} }
+
 // lateness bounds how long an event is kept that nothing supersedes.
 const lateness = 2 * time.Second
 
@@ -54,6 +57,8 @@ type view struct {
 	frozen string
 	// thawed is closed when frozen ends.
 	thawed chan struct{}
+	// shown: a list was answered of frozen.
+	shown bool
 }
 
 // viewName names what is listed or watched.
@@ -107,7 +112,15 @@ func (g *Guest) Freeze(name, version string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v := g.view(name)
-	v.frozen, v.thawed = version, make(chan struct{})
+	v.frozen, v.thawed, v.shown = version, make(chan struct{}), false
+}
+
+// Shown tells whether the guest has been shown a view as it was frozen. The API server forgets versions, and not all that is
+// watched is listed at once.
+func (g *Guest) Shown(name string) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.view(name).shown
 }
 
 // frozen is the version that a view is frozen at, and what is closed when it goes on.
@@ -129,9 +142,31 @@ func (g *Guest) list(w http.ResponseWriter, r *http.Request, request Request) {
 		query.Set("resourceVersion", version)
 		query.Set("resourceVersionMatch", "Exact")
 		r.URL.RawQuery = query.Encode()
+		answered := &statusRecorder{ResponseWriter: w}
+		g.proxy.forward(answered, r)
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		v := g.view(name)
+		v.shown = v.shown || answered.status == http.StatusOK
+		return
 	}
 	g.proxy.forward(w, r)
 }
+
+// statusRecorder notes how a request was answered.
+type statusRecorder struct {
+	http.ResponseWriter
+	status int
+}
+
+// WriteHeader hands the status on.
+func (r *statusRecorder) WriteHeader(status int) {
+	r.status = status
+	r.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap is for http.ResponseController.
+func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
 // frame is one event on the wire.
 type frame struct {

@@ -41,6 +41,22 @@ func TestShows(t *testing.T) {
 	}
 }
 
+// TestCollision: where a Deployment met a ReplicaSet of the name of its own, what is called otherwise by that is no difference.
+func TestCollision(t *testing.T) {
+	with := func(hash string, status map[string]any) Picture {
+		return Picture{Objects: map[string]map[string]any{
+			"Deployment/web": {"status": status}, "ReplicaSet/web-" + hash: {}, "Pod/web-" + hash + "-*": {},
+		}}
+	}
+	want, got := with("a", map[string]any{}), with("b", map[string]any{"collisionCount": int64(1)})
+	if found := Differences(want, got, Mask{}); len(found) > 0 {
+		t.Errorf("they differ by %v", found)
+	}
+	if found := Differences(want, with("b", map[string]any{}), Mask{}); len(found) != 4 {
+		t.Errorf("without a collision, they differ by %v", found)
+	}
+}
+
 // TestPast makes sure that what tells of the past is not compared, be it a field or an object.
 func TestPast(t *testing.T) {
 	with := func(objects map[string]map[string]any) Picture { return Picture{Objects: objects} }

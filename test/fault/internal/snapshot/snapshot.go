@@ -250,15 +250,22 @@ func scrub(value any, words *strings.Replacer) any {
 type Mask struct {
 	Learned     map[string]bool
 	Means, Past *regexp.Regexp
+	// chance hides what is called by chance.
+	chance *regexp.Regexp
 }
 
 func (m Mask) hides(path string) bool {
-	return m.Learned[path] || m.Means != nil && m.Means.MatchString(path) || m.Past != nil && m.Past.MatchString(path)
+	return m.Learned[path] || slices.ContainsFunc([]*regexp.Regexp{m.Means, m.Past, m.chance}, func(hidden *regexp.Regexp) bool {
+		return hidden != nil && hidden.MatchString(path)
+	})
 }
 
 // Differences tell where two pictures are not the same: a path, and both values.
 func Differences(want, got Picture, mask Mask) []string {
 	var all []string
+	if want.collided() != got.collided() {
+		mask.chance = chance
+	}
 	for _, key := range slices.Sorted(maps.Keys(want.Objects)) {
 		if got.Objects[key] == nil {
 			if !mask.hides(key) {
