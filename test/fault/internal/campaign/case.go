@@ -219,19 +219,7 @@ func Parse(name string) (Case, error) {
 		fault, n, err := parseFault(point, proxy.ReadFaults())
 		return read(journey, fault, n), err
 	case "unobserved", "stale":
-		at, view, _ := strings.Cut(point, ":")
-		delivery, number, _ := strings.Cut(at, "@")
-		n, err := strconv.Atoi(number)
-		if err != nil {
-			return Case{}, fmt.Errorf("%q has no number of an event", point)
-		}
-		switch {
-		case kind == "stale" && delivery == "view":
-			return stale(journey, view, n), nil
-		case kind == "unobserved" && slices.Contains(proxy.Deliveries(), proxy.Delivery(delivery)):
-			return unobserved(journey, view, n, proxy.Delivery(delivery)), nil
-		}
-		return Case{}, fmt.Errorf("%q is no event: write view for stale, one of %v for unobserved, @ and the number of an event", at, proxy.Deliveries())
+		return parseEvent(kind, journey, point)
 	case realKind:
 		return realCase(journey, point), nil
 	case "instance":
@@ -242,6 +230,23 @@ func Parse(name string) (Case, error) {
 		return rival(journey), nil
 	}
 	return Case{}, errors.New("a case is called crash/…, pair/…, read/…, unobserved/…, stale/…, leaders/…, rival/…, instance/… or real/…")
+}
+
+// parseEvent reads the point of a case that is about an event.
+func parseEvent(kind, journey, point string) (Case, error) {
+	at, view, _ := strings.Cut(point, ":")
+	delivery, number, _ := strings.Cut(at, "@")
+	n, err := strconv.Atoi(number)
+	if err != nil {
+		return Case{}, fmt.Errorf("%q has no number of an event", point)
+	}
+	switch {
+	case kind == "stale" && delivery == "view":
+		return stale(journey, view, n), nil
+	case kind == "unobserved" && slices.Contains(proxy.Deliveries(), proxy.Delivery(delivery)):
+		return unobserved(journey, view, n, proxy.Delivery(delivery)), nil
+	}
+	return Case{}, fmt.Errorf("%q is no event: write view for stale, one of %v for unobserved, @ and the number of an event", at, proxy.Deliveries())
 }
 
 // parseFault reads a fault with the number of the request that meets it.

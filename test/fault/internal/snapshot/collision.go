@@ -12,7 +12,7 @@ var chance = regexp.MustCompile(`^(ReplicaSet|Pod)/|^Deployment/[^.]*\.status\.c
 // collided tells whether a picture has a Deployment that has met a ReplicaSet of the name of its own, as one does that is
 // made again before garbage collection gets to what the earlier one has left. It counts that in its status, and gives its
 // ReplicaSets other names from then on.
-func (p Picture) collided() bool {
+func collided(p Picture) bool {
 	for _, object := range p.Objects {
 		if n, _, err := unstructured.NestedInt64(object, "status", "collisionCount"); err == nil && n > 0 {
 			return true

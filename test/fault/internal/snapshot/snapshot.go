@@ -263,7 +263,7 @@ func (m Mask) hides(path string) bool {
 // Differences tell where two pictures are not the same: a path, and both values.
 func Differences(want, got Picture, mask Mask) []string {
 	var all []string
-	if want.collided() != got.collided() {
+	if collided(want) != collided(got) {
 		mask.chance = chance
 	}
 	for _, key := range slices.Sorted(maps.Keys(want.Objects)) {
