@@ -269,8 +269,8 @@ var ofRuns = []string{"only", "sample", "part", "seed", "parallel", "budget", "s
 // make tells where things are.
 func (o *options) remember(flags *pflag.FlagSet) {
 	flags.Visit(func(f *pflag.Flag) {
-		places := map[string]string{"operator": "bin/nginx-operator", "next": "bin/next/nginx-operator", "instance": "bin/nginx-instance", "images": f.Value.String()}
-		if f.Name == "case" || f.Name == "keep" || places[f.Name] == f.Value.String() {
+		place, ok := map[string]string{"operator": "bin/nginx-operator", "next": "bin/next/nginx-operator", "instance": "bin/nginx-instance"}[f.Name]
+		if ok && strings.HasSuffix(f.Value.String(), place) || slices.Contains([]string{"case", "keep", "images"}, f.Name) {
 			return
 		}
 		values := []string{f.Value.String()}

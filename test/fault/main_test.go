@@ -18,7 +18,7 @@ func TestAgain(t *testing.T) {
 		"without real ones":        {nil, "golden/scale", "NGINX= CASE='golden/scale'"},
 		"of another specimen":      {[]string{"--specimen=a.yaml", "--seed=7"}, "property/seed-0/a", "NGINX= CASE='property/seed-0/a' FAULT='--specimen=a.yaml'"},
 		"of another operator":      {[]string{"--operator=mine", "--arg=-v,-x", "--keep=k"}, "crash/scale/cut@1", "NGINX= CASE='crash/scale/cut@1' FAULT='--arg=-v --arg=-x --operator=mine'"},
-		"all of a kind":            {[]string{"--sample=0.5", "--seed=7", "--part=1/4", "--only=ran", "--operator=bin/nginx-operator"}, "random", "NGINX= FAULT='--only=random/ --part=1/4 --sample=0.5 --seed=7'"},
+		"all of a kind":            {[]string{"--sample=0.5", "--seed=7", "--part=1/4", "--only=ran", "--operator=/a/bin/nginx-operator"}, "random", "NGINX= FAULT='--only=random/ --part=1/4 --sample=0.5 --seed=7'"},
 		"all":                      {[]string{"--sample=0.5", "--seed=7", "--part=1/4", "--only=crash/", "--images=x"}, "", "FAULT='--only=crash/ --part=1/4 --sample=0.5 --seed=7'"},
 		"all, in the usual manner": {[]string{"--images=x"}, "", ""},
 	} {

@@ -27,7 +27,7 @@ type member struct {
 	lastWrite atomic.Pointer[proxy.Request]
 	// failed is when the last write met a fault, as Unix time in ns; 0: it met none.
 	failed atomic.Int64
-	// blinded: an event of it met a fault since it had settled last.
+	// blinded: there was an event since it had settled last that the operator may not have seen.
 	blinded atomic.Bool
 	// rested are the writes when it was left, restedAs is what there was then; nil: it is not known.
 	rested   int64
@@ -123,7 +123,8 @@ func (s *silence) lasts(context.Context) error {
 const longestBackOff = time.Minute
 
 // longestDoubt is how long an operator may wait that has written something and was not told of it: it may
-// never be, if that was deleted since, and it has begun to watch anew.
+// never be, if that was deleted since, and it has begun to watch anew. So long may one take, too, that has a busy
+// machine: for a second, nothing may happen at all.
 const longestDoubt = 6 * time.Second
 
 // backsOff tells whether the operator may be waiting to try again what met a fault.

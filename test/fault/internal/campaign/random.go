@@ -182,6 +182,8 @@ func (w *walk) vandalize(ctx context.Context) error {
 				return err
 			}
 			w.trail = append(w.trail, kind+" deleted")
+			// A busy operator has not seen it yet.
+			w.member.blinded.Store(true)
 			break
 		}
 	}
