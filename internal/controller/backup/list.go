@@ -216,11 +216,12 @@ func (l *lister) tidy(ctx context.Context) error {
 		return fmt.Errorf("list the ConfigMaps of the listing: %w", err)
 	}
 	for i := range pieces.Items {
-		if !owned(&pieces.Items[i], l.policy.UID) {
+		piece := &pieces.Items[i]
+		if !owned(piece, l.policy.UID) {
 			continue
 		}
-		if err := l.Live.Delete(ctx, &pieces.Items[i]); client.IgnoreNotFound(err) != nil {
-			return fmt.Errorf("delete ConfigMap %s: %w", pieces.Items[i].Name, err)
+		if err := l.Live.Delete(ctx, piece, client.Preconditions{UID: &piece.UID}); client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete ConfigMap %s: %w", piece.Name, err)
 		}
 	}
 	return l.deleteJobs(ctx, l.jobs)

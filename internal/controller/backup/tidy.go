@@ -45,7 +45,7 @@ func (w *work) tidy(ctx context.Context) error {
 		if !owned(cm, w.backup.UID) {
 			continue
 		}
-		if err := w.Live.Delete(ctx, cm); client.IgnoreNotFound(err) != nil {
+		if err := w.Live.Delete(ctx, cm, client.Preconditions{UID: &cm.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete ConfigMap %s: %w", cm.Name, err)
 		}
 	}
