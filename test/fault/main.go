@@ -13,13 +13,11 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strings"
 	"syscall"
 	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
@@ -30,42 +28,6 @@ import (
 	"example.com/nginx-operator/test/standin/container"
 	"example.com/nginx-operator/test/standin/node"
 )
-
-// options are the command's settings.
-type options struct {
-	operator string
-	args     []string
-	next     string
-	nextArgs []string
-	webhook  []string
-	means    string
-	journeys string
-	specimen string
-	replay   string
-	only     []string
-	sample   float64
-	part     string
-	seed     uint64
-	parallel int
-	random   int
-	budget   time.Duration
-	silence  time.Duration
-	keep     string
-
-	images       string
-	instance     string
-	realSample   float64
-	realParallel int
-
-	// given are the flags with which something is played again.
-	given []given
-}
-
-// arguments are those of this project's operator.
-var arguments = []string{
-	"--namespaces={namespace}", "--controllers=nginx", "--leader-elect=false", "--conversion-webhook=false",
-	"--metrics-bind-address=0", "--health-probe-bind-address=0", "--instance-image=nginx-operator:test", "--default-image=nginx:test",
-}
 
 // means are the annotations by which pods are asked and nudged, and their managers; for which generation
 // and from which intent something was written; the numbers of the history, which count what was tried; the
@@ -106,34 +68,6 @@ func newCommand() *cobra.Command {
 	cmd.Flags().AddFlagSet(newFlags(&o))
 	cmd.AddCommand(newSeeded())
 	return cmd
-}
-
-func newFlags(o *options) *pflag.FlagSet {
-	flags := pflag.NewFlagSet("fault", pflag.ContinueOnError)
-	flags.StringVar(&o.operator, "operator", "bin/nginx-operator", "program of the operator; it finds its API server by KUBECONFIG")
-	flags.StringSliceVar(&o.args, "arg", arguments, "its arguments; {namespace} stands for the namespace that it looks after")
-	flags.StringVar(&o.next, "next", "", "program of the release to which journeys upgrade; without it, those that do are left out")
-	flags.StringSliceVar(&o.nextArgs, "next-arg", []string{"--instance-image=nginx-operator:next", "--default-image=nginx:next"}, "its arguments, after those of --arg")
-	flags.StringSliceVar(&o.webhook, "webhook-arg", webhookArguments,
-		"arguments with which the operator's program serves the conversion all the while, at {port}; empty: the newest version is served alone")
-	flags.StringVar(&o.means, "means", means, "regular expression of fields that tell how an end was reached, and are no part of it")
-	flags.StringVar(&o.journeys, "journeys", "", "folder with what users do (default: what comes with this program)")
-	flags.StringVar(&o.specimen, "specimen", "", "file with an object whose fields are changed (default: what comes with this program)")
-	flags.StringVar(&o.replay, "case", "", "play this case alone, by its name")
-	flags.StringSliceVar(&o.only, "only", nil, "play the cases whose names begin so")
-	flags.Float64Var(&o.sample, "sample", 1, "part of the cases that is played")
-	flags.StringVar(&o.part, "part", "", "play one of several parts of the cases, such as 3/10: runs on other days or machines play the others")
-	flags.Uint64Var(&o.seed, "seed", 1, "what the part is drawn by")
-	flags.IntVar(&o.random, "random", 10000, "how many random cases there are")
-	flags.IntVar(&o.parallel, "parallel", 12, "cases at a time")
-	flags.DurationVar(&o.budget, "budget", 0, "after which time no further case is begun; 0: all are played")
-	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator looks after the ends of cases afterwards, without a write")
-	flags.StringVar(&o.images, "images", "", "folder with the archives of nginx images, for cases with real instances, as root; empty: there are none")
-	flags.StringVar(&o.instance, "instance", "bin/nginx-instance", "program of the instance manager")
-	flags.Float64Var(&o.realSample, "real-sample", 1, "part of the cases with real instances that is played")
-	flags.IntVar(&o.realParallel, "real-parallel", 3, "cases with real instances at a time")
-	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
-	return flags
 }
 
 func progress(format string, args ...any) {
@@ -260,91 +194,4 @@ func (o *options) play(ctx context.Context, out io.Writer, c *campaign.Campaign,
 	}
 	// What was found counts, whatever ended it.
 	return errors.Join(o.print(out, report, time.Since(start)), err)
-}
-
-// ofRuns are the flags that tell which cases are played, and how: those of the other ones tell what is put under faults.
-var ofRuns = []string{"only", "sample", "part", "seed", "parallel", "budget", "silence", "real-sample", "real-parallel"}
-
-// remember keeps the flags that are needed to play something again: those that were given, without those by which
-// make tells where things are.
-func (o *options) remember(flags *pflag.FlagSet) {
-	flags.Visit(func(f *pflag.Flag) {
-		place, ok := map[string]string{"operator": "bin/nginx-operator", "next": "bin/next/nginx-operator", "instance": "bin/nginx-instance"}[f.Name]
-		if ok && strings.HasSuffix(f.Value.String(), place) || slices.Contains([]string{"case", "keep", "images"}, f.Name) {
-			return
-		}
-		values := []string{f.Value.String()}
-		if list, ok := f.Value.(pflag.SliceValue); ok {
-			values = list.GetSlice()
-		}
-		for _, value := range values {
-			o.given = append(o.given, given{f.Name, fmt.Sprintf("--%s=%s", f.Name, value)})
-		}
-	})
-}
-
-// given is a flag, and how it was given.
-type given struct{ name, text string }
-
-// again is the arguments of make that play once more what failed: a case; what the operator of all cases of a kind did, which is
-// no single case; or all, where that is empty.
-func (o *options) again(failed string) string {
-	flags := []string{}
-	single := strings.Contains(failed, "/")
-	if failed != "" && !single {
-		flags = append(flags, "--only="+failed+"/")
-	}
-	for _, g := range o.given {
-		if of := slices.Contains(ofRuns, g.name); of && single || g.name == "only" && failed != "" {
-			continue
-		}
-		flags = append(flags, g.text)
-	}
-	var words []string
-	if o.images == "" {
-		words = append(words, "NGINX=")
-	}
-	if single {
-		words = append(words, fmt.Sprintf("CASE='%s'", failed))
-	}
-	if len(flags) > 0 {
-		words = append(words, fmt.Sprintf("FAULT='%s'", strings.Join(flags, " ")))
-	}
-	return strings.Join(words, " ")
-}
-
-// print prints what became of a campaign, and fails if a case did.
-func (o *options) print(out io.Writer, report *campaign.Report, took time.Duration) error {
-	var text strings.Builder
-	text.WriteString("| cases | possible | played | not reached | failed |\n|---|---|---|---|---|\n")
-	for _, t := range report.Tallies {
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", t.Kind, t.Possible, t.Played, t.Missed, t.Failed)
-	}
-	fmt.Fprintf(&text, "\nseed %d, %s, %d not played for want of time\n", o.seed, took.Round(time.Second), report.Left)
-	var failed []string
-	if tried, changed, of := report.Coverage(); of > 0 {
-		fmt.Fprintf(&text, "%d of %d fields of the schema were to be changed, and %d were\n", tried, of, changed)
-	}
-	if v := report.Vigil; v != nil {
-		fmt.Fprintf(&text, "the ends of %d cases were looked after for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)
-		if len(v.Writes) > 0 {
-			fmt.Fprintf(&text, "\nFAILED the vigil\nreplay: make fault %s\n", o.again(""))
-			failed = append(failed, "the vigil")
-		}
-	}
-	for _, f := range report.Failures {
-		fmt.Fprintf(&text, "\nFAILED %s\n%v\nreplay: make fault %s\n", f.Case, f.Err, o.again(f.Case))
-		failed = append(failed, f.Case)
-	}
-	if _, err := io.WriteString(out, text.String()); err != nil {
-		return err
-	}
-	played := slices.ContainsFunc(report.Tallies, func(t *campaign.Tally) bool { return t.Played > 0 })
-	switch {
-	case len(failed) > 0:
-		return fmt.Errorf("%d cases failed: %s", len(failed), strings.Join(failed, ", "))
-	case !played:
-		return errors.New("no case was played: there is none of the name or the beginning, none was drawn, or the time was over")
-	}
-	return nil
 }

@@ -78,12 +78,12 @@ func (r *Report) tally(kind string) *Tally {
 	return t
 }
 
-// Run plays the cases of the specimen and of all journeys, and tells what became of them.
+// Run plays the cases of the specimen and of all journeys, and tells what became of them, also of those before an error.
 func (c *Campaign) Run(ctx context.Context, journeys []*journey.Journey) (*Report, error) {
 	report := &Report{}
 	others := slices.ContainsFunc(journeys, func(j *journey.Journey) bool { return c.looksAt(j.Name, append([]string{"real"}, kinds...)...) })
 	if err := c.study(ctx, report, others); err != nil {
-		return nil, err
+		return report, err
 	}
 	real := c.chooseReal(report, journeys)
 	journeys = slices.DeleteFunc(slices.Clone(journeys), func(j *journey.Journey) bool { return !c.looksAt(j.Name, kinds...) })
