@@ -61,12 +61,8 @@ func checkImmutable(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(0)) })
 	eventually(t, "no pod is left, not even one that ends", func() error {
-		left := &corev1.PodList{}
-		if err := kube.List(t.Context(), left, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))); err != nil {
-			return err
-		}
-		if len(left.Items) > 0 {
-			return fmt.Errorf("%d pods are there", len(left.Items))
+		if n := len(allPodsOf(t, nginx)); n > 0 {
+			return fmt.Errorf("%d pods exist", n)
 		}
 		return nil
 	})
@@ -160,9 +156,7 @@ func waitNothingLeft(t *testing.T, nginx *v1alpha2.NginxOperator) {
 		})
 	}
 	eventually(t, "its pods are gone", func() error {
-		list := &corev1.PodList{}
-		must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))))
-		if n := len(list.Items) + len(replicaSetsOf(t, nginx)); n > 0 {
+		if n := len(allPodsOf(t, nginx)) + len(replicaSetsOf(t, nginx)); n > 0 {
 			return fmt.Errorf("%d pods and ReplicaSets exist", n)
 		}
 		return nil

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -228,15 +229,15 @@ func deploymentOf(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deploymen
 // podsOf are the pods of an application that are not on their way out.
 func podsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []corev1.Pod {
 	t.Helper()
+	return slices.DeleteFunc(allPodsOf(t, nginx), func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
+}
+
+// allPodsOf are the pods of an application, those on their way out as well.
+func allPodsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []corev1.Pod {
+	t.Helper()
 	list := &corev1.PodList{}
 	must(t, kube.List(t.Context(), list, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name))))
-	var alive []corev1.Pod
-	for _, pod := range list.Items {
-		if pod.DeletionTimestamp == nil {
-			alive = append(alive, pod)
-		}
-	}
-	return alive
+	return list.Items
 }
 
 func replicaSetsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []appsv1.ReplicaSet {
