@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/mdlayher/netlink"
+	"golang.org/x/sys/unix"
 )
 
 // file writes one of procfs.
@@ -91,7 +93,7 @@ func TestListening(t *testing.T) {
    1: 0200A8C0:0036 0300A8C0:1234 01
 `)
 	want := map[Socket]bool{{"TCP", 80}: true, {"TCP", 443}: true, {"TCP", 8080}: true, {"UDP", 53}: true}
-	if diff := cmp.Diff(want, f.Listening()); diff != "" {
+	if diff := cmp.Diff(want, f.Listening("TCP", "UDP")); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -108,13 +110,88 @@ func TestThisMachine(t *testing.T) {
 	if !strings.Contains(Root.Meminfo(), "MemTotal:") {
 		t.Errorf("the memory is %q", Root.Meminfo())
 	}
-	listener, err := net.Listen("tcp4", "0.0.0.0:0")
+}
+
+// TestListeningOfTheKernel compares what sock_diag lists with /proc/net, for sockets that
+// count and sockets that do not.
+func TestListeningOfTheKernel(t *testing.T) {
+	diag := &Diag{Fallback: "/nowhere"}
+	for _, tt := range []struct {
+		network, address string
+		want             bool
+	}{
+		{"tcp4", "0.0.0.0:0", true}, {"tcp6", "[::]:0", true}, {"tcp4", "127.0.0.1:0", false}, {"tcp6", "[::1]:0", false}, {"tcp4", "127.1.2.3:0", false},
+		{"udp4", "0.0.0.0:0", true}, {"udp6", "[::]:0", true}, {"udp4", "127.0.0.1:0", false},
+	} {
+		socket := Socket{"TCP", 0}
+		if strings.HasPrefix(tt.network, "tcp") {
+			listener, err := net.Listen(tt.network, tt.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = listener.Close() })
+			socket.Port = listener.Addr().(*net.TCPAddr).Port
+		} else {
+			conn, err := net.ListenPacket(tt.network, tt.address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = conn.Close() })
+			socket = Socket{"UDP", conn.LocalAddr().(*net.UDPAddr).Port}
+		}
+		for what, sockets := range map[string]interface {
+			Listening(protocols ...string) map[Socket]bool
+		}{"/proc/net": Root, "sock_diag": diag} {
+			if got := sockets.Listening(socket.Protocol)[socket]; got != tt.want {
+				t.Errorf("%s %s: %s says that it listens: %t, want %t", tt.network, tt.address, what, got, tt.want)
+			}
+		}
+	}
+	if diag.warned || diag.conn == nil {
+		t.Error("sock_diag was not used")
+	}
+	// Only the protocols that are asked for.
+	for socket := range diag.Listening("UDP") {
+		if socket.Protocol != "UDP" {
+			t.Errorf("%v is listed for UDP", socket)
+		}
+	}
+	if all := diag.Listening(); len(all) != 0 {
+		t.Errorf("%v are listed for nothing", all)
+	}
+}
+
+// TestListeningWithoutSockDiag reads /proc/net where a sandbox has no netlink.
+func TestListeningWithoutSockDiag(t *testing.T) {
+	f := FS(t.TempDir())
+	f.file(t, "net/tcp", "  sl  local_address rem_address   st\n   0: 00000000:0050 00000000:0000 0A 0\n")
+	closed, err := netlink.Dial(unix.NETLINK_SOCK_DIAG, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = listener.Close() }()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok || !Root.Listening()[Socket{"TCP", address.Port}] {
-		t.Errorf("nobody seems to listen on %s", listener.Addr())
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
 	}
+	diag := &Diag{Fallback: f, conn: closed}
+	if !diag.Listening("TCP")[Socket{"TCP", 80}] || !diag.warned {
+		t.Error("/proc/net was not read")
+	}
+	// A failure that passes is no reason to read /proc/net for ever.
+	if diag.Listening("TCP"); diag.warned || diag.conn == nil {
+		t.Error("sock_diag was not tried again")
+	}
+}
+
+func BenchmarkListening(b *testing.B) {
+	diag := &Diag{Fallback: Root}
+	b.Run("sock_diag", func(b *testing.B) {
+		for b.Loop() {
+			diag.Listening("TCP")
+		}
+	})
+	b.Run("proc", func(b *testing.B) {
+		for b.Loop() {
+			Root.Listening("TCP")
+		}
+	})
 }

@@ -14,20 +14,25 @@ type Socket struct {
 	Port     int
 }
 
-// Listening returns the ports on which somebody listens, other than for the loopback
-// address. Asking the kernel does not open a connection, which a stream proxy would
+// tables are the files of /proc/net with the sockets of a protocol.
+var tables = map[string][]string{"TCP": {"tcp", "tcp6"}, "UDP": {"udp", "udp6"}}
+
+// Listening returns the listening sockets of the protocols, other than those bound to
+// the loopback address. Asking the kernel does not open a connection, which a stream proxy would
 // pass on to its upstream.
-func (f FS) Listening() map[Socket]bool {
+func (f FS) Listening(protocols ...string) map[Socket]bool {
 	found := map[Socket]bool{}
-	for file, protocol := range map[string]string{"tcp": "TCP", "tcp6": "TCP", "udp": "UDP", "udp6": "UDP"} {
-		text, err := os.ReadFile(filepath.Join(string(f), "net", file))
-		if err != nil {
-			// Without IPv6 there are no such tables.
-			continue
-		}
-		for line := range strings.Lines(string(text)) {
-			if port, ok := parseSocket(line, protocol); ok {
-				found[Socket{protocol, port}] = true
+	for _, protocol := range protocols {
+		for _, file := range tables[protocol] {
+			text, err := os.ReadFile(filepath.Join(string(f), "net", file))
+			if err != nil {
+				// Without IPv6 there are no such tables.
+				continue
+			}
+			for line := range strings.Lines(string(text)) {
+				if port, ok := parseSocket(line, protocol); ok {
+					found[Socket{protocol, port}] = true
+				}
 			}
 		}
 	}

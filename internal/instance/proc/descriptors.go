@@ -1,0 +1,69 @@
+package proc
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+)
+
+// Inode identifies an open file, whatever its name is now.
+type Inode struct {
+	Device, Number uint64
+}
+
+// Holders are the processes, this one left out, that have the inode open. Those whose
+// descriptors cannot be looked at are in hidden.
+func (f FS) Holders(inode Inode) (holders, hidden []int) {
+	entries, err := os.ReadDir(string(f))
+	if err != nil {
+		return nil, nil
+	}
+	for _, entry := range entries {
+		pid, err := strconv.Atoi(entry.Name())
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		held, err := holds(filepath.Join(string(f), entry.Name(), "fd"), inode)
+		switch {
+		case held:
+			holders = append(holders, pid)
+		case errors.Is(err, os.ErrPermission):
+			hidden = append(hidden, pid)
+		}
+	}
+	return holders, hidden
+}
+
+// holds looks at the files behind the links of /proc/PID/fd.
+func holds(dir string, inode Inode) (bool, error) {
+	folder, err := os.Open(dir)
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = folder.Close() }()
+	descriptors, err := folder.Readdirnames(-1)
+	for _, descriptor := range descriptors {
+		var info unix.Stat_t
+		// An error: it was closed meanwhile.
+		if unix.Fstatat(int(folder.Fd()), descriptor, &info, 0) == nil && inodeOf(&info) == inode {
+			return true, nil
+		}
+	}
+	return false, err
+}
+
+// InodeOf identifies a descriptor of this process, and has its mode.
+func InodeOf(descriptor int) (Inode, uint32, error) {
+	var info unix.Stat_t
+	if err := unix.Fstat(descriptor, &info); err != nil {
+		return Inode{}, 0, err
+	}
+	return inodeOf(&info), info.Mode, nil
+}
+
+func inodeOf(info *unix.Stat_t) Inode {
+	return Inode{Device: uint64(info.Dev), Number: info.Ino}
+}

@@ -1,0 +1,55 @@
+package proc
+
+import (
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// Usage is what a process costs by itself.
+type Usage struct {
+	// Private is the memory in bytes that it shares with no other process, its page tables
+	// included. Anonymous includes what it shares with the process that it was forked from.
+	Private, Anonymous int64
+	Threads            int
+}
+
+// Usage reads /proc/PID/smaps_rollup and status
+// (https://docs.kernel.org/filesystems/proc.html).
+func (f FS) Usage(pid int) (Usage, bool) {
+	dir := filepath.Join(string(f), strconv.Itoa(pid))
+	memory, memoryErr := os.ReadFile(filepath.Join(dir, "smaps_rollup"))
+	status, statusErr := os.ReadFile(filepath.Join(dir, "status"))
+	if memoryErr != nil || statusErr != nil {
+		return Usage{}, false
+	}
+	kib := func(text []byte, name string) int64 { return field(string(text), name) << 10 }
+	tables := kib(status, "VmPTE:")
+	return Usage{
+		Private:   kib(memory, "Private_Dirty:") + tables,
+		Anonymous: kib(memory, "Anonymous:") + tables,
+		Threads:   int(field(string(status), "Threads:")),
+	}, true
+}
+
+// field is the number behind a name at the beginning of a line; 0: there is none.
+func field(text, name string) int64 {
+	for line := range strings.Lines(text) {
+		fields := strings.Fields(line)
+		if len(fields) < 2 || fields[0] != name {
+			continue
+		}
+		if n, err := strconv.ParseInt(fields[1], 10, 64); err == nil {
+			return n
+		}
+	}
+	return 0
+}
+
+// EndFirst makes the kernel end a process before others where memory runs out: nginx starts
+// a worker process again, and without its master or this program the container ends.
+func (f FS) EndFirst(pid int) {
+	// Some sandboxes do not have the file, and the process may have ended.
+	_ = os.WriteFile(filepath.Join(string(f), strconv.Itoa(pid), "oom_score_adj"), []byte("1000"), 0o600)
+}
