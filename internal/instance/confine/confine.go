@@ -1,0 +1,135 @@
+// Package confine keeps nginx, and every process that it starts, from opening files of the
+// instance manager: the mounted Secrets, the requests, the mounted configurations.
+//
+// All processes of a container have the same user and no capabilities, so that file modes
+// do not tell them apart. Landlock does (https://docs.kernel.org/userspace-api/landlock.html):
+// a process gives up rights for itself and for its children. It can only list what stays
+// allowed, so everything beside the hidden paths is listed, as high in the tree as possible.
+//
+// Only reading files is restricted. Listing folders and writing stay as they are.
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+// Command is the hidden command of nginx-instance that confines itself and becomes another program.
+const Command = "confined"
+
+// separator stands between the hidden paths and the program.
+const separator = "--"
+
+// Arguments are those by which the program of this process runs another one that cannot
+// open files below the hidden paths.
+func Arguments(hidden []string, program ...string) []string {
+	return slices.Concat([]string{Command}, hidden, []string{separator}, program)
+}
+
+// Run hides paths, as Arguments has them, and becomes the program. It returns only if that
+// fails. A kernel without Landlock hides nothing: nginx must start there, too.
+func Run(arguments []string) error { return become(arguments, writable) }
+
+func become(arguments []string, writable func(dir string) bool) error {
+	end := slices.Index(arguments, separator)
+	if end < 0 || end == len(arguments)-1 {
+		return fmt.Errorf("%s: takes paths, %q and a program", Command, separator)
+	}
+	hidden, program := arguments[:end], arguments[end+1:]
+	// A core dump of a worker holds the keys, and is a file that it could serve.
+	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
+		return fmt.Errorf("limit core dumps: %w", err)
+	}
+	// Landlock restricts a thread, and the one that calls exec is the one that stays.
+	runtime.LockOSThread()
+	if Supported() == nil {
+		if err := hide(hidden, writable); err != nil {
+			fmt.Fprintf(os.Stderr, "nginx-instance: nginx can read the files of the instance manager: %v\n", err)
+		}
+	}
+	return syscall.Exec(program[0], program, os.Environ())
+}
+
+// hide takes the right to read files below the paths from the calling thread.
+func hide(paths []string, writable func(dir string) bool) error {
+	granted, err := allowed(os.DirFS("/"), paths, writable)
+	if err != nil {
+		return err
+	}
+	return restrict(granted)
+}
+
+func writable(dir string) bool { return syscall.Access("/"+dir, 2) == nil }
+
+// allowed lists the files and folders that have to be allowed so that nothing but the
+// hidden paths is forbidden. Paths are relative to the root, as io/fs has them.
+//
+// A folder that leads to a hidden path is allowed by its entries, so that a file which
+// appears in it later would be forbidden. Where this can happen (a mounted ConfigMap, a
+// folder that is writable and is not the parent of a hidden path), the folder is allowed as
+// a whole.
+func allowed(root fs.FS, hidden []string, writable func(dir string) bool) ([]string, error) {
+	w := walk{root: root, writable: writable}
+	for _, path := range hidden {
+		w.hidden = append(w.hidden, strings.Trim(path, "/"))
+	}
+	err := w.folder("")
+	return w.granted, err
+}
+
+type walk struct {
+	root     fs.FS
+	hidden   []string
+	writable func(string) bool
+	granted  []string
+}
+
+func (w *walk) folder(dir string) error {
+	entries, err := fs.ReadDir(w.root, name(dir))
+	if err != nil {
+		return fmt.Errorf("list /%s: %w", dir, err)
+	}
+	for _, entry := range entries {
+		path := strings.TrimPrefix(dir+"/"+entry.Name(), "/")
+		switch {
+		case entry.Type()&fs.ModeSymlink != 0: // What it leads to has a path of its own.
+		case slices.Contains(w.hidden, path):
+		case w.leads(path) && !w.changes(path):
+			if err := w.folder(path); err != nil {
+				return err
+			}
+		default:
+			w.granted = append(w.granted, path)
+		}
+	}
+	return nil
+}
+
+// name is how io/fs calls a folder.
+func name(dir string) string {
+	if dir == "" {
+		return "."
+	}
+	return dir
+}
+
+// leads tells whether a hidden path is below dir.
+func (w *walk) leads(dir string) bool {
+	return slices.ContainsFunc(w.hidden, func(path string) bool { return strings.HasPrefix(path, dir+"/") })
+}
+
+// changes tells whether entries may appear in dir while nginx runs.
+func (w *walk) changes(dir string) bool {
+	// The kubelet's link to the present version of a ConfigMap or Secret.
+	if _, err := fs.Stat(w.root, dir+"/..data"); !errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	parent := slices.ContainsFunc(w.hidden, func(path string) bool { return path[:max(0, strings.LastIndex(path, "/"))] == dir })
+	return !parent && w.writable(dir)
+}
