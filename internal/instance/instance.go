@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -17,7 +18,10 @@ import (
 
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/confine"
 	"example.com/nginx-operator/internal/instance/health"
+	"example.com/nginx-operator/internal/instance/journal"
+	"example.com/nginx-operator/internal/instance/keypipe"
 	"example.com/nginx-operator/internal/instance/limits"
 	"example.com/nginx-operator/internal/instance/metrics"
 	"example.com/nginx-operator/internal/instance/nginx"
@@ -43,6 +47,9 @@ const (
 func Run(o Options) error {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
+	// Threads that look for work cost more than the little work there is. It also bounds what
+	// process 1 takes from nginx under load.
+	runtime.GOMAXPROCS(1)
 	// nginx takes it for sockets that an nginx before it has left open.
 	if err := os.Unsetenv("NGINX"); err != nil {
 		return err
@@ -74,11 +81,12 @@ func run(stop, life context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	supervisor, err := newSupervisor(life, o, binary)
+	binary.Hidden = hidden(o)
+	supervisor, err := newSupervisor(life, o, binary, recent)
 	if err != nil {
 		return err
 	}
-	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Proc: proc.Root, Version: o.Version}
+	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Asker: nginx.Asker{Socket: assemble.StatusSocket(o.State)}})
 	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: recent, Grant: supervisor.Grant})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
@@ -88,22 +96,34 @@ func run(stop, life context.Context, o Options) error {
 	return supervisor.Run(stop)
 }
 
-func newSupervisor(life context.Context, o Options, binary nginx.Binary) (*supervise.Supervisor, error) {
+// hidden are the paths below which nginx cannot open files.
+func hidden(o Options) []string {
+	if err := confine.Supported(); err != nil {
+		slog.Warn("nginx can open the mounted Secrets: whoever may change its configuration can read the private keys", "error", err)
+		return nil
+	}
+	return []string{o.Stable, o.Next, o.Requests, o.Secrets, certs.KeysDir(o.TLS)}
+}
+
+func newSupervisor(life context.Context, o Options, binary nginx.Binary, recent *window.Ring) (*supervise.Supervisor, error) {
 	files, err := store.Open(o.State, imageFiles)
 	if err != nil {
 		return nil, err
 	}
-	keeper, err := certs.NewKeeper(o.Secrets, o.TLS, o.Certificates)
+	readers := keypipe.Readers{Proc: proc.Root, Started: binary.Children.Started}
+	keeper, err := certs.NewKeeper(o.Secrets, o.TLS, o.Certificates, readers)
+	if err != nil {
+		return nil, err
+	}
+	loads, err := journal.Open(o.State)
 	if err != nil {
 		return nil, err
 	}
 	changed := make(chan struct{}, 1)
-	if err := volumes.Watch(life, append([]string{o.Stable, o.Next, o.Requests}, keeper.Folders()...), changed); err != nil {
-		return nil, err
-	}
+	volumes.Watch(life, append([]string{o.Stable, o.Next, o.Requests}, keeper.Folders()...), changed)
 	cgroup := os.DirFS("/sys/fs/cgroup")
 	return supervise.New(supervise.Options{
-		Binary: binary, Store: files, Certs: keeper,
+		Binary: binary, Store: files, Certs: keeper, Journal: loads,
 		Stable: o.Stable, Next: o.Next, Requests: o.Requests,
 		TLSDir: o.TLS,
 		Assembly: assemble.Settings{
@@ -114,11 +134,17 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary) (*super
 			KeepaliveMinTimeout: binary.Version.HasKeepaliveMinTimeout(),
 			KeepaliveTime:       binary.Version.HasKeepaliveTime(),
 			RequestMetrics:      o.RequestMetrics,
+			RequestLog:          o.requestLog(),
 		},
 		Ports: o.Ports, OwnPort: instanceapi.Port,
 		DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout,
 		Proc: proc.Root, Cgroup: cgroup, Messages: os.Stderr,
 		Changed: changed, Signals: signals(life),
+		Served: func(revision string) {
+			if recent != nil {
+				recent.Serve(revision)
+			}
+		},
 	}), nil
 }
 
@@ -160,7 +186,7 @@ func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) 
 		return nil, nil
 	}
 	recent := window.NewRing(time.Now)
-	requests, err := requestlog.Listen(assemble.LogSocket(o.State), requestlog.NewMetrics(registry), recent)
+	requests, err := requestlog.Open(o.requestLog(), requestlog.NewMetrics(registry), recent)
 	if err != nil {
 		return nil, err
 	}

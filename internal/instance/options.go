@@ -4,6 +4,8 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"os"
+	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -27,7 +29,7 @@ type Options struct {
 	// Listen is the address of the instance's own HTTP server.
 	Listen string
 	// Folders; see package instanceapi.
-	Stable, Next, Requests, Secrets, TLS, State string
+	Stable, Next, Requests, Secrets, TLS, State, RequestLog string
 	// TerminationLog gets the reason when the instance ends with an error.
 	TerminationLog string
 }
@@ -46,6 +48,7 @@ func (o *Options) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Secrets, "secrets-dir", instanceapi.DirSecrets, "folder of the mounted Secrets")
 	flags.StringVar(&o.TLS, "tls-dir", instanceapi.DirTLS, "folder where nginx finds certificates")
 	flags.StringVar(&o.State, "state-dir", instanceapi.DirState, "scratch space")
+	flags.StringVar(&o.RequestLog, "request-log-dir", instanceapi.DirRequestLog, "folder in memory for nginx's log of requests; where it is missing, --state-dir")
 	flags.StringVar(&o.TerminationLog, "termination-log", "/dev/termination-log", "file for the reason of an error")
 }
 
@@ -72,6 +75,15 @@ func (o *Options) addCertificate(name string) error {
 	}
 	o.Certificates = append(o.Certificates, name)
 	return nil
+}
+
+// requestLog is the file of the request metrics' log.
+func (o *Options) requestLog() string {
+	const name = "requests.log"
+	if info, err := os.Stat(o.RequestLog); err == nil && info.IsDir() {
+		return filepath.Join(o.RequestLog, name)
+	}
+	return filepath.Join(o.State, name)
 }
 
 // Validate finds options that contradict each other.

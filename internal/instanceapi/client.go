@@ -52,14 +52,23 @@ func (c *Client) Status(ctx context.Context, podIP string) (Status, error) {
 }
 
 // Requests asks the instance of the pod with the given address for the requests of the
-// last seconds. The error is ErrNotSupported where they are not measured.
-func (c *Client) Requests(ctx context.Context, podIP string, seconds int) (RequestWindow, error) {
+// last seconds that workers of a revision have answered; of the one that it serves, if revision is empty.
+// The error is ErrNotSupported where they are not measured. The window of a release that
+// does not tell revisions apart has none.
+func (c *Client) Requests(ctx context.Context, podIP, revision string, seconds int) (RequestWindow, error) {
 	query := url.Values{ParameterSeconds: {strconv.Itoa(seconds)}}
+	if revision != "" {
+		query.Set(ParameterRevision, revision)
+	}
 	text, err := c.get(ctx, podIP, PathRequests+"?"+query.Encode())
 	if err != nil {
 		return RequestWindow{}, err
 	}
-	return decodeWindow(text)
+	window, err := decodeWindow(text)
+	if err == nil && revision != "" && window.Revision != "" && window.Revision != revision {
+		return RequestWindow{}, fmt.Errorf("%s told of another revision than the one that it was asked about", podIP)
+	}
+	return window, err
 }
 
 // get reads the answer to a question.

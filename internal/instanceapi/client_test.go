@@ -49,7 +49,7 @@ func TestClientRequests(t *testing.T) {
 		}
 		_ = json.NewEncoder(w).Encode(want)
 	})
-	got, err := client.Requests(t.Context(), podIP, 60)
+	got, err := client.Requests(t.Context(), podIP, "", 60)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +77,7 @@ func TestClientRequestsRefuses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			got, err := clientOf(t, tt.pod).Requests(t.Context(), podIP, 1)
+			got, err := clientOf(t, tt.pod).Requests(t.Context(), podIP, "", 1)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || errors.Is(err, ErrNotSupported) {
 				t.Errorf("error %v, want one with %q", err, tt.want)
 			}
@@ -93,7 +93,7 @@ func TestOlderInstance(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathStatus, says(`{"protocol": 1, "serving": "r1", "ready": true}`))
 	client := clientOf(t, mux.ServeHTTP)
-	if _, err := client.Requests(t.Context(), podIP, 60); !errors.Is(err, ErrNotSupported) {
+	if _, err := client.Requests(t.Context(), podIP, "", 60); !errors.Is(err, ErrNotSupported) {
 		t.Errorf("error %v, want ErrNotSupported", err)
 	}
 	status, err := client.Status(t.Context(), podIP)
@@ -110,7 +110,7 @@ func TestNewerInstance(t *testing.T) {
 	if err != nil || status.Workers.Running != 2 || status.ServingSeconds == nil || *status.ServingSeconds != 0 {
 		t.Errorf("status %+v (%v)", status, err)
 	}
-	window, err := client.Requests(t.Context(), podIP, 60)
+	window, err := client.Requests(t.Context(), podIP, "", 60)
 	if err != nil || window.Latency.Count() != 3 {
 		t.Errorf("window %+v (%v)", window, err)
 	}

@@ -15,6 +15,9 @@ const (
 	// DirTLS is where nginx finds the certificates: a folder for each, with the last
 	// good pair, in memory.
 	DirTLS = "/etc/nginx/tls"
+	// DirRequestLog is memory for nginx's log of requests, which the instance reads and
+	// discards. Templates of earlier releases do not have it.
+	DirRequestLog = "/etc/nginx-operator/log"
 	// DirBin is where the init container puts the program.
 	DirBin = "/opt/nginx-operator"
 	// DirState is the instance's own scratch space.

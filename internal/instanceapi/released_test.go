@@ -76,7 +76,7 @@ func checkWindow(t *testing.T, file string, text []byte) RequestWindow {
 	if err := json.Unmarshal(text, &raw); err != nil {
 		t.Fatal(err)
 	}
-	window, err := clientOf(t, says(string(text))).Requests(t.Context(), podIP, 60)
+	window, err := clientOf(t, says(string(text))).Requests(t.Context(), podIP, "r1", 60)
 	if err != nil {
 		t.Errorf("%s: %v", file, err)
 	}
@@ -90,7 +90,7 @@ func checkWindow(t *testing.T, file string, text []byte) RequestWindow {
 		}
 	}
 	raw["addedLater"] = "value"
-	if later, err := clientOf(t, says(encode(t, raw))).Requests(t.Context(), podIP, 60); err != nil || later != window {
+	if later, err := clientOf(t, says(encode(t, raw))).Requests(t.Context(), podIP, "r1", 60); err != nil || later != window {
 		t.Errorf("%s: with a field of a later release it is %+v (%v)", file, later, err)
 	}
 	return window

@@ -10,11 +10,20 @@ import (
 const (
 	ParameterSeconds = "seconds"
 	MaxWindow        = 3600
+	// ParameterRevision of PathRequests restricts the answer to the requests that workers of a
+	// configuration have answered. A release that does not know it ignores it, and leaves
+	// RequestWindow.Revision empty.
+	ParameterRevision = "revision"
+	// WindowSlot is the time in seconds by which a RequestWindow may begin too early.
+	WindowSlot = 5
 )
 
 // RequestWindow is what became of the requests that ended within a time up to now. A
-// request of the instance itself, or of a location without an access log, is not in it.
+// request of the instance itself is not in it.
 type RequestWindow struct {
+	// Revision of the configuration whose workers answered them; empty in answers of releases
+	// that do not tell: requests from before a load, and those of old workers, count there.
+	Revision string `json:"revision,omitempty"`
 	// Seconds that it covers, in whole ones. They are a few more than were asked for, as
 	// requests are counted in slots, and fewer for an instance that is younger.
 	Seconds int64 `json:"seconds"`
@@ -27,7 +36,7 @@ type RequestWindow struct {
 	Latency Histogram `json:"latency"`
 }
 
-// Merge adds what another instance counted meanwhile.
+// Merge adds what another instance counted meanwhile. Of which revisions that is is not kept.
 func (w *RequestWindow) Merge(other RequestWindow) {
 	w.Seconds = max(w.Seconds, other.Seconds)
 	w.Requests += other.Requests

@@ -36,7 +36,8 @@ const (
 	// one: what the instance was asked to test is then loaded, if it passed.
 	PathLoad = "/v1/load"
 	// PathRequests answers with a RequestWindow as JSON. The parameter ParameterSeconds
-	// tells for how long, up to now. Where requests are not measured, and in releases that
+	// tells for how long, up to now, and the optional ParameterRevision of which configuration.
+	// Where requests are not measured, and in releases that
 	// do not know the path, the answer is 404.
 	PathRequests = "/v1/requests"
 	// PathMetrics answers in the Prometheus text format.
@@ -92,9 +93,23 @@ type Requested struct {
 	// Load is the revision to be served.
 	Load string `json:"load,omitempty"`
 	// Grant is what Grant returns for the word at which Test is to be served, whatever
-	// Load says.
+	// Load says. Only instances of releases before GrantFingerprint send it.
 	Grant string `json:"grant,omitempty"`
+	// GrantFingerprint is Fingerprint of Grant.
+	GrantFingerprint string `json:"grantFingerprint,omitempty"`
 }
+
+// Public returns what everybody in the pod's network may read: a fingerprint in place of
+// the grant.
+func (r Requested) Public() Requested {
+	if r.Grant != "" {
+		r.GrantFingerprint, r.Grant = Fingerprint(r.Grant), ""
+	}
+	return r
+}
+
+// Matches tells whether two requests are the same, whichever of them is public.
+func (r Requested) Matches(other Requested) bool { return r.Public() == other.Public() }
 
 // Verdict is the outcome of a test or a load.
 type Verdict string
@@ -112,6 +127,12 @@ type Revision struct {
 	Test Verdict `json:"test,omitempty"`
 	// Load tells whether nginx's new workers answered with this revision.
 	Load Verdict `json:"load,omitempty"`
+	// Fatal tells of a load that failed that it ended worker processes, nginx or the container:
+	// no other pod may load the revision. Releases before 0.5 do not tell.
+	Fatal bool `json:"fatal,omitempty"`
+	// Unread are the user's files that end in .conf and that nginx did not read when it tested
+	// the revision. Bounded. Releases that do not tell leave it out.
+	Unread []string `json:"unread,omitempty"`
 	// Problems are why the last test or load failed, the first one first. Bounded.
 	Problems []Problem `json:"problems,omitempty"`
 }

@@ -110,6 +110,9 @@ func validate(files Files) error {
 
 var legalName = regexp.MustCompile(`^[-._a-zA-Z0-9]+$`)
 
+// LegalName tells whether a text can be the name of a file.
+func LegalName(name string) bool { return validateName(name) == nil }
+
 // validateName allows what a key of a ConfigMap may be. nginx's own syntax is then
 // safe: no such name needs quoting.
 func validateName(name string) error {

@@ -33,6 +33,9 @@ const (
 	wholeFile = "nginx.conf"
 )
 
+// Generated tells whether a file is added, and not the user's.
+func Generated(name string) bool { return name == MainFile || name == httpFile }
+
 //go:embed templates/*.tmpl
 var templateFiles embed.FS
 
@@ -53,7 +56,23 @@ type Settings struct {
 	// KeepaliveMinTimeout and KeepaliveTime tell whether this nginx knows the directives.
 	KeepaliveMinTimeout, KeepaliveTime bool
 	RequestMetrics                     bool
+	// DryRun makes a configuration for a second nginx beside the one that serves: with one
+	// worker process, and with its sockets and pid file in a folder of its own.
+	DryRun bool
+	// RequestLog is the file of the request metrics' log.
+	RequestLog string
 }
+
+// ownDir is where this nginx has its pid file and sockets.
+func (s Settings) ownDir() string {
+	if s.DryRun {
+		return DryRunDir(s.StateDir)
+	}
+	return s.StateDir
+}
+
+// DryRunDir is the folder of a dry run's sockets and pid file.
+func DryRunDir(stateDir string) string { return stateDir + "/dry-run" }
 
 // Assembled is a configuration that nginx can be asked about.
 type Assembled struct {
@@ -61,18 +80,21 @@ type Assembled struct {
 	Files map[string]string
 	// Problems that need no nginx to be found. With any, nginx must not be started.
 	Problems []instanceapi.Problem
-	// Workers is the number of worker processes that the files ask for; 0 if unknown.
-	Workers int
+	// Demand is what the files ask of the container.
+	Demand Demand
 }
 
 // Files assembles the user's files.
 func Files(user map[string]string, settings Settings) Assembled {
 	layout := newLayout(user)
+	if layout.whole {
+		user = includeDeclared(user)
+	}
 	found := survey(user, layout)
-	result := Assembled{Problems: append(layout.problems, found.problems...), Workers: found.workers(settings.Workers)}
+	result := Assembled{Problems: append(layout.problems, found.problems...), Demand: found.demand(settings.Workers, layout.whole)}
 	result.Files = edit(user, found.edits(settings))
 	result.Files[MainFile] = render("main.conf.tmpl", map[string]any{
-		"PID":            settings.StateDir + "/nginx.pid",
+		"PID":            settings.ownDir() + "/nginx.pid",
 		"Defaults":       mainDefaults(layout, found, settings),
 		"Includes":       layout.main,
 		"Events":         !layout.whole && !found.main.has("events"),
@@ -83,13 +105,13 @@ func Files(user map[string]string, settings Settings) Assembled {
 	})
 	format, log := "", ""
 	if settings.RequestMetrics {
-		format, log = logFormat, accessLog(settings)
+		format, log = logFormat(settings), accessLog(settings)
 	}
 	result.Files[httpFile] = render("http.conf.tmpl", map[string]any{
 		"Defaults":     httpDefaults(layout, found, settings),
 		"LogFormat":    format,
 		"AccessLog":    log,
-		"StatusSocket": StatusSocket(settings.StateDir),
+		"StatusSocket": StatusSocket(settings.ownDir()),
 		"Revision":     settings.Revision,
 		"Generation":   settings.Generation,
 	})

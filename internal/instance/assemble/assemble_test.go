@@ -15,7 +15,7 @@ import (
 )
 
 var settings = Settings{
-	StateDir: "/run/nginx-operator", Revision: "0123456789abcdef", Generation: 7, Workers: 3,
+	StateDir: "/run/nginx-operator", RequestLog: "/etc/nginx-operator/log/requests.log", Revision: "0123456789abcdef", Generation: 7, Workers: 3,
 	DrainTimeout: 30 * time.Second, KeepaliveMinTimeout: true, RequestMetrics: true,
 }
 
@@ -138,7 +138,7 @@ func TestProblems(t *testing.T) {
 
 func TestWorkers(t *testing.T) {
 	for text, want := range map[string]int{"": 3, "worker_processes auto;": 3, "worker_processes 8;": 8} {
-		if got := Files(map[string]string{"a.conf": "", "top.main.conf": text}, settings).Workers; got != want {
+		if got := Files(map[string]string{"a.conf": "", "top.main.conf": text}, settings).Demand.Workers; got != want {
 			t.Errorf("%q: %d workers, want %d", text, got, want)
 		}
 	}
@@ -186,5 +186,55 @@ func BenchmarkFiles(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestDeclaredFilesAreIncluded: the include of a folder of sites finds the user's files, each once.
+func TestDeclaredFilesAreIncluded(t *testing.T) {
+	nginxConf := func(includes string) string { return "events {}\nhttp {\n" + includes + "\n}\n" }
+	tests := map[string]struct {
+		user map[string]string
+		want string
+	}{
+		"conf.d": {map[string]string{"nginx.conf": nginxConf("include /etc/nginx/conf.d/*.conf;"), "b.conf": "", "a.conf": "", "users": "a:b"},
+			"include a.conf; include b.conf; include /etc/nginx/conf.d/*.conf;"},
+		"relative": {map[string]string{"nginx.conf": nginxConf("include conf.d/*.conf;"), "a.conf": ""},
+			"include a.conf; include conf.d/*.conf;"},
+		"both of Debian's": {map[string]string{"nginx.conf": nginxConf("include /etc/nginx/conf.d/*.conf; include /etc/nginx/sites-enabled/*;"), "a.conf": "", "users": ""},
+			"include a.conf; include /etc/nginx/conf.d/*.conf; include /etc/nginx/sites-enabled/*;"},
+		"one file": {map[string]string{"nginx.conf": nginxConf("include /etc/nginx/conf.d/default.conf;"), "default.conf": "", "other.conf": ""},
+			"include default.conf; include /etc/nginx/conf.d/default.conf;"},
+		"what is included already": {map[string]string{"nginx.conf": nginxConf("include site.conf; include /etc/nginx/conf.d/*.conf;"),
+			"site.conf": "server { include snippet.conf; }", "snippet.conf": "gzip on;"},
+			"include site.conf; include /etc/nginx/conf.d/*.conf;"},
+		"a snippet of a file that is not": {map[string]string{"nginx.conf": nginxConf("include /etc/nginx/conf.d/*.conf;"),
+			"site.conf": "server { include snippet.conf; }", "snippet.conf": "gzip on;"},
+			"include site.conf; include /etc/nginx/conf.d/*.conf;"},
+		"of a server":         {map[string]string{"nginx.conf": nginxConf("server { include /etc/nginx/conf.d/*.conf; }"), "a.conf": ""}, "server { include /etc/nginx/conf.d/*.conf; }"},
+		"of another context":  {map[string]string{"nginx.conf": nginxConf("include /etc/nginx/conf.d/*.conf;"), "a.stream.conf": "", "a.main.conf": ""}, "include /etc/nginx/conf.d/*.conf;"},
+		"of another folder":   {map[string]string{"nginx.conf": nginxConf("include /srv/conf.d/*.conf;"), "a.conf": ""}, "include /srv/conf.d/*.conf;"},
+		"there are no others": {map[string]string{"nginx.conf": nginxConf("include /etc/nginx/conf.d/*.conf;")}, "include /etc/nginx/conf.d/*.conf;"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			got := Files(tt.user, settings)
+			if len(got.Problems) > 0 {
+				t.Fatalf("problems: %v", got.Problems)
+			}
+			if line := strings.Split(got.Files["nginx.conf"], "\n")[2]; line != tt.want {
+				t.Errorf("-want +got:\n%s", cmp.Diff(tt.want, line))
+			}
+			sameLines(t, tt.user, got.Files)
+		})
+	}
+}
+
+// TestDeclaredFilesAreLookedAt: what is included that way gets what the user's files get.
+func TestDeclaredFilesAreLookedAt(t *testing.T) {
+	got := Files(map[string]string{
+		"nginx.conf": "events {}\nhttp { include /etc/nginx/conf.d/*.conf; }\n", "site.conf": "server { listen 80; access_log /dev/stdout; }\n",
+	}, settings)
+	if !strings.Contains(got.Files["site.conf"], settings.RequestLog+" "+logName) {
+		t.Errorf("its requests are not measured: %s", got.Files["site.conf"])
 	}
 }

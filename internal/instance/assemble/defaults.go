@@ -24,8 +24,12 @@ func (l level) orElse(statements ...string) []string {
 }
 
 func mainDefaults(l layout, f *findings, s Settings) []string {
+	workers := s.Workers
+	if s.DryRun {
+		workers = 1
+	}
 	defaults := f.main.orElse(
-		fmt.Sprintf("worker_processes %d", s.Workers),
+		fmt.Sprintf("worker_processes %d", workers),
 		fmt.Sprintf("worker_shutdown_timeout %dms", s.DrainTimeout.Milliseconds()),
 	)
 	// Why a reload failed has to be seen here, whatever log the user wants.

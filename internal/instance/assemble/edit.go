@@ -1,6 +1,8 @@
 package assemble
 
 import (
+	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -15,14 +17,23 @@ type change struct {
 	text       string
 }
 
-// changes of files, by name and start. What is included twice is changed once.
-type changes map[string]map[int]change
+// span is where a change begins and ends. An insertion and a replacement may begin at the same place.
+type span struct{ start, end int }
+
+// changes of files, by name and place. What is included twice is changed once.
+type changes map[string]map[span]change
 
 func (c changes) add(v syntax.Visit, ch change) {
 	if c[v.File] == nil {
-		c[v.File] = map[int]change{}
+		c[v.File] = map[span]change{}
 	}
-	c[v.File][ch.start] = ch
+	c[v.File][span{ch.start, ch.end}] = ch
+}
+
+// has tells whether a directive is replaced already.
+func (c changes) has(v syntax.Visit) bool {
+	_, known := c[v.File][span{v.Start, v.End}]
+	return known
 }
 
 // insert puts text right behind a directive.
@@ -46,9 +57,16 @@ func (f *findings) edits(s Settings) changes {
 		}
 	}
 	for _, v := range f.main["worker_processes"] {
-		if v.Is("worker_processes", "auto") && !v.Opens {
+		switch {
+		case v.Opens:
+		case s.DryRun:
+			c.replace(v, "worker_processes 1;")
+		case v.Is("worker_processes", "auto"):
 			c.replace(v, "worker_processes "+strconv.Itoa(s.Workers)+";")
 		}
+	}
+	if s.DryRun {
+		f.moveUnixSockets(c, s)
 	}
 	if f.http != nil {
 		c.insert(*f.http, " include "+httpFile+";")
@@ -59,25 +77,12 @@ func (f *findings) edits(s Settings) changes {
 	return c
 }
 
-// logRequests adds the request metrics' log wherever the user's own access logs would
-// override that of the http level: once in each block. Included files come first,
-// as a block that includes one has its log already.
-func (f *findings) logRequests(c changes, s Settings) {
-	logged := map[*syntax.Directive]bool{}
-	for _, included := range []bool{true, false} {
-		for _, v := range f.logs {
-			if fromInclude(v) != included || v.Is("access_log", "off") || logged[v.Block()] {
-				continue
-			}
-			logged[v.Block()] = true
-			c.insert(v, " "+accessLog(s)+";")
-		}
+// moveUnixSockets gives a dry run unix sockets of its own: nginx cannot bind one that exists.
+func (f *findings) moveUnixSockets(c changes, s Settings) {
+	for i, v := range f.unixListens {
+		arguments := append([]string{fmt.Sprintf("unix:%s/%d.sock", s.ownDir(), i)}, v.Args[1:]...)
+		c.replace(v, "listen "+strings.Join(arguments, " ")+";")
 	}
-}
-
-// fromInclude tells whether the directive stands in a file that its block includes.
-func fromInclude(v syntax.Visit) bool {
-	return !slices.Contains(v.Block().Block, v.Directive)
 }
 
 // edit applies changes. A replaced text keeps its line breaks, so no line moves.
@@ -87,14 +92,19 @@ func edit(user map[string]string, all changes) map[string]string {
 		text := user[name]
 		var b strings.Builder
 		at := 0
-		for _, start := range slices.Sorted(maps.Keys(c)) {
-			b.WriteString(text[at:start])
-			b.WriteString(c[start].text)
-			b.WriteString(strings.Repeat("\n", strings.Count(text[start:c[start].end], "\n")))
-			at = c[start].end
+		for _, place := range slices.SortedFunc(maps.Keys(c), compareSpans) {
+			b.WriteString(text[at:place.start])
+			b.WriteString(c[place].text)
+			b.WriteString(strings.Repeat("\n", strings.Count(text[place.start:place.end], "\n")))
+			at = place.end
 		}
 		b.WriteString(text[at:])
 		files[name] = b.String()
 	}
 	return files
+}
+
+// compareSpans orders an insertion before a replacement that begins at its place.
+func compareSpans(a, b span) int {
+	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
 }

@@ -21,6 +21,7 @@ func FuzzFiles(f *testing.F) {
 	f.Add("top.main.conf", "daemon off;\npid\n/run/nginx.pid;worker_processes\nauto\n;http{}events{}")
 	f.Add("tcp.stream.conf", "server { listen 9000; }")
 	f.Add("a-{b}.conf", "http { include a-{b}.conf; }")
+	f.Add("nginx.conf", "http{access_log off;access_log a;server{access_log off\n;access_log off;if ($a){access_log off;}}}")
 	f.Add("include.conf", "access_log \"a;}b\"; # daemon on;\n'daemon' 'off';")
 	f.Fuzz(func(t *testing.T, name, text string) {
 		user := map[string]string{name: text}
@@ -29,7 +30,9 @@ func FuzzFiles(f *testing.F) {
 		}
 		got := Files(user, settings)
 		sameLines(t, user, got.Files)
-		want, is := theirs(syntax.Scan(text)), theirs(syntax.Scan(got.Files[name]))
+		before, after := syntax.Scan(text), syntax.Scan(got.Files[name])
+		off := logsNothing(before)
+		want, is := theirs(before, off), theirs(after, off)
 		if diff := cmp.Diff(want, is); diff != "" {
 			t.Errorf("the user's directives are others (-want +got):\n%s", diff)
 		}
@@ -37,17 +40,24 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
+// logsNothing tells whether a block has `access_log off`, so that its logs may be replaced.
+func logsNothing(directives []*syntax.Directive) bool {
+	return slices.ContainsFunc(directives, func(d *syntax.Directive) bool {
+		return d.Is("access_log", "off") || logsNothing(d.Block)
+	})
+}
+
 // theirs are the directives that are neither added nor replaced, with the names of their blocks.
-func theirs(directives []*syntax.Directive) []string {
+func theirs(directives []*syntax.Directive, off bool) []string {
 	var all []string
 	for _, d := range directives {
-		replaced := slices.Contains([]string{"daemon", "pid", "worker_processes"}, d.Name)
-		added := d.Is("include", httpFile) || d.Name == "access_log" && strings.Contains(strings.Join(d.Args, " "), LogSocket(settings.StateDir))
+		replaced := slices.Contains([]string{"daemon", "pid", "worker_processes"}, d.Name) || off && d.Name == "access_log"
+		added := d.Is("include", httpFile) || d.Name == "access_log" && strings.Contains(strings.Join(d.Args, " "), settings.RequestLog)
 		if replaced || added {
 			continue
 		}
 		all = append(all, fmt.Sprintf("%s %q", d.Name, d.Args))
-		for _, inner := range theirs(d.Block) {
+		for _, inner := range theirs(d.Block, off) {
 			all = append(all, d.Name+" { "+inner)
 		}
 	}

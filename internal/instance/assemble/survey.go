@@ -1,7 +1,9 @@
 package assemble
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"example.com/nginx-operator/internal/instance/syntax"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -28,8 +30,12 @@ type findings struct {
 	// http is the user's own http block, if there is one.
 	http *syntax.Visit
 	// logs are the access logs below the http level.
-	logs     []syntax.Visit
-	problems []instanceapi.Problem
+	logs []syntax.Visit
+	// connections is the last worker_connections; nil: there is none.
+	connections *syntax.Visit
+	// unixListens are the listen directives for unix sockets.
+	unixListens []syntax.Visit
+	problems    []instanceapi.Problem
 }
 
 func survey(user map[string]string, l layout) *findings {
@@ -44,8 +50,12 @@ func survey(user map[string]string, l layout) *findings {
 			f.atMain(v, l)
 		case v.In("http"):
 			f.httpLevel[v.Name] = append(f.httpLevel[v.Name], v)
-		case v.Within("http") && v.Name == "access_log":
+		case v.In("events") && v.Name == "worker_connections":
+			f.connections = &v
+		case v.Within("http") && v.Name == "access_log" && slices.Contains(logContexts, v.Block().Name):
 			f.logs = append(f.logs, v)
+		case v.Name == "listen" && len(v.Args) > 0 && strings.HasPrefix(v.Args[0], "unix:"):
+			f.unixListens = append(f.unixListens, v)
 		}
 	})
 	return f
@@ -57,19 +67,10 @@ func (f *findings) problem(v syntax.Visit, message string) {
 
 func (f *findings) atMain(v syntax.Visit, l layout) {
 	f.main[v.Name] = append(f.main[v.Name], v)
+	if message := processProblem(v); message != "" {
+		f.problem(v, message)
+	}
 	switch v.Name {
-	case "daemon":
-		if !v.Is("daemon", "off") {
-			f.problem(v, "nginx has to stay in the foreground of its container: remove this directive")
-		}
-	case "master_process":
-		if !v.Is("master_process", "on") {
-			f.problem(v, "nginx cannot be reloaded without its master process: remove this directive")
-		}
-	case "pid":
-		if !stockPID(v.Directive) {
-			f.problem(v, "nginx-operator decides where nginx writes its process id: remove this directive")
-		}
 	case "http":
 		f.http = &v
 		if len(l.http) > 0 {
@@ -80,6 +81,22 @@ func (f *findings) atMain(v syntax.Visit, l layout) {
 			f.problem(v, "there is a stream block here, and "+l.stream[0]+" is included in another one: put everything into nginx.conf, or take the lines out of this block")
 		}
 	}
+}
+
+// processProblem is why nginx's processes cannot be as a directive says; empty: they can.
+func processProblem(v syntax.Visit) string {
+	workers, numbered := number(&v)
+	switch {
+	case v.Name == "daemon" && !v.Is("daemon", "off"):
+		return "nginx has to stay in the foreground of its container: remove this directive"
+	case v.Name == "master_process" && !v.Is("master_process", "on"):
+		return "nginx cannot be reloaded without its master process: remove this directive"
+	case v.Name == "worker_processes" && numbered && workers == 0:
+		return "nginx would start no worker process and serve nothing: set a number from 1 on, or auto"
+	case v.Name == "pid" && !stockPID(v.Directive):
+		return "nginx-operator decides where nginx writes its process id: remove this directive"
+	}
+	return ""
 }
 
 // stockPID tells whether the directive is what configurations have that nobody thought

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
 
+	"example.com/nginx-operator/internal/instance/keypipe"
 	"example.com/nginx-operator/internal/instance/volumes"
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -16,9 +18,10 @@ import (
 const pairs = ".pairs"
 
 // Keeper keeps the certificates in a folder of nginx's, one symbolic link for each, to
-// a folder with all files of the Secret.
+// a folder with all files of the Secret. Private keys are kept elsewhere; see keys.
 type Keeper struct {
 	secrets, dir string
+	keys         *keys
 	names        []string
 	state        map[string]*state
 }
@@ -34,8 +37,8 @@ type state struct {
 }
 
 // NewKeeper keeps the named certificates. Folders of Secrets are in secrets, those of
-// nginx in dir.
-func NewKeeper(secrets, dir string, names []string) (*Keeper, error) {
+// nginx in dir. Readers are the processes that may have the private keys.
+func NewKeeper(secrets, dir string, names []string, readers keypipe.Readers) (*Keeper, error) {
 	k := &Keeper{secrets: secrets, dir: dir, names: slices.Sorted(slices.Values(names)), state: map[string]*state{}}
 	for _, name := range k.names {
 		k.state[name] = &state{report: instanceapi.Certificate{Name: name}}
@@ -46,6 +49,11 @@ func NewKeeper(secrets, dir string, names []string) (*Keeper, error) {
 	if err := os.MkdirAll(filepath.Join(dir, pairs), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare the folder of certificates: %w", err)
 	}
+	kept, err := openKeys(KeysDir(dir), readers)
+	if err != nil {
+		return nil, err
+	}
+	k.keys = kept
 	return k, k.restore()
 }
 
@@ -53,16 +61,37 @@ func NewKeeper(secrets, dir string, names []string) (*Keeper, error) {
 // better than none if a Secret is bad now.
 func (k *Keeper) restore() error {
 	for _, name := range k.names {
-		files, err := volumes.Read(filepath.Join(k.dir, name))
+		files, err := k.present(name)
 		if err != nil {
 			return err
 		}
-		if Check(files) == nil {
-			k.state[name].used = hash(files)
-			describe(&k.state[name].report, files)
+		if Check(files) != nil {
+			continue
 		}
+		used := hash(files)
+		// The pipes have lost their other end.
+		if err := k.writePair(name, used, files); err != nil {
+			return err
+		}
+		k.state[name].used = used
+		describe(&k.state[name].report, files)
 	}
 	return nil
+}
+
+// present are the files of the pair that the link leads to, the keys included.
+func (k *Keeper) present(name string) (map[string]string, error) {
+	files, err := volumes.Read(filepath.Join(k.dir, name))
+	if err != nil || files == nil {
+		return nil, err
+	}
+	target, err := os.Readlink(filepath.Join(k.dir, name))
+	if err != nil {
+		return nil, fmt.Errorf("look at the certificate %s: %w", name, err)
+	}
+	private, err := k.keys.read(filepath.Base(target))
+	maps.Copy(files, private)
+	return files, err
 }
 
 // Folders are the ones to be watched.
@@ -148,7 +177,7 @@ func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
 func (k *Keeper) publish(name string, s *state) (undo func(string), err error) {
 	before, beforeReport := s.used, s.report
 	fresh := s.mounted
-	if err := writePair(k.pair(name, fresh), s.candidate); err != nil {
+	if err := k.writePair(name, fresh, s.candidate); err != nil {
 		return nil, err
 	}
 	if err := k.link(name, fresh); err != nil {
@@ -187,13 +216,14 @@ func (k *Keeper) link(name, hash string) error {
 
 // clean removes the pairs that are not used.
 func (k *Keeper) clean() {
-	entries, err := os.ReadDir(filepath.Join(k.dir, pairs))
-	if err != nil {
-		return
-	}
 	used := map[string]bool{}
 	for _, name := range k.names {
 		used[name+"-"+k.state[name].used] = true
+	}
+	k.keys.removeExcept(used)
+	entries, err := os.ReadDir(filepath.Join(k.dir, pairs))
+	if err != nil {
+		return
 	}
 	for _, entry := range entries {
 		if !used[entry.Name()] {
@@ -202,19 +232,23 @@ func (k *Keeper) clean() {
 	}
 }
 
-func writePair(dir string, files map[string]string) error {
+// writePair writes the files of a Secret for nginx. A private key is a named pipe there.
+func (k *Keeper) writePair(name, hash string, files map[string]string) error {
+	public, private := split(files)
+	dir := k.pair(name, hash)
+	k.keys.remove(filepath.Base(dir))
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("write a certificate: %w", err)
 	}
 	if err := os.Mkdir(dir, 0o700); err != nil {
 		return fmt.Errorf("write a certificate: %w", err)
 	}
-	for file, content := range files {
+	for file, content := range public {
 		if err := os.WriteFile(filepath.Join(dir, file), []byte(content), 0o600); err != nil {
 			return fmt.Errorf("write a certificate: %w", err)
 		}
 	}
-	return nil
+	return k.keys.serve(dir, private)
 }
 
 // Report tells about the certificates, in the order of their names. Listeners are the

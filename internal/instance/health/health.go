@@ -4,6 +4,7 @@ package health
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -12,26 +13,40 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// freshness is how long a look at /proc is good for: probes and scrapes come in numbers.
+// freshness is how long an answer of the kernel is good for: probes and scrapes come in numbers.
 const freshness = time.Second
+
+// Sockets lists the listening sockets of some protocols.
+type Sockets interface {
+	Listening(protocols ...string) map[proc.Socket]bool
+}
 
 // Doctor examines one instance.
 type Doctor struct {
 	// Snapshot asks the supervisor.
 	Snapshot func() *supervise.Snapshot
+	Sockets  Sockets
 	Proc     proc.FS
 	Version  string
 
-	mu   sync.Mutex
-	seen vitals
+	mu        sync.Mutex
+	listening seen[map[proc.Socket]bool]
+	workers   seen[proc.Workers]
 }
 
-// vitals are what /proc told, for a snapshot.
-type vitals struct {
+// seen is an answer of the kernel about a snapshot.
+type seen[T any] struct {
 	at       time.Time
 	snapshot *supervise.Snapshot
-	workers  proc.Workers
-	sockets  map[proc.Socket]bool
+	answer   T
+}
+
+// fresh returns the answer, and asks again if it is old or about another snapshot.
+func (s *seen[T]) fresh(snapshot *supervise.Snapshot, ask func() T) T {
+	if now := time.Now(); s.snapshot != snapshot || now.Sub(s.at) >= freshness {
+		*s = seen[T]{at: now, snapshot: snapshot, answer: ask()}
+	}
+	return s.answer
 }
 
 // Checkup is everything that is known.
@@ -43,37 +58,51 @@ type Checkup struct {
 
 // Examine looks at the instance.
 func (d *Doctor) Examine() Checkup {
-	v := d.vitals()
-	status := v.snapshot.Status
-	status.Version = d.Version
-	status.Workers.Running, status.Workers.Exiting = len(v.workers.Running), len(v.workers.Exiting)
-	if status.Serving != "" {
-		seconds := int64(time.Since(v.snapshot.ServingSince) / time.Second)
-		status.ServingSeconds = &seconds
-	}
-	ports := make([]instanceapi.DeclaredPort, len(status.Ports))
-	for i, port := range status.Ports {
-		port.Listening = v.snapshot.Master != 0 && v.sockets[proc.Socket{Protocol: port.Protocol, Port: int(port.Port)}]
-		ports[i] = port
-	}
-	status.Ports = ports
-	status.NotReady = notReady(v.snapshot, ports)
-	status.Ready = status.NotReady == ""
-	return Checkup{Status: status, Snapshot: v.snapshot, Processes: v.workers}
-}
-
-func (d *Doctor) vitals() vitals {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	snapshot, now := d.Snapshot(), time.Now()
-	if d.seen.snapshot == snapshot && now.Sub(d.seen.at) < freshness {
-		return d.seen
+	snapshot := d.Snapshot()
+	workers := d.workers.fresh(snapshot, func() (w proc.Workers) {
+		if snapshot.Master != 0 {
+			w = d.Proc.Workers(snapshot.Master)
+		}
+		return w
+	})
+	status := snapshot.Status
+	status.Version = d.Version
+	status.Workers.Running, status.Workers.Exiting = len(workers.Running), len(workers.Exiting)
+	if status.Serving != "" {
+		seconds := int64(time.Since(snapshot.ServingSince) / time.Second)
+		status.ServingSeconds = &seconds
 	}
-	d.seen = vitals{at: now, snapshot: snapshot, sockets: d.Proc.Listening()}
-	if snapshot.Master != 0 {
-		d.seen.workers = d.Proc.Workers(snapshot.Master)
+	status.Ports = d.ports(snapshot)
+	status.NotReady = notReady(snapshot, status.Ports)
+	status.Ready = status.NotReady == ""
+	return Checkup{Status: status, Snapshot: snapshot, Processes: workers}
+}
+
+// NotReady is why the pod must not get traffic; empty if it may. It does not read the
+// process table: a probe comes every second.
+func (d *Doctor) NotReady() string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	snapshot := d.Snapshot()
+	return notReady(snapshot, d.ports(snapshot))
+}
+
+// ports are the declared ports, and whether nginx listens on them.
+func (d *Doctor) ports(snapshot *supervise.Snapshot) []instanceapi.DeclaredPort {
+	var protocols []string
+	for _, port := range snapshot.Status.Ports {
+		if !slices.Contains(protocols, port.Protocol) {
+			protocols = append(protocols, port.Protocol)
+		}
 	}
-	return d.seen
+	listening := d.listening.fresh(snapshot, func() map[proc.Socket]bool { return d.Sockets.Listening(protocols...) })
+	ports := slices.Clone(snapshot.Status.Ports)
+	for i := range ports {
+		ports[i].Listening = snapshot.Master != 0 && listening[proc.Socket{Protocol: ports[i].Protocol, Port: int(ports[i].Port)}]
+	}
+	return ports
 }
 
 // notReady is why the pod must not get traffic. A pod that drains still serves until

@@ -59,7 +59,7 @@ func serving() *supervise.Snapshot {
 
 func TestExamine(t *testing.T) {
 	snapshot := serving()
-	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t), Version: "v1"}
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t), Sockets: machine(t), Version: "v1"}
 	got := doctor.Examine().Status
 	seconds := int64(90)
 	want := instanceapi.Status{
@@ -93,8 +93,11 @@ func TestNotReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			snapshot := serving()
 			tt.change(snapshot)
-			doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t)}
+			doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t), Sockets: machine(t)}
 			got := doctor.Examine().Status
+			if probe := doctor.NotReady(); probe != tt.want {
+				t.Errorf("a probe is answered %q, want %q", probe, tt.want)
+			}
 			if got.NotReady != tt.want || got.Ready != (tt.want == "") {
 				t.Errorf("ready %t, because %q, want %q", got.Ready, got.NotReady, tt.want)
 			}
@@ -108,7 +111,7 @@ func TestNotReady(t *testing.T) {
 // TestProcIsReadOnce as long as nothing has changed: probes and scrapes come in numbers.
 func TestProcIsReadOnce(t *testing.T) {
 	snapshot, fs := serving(), machine(t)
-	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: fs}
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: fs, Sockets: fs}
 	doctor.Examine()
 	if err := os.Remove(filepath.Join(string(fs), "net/tcp")); err != nil {
 		t.Fatal(err)
@@ -119,5 +122,33 @@ func TestProcIsReadOnce(t *testing.T) {
 	snapshot = serving()
 	if got := doctor.Examine(); got.Ready {
 		t.Error("the kernel was not asked about a new snapshot")
+	}
+}
+
+// countingSockets counts how often the sockets are listed.
+type countingSockets struct {
+	proc.FS
+	asked [][]string
+}
+
+func (c *countingSockets) Listening(protocols ...string) map[proc.Socket]bool {
+	c.asked = append(c.asked, protocols)
+	return c.FS.Listening(protocols...)
+}
+
+// TestProbeReadsNoProcessTable because a probe comes every second; and it asks for the
+// sockets of the declared protocols only.
+func TestProbeReadsNoProcessTable(t *testing.T) {
+	snapshot, fs := serving(), machine(t)
+	sockets := &countingSockets{FS: fs}
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: proc.FS("/nowhere"), Sockets: sockets}
+	if reason := doctor.NotReady(); reason != "" {
+		t.Errorf("not ready: %s", reason)
+	}
+	if doctor.workers.snapshot != nil {
+		t.Error("the process table was read")
+	}
+	if diff := cmp.Diff([][]string{{"TCP"}}, sockets.asked); diff != "" {
+		t.Errorf("sockets that were listed (-want +got):\n%s", diff)
 	}
 }

@@ -43,8 +43,8 @@ func cpus(cgroup fs.FS) (float64, bool) {
 type Memory struct {
 	// Limit of the container, or the memory of the machine.
 	Limit int64
-	// Free is how much of the limit is left. Files that the kernel would give up count
-	// as free.
+	// Free is how much of the limit is left, or what the machine has available. Files that the
+	// kernel would give up count as free.
 	Free int64
 	// Limited tells whether there is a limit.
 	Limited bool
@@ -73,7 +73,7 @@ func ReadMemory(cgroup fs.FS, meminfo string) Memory {
 		}
 		return Memory{Limit: limit, Free: max(0, limit-usage+stat(read(cgroup, v.stat), v.reclaimable)), Limited: true}
 	}
-	return Memory{Limit: stat(meminfo, "MemTotal:") << 10}
+	return Memory{Limit: stat(meminfo, "MemTotal:") << 10, Free: stat(meminfo, "MemAvailable:") << 10}
 }
 
 func stat(text, name string) int64 {

@@ -42,7 +42,7 @@ func TestWorkers(t *testing.T) {
 }
 
 func TestReadMemory(t *testing.T) {
-	const meminfo = "MemTotal:       2048 kB\nMemFree:        1024 kB\n"
+	const meminfo = "MemTotal:       2048 kB\nMemFree:        1024 kB\nMemAvailable:   1536 kB\n"
 	tests := map[string]struct {
 		files map[string]string
 		want  Memory
@@ -53,21 +53,21 @@ func TestReadMemory(t *testing.T) {
 		"used up": {map[string]string{
 			"memory.max": "1000", "memory.current": "1001", "memory.stat": "anon 1001",
 		}, Memory{Limit: 1000, Limited: true}},
-		"no limit": {map[string]string{"memory.max": "max", "memory.current": "600"}, Memory{Limit: 2 << 20}},
+		"no limit": {map[string]string{"memory.max": "max", "memory.current": "600"}, Memory{Limit: 2 << 20, Free: 1536 << 10}},
 		"version 1": {map[string]string{
 			"memory/memory.limit_in_bytes": "1000", "memory/memory.usage_in_bytes": "600", "memory/memory.stat": "inactive_file 1\ntotal_inactive_file 50",
 		}, Memory{Limit: 1000, Free: 450, Limited: true}},
 		"version 1, no limit": {map[string]string{
 			"memory/memory.limit_in_bytes": "9223372036854771712", "memory/memory.usage_in_bytes": "600",
-		}, Memory{Limit: 2 << 20}},
-		"no control groups": {nil, Memory{Limit: 2 << 20}},
+		}, Memory{Limit: 2 << 20, Free: 1536 << 10}},
+		"no control groups": {nil, Memory{Limit: 2 << 20, Free: 1536 << 10}},
 	}
 	for name, tt := range tests {
 		if got := ReadMemory(cgroup(tt.files), meminfo); got != tt.want {
 			t.Errorf("%s: %+v, want %+v", name, got, tt.want)
 		}
 	}
-	if got := ReadMemory(cgroup(nil), strings.Replace(meminfo, "2048", "?", 1)); got != (Memory{}) {
+	if got := ReadMemory(cgroup(nil), strings.Replace(meminfo, "2048", "?", 1)); got != (Memory{Free: 1536 << 10}) {
 		t.Errorf("of nonsense: %+v", got)
 	}
 }
@@ -75,5 +75,23 @@ func TestReadMemory(t *testing.T) {
 func TestForGo(t *testing.T) {
 	if got := (Memory{Limit: 512 << 20, Limited: true}).ForGo() >> 20; got != 409 {
 		t.Errorf("of 512 MiB, a program in Go is told of %d MiB", got)
+	}
+}
+
+func TestFreeProcesses(t *testing.T) {
+	tests := map[string]struct {
+		files   map[string]string
+		free    int
+		limited bool
+	}{
+		"version 2":        {map[string]string{"pids.max": "100", "pids.current": "30"}, 70, true},
+		"version 1":        {map[string]string{"pids/pids.max": "100", "pids/pids.current": "130"}, 0, true},
+		"no limit":         {map[string]string{"pids.max": "max", "pids.current": "30"}, 0, false},
+		"no control group": {nil, 0, false},
+	}
+	for name, tt := range tests {
+		if free, limited := FreeProcesses(cgroup(tt.files)); free != tt.free || limited != tt.limited {
+			t.Errorf("%s: %d, %t", name, free, limited)
+		}
 	}
 }

@@ -7,11 +7,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"example.com/nginx-operator/internal/instance/assemble"
+	"example.com/nginx-operator/internal/instance/confine"
 	"example.com/nginx-operator/internal/instance/reap"
 )
 
@@ -22,6 +25,10 @@ type Binary struct {
 	Path     string
 	Version  Version
 	Children *reap.Children
+	// CanDryRun tells whether a second nginx can be started beside the one that serves.
+	CanDryRun bool
+	// Hidden are paths below which nginx, and what it starts, cannot open files.
+	Hidden []string
 }
 
 // Find looks for nginx in PATH and where images without one there have it.
@@ -33,17 +40,40 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
+	// Sandboxes that have no filters for system calls refuse the dry run's.
+	limited, err := limits{IgnoreBind: true}.command(path, "-v")
+	if err != nil {
+		return Binary{}, err
+	}
+	canDryRun := true
+	text, err := output(ctx, children, limited)
+	if err != nil {
+		slog.Warn("configurations are tested without starting worker processes", "reason", fmt.Sprintf("%v: %.200s", err, text))
+		canDryRun = false
+		text, err = output(ctx, children, []string{path, "-v"})
+	}
+	if err != nil {
+		return Binary{}, fmt.Errorf("ask nginx for its version: %w: %.200s", err, text)
+	}
+	version, err := ParseVersion(text)
+	return Binary{Path: path, Version: version, Children: children, CanDryRun: canDryRun}, err
+}
+
+// output is what a program writes.
+func output(ctx context.Context, children *reap.Children, arguments []string) (string, error) {
 	var out bytes.Buffer
-	command := exec.CommandContext(ctx, path, "-v")
+	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
 	command.Stdout, command.Stderr = &out, &out
-	if err := children.Start(command); err != nil {
-		return Binary{}, fmt.Errorf("ask nginx for its version: %w", err)
+	err := children.Start(command)
+	if err == nil {
+		err = children.Wait(command)
 	}
-	if err := children.Wait(command); err != nil {
-		return Binary{}, fmt.Errorf("ask nginx for its version: %w: %.200s", err, out.Bytes())
-	}
-	version, err := ParseVersion(out.String())
-	return Binary{Path: path, Version: version, Children: children}, err
+	return out.String(), err
+}
+
+// confined is how this program runs a program of the container that cannot open hidden files.
+func (b Binary) confined(program ...string) []string {
+	return slices.Concat([]string{"/proc/self/exe"}, confine.Arguments(b.Hidden, program...))
 }
 
 func lookUp(candidates ...string) (string, error) {

@@ -26,11 +26,15 @@ type Master struct {
 // Start starts nginx with the configuration in a folder. Its error log is passed on to
 // messages, without what redact takes out of a line.
 func (b Binary) Start(dir string, messages io.Writer, redact func(line string) string) (*Master, error) {
+	arguments := b.confined(append([]string{b.Path}, b.arguments(dir)...)...)
+	return b.start(exec.Command(arguments[0], arguments[1:]...), messages, redact)
+}
+
+func (b Binary) start(command *exec.Cmd, messages io.Writer, redact func(line string) string) (*Master, error) {
 	reader, writer, err := os.Pipe()
 	if err != nil {
 		return nil, fmt.Errorf("start nginx: %w", err)
 	}
-	command := exec.Command(b.Path, b.arguments(dir)...)
 	// A file and not a writer of ours: Wait would go on until the last worker closes it.
 	command.Stdout, command.Stderr = os.Stdout, writer
 	// Signals to our process group are ours to translate.
@@ -76,6 +80,13 @@ func (m *Master) Outcome() string {
 		return "exit status 0"
 	}
 	return m.err.Error()
+}
+
+// Kill ends the master process and its workers at once, and waits for their end.
+func (m *Master) Kill() {
+	// They are a process group of their own. What has ended needs no signal.
+	_ = syscall.Kill(-m.PID, syscall.SIGKILL)
+	<-m.Ended
 }
 
 // Signal sends a signal to the master process.

@@ -25,7 +25,20 @@ type Tail struct {
 	mu    sync.Mutex
 	lines []string
 	// count of all lines that were remembered so far.
-	count int
+	count  int
+	alerts chan struct{}
+}
+
+// Alerts says that nginx has logged an alert, such as the end of a worker by a signal.
+func (t *Tail) Alerts() <-chan struct{} { return t.channel() }
+
+func (t *Tail) channel() chan struct{} {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.alerts == nil {
+		t.alerts = make(chan struct{}, 1)
+	}
+	return t.alerts
 }
 
 // Copy passes on lines until there are no more.
@@ -48,8 +61,12 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 // add remembers a line, unless it only tells what nginx does: the few lines of a problem
 // must not be pushed out by those.
 func (t *Tail) add(line string) {
-	if parsed, ok := problems.ParseLine(line); ok && !parsed.Severe() {
+	parsed, ok := problems.ParseLine(line)
+	if ok && !parsed.Severe() {
 		return
+	}
+	if parsed.Level == "alert" {
+		defer t.alert()
 	}
 	line = strings.ToValidUTF8(line[:min(len(line), tailWidth)], "")
 	t.mu.Lock()
@@ -59,6 +76,14 @@ func (t *Tail) add(line string) {
 	}
 	t.lines = append(t.lines, line)
 	t.count++
+}
+
+// alert is remembered until somebody has looked.
+func (t *Tail) alert() {
+	select {
+	case t.channel() <- struct{}{}:
+	default:
+	}
 }
 
 // Mark is the place after the last line so far.

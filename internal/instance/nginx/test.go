@@ -5,9 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os/exec"
-	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -21,14 +20,11 @@ const (
 	minTestMemory  = 6 << 20
 	memoryMargin   = 8 << 20
 	programMemory  = 512 << 20 // of nginx and its libraries: address space only
-	maxTestOutput  = 4 << 20
 	maxTestMessage = 64 << 10
 )
 
 // Tested is what nginx said about a configuration.
 type Tested struct {
-	// Dump is all of the configuration's files, as nginx -T shows them.
-	Dump string
 	// Messages of the error log.
 	Messages string
 	// Refusal is empty when nginx accepts the configuration.
@@ -66,18 +62,22 @@ func (m Memory) tooLittle() string {
 	return "too little is left of the container's memory to test a configuration: raise resources.limits.memory"
 }
 
-// Test asks nginx about the configuration in a folder, with limited time and memory.
-// An error means that nginx could not be asked.
-func (b Binary) Test(ctx context.Context, dir string, memory Memory) (Tested, error) {
+// Test asks nginx about the configuration in a folder, with limited time and memory. All of
+// the configuration's files are written to dump, as nginx -T shows them. An error means that
+// nginx could not be asked.
+func (b Binary) Test(ctx context.Context, dir string, memory Memory, dump io.Writer) (Tested, error) {
 	if refusal := memory.tooLittle(); refusal != "" {
 		return Tested{Refusal: refusal}, nil
 	}
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
-	dump, messages := &bounded{left: maxTestOutput}, &bounded{left: maxTestMessage}
-	limits := []string{LimitedCommand, strconv.FormatInt(memory.Own, 10), strconv.FormatInt(memory.All, 10)}
-	arguments := slices.Concat(limits, []string{b.Path, "-T"}, b.arguments(dir))
-	command := exec.CommandContext(limited, "/proc/self/exe", arguments...)
+	messages := &bounded{left: maxTestMessage}
+	program, err := limits{Data: uint64(memory.Own), AddressSpace: uint64(memory.All)}.command(append([]string{b.Path, "-T"}, b.arguments(dir)...)...)
+	if err != nil {
+		return Tested{}, fmt.Errorf("start a test: %w", err)
+	}
+	arguments := b.confined(program...)
+	command := exec.CommandContext(limited, arguments[0], arguments[1:]...)
 	command.Stdout, command.Stderr = dump, messages
 	// A group of its own, so that what nginx started ends with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -86,8 +86,8 @@ func (b Binary) Test(ctx context.Context, dir string, memory Memory) (Tested, er
 	if err := b.Children.Start(command); err != nil {
 		return Tested{}, fmt.Errorf("start a test: %w", err)
 	}
-	err := b.Children.Wait(command)
-	tested := Tested{Dump: dump.String(), Messages: messages.String()}
+	err = b.Children.Wait(command)
+	tested := Tested{Messages: messages.String()}
 	switch {
 	case ctx.Err() != nil:
 		return Tested{}, ctx.Err()

@@ -31,6 +31,10 @@ func (l Line) Severe() bool {
 	return slices.Contains([]string{"emerg", "alert", "crit", "error"}, l.Level)
 }
 
+// Ignored tells whether nginx only passes over what it complains about: a changed lock_file
+// is reported as an emergency, and the configuration is taken.
+func (l Line) Ignored() bool { return strings.HasSuffix(l.Message, ", ignored") }
+
 // Before the log is open, lines start with "nginx:" instead of time and process.
 var logLine = regexp.MustCompile(`^(?:nginx: |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(?:\*\d+ )?(.*)$`)
 
@@ -83,7 +87,7 @@ func (r Reader) Problems(text string) []instanceapi.Problem {
 	var found []instanceapi.Problem
 	for raw := range strings.Lines(text) {
 		line, ok := ParseLine(raw)
-		if !ok || !line.Severe() {
+		if !ok || !line.Severe() || line.Ignored() {
 			continue
 		}
 		problem := r.problem(line.Message)
@@ -94,11 +98,11 @@ func (r Reader) Problems(text string) []instanceapi.Problem {
 	return found
 }
 
-var place = regexp.MustCompile(`^(.*) in (/\S*):(\d+)$`)
+var placed = regexp.MustCompile(`^(.*) in (/\S*):(\d+)$`)
 
 func (r Reader) problem(message string) instanceapi.Problem {
 	var problem instanceapi.Problem
-	if found := place.FindStringSubmatch(message); found != nil {
+	if found := placed.FindStringSubmatch(message); found != nil {
 		if line, err := strconv.Atoi(found[3]); err == nil {
 			problem.File, problem.Line, message = found[2], line, found[1]
 		}
@@ -118,7 +122,7 @@ func (r Reader) Redact(text string) string {
 	if !ok {
 		return text
 	}
-	found := place.FindStringSubmatch(line.Message)
+	found := placed.FindStringSubmatch(line.Message)
 	if found == nil || r.Own(found[2]) {
 		return text
 	}

@@ -47,6 +47,13 @@ func (c *Children) Wait(command *exec.Cmd) error {
 	return err
 }
 
+// Started tells whether a process that runs was started by Start.
+func (c *Children) Started(pid int) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mine[pid]
+}
+
 // Orphans reaps the processes that ended as our children without being ours, and
 // returns how many there were.
 func (c *Children) Orphans(processes proc.FS) int {

@@ -20,24 +20,23 @@ type Entry struct {
 	UpstreamSeconds float64
 	// Upstream tells whether there was one.
 	Upstream bool
+	// Revision is that of the configuration of the worker that answered. It is a part of the
+	// line, too.
+	Revision []byte
 }
 
 // fields is how many a line has: status, method, seconds, sent, received, server name,
-// upstream seconds.
-const fields = 7
+// upstream seconds, revision.
+const fields = 8
 
 var (
-	errNoTag  = errors.New("the line has no tag")
 	errFields = errors.New("the line has another number of fields")
 	errNumber = errors.New("the line has something else where a number belongs")
 )
 
-// parse reads a line into e. It allocates nothing.
+// parse reads a line, without its end, into e. It allocates nothing.
 func parse(line []byte, e *Entry) error {
-	message, ok := afterTag(line)
-	if !ok {
-		return errNoTag
-	}
+	message := line
 	var field [fields][]byte
 	for i := range field {
 		last := i == fields-1
@@ -54,16 +53,9 @@ func parse(line []byte, e *Entry) error {
 	if !ok1 || !ok2 || !ok3 || !ok4 {
 		return errNumber
 	}
-	*e = Entry{Status: status, Method: field[1], Server: field[5], Seconds: seconds, Sent: sent, Received: received}
+	*e = Entry{Status: status, Method: field[1], Server: field[5], Seconds: seconds, Sent: sent, Received: received, Revision: field[7]}
 	e.UpstreamSeconds, e.Upstream = upstream(field[6])
 	return nil
-}
-
-// afterTag is the message behind the header "<190>Nov 21 04:00:00 nginx_operator: "
-// (RFC 3164).
-func afterTag(line []byte) ([]byte, bool) {
-	_, message, ok := bytes.Cut(line, []byte(Tag+": "))
-	return bytes.TrimSuffix(message, []byte{'\n'}), ok
 }
 
 // upstream adds up the times of all attempts: "0.010, 0.020 : 0.5"; "-" stands for one

@@ -5,9 +5,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"net"
+	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -20,30 +21,31 @@ import (
 	"example.com/nginx-operator/internal/instance/window"
 )
 
-// line is what nginx sends.
+// line is what a worker of the configuration 0123456789abcdef sends.
 func line(fields ...string) []byte {
-	return []byte("<190>Nov 21 04:00:00 nginx_operator: " + strings.Join(fields, "\t"))
+	return []byte(strings.Join(fields, "\t") + "\t0123456789abcdef")
 }
 
 func TestParse(t *testing.T) {
+	revision := []byte("0123456789abcdef")
 	tests := map[string]struct {
 		line []byte
 		want Entry
 		err  error
 	}{
 		"static": {line("200", "GET", "0.003", "1024", "80", "shop.example.com", "-"),
-			Entry{Status: 200, Method: []byte("GET"), Server: []byte("shop.example.com"), Seconds: .003, Sent: 1024, Received: 80}, nil},
+			Entry{Status: 200, Method: []byte("GET"), Server: []byte("shop.example.com"), Seconds: .003, Sent: 1024, Received: 80, Revision: revision}, nil},
 		"proxied": {line("502", "POST", "1.500", "10", "8000", "", "0.500, 1.000"),
-			Entry{Status: 502, Method: []byte("POST"), Server: []byte{}, Seconds: 1.5, Sent: 10, Received: 8000, UpstreamSeconds: 1.5, Upstream: true}, nil},
+			Entry{Status: 502, Method: []byte("POST"), Server: []byte{}, Seconds: 1.5, Sent: 10, Received: 8000, UpstreamSeconds: 1.5, Upstream: true, Revision: revision}, nil},
 		"redirected inside": {line("200", "GET", "0.250", "1", "1", "a", "0.125 : 0.125"),
-			Entry{Status: 200, Method: []byte("GET"), Server: []byte("a"), Seconds: .25, Sent: 1, Received: 1, UpstreamSeconds: .25, Upstream: true}, nil},
-		"hung up":       {line("000", "", "0.000", "0", "0", "a", ""), Entry{Method: []byte{}, Server: []byte("a")}, nil},
-		"too few":       {line("200", "GET"), Entry{}, errFields},
+			Entry{Status: 200, Method: []byte("GET"), Server: []byte("a"), Seconds: .25, Sent: 1, Received: 1, UpstreamSeconds: .25, Upstream: true, Revision: revision}, nil},
+		"hung up":       {line("000", "", "0.000", "0", "0", "a", ""), Entry{Method: []byte{}, Server: []byte("a"), Revision: revision}, nil},
+		"too few":       {line("200", "GET", "0", "0", "0", "a"), Entry{}, errFields},
 		"too many":      {line("200", "GET", "0", "0", "0", "a", "-", "b"), Entry{}, errFields},
 		"no number":     {line("abc", "GET", "0", "0", "0", "a", "-"), Entry{}, errNumber},
 		"negative":      {line("200", "GET", "-1", "0", "0", "a", "-"), Entry{}, errNumber},
-		"not ours":      {[]byte("hello"), Entry{}, errNoTag},
-		"nothing":       {nil, Entry{}, errNoTag},
+		"not ours":      {[]byte("hello"), Entry{}, errFields},
+		"nothing":       {nil, Entry{}, errFields},
 		"ends in a dot": {line("200", "GET", "1.", "0", "0", "a", "-"), Entry{}, errNumber},
 	}
 	for name, tt := range tests {
@@ -116,49 +118,143 @@ func TestCardinalityIsBounded(t *testing.T) {
 	}
 }
 
-// TestLog reads from a real socket, as nginx writes to it.
+// nginx is a worker that appends to the log.
+type nginx struct {
+	t    *testing.T
+	file *os.File
+}
+
+func (n nginx) write(text ...string) {
+	n.t.Helper()
+	if _, err := n.file.WriteString(strings.Join(text, "")); err != nil {
+		n.t.Fatal(err)
+	}
+}
+
+// openLog opens a log, and a worker's end of it.
+func openLog(t *testing.T) (*Log, nginx) {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "requests.log")
+	// What an earlier process has left is not counted again.
+	if err := os.WriteFile(path, append(line("200", "GET", "0", "0", "0", "left", "-"), '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	log, err := Open(path, NewMetrics(prometheus.NewRegistry()), newRing())
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _, _ = file.Close(), log.file.Close() })
+	return log, nginx{t, file}
+}
+
+func (l *Log) counts(t *testing.T, requests, malformed float64) {
+	t.Helper()
+	if _, err := l.read(); err != nil {
+		t.Fatal(err)
+	}
+	if n := testutil.ToFloat64(l.metrics.requests.WithLabelValues("a", "GET", "2xx")); n != requests {
+		t.Errorf("%v requests were counted, want %v", n, requests)
+	}
+	if n := testutil.ToFloat64(l.metrics.malformed); n != malformed {
+		t.Errorf("%v lines were malformed, want %v", n, malformed)
+	}
+	if w := l.recent.Last("", time.Minute); float64(w.Requests) != requests {
+		t.Errorf("the last minute had %d requests, want %v", w.Requests, requests)
+	}
+	if n := testutil.CollectAndCount(l.metrics.requests); n > 1 {
+		t.Errorf("there are %d series", n)
+	}
+}
+
+// one is a line that nginx writes.
+var one = string(line("200", "GET", "0.1", "1", "1", "a", "-")) + "\n"
+
 func TestLog(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "log.sock")
-	m, recent := NewMetrics(prometheus.NewRegistry()), window.NewRing(time.Now)
-	// What an earlier process has left does not stand in the way.
-	for round := range 2 {
-		log, err := Listen(path, m, recent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error, 1)
-		go func() { ended <- log.Run(ctx) }()
-		conn, err := net.Dial("unixgram", path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, text := range [][]byte{line("200", "GET", "0.1", "1", "1", "a", "-"), []byte("garbage")} {
-			if _, err := conn.Write(text); err != nil {
+	log, worker := openLog(t)
+	log.counts(t, 0, 0)
+	worker.write(one, one)
+	log.counts(t, 2, 0)
+	// A write may be read before it is complete.
+	worker.write(one, one[:10])
+	log.counts(t, 3, 0)
+	log.counts(t, 3, 0)
+	worker.write(one[10:], "garbage\n", one)
+	log.counts(t, 5, 1)
+	// More than one chunk, whose ends are inside of lines.
+	many := 5 * chunk / len(one)
+	worker.write(strings.Repeat(one, many))
+	log.counts(t, float64(5+many), 1)
+	// What is longer than any line of ours is left out.
+	worker.write(strings.Repeat("x", 3*chunk))
+	log.counts(t, float64(5+many), 2)
+	worker.write("x\n", one)
+	log.counts(t, float64(6+many), 2)
+}
+
+// TestLogTakesNoMemory reads a log that is many times as long as the memory that it takes.
+func TestLogTakesNoMemory(t *testing.T) {
+	for _, whole := range []bool{false, true} {
+		log, worker := openLog(t)
+		log.whole = whole
+		requests := 0
+		for range 200 {
+			const burst = 500
+			worker.write(strings.Repeat(one, burst))
+			requests += burst
+			if _, err := log.read(); err != nil {
 				t.Fatal(err)
 			}
 		}
-		for deadline := time.Now().Add(10 * time.Second); testutil.ToFloat64(m.malformed) <= float64(round); {
-			if time.Now().After(deadline) {
-				t.Fatal("the lines were not read")
-			}
-			time.Sleep(time.Millisecond)
-		}
-		cancel()
-		if err := <-ended; err != nil {
+		log.counts(t, float64(requests), 0)
+		info, err := log.file.Stat()
+		if err != nil {
 			t.Fatal(err)
 		}
+		if blocks := info.Sys().(*syscall.Stat_t).Blocks * 512; blocks > emptyAt+64<<10 || !whole && blocks > 64<<10 {
+			t.Errorf("without holes %t: %d bytes of %d are kept", whole, blocks, requests*len(one))
+		}
 	}
-	if n := testutil.ToFloat64(m.requests.WithLabelValues("a", "GET", "2xx")); n != 2 {
-		t.Errorf("%v requests were counted, want 2", n)
+}
+
+// TestLogOfAFullFileSystem: lines that nginx could not write are lost, and later ones are not.
+func TestLogOfAFullFileSystem(t *testing.T) {
+	log, worker := openLog(t)
+	worker.write(one, one[:7])
+	log.counts(t, 1, 0)
+	worker.write(one, one)
+	log.counts(t, 2, 1)
+}
+
+func TestRun(t *testing.T) {
+	log, worker := openLog(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- log.Run(ctx) }()
+	worker.write(one)
+	for deadline := time.Now().Add(10 * time.Second); log.recent.Last("", time.Minute).Requests == 0; {
+		if time.Now().After(deadline) {
+			t.Fatal("the line was not read")
+		}
+		time.Sleep(time.Millisecond)
 	}
-	if w := recent.Last(time.Minute); w.Requests != 2 || w.Latency.Count() != 2 {
-		t.Errorf("the last minute had %+v, want 2 requests", w)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Fatal(err)
 	}
 }
 
 func newLog() *Log {
-	return &Log{metrics: NewMetrics(prometheus.NewRegistry()), recent: window.NewRing(time.Now)}
+	return &Log{metrics: NewMetrics(prometheus.NewRegistry()), recent: newRing()}
+}
+
+func newRing() *window.Ring {
+	r := window.NewRing(time.Now)
+	r.Serve("0123456789abcdef")
+	return r
 }
 
 func TestARequestAllocatesNothing(t *testing.T) {

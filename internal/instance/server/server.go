@@ -27,8 +27,10 @@ import (
 const (
 	requestTimeout = 5 * time.Second
 	answerTimeout  = 10 * time.Second
-	idleTimeout    = 90 * time.Second
-	maxHeader      = 8 << 10
+	// idleTimeout is longer than the operator keeps a connection that it does not use, so
+	// that it never asks on one that is about to be closed.
+	idleTimeout = 10 * time.Second
+	maxHeader   = 8 << 10
 )
 
 // Sources are where the answers come from.
@@ -44,11 +46,13 @@ type Sources struct {
 // Handler returns the handler of all paths.
 func Handler(s Sources) http.Handler {
 	mux := http.NewServeMux()
+	// Compression takes almost a mebibyte for each answer.
+	scraped := &gatherer{Gatherer: s.Metrics, now: time.Now}
 	mux.HandleFunc("GET "+instanceapi.PathLive, func(w http.ResponseWriter, _ *http.Request) {
 		answer(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET "+instanceapi.PathReady, func(w http.ResponseWriter, _ *http.Request) {
-		if reason := s.Doctor.Examine().NotReady; reason != "" {
+		if reason := s.Doctor.NotReady(); reason != "" {
 			answer(w, http.StatusServiceUnavailable, reason)
 			return
 		}
@@ -66,8 +70,8 @@ func Handler(s Sources) http.Handler {
 		}
 		answer(w, http.StatusAccepted, "ok")
 	})
-	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(s.Metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 2}))
-	return mux
+	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(scraped, promhttp.HandlerOpts{DisableCompression: true}))
+	return paced(mux)
 }
 
 // requests answers what became of those of the last seconds.
@@ -81,7 +85,7 @@ func (s Sources) requests(w http.ResponseWriter, r *http.Request) {
 		answer(w, http.StatusBadRequest, fmt.Sprintf("%s must be a number from 1 to %d", instanceapi.ParameterSeconds, instanceapi.MaxWindow))
 		return
 	}
-	answerJSON(w, s.Recent.Last(time.Duration(seconds)*time.Second))
+	answerJSON(w, s.Recent.Last(r.URL.Query().Get(instanceapi.ParameterRevision), time.Duration(seconds)*time.Second))
 }
 
 func answerJSON(w http.ResponseWriter, content any) {
@@ -100,12 +104,18 @@ func answer(w http.ResponseWriter, code int, text string) {
 
 // Serve listens on the address and answers in the background until ctx is done.
 func Serve(ctx context.Context, address string, handler http.Handler) error {
-	var config net.ListenConfig
-	listener, err := config.Listen(ctx, "tcp", address)
+	config := net.ListenConfig{Control: smallBuffers, KeepAlive: -1} // Connections end sooner than one would be sent.
+	port, err := config.Listen(ctx, "tcp", address)
+	if err == nil {
+		err = shorten(port)
+	}
 	if err != nil {
 		return fmt.Errorf("answer requests: %w", err)
 	}
+	open := newConnections(maxConnections)
 	server := &http.Server{
+		ConnState:         open.track,
+		ConnContext:       open.attach,
 		Handler:           handler,
 		ReadHeaderTimeout: requestTimeout,
 		ReadTimeout:       requestTimeout,
@@ -116,7 +126,7 @@ func Serve(ctx context.Context, address string, handler http.Handler) error {
 	}
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() {
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		if err := server.Serve(listener{port, open}); !errors.Is(err, http.ErrServerClosed) {
 			slog.Error("answer requests", "error", err)
 		}
 	}()

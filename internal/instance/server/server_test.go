@@ -30,10 +30,11 @@ func sources(t *testing.T, serving string) Sources {
 	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "a_figure"}))
 	start := time.Now()
 	recent := window.NewRing(func() time.Time { return start })
-	recent.Count(200, .01)
-	recent.Count(502, .01)
+	recent.Serve("r1")
+	recent.Count([]byte("r1"), 200, .01)
+	recent.Count([]byte("r1"), 502, .01)
 	return Sources{
-		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: proc.FS(t.TempDir())},
+		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
 		Metrics: registry, Recent: recent,
 		Grant: func(told string) bool { return told == word },
 	}
@@ -62,6 +63,8 @@ func TestAnswers(t *testing.T) {
 		"more than a word":   {"r1", "POST", instanceapi.PathLoad, word + strings.Repeat(" ", instanceapi.MaxWord), 403, "not the word"},
 		"word by GET":        {"r1", "GET", instanceapi.PathLoad, "", 405, ""},
 		"requests":           {"", "GET", instanceapi.PathRequests + "?seconds=60", "", 200, `"requests":2,"errors":1`},
+		"requests of r1":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r1", "", 200, `{"revision":"r1","seconds":0,"requests":2,"errors":1`},
+		"requests of r2":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r2", "", 200, `{"revision":"r2","seconds":0,"requests":0,"errors":0`},
 		"requests, an hour":  {"", "GET", instanceapi.PathRequests + "?seconds=3600", "", 200, `"requests":2`},
 		"requests by POST":   {"", "POST", instanceapi.PathRequests + "?seconds=60", "", 405, ""},
 		"no seconds":         {"", "GET", instanceapi.PathRequests, "", 400, "from 1 to 3600"},

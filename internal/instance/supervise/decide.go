@@ -22,6 +22,8 @@ const (
 	reload
 	// test a revision.
 	test
+	// undo the load of the revision that is served.
+	undo
 )
 
 // step is the next action, and what it is about.
@@ -50,20 +52,24 @@ type view struct {
 	// there is another one.
 	certificates    int
 	certificatesDue bool
-	reloadAsked     bool
-	retryReload     time.Time
+	// crashed tells that workers have ended by a signal since the last load.
+	crashed     bool
+	reloadAsked bool
+	retryReload time.Time
 	// crowded until then: too many workers of earlier generations are alive.
 	crowded time.Time
 }
 
 // decide is the whole order of precedence. It is pure.
 //
-// Certificates come first, as every test needs them. Then what is served is brought to
+// What crashes is undone before all else. Certificates come next, as every test needs them. Then what is served is brought to
 // what is asked for, and tests come last: nobody is waiting for them but the operator.
 func decide(v view) step {
 	reloads := !v.running || !v.now.Before(v.crowded)
 	var next step
 	switch {
+	case v.crashed:
+		return step{do: undo}
 	case v.certificatesDue && reloads:
 		return step{do: publish}
 	case !v.running:

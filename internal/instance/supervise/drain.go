@@ -15,6 +15,7 @@ const killDelay = 2 * time.Second
 // serves; then nginx finishes what it has.
 func (s *Supervisor) drain() error {
 	s.draining = true
+	s.endProbation()
 	s.report()
 	if !s.master.Running() {
 		return nil

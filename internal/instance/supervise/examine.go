@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"example.com/nginx-operator/internal/instance/assemble"
-	"example.com/nginx-operator/internal/instance/limits"
+	"example.com/nginx-operator/internal/instance/budget"
+	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instance/listeners"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
@@ -23,7 +27,11 @@ type facts struct {
 	uses map[string][]string
 	// sockets are the unix sockets on which nginx listens.
 	sockets []string
-	workers int
+	demand  assemble.Demand
+	// measured is what a dry run took; zero: there was none.
+	measured budget.Usage
+	// unread are the user's files that nginx did not read.
+	unread []string
 }
 
 // candidate is a configuration on its way into nginx.
@@ -36,18 +44,22 @@ type candidate struct {
 
 // assemble writes the files of a revision to a folder of its own.
 func (s *Supervisor) assemble(revision string, generation int64) (candidate, map[string]string, []instanceapi.Problem, error) {
-	files, err := s.find(revision)
+	settings := s.Assembly
+	settings.Revision, settings.Generation = revision, generation
+	return s.assembleWith(settings)
+}
+
+func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[string]string, []instanceapi.Problem, error) {
+	files, err := s.find(settings.Revision)
 	if err != nil {
 		return candidate{}, nil, nil, err
 	}
-	settings := s.Assembly
-	settings.Revision, settings.Generation = revision, generation
 	assembled := assemble.Files(files, settings)
 	if len(assembled.Problems) > 0 {
 		return candidate{}, nil, assembled.Problems, nil
 	}
-	dir, err := s.Store.Write(revision, generation, assembled.Files)
-	c := candidate{revision: revision, generation: generation, dir: dir, facts: facts{workers: assembled.Workers}}
+	dir, err := s.Store.Write(settings.Revision, settings.Generation, assembled.Files)
+	c := candidate{revision: settings.Revision, generation: settings.Generation, dir: dir, facts: facts{demand: assembled.Demand}}
 	return c, assembled.Files, nil, err
 }
 
@@ -58,36 +70,75 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 	if err != nil || len(found) > 0 {
 		return c, found, err
 	}
-	memory := limits.ReadMemory(s.Cgroup, s.Proc.Meminfo())
-	tested, err := s.Binary.Test(ctx, c.dir, nginx.TestMemory(memory.Free, memory.Limit, memory.Limited))
-	if err != nil {
-		return c, nil, err
-	}
-	if tested.Refusal != "" {
-		return c, s.refusal(tested, c.dir), nil
+	if found := budget.Foresee(c.facts.demand, s.room()); len(found) > 0 {
+		return c, found, nil
 	}
 	known := make(map[string]string, len(files))
 	for name, text := range files {
 		known[filepath.Join(c.dir, name)] = text
 	}
-	tree := syntax.NewTree(c.dir, listeners.SplitDump(tested.Dump, known))
-	reader := listeners.Reader{TLSDir: s.TLSDir, DefaultPort: defaultPort()}
-	all, sockets := reader.All(tree, filepath.Join(c.dir, assemble.MainFile))
-	for i := range all {
-		if filepath.Dir(all[i].File) == c.dir {
-			all[i].File = filepath.Base(all[i].File)
-		}
+	dump := listeners.NewDump(known)
+	tested, err := s.Binary.Test(ctx, c.dir, s.testMemory(), dump)
+	if err != nil {
+		return c, nil, err
 	}
-	c.facts.uses, c.facts.sockets = listeners.ByCertificate(all), sockets
-	return c, listeners.Check(s.Ports, all, listeners.Addresses(), s.OwnPort), nil
+	if tested.Refusal != "" {
+		return c, s.refusal(tested, c.dir, files), nil
+	}
+	read := dump.Files()
+	c.facts.unread = unread(c.dir, files, read)
+	if found := s.listeners(&c, syntax.NewTree(c.dir, read), dump.Cut()); len(found) > 0 {
+		return c, found, nil
+	}
+	c.facts.measured, found, err = s.dryRun(ctx, c)
+	return c, found, err
 }
 
-func (s *Supervisor) refusal(tested nginx.Tested, dir string) []instanceapi.Problem {
+// listeners notes where nginx is going to listen, and compares it with what is declared.
+func (s *Supervisor) listeners(c *candidate, tree syntax.Tree, cut bool) []instanceapi.Problem {
+	reader := listeners.Reader{TLSDir: s.TLSDir, DefaultPort: defaultPort()}
+	all, sockets := reader.All(tree, filepath.Join(c.dir, assemble.MainFile))
+	shown := func(file string) string {
+		if filepath.Dir(file) == c.dir {
+			return filepath.Base(file)
+		}
+		return file
+	}
+	for i := range all {
+		all[i].File = shown(all[i].File)
+	}
+	c.facts.uses, c.facts.sockets = listeners.ByCertificate(all), sockets
+	found := append(certs.PerHandshake(tree, filepath.Join(c.dir, assemble.MainFile), s.TLSDir, shown),
+		listeners.Check(s.Ports, all, listeners.Addresses(), s.OwnPort)...)
+	if cut && len(found) > 0 {
+		return []instanceapi.Problem{{Message: tooLarge}}
+	}
+	return found
+}
+
+// tooLarge is the reason where what was looked at is not all of the configuration.
+const tooLarge = "the files that the configuration includes from outside of spec.config are too large to find out on which ports nginx listens: put the server blocks into spec.config, or include them before the large files"
+
+// unread are the user's files that should have directives and that nginx did not read.
+func unread(dir string, files, read map[string]string) []string {
+	var names []string
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if _, ok := read[filepath.Join(dir, name)]; !ok && strings.HasSuffix(name, ".conf") {
+			names = append(names, name)
+		}
+	}
+	return names[:min(len(names), mostUnread)]
+}
+
+// mostUnread bounds what is reported of files that are not read.
+const mostUnread = 10
+
+func (s *Supervisor) refusal(tested nginx.Tested, dir string, files map[string]string) []instanceapi.Problem {
 	found := s.problemReader(dir).Problems(tested.Messages)
 	if len(found) == 0 {
 		found = []instanceapi.Problem{{Message: tested.Refusal}}
 	}
-	return found
+	return problems.Locate(found, files, assemble.Generated)
 }
 
 func (s *Supervisor) problemReader(dirs ...string) problems.Reader {
@@ -121,7 +172,7 @@ func (s *Supervisor) note(revision string, c candidate, found []instanceapi.Prob
 	}
 	o := s.past.touch(revision)
 	news := o.Test != instanceapi.Failed
-	o.facts = c.facts
+	o.facts, o.Unread = c.facts, c.facts.unread
 	o.tested(found, s.certificates, time.Now())
 	switch {
 	case len(found) == 0:

@@ -15,7 +15,7 @@ type granted struct {
 // first annotation at once. It can do no more than that annotation has announced, and
 // only what the operator wrote there tells which word is right.
 func (s *Supervisor) Grant(word string) bool {
-	requested := s.Snapshot().Status.Requested
+	requested := s.Snapshot().Requested
 	if requested.Test == "" || !instanceapi.Opens(word, requested.Grant) {
 		return false
 	}

@@ -55,7 +55,7 @@ func (o *outcome) tested(problems []instanceapi.Problem, certificates int, now t
 func (o *outcome) loaded(problems []instanceapi.Problem, now time.Time) {
 	o.Problems = problems
 	if len(problems) == 0 {
-		o.Load, o.failures = instanceapi.Passed, 0
+		o.Load, o.Fatal, o.failures = instanceapi.Passed, false, 0
 		return
 	}
 	o.Load = instanceapi.Failed
@@ -126,13 +126,16 @@ func (h *history) touch(revision string) *outcome {
 // forget drops old outcomes, except for those in use. A failed load is forgotten as
 // soon as nobody asks about the revision, so that it is tried anew when it comes back;
 // not earlier: the operator would try it for ever.
-func (h *history) forget(requested instanceapi.Requested, inUse ...string) {
+//
+// It returns the revisions whose failed loads are forgotten.
+func (h *history) forget(requested instanceapi.Requested, inUse ...string) (forgotten []string) {
 	inUse = append(inUse, requested.Test, requested.Load)
 	var kept []*outcome
 	for i, o := range h.outcomes {
 		name := o.Revision.Revision
 		if o.Load == instanceapi.Failed && !slices.Contains(inUse, name) {
-			o.Load = ""
+			o.Load, o.Fatal = "", false
+			forgotten = append(forgotten, name)
 			if o.Test == instanceapi.Passed {
 				o.Problems, o.failures = nil, 0
 			}
@@ -142,6 +145,7 @@ func (h *history) forget(requested instanceapi.Requested, inUse ...string) {
 		}
 	}
 	h.outcomes = kept
+	return forgotten
 }
 
 func (h *history) report() []instanceapi.Revision {

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/nginx-operator/internal/instance/budget"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -25,20 +26,62 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		s.Store.Drop(c.dir)
 		return
 	}
-	found, passing := s.bring(ctx, c, booting)
-	if ctx.Err() != nil && !s.serving.is(c) {
+	before, mark := s.serving, s.logMark()
+	if found := s.fits(c, booting); len(found) > 0 {
+		s.Store.Drop(c.dir)
+		s.notLoaded(revision, found, &failure{})
 		return
 	}
-	s.past.touch(revision).loaded(found, time.Now())
-	if passing {
-		s.past.of(revision).pardon(time.Now())
+	s.logged(s.Journal.Begin(revision))
+	found, failed := s.bring(ctx, c, booting)
+	if ctx.Err() != nil && !s.serving.is(c) {
+		if s.master.Running() {
+			s.logged(s.Journal.End())
+		}
+		return
 	}
 	if len(found) > 0 {
-		slog.Error("configuration could not be loaded", "revision", revision, "problems", found)
+		s.logged(s.Journal.End())
+		s.notLoaded(revision, found, failed)
 		return
 	}
+	s.past.touch(revision).loaded(nil, time.Now())
+	if booting {
+		before, mark = serving{}, 0
+	}
+	s.onProbation(c, before, mark)
 	s.Certs.Retry()
 	slog.Info("configuration is served", "revision", revision, "generation", c.generation)
+}
+
+// notLoaded notes why a revision could not be loaded, and whether it may be tried again.
+func (s *Supervisor) notLoaded(revision string, found []instanceapi.Problem, failed *failure) {
+	o := s.past.touch(revision)
+	o.loaded(found, time.Now())
+	switch {
+	case failed == nil: // A start is repeated anyway.
+	case failed.passing():
+		o.pardon(time.Now())
+	default:
+		o.Fatal = failed.died
+	}
+	slog.Error("configuration could not be loaded", "revision", revision, "problems", found)
+}
+
+// fits tells whether there is still as much memory as the workers need: workers that were
+// replaced may not have ended.
+func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
+	if booting || c.facts.measured == (budget.Usage{}) {
+		return nil
+	}
+	return budget.Check(c.facts.demand, c.facts.measured, s.room())
+}
+
+func (s *Supervisor) logMark() int {
+	if s.master == nil {
+		return 0
+	}
+	return s.master.Log.Mark()
 }
 
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
@@ -63,11 +106,11 @@ func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, b
 	return c, err == nil && len(found) == 0
 }
 
-// bring starts nginx with a candidate, or reloads it. It also tells whether what went
-// wrong may pass: a start is repeated anyway.
-func (s *Supervisor) bring(ctx context.Context, c candidate, booting bool) (found []instanceapi.Problem, passing bool) {
+// bring starts nginx with a candidate, or reloads it. Of a reload that failed it also tells
+// how.
+func (s *Supervisor) bring(ctx context.Context, c candidate, booting bool) ([]instanceapi.Problem, *failure) {
 	if booting {
-		return s.boot(ctx, c), false
+		return s.boot(ctx, c), nil
 	}
 	return s.exchange(ctx, c)
 }
@@ -88,7 +131,7 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 		return problem(err)
 	}
 	s.master = master
-	failure := s.verify(ctx, verification{candidate: c})
+	failure := s.verify(ctx, &verification{candidate: c, master: master, asker: s.asker})
 	if failure == nil {
 		s.serve(c)
 		return nil
@@ -103,52 +146,50 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 }
 
 // exchange makes the running nginx serve a candidate. If that fails, it goes on with
-// what it served, and passing tells whether the candidate may be taken later.
-func (s *Supervisor) exchange(ctx context.Context, c candidate) (found []instanceapi.Problem, passing bool) {
+// what it served. What was served is kept for the caller to drop.
+func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.Problem, *failure) {
 	before := s.serving
-	check := verification{candidate: c, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark()}
+	check := s.ofServing(c)
 	if err := s.Store.Switch(c.dir); err != nil {
-		return problem(err), false
+		return problem(err), nil
 	}
 	if err := s.master.Signal(syscall.SIGHUP); err != nil {
-		return problem(err), false
+		return problem(err), nil
 	}
 	failure := s.verify(ctx, check)
 	if failure == nil {
 		s.old.add(check.replaced, time.Now())
 		s.serve(c)
-		s.Store.Drop(before.dir)
 		s.reloads.Succeeded++
-		return nil, false
+		return nil, nil
 	}
-	found = failure.problems(s.problemReader(c.dir))
+	found := failure.problems(s.problemReader(c.dir))
 	if err := s.Store.Switch(before.dir); err != nil {
-		return append(found, problem(err)...), false
+		return append(found, problem(err)...), failure
 	}
 	s.Store.Drop(c.dir)
 	if ctx.Err() == nil {
 		s.reloads.Failed++
 		s.goBack(ctx, before, check, failure)
 	}
-	return found, failure.passing()
+	return found, failure
 }
 
 // goBack makes sure that nginx serves what it did before a reload that failed. A master
 // that refused has never stopped to.
-func (s *Supervisor) goBack(ctx context.Context, before serving, failed verification, why *failure) {
+func (s *Supervisor) goBack(ctx context.Context, before serving, failed *verification, why *failure) {
 	if why.refused && s.unimpressed(ctx, before, failed) {
 		return
 	}
 	slog.Warn("going back to the configuration from before", "revision", before.revision)
-	check := verification{
-		candidate: candidate{revision: before.revision, generation: before.generation, facts: s.past.of(before.revision).facts},
-		replaced:  s.Proc.Workers(s.master.PID).Running,
-		mark:      s.master.Log.Mark(),
-	}
+	check := s.ofServing(candidate{revision: before.revision, generation: before.generation, dir: before.dir, facts: s.past.of(before.revision).facts})
+	// There is nothing to go back to from here, however long it takes.
+	check.final = true
 	err := s.master.Signal(syscall.SIGHUP)
 	if err == nil {
 		if failure := s.verify(ctx, check); failure == nil {
 			s.old.add(check.replaced, time.Now())
+			s.serve(check.candidate)
 			return
 		}
 	}
@@ -158,7 +199,13 @@ func (s *Supervisor) goBack(ctx context.Context, before serving, failed verifica
 }
 
 // serve notes that the workers confirmed a candidate.
-func (s *Supervisor) serve(c candidate) { s.serving = s.serving.followedBy(c, time.Now()) }
+func (s *Supervisor) serve(c candidate) {
+	s.serving = s.serving.followedBy(c, time.Now())
+	for _, pid := range s.Proc.Workers(s.master.PID).Running {
+		s.Proc.EndFirst(pid)
+	}
+	s.Served(c.revision)
+}
 
 // followedBy is what is served after a candidate was confirmed. The time goes on from one
 // generation of a revision to the next, unless the workers did not confirm the one before.
@@ -180,7 +227,11 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	case err != nil:
 		found = problem(err)
 	case len(found) == 0:
-		found, _ = s.exchange(ctx, c)
+		s.endProbation()
+		before := s.serving
+		if found, _ = s.exchange(ctx, c); len(found) == 0 {
+			s.Store.Drop(before.dir)
+		}
 	default:
 		s.reloads.Failed++
 	}
@@ -191,7 +242,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 		slog.Error("reload failed", "revision", revision, "problems", found)
 	default:
 		o := s.past.touch(revision)
-		o.facts = c.facts
+		o.facts, o.Unread = c.facts, c.facts.unread
 		o.tested(nil, s.certificates, time.Now())
 		slog.Info("reloaded", "revision", revision, "generation", c.generation)
 	}

@@ -33,9 +33,12 @@ func (s *Supervisor) look() {
 	}
 	s.Certs.Look()
 	s.past.forgive(time.Now())
+	s.watchProbation(time.Now())
 	s.old.look(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
-	s.past.forget(s.folders.requested, inUse...)
+	for _, revision := range s.past.forget(s.folders.requested, inUse...) {
+		s.logged(s.Journal.Forget(revision))
+	}
 	s.Store.Forget(append(inUse, s.folders.requested.Test, s.folders.requested.Load)...)
 }
 

@@ -11,6 +11,8 @@ import (
 type Snapshot struct {
 	// Status without what has to be looked up: workers, ports, readiness and the time.
 	Status instanceapi.Status
+	// Requested has the grant, which nobody else may read.
+	Requested instanceapi.Requested
 	// Master is the process id of nginx; 0 while it does not run.
 	Master int
 	// ServingSince is since when the workers have answered with Status.Serving.
@@ -35,7 +37,7 @@ func (s *Supervisor) report() {
 			NginxVersion: s.Binary.Version.String(),
 			Stable:       s.folders.stable.revision,
 			Next:         s.folders.next.revision,
-			Requested:    s.folders.requested,
+			Requested:    s.folders.requested.Public(),
 			Granted:      s.grantedRevision(),
 			Revisions:    s.past.report(),
 			Ports:        slices.Clone(s.Ports),
@@ -43,14 +45,15 @@ func (s *Supervisor) report() {
 			Draining:     s.draining,
 			Workers:      instanceapi.Workers{Configured: s.Assembly.Workers},
 		},
+		Requested:      s.folders.requested,
 		OldGenerations: len(s.old.alive),
 		Quitting:       s.quitting,
 		Waiting:        s.waiting(),
 	}
 	known := s.past.of(s.serving.revision).facts
 	snapshot.Status.Certificates = s.Certs.Report(known.uses)
-	if known.workers > 0 {
-		snapshot.Status.Workers.Configured = known.workers
+	if known.demand.Workers > 0 {
+		snapshot.Status.Workers.Configured = known.demand.Workers
 	}
 	if s.master.Running() {
 		snapshot.Master = s.master.PID

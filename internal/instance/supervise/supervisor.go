@@ -24,6 +24,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/journal"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
 	"example.com/nginx-operator/internal/instance/proc"
@@ -53,9 +54,13 @@ type Options struct {
 	Cgroup                   fs.FS
 	// Messages is where nginx's error log goes.
 	Messages io.Writer
+	// Journal keeps which loads have ended a container.
+	Journal *journal.Journal
 	// Changed says that a folder may have changed; Signals are those that do not stop.
 	Changed <-chan struct{}
 	Signals <-chan syscall.Signal
+	// Served is told each configuration that the workers have confirmed.
+	Served func(revision string)
 }
 
 // Supervisor runs one nginx.
@@ -78,8 +83,10 @@ type Supervisor struct {
 	refusals          int
 	retryCertificates time.Time
 	reloads           instanceapi.Reloads
-	draining          bool
-	quitting          bool
+	// probation is of what was loaded last; nil: it is over.
+	probation *probation
+	draining  bool
+	quitting  bool
 
 	// granted was told by HTTP, and told says that it has changed.
 	granted atomic.Pointer[granted]
@@ -102,6 +109,7 @@ type serving struct {
 // New returns a Supervisor that has done nothing yet.
 func New(options Options) *Supervisor {
 	s := &Supervisor{Options: options, told: make(chan struct{}, 1), asker: nginx.Asker{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s.recall(time.Now())
 	s.report()
 	return s
 }
@@ -140,6 +148,7 @@ func (s *Supervisor) view() view {
 		past:            &s.past,
 		certificates:    s.certificates,
 		certificatesDue: s.Certs.Due(),
+		crashed:         s.crashed() != "",
 		reloadAsked:     s.reloadAsked,
 		retryReload:     s.retryReload,
 		crowded:         s.old.crowded(time.Now(), s.DrainTimeout),
@@ -159,6 +168,8 @@ func (s *Supervisor) perform(ctx context.Context, next step) {
 		s.reload(ctx)
 	case test:
 		s.test(ctx, next.revision)
+	case undo:
+		s.undo(ctx)
 	case idle:
 	}
 }
@@ -184,15 +195,19 @@ func (s *Supervisor) wait(ctx context.Context, until time.Time) {
 	if !until.IsZero() {
 		pause = min(poll, max(0, time.Until(until)))
 	}
+	if s.probation != nil {
+		pause = min(pause, probationPause)
+	}
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
-	var ended <-chan struct{}
+	var ended, alerts <-chan struct{}
 	if s.master != nil {
-		ended = s.master.Ended
+		ended, alerts = s.master.Ended, s.master.Log.Alerts()
 	}
 	select {
 	case <-ctx.Done():
 	case <-ended:
+	case <-alerts:
 	case <-s.Changed:
 	case <-s.told:
 	case <-timer.C:

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"example.com/nginx-operator/internal/instance/budget"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -15,7 +16,12 @@ import (
 // Bounds of a verification. nginx tries to bind an address for 2.5 s.
 const (
 	verifyTimeout = 10 * time.Second
-	verifyPause   = 15 * time.Millisecond
+	// darkTimeout is how long no worker may take connections: the replaced ones have stopped,
+	// and the new ones do not answer. Where a dry run has shown that a worker answers, the
+	// machine is busy, and going back would take as long again.
+	darkTimeout       = time.Second
+	darkTimeoutProven = 5 * time.Second
+	verifyPause       = 15 * time.Millisecond
 	// answers in a row that have to be right.
 	answers = 3
 	// answerTimeout is short: while nobody answers, the error log may tell why, and nginx
@@ -23,13 +29,27 @@ const (
 	answerTimeout = 250 * time.Millisecond
 )
 
-// verification is what has to become true after a reload.
+// verification is what has to become true after a start or a reload.
 type verification struct {
 	candidate
+	// master is the nginx, and asker asks its workers.
+	master *nginx.Master
+	asker  nginx.Asker
 	// replaced are the workers that must not take connections any more.
 	replaced []int
 	// mark is the place in the error log before the reload.
 	mark int
+	// final verifications go on however long no worker takes connections.
+	final bool
+	// dark is since when no worker takes connections; zero: some do.
+	dark time.Time
+	// abort ends the wait early, for a reason of the caller's; nil: there is none.
+	abort func() *failure
+}
+
+// ofServing is a verification of the nginx that serves.
+func (s *Supervisor) ofServing(c candidate) *verification {
+	return &verification{candidate: c, master: s.master, asker: s.asker, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark()}
 }
 
 // failure is why a verification failed.
@@ -61,7 +81,7 @@ func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
 }
 
 // verify waits until all workers that take connections serve the candidate.
-func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
+func (s *Supervisor) verify(ctx context.Context, v *verification) *failure {
 	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("nginx's workers did not confirm the configuration within %s", verifyTimeout))
 	defer cancel()
 	ticker := time.NewTicker(verifyPause)
@@ -73,11 +93,14 @@ func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 		if early := s.failed(v); early != nil {
 			return early
 		}
+		if v.master == s.master {
+			s.noteMemory()
+		}
 		select {
-		case <-s.master.Ended:
-			return &failure{reason: "nginx ended: " + s.master.Outcome(), died: true, lines: s.master.Log.Since(v.mark)}
+		case <-v.master.Ended:
+			return &failure{reason: "nginx ended: " + v.master.Outcome(), died: true, lines: v.master.Log.Since(v.mark)}
 		case <-ctx.Done():
-			return &failure{reason: context.Cause(ctx).Error(), lines: s.master.Log.Since(v.mark)}
+			return &failure{reason: context.Cause(ctx).Error(), lines: v.master.Log.Since(v.mark)}
 		case <-ticker.C:
 		}
 	}
@@ -85,38 +108,72 @@ func (s *Supervisor) verify(ctx context.Context, v verification) *failure {
 
 // confirmed asks the workers, and looks at the process table as well: workers of two
 // generations share the socket, and the kernel chooses which one answers.
-func (s *Supervisor) confirmed(ctx context.Context, v verification) bool {
+func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for range answers {
-		answer, err := s.asker.Served(ctx)
+		answer, err := v.asker.Served(ctx)
 		if err != nil || answer != (nginx.Served{Revision: v.revision, Generation: v.generation}) {
 			return false
 		}
 	}
-	return !overlap(s.Proc.Workers(s.master.PID).Running, v.replaced)
+	return !overlap(s.Proc.Workers(v.master.PID).Running, v.replaced)
 }
 
-// failed looks into nginx's error log for what makes waiting useless.
-func (s *Supervisor) failed(v verification) *failure {
-	lines := s.master.Log.Since(v.mark)
+// failed tells what makes waiting useless.
+func (s *Supervisor) failed(v *verification) *failure {
+	lines := v.master.Log.Since(v.mark)
 	switch {
-	case refused(lines, s.master.PID):
+	case refused(lines, v.master.PID):
 		return &failure{reason: "nginx refused the configuration", refused: true, lines: lines}
-	case fatal(lines, s.master.PID):
+	case fatal(lines, v.master.PID):
 		return &failure{reason: "nginx's worker processes cannot start with the configuration", died: true, lines: lines}
+	case s.darkFor(v, time.Now()) >= v.patience() && !v.final:
+		return &failure{reason: fmt.Sprintf("the new worker processes did not answer within %s after the old ones had stopped", v.patience()), lines: lines}
+	case v.abort != nil:
+		return v.abort()
 	default:
 		return nil
 	}
 }
 
+// patience is how long no worker may take connections.
+func (v *verification) patience() time.Duration {
+	if v.facts.measured == (budget.Usage{}) {
+		return darkTimeout
+	}
+	return darkTimeoutProven
+}
+
+// darkFor is for how long no worker has taken connections: none of those that were replaced
+// is left, and the new ones do not answer.
+func (s *Supervisor) darkFor(v *verification, now time.Time) time.Duration {
+	if len(v.replaced) == 0 {
+		return 0
+	}
+	if overlap(s.Proc.Workers(v.master.PID).Running, v.replaced) {
+		v.dark = time.Time{}
+		return 0
+	}
+	if v.dark.IsZero() {
+		v.dark = now
+	}
+	dark := now.Sub(v.dark)
+	if dark > answerTimeout && s.serving.verified {
+		// The pod must not get requests meanwhile.
+		s.serving.verified = false
+		s.report()
+	}
+	return dark
+}
+
 // refused tells whether the master process gave the configuration up. An address in use
-// is tried five times.
+// is tried five times, and what nginx ignores it has not refused (lock_file).
 func refused(lines []string, master int) bool {
 	return slices.ContainsFunc(lines, func(text string) bool {
 		line, ok := problems.ParseLine(text)
 		trying := strings.HasPrefix(line.Message, "bind() to") && strings.Contains(line.Message, "(98:")
-		return ok && line.Level == "emerg" && line.PID == master && !trying
+		return ok && line.Level == "emerg" && line.PID == master && !trying && !line.Ignored()
 	})
 }
 
@@ -132,7 +189,7 @@ func fatal(lines []string, master int) bool {
 }
 
 // unimpressed tells whether nginx still serves, with the same workers, what it did.
-func (s *Supervisor) unimpressed(ctx context.Context, before serving, failed verification) bool {
+func (s *Supervisor) unimpressed(ctx context.Context, before serving, failed *verification) bool {
 	for range answers {
 		answer, err := s.asker.Served(ctx)
 		if err != nil || answer != (nginx.Served{Revision: before.revision, Generation: before.generation}) {

@@ -7,9 +7,11 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
+	"github.com/fsnotify/fsnotify"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -139,22 +141,29 @@ func TestReadIsOfOneVersion(t *testing.T) {
 }
 
 func TestWatch(t *testing.T) {
-	first, second := &kubelet{t: t, dir: t.TempDir()}, &kubelet{t: t, dir: t.TempDir()}
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	changed := make(chan struct{}, 1)
-	// A folder that is not there does not keep the others from being watched.
-	if err := Watch(ctx, []string{first.dir, filepath.Join(first.dir, "none"), second.dir}, changed); err != nil {
-		t.Fatal(err)
-	}
-	for _, k := range []*kubelet{first, second, first} {
-		k.publish(map[string]string{"a": "text"})
-		select {
-		case <-changed:
-		case <-time.After(10 * time.Second):
-			t.Fatal("nobody said that the folder has changed")
-		}
-		quieten(changed)
+	full := func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
+	for name, newWatcher := range map[string]func() (*fsnotify.Watcher, error){
+		"inotify": fsnotify.NewWatcher,
+		// The user's other pods on the node have taken all instances.
+		"no inotify instance is left": full,
+	} {
+		t.Run(name, func(t *testing.T) {
+			first, second := &kubelet{t: t, dir: t.TempDir()}, &kubelet{t: t, dir: t.TempDir()}
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			changed := make(chan struct{}, 1)
+			// A folder that is not there does not keep the others from being watched.
+			watch(ctx, []string{first.dir, filepath.Join(first.dir, "none"), second.dir}, changed, newWatcher)
+			for _, k := range []*kubelet{first, second, first} {
+				k.publish(map[string]string{"a": "text"})
+				select {
+				case <-changed:
+				case <-time.After(10 * time.Second):
+					t.Fatal("nobody said that the folder has changed")
+				}
+				quieten(changed)
+			}
+		})
 	}
 }
 

@@ -1,10 +1,13 @@
 // Package window remembers what became of the requests of the last hour, so that the
 // instance can tell it of any time up to now: those who judge an instance keep no memory
-// of their own.
+// of their own. It counts those that workers of the configuration served now have answered, and
+// begins anew with another configuration. What old workers still answer, and what came before, would
+// dilute the figures of a canary.
 //
 // Time is cut into slots of five seconds. A ring has a slot for each of the last hour, and
 // the one that is being filled. What a slot held an hour ago is dropped when the slot is
 // used again, and left out when it is read before.
+// The first slot begins when the configuration does.
 //
 // The ring takes 160 KiB for the life of the process, and no more whatever comes.
 package window
@@ -17,7 +20,7 @@ import (
 )
 
 const (
-	slotTime = 5 * time.Second
+	slotTime = instanceapi.WindowSlot * time.Second
 	// slots for MaxWindow, and the one that is being filled.
 	slots = instanceapi.MaxWindow*int(time.Second)/int(slotTime) + 1
 )
@@ -34,25 +37,42 @@ type slot struct {
 
 // Ring counts requests. It may be used from everywhere.
 type Ring struct {
-	now   func() time.Time
-	start time.Time
+	now func() time.Time
 
-	mu    sync.Mutex
-	slots [slots]slot
+	mu sync.Mutex
+	// revision that is counted, and since when.
+	revision string
+	start    time.Time
+	slots    [slots]slot
 }
 
-// NewRing returns a Ring that begins now, by a clock that does not go back.
+// NewRing returns a Ring that counts nothing before Serve, by a clock that does not go back.
 func NewRing(now func() time.Time) *Ring {
 	return &Ring{now: now, start: now()}
 }
 
-// Count counts a request that has just ended with a status, after so many seconds. It
-// allocates nothing.
-func (r *Ring) Count(status int, seconds float64) {
-	bucket := instanceapi.Bucket(seconds)
-	number := number(r.now().Sub(r.start))
+// Serve tells which configuration is served from now on. The same one once more, for a new
+// certificate, changes nothing.
+func (r *Ring) Serve(revision string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.revision == revision {
+		return
+	}
+	r.revision, r.start = revision, r.now()
+	clear(r.slots[:])
+}
+
+// Count counts a request that a worker of a configuration has just answered with a status, after so
+// many seconds. It allocates nothing.
+func (r *Ring) Count(revision []byte, status int, seconds float64) {
+	bucket := instanceapi.Bucket(seconds)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if string(revision) != r.revision {
+		return
+	}
+	number := number(r.now().Sub(r.start))
 	s := &r.slots[number%int64(slots)]
 	if s.number != number {
 		*s = slot{number: number}
@@ -64,14 +84,18 @@ func (r *Ring) Count(status int, seconds float64) {
 	s.latency[bucket]++
 }
 
-// Last is what ended within a time up to now, in whole slots.
-func (r *Ring) Last(within time.Duration) instanceapi.RequestWindow {
+// Last is what ended within a time up to now, in whole slots. With a revision that is not the one that is
+// served, nothing did; an empty one stands for the one that is.
+func (r *Ring) Last(revision string, within time.Duration) instanceapi.RequestWindow {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if revision != "" && revision != r.revision {
+		return instanceapi.RequestWindow{Revision: revision}
+	}
 	elapsed := r.now().Sub(r.start)
 	first, last := number(max(0, elapsed-within)), number(elapsed)
 	covered := elapsed - time.Duration(first-1)*slotTime
-	w := instanceapi.RequestWindow{Seconds: int64(covered / time.Second)}
-	r.mu.Lock()
-	defer r.mu.Unlock()
+	w := instanceapi.RequestWindow{Revision: r.revision, Seconds: int64(covered / time.Second)}
 	for i := range r.slots {
 		s := &r.slots[i]
 		if s.number < first || s.number > last {

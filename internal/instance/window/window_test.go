@@ -19,17 +19,22 @@ type clock struct{ at atomic.Int64 }
 func (c *clock) now() time.Time          { return time.Unix(0, c.at.Load()) }
 func (c *clock) advance(d time.Duration) { c.at.Add(int64(d)) }
 
+// served is the configuration of most tests.
+var served = []byte("served")
+
 func newRing() (*Ring, *clock) {
 	c := &clock{}
 	c.advance(1000 * time.Hour)
-	return NewRing(c.now), c
+	r := NewRing(c.now)
+	r.Serve(string(served))
+	return r, c
 }
 
 // counts are the figures without the latency.
 type counts struct{ Seconds, Requests, Errors int64 }
 
 func (r *Ring) counts(within time.Duration) counts {
-	w := r.Last(within)
+	w := r.Last("", within)
 	return counts{w.Seconds, w.Requests, w.Errors}
 }
 
@@ -37,13 +42,13 @@ func TestWhatCounts(t *testing.T) {
 	r, c := newRing()
 	c.advance(7 * time.Second)
 	for status, seconds := range map[int]float64{200: .01, 304: .02, 404: .03, 499: .04, 0: .05, 500: 1, 502: 2, 504: 3, 599: 4} {
-		r.Count(status, seconds)
+		r.Count(served, status, seconds)
 	}
-	want := instanceapi.RequestWindow{Seconds: 7, Requests: 9, Errors: 4}
+	want := instanceapi.RequestWindow{Revision: string(served), Seconds: 7, Requests: 9, Errors: 4}
 	for _, seconds := range []float64{.01, .02, .03, .04, .05} {
 		want.Latency.Observe(seconds, 1)
 	}
-	if diff := cmp.Diff(want, r.Last(time.Minute)); diff != "" {
+	if diff := cmp.Diff(want, r.Last("", time.Minute)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
@@ -54,7 +59,7 @@ func TestSlots(t *testing.T) {
 	tick := func(seconds int) {
 		for range seconds {
 			c.advance(time.Second / 2)
-			r.Count(200, 0)
+			r.Count(served, 200, 0)
 			c.advance(time.Second / 2)
 		}
 	}
@@ -88,16 +93,16 @@ func TestGaps(t *testing.T) {
 	for _, gap := range []time.Duration{time.Hour + slotTime, 2 * time.Hour, 100 * time.Hour, time.Duration(slots) * slotTime, 5 * time.Duration(slots) * slotTime} {
 		r, c := newRing()
 		for range slots {
-			r.Count(500, 1)
-			r.Count(200, 1)
+			r.Count(served, 500, 1)
+			r.Count(served, 200, 1)
 			c.advance(slotTime)
 		}
 		c.advance(gap)
-		if got := r.Last(time.Hour); got.Requests != 0 || got.Errors != 0 || got.Latency != (instanceapi.Histogram{}) {
+		if got := r.Last("", time.Hour); got.Requests != 0 || got.Errors != 0 || got.Latency != (instanceapi.Histogram{}) {
 			t.Errorf("%s later, there are %+v", gap, got)
 		}
-		r.Count(200, 1)
-		if got := r.Last(time.Hour); got.Requests != 1 || got.Errors != 0 || got.Latency.Count() != 1 {
+		r.Count(served, 200, 1)
+		if got := r.Last("", time.Hour); got.Requests != 1 || got.Errors != 0 || got.Latency.Count() != 1 {
 			t.Errorf("%s later, one request counts as %+v", gap, got)
 		}
 	}
@@ -121,7 +126,7 @@ func TestAgainstAList(t *testing.T) {
 		at += step
 		c.advance(step)
 		status := 200 + 100*random.IntN(4)
-		r.Count(status, random.Float64())
+		r.Count(served, status, random.Float64())
 		all = append(all, request{at, status})
 		if random.IntN(100) != 0 {
 			continue
@@ -145,6 +150,39 @@ func TestAgainstAList(t *testing.T) {
 	}
 }
 
+// TestOnlyWhatIsServedCounts: neither requests from before a load, however short ago, nor those that old
+// workers finish, nor those of new workers that never confirmed.
+func TestOnlyWhatIsServedCounts(t *testing.T) {
+	r, c := newRing()
+	old, tried := served, []byte("tried")
+	c.advance(12 * time.Second)
+	for range 100 {
+		r.Count(old, 200, .01)
+	}
+	r.Count(tried, 500, .01)
+	c.advance(time.Second)
+	r.Serve("new")
+	for range 20 {
+		r.Count([]byte("new"), 503, .01)
+		r.Count(old, 200, .01)
+	}
+	r.Serve("new")
+	c.advance(2 * time.Second)
+	for revision, want := range map[string]counts{"": {2, 20, 20}, "new": {2, 20, 20}, "served": {}, "tried": {}} {
+		w := r.Last(revision, time.Minute)
+		if got := (counts{w.Seconds, w.Requests, w.Errors}); got != want {
+			t.Errorf("of %q: %+v, want %+v", revision, got, want)
+		}
+		if asked := revision != ""; asked && w.Revision != revision || !asked && w.Revision != "new" {
+			t.Errorf("asked of %q, it answers of %q", revision, w.Revision)
+		}
+	}
+	r.Serve("served")
+	if got := r.counts(time.Hour); got != (counts{}) {
+		t.Errorf("once more, it begins with %+v", got)
+	}
+}
+
 // TestConcurrency reads while requests are counted and time goes on.
 func TestConcurrency(t *testing.T) {
 	r, c := newRing()
@@ -158,7 +196,7 @@ func TestConcurrency(t *testing.T) {
 				return
 			default:
 			}
-			w := r.Last(time.Hour)
+			w := r.Last("", time.Hour)
 			if w.Requests < last || w.Latency.Count() != w.Requests-w.Errors {
 				t.Errorf("%d requests after %d, of which %d errors and %d not", w.Requests, last, w.Errors, w.Latency.Count())
 				return
@@ -169,7 +207,7 @@ func TestConcurrency(t *testing.T) {
 	for range writers {
 		writing.Go(func() {
 			for i := range each {
-				r.Count(200+i%2*300, .01)
+				r.Count(served, 200+i%2*300, .01)
 				if i%100 == 0 {
 					c.advance(time.Second)
 				}
@@ -179,14 +217,14 @@ func TestConcurrency(t *testing.T) {
 	writing.Wait()
 	close(stop)
 	reading.Wait()
-	if got := r.Last(time.Hour); got.Requests != writers*each || got.Errors != writers*each/2 {
+	if got := r.Last("", time.Hour); got.Requests != writers*each || got.Errors != writers*each/2 {
 		t.Errorf("%d requests and %d errors were counted", got.Requests, got.Errors)
 	}
 }
 
 func TestCosts(t *testing.T) {
 	r, _ := newRing()
-	if n := testing.AllocsPerRun(1000, func() { r.Count(200, .01) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { r.Count(served, 200, .01) }); n != 0 {
 		t.Errorf("a request costs %v allocations", n)
 	}
 	if size := unsafe.Sizeof(*r); size > 160<<10 {
@@ -196,20 +234,21 @@ func TestCosts(t *testing.T) {
 
 func BenchmarkCount(b *testing.B) {
 	r := NewRing(time.Now)
+	r.Serve(string(served))
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Count(200, .0123)
+		r.Count(served, 200, .0123)
 	}
 }
 
 func BenchmarkLast(b *testing.B) {
 	r, c := newRing()
 	for range slots {
-		r.Count(200, .01)
+		r.Count(served, 200, .01)
 		c.advance(slotTime)
 	}
 	b.ReportAllocs()
 	for b.Loop() {
-		r.Last(time.Hour)
+		r.Last("", time.Hour)
 	}
 }

@@ -1,0 +1,34 @@
+package nginx
+
+import (
+	"fmt"
+	"io"
+	"os/exec"
+)
+
+// dryRunStack is the stack of a thread in a dry run, in bytes. The usual 8 MiB would count
+// against the memory that a process may reserve, although little of it is used.
+const dryRunStack = 512 << 10
+
+// spareThreads may be started in a dry run in addition to those of thread_pool directives:
+// nginx's pool "default" has 32 without being declared.
+const spareThreads = 32
+
+// StartDryRun starts a second nginx with a configuration that is not served yet. It binds
+// no TCP or UDP port of the configuration, and its memory is limited, so the nginx that
+// serves does not notice it. Only where CanDryRun.
+func (b Binary) StartDryRun(dir string, memory Memory, threads int, redact func(line string) string) (*Master, error) {
+	if refusal := memory.tooLittle(); refusal != "" {
+		return nil, fmt.Errorf("start a dry run: %s", refusal)
+	}
+	stacks := uint64(threads+spareThreads) * dryRunStack
+	arguments, err := limits{
+		Data: uint64(memory.Own) + stacks, AddressSpace: uint64(memory.All) + stacks, Stack: dryRunStack, IgnoreBind: true,
+	}.command(append([]string{b.Path}, b.arguments(dir)...)...)
+	if err != nil {
+		return nil, fmt.Errorf("start a dry run: %w", err)
+	}
+	// What it logs is told as the reason of a refusal, and not mixed into the log of the nginx that serves.
+	arguments = b.confined(arguments...)
+	return b.start(exec.Command(arguments[0], arguments[1:]...), io.Discard, redact)
+}

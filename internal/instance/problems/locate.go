@@ -1,0 +1,76 @@
+package problems
+
+import (
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/internal/instance/syntax"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// directive is what may be the name of a directive in nginx's words: quoted, or of several parts.
+var directive = regexp.MustCompile(`"[a-z][a-z0-9_]*"|[a-z][a-z0-9]*(?:_[a-z0-9]+)+`)
+
+// Locate names the user's directive where nginx names a line of a generated file, or the end
+// of a block: nginx checks some directives against each other when a block ends, as
+// connection_pool_size against large_client_header_buffers.
+func Locate(found []instanceapi.Problem, files map[string]string, generated func(file string) bool) []instanceapi.Problem {
+	var placed map[string][]place
+	for i, p := range found {
+		if _, known := files[p.File]; !known || !generated(p.File) && !endsBlock(files[p.File], p.Line) {
+			continue
+		}
+		if placed == nil {
+			placed = directives(files, generated)
+		}
+		for _, name := range directive.FindAllString(p.Message, -1) {
+			places := placed[strings.Trim(name, `"`)]
+			// In the user's own block, only one that cannot be mistaken for another is better than its end.
+			if len(places) > 0 && (generated(p.File) || len(places) == 1) {
+				found[i].File, found[i].Line = places[0].file, places[0].line
+				break
+			}
+		}
+	}
+	return found
+}
+
+// place is where a directive stands.
+type place struct {
+	file string
+	line int
+}
+
+// directives are the places of the user's directives, by name.
+func directives(files map[string]string, generated func(file string) bool) map[string][]place {
+	placed := map[string][]place{}
+	var add func(file string, all []*syntax.Directive)
+	add = func(file string, all []*syntax.Directive) {
+		for _, d := range all {
+			placed[d.Name] = append(placed[d.Name], place{file, d.Line})
+			add(file, d.Block)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !generated(name) && strings.HasSuffix(name, ".conf") {
+			add(name, syntax.Scan(files[name]))
+		}
+	}
+	return placed
+}
+
+// endsBlock tells whether a line of a text has nothing but the end of a block.
+func endsBlock(text string, line int) bool {
+	for number := 1; ; number++ {
+		current, rest, more := strings.Cut(text, "\n")
+		if number == line {
+			return strings.HasPrefix(strings.TrimSpace(current), "}")
+		}
+		if !more {
+			return false
+		}
+		text = rest
+	}
+}

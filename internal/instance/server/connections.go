@@ -1,0 +1,197 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// Bounds of all connections together. Everybody in the pod's network can open some; the
+// kubelet, the operator and Prometheus need a handful.
+const (
+	maxConnections = 256
+	// grace is how long a connection is not closed in favour of another one, unless it is idle:
+	// its request may be on the way. New connections wait in the kernel meanwhile.
+	grace = 50 * time.Millisecond
+	// backlog is how many of them wait at most.
+	backlog = 1024
+	// socketBuffer is in bytes, for what the kernel keeps of a connection in each direction.
+	socketBuffer = 16 << 10
+	// requestRate is how many requests of one connection are answered in a second, after a
+	// burst; further ones wait.
+	requestRate  = 10
+	requestBurst = 50
+)
+
+// connections bounds how many connections are open. A new one is never refused: it takes
+// the place of another one, so a probe is answered however many others are open.
+type connections struct {
+	most int
+	now  func() time.Time
+
+	mu   sync.Mutex
+	open map[net.Conn]*connection
+}
+
+// connection is an open one.
+type connection struct {
+	peer    netip.Addr
+	state   http.ConnState
+	since   time.Time
+	limiter *rate.Limiter
+}
+
+func newConnections(most int) *connections {
+	return &connections{most: most, now: time.Now, open: map[net.Conn]*connection{}}
+}
+
+// track is called by net/http when a connection changes its state. A connection is new
+// until the header of its first request has been read.
+func (c *connections) track(conn net.Conn, state http.ConnState) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch known := c.open[conn]; {
+	case state == http.StateClosed || state == http.StateHijacked:
+		delete(c.open, conn)
+	case state == http.StateNew:
+		c.open[conn] = &connection{peer: peer(conn), state: state, since: c.now(), limiter: rate.NewLimiter(requestRate, requestBurst)}
+	case known != nil:
+		known.state, known.since = state, c.now()
+	}
+}
+
+// makeRoom closes the connection that can best be spared, if there is no room for another
+// one. It returns how long to wait before one can be spared; 0: there is room.
+func (c *connections) makeRoom() time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.open) < c.most {
+		return 0
+	}
+	peers := map[netip.Addr]int{}
+	for _, each := range c.open {
+		peers[each.peer]++
+	}
+	var victim net.Conn
+	wait, now := grace, c.now()
+	for conn, each := range c.open {
+		if age := now.Sub(each.since); each.state != http.StateIdle && age < grace {
+			wait = min(wait, grace-age)
+			continue
+		}
+		if victim == nil || each.before(c.open[victim], peers) {
+			victim = conn
+		}
+	}
+	if victim == nil {
+		return wait
+	}
+	delete(c.open, victim)
+	// A reset leaves nothing behind in the kernel.
+	if tcp, ok := victim.(*net.TCPConn); ok {
+		_ = tcp.SetLinger(0)
+	}
+	_ = victim.Close()
+	return 0
+}
+
+// listener makes room before it accepts a connection.
+type listener struct {
+	net.Listener
+	open *connections
+}
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	// The connections that were accepted before get to read what they were sent.
+	runtime.Gosched()
+	for wait := l.open.makeRoom(); wait > 0; wait = l.open.makeRoom() {
+		<-time.After(wait)
+	}
+	return l.Listener.Accept()
+}
+
+// before tells whether a connection can be spared rather than another one: first those of
+// the peer that has the most, then those that are idle, then those that have not sent a
+// header, then those that have been so for longest.
+func (c *connection) before(other *connection, peers map[netip.Addr]int) bool {
+	if a, b := peers[c.peer], peers[other.peer]; a != b {
+		return a > b
+	}
+	if a, b := spared[c.state], spared[other.state]; a != b {
+		return a < b
+	}
+	return c.since.Before(other.since)
+}
+
+// spared orders the states of connections by what is lost with them.
+var spared = map[http.ConnState]int{http.StateIdle: 0, http.StateNew: 1, http.StateActive: 2}
+
+func peer(conn net.Conn) netip.Addr {
+	if address, ok := conn.RemoteAddr().(*net.TCPAddr); ok {
+		return address.AddrPort().Addr().Unmap()
+	}
+	return netip.Addr{}
+}
+
+// connectionKey is that of a connection's limiter in the context of its requests.
+type connectionKey struct{}
+
+// attach puts the limiter of a connection into the context of its requests.
+func (c *connections) attach(ctx context.Context, conn net.Conn) context.Context {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if known := c.open[conn]; known != nil {
+		return context.WithValue(ctx, connectionKey{}, known.limiter)
+	}
+	return ctx
+}
+
+// paced lets the requests of a connection wait that come too fast.
+func paced(handler http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if limiter, ok := r.Context().Value(connectionKey{}).(*rate.Limiter); ok && limiter.Wait(r.Context()) != nil {
+			return // The client has gone away.
+		}
+		handler.ServeHTTP(w, r)
+	})
+}
+
+// shorten bounds how many connections wait to be accepted: the pod pays for their memory.
+func shorten(l net.Listener) error {
+	tcp, ok := l.(*net.TCPListener)
+	if !ok {
+		return nil
+	}
+	raw, err := tcp.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) { failed = syscall.Listen(int(fd), backlog) })
+	return errors.Join(err, failed)
+}
+
+// smallBuffers keeps the kernel from buffering much of what clients send, or do not read.
+func smallBuffers(_, _ string, raw syscall.RawConn) error {
+	var err error
+	failed := raw.Control(func(fd uintptr) {
+		for _, option := range []int{syscall.SO_RCVBUF, syscall.SO_SNDBUF} {
+			if err == nil {
+				err = syscall.SetsockoptInt(int(fd), syscall.SOL_SOCKET, option, socketBuffer)
+			}
+		}
+	})
+	if failed != nil {
+		return failed
+	}
+	return err
+}

@@ -1,0 +1,224 @@
+package server
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// client is a connection of a peer that tells when it is closed.
+type client struct {
+	net.Conn
+	name   string
+	peer   string
+	closed *[]string
+}
+
+func (c *client) RemoteAddr() net.Addr {
+	return net.TCPAddrFromAddrPort(netip.AddrPortFrom(netip.MustParseAddr(c.peer), 1024))
+}
+
+func (c *client) Close() error {
+	*c.closed = append(*c.closed, c.name)
+	return nil
+}
+
+func TestEvict(t *testing.T) {
+	const kubelet, other, more = "10.0.0.1", "10.0.0.9", "10.0.0.8"
+	type step struct {
+		name, peer string
+		states     []http.ConnState
+	}
+	idle := []http.ConnState{http.StateNew, http.StateActive, http.StateIdle}
+	active := []http.ConnState{http.StateNew, http.StateActive}
+	fresh := []http.ConnState{http.StateNew}
+	ended := []http.ConnState{http.StateNew, http.StateActive, http.StateClosed}
+	tests := map[string]struct {
+		steps []step
+		want  []string
+	}{
+		"the oldest of equals":    {[]step{{"a", other, fresh}, {"b", other, fresh}, {"c", other, fresh}, {"d", other, fresh}}, []string{"a"}},
+		"an idle one first":       {[]step{{"a", other, active}, {"b", other, fresh}, {"c", other, idle}, {"d", other, fresh}}, []string{"c"}},
+		"then one without header": {[]step{{"a", other, active}, {"b", other, active}, {"c", other, fresh}, {"d", other, fresh}}, []string{"c"}},
+		"an active one at last":   {[]step{{"a", other, active}, {"b", other, active}, {"c", other, active}, {"d", other, fresh}}, []string{"a"}},
+		"not of who has few":      {[]step{{"probe", kubelet, idle}, {"a", other, active}, {"b", other, active}, {"c", other, fresh}}, []string{"a"}},
+		"nor does it take long":   {[]step{{"a", other, idle}, {"b", other, idle}, {"c", other, idle}, {"probe", kubelet, active}, {"d", other, idle}}, []string{"a", "b"}},
+		"one of each":             {[]step{{"a", other, active}, {"b", more, idle}, {"probe", kubelet, fresh}, {"c", "10.0.0.7", fresh}}, []string{"b"}},
+		"what has ended is none":  {[]step{{"a", other, ended}, {"b", other, ended}, {"c", other, ended}, {"d", other, ended}}, nil},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			var closed []string
+			c := newConnections(3)
+			now := time.Now()
+			c.now = func() time.Time { return now }
+			for _, s := range tt.steps {
+				conn := &client{name: s.name, peer: s.peer, closed: &closed}
+				now = now.Add(grace)
+				if wait := c.makeRoom(); wait != 0 {
+					t.Errorf("%s has to wait for %s", s.name, wait)
+				}
+				for _, state := range s.states {
+					c.track(conn, state)
+				}
+				if len(c.open) > c.most {
+					t.Errorf("%d connections are open", len(c.open))
+				}
+			}
+			if diff := cmp.Diff(tt.want, closed); diff != "" {
+				t.Errorf("closed (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestGrace: whose request may be on the way is not closed, a new connection waits instead.
+func TestGrace(t *testing.T) {
+	var closed []string
+	c := newConnections(2)
+	now := time.Now()
+	c.now = func() time.Time { return now }
+	first, second := &client{name: "a", peer: "10.0.0.1", closed: &closed}, &client{name: "b", peer: "10.0.0.2", closed: &closed}
+	c.track(first, http.StateNew)
+	now = now.Add(grace / 2)
+	c.track(second, http.StateNew)
+	if wait := c.makeRoom(); wait != grace/2 || len(closed) > 0 {
+		t.Errorf("it waits for %s, want %s; %v are closed", wait, grace/2, closed)
+	}
+	// One that is idle has been answered.
+	c.track(second, http.StateIdle)
+	if wait := c.makeRoom(); wait != 0 || !cmp.Equal(closed, []string{"b"}) {
+		t.Errorf("it waits for %s; %v are closed", wait, closed)
+	}
+	c.track(second, http.StateNew)
+	now = now.Add(grace / 2)
+	if wait := c.makeRoom(); wait != 0 || !cmp.Equal(closed, []string{"b", "a"}) {
+		t.Errorf("later, it waits for %s; %v are closed", wait, closed)
+	}
+}
+
+// TestManyConnections opens several times as many as may be open: each is answered, and the
+// first ones are closed.
+func TestManyConnections(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	if err := listener.Close(); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if err := Serve(ctx, address, Handler(sources(t, "r1"))); err != nil {
+		t.Fatal(err)
+	}
+	var all []net.Conn
+	for i := range 4 * maxConnections {
+		conn, err := net.Dial("tcp", address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		all = append(all, conn)
+		if i%2 == 0 {
+			continue // It sends nothing, ever.
+		}
+		if err := probe(conn); err != nil {
+			t.Fatalf("connection %d: %v", i, err)
+		}
+	}
+	for i, conn := range all[:2*maxConnections] {
+		// Less than it would take to end for being idle, or without a header.
+		if err := conn.SetReadDeadline(time.Now().Add(requestTimeout / 2)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Fatalf("connection %d is still open: %v", i, err)
+		}
+	}
+}
+
+// probe sends a request and expects that the instance is ready.
+func probe(conn net.Conn) error {
+	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.1\r\nHost: x\r\n\r\n", instanceapi.PathReady); err != nil {
+		return err
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK {
+		return errors.New(response.Status)
+	}
+	return response.Body.Close()
+}
+
+// TestRequestsOfAConnectionWait keeps a client from making the instance busy.
+func TestRequestsOfAConnectionWait(t *testing.T) {
+	c := newConnections(1)
+	conn := &client{peer: "10.0.0.9", closed: new([]string)}
+	c.track(conn, http.StateNew)
+	answered := 0
+	handler := paced(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { answered++ }))
+	gone, cancel := context.WithCancel(c.attach(t.Context(), conn))
+	cancel()
+	for range 10 * requestBurst {
+		handler.ServeHTTP(nil, (&http.Request{}).WithContext(gone))
+	}
+	if answered != 0 {
+		t.Errorf("%d requests of a client that is gone were answered", answered)
+	}
+	// The deadline of a request that would have to wait longer is refused at once.
+	soon, cancel := context.WithTimeout(c.attach(t.Context(), conn), time.Millisecond)
+	defer cancel()
+	for range 10 * requestBurst {
+		handler.ServeHTTP(nil, (&http.Request{}).WithContext(soon))
+	}
+	if answered > requestBurst+1 {
+		t.Errorf("%d requests were answered at once", answered)
+	}
+}
+
+// counting counts how often it is asked.
+type counting struct{ times int }
+
+func (c *counting) Gather() ([]*dto.MetricFamily, error) {
+	c.times++
+	return []*dto.MetricFamily{{}}, nil
+}
+
+func TestScrapesAreShared(t *testing.T) {
+	source := &counting{}
+	now := time.Now()
+	g := &gatherer{Gatherer: source, now: func() time.Time { return now }}
+	for range 100 {
+		if _, err := g.Gather(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if source.times != 1 {
+		t.Errorf("it was gathered %d times", source.times)
+	}
+	now = now.Add(scrapeFreshness)
+	if families, err := g.Gather(); err != nil || len(families) != 1 || source.times != 2 {
+		t.Errorf("later it was gathered %d times (%v)", source.times, err)
+	}
+	failing := &gatherer{Gatherer: prometheus.GathererFunc(func() ([]*dto.MetricFamily, error) { return nil, errors.New("no") }), now: time.Now}
+	if _, err := failing.Gather(); err == nil {
+		t.Error("an error was swallowed")
+	}
+}

@@ -1,0 +1,133 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/internal/instance/assemble"
+	"example.com/nginx-operator/internal/instance/budget"
+	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// dryRunGeneration is what the workers of a dry run answer with: no worker that serves does.
+const dryRunGeneration = -1
+
+// dryRun starts a second nginx with the configuration of a candidate and one worker process,
+// while the first one serves. nginx -t starts no worker, so it does not notice those that
+// cannot start, do not answer, or need more memory than there is. What one worker takes tells
+// whether all of them fit.
+//
+// A dry run that cannot be started refuses nothing.
+func (s *Supervisor) dryRun(ctx context.Context, c candidate) (budget.Usage, []instanceapi.Problem, error) {
+	if !s.Binary.CanDryRun {
+		return budget.Usage{}, nil, nil
+	}
+	dry, master, err := s.startDryRun(c)
+	defer s.Store.Drop(dry.dir)
+	if err != nil {
+		return budget.Usage{}, nil, err
+	}
+	defer s.endDryRun(master)
+	v := &verification{
+		candidate: dry, master: master, abort: s.memoryShort,
+		asker: nginx.Asker{Socket: assemble.StatusSocket(assemble.DryRunDir(s.Assembly.StateDir))},
+	}
+	room := s.room()
+	failure := s.verify(ctx, v)
+	switch {
+	case ctx.Err() != nil:
+		return budget.Usage{}, nil, ctx.Err()
+	case failure == nil:
+		used := s.usage(master.PID)
+		return used, budget.Check(c.facts.demand, used, room), nil
+	case addressInUse(failure.lines):
+		// A unix socket in a file of the image: the nginx that serves has it.
+		return budget.Usage{}, nil, nil
+	default:
+		return budget.Usage{}, s.explain(failure, c, dry), nil
+	}
+}
+
+func (s *Supervisor) startDryRun(c candidate) (candidate, *nginx.Master, error) {
+	dir := assemble.DryRunDir(s.Assembly.StateDir)
+	if err := os.RemoveAll(dir); err != nil {
+		return candidate{}, nil, fmt.Errorf("prepare a dry run: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return candidate{}, nil, fmt.Errorf("prepare a dry run: %w", err)
+	}
+	settings := s.Assembly
+	settings.Revision, settings.Generation, settings.DryRun = c.revision, dryRunGeneration, true
+	dry, _, _, err := s.assembleWith(settings)
+	if err != nil {
+		return dry, nil, err
+	}
+	master, err := s.Binary.StartDryRun(dry.dir, s.testMemory(), c.facts.demand.Threads, s.problemReader(dry.dir).Redact)
+	return dry, master, err
+}
+
+// endDryRun leaves nothing of it.
+func (s *Supervisor) endDryRun(master *nginx.Master) {
+	master.Kill()
+	s.logged(os.RemoveAll(assemble.DryRunDir(s.Assembly.StateDir)))
+}
+
+// memoryShort ends a dry run before the container's memory is used up: the kernel may end
+// all of the container then.
+func (s *Supervisor) memoryShort() *failure {
+	room := s.room()
+	if !room.Limited || room.Free > budget.Reserve(room)/2 {
+		return nil
+	}
+	return &failure{reason: outOfMemory(room), died: true}
+}
+
+// usage is what the dry run of a master process takes.
+func (s *Supervisor) usage(master int) budget.Usage {
+	var used budget.Usage
+	if m, ok := s.Proc.Usage(master); ok {
+		used.Master = m.Anonymous
+	}
+	for _, pid := range s.Proc.Workers(master).Running {
+		if w, ok := s.Proc.Usage(pid); ok && w.Private > used.Worker {
+			used.Worker, used.Threads = w.Private, w.Threads
+		}
+	}
+	return used
+}
+
+// explain tells why a dry run failed. Where memory or descriptors are the cause, nginx's own
+// words only tell which of its steps met it.
+func (s *Supervisor) explain(f *failure, c, dry candidate) []instanceapi.Problem {
+	at := instanceapi.Problem{File: c.facts.demand.File, Line: c.facts.demand.Line}
+	switch {
+	case contains(f.lines, "(12: Cannot allocate memory)"), contains(f.lines, "(11: Resource temporarily unavailable)"), contains(f.lines, "exited on signal 9"):
+		at.Message = outOfMemory(s.room())
+	case contains(f.lines, "(24: Too many open files)"):
+		at.File, at.Line = "", 0
+		at.Message = "out of file descriptors: a worker process cannot open the files and sockets that the configuration needs: raise or remove worker_rlimit_nofile"
+	default:
+		return f.problems(s.problemReader(dry.dir))
+	}
+	if c.facts.demand.Directive != "" {
+		at.Message = c.facts.demand.Directive + ": " + at.Message
+	}
+	return []instanceapi.Problem{at}
+}
+
+func outOfMemory(room budget.Room) string {
+	if !room.Limited {
+		return "out of memory: a worker process needs more than it may have: make worker_connections or the threads of thread_pool fewer"
+	}
+	return fmt.Sprintf("out of memory: a worker process needs more than the container's limit of %d MiB leaves: lower worker_connections or the threads of thread_pool, or raise resources.limits.memory", room.Limit>>20)
+}
+
+func addressInUse(lines []string) bool { return contains(lines, "(98: ") }
+
+func contains(lines []string, part string) bool {
+	return slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, part) })
+}

@@ -1,0 +1,154 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"regexp"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/budget"
+	"example.com/nginx-operator/internal/instance/journal"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Workers that answer may still crash with their first requests. So what was loaded is on
+// probation for a while: the configuration from before is kept, and memory is looked at.
+const (
+	probationTime  = 5 * time.Second
+	probationPause = 250 * time.Millisecond
+)
+
+// probation is of a configuration that was loaded a moment ago.
+type probation struct {
+	candidate
+	// before is what was served; its dir is empty when nothing was.
+	before serving
+	// mark is the place in the error log before the load.
+	mark  int
+	until time.Time
+}
+
+// onProbation begins the probation of a candidate that the workers have confirmed.
+func (s *Supervisor) onProbation(c candidate, before serving, mark int) {
+	s.endProbation()
+	s.probation = &probation{candidate: c, before: before, mark: mark, until: time.Now().Add(probationTime)}
+}
+
+// watchProbation ends it when its time is over.
+func (s *Supervisor) watchProbation(now time.Time) {
+	if s.probation == nil {
+		return
+	}
+	s.noteMemory()
+	if now.After(s.probation.until) {
+		s.endProbation()
+	}
+}
+
+// endProbation lets go of the configuration from before.
+func (s *Supervisor) endProbation() {
+	if s.probation == nil {
+		return
+	}
+	s.Store.Drop(s.probation.before.dir)
+	s.logged(s.Journal.End())
+	s.logged(s.Journal.Forget(s.probation.revision))
+	s.probation = nil
+}
+
+// crashed is the signal by which a worker ended on probation; empty: none did.
+func (s *Supervisor) crashed() string {
+	if s.probation == nil || s.probation.before.dir == "" || !s.master.Running() {
+		return ""
+	}
+	return signalOf(s.master.Log.Since(s.probation.mark))
+}
+
+var exitedOnSignal = regexp.MustCompile(`worker process \d+ exited on signal (\d+)`)
+
+func signalOf(lines []string) string {
+	for _, line := range lines {
+		if found := exitedOnSignal.FindStringSubmatch(line); found != nil {
+			return found[1]
+		}
+	}
+	return ""
+}
+
+// undo goes back from a configuration that ended workers on its probation.
+func (s *Supervisor) undo(ctx context.Context) {
+	p, signal := s.probation, s.crashed()
+	s.probation = nil
+	found := []instanceapi.Problem{{Message: crashMessage(signal, s.room())}}
+	slog.Error("configuration is given up", "revision", p.revision, "problems", found)
+	o := s.past.touch(p.revision)
+	o.loaded(found, time.Now())
+	o.Fatal = true
+	s.reloads.Failed++
+	if err := s.Store.Switch(p.before.dir); err != nil {
+		s.logged(err)
+		return
+	}
+	s.goBack(ctx, p.before, s.ofServing(p.candidate), &failure{died: true})
+	s.Store.Drop(p.dir)
+	s.logged(s.Journal.End())
+}
+
+func crashMessage(signal string, room budget.Room) string {
+	const killed = "9"
+	if signal != killed {
+		return fmt.Sprintf("a worker process crashed (signal %s) within %s after it had loaded the configuration: does a directive or a module make it crash?", signal, probationTime)
+	}
+	if !room.Limited {
+		return fmt.Sprintf("a worker process was killed within %s after it had loaded the configuration: the node may be out of memory", probationTime)
+	}
+	return fmt.Sprintf("out of memory: a worker process was killed within %s after it had loaded the configuration: lower worker_processes, worker_connections or the sizes of buffers, or raise resources.limits.memory (%d MiB)",
+		probationTime, room.Limit>>20)
+}
+
+// noteMemory keeps for the next container that memory was short, which this one may not survive.
+func (s *Supervisor) noteMemory() {
+	if room := s.room(); room.Limited && room.Free < budget.Reserve(room)/2 {
+		s.logged(s.Journal.MemoryShort())
+	}
+}
+
+// recall takes over what the journal has of configurations that have ended a container.
+func (s *Supervisor) recall(now time.Time) {
+	for _, e := range s.Journal.Ended() {
+		o := s.past.touch(e.Revision)
+		o.loaded([]instanceapi.Problem{{Message: endedMessage(e, s.room())}}, now)
+		o.Fatal = e.MemoryShort || e.Ends > 1
+		o.retry = now.Add(backOffEnds(e.Ends))
+		if !o.Fatal {
+			// Something else may have ended the container.
+			o.pardon(now)
+		}
+	}
+}
+
+func endedMessage(e journal.Entry, room budget.Room) string {
+	if e.MemoryShort && room.Limited {
+		return fmt.Sprintf("out of memory: the container ended while nginx loaded the configuration: lower worker_processes, worker_connections or the sizes of buffers and zones, or raise resources.limits.memory (%d MiB)", room.Limit>>20)
+	}
+	return "the container ended while nginx loaded the configuration: its last state tells why (kubectl describe pod)"
+}
+
+// A configuration that nginx boots with may be the only one there is. It is tried again, and
+// seldom enough for the kubelet to forget that the container was restarted.
+const (
+	firstEndRetry = 30 * time.Second
+	lastEndRetry  = 15 * time.Minute
+)
+
+func backOffEnds(ends int) time.Duration {
+	return min(firstEndRetry<<(2*min(max(0, ends-1), 8)), lastEndRetry)
+}
+
+// logged is for what can fail without consequence for the nginx that serves.
+func (s *Supervisor) logged(err error) {
+	if err != nil {
+		slog.Error("write to the scratch space", "error", err)
+	}
+}
