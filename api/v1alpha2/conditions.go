@@ -9,7 +9,7 @@ const (
 	// ConditionUpToDate is True when every pod runs the template and serves the
 	// configuration asked for.
 	ConditionUpToDate = "UpToDate"
-	// ConditionAvailable is True when at least the promised number of pods serve.
+	// ConditionAvailable is True when at least spec.replicas less rollout.maxUnavailable pods serve.
 	ConditionAvailable = "Available"
 	// ConditionCertificatesValid is True when every certificate of spec.tls loads,
 	// matches its key and is not close to its end. It is there only where spec.tls is
@@ -98,9 +98,9 @@ const (
 
 // Reasons of Available.
 const (
-	// ReasonMinimumReplicasAvailable: at least the promised number of pods serve.
+	// ReasonMinimumReplicasAvailable: at least spec.replicas less rollout.maxUnavailable pods serve.
 	ReasonMinimumReplicasAvailable = "MinimumReplicasAvailable"
-	// ReasonMinimumReplicasUnavailable: fewer pods than promised serve.
+	// ReasonMinimumReplicasUnavailable: fewer pods serve than that.
 	ReasonMinimumReplicasUnavailable = "MinimumReplicasUnavailable"
 	// ReasonScaledToZero: no pod is asked for.
 	ReasonScaledToZero = "ScaledToZero"

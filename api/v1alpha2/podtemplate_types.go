@@ -1,6 +1,9 @@
 package v1alpha2
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+)
 
 // PodTemplate adds to the pods of the application. Whatever would weaken their
 // hardening (privileges, capabilities, host namespaces, host paths, service
@@ -65,6 +68,12 @@ type PodTemplate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Env []corev1.EnvVar `json:"env,omitempty"`
+	// envFrom are environment variables of the nginx container: all keys of ConfigMaps and Secrets. Those
+	// of env come first where a name is in both.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
 	// volumes are added to the pods.
 	// +optional
 	// +listType=map
@@ -76,6 +85,7 @@ type PodTemplate struct {
 	// +listType=map
 	// +listMapKey=mountPath
 	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run'].exists(r, self.mountPath == r || self.mountPath.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run"
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// initContainers run before nginx starts; with restartPolicy Always they run
 	// beside it (KEP-753).
@@ -84,7 +94,9 @@ type PodTemplate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	InitContainers []Container `json:"initContainers,omitempty"`
-	// containers run beside nginx.
+	// containers run beside nginx. They are started before nginx, in this order, and stopped
+	// after it, in the opposite order, so that nginx can still use them while it drains: the
+	// pods have them as init containers with restartPolicy Always (KEP-753).
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -146,7 +158,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:Pattern=`^/[^:]*$`
 	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element"
-	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
+	// +kubebuilder:validation:XValidation:rule="!['/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder of the kernel: /proc, /sys, /dev"
 	MountPath string `json:"mountPath"`
 	// subPath is a path inside the volume. Such a mount never sees updates of a
 	// ConfigMap or Secret.
@@ -196,6 +208,16 @@ type Container struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Env []corev1.EnvVar `json:"env,omitempty"`
+	// envFrom are environment variables of the container: all keys of ConfigMaps and Secrets. Those
+	// of env come first where a name is in both.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	EnvFrom []corev1.EnvFromSource `json:"envFrom,omitempty"`
+	// workingDir is the folder in which the container starts. Unset: that of the image.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	WorkingDir *string `json:"workingDir,omitempty"`
 	// ports that the container listens on.
 	// +optional
 	// +listType=map
@@ -226,7 +248,12 @@ type Container struct {
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
-	// restartPolicy Always makes an init container run beside nginx.
+	// lifecycle hooks of the container. The preStop hook runs when the pod begins to end,
+	// before nginx has drained; the signal to stop comes after nginx has ended.
+	// +optional
+	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
+	// restartPolicy Always makes an init container run beside nginx. Containers that are
+	// listed in containers always do.
 	// +optional
 	// +kubebuilder:validation:Enum=Always
 	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
@@ -235,6 +262,54 @@ type Container struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
+}
+
+// Lifecycle has the hooks of a container.
+// +kubebuilder:validation:MinProperties=1
+type Lifecycle struct {
+	// postStart runs when the container has started. The containers after it wait until it has ended.
+	// +optional
+	PostStart *LifecycleHandler `json:"postStart,omitempty"`
+	// preStop runs when the pod begins to end, before nginx has drained; the signal to stop comes
+	// after nginx has ended.
+	// +optional
+	PreStop *LifecycleHandler `json:"preStop,omitempty"`
+}
+
+// LifecycleHandler is what happens at a moment in the life of a container.
+// +kubebuilder:validation:XValidation:rule="[has(self.exec), has(self.httpGet), has(self.sleep)].exists_one(x, x)",message="set one of exec, httpGet and sleep"
+type LifecycleHandler struct {
+	// exec runs a command in the container.
+	// +optional
+	Exec *corev1.ExecAction `json:"exec,omitempty"`
+	// httpGet asks the pod itself.
+	// +optional
+	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
+	// sleep lets time pass.
+	// +optional
+	Sleep *corev1.SleepAction `json:"sleep,omitempty"`
+}
+
+// HTTPGetAction is a request of a hook to the pod itself.
+type HTTPGetAction struct {
+	// path and query of the request. Unset: /.
+	// +optional
+	// +kubebuilder:validation:MaxLength=2048
+	Path *string `json:"path,omitempty"`
+	// port of the container: its number or its name.
+	// +required
+	// +kubebuilder:validation:XIntOrString
+	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 65535",message="a hook's port must be a name or from 1 to 65535"
+	Port intstr.IntOrString `json:"port"`
+	// scheme of the request: HTTP or HTTPS. Unset: HTTP.
+	// +optional
+	// +kubebuilder:validation:Enum=HTTP;HTTPS
+	Scheme *corev1.URIScheme `json:"scheme,omitempty"`
+	// httpHeaders of the request.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=32
+	HTTPHeaders []corev1.HTTPHeader `json:"httpHeaders,omitempty"`
 }
 
 // ContainerPort is a port of an additional container.

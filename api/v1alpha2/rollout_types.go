@@ -46,6 +46,10 @@ type Rollout struct {
 	// ones, before the rollout goes on. Unset: no canary.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
+	// retry tries a rollout that failed again, after a pause. Unset: it is not tried again
+	// until the pods, the configuration or rollout are declared otherwise.
+	// +optional
+	Retry *RolloutRetry `json:"retry,omitempty"`
 	// toRevision runs a revision of the history, its pods and its configuration, in place
 	// of what the spec says about them: the number of a ControllerRevision of this
 	// NginxOperator. Unset: what the spec says.
@@ -76,11 +80,64 @@ const (
 	OnFailureHold     OnFailure = "Hold"
 )
 
+// RolloutRetry is how a rollout that failed is tried again. The last good revision runs during the
+// pauses. With onFailure: Hold nothing is retried.
+type RolloutRetry struct {
+	// limit is how many times a rollout is retried. Default: 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	Limit *int32 `json:"limit,omitempty"`
+	// backoff is the pause before each retry. Unset: 60 seconds before the first one, twice as
+	// long before each further one, 3600 seconds at most.
+	// +optional
+	Backoff *RetryBackoff `json:"backoff,omitempty"`
+}
+
+// RetryBackoff is the pause before a retry.
+// +kubebuilder:validation:XValidation:rule="(has(self.maxSeconds) ? self.maxSeconds : 3600) >= (has(self.initialSeconds) ? self.initialSeconds : 60)",message="maxSeconds (default 3600) must not be less than initialSeconds (default 60)"
+type RetryBackoff struct {
+	// initialSeconds is the pause before the first retry, in seconds. Default: 60.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	InitialSeconds *int32 `json:"initialSeconds,omitempty"`
+	// factor is how many times as long each pause is as the one before. Default: 2.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	Factor *int32 `json:"factor,omitempty"`
+	// maxSeconds is the longest pause, in seconds. Default: 3600.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	MaxSeconds *int32 `json:"maxSeconds,omitempty"`
+}
+
+// OnNoEvidence is what happens to a canary that has served for its time without enough requests.
+type OnNoEvidence string
+
+// The values of OnNoEvidence.
+const (
+	OnNoEvidenceWait OnNoEvidence = "Wait"
+	OnNoEvidencePass OnNoEvidence = "Pass"
+	OnNoEvidenceFail OnNoEvidence = "Fail"
+)
+
+// OnRollback is what happens to the canary when rollout.toRevision asks for an earlier revision.
+type OnRollback string
+
+// The values of OnRollback.
+const (
+	OnRollbackSkip OnRollback = "Skip"
+	OnRollbackRun  OnRollback = "Run"
+)
+
 // Canary tunes the comparison of the first new pods with the old ones. The same holds for
 // the first pod that loads a new configuration.
 //
 // They are judged by the requests that their nginx served over HTTP meanwhile, so
-// metrics.requests must not be false. With too few requests to tell, being ready counts.
+// metrics.requests must not be false: without request metrics being ready for durationSeconds counts.
 type Canary struct {
 	// replicas is how many new pods there are while they are judged. Default: 1.
 	// +optional
@@ -105,4 +162,16 @@ type Canary struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 100 : self.size() <= 8 && self.matches('^[0-9]+([.][0-9]+)?m?$') && quantity(self).compareTo(quantity('1')) >= 0 && quantity(self).compareTo(quantity('100')) <= 0",message="maxLatencyRatio must be a number from 1 to 100, such as \"1.5\""
 	MaxLatencyRatio *resource.Quantity `json:"maxLatencyRatio,omitempty"`
+	// onNoEvidence is what happens when too few requests have reached the canary, or the other
+	// pods, after durationSeconds. Wait gives it progressDeadlineSeconds more, and then the
+	// rollout fails. Pass lets the rollout go on. Fail ends it at once. Applications without
+	// HTTP requests, of the stream modules alone for example, need Pass. Default: Wait.
+	// +optional
+	// +kubebuilder:validation:Enum=Wait;Pass;Fail
+	OnNoEvidence OnNoEvidence `json:"onNoEvidence,omitempty"`
+	// onRollback is whether there is a canary when toRevision asks for a revision of the
+	// history. Skip rolls it out at once: it has served before. Default: Skip.
+	// +optional
+	// +kubebuilder:validation:Enum=Skip;Run
+	OnRollback OnRollback `json:"onRollback,omitempty"`
 }
