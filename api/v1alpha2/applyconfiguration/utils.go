@@ -39,8 +39,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.ContentApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Drain"):
 		return &apiv1alpha2.DrainApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("HTTPGetAction"):
+		return &apiv1alpha2.HTTPGetActionApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ImageVolume"):
 		return &apiv1alpha2.ImageVolumeApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Lifecycle"):
+		return &apiv1alpha2.LifecycleApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("LifecycleHandler"):
+		return &apiv1alpha2.LifecycleHandlerApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Metrics"):
 		return &apiv1alpha2.MetricsApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("NginxOperator"):
@@ -55,8 +61,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.PodTemplateApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Port"):
 		return &apiv1alpha2.PortApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("RetryBackoff"):
+		return &apiv1alpha2.RetryBackoffApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Rollout"):
 		return &apiv1alpha2.RolloutApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("RolloutRetry"):
+		return &apiv1alpha2.RolloutRetryApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("SecretReference"):
 		return &apiv1alpha2.SecretReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Service"):

@@ -38,6 +38,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: maxLatencyRatio
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: onNoEvidence
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.OnNoEvidence
+    - name: onRollback
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.OnRollback
     - name: replicas
       type:
         scalar: numeric
@@ -119,12 +125,21 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: envFrom
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.EnvFromSource
+          elementRelationship: atomic
     - name: image
       type:
         scalar: string
     - name: imagePullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
+    - name: lifecycle
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Lifecycle
     - name: livenessProbe
       type:
         namedType: io.k8s.api.core.v1.Probe
@@ -162,6 +177,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - mountPath
+    - name: workingDir
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ContainerPort
   map:
     fields:
@@ -199,6 +217,24 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: timeoutSeconds
       type:
         scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.HTTPGetAction
+  map:
+    fields:
+    - name: httpHeaders
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.HTTPHeader
+          elementRelationship: atomic
+    - name: path
+      type:
+        scalar: string
+    - name: port
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: scheme
+      type:
+        namedType: io.k8s.api.core.v1.URIScheme
 - name: com.example.nginx-operator.api.v1alpha2.ImageVolume
   map:
     fields:
@@ -208,6 +244,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: reference
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.Lifecycle
+  map:
+    fields:
+    - name: postStart
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.LifecycleHandler
+    - name: preStop
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.LifecycleHandler
+- name: com.example.nginx-operator.api.v1alpha2.LifecycleHandler
+  map:
+    fields:
+    - name: exec
+      type:
+        namedType: io.k8s.api.core.v1.ExecAction
+    - name: httpGet
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.HTTPGetAction
+    - name: sleep
+      type:
+        namedType: io.k8s.api.core.v1.SleepAction
 - name: com.example.nginx-operator.api.v1alpha2.Metrics
   map:
     fields:
@@ -352,6 +409,10 @@ var schemaYAML = typed.YAMLObject(`types:
         namedType: com.example.nginx-operator.api.v1alpha2.WaitingRollout
 - name: com.example.nginx-operator.api.v1alpha2.OnFailure
   scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.OnNoEvidence
+  scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.OnRollback
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.PersistentVolumeClaimReference
   map:
     fields:
@@ -385,6 +446,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: envFrom
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.EnvFromSource
+          elementRelationship: atomic
     - name: imagePullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
@@ -470,6 +537,18 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.Protocol
       default: TCP
+- name: com.example.nginx-operator.api.v1alpha2.RetryBackoff
+  map:
+    fields:
+    - name: factor
+      type:
+        scalar: numeric
+    - name: initialSeconds
+      type:
+        scalar: numeric
+    - name: maxSeconds
+      type:
+        scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.Rollout
   map:
     fields:
@@ -497,7 +576,19 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: progressDeadlineSeconds
       type:
         scalar: numeric
+    - name: retry
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.RolloutRetry
     - name: toRevision
+      type:
+        scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.RolloutRetry
+  map:
+    fields:
+    - name: backoff
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.RetryBackoff
+    - name: limit
       type:
         scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.SecretReference
@@ -622,6 +713,17 @@ var schemaYAML = typed.YAMLObject(`types:
         map:
           elementType:
             scalar: string
+- name: io.k8s.api.core.v1.ConfigMapEnvSource
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: optional
+      type:
+        scalar: boolean
+    elementRelationship: atomic
 - name: io.k8s.api.core.v1.ConfigMapKeySelector
   map:
     fields:
@@ -673,6 +775,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sizeLimit
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+- name: io.k8s.api.core.v1.EnvFromSource
+  map:
+    fields:
+    - name: configMapRef
+      type:
+        namedType: io.k8s.api.core.v1.ConfigMapEnvSource
+    - name: prefix
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: io.k8s.api.core.v1.SecretEnvSource
 - name: io.k8s.api.core.v1.EnvVar
   map:
     fields:
@@ -1027,6 +1141,17 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         namedType: io.k8s.api.core.v1.ResourceList
+- name: io.k8s.api.core.v1.SecretEnvSource
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+      default: ""
+    - name: optional
+      type:
+        scalar: boolean
+    elementRelationship: atomic
 - name: io.k8s.api.core.v1.SecretKeySelector
   map:
     fields:
@@ -1068,6 +1193,12 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: io.k8s.api.core.v1.ServiceType
   scalar: string
+- name: io.k8s.api.core.v1.SleepAction
+  map:
+    fields:
+    - name: seconds
+      type:
+        scalar: numeric
 - name: io.k8s.api.core.v1.StorageMedium
   scalar: string
 - name: io.k8s.api.core.v1.TCPSocketAction

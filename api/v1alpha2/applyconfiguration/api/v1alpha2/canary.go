@@ -6,6 +6,7 @@
 package v1alpha2
 
 import (
+	apiv1alpha2 "example.com/nginx-operator/api/v1alpha2"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 )
 
@@ -16,7 +17,7 @@ import (
 // the first pod that loads a new configuration.
 //
 // They are judged by the requests that their nginx served over HTTP meanwhile, so
-// metrics.requests must not be false. With too few requests to tell, being ready counts.
+// metrics.requests must not be false: without request metrics being ready for durationSeconds counts.
 type CanaryApplyConfiguration struct {
 	// replicas is how many new pods there are while they are judged. Default: 1.
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -29,6 +30,14 @@ type CanaryApplyConfiguration struct {
 	// maxLatencyRatio is how many times as long as those of the old pods the slowest
 	// requests (the 90th percentile) may take, such as "1.5". Unset: latency is not judged.
 	MaxLatencyRatio *resource.Quantity `json:"maxLatencyRatio,omitempty"`
+	// onNoEvidence is what happens when too few requests have reached the canary, or the other
+	// pods, after durationSeconds. Wait gives it progressDeadlineSeconds more, and then the
+	// rollout fails. Pass lets the rollout go on. Fail ends it at once. Applications without
+	// HTTP requests, of the stream modules alone for example, need Pass. Default: Wait.
+	OnNoEvidence *apiv1alpha2.OnNoEvidence `json:"onNoEvidence,omitempty"`
+	// onRollback is whether there is a canary when toRevision asks for a revision of the
+	// history. Skip rolls it out at once: it has served before. Default: Skip.
+	OnRollback *apiv1alpha2.OnRollback `json:"onRollback,omitempty"`
 }
 
 // CanaryApplyConfiguration constructs a declarative configuration of the Canary type for use with
@@ -66,5 +75,21 @@ func (b *CanaryApplyConfiguration) WithMaxErrorPercent(value int32) *CanaryApply
 // If called multiple times, the MaxLatencyRatio field is set to the value of the last call.
 func (b *CanaryApplyConfiguration) WithMaxLatencyRatio(value resource.Quantity) *CanaryApplyConfiguration {
 	b.MaxLatencyRatio = &value
+	return b
+}
+
+// WithOnNoEvidence sets the OnNoEvidence field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnNoEvidence field is set to the value of the last call.
+func (b *CanaryApplyConfiguration) WithOnNoEvidence(value apiv1alpha2.OnNoEvidence) *CanaryApplyConfiguration {
+	b.OnNoEvidence = &value
+	return b
+}
+
+// WithOnRollback sets the OnRollback field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the OnRollback field is set to the value of the last call.
+func (b *CanaryApplyConfiguration) WithOnRollback(value apiv1alpha2.OnRollback) *CanaryApplyConfiguration {
+	b.OnRollback = &value
 	return b
 }

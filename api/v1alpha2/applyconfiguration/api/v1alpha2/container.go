@@ -28,6 +28,11 @@ type ContainerApplyConfiguration struct {
 	Args []string `json:"args,omitempty"`
 	// env are environment variables.
 	Env []v1.EnvVar `json:"env,omitempty"`
+	// envFrom are environment variables of the container: all keys of ConfigMaps and Secrets. Those
+	// of env come first where a name is in both.
+	EnvFrom []v1.EnvFromSource `json:"envFrom,omitempty"`
+	// workingDir is the folder in which the container starts. Unset: that of the image.
+	WorkingDir *string `json:"workingDir,omitempty"`
 	// ports that the container listens on.
 	Ports []ContainerPortApplyConfiguration `json:"ports,omitempty"`
 	// resources of the container.
@@ -40,7 +45,11 @@ type ContainerApplyConfiguration struct {
 	ReadinessProbe *v1.Probe `json:"readinessProbe,omitempty"`
 	// startupProbe holds the other probes back until it succeeds.
 	StartupProbe *v1.Probe `json:"startupProbe,omitempty"`
-	// restartPolicy Always makes an init container run beside nginx.
+	// lifecycle hooks of the container. The preStop hook runs when the pod begins to end,
+	// before nginx has drained; the signal to stop comes after nginx has ended.
+	Lifecycle *LifecycleApplyConfiguration `json:"lifecycle,omitempty"`
+	// restartPolicy Always makes an init container run beside nginx. Containers that are
+	// listed in containers always do.
 	RestartPolicy *v1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
 	// runAsUser is the user ID of the container, not 0. Unset: that of nginx, 101.
 	RunAsUser *int64 `json:"runAsUser,omitempty"`
@@ -106,6 +115,24 @@ func (b *ContainerApplyConfiguration) WithEnv(values ...v1.EnvVar) *ContainerApp
 	return b
 }
 
+// WithEnvFrom adds the given value to the EnvFrom field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the EnvFrom field.
+func (b *ContainerApplyConfiguration) WithEnvFrom(values ...v1.EnvFromSource) *ContainerApplyConfiguration {
+	for i := range values {
+		b.EnvFrom = append(b.EnvFrom, values[i])
+	}
+	return b
+}
+
+// WithWorkingDir sets the WorkingDir field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the WorkingDir field is set to the value of the last call.
+func (b *ContainerApplyConfiguration) WithWorkingDir(value string) *ContainerApplyConfiguration {
+	b.WorkingDir = &value
+	return b
+}
+
 // WithPorts adds the given value to the Ports field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Ports field.
@@ -161,6 +188,14 @@ func (b *ContainerApplyConfiguration) WithReadinessProbe(value v1.Probe) *Contai
 // If called multiple times, the StartupProbe field is set to the value of the last call.
 func (b *ContainerApplyConfiguration) WithStartupProbe(value v1.Probe) *ContainerApplyConfiguration {
 	b.StartupProbe = &value
+	return b
+}
+
+// WithLifecycle sets the Lifecycle field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Lifecycle field is set to the value of the last call.
+func (b *ContainerApplyConfiguration) WithLifecycle(value *LifecycleApplyConfiguration) *ContainerApplyConfiguration {
+	b.Lifecycle = value
 	return b
 }
 

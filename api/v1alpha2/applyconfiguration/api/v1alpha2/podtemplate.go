@@ -43,6 +43,9 @@ type PodTemplateApplyConfiguration struct {
 	ImagePullPolicy *v1.PullPolicy `json:"imagePullPolicy,omitempty"`
 	// env are environment variables of the nginx container.
 	Env []v1.EnvVar `json:"env,omitempty"`
+	// envFrom are environment variables of the nginx container: all keys of ConfigMaps and Secrets. Those
+	// of env come first where a name is in both.
+	EnvFrom []v1.EnvFromSource `json:"envFrom,omitempty"`
 	// volumes are added to the pods.
 	Volumes []VolumeApplyConfiguration `json:"volumes,omitempty"`
 	// volumeMounts are added to the nginx container.
@@ -50,7 +53,9 @@ type PodTemplateApplyConfiguration struct {
 	// initContainers run before nginx starts; with restartPolicy Always they run
 	// beside it (KEP-753).
 	InitContainers []ContainerApplyConfiguration `json:"initContainers,omitempty"`
-	// containers run beside nginx.
+	// containers run beside nginx. They are started before nginx, in this order, and stopped
+	// after it, in the opposite order, so that nginx can still use them while it drains: the
+	// pods have them as init containers with restartPolicy Always (KEP-753).
 	Containers []ContainerApplyConfiguration `json:"containers,omitempty"`
 }
 
@@ -181,6 +186,16 @@ func (b *PodTemplateApplyConfiguration) WithImagePullPolicy(value v1.PullPolicy)
 func (b *PodTemplateApplyConfiguration) WithEnv(values ...v1.EnvVar) *PodTemplateApplyConfiguration {
 	for i := range values {
 		b.Env = append(b.Env, values[i])
+	}
+	return b
+}
+
+// WithEnvFrom adds the given value to the EnvFrom field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the EnvFrom field.
+func (b *PodTemplateApplyConfiguration) WithEnvFrom(values ...v1.EnvFromSource) *PodTemplateApplyConfiguration {
+	for i := range values {
+		b.EnvFrom = append(b.EnvFrom, values[i])
 	}
 	return b
 }

@@ -36,6 +36,9 @@ type RolloutApplyConfiguration struct {
 	// canary lets the first new pods serve for a while, and compares them with the old
 	// ones, before the rollout goes on. Unset: no canary.
 	Canary *CanaryApplyConfiguration `json:"canary,omitempty"`
+	// retry tries a rollout that failed again, after a pause. Unset: it is not tried again
+	// until the pods, the configuration or rollout are declared otherwise.
+	Retry *RolloutRetryApplyConfiguration `json:"retry,omitempty"`
 	// toRevision runs a revision of the history, its pods and its configuration, in place
 	// of what the spec says about them: the number of a ControllerRevision of this
 	// NginxOperator. Unset: what the spec says.
@@ -100,6 +103,14 @@ func (b *RolloutApplyConfiguration) WithOnFailure(value apiv1alpha2.OnFailure) *
 // If called multiple times, the Canary field is set to the value of the last call.
 func (b *RolloutApplyConfiguration) WithCanary(value *CanaryApplyConfiguration) *RolloutApplyConfiguration {
 	b.Canary = value
+	return b
+}
+
+// WithRetry sets the Retry field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Retry field is set to the value of the last call.
+func (b *RolloutApplyConfiguration) WithRetry(value *RolloutRetryApplyConfiguration) *RolloutApplyConfiguration {
+	b.Retry = value
 	return b
 }
 
