@@ -214,7 +214,7 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 }
 
 func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
-	certificates.Client, certificates.Mounted = mgr.GetClient(), options.WebhookCertDir != ""
+	certificates.Client, certificates.Live, certificates.CertDir = mgr.GetClient(), mgr.GetAPIReader(), options.WebhookCertDir
 	if err := certificates.SetupWithManager(mgr); err != nil {
 		return err
 	}

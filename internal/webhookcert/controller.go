@@ -24,6 +24,7 @@ import (
 	apiextensionsv1ac "k8s.io/apiextensions-apiserver/pkg/client/applyconfiguration/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/flowcontrol"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -51,6 +52,8 @@ const (
 type Controller struct {
 	// Client writes, and reads from the cache.
 	Client client.Client
+	// Live reads what the cache has only in part.
+	Live client.Reader
 	// Secret is where the certificate is kept.
 	Secret types.NamespacedName
 	// Service is the name of the webhook's Service, in the Secret's namespace.
@@ -60,11 +63,16 @@ type Controller struct {
 	// Lifetimes are those of the certificates that are made.
 	Lifetimes Lifetimes
 	Clock     clock.PassiveClock
-	// Mounted is set where somebody else makes the certificate and publishes its CA: then
-	// the controller reads the CRD for MixedStorage, and nothing more.
-	Mounted bool
+	// CertDir is the folder of a certificate that another controller makes and whose CA it
+	// publishes. The controller then makes none, and only restores a published CA.
+	CertDir string
 
 	serving atomic.Pointer[tls.Certificate]
+	// published is the last clientConfig with which API servers trusted the mounted certificate.
+	published *apiextensionsv1.WebhookClientConfig
+	// lastBundle was written into the CRD last, and publications limits how often it is again.
+	lastBundle   []byte
+	publications flowcontrol.PassiveRateLimiter
 	// mixed tells that objects may be stored in several versions of the API.
 	mixed atomic.Bool
 	// bundle has been published since then, as far as this replica has seen.
@@ -86,7 +94,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 		Named("webhookcert").
 		Watches(&apiextensionsv1.CustomResourceDefinition{}, always).
 		WithOptions(controller.Options{NeedLeaderElection: new(false)})
-	if !c.Mounted {
+	if c.CertDir == "" {
 		builder = builder.Watches(&corev1.Secret{}, always)
 	}
 	return builder.Complete(c)
@@ -99,8 +107,8 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		return ctrl.Result{}, fmt.Errorf("read the CRD: %w", err)
 	}
 	c.mixed.Store(len(crd.Status.StoredVersions) > 1)
-	if c.Mounted {
-		return ctrl.Result{}, nil
+	if c.CertDir != "" {
+		return c.restore(ctx, crd)
 	}
 	secret := &corev1.Secret{}
 	if err := c.Client.Get(ctx, c.Secret, secret); err != nil {
@@ -116,6 +124,12 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 	}
 	if err := c.serve(material); err != nil {
 		return ctrl.Result{}, err
+	}
+	if bytes.Equal(bundleOf(crd), material.Bundle()) {
+		return ctrl.Result{RequeueAfter: c.nextLook(material)}, nil
+	}
+	if !c.mayPublish(material.Bundle()) {
+		return ctrl.Result{RequeueAfter: publicationInterval}, nil
 	}
 	if err := c.publish(ctx, crd, material); err != nil {
 		return ctrl.Result{}, err
@@ -171,10 +185,8 @@ func (c *Controller) serve(m Material) error {
 	return nil
 }
 
+// publish writes the CA into the CRD.
 func (c *Controller) publish(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, m Material) error {
-	if bytes.Equal(bundleOf(crd), m.Bundle()) {
-		return nil
-	}
 	if conversionClient(crd) == nil {
 		return fmt.Errorf("the CRD %s has no conversion webhook: apply the operator's manifests again, or run it with --conversion-webhook=false", CRDName)
 	}

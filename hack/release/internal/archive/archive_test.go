@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -84,7 +85,7 @@ func TestManifests(t *testing.T) {
 		if !strings.Contains(text, "app.kubernetes.io/version: "+a.Version) {
 			t.Errorf("%s does not tell its version", name)
 		}
-		if name != "install-namespaced-crd.yaml" && name != "alerts.yaml" && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
+		if !slices.Contains([]string{"install-namespaced-crd.yaml", "alerts.yaml", "refuse-unconverted.yaml"}, name) && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
 			t.Errorf("%s does not have the image %s", name, a.Image())
 		}
 		// Kubernetes calls AppArmor profiles of a node so, and the schema has a rule on them.

@@ -24,6 +24,8 @@ Replace the namespace ` + project.Namespace + ` by yours and the image IMAGE by 
 Replace the image IMAGE by the operator's, apply it, and delete it when the Job has completed.`},
 	{"alerts.yaml", "config/prometheus", `alerts, for clusters with the Prometheus Operator.
 kubectl apply --server-side -f alerts.yaml`},
+	{"refuse-unconverted.yaml", "config/policy", `refuses writes as v1alpha1 while no webhook converts them, for the Operator Lifecycle Manager.
+kubectl apply --server-side -f refuse-unconverted.yaml`},
 }
 
 func (a *Archive) manifests(context.Context) error {

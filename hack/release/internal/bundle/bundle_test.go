@@ -131,7 +131,7 @@ func TestRights(t *testing.T) {
 		if kind == "ClusterRole" {
 			want[asText(t, map[string]any{
 				"apiGroups": []string{"apiextensions.k8s.io"}, "resources": []string{"customresourcedefinitions"},
-				"resourceNames": []string{"nginxoperators.operator.example.com"}, "verbs": []string{"list", "watch"},
+				"resourceNames": []string{"nginxoperators.operator.example.com"}, "verbs": []string{"list", "watch", "get", "update"},
 			})] = true
 		}
 		if diff := cmp.Diff(slices.Sorted(maps.Keys(want)), slices.Sorted(maps.Keys(granted))); diff != "" {

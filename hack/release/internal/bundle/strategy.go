@@ -39,16 +39,17 @@ func permissions(manifests []project.Object, kind string) object {
 		}
 		more, _ := role["rules"].([]any)
 		if role.Name() == webhook {
-			more = readOnly(more)
+			more = ofMounted(more)
 		}
 		rules = append(rules, more...)
 	}
 	return object{"serviceAccountName": project.Name, "rules": rules}
 }
 
-// readOnly are the rules of the webhook's certificate that are left where it is OLM's, and so
-// is its CA in the CRD: the operator looks which versions are stored.
-func readOnly(rules []any) []any {
+// ofMounted are the rules of the webhook's certificate where OLM makes it: none of the Secret, and the
+// CRD is read and updated, to put its CA back after OLM has replaced it. The published rules object to
+// the right to patch a CRD.
+func ofMounted(rules []any) []any {
 	var all []any
 	for _, rule := range rules {
 		r := rule.(object)
@@ -56,9 +57,7 @@ func readOnly(rules []any) []any {
 			continue
 		}
 		kept := maps.Clone(r)
-		kept["verbs"] = slices.DeleteFunc(slices.Clone(r["verbs"].([]any)), func(verb any) bool {
-			return verb != "get" && verb != "list" && verb != "watch"
-		})
+		kept["verbs"] = []any{"list", "watch", "get", "update"}
 		all = append(all, kept)
 	}
 	return all
