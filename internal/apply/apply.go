@@ -235,7 +235,19 @@ func (a *Applier) apply(ctx context.Context, object client.Object, config runtim
 	if err != nil {
 		return err
 	}
-	return a.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+	send := func(body []byte) error {
+		return a.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+	}
+	refused := send(body)
+	if refused == nil {
+		return nil
+	}
+	known, err := withoutUndeclared(body, refused)
+	if known == nil || err != nil {
+		return refused
+	}
+	// What is left out does not stand in the answer, and is told of as any field that is not kept.
+	return send(known)
 }
 
 // makeRoom puts right in the live object what the intent could not be merged with, which then
@@ -349,7 +361,7 @@ func conflict(intent desired.Intent, nginx *v1alpha2.NginxOperator) desired.Bloc
 
 // unacceptable tells whether the API server refuses an object for what it is.
 func unacceptable(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || tooLarge(err)
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || tooLarge(err) || undeclared.MatchString(err.Error())
 }
 
 // tooLarge also knows the words of etcd and of its client, which the API server hands on as an error of

@@ -25,7 +25,8 @@
 // Too few. Under 20 requests of the canary nothing is judged. With fewer of the others
 // than that, or fewer than 50 without an error on either side where latency is to be
 // judged, a canary may be bad, but not good yet. Where no other pod has served a request,
-// errors are judged against none, and latency is not judged.
+// errors are judged against none, and latency is not judged; where there is no other pod, it may
+// be good as well.
 package canary
 
 import "example.com/nginx-operator/internal/instanceapi"
@@ -47,6 +48,8 @@ const (
 	Undecided Outcome = "Undecided"
 	Good      Outcome = "Good"
 	Bad       Outcome = "Bad"
+	// NotMeasured: there are no request metrics, so there never will be enough requests.
+	NotMeasured Outcome = "NotMeasured"
 )
 
 // Verdict is an outcome, and the reason for people.
@@ -54,6 +57,22 @@ type Verdict struct {
 	Outcome Outcome
 	// Message has rounded figures, and is the same as long as they are.
 	Message string
+	// Canary and Others are what the outcome was found from.
+	Canary, Others Figures
+}
+
+// Figures are those of all canaries, or of all other pods.
+type Figures struct {
+	// Requests, and Errors, those that were answered with 5xx.
+	Requests, Errors int64
+}
+
+// Unknown is the verdict where no instance answers, or where none measures its requests.
+func Unknown(measured bool) Verdict {
+	if !measured {
+		return Verdict{Outcome: NotMeasured, Message: "requests are not measured (metrics.requests): being ready for durationSeconds counts"}
+	}
+	return Verdict{Outcome: Undecided, Message: "no instance manager answers how many requests there were"}
 }
 
 const (
@@ -73,12 +92,18 @@ const (
 // or the canary is blamed for errors that all pods make.
 func Judge(canary, others []instanceapi.RequestWindow, limits Limits) Verdict {
 	c, o := merge(canary), merge(others)
+	v := judge(&c, &o, len(others) > 0, limits)
+	v.Canary, v.Others = Figures{c.Requests, c.Errors}, Figures{o.Requests, o.Errors}
+	return v
+}
+
+func judge(c, o *instanceapi.RequestWindow, compared bool, limits Limits) Verdict {
 	if c.Requests < leastRequests {
-		return Verdict{Undecided, fewRequests("canary")}
+		return undecided(fewRequests("canary"))
 	}
-	verdicts := []Verdict{judgeErrors(&c, &o, limits)}
+	verdicts := []Verdict{judgeErrors(c, o, compared, limits)}
 	if limits.MaxLatencyRatio > 0 && o.Requests > 0 {
-		verdicts = append(verdicts, judgeLatency(&c, &o, limits))
+		verdicts = append(verdicts, judgeLatency(c, o, limits))
 	}
 	for _, outcome := range []Outcome{Bad, Undecided} {
 		for _, v := range verdicts {
@@ -87,8 +112,10 @@ func Judge(canary, others []instanceapi.RequestWindow, limits Limits) Verdict {
 			}
 		}
 	}
-	return Verdict{Good, join(verdicts)}
+	return Verdict{Outcome: Good, Message: join(verdicts)}
 }
+
+func undecided(message string) Verdict { return Verdict{Outcome: Undecided, Message: message} }
 
 func merge(windows []instanceapi.RequestWindow) instanceapi.RequestWindow {
 	var all instanceapi.RequestWindow
@@ -98,17 +125,18 @@ func merge(windows []instanceapi.RequestWindow) instanceapi.RequestWindow {
 	return all
 }
 
-func judgeErrors(c, o *instanceapi.RequestWindow, limits Limits) Verdict {
+// judgeErrors compares the shares of errors. compared tells whether there are other pods.
+func judgeErrors(c, o *instanceapi.RequestWindow, compared bool, limits Limits) Verdict {
 	allowed := float64(limits.MaxErrorPercent) / 100
 	failed, failedToo := share{float64(c.Errors), float64(c.Requests)}, share{float64(o.Errors), float64(o.Requests)}
 	excess := failed.part - (failedToo.value()+allowed)*failed.all
 	switch {
 	case excess >= leastExcess && surelyAbove(failed, failedToo, allowed):
-		return Verdict{Bad, failures(c, o) + allowance(o, limits)}
-	case o.Requests > 0 && o.Requests < leastRequests:
-		return Verdict{Undecided, fewRequests("other pods")}
+		return Verdict{Outcome: Bad, Message: failures(c, o) + allowance(o, limits)}
+	case compared && o.Requests < leastRequests:
+		return undecided(fewRequests("other pods"))
 	default:
-		return Verdict{Good, failures(c, o)}
+		return Verdict{Outcome: Good, Message: failures(c, o)}
 	}
 }
 
@@ -116,15 +144,15 @@ func judgeLatency(c, o *instanceapi.RequestWindow, limits Limits) Verdict {
 	answers, answersToo := c.Latency.Count(), o.Latency.Count()
 	switch {
 	case answers < leastAnswers:
-		return Verdict{Undecided, fewAnswers("canary")}
+		return undecided(fewAnswers("canary"))
 	case answersToo < leastAnswers:
-		return Verdict{Undecided, fewAnswers("other pods")}
+		return undecided(fewAnswers("other pods"))
 	}
 	limit := limits.MaxLatencyRatio * max(noise, o.Latency.Quantile(1-slowest))
 	slow := share{c.Latency.Above(limit), float64(answers)}
 	slowToo := share{slowest * float64(answersToo), float64(answersToo)}
 	if surelyAbove(slow, slowToo, 0) {
-		return Verdict{Bad, times(c, o) + ratio(limits)}
+		return Verdict{Outcome: Bad, Message: times(c, o) + ratio(limits)}
 	}
-	return Verdict{Good, times(c, o)}
+	return Verdict{Outcome: Good, Message: times(c, o)}
 }

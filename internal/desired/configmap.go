@@ -88,9 +88,19 @@ func stableConfigMap(in *input) (object, error) {
 	return in.configMap(naming.ConfigMap(in.nginx.Name), resolved{Config: stable})
 }
 
-// nextConfigMap holds the candidate.
+// nextConfigMap holds the candidate, and whether it was refused for good.
 func nextConfigMap(in *input) (object, error) {
-	return in.configMap(naming.ConfigMapNext(in.nginx.Name), in.next())
+	next := in.next()
+	cm, err := in.configMap(naming.ConfigMapNext(in.nginx.Name), next)
+	if err != nil || !in.decision.Fatal || next.Revision != in.requested.Revision {
+		return cm, err
+	}
+	text, err := refusal{next.Revision, in.course.run.hash, in.decision.Problems}.encode()
+	if err != nil {
+		return object{}, err
+	}
+	cm.meta.WithAnnotations(map[string]string{naming.AnnotationConfigRefused: text})
+	return cm, nil
 }
 
 func (in *input) configMap(name string, config resolved) (object, error) {

@@ -44,6 +44,8 @@ type course struct {
 	pinned bool
 	// waiting is why the asked one does not run yet; nil: it does not wait.
 	waiting *Waiting
+	// retry is when what failed is tried again; nil: it is not.
+	retry *Retry
 	// retreating tells that the last good one runs for a moment before the asked one does.
 	retreating bool
 }
@@ -103,8 +105,9 @@ func (in *input) divert(c *course) error {
 		return nil
 	}
 	good := in.state.History.LastGood(c.asked.name)
-	if good == nil {
-		c.failure = nil
+	c.retry = in.retry(refused, c.attempt)
+	if good == nil || c.retry != nil && !in.state.Now.Before(c.retry.At) {
+		c.failure, c.retry = nil, nil
 		return nil
 	}
 	run, err := in.recorded(good)

@@ -52,12 +52,28 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 		// A paused Deployment would not do: once as many new pods are available as there are
 		// replicas, the Deployment controller takes the old ones away, paused or not.
 		canary := in.canary()
-		careful(spec, canaryMargin+int32(canary.Duration.Seconds()), true)
+		careful(spec, canaryMargin+int32((canary.Duration+canary.Wait).Seconds()), true)
 		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(canary.Replicas))
+	case in.step.Stage == history.Rolling && in.step.Stuck > 0 && in.surges():
+		spec.Strategy.RollingUpdate.WithMaxSurge(intstr.FromInt(in.surgeBeside(in.step.Stuck)))
 	}
 }
 
-// canaryMargin is how many seconds longer than their trial canaries have to be ready until
+// surgeBeside is how many pods may come on top while so many are held up by their nodes, which would
+// otherwise take the places of all others. Another one may be given to the same node, so there are few.
+func (in *input) surgeBeside(stuck int) int {
+	replicas := 1
+	if d := in.state.Deployment(); d != nil {
+		replicas = int(ptr.Deref(d.Spec.Replicas, 1))
+	}
+	surge, err := intstr.GetScaledValueFromIntOrPercent(new(ptr.Deref(in.rolloutSpec().MaxSurge, intstr.FromString("25%"))), replicas, true)
+	if err != nil {
+		surge = 1
+	}
+	return surge + min(stuck, max(1, replicas/4))
+}
+
+// canaryMargin is how many seconds longer than they may be compared canaries have to be ready until
 // the Deployment controller would go on by itself, with the operator gone.
 const canaryMargin = 3600
 

@@ -77,6 +77,8 @@ type Plan struct {
 	// runs. Back is the number of the one that runs in its place, 0 where it is held.
 	Failure *history.Failure
 	Back    int64
+	// Retry is when the revision that failed is tried again; nil: it is not.
+	Retry *Retry
 	// Pinned tells that the revision of rollout.toRevision runs.
 	Pinned bool
 	// Waiting is the rollout that waits for its gates; nil: none does.
@@ -177,7 +179,8 @@ func (in *input) plan() (*Plan, error) {
 		Template: in.course.run.hash,
 		Settled:  in.complete(),
 		Step:     in.step,
-		After:    in.step.After,
+		After:    rollout.Soonest(in.step.After, in.retryAfter()),
+		Retry:    in.course.retry,
 		Trial:    in.trial(),
 		Failure:  in.course.failure,
 		Pinned:   in.course.pinned,

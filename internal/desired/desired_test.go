@@ -438,3 +438,64 @@ func TestInstanceManagerIsKept(t *testing.T) {
 		t.Errorf("a rollout that the user causes brings %s", got)
 	}
 }
+
+// TestTemplatesWithoutARequestLogAreKept: those of earlier releases have no volume for it, and
+// the pods stay as they are where the history of them is lost.
+func TestTemplatesWithoutARequestLogAreKept(t *testing.T) {
+	nginx := sample(t, "least")
+	in := &input{nginx: nginx, options: Options{DefaultImage: "nginx:default", InstanceImage: "operator:v1"}}
+	before, err := in.podTemplateOf(shape{instanceImage: "operator:v1", before05: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := &appsv1.Deployment{}
+	live.Spec.Template.Annotations = before.Annotations
+	live.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: naming.InstallContainer, Image: "operator:v1"}}
+	state := observe.State{Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: live}}
+	plan, _, err := Build(nginx, state, Options{DefaultImage: "nginx:default", InstanceImage: "operator:v2"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := find(t, plan, "Deployment").Config.(*appsv1ac.DeploymentApplyConfiguration).Spec.Template
+	if diff := cmp.Diff(before, got); diff != "" {
+		t.Errorf("every pod would be restarted (-want +got):\n%s", diff)
+	}
+}
+
+// TestVolumeOfTheRequestLog is there where requests are measured, unless the user has a volume
+// of its name, which was allowed in earlier releases.
+func TestVolumeOfTheRequestLog(t *testing.T) {
+	theirs := &v1alpha2.PodTemplate{Volumes: []v1alpha2.Volume{{Name: requestLog, EmptyDir: &corev1.EmptyDirVolumeSource{}}}}
+	for name, tt := range map[string]struct {
+		change func(*v1alpha2.NginxOperatorSpec)
+		// memory and all are the volumes of that name in memory, and of any kind.
+		memory, all int
+	}{
+		"measured":            {func(*v1alpha2.NginxOperatorSpec) {}, 1, 1},
+		"not measured":        {func(s *v1alpha2.NginxOperatorSpec) { s.Metrics = &v1alpha2.Metrics{Requests: new(false)} }, 0, 0},
+		"the name is in use":  {func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = theirs }, 0, 1},
+		"measured explicitly": {func(s *v1alpha2.NginxOperatorSpec) { s.Metrics = &v1alpha2.Metrics{Requests: new(true)} }, 1, 1},
+	} {
+		nginx := sample(t, "least")
+		tt.change(&nginx.Spec)
+		plan, _ := build(t, nginx, observe.State{})
+		pod := find(t, plan, "Deployment").Config.(*appsv1ac.DeploymentApplyConfiguration).Spec.Template.Spec
+		memory, all, mounts := 0, 0, 0
+		for _, v := range pod.Volumes {
+			if *v.Name == requestLog {
+				all++
+				if v.EmptyDir.Medium != nil && *v.EmptyDir.Medium == corev1.StorageMediumMemory && v.EmptyDir.SizeLimit.Value() == 8<<20 {
+					memory++
+				}
+			}
+		}
+		for _, m := range pod.Containers[0].VolumeMounts {
+			if *m.Name == requestLog {
+				mounts++
+			}
+		}
+		if memory != tt.memory || all != tt.all || mounts != tt.memory {
+			t.Errorf("%s: %d volumes, %d of them in memory, %d mounts", name, all, memory, mounts)
+		}
+	}
+}

@@ -178,6 +178,9 @@ var ours = map[string]func(corev1.VolumeSource) bool{
 func checkVolumes(t *testing.T, pod *corev1.PodSpec) {
 	t.Helper()
 	missing := maps.Clone(ours)
+	if !slices.ContainsFunc(pod.Containers[0].Command, func(arg string) bool { return arg == "--request-metrics=false" }) {
+		missing["request-log"] = func(v corev1.VolumeSource) bool { return v.EmptyDir != nil && v.EmptyDir.SizeLimit != nil }
+	}
 	for _, v := range pod.Volumes {
 		if is, ok := missing[v.Name]; ok && is(v.VolumeSource) {
 			delete(missing, v.Name)

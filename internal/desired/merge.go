@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -12,7 +13,7 @@ import (
 
 // mergePodTemplate lays spec.podTemplate under the operator's template: it adds,
 // and where both speak the operator's word stands.
-func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration) error {
+func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfiguration, s shape) error {
 	want := in.nginx.Spec.PodTemplate
 	if want == nil {
 		want = &v1alpha2.PodTemplate{}
@@ -37,7 +38,7 @@ func (in *input) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfigu
 	if err := mergeVolumes(pod, want.Volumes); err != nil {
 		return err
 	}
-	return mergeContainers(pod, want)
+	return mergeContainers(pod, want, s.before05)
 }
 
 // appArmorPrefix begins the keys of annotations by which a container gets an AppArmor profile,
@@ -99,7 +100,11 @@ func mergeNginxContainer(nginx *corev1ac.ContainerApplyConfiguration, want *v1al
 	if err != nil {
 		return err
 	}
-	nginx.WithEnv(env...).WithVolumeMounts(mounts...)
+	envFrom, err := convertAll[corev1ac.EnvFromSourceApplyConfiguration](want.EnvFrom)
+	if err != nil {
+		return err
+	}
+	nginx.WithEnv(env...).WithEnvFrom(envFrom...).WithVolumeMounts(mounts...)
 	return nil
 }
 
@@ -112,7 +117,7 @@ func mergeVolumes(pod *corev1ac.PodSpecApplyConfiguration, want []v1alpha2.Volum
 	return nil
 }
 
-func mergeContainers(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate) error {
+func mergeContainers(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate, beside bool) error {
 	for _, c := range want.InitContainers {
 		container, err := addedContainer(&c)
 		if err != nil {
@@ -120,12 +125,19 @@ func mergeContainers(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.Pod
 		}
 		pod.WithInitContainers(container)
 	}
+	// The kubelet stops what is in spec.containers all at once, while nginx still drains, and
+	// init containers that restart only after it
+	// (https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/).
 	for _, c := range want.Containers {
 		container, err := addedContainer(&c)
 		if err != nil {
 			return err
 		}
-		pod.WithContainers(container)
+		if beside {
+			pod.WithContainers(container)
+			continue
+		}
+		pod.WithInitContainers(container.WithRestartPolicy(corev1.ContainerRestartPolicyAlways))
 	}
 	return nil
 }
@@ -136,7 +148,16 @@ func addedContainer(want *v1alpha2.Container) (*corev1ac.ContainerApplyConfigura
 		return nil, err
 	}
 	for _, probe := range []*corev1ac.ProbeApplyConfiguration{container.LivenessProbe, container.ReadinessProbe, container.StartupProbe} {
-		askThePod(probe)
+		if probe != nil {
+			askThePod(probe.HTTPGet, probe.TCPSocket)
+		}
+	}
+	if hooks := container.Lifecycle; hooks != nil {
+		for _, hook := range []*corev1ac.LifecycleHandlerApplyConfiguration{hooks.PostStart, hooks.PreStop} {
+			if hook != nil {
+				askThePod(hook.HTTPGet, hook.TCPSocket)
+			}
+		}
 	}
 	return container.
 		WithTerminationMessagePolicy("FallbackToLogsOnError").
@@ -145,15 +166,12 @@ func addedContainer(want *v1alpha2.Container) (*corev1ac.ContainerApplyConfigura
 
 // askThePod keeps the kubelet from asking another machine in place of the pod, from a network that
 // the pod itself may have no way into. As with harmless, the schema refuses it first.
-func askThePod(probe *corev1ac.ProbeApplyConfiguration) {
-	if probe == nil {
-		return
+func askThePod(http *corev1ac.HTTPGetActionApplyConfiguration, tcp *corev1ac.TCPSocketActionApplyConfiguration) {
+	if http != nil {
+		http.Host = nil
 	}
-	if probe.HTTPGet != nil {
-		probe.HTTPGet.Host = nil
-	}
-	if probe.TCPSocket != nil {
-		probe.TCPSocket.Host = nil
+	if tcp != nil {
+		tcp.Host = nil
 	}
 }
 

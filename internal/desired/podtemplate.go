@@ -30,16 +30,29 @@ const (
 // then told to stop at once, and has to do so.
 const stopMargin = 5
 
+// shape is what differs between the templates that releases make of one spec.
+type shape struct {
+	instanceImage string
+	// before05 has additional containers in spec.containers, and no volume for the request
+	// log, as releases up to 0.4 had it.
+	before05 bool
+}
+
 // podTemplate is the template that this release makes of the spec. Where the history of
-// the pods is lost, they keep the instance manager that they have if nothing else differs.
+// the pods is lost, they keep the shape that they have if nothing else differs.
 func (in *input) podTemplate() (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
-	if image := in.liveInstanceImage(); image != "" && image != in.options.InstanceImage && !in.state.Renew {
-		kept, err := in.podTemplateWith(image)
-		if err != nil || kept.Annotations[naming.AnnotationTemplate] == in.state.LiveTemplate() {
+	current, err := in.podTemplateOf(shape{instanceImage: in.options.InstanceImage})
+	image, live := in.liveInstanceImage(), in.state.LiveTemplate()
+	if err != nil || image == "" || in.state.Renew || current.Annotations[naming.AnnotationTemplate] == live {
+		return current, err
+	}
+	for _, earlier := range []shape{{instanceImage: image}, {instanceImage: image, before05: true}} {
+		kept, err := in.podTemplateOf(earlier)
+		if err != nil || kept.Annotations[naming.AnnotationTemplate] == live {
 			return kept, err
 		}
 	}
-	return in.podTemplateWith(in.options.InstanceImage)
+	return current, nil
 }
 
 func (in *input) liveInstanceImage() string {
@@ -53,7 +66,7 @@ func (in *input) liveInstanceImage() string {
 	return ""
 }
 
-func (in *input) podTemplateWith(instanceImage string) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
+func (in *input) podTemplateOf(s shape) (*corev1ac.PodTemplateSpecApplyConfiguration, error) {
 	template, err := decode[corev1ac.PodTemplateSpecApplyConfiguration]("podtemplate.yaml")
 	if err != nil {
 		return nil, err
@@ -64,7 +77,7 @@ func (in *input) podTemplateWith(instanceImage string) (*corev1ac.PodTemplateSpe
 	}
 	pod := template.Spec
 	pod.WithServiceAccountName(naming.ServiceAccount(in.nginx.Name))
-	pod.InitContainers[0].WithImage(instanceImage)
+	pod.InitContainers[0].WithImage(s.instanceImage)
 	in.setNginx(&pod.Containers[0])
 	if err := in.setResources(pod); err != nil {
 		return nil, err
@@ -72,8 +85,11 @@ func (in *input) podTemplateWith(instanceImage string) (*corev1ac.PodTemplateSpe
 	in.setConfig(pod)
 	in.setContent(pod)
 	in.setCertificates(pod)
+	if !s.before05 && in.measuresRequests() {
+		in.setRequestLog(pod)
+	}
 	in.setDrain(pod)
-	if err := in.mergePodTemplate(template); err != nil {
+	if err := in.mergePodTemplate(template, s); err != nil {
 		return nil, err
 	}
 	return template, markTemplate(template)
@@ -125,7 +141,7 @@ func (in *input) command() []string {
 		fmt.Sprintf("--drain-delay=%ds", delay),
 		fmt.Sprintf("--drain-timeout=%ds", timeout),
 	}
-	if m := in.nginx.Spec.Metrics; m != nil && m.Requests != nil && !*m.Requests {
+	if !in.measuresRequests() {
 		command = append(command, "--request-metrics=false")
 	}
 	for _, p := range ports(&in.nginx.Spec) {
@@ -135,6 +151,29 @@ func (in *input) command() []string {
 		command = append(command, "--certificate="+c.Name)
 	}
 	return command
+}
+
+func (in *input) measuresRequests() bool {
+	return ptr.Deref(ptr.Deref(in.nginx.Spec.Metrics, v1alpha2.Metrics{}).Requests, true)
+}
+
+// requestLog is the name of the volume of the request log.
+const requestLog = "request-log"
+
+// setRequestLog mounts memory for nginx's log of requests, which the instance manager reads
+// and discards several times a second. The limit is what a reader that stands still can
+// cost; nginx drops lines then. The name was not always the operator's: where the user has
+// a volume of that name, the log is in the scratch space.
+func (in *input) setRequestLog(pod *corev1ac.PodSpecApplyConfiguration) {
+	theirs := ptr.Deref(in.nginx.Spec.PodTemplate, v1alpha2.PodTemplate{}).Volumes
+	if slices.ContainsFunc(theirs, func(v v1alpha2.Volume) bool { return v.Name == requestLog }) {
+		return
+	}
+	pod.WithVolumes(corev1ac.Volume().WithName(requestLog).
+		WithEmptyDir(corev1ac.EmptyDirVolumeSource().
+			WithMedium(corev1.StorageMediumMemory).
+			WithSizeLimit(resource.MustParse("8Mi"))))
+	pod.Containers[0].WithVolumeMounts(corev1ac.VolumeMount().WithName(requestLog).WithMountPath(instanceapi.DirRequestLog))
 }
 
 func (in *input) drain() (delay, timeout int32) {

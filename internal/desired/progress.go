@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"cmp"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -8,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/rollout"
@@ -21,6 +23,11 @@ const (
 	defaultCanaryDuration   = 60
 	defaultCanaryErrors     = 1
 )
+
+// skipsCanary tells whether an earlier revision is gone back to, which has served before.
+func (in *input) skipsCanary(want *v1alpha2.Canary) bool {
+	return in.course.pinned && want.OnRollback != v1alpha2.OnRollbackRun
+}
 
 // rolling is the revision whose template is being rolled out, as far as the history
 // knows; nil: none is. One that begins now is made from it.
@@ -49,7 +56,7 @@ func (in *input) begin() history.Revision {
 		number := begun.Number
 		begun = *known
 		begun.Failure, begun.Cause = history.Failure{}, ""
-		if !in.course.pinned {
+		if !in.course.pinned && known.Failures.Of(in.course.attempt) == 0 {
 			begun.Number = number
 		}
 		if begun.State == history.Failed {
@@ -108,18 +115,23 @@ func (in *input) progressDeadline() time.Duration {
 // canary is how the first pods are compared with the others; nil where none is asked for.
 func (in *input) canary() *rollout.Canary {
 	want := in.rolloutSpec().Canary
-	if want == nil {
+	if want == nil || in.skipsCanary(want) {
 		return nil
 	}
 	most := max(1, int(ptr.Deref(in.nginx.Spec.Replicas, 1)))
 	if d := in.state.Deployment(); d != nil {
 		most = max(1, int(ptr.Deref(d.Spec.Replicas, 1)))
 	}
-	return &rollout.Canary{
-		Replicas: min(most, int(ptr.Deref(want.Replicas, defaultCanaryReplicas))),
-		Duration: time.Duration(ptr.Deref(want.DurationSeconds, defaultCanaryDuration)) * time.Second,
-		Bad:      in.state.Verdict,
+	c := &rollout.Canary{
+		Replicas:     min(most, int(ptr.Deref(want.Replicas, defaultCanaryReplicas))),
+		Duration:     time.Duration(ptr.Deref(want.DurationSeconds, defaultCanaryDuration)) * time.Second,
+		Verdict:      in.state.Verdict,
+		OnNoEvidence: cmp.Or(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait),
 	}
+	if c.OnNoEvidence == v1alpha2.OnNoEvidenceWait {
+		c.Wait = in.progressDeadline()
+	}
+	return c
 }
 
 // surges tells whether a new pod may come before an old one goes.
@@ -176,7 +188,7 @@ func (in *input) newPods() []rollout.NewPod {
 			continue
 		}
 		instance := in.state.Instances[pod.Name]
-		p := rollout.NewPod{Name: pod.Name, Created: pod.CreationTimestamp.Time, Running: observe.Running(pod), Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod)}
+		p := rollout.NewPod{Name: pod.Name, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time, Running: observe.Running(pod), Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod)}
 		if !p.Ready {
 			p.Trouble = trouble.Of(pod, instance, in.course.run.config.Revision)
 			p.NotReady = trouble.NotReady(pod, instance)

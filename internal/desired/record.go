@@ -52,10 +52,13 @@ func (in *input) forgotten(written string) []Record {
 		if r.Failure.Attempt != in.course.attempt {
 			r.Failure = history.Failure{}
 		}
+		if r.Failures.Attempt != in.course.attempt {
+			r.Failures = history.Failures{}
+		}
 		if r.Template != in.course.run.hash || in.over() {
 			r.Stage = ""
 		}
-		changed := r.Stage != before.Stage || r.Failure != before.Failure
+		changed := r.Stage != before.Stage || r.Failure != before.Failure || r.Failures != before.Failures
 		if changed && r.Name != written && (r.State == history.Good || r.Template == in.course.run.hash) {
 			records = append(records, Record{Revision: r})
 		}
@@ -92,8 +95,8 @@ func (in *input) failed() trouble.Trouble {
 	if in.step.Outcome == rollout.Failing {
 		return in.step.Trouble
 	}
-	if len(in.decision.Judge) > 0 && in.state.Verdict != "" {
-		return trouble.Trouble{Reason: v1alpha2.ReasonCanaryFailed, Message: in.state.Verdict}
+	if in.decision.CanaryFailure != "" {
+		return trouble.Trouble{Reason: v1alpha2.ReasonCanaryFailed, Message: in.decision.CanaryFailure}
 	}
 	return trouble.Trouble{}
 }
@@ -101,7 +104,8 @@ func (in *input) failed() trouble.Trouble {
 func (in *input) failedRecord() (history.Revision, error) {
 	t := in.failed()
 	r, err := in.runRecord()
-	r.Failure = history.Failure{Attempt: in.course.attempt, Reason: t.Reason, Message: trouble.Clip(t.Message)}
+	r.Failure = history.Failure{Attempt: in.course.attempt, Reason: t.Reason, Message: trouble.Clip(t.Message), At: in.state.Now}
+	r.Failures = history.Failures{Attempt: in.course.attempt, Count: r.Failures.Of(in.course.attempt) + 1}
 	r.Stage = ""
 	if r.State != history.Good {
 		r.State = history.Failed
@@ -150,7 +154,8 @@ func (in *input) goodRecord() (history.Revision, error) {
 			r.Number = number
 		}
 	}
-	r.State, r.Stage, r.ServedAt, r.Failure = history.Good, "", in.state.Now, history.Failure{}
+	r.State, r.Stage, r.ServedAt = history.Good, "", in.state.Now
+	r.Failure, r.Failures = history.Failure{}, history.Failures{}
 	if last != nil && !r.ServedAt.After(last.ServedAt) {
 		// Another clock was ahead. What served last has to be the last all the same.
 		r.ServedAt = last.ServedAt.Add(1)

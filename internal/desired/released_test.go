@@ -35,7 +35,10 @@ import (
 // exceptions are what this version writes about applications that a release left behind and
 // that nobody has changed since, by release and sample. Each of them has to stand in
 // docs/upgrades.md. Pods are never among them.
-var exceptions = map[string]map[string][]string{}
+var exceptions = map[string]map[string][]string{
+	// The message of RolledBack is in plainer words.
+	"0.4.0": {"rolled-back": {"write the status"}},
+}
 
 // releasedRoot has a folder for each release, with a folder for each sample: the objects as
 // they lay in a cluster after the release had settled (see docs/upgrades.md).
@@ -463,7 +466,7 @@ func TestNewerHistoryIsLeftAlone(t *testing.T) {
 		}
 		state := r.gather(t)
 		plan, changes := r.plan(t, state, another())
-		if diff := cmp.Diff([]string(nil), writes(r.nginx, state, plan, changes)); diff != "" {
+		if diff := cmp.Diff(exceptions[r.version][r.sample], writes(r.nginx, state, plan, changes)); diff != "" {
 			t.Errorf("what is written:\n%s", diff)
 		}
 		// What the newer release wrote is read whole, but for the files.

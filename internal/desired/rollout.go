@@ -32,6 +32,7 @@ func (in *input) rollout() rollout.Input {
 		Proven:    in.course.back(),
 		HoldOld:   in.holdsOld(),
 		Held:      in.course.held(),
+		Refused:   in.refused(),
 	}
 	if !out.HoldOld {
 		out.Canary = in.canary()

@@ -17,6 +17,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/canary"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
@@ -35,8 +36,10 @@ type play struct {
 	files   map[string]nginxconf.Files
 	owned   map[observe.Key]observe.Object
 	pods    []corev1.Pod
-	verdict string
-	made    int
+	// verdict is what is bad about canaries; without, they are good, or evidence says what they are.
+	verdict  string
+	evidence canary.Outcome
+	made     int
 	// bad are the images that crash.
 	bad map[string]bool
 	// plan is that of the last pass.
@@ -126,7 +129,7 @@ func (p *play) state() observe.State {
 		records = append(records, r)
 	}
 	s := observe.State{Owned: p.owned, Pods: p.pods, Instances: map[string]*instanceapi.Status{}, History: history.Read(records),
-		RecordedFiles: p.files, Now: p.now, Verdict: p.verdict}
+		RecordedFiles: p.files, Now: p.now, Verdict: p.compare()}
 	for i := range p.pods {
 		if observe.Ready(&p.pods[i]) {
 			serving := s.Config(naming.ConfigMap("web")).Annotations[naming.AnnotationConfig]
@@ -138,6 +141,21 @@ func (p *play) state() observe.State {
 		}
 	}
 	return s
+}
+
+func outcomeOr(outcome canary.Outcome) canary.Outcome {
+	if outcome == "" {
+		return canary.Good
+	}
+	return outcome
+}
+
+// compare is the comparison of canaries.
+func (p *play) compare() *canary.Verdict {
+	if p.verdict != "" {
+		return &canary.Verdict{Outcome: canary.Bad, Message: p.verdict}
+	}
+	return &canary.Verdict{Outcome: outcomeOr(p.evidence), Message: "compared"}
 }
 
 func (p *play) deployment() *appsv1.Deployment {
@@ -582,5 +600,125 @@ func TestCanaryRollout(t *testing.T) {
 		if p.image() != want || p.deployment().Spec.MinReadySeconds != 0 {
 			t.Errorf("with the verdict %q it runs %s; %s", verdict, p.image(), p.log())
 		}
+	}
+}
+
+// TestRetry: what failed is tried again after each pause, as often as declared, and then no more.
+func TestRetry(t *testing.T) {
+	p := newPlay(t)
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{Retry: &v1alpha2.RolloutRetry{
+		Limit: new(int32(2)), Backoff: &v1alpha2.RetryBackoff{InitialSeconds: new(int32(100)), Factor: new(int32(3))}}}
+	p.settle()
+	p.bad["nginx:2"] = true
+	p.nginx.Spec.Image = new("nginx:2")
+	begins := p.begins("nginx:2", 700)
+	if len(begins) != 3 || begins[1]-begins[0] < 100 || begins[1]-begins[0] > 110 || begins[2]-begins[1] < 300 || begins[2]-begins[1] > 310 {
+		t.Errorf("it was tried after %v seconds", begins)
+	}
+	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+	p.quiet()
+	p.nginx.Spec.ForceRedeploy = new("again")
+	p.tick()
+	p.tick()
+	if p.image() != "nginx:2" {
+		t.Error("another attempt has no retries of its own")
+	}
+	p.bad = map[string]bool{}
+	for range 130 {
+		p.tick()
+	}
+	p.expect("nginx:2", "1 good nginx:1, 3 good nginx:2")
+	if r := p.state().History.Numbered(3); r.Failures != (history.Failures{}) {
+		t.Errorf("it is good, and remembers %+v", r.Failures)
+	}
+}
+
+// begins are the seconds at which an image is tried, of which two retries are declared.
+func (p *play) begins(image string, seconds int) []int {
+	p.t.Helper()
+	var begins []int
+	was := p.image()
+	for second := range seconds {
+		p.tick()
+		if p.image() != was && p.image() == image {
+			begins = append(begins, second)
+		}
+		was = p.image()
+		if r := p.plan.Retry; r != nil && (p.plan.Failure == nil || r.Limit != 2 || r.Number != len(begins) || p.plan.After <= 0 || !r.At.After(p.now)) {
+			p.t.Fatalf("at %d s the plan tells of %+v, and looks again after %s", second, r, p.plan.After)
+		}
+	}
+	return begins
+}
+
+// TestNoRetry: without a declaration nothing is tried again, nor while a failed rollout is held.
+func TestNoRetry(t *testing.T) {
+	for name, rollout := range map[string]*v1alpha2.Rollout{
+		"unset": nil,
+		"held":  {OnFailure: v1alpha2.OnFailureHold, Retry: &v1alpha2.RolloutRetry{Backoff: &v1alpha2.RetryBackoff{InitialSeconds: new(int32(1))}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPlay(t)
+			p.nginx.Spec.Rollout = rollout
+			p.settle()
+			p.bad["nginx:2"] = true
+			p.nginx.Spec.Image = new("nginx:2")
+			p.settle()
+			made := p.made
+			p.settle()
+			p.settle()
+			if p.made != made || p.plan.Retry != nil {
+				t.Errorf("%d more pods were made", p.made-made)
+			}
+		})
+	}
+}
+
+// TestPauses are those before each retry.
+func TestPauses(t *testing.T) {
+	for number, want := range map[int]time.Duration{1: time.Minute, 2: 2 * time.Minute, 3: 4 * time.Minute, 7: time.Hour, 100: time.Hour} {
+		if got := pauseBefore(number, v1alpha2.RetryBackoff{}); got != want {
+			t.Errorf("retry %d comes after %s, want %s", number, got, want)
+		}
+	}
+}
+
+// TestRollbackSkipsTheCanary: a revision that has served is rolled out at once, unless asked otherwise.
+func TestRollbackSkipsTheCanary(t *testing.T) {
+	for on, canaries := range map[v1alpha2.OnRollback]bool{"": false, v1alpha2.OnRollbackSkip: false, v1alpha2.OnRollbackRun: true} {
+		p := newPlay(t)
+		p.nginx.Spec.Image = new("nginx:2")
+		p.settle()
+		p.nginx.Spec.Rollout = &v1alpha2.Rollout{ToRevision: new(int64(1)), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(30)), OnRollback: on}}
+		compared := false
+		for range 100 {
+			p.tick()
+			compared = compared || len(p.plan.Step.Judge) > 0 || p.plan.Trial != nil
+		}
+		if p.image() != "nginx:1" || compared != canaries {
+			t.Errorf("onRollback %q: it runs %s, canaries: %t", on, p.image(), compared)
+		}
+	}
+}
+
+// TestCanaryWithoutEvidence waits for its deadline, and is then given up.
+func TestCanaryWithoutEvidence(t *testing.T) {
+	p := newPlay(t)
+	p.evidence = canary.Undecided
+	p.nginx.Spec.Rollout = &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(60)), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(30))}}
+	p.settle()
+	p.nginx.Spec.Image = new("nginx:2")
+	for range 80 {
+		p.tick()
+	}
+	if len(p.plan.Step.Judge) == 0 || p.image() != "nginx:2" {
+		t.Errorf("it does not wait: %s, %+v", p.image(), p.plan.Step)
+	}
+	for range 40 {
+		p.tick()
+	}
+	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
+	if f := p.plan.Failure; f == nil || f.Reason != v1alpha2.ReasonCanaryFailed || !strings.Contains(f.Message, "no evidence") {
+		t.Errorf("it tells of %+v", f)
 	}
 }

@@ -13,11 +13,19 @@ import (
 
 // Trial is a comparison of canaries with the other pods that somebody has to make.
 type Trial struct {
-	// Canaries and Others are the addresses of the pods.
-	Canaries, Others []string
+	Canaries, Others []TrialPod
 	// Seconds is for how long the canaries have served.
 	Seconds int
 	Limits  canary.Limits
+}
+
+// TrialPod is a pod whose requests are compared.
+type TrialPod struct {
+	PodIP string
+	// Revision of the configuration that it serves; empty: it did not answer.
+	Revision string
+	// Reloaded tells that it served another configuration before.
+	Reloaded bool
 }
 
 // trial is the comparison that the next decision needs; nil: none. The pods of a new
@@ -26,7 +34,8 @@ type Trial struct {
 func (in *input) trial() *Trial {
 	judge, served := in.step.Judge, in.step.Served
 	other := func(i int) bool { return observe.TemplateOf(&in.state.Pods[i]) != in.course.run.hash }
-	if len(judge) == 0 {
+	reloaded := len(judge) == 0
+	if reloaded {
 		judge, served = in.decision.Judge, in.decision.Served
 		other = func(i int) bool { return !slices.Contains(judge, in.state.Pods[i].Name) }
 	}
@@ -45,12 +54,18 @@ func (in *input) trial() *Trial {
 	}
 	for i := range in.state.Pods {
 		pod := &in.state.Pods[i]
+		compared := TrialPod{PodIP: pod.Status.PodIP}
+		if instance := in.state.Instances[pod.Name]; instance != nil {
+			compared.Revision = instance.Serving
+		}
 		switch {
-		case !observe.Ready(pod):
+		case !observe.Ready(pod) || in.state.Instances[pod.Name] == nil:
+			// Who is known not to answer is not asked: that would only take time.
 		case slices.Contains(judge, pod.Name):
-			t.Canaries = append(t.Canaries, pod.Status.PodIP)
+			compared.Reloaded = reloaded
+			t.Canaries = append(t.Canaries, compared)
 		case other(i):
-			t.Others = append(t.Others, pod.Status.PodIP)
+			t.Others = append(t.Others, compared)
 		}
 	}
 	return t

@@ -73,6 +73,8 @@ type Revision struct {
 	StartedAt, ServedAt time.Time
 	// Failure is how its rollout failed last; zero: it did not.
 	Failure Failure
+	// Failures count how often an attempt has failed, also while it is retried.
+	Failures Failures
 	// Raw is the data of the ControllerRevision, see Data.
 	Raw []byte
 }
@@ -83,6 +85,22 @@ type Failure struct {
 	Attempt string
 	// Reason is one of the condition UpToDate, Message in the failing part's words.
 	Reason, Message string
+	// At is when it failed; zero: an earlier release has noted it.
+	At time.Time
+}
+
+// Failures are how often an attempt has failed.
+type Failures struct {
+	Attempt string
+	Count   int
+}
+
+// Of is the number of failures of an attempt.
+func (f Failures) Of(attempt string) int {
+	if f.Attempt != attempt {
+		return 0
+	}
+	return f.Count
 }
 
 // Exists tells whether there is a ControllerRevision of it.

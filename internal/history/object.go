@@ -2,6 +2,8 @@ package history
 
 import (
 	"maps"
+	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -47,7 +49,9 @@ func readMeta(o *metav1.ObjectMeta) Revision {
 			Attempt: a[naming.AnnotationFailedAttempt],
 			Reason:  a[naming.AnnotationFailedReason],
 			Message: a[naming.AnnotationFailedMessage],
+			At:      readTime(a[naming.AnnotationFailedAt]),
 		},
+		Failures: readFailures(a[naming.AnnotationFailures]),
 	}
 }
 
@@ -79,6 +83,8 @@ func (r *Revision) Annotations() map[string]string {
 		naming.AnnotationFailedAttempt: r.Failure.Attempt,
 		naming.AnnotationFailedReason:  r.Failure.Reason,
 		naming.AnnotationFailedMessage: r.Failure.Message,
+		naming.AnnotationFailedAt:      writeTime(r.Failure.At),
+		naming.AnnotationFailures:      writeFailures(r.Failures),
 	}
 }
 
@@ -89,6 +95,26 @@ func readTime(text string) time.Time {
 		return time.Time{}
 	}
 	return t
+}
+
+// readFailures is zero for a text that somebody spoilt.
+func readFailures(text string) Failures {
+	attempt, count, found := strings.Cut(text, "/")
+	n, err := strconv.Atoi(count)
+	if !found || err != nil || n < 0 || n > mostFailures {
+		return Failures{}
+	}
+	return Failures{attempt, n}
+}
+
+// mostFailures is more than are ever retried.
+const mostFailures = 1000
+
+func writeFailures(f Failures) string {
+	if f.Count == 0 {
+		return ""
+	}
+	return f.Attempt + "/" + strconv.Itoa(min(f.Count, mostFailures))
 }
 
 func writeTime(t time.Time) string {

@@ -51,6 +51,9 @@ const (
 	// AnnotationConfigSource tells which version of a referenced ConfigMap the files
 	// of a rendered configuration were copied from.
 	AnnotationConfigSource = "operator.example.com/config-source"
+	// AnnotationConfigRefused keeps, on the ConfigMap of a candidate, that its load ended worker
+	// processes, nginx or a container: no pod may load it again.
+	AnnotationConfigRefused = "operator.example.com/config-refused"
 	// AnnotationTemplate is the hash of the pod template that a pod was made from.
 	AnnotationTemplate = "operator.example.com/template"
 	// LabelRevisionState tells of a ControllerRevision what became of it.
@@ -76,6 +79,10 @@ const (
 	AnnotationFailedReason = "operator.example.com/failed-reason"
 	// AnnotationFailedMessage tells why, in the failing part's words.
 	AnnotationFailedMessage = "operator.example.com/failed-message"
+	// AnnotationFailedAt is when it failed.
+	AnnotationFailedAt = "operator.example.com/failed-at"
+	// AnnotationFailures counts how often an attempt has failed: <attempt>/<count>.
+	AnnotationFailures = "operator.example.com/failures"
 	// AnnotationForceRedeploy carries spec.forceRedeploy to the pods.
 	AnnotationForceRedeploy = "operator.example.com/force-redeploy"
 )

@@ -107,7 +107,8 @@ func TestSilenceIsNotConcludedFromOneQuestion(t *testing.T) {
 		{"so does one that has got answers", 2, 3, true},
 		{"it is silent", 100, 3, false},
 		{"it is still silent", 100, 1, false},
-		{"it answers again", 0, 1, true},
+		{"it answers again, which no pass waits for", 0, 1, false},
+		{"and the next pass knows", 0, 0, true},
 	} {
 		failures, asked = step.failures, 0
 		gather(t, o, nginx, &state)
@@ -156,22 +157,40 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 	gather(t, o, nginx, &state)
 	state.Pods = state.Pods[:1]
 	gather(t, o, nginx, &state)
-	for _, answers := range o.answers.answers {
+	for _, answers := range o.answers.pods {
 		if len(answers) != 1 {
 			t.Errorf("%d answers are kept for 1 pod", len(answers))
 		}
 	}
 	state.Pods = nil
 	gather(t, o, nginx, &state)
-	if n := len(o.answers.answers); n != 0 {
+	if n := len(o.answers.pods); n != 0 {
 		t.Errorf("answers of %d applications without pods are kept", n)
 	}
 }
 
+// gather waits for all that is asked, also in the background.
 func gather(t *testing.T, o *Observer, nginx *v1alpha2.NginxOperator, state *State) {
 	t.Helper()
+	o.answers.wait = time.Minute
+	defer finishCalls(o, nginx)
 	if err := o.instances(t.Context(), nginx, state); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// finishCalls waits for the questions that no pass waits for.
+func finishCalls(o *Observer, nginx *v1alpha2.NginxOperator) {
+	var calls []*call
+	o.answers.mu.Lock()
+	for _, known := range o.answers.pods[types.NamespacedName{Namespace: nginx.Namespace, Name: nginx.Name}] {
+		if known.call != nil {
+			calls = append(calls, known.call)
+		}
+	}
+	o.answers.mu.Unlock()
+	for _, c := range calls {
+		<-c.done
 	}
 }
 
@@ -183,4 +202,25 @@ func running(name string) *corev1.Pod {
 		Name: naming.NginxContainer, ContainerID: "first", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 	}}
 	return pod
+}
+
+// TestSettledWithAGrant: an instance settles whether it shows the grant, as those of earlier
+// releases do, or its fingerprint.
+func TestSettledWithAGrant(t *testing.T) {
+	asked := instanceapi.Requested{Test: "r1", Load: "r1", Grant: instanceapi.Grant("a")}
+	other := instanceapi.Requested{Test: "r1", Load: "r1", Grant: instanceapi.Grant("b")}
+	for what, tt := range map[string]struct {
+		says instanceapi.Requested
+		want bool
+	}{
+		"the grant":               {asked, true},
+		"its fingerprint":         {asked.Public(), true},
+		"another grant":           {other, false},
+		"another's fingerprint":   {other.Public(), false},
+		"it does not know it yet": {instanceapi.Requested{Test: "r1", Load: "r1"}, false},
+	} {
+		if got := settled(&instanceapi.Status{Serving: "r1", Requested: tt.says}, asked); got != tt.want {
+			t.Errorf("%s: settled %t, want %t", what, got, tt.want)
+		}
+	}
 }

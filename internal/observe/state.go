@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"example.com/nginx-operator/internal/canary"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
@@ -61,9 +62,9 @@ type State struct {
 	// RecordedFiles are the configuration files of revisions that may be gone back to, by
 	// the revision's name.
 	RecordedFiles map[string]nginxconf.Files
-	// Verdict is why the canaries do worse than the others; empty: they do not, or nobody
-	// has compared them.
-	Verdict string
+	// Verdict is what the comparison of the canaries with the others came to; nil: they were not
+	// compared in this pass.
+	Verdict *canary.Verdict
 	// Renew tells that the pods may be given this release's own template.
 	Renew bool
 	// Now is the time of the pass.

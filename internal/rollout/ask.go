@@ -73,7 +73,8 @@ func (d *Decision) load(in Input) {
 
 // takesWord tells whether the pod knows the grant that this operator has the word for.
 func (p Pod) takesWord(revision string) bool {
-	return p.Grant != "" && p.Status.Requested.Grant == p.Grant && p.Asked.Grant == p.Grant && p.Status.Requested.Test == revision
+	known := p.Status.Requested.Public()
+	return p.Grant != "" && known.GrantFingerprint == instanceapi.Fingerprint(p.Grant) && p.Asked.Grant == p.Grant && known.Test == revision
 }
 
 // allowed is how many more pods may be asked to load the configuration now.

@@ -9,12 +9,23 @@ import (
 // judge is the verdict of all pods on the requested configuration; empty while it is
 // open. Problems go with a refusal, also with one that does not count yet.
 func judge(in Input) (instanceapi.Verdict, []instanceapi.Problem) {
+	if in.remembered() {
+		return instanceapi.Failed, in.Refused
+	}
 	verdict, problems := deciders(in)
 	if verdict == "" && in.Stable == in.Requested && anyServes(in.Pods, in.Requested) {
 		// All of them accepted it once. That more pods are starting opens nothing again.
 		return instanceapi.Passed, nil
 	}
 	return verdict, problems
+}
+
+// remembered tells whether the requested configuration has been refused for good. What pods
+// start with is not: there is nothing else to serve.
+func (in *Input) remembered() bool { return len(in.Refused) > 0 && in.Requested != in.Stable }
+
+func anyFatal(pods []Pod, revision string) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool { return p.revision(revision).Fatal })
 }
 
 func anyServes(pods []Pod, revision string) bool {

@@ -44,6 +44,9 @@ type Input struct {
 	Overdue bool
 	// Proven tells that every pod has served Requested before: it is being gone back to.
 	Proven bool
+	// Refused is why the load of Requested ended worker processes, nginx or a container before;
+	// empty: it did not. It holds whatever pods accept now.
+	Refused []instanceapi.Problem
 	// HoldOld tells that the pods of an old template are to be left alone.
 	HoldOld bool
 	// Held tells that what failed is to stay as it is: no pod is asked for anything, and
@@ -107,6 +110,8 @@ type Decision struct {
 	// Problems are why the configuration was refused. In phase Testing they are those of
 	// pods that are about to be replaced.
 	Problems []instanceapi.Problem
+	// Fatal tells that the load of the configuration ended worker processes, nginx or a container.
+	Fatal bool
 	// Accepted and Serving count the pods that accepted the configuration and that
 	// serve it. Pods counts those that are asked.
 	Accepted, Serving, Pods int
@@ -116,6 +121,8 @@ type Decision struct {
 	// served; empty: none.
 	Judge  []string
 	Served time.Duration
+	// CanaryFailure is why the canaries must not go on; empty: they may.
+	CanaryFailure string
 	// After is when the canaries are to be looked at again; 0: there are none.
 	After time.Duration
 	// Watch tells that only the instances will tell of the next step: they have to be
@@ -137,6 +144,7 @@ func Decide(in Input) Decision {
 	d.canary(in)
 	verdict, problems := judge(in)
 	d.Problems = problems
+	d.Fatal = verdict == instanceapi.Failed && (in.remembered() || anyFatal(in.Pods, in.Requested))
 	switch verdict {
 	case instanceapi.Failed:
 		d.Phase = Rejected
@@ -184,7 +192,7 @@ func (d *Decision) hold() {
 	clear(d.Ask)
 	clear(d.Tell)
 	clear(d.Nudge)
-	d.Judge = nil
+	d.Judge, d.CanaryFailure = nil, ""
 }
 
 // asked are the pods that are asked for anything. Where nothing is new, there is nothing
@@ -195,28 +203,6 @@ func (in *Input) asked() []Pod {
 	}
 	newest, _ := byTemplate(in.Pods)
 	return newest
-}
-
-// canary finds the pods that serve the configuration first, while they are on trial.
-func (d *Decision) canary(in Input) {
-	if in.Canary == nil || in.Stable == in.Requested || in.Stable == "" || in.Proven {
-		return
-	}
-	for _, p := range in.Pods {
-		if p.serves(in.Requested) && p.Status.ServingSeconds != nil {
-			d.Judge = append(d.Judge, p.Name)
-			d.Served = max(d.Served, time.Duration(*p.Status.ServingSeconds)*time.Second)
-		}
-	}
-	if d.Served >= in.Canary.Duration && in.Canary.Bad == "" {
-		d.Judge = nil
-	}
-	if len(d.Judge) > 0 {
-		d.After = judgePause
-		if left := in.Canary.Duration - d.Served; left > 0 {
-			d.After = min(d.After, left)
-		}
-	}
 }
 
 // nudge finds the pods that have not done what they were asked for want of something.
@@ -264,7 +250,7 @@ func anyRunning(pods []Pod) bool {
 // it would put that right a minute later.
 func (p Pod) lacks(revision string) bool {
 	return p.Status != nil && (p.Asked.Test == revision || p.Asked.Load == revision) &&
-		(p.Status.Requested != p.Asked || p.verdict(revision) == "" && p.Status.Next != revision && p.Status.Stable != revision)
+		(!p.Status.Requested.Matches(p.Asked) || p.verdict(revision) == "" && p.Status.Next != revision && p.Status.Stable != revision)
 }
 
 func (p Pod) serves(revision string) bool {

@@ -1,7 +1,6 @@
 package rollout
 
 import (
-	"fmt"
 	"time"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -30,18 +29,11 @@ type TemplateInput struct {
 	OldReady int
 }
 
-// Canary is how the first ones are compared with the others.
-type Canary struct {
-	// Replicas is how many there are, Duration for how long they have to serve.
-	Replicas int
-	Duration time.Duration
-	// Bad tells that they do worse, in words; empty: they do not, as far as is known.
-	Bad string
-}
-
 // NewPod is a pod of the template that is being rolled out.
 type NewPod struct {
-	Name  string
+	Name string
+	// Node that has it; empty: none has.
+	Node  string
 	Ready bool
 	// Created is when the pod was.
 	Created time.Time
@@ -78,6 +70,8 @@ type Step struct {
 	Served time.Duration
 	// Trouble is why it fails.
 	Trouble trouble.Trouble
+	// Stuck is how many new pods are held up by nodes that are at fault rather than the template.
+	Stuck int
 	// After is when to look again, without an event; 0: never.
 	After time.Duration
 }
@@ -120,6 +114,9 @@ func Advance(in TemplateInput) Step {
 		return Step{Outcome: Failing, Stage: in.Stage, Trouble: t}
 	}
 	step := Step{Outcome: Going, Stage: in.Stage}
+	for _, pods := range in.badNodes() {
+		step.Stuck += pods
+	}
 	switch in.Stage {
 	case history.Canary:
 		in.canary(&step)
@@ -133,35 +130,6 @@ func Advance(in TemplateInput) Step {
 	}
 	step.After = Soonest(step.After, in.patience())
 	return step
-}
-
-// failure is why the rollout must not go on.
-func (in TemplateInput) failure() (trouble.Trouble, bool) {
-	var worst *trouble.Trouble
-	for _, p := range in.New {
-		if t := p.Trouble; t != nil {
-			if !t.GiveUp.IsZero() && !in.Now.Before(t.GiveUp) {
-				return *t, true
-			}
-			worst = t
-		}
-	}
-	if !in.TimedOut && !in.overdue() {
-		return trouble.Trouble{}, false
-	}
-	t := trouble.Trouble{
-		Reason:  v1alpha2.ReasonProgressDeadlineExceeded,
-		Message: fmt.Sprintf("no progress for %d seconds (rollout.progressDeadlineSeconds)", int(in.Deadline.Seconds())),
-	}
-	switch words := in.notReady(); {
-	case worst != nil:
-		t.Reason, t.Message = worst.Reason, worst.Message+"; "+t.Message
-	case in.Refused != "":
-		t.Reason, t.Message = v1alpha2.ReasonPodsNotCreated, in.Refused+"; "+t.Message
-	case words != "":
-		t.Message = words + "; " + t.Message
-	}
-	return t, true
 }
 
 // overdue tells whether too few new pods came up in time. The Deployment controller tells
@@ -259,21 +227,24 @@ func (in TemplateInput) canary(step *Step) {
 	if !in.enough() {
 		return
 	}
-	step.Served = in.Canary.Duration
 	for _, p := range in.New {
-		if p.Ready {
-			step.Judge = append(step.Judge, p.Name)
-			step.Served = min(step.Served, in.Now.Sub(p.ReadySince))
+		if !p.Ready {
+			continue
 		}
+		served := in.Now.Sub(p.ReadySince)
+		if len(step.Judge) == 0 || served < step.Served {
+			step.Served = served
+		}
+		step.Judge = append(step.Judge, p.Name)
 	}
-	switch {
-	case in.Canary.Bad != "":
+	switch passed, failure := in.Canary.conclude(step.Served); {
+	case failure != "":
 		step.Outcome = Failing
-		step.Trouble = trouble.Trouble{Reason: v1alpha2.ReasonCanaryFailed, Message: in.Canary.Bad}
-	case step.Served >= in.Canary.Duration:
+		step.Trouble = trouble.Trouble{Reason: v1alpha2.ReasonCanaryFailed, Message: failure}
+	case passed:
 		step.Stage = history.Rolling
 	default:
-		step.After = min(judgePause, in.Canary.Duration-step.Served)
+		step.After = in.Canary.pause(step.Served)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/canary"
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/trouble"
 )
@@ -61,7 +62,17 @@ func (in TemplateInput) with(change func(*TemplateInput)) TemplateInput {
 }
 
 func canaryOf(n int, bad string) func(*TemplateInput) {
-	return func(in *TemplateInput) { in.Canary = &Canary{Replicas: n, Duration: 20 * time.Second, Bad: bad} }
+	return func(in *TemplateInput) {
+		in.Canary = &Canary{Replicas: n, Duration: 20 * time.Second, Verdict: verdict(bad)}
+	}
+}
+
+// verdict is that on canaries that are bad for a reason; empty: they are good.
+func verdict(bad string) *canary.Verdict {
+	if bad == "" {
+		return &canary.Verdict{Outcome: canary.Good, Message: "as good as the others"}
+	}
+	return &canary.Verdict{Outcome: canary.Bad, Message: bad}
 }
 
 func complete(in *TemplateInput) { in.Complete, in.OldReady = true, 0 }
@@ -177,6 +188,53 @@ func TestFailureHasWords(t *testing.T) {
 	}
 }
 
+// pulling is a pod whose image its node has not been able to pull for long; without a node name, no node has it.
+func pulling(node string) NewPod {
+	return NewPod{Name: "on-" + node, Node: node, Trouble: &trouble.Trouble{
+		Reason: v1alpha2.ReasonImagePullFailed, Message: "the image cannot be pulled", GiveUp: start, NodeLocal: true}}
+}
+
+func readyOn(node string) NewPod {
+	p := readyFor(time.Minute)
+	p.Node = node
+	return p
+}
+
+// TestBadNode: a template that is ready elsewhere does not fail because of a node.
+func TestBadNode(t *testing.T) {
+	crashed := inTrouble(start)
+	crashed.Node = "b"
+	timedOut := func(in *TemplateInput) { in.TimedOut = true }
+	tests := map[string]struct {
+		in    TemplateInput
+		stuck int
+		fails string
+	}{
+		"ready on one, failing on another":         {rollingOut(history.Rolling, time.Hour, readyOn("a"), pulling("b")), 1, ""},
+		"two pods on the bad node":                 {rollingOut(history.Rolling, time.Hour, readyOn("a"), pulling("b"), pulling("b")), 2, ""},
+		"for longer than the deadline":             {rollingOut(history.Rolling, time.Hour, readyOn("a"), pulling("b")).with(timedOut), 1, ""},
+		"the first pod of all":                     {rollingOut(history.Proving, time.Minute, pulling("b")), 0, "on b: the image cannot be pulled"},
+		"on all of several nodes":                  {rollingOut(history.Rolling, time.Minute, pulling("b"), pulling("a")), 0, "on a, b: the image cannot be pulled"},
+		"on more nodes than it is ready on":        {rollingOut(history.Rolling, time.Minute, pulling("b"), readyOn("a"), pulling("c")), 0, "ready on a; on b, c: the image cannot be pulled"},
+		"on half of the nodes":                     {rollingOut(history.Rolling, time.Minute, pulling("b"), readyOn("a"), pulling("c"), readyOn("d")), 2, ""},
+		"ready and failing on the same node":       {rollingOut(history.Rolling, time.Minute, readyOn("a"), pulling("a")), 0, "the image cannot be pulled"},
+		"a crash is not the node's":                {rollingOut(history.Rolling, time.Minute, readyOn("a"), crashed), 0, "ready on a; on b: it crashes"},
+		"another pod is late for another reason":   {rollingOut(history.Rolling, time.Hour, readyOn("a"), pulling("b"), NewPod{Node: "c"}).with(timedOut), 1, "ready on a; on b: the image cannot be pulled; no progress"},
+		"one of two canaries never gets its image": {rollingOut(history.Canary, 80*time.Second, readyOn("a"), pulling("b")).with(canaryOf(2, "")), 1, "ready on a; on b"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			step := Advance(tt.in)
+			if (step.Outcome == Failing) != (tt.fails != "") || !strings.Contains(step.Trouble.Message, tt.fails) {
+				t.Errorf("%s: %q, want %q", step.Outcome, step.Trouble.Message, tt.fails)
+			}
+			if step.Outcome != Failing && step.Stuck != tt.stuck {
+				t.Errorf("%d pods are stuck, want %d", step.Stuck, tt.stuck)
+			}
+		})
+	}
+}
+
 // TestStagesNeverGoBack plays every order of what pods can do.
 func TestStagesNeverGoBack(t *testing.T) {
 	order := map[history.Stage]int{history.Proving: 0, history.Canary: 0, history.Rolling: 1}
@@ -216,7 +274,7 @@ func TestCanaryOfAConfiguration(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(Input{Requested: "new", Stable: "old", Pods: append([]Pod{tt.first}, others...),
-				Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Bad: tt.bad}})
+				Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Verdict: verdict(tt.bad)}})
 			if len(d.Judge) != tt.judge || len(d.Ask) != tt.ask {
 				t.Errorf("judges %v and asks %v; want %d and %d", d.Judge, d.Ask, tt.judge, tt.ask)
 			}
@@ -232,7 +290,7 @@ func TestASingleCanary(t *testing.T) {
 	seconds := int64(3)
 	one := pod("a", asked("new", "new"), serving("new"))
 	one.Status.ServingSeconds = &seconds
-	in := Input{Requested: "new", Stable: "old", Pods: []Pod{one}, Canary: &Canary{Replicas: 1, Duration: 20 * time.Second}}
+	in := Input{Requested: "new", Stable: "old", Pods: []Pod{one}, Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Verdict: verdict("")}}
 	if d := Decide(in); d.Phase == Settled || d.Stable {
 		t.Errorf("it is stable before its time: %+v", d)
 	}

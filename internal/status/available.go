@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -11,22 +12,32 @@ import (
 	"example.com/nginx-operator/internal/observe"
 )
 
-// available promises replicas less rollout.maxUnavailable, whether the serving pods
+// available is True when replicas less rollout.maxUnavailable pods serve, whether they
 // are old or new.
 func available(v *view) judgement {
 	if v.replicas == 0 {
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonScaledToZero, "No pod is asked for"}
 	}
-	promised := v.replicas - v.maxUnavailable()
+	least := v.replicas - v.maxUnavailable()
 	serving := v.serving()
-	if serving >= promised {
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(promised))}
+	if serving >= least {
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(least)) + v.noAddress()}
 	}
-	message := fmt.Sprintf("%s, at least %d promised", serve(serving), promised)
+	message := fmt.Sprintf("%s, at least %d must (spec.replicas less rollout.maxUnavailable)", serve(serving), least)
 	if v.trouble != nil {
 		message += ": " + v.trouble.Message
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, message}
+}
+
+// noAddress tells of a Service that waits for its load balancer; empty: it does not.
+func (v *view) noAddress() string {
+	service := v.in.State.Service()
+	if service == nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || len(service.Status.LoadBalancer.Ingress) > 0 {
+		return ""
+	}
+	return fmt.Sprintf("; Service %s has no load balancer address yet, so clients outside the cluster cannot use one: kubectl describe service %s shows why",
+		service.Name, service.Name)
 }
 
 // serving is what the Deployment controller counts as available. While a rollout is being
@@ -80,7 +91,7 @@ func (v *view) maxUnavailable() int32 {
 	}
 	n, err := intstr.GetScaledValueFromIntOrPercent(rollout.MaxUnavailable, int(v.replicas), false)
 	if err != nil {
-		// The schema allows numbers and percentages only: promise everything.
+		// The schema allows numbers and percentages only: all pods must serve.
 		return 0
 	}
 	return min(int32(n), v.replicas)

@@ -2,12 +2,14 @@ package status
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/internal/rollout"
 	"example.com/nginx-operator/internal/trouble"
 )
@@ -21,7 +23,7 @@ func configValid(v *view) judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.in.Blocked.Message}
 	}
 	if f := v.refusedWithRollout(); f != "" {
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, f}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.withCause(f)}
 	}
 	if v.revision == "" {
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, "There is no configuration to test yet"}
@@ -31,9 +33,9 @@ func configValid(v *view) judgement {
 	}
 	switch d := v.rollout; d.Phase {
 	case rollout.Rejected:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "nginx refused the configuration: " + trouble.Problems(d.Problems)}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.withCause(v.refusal())}
 	case rollout.Settled, rollout.Loading:
-		return judgement{metav1.ConditionTrue, v1alpha2.ReasonConfigAccepted, "nginx accepted the configuration"}
+		return judgement{metav1.ConditionTrue, v1alpha2.ReasonConfigAccepted, "nginx accepted the configuration" + v.unreadFiles()}
 	default:
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, v.pending(d)}
 	}
@@ -46,6 +48,59 @@ func (v *view) refusedWithRollout() string {
 		return ""
 	}
 	return v.in.Plan.Failure.Message
+}
+
+// refusal is what nginx says of the configuration asked for; empty: it has not refused it.
+func (v *view) refusal() string {
+	if f := v.refusedWithRollout(); f != "" {
+		return f
+	}
+	if v.rollout.Phase != rollout.Rejected {
+		return ""
+	}
+	return "nginx refused the configuration: " + trouble.Problems(v.rollout.Problems)
+}
+
+// withCause puts the certificate that is missing or bad before nginx's words about its file.
+func (v *view) withCause(refusal string) string {
+	if cause := v.badCertificate(refusal); cause != "" {
+		return cause + ", so nginx cannot load the configuration: " + refusal
+	}
+	return refusal
+}
+
+// badCertificate is what is wrong with a certificate whose file nginx complains about; empty: nothing.
+func (v *view) badCertificate(refusal string) string {
+	for _, c := range v.sortedTLS() {
+		if !strings.Contains(refusal, instanceapi.DirTLS+"/"+c.Name+"/") {
+			continue
+		}
+		if _, problem := v.certificate(c.Name); problem != "" {
+			return fmt.Sprintf("tls %s: Secret %s: %s", c.Name, c.SecretName, problem)
+		}
+	}
+	return ""
+}
+
+// unreadFiles tells of files that the user declared and that nginx does not read; empty: there are none.
+func (v *view) unreadFiles() string {
+	for i := range v.in.State.Pods {
+		instance := v.in.State.Instances[v.in.State.Pods[i].Name]
+		if instance == nil {
+			continue
+		}
+		for _, r := range instance.Revisions {
+			if files := shown(r.Unread); r.Revision == v.revision && len(files) > 0 {
+				return fmt.Sprintf("; nginx does not read these files of spec.config: %s: include them in %s, or remove them", some(files), nginxconf.WholeFile)
+			}
+		}
+	}
+	return ""
+}
+
+// shown are names that an instance tells, as far as they can be names of files.
+func shown(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !nginxconf.LegalName(name) })
 }
 
 // pending tells what a test of the configuration waits for.

@@ -29,7 +29,11 @@ type Event struct {
 const (
 	EventRolloutStarted    = "RolloutStarted"
 	EventRolloutCompleted  = "RolloutCompleted"
+	EventCanaryStarted     = "CanaryStarted"
+	EventCanaryPassed      = "CanaryPassed"
+	EventCanaryFailed      = v1alpha2.ReasonCanaryFailed
 	EventConfigApplied     = "ConfigApplied"
+	EventConfigFilesUnread = "ConfigFilesUnread"
 	EventPodRestarted      = "PodRestarted"
 	EventAvailable         = "Available"
 	EventUnavailable       = "Unavailable"
@@ -66,7 +70,9 @@ func events(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
 	var news []Event
 	news = append(news, acceptedEvents(of(v1alpha2.ConditionAccepted))...)
 	news = append(news, rolloutEvents(of(v1alpha2.ConditionUpToDate), of(v1alpha2.ConditionAccepted))...)
+	news = append(news, canaryEvents(v, of(v1alpha2.ConditionUpToDate))...)
 	news = append(news, configEvents(of(v1alpha2.ConditionConfigValid), old, next)...)
+	news = append(news, unreadEvents(v, of(v1alpha2.ConditionConfigValid))...)
 	news = append(news, certificateEvents(of(v1alpha2.ConditionCertificatesValid), old, next)...)
 	news = append(news, availabilityEvents(of(v1alpha2.ConditionAvailable))...)
 	return append(news, restartEvents(v, old, next)...)
@@ -97,8 +103,8 @@ func rolloutEvents(t, accepted transition) []Event {
 		// The events of ConfigValid and of the loaded configuration tell it.
 		return nil
 	case v1alpha2.ReasonRolloutInProgress, v1alpha2.ReasonCanaryRunning:
-		if t.was(metav1.ConditionFalse) && t.before.Reason != v1alpha2.ReasonWaitingForGate {
-			// A rollout that goes on after trouble is the same rollout.
+		if t.was(metav1.ConditionFalse) && t.before.Reason != v1alpha2.ReasonWaitingForGate && t.before.Reason != v1alpha2.ReasonRolledBack {
+			// A rollout that goes on after trouble is the same rollout. A retry is another one.
 			return nil
 		}
 		return []Event{{corev1.EventTypeNormal, EventRolloutStarted, actionRollout, t.after.Message}}
@@ -133,6 +139,14 @@ func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event
 			fmt.Sprintf("Every pod serves configuration %s", next.Config.Revision)}}
 	}
 	return nil
+}
+
+// unreadEvents tell of declared files that nginx does not read, once for each configuration.
+func unreadEvents(v *view, t transition) []Event {
+	if t.after.Status != metav1.ConditionTrue || v.unreadFiles() == "" || t.was(metav1.ConditionTrue) && t.before.Message == t.after.Message {
+		return nil
+	}
+	return []Event{{corev1.EventTypeWarning, EventConfigFilesUnread, actionRollout, t.after.Message}}
 }
 
 // everywhere tells whether every pod that serves serves the configuration asked for.
@@ -180,7 +194,7 @@ func lastRestart(v *view) string {
 	var last *corev1.ContainerStateTerminated
 	note := "A container was restarted"
 	for _, pod := range v.in.State.Pods {
-		for _, s := range pod.Status.ContainerStatuses {
+		for _, s := range slices.Concat(pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses) {
 			end := s.LastTerminationState.Terminated
 			if end != nil && (last == nil || last.FinishedAt.Before(&end.FinishedAt)) {
 				last = end

@@ -24,6 +24,18 @@ func findTrouble(v *view) *trouble.Trouble {
 	return found
 }
 
+// placed are the pods of the newest template on their nodes.
+func (v *view) placed() []trouble.Placed {
+	var pods []trouble.Placed
+	for i := range v.in.State.Pods {
+		pod := &v.in.State.Pods[i]
+		if pod.DeletionTimestamp == nil && isNewest(v, pod) {
+			pods = append(pods, trouble.Placed{Node: pod.Spec.NodeName, Ready: observe.Ready(pod), Trouble: trouble.Of(pod, v.in.State.Instances[pod.Name], v.revision)})
+		}
+	}
+	return pods
+}
+
 // isNewest tells whether a pod was made from the template that the Deployment has now.
 func isNewest(v *view, pod *corev1.Pod) bool {
 	d := v.in.State.Deployment()

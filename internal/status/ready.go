@@ -12,7 +12,13 @@ import (
 //
 // Scaled to zero there is no nginx that could test the configuration, so an unknown
 // ConfigValid does not count then.
+// A certificate that nginx cannot load keeps the configuration from being loaded, so it is the
+// cause then.
 func ready(v *view, judgements map[string]judgement) judgement {
+	if certificates := judgements[v1alpha2.ConditionCertificatesValid]; certificates.status == metav1.ConditionFalse &&
+		judgements[v1alpha2.ConditionAccepted].status == metav1.ConditionTrue && v.badCertificate(v.refusal()) != "" {
+		return judgement{metav1.ConditionFalse, certificates.reason, certificates.message}
+	}
 	for _, bad := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, c := range conditionTypes {
 			j := judgements[c.name]
@@ -22,5 +28,5 @@ func ready(v *view, judgements map[string]judgement) judgement {
 			return judgement{metav1.ConditionFalse, j.reason, j.message}
 		}
 	}
-	return judgement{metav1.ConditionTrue, v1alpha2.ReasonReady, "The application is as declared and serves"}
+	return judgement{metav1.ConditionTrue, v1alpha2.ReasonReady, "The application is as declared and serves" + v.noAddress()}
 }

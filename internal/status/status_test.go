@@ -266,13 +266,13 @@ func TestConditions(t *testing.T) {
 
 		{"available", nil, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
 		{"old pods count", rollingOut(crashing(false, emerg)), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, ""},
-		{"too few", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 promised"},
+		{"too few", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 must"},
 		{"crash after the rollout", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.State.Pods[1] = crashing(false, "out of luck")
-		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 promised: container nginx ended with exit code 1 (Error): out of luck"},
+		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 must (spec.replicas less rollout.maxUnavailable): container nginx ended with exit code 1 (Error): out of luck"},
 		{"pods seen later than the deployment", func(in *Input) { in.State.Pods[1] = newPod("web-2") },
-			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 promised"},
+			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 must"},
 		{"few enough", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.Nginx.Spec.Rollout = &v1alpha2.Rollout{MaxUnavailable: new(intstr.FromString("50%"))}

@@ -3,6 +3,7 @@ package status
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -14,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/history"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/rollout"
+	"example.com/nginx-operator/internal/trouble"
 )
 
 func upToDate(v *view) judgement {
@@ -36,7 +38,7 @@ func upToDate(v *view) judgement {
 	case elsewhere:
 		return detour
 	case v.onTrial():
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, "The first pods with what is new are being compared with the others (rollout.canary)"}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonCanaryRunning, v.canaryProgress()}
 	case v.in.Plan != nil && v.in.Plan.KeepsPorts && v.in.State.RolledOut(v.replicas):
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolloutInProgress, "The Service gets its ports when the pods that have others are gone"}
 	case v.in.State.RolledOut(v.replicas):
@@ -74,7 +76,7 @@ func (v *view) notWritten() judgement {
 func (v *view) progress(d *appsv1.Deployment) judgement {
 	progress := fmt.Sprintf("%d of %d pods are up to date", v.updatedAndAvailable(d), v.replicas)
 	if v.trouble != nil {
-		return judgement{metav1.ConditionFalse, v.trouble.Reason, progress + ": " + v.trouble.Message}
+		return judgement{metav1.ConditionFalse, v.trouble.Reason, progress + ": " + trouble.OnNodes(*v.trouble, v.placed())}
 	}
 	if d.Spec.Paused {
 		progress += fmt.Sprintf(": somebody has paused the Deployment, kubectl rollout resume deployment/%s lets it go on", d.Name)
@@ -95,8 +97,13 @@ func (v *view) failedRollout(d *appsv1.Deployment, f *history.Failure) judgement
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRollingBack,
 			fmt.Sprintf("The rollout failed; revision %d is being put back, %s: %s: %s", v.in.Plan.Back, left, f.Reason, f.Message)}
 	}
+	if r := v.in.Plan.Retry; r != nil {
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolledBack,
+			fmt.Sprintf("The rollout failed; revision %d runs again; retry %d of %d is at %s (rollout.retry): %s: %s",
+				v.in.Plan.Back, r.Number, r.Limit, r.At.UTC().Format(time.RFC3339), f.Reason, f.Message)}
+	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonRolledBack,
-		fmt.Sprintf("The rollout failed; revision %d runs again, until the spec changes (forceRedeploy will do): %s: %s", v.in.Plan.Back, f.Reason, f.Message)}
+		fmt.Sprintf("The rollout failed; revision %d runs again, until the spec changes (to try the same again, change spec.forceRedeploy): %s: %s", v.in.Plan.Back, f.Reason, f.Message)}
 }
 
 // left tells how far the way back is, as long as pods have something of what failed; empty: none does. That

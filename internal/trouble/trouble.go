@@ -24,6 +24,8 @@ type Trouble struct {
 	Message string
 	// GiveUp is from when on waiting is of no use; zero: the trouble may heal.
 	GiveUp time.Time
+	// NodeLocal tells that the node may be at fault: the same template may run on others.
+	NodeLocal bool
 }
 
 // pullPatience is how long an image may fail to be pulled: a registry may have been
@@ -77,11 +79,13 @@ func ofContainer(pod *corev1.Pod, s corev1.ContainerStatus) *Trouble {
 	}
 	switch w.Reason {
 	case "ImagePullBackOff", "ErrImagePull":
-		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: scheduledAt(pod).Add(pullPatience)}
-	case "InvalidImageName", "ErrImageNeverPull", "ImageInspectError":
+		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: scheduledAt(pod).Add(pullPatience), NodeLocal: true}
+	case "ErrImageNeverPull", "ImageInspectError":
+		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: pod.CreationTimestamp.Time, NodeLocal: true}
+	case "InvalidImageName":
 		return &Trouble{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), GiveUp: pod.CreationTimestamp.Time}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
-		return &Trouble{Reason: v1alpha2.ReasonContainerNotStarted, Message: fmt.Sprintf("container %s cannot be started: %s", s.Name, w.Message)}
+		return &Trouble{Reason: v1alpha2.ReasonContainerNotStarted, Message: fmt.Sprintf("container %s cannot be started: %s", s.Name, w.Message), NodeLocal: true}
 	}
 	return nil
 }
@@ -175,6 +179,8 @@ func crash(pod *corev1.Pod, s corev1.ContainerStatus) *Trouble {
 		Reason:  v1alpha2.ReasonContainerCrashed,
 		Message: fmt.Sprintf("container %s ended with exit code %d (%s): %s", s.Name, end.ExitCode, end.Reason, LastWords(end.Message)),
 	}
+	// The runtime could not even start the program, for example one of another architecture.
+	t.NodeLocal = end.Reason == "StartError" || end.Reason == "ContainerCannotRun"
 	if s.RestartCount > 0 && s.State.Running == nil {
 		t.GiveUp = pod.CreationTimestamp.Time
 	}

@@ -83,7 +83,7 @@ func complete(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, resul
 	status.SizeBytes = result.Size
 	status.Size = resource.NewQuantity(rounded(result.Size), resource.BinarySI).String()
 	status.Digest = "sha256:" + result.SHA256
-	message := fmt.Sprintf("%d files, %s", result.Totals.Files, status.Size)
+	message := fmt.Sprintf("%d files, %s", result.Totals.Files, withUnit(status.Size))
 	if len(result.Missing) > 0 {
 		message += ", without the Secrets that do not exist: " + strings.Join(result.Missing, ", ")
 	}
@@ -92,6 +92,14 @@ func complete(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, resul
 	}
 	set(b, status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
 	set(b, status, v1alpha1.ConditionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified, verified)
+}
+
+// withUnit is a quantity of bytes as people write it.
+func withUnit(quantity string) string {
+	if strings.HasSuffix(quantity, "i") {
+		return quantity + "B"
+	}
+	return quantity + " bytes"
 }
 
 func contents(recorded *snapshot.Snapshot, result job.Result) *v1alpha1.BackupContents {

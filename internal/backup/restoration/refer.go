@@ -47,7 +47,18 @@ func inEnvironment(t *v1alpha2.PodTemplate) []*string {
 	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
 		environments = append(environments, c.Env)
 	}
+	sources := [][]corev1.EnvFromSource{t.EnvFrom}
+	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
+		sources = append(sources, c.EnvFrom)
+	}
 	var names []*string
+	for _, from := range sources {
+		for i := range from {
+			if from[i].ConfigMapRef != nil {
+				names = append(names, &from[i].ConfigMapRef.Name)
+			}
+		}
+	}
 	for _, env := range environments {
 		for i := range env {
 			if from := env[i].ValueFrom; from != nil && from.ConfigMapKeyRef != nil {

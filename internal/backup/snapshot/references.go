@@ -38,19 +38,29 @@ func ConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
 		}
 	}
 	if spec.PodTemplate != nil {
-		for _, v := range spec.PodTemplate.Volumes {
-			if v.ConfigMap != nil {
-				names[v.ConfigMap.Name] = true
-			}
-		}
-		for _, e := range environment(spec.PodTemplate) {
-			if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
-				names[e.ValueFrom.ConfigMapKeyRef.Name] = true
-			}
-		}
+		configMapsOfPods(spec.PodTemplate, names)
 	}
 	maps.DeleteFunc(names, func(name string, _ bool) bool { return !possible(name) })
 	return slices.Sorted(maps.Keys(names))
+}
+
+// configMapsOfPods adds the names that a pod template refers to.
+func configMapsOfPods(template *v1alpha2.PodTemplate, names map[string]bool) {
+	for _, v := range template.Volumes {
+		if v.ConfigMap != nil {
+			names[v.ConfigMap.Name] = true
+		}
+	}
+	for _, e := range environment(template) {
+		if e.ValueFrom != nil && e.ValueFrom.ConfigMapKeyRef != nil {
+			names[e.ValueFrom.ConfigMapKeyRef.Name] = true
+		}
+	}
+	for _, e := range allEnvironment(template) {
+		if e.ConfigMapRef != nil {
+			names[e.ConfigMapRef.Name] = true
+		}
+	}
 }
 
 // possible tells whether an object can have a name. That of a variable or a volume may be anything, also
@@ -106,6 +116,11 @@ func podSecrets(t *v1alpha2.PodTemplate, add func(name, usedFor string)) {
 			add(e.ValueFrom.SecretKeyRef.Name, "environment variable "+e.Name)
 		}
 	}
+	for _, e := range allEnvironment(t) {
+		if e.SecretRef != nil {
+			add(e.SecretRef.Name, "environment variables")
+		}
+	}
 	for _, s := range t.ImagePullSecrets {
 		add(s.Name, "pulling images")
 	}
@@ -116,6 +131,15 @@ func environment(t *v1alpha2.PodTemplate) []corev1.EnvVar {
 	all := slices.Clone(t.Env)
 	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
 		all = append(all, c.Env...)
+	}
+	return all
+}
+
+// allEnvironment are the sources of all containers' variables.
+func allEnvironment(t *v1alpha2.PodTemplate) []corev1.EnvFromSource {
+	all := slices.Clone(t.EnvFrom)
+	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
+		all = append(all, c.EnvFrom...)
 	}
 	return all
 }

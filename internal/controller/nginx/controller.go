@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -42,8 +41,8 @@ type Reconciler struct {
 	Recorder events.EventRecorder
 	// Tell tells an instance the word at which it loads a configuration.
 	Tell func(ctx context.Context, podIP, word string) error
-	// Requests asks an instance what became of its requests of the last seconds.
-	Requests func(ctx context.Context, podIP string, seconds int) (instanceapi.RequestWindow, error)
+	// Requests asks an instance what became of its requests of the last seconds to a revision.
+	Requests func(ctx context.Context, podIP, revision string, seconds int) (instanceapi.RequestWindow, error)
 	Options  desired.Options
 	// RenewPods gives pods the template of this release, one application at a time.
 	RenewPods bool
@@ -51,6 +50,8 @@ type Reconciler struct {
 
 	pace     pace
 	renewals renewals
+	loads    loadRequests
+	refusals refusals
 }
 
 // Reconcile is one pass over one NginxOperator. It is level-based: it looks at
@@ -69,6 +70,10 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, nil
 	}
 	state, err := r.Observer.Gather(ctx, nginx)
+	if errors.Is(err, observe.ErrUnanswered) {
+		// Their answers, or the end of waiting for them, queue it again (SetupWithManager).
+		return ctrl.Result{}, nil
+	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -105,6 +110,7 @@ func (r *Reconciler) relabel(ctx context.Context, nginx *v1alpha2.NginxOperator,
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Observer.Forget(key)
 	r.pace.forget(key)
+	r.refusals.forget(key)
 	r.renewals.end(key)
 }
 
@@ -142,7 +148,7 @@ func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 func (r *Reconciler) plan(ctx context.Context, nginx *v1alpha2.NginxOperator, state *observe.State) (*desired.Plan, desired.Blocked, error) {
 	plan, blocked, err := desired.Build(nginx, *state, r.Options)
 	if err == nil && plan.Trial != nil {
-		state.Verdict = r.try(ctx, *plan.Trial)
+		state.Verdict = new(r.try(ctx, *plan.Trial))
 		plan, blocked, err = desired.Build(nginx, *state, r.Options)
 	}
 	if err == nil && r.RenewPods {
@@ -177,20 +183,6 @@ func (r *Reconciler) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator
 	return outcome, r.Applier.Ask(ctx, nginx.Namespace, plan.Asks)
 }
 
-// tell tells pods to load what they have tested. One that cannot be told is asked by an
-// annotation when its time is over.
-func (r *Reconciler) tell(ctx context.Context, tells []desired.Tell) {
-	var group sync.WaitGroup
-	for _, t := range tells {
-		group.Go(func() {
-			if err := r.Tell(ctx, t.PodIP, t.Word); err != nil {
-				log.FromContext(ctx).Info("a pod cannot be told to load its configuration", "pod", t.Pod, "reason", err.Error())
-			}
-		})
-	}
-	group.Wait()
-}
-
 // commit writes the status, at most once and only if it changed. Events are
 // published after it, so that each tells of a state that has been persisted.
 func (r *Reconciler) commit(ctx context.Context, nginx *v1alpha2.NginxOperator, next status.Result) error {
@@ -206,7 +198,7 @@ func (r *Reconciler) commit(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		// The resource may have been deleted meanwhile.
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	for _, e := range next.Events {
+	for _, e := range r.refusals.news(client.ObjectKeyFromObject(nginx), next) {
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 	return nil

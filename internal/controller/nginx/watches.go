@@ -53,6 +53,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 		WatchesRawSource(source.Kind(references, configMapMetadata(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.Observer.OnAnswer(func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) })
+			return nil
+		})).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: concurrency,
 			ReconciliationTimeout:   passTimeout,

@@ -29,6 +29,9 @@ func become(text string) error {
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
 	}
+	if err := join(s.Cgroup); err != nil {
+		return err
+	}
 	if err := s.mount(); err != nil {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"slices"
 	"sync"
 	"syscall"
 
@@ -31,6 +32,12 @@ type Spec struct {
 	Mounts []Mount
 	// Command is the program, by its path in the container, and its arguments.
 	Command []string
+	// Memory limits what the container may use, in bytes, by a control group that the container
+	// sees under /sys/fs/cgroup; 0: there is no limit.
+	Memory int64
+
+	// Cgroup is the folder of the control group. Start sets it.
+	Cgroup string
 }
 
 // Mount shows a folder or a file of this machine in a container.
@@ -40,12 +47,30 @@ type Mount struct{ From, To string }
 type Container struct {
 	command *exec.Cmd
 	network *os.File
+	cgroup  *cgroup
 	ended   chan struct{}
 	once    sync.Once
 }
 
 // Start starts a container. What it writes goes to output.
 func Start(s Spec, output io.Writer) (*Container, error) {
+	if s.Memory == 0 {
+		return start(s, nil, output)
+	}
+	group, err := newCgroup(s.Memory)
+	if err != nil {
+		return nil, err
+	}
+	s.Cgroup = group.dir
+	s.Mounts = append(slices.Clone(s.Mounts), Mount{From: group.dir, To: group.files.mount})
+	c, err := start(s, group, output)
+	if err != nil {
+		group.remove()
+	}
+	return c, err
+}
+
+func start(s Spec, group *cgroup, output io.Writer) (*Container, error) {
 	text, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
@@ -56,7 +81,7 @@ func Start(s Spec, output io.Writer) (*Container, error) {
 	}
 	// A runtime hands the streams over to the container's user, too.
 	err = writer.Chown(User, User)
-	c := &Container{command: exec.Command("/proc/self/exe", argument, string(text)), ended: make(chan struct{})}
+	c := &Container{cgroup: group, command: exec.Command("/proc/self/exe", argument, string(text)), ended: make(chan struct{})}
 	c.command.Stdout, c.command.Stderr = writer, writer
 	c.command.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWUTS | syscall.CLONE_NEWIPC,
@@ -113,6 +138,7 @@ func (c *Container) Stop() {
 		_ = c.command.Process.Kill() // it has ended before
 		<-c.ended
 		_ = c.network.Close() // it was only read
+		c.cgroup.remove()
 	})
 }
 

@@ -212,16 +212,19 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 		status.Certificates = i.certificates(r.Context(), pod)
 		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
 	case instanceapi.PathRequests:
-		_ = json.NewEncoder(w).Encode(i.requests()) // who asked may be gone
+		_ = json.NewEncoder(w).Encode(i.requests(r.URL.Query().Get(instanceapi.ParameterRevision))) // who asked may be gone
 	default:
 		http.NotFound(w, r)
 	}
 }
 
 // requests are those of clients that nobody has to make: enough to be judged by, from the first moment on.
-func (i *Instance) requests() instanceapi.RequestWindow {
+func (i *Instance) requests(revision string) instanceapi.RequestWindow {
 	const enough = 1000
-	window := instanceapi.RequestWindow{Seconds: 1, Requests: enough}
+	if revision != "" && revision != i.serving {
+		return instanceapi.RequestWindow{Revision: revision}
+	}
+	window := instanceapi.RequestWindow{Revision: i.serving, Seconds: 1, Requests: enough}
 	if strings.Contains(i.text, "faulty") {
 		window.Errors = enough
 	} else {
@@ -248,7 +251,7 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 	i.load(toLoad, stable, next)
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
-		Requested: asked, Granted: i.granted.Test, Ready: !i.down,
+		Requested: asked.Public(), Granted: i.granted.Test, Ready: !i.down,
 	}
 	if !i.down {
 		status.ServingSeconds = new(int64(time.Since(i.since).Seconds()))

@@ -47,7 +47,7 @@ func TestRequests(t *testing.T) {
 		if status := ask(t, i, true); status.ServingSeconds == nil {
 			t.Errorf("%s: it does not tell for how long it has served", text)
 		}
-		window, err := instanceapi.NewClient(time.Second).Requests(t.Context(), i.IP, 1)
+		window, err := instanceapi.NewClient(time.Second).Requests(t.Context(), i.IP, "", 1)
 		if err != nil || window.Requests != 1000 || window.Errors != errors {
 			t.Errorf("%s: its requests are %+v, %v", text, window, err)
 		}

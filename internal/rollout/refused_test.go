@@ -1,0 +1,55 @@
+package rollout
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+func fatal(p *Pod) {
+	loadFailed(p)
+	p.Status.Revisions[0].Fatal = true
+}
+
+// TestRefusedForGood: what has ended a container is loaded by no other pod, also when the pod
+// that remembers it is gone.
+func TestRefusedForGood(t *testing.T) {
+	passed := tested(instanceapi.Passed)
+	tests := map[string]struct {
+		in    Input
+		phase Phase
+		fatal bool
+	}{
+		"a load that failed":           {Input{Stable: "old", Pods: []Pod{pod("a", loadFailed), pod("b", passed)}}, Rejected, false},
+		"a load that ended a pod":      {Input{Stable: "old", Pods: []Pod{pod("a", fatal), pod("b", passed)}}, Rejected, true},
+		"the pod is gone":              {Input{Stable: "old", Refused: refusal, Pods: []Pod{pod("b", passed)}}, Rejected, true},
+		"without any pod":              {Input{Stable: "old", Refused: refusal}, Rejected, true},
+		"it is what pods start with":   {Input{Stable: "new", Refused: refusal, Pods: []Pod{pod("b", serving("new"))}}, Settled, false},
+		"nothing has been refused yet": {Input{Stable: "old", Pods: []Pod{pod("b", passed)}}, Loading, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.in.Requested = "new"
+			d := Decide(tt.in)
+			if d.Phase != tt.phase || d.Fatal != tt.fatal {
+				t.Errorf("%s, fatal %t; want %s, %t", d.Phase, d.Fatal, tt.phase, tt.fatal)
+			}
+			if d.Phase != Rejected {
+				return
+			}
+			if diff := cmp.Diff(refusal, d.Problems); diff != "" {
+				t.Error(diff)
+			}
+			for name, ask := range d.Ask {
+				if ask.Load == "new" {
+					t.Errorf("pod %s is asked to load it", name)
+				}
+			}
+			if len(d.Tell) > 0 {
+				t.Errorf("pods %v may load it", d.Tell)
+			}
+		})
+	}
+}

@@ -1,0 +1,91 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/canary"
+	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/rollout"
+)
+
+// onCanary is an application whose canary has served for so many seconds of 60.
+func onCanary(seconds int, verdict canary.Verdict) Input {
+	in := healthy()
+	in.Nginx.Spec.Rollout = &v1alpha2.Rollout{Canary: &v1alpha2.Canary{}}
+	in.Plan.Step = rollout.Step{Outcome: rollout.Going, Stage: history.Canary, Judge: []string{"web-1"}, Served: time.Duration(seconds) * time.Second}
+	in.State.Verdict = &verdict
+	return in
+}
+
+// TestCanaryProgress: the figures of both sides and the time are told, and the status is not written at each look.
+func TestCanaryProgress(t *testing.T) {
+	messages := map[string]bool{}
+	var last string
+	for second := 0; second <= 600; second += 2 {
+		n := int64(second)
+		verdict := canary.Verdict{Outcome: canary.Good, Canary: canary.Figures{Requests: 20 * n, Errors: n / 50}, Others: canary.Figures{Requests: 60 * n}}
+		if second > 60 {
+			verdict = canary.Verdict{Outcome: canary.Undecided, Message: "fewer than 20 requests have reached the canary: too few to judge", Others: canary.Figures{Requests: 3700}}
+		}
+		last = meta.FindStatusCondition(Compute(onCanary(second, verdict)).Status.Conditions, v1alpha2.ConditionUpToDate).Message
+		messages[last] = true
+		if second == 40 {
+			want := "at least 100 requests to the canary, none answered with 5xx; at least 1000 requests to the other pods, none answered with 5xx; less than half of 60 seconds is left"
+			if !strings.Contains(last, want) {
+				t.Errorf("it says %q", last)
+			}
+		}
+	}
+	if !strings.Contains(last, "too few to judge): it is waited for up to 600 seconds more, then the rollout fails") {
+		t.Errorf("without evidence it says %q", last)
+	}
+	if len(messages) > 9 {
+		t.Errorf("%d different messages", len(messages))
+	}
+}
+
+// TestCanaryEvents tell what becomes of a canary, once.
+func TestCanaryEvents(t *testing.T) {
+	good := canary.Verdict{Outcome: canary.Good, Message: "none of about 40 requests failed"}
+	none := canary.Verdict{Outcome: canary.Undecided, Message: "fewer than 20 requests"}
+	passed := func(verdict canary.Verdict) Input {
+		in := onCanary(60, verdict)
+		in.Plan.Step = rollout.Step{Outcome: rollout.Going, Stage: history.Rolling}
+		return in
+	}
+	lost := onCanary(10, none)
+	lost.Plan.Step.Judge = nil
+	failing := onCanary(20, none)
+	failing.Plan.Step = rollout.Step{}
+	failing.Plan.Failure, failing.Plan.Back = &history.Failure{Reason: v1alpha2.ReasonCanaryFailed, Message: "14 % failed"}, 1
+	tests := map[string]struct {
+		before, after Input
+		reason, note  string
+	}{
+		"begins":                  {healthy(), onCanary(1, none), EventCanaryStarted, "fewer than 20 requests to the canary"},
+		"goes on":                 {onCanary(1, none), onCanary(40, good), "", ""},
+		"passes":                  {onCanary(50, good), passed(good), EventCanaryPassed, "The canary passed: none of about 40"},
+		"passes without evidence": {onCanary(50, none), passed(none), EventCanaryPassed, "without evidence (rollout.canary.onNoEvidence: Pass)"},
+		"loses its pod":           {onCanary(5, none), lost, "", ""},
+		"fails":                   {onCanary(5, good), failing, EventCanaryFailed, "The canary failed: 14 % failed"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			tt.after.Nginx.Status = Compute(tt.before).Status
+			var reason, note string
+			for _, e := range Compute(tt.after).Events {
+				if strings.HasPrefix(e.Reason, "Canary") {
+					reason, note = reason+e.Reason, e.Note
+				}
+			}
+			if reason != tt.reason || !strings.Contains(note, tt.note) {
+				t.Errorf("%q: %q, want %q: %q", reason, note, tt.reason, tt.note)
+			}
+		})
+	}
+}

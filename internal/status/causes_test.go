@@ -1,0 +1,105 @@
+package status
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/rollout"
+)
+
+// serviceOf lets the application have a Service, with the addresses of its load balancer.
+func serviceOf(kind corev1.ServiceType, addresses ...string) func(*Input) {
+	return func(in *Input) {
+		service := &corev1.Service{}
+		service.Name, service.Spec.Type = "web", kind
+		for _, a := range addresses {
+			service.Status.LoadBalancer.Ingress = append(service.Status.LoadBalancer.Ingress, corev1.LoadBalancerIngress{IP: a})
+		}
+		in.State.Owned[observe.Key{Kind: "Service", Name: "web"}] = service
+	}
+}
+
+// TestLoadBalancerWithoutAddress: the application is ready, and says that the Service is not reached yet.
+func TestLoadBalancerWithoutAddress(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*Input)
+		hint   bool
+	}{
+		"it has none yet":     {serviceOf(corev1.ServiceTypeLoadBalancer), true},
+		"it has one":          {serviceOf(corev1.ServiceTypeLoadBalancer, "192.0.2.1"), false},
+		"it is not asked for": {serviceOf(corev1.ServiceTypeClusterIP), false},
+	} {
+		in := healthy()
+		tt.change(&in)
+		for _, condition := range []string{v1alpha2.ConditionReady, v1alpha2.ConditionAvailable} {
+			c := meta.FindStatusCondition(Compute(in).Status.Conditions, condition)
+			if hint := strings.Contains(c.Message, "Service web has no load balancer address yet"); c.Status != metav1.ConditionTrue || hint != tt.hint {
+				t.Errorf("%s: %s=%s %q", name, condition, c.Status, c.Message)
+			}
+		}
+	}
+}
+
+// TestCertificateIsTheCause: nginx refuses what a missing certificate belongs to, and Ready names the certificate.
+func TestCertificateIsTheCause(t *testing.T) {
+	words := instanceapi.Problem{Message: `cannot load certificate "/etc/nginx/tls/site/tls.crt": BIO_new_file() failed`}
+	for name, tt := range map[string]struct {
+		problem instanceapi.Problem
+		reason  string
+	}{
+		"nginx misses the certificate": {words, v1alpha2.ReasonCertificateInvalid},
+		"nginx misses something else":  {instanceapi.Problem{Message: `unknown directive "foo"`}, v1alpha2.ReasonConfigRejected},
+	} {
+		in := healthy()
+		decided(rollout.Rejected, 0, func(d *rollout.Decision) { d.Problems = []instanceapi.Problem{tt.problem} })(&in)
+		in.Nginx.Spec.TLS = []v1alpha2.Certificate{{Name: "site", SecretName: "shop-tls"}}
+		for i := range in.State.Pods {
+			running := corev1.ContainerStatus{Name: "nginx", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}
+			in.State.Pods[i].Status.PodIP, in.State.Pods[i].Status.ContainerStatuses = "10.0.0.1", []corev1.ContainerStatus{running}
+		}
+		for _, i := range in.State.Instances {
+			i.Certificates = []instanceapi.Certificate{{Name: "site", Error: "the Secret does not exist"}}
+		}
+		conditions := Compute(in).Status.Conditions
+		ready, valid := meta.FindStatusCondition(conditions, v1alpha2.ConditionReady), meta.FindStatusCondition(conditions, v1alpha2.ConditionConfigValid)
+		if ready.Reason != tt.reason || valid.Reason != v1alpha2.ReasonConfigRejected {
+			t.Errorf("%s: Ready %s, ConfigValid %s", name, ready.Reason, valid.Reason)
+		}
+		if cause := strings.HasPrefix(valid.Message, "tls site: Secret shop-tls: the Secret does not exist, so nginx cannot load"); cause != (tt.reason == v1alpha2.ReasonCertificateInvalid) {
+			t.Errorf("%s: ConfigValid says %q", name, valid.Message)
+		}
+	}
+}
+
+// TestUnreadFiles: files that nothing includes are named, once as an event, and the names are not believed.
+func TestUnreadFiles(t *testing.T) {
+	in := healthy()
+	in.State.Instances["web-1"].Revisions = []instanceapi.Revision{
+		{Revision: "r0", Unread: []string{"old.conf"}},
+		{Revision: "r1", Unread: []string{"site.conf", "a\x1b[2J.conf"}},
+	}
+	result := Compute(in)
+	c := meta.FindStatusCondition(result.Status.Conditions, v1alpha2.ConditionConfigValid)
+	const want = "nginx accepted the configuration; nginx does not read these files of spec.config: site.conf: include them in nginx.conf, or remove them"
+	if c.Status != metav1.ConditionTrue || c.Message != want {
+		t.Errorf("ConfigValid=%s %q", c.Status, c.Message)
+	}
+	told := func(events []Event) bool {
+		return slices.ContainsFunc(events, func(e Event) bool { return e.Reason == EventConfigFilesUnread && e.Type == corev1.EventTypeWarning })
+	}
+	if !told(result.Events) {
+		t.Errorf("events: %v", result.Events)
+	}
+	in.Nginx.Status = result.Status
+	if again := Compute(in); told(again.Events) || again.Changed {
+		t.Errorf("again: changed %t, events %v", again.Changed, again.Events)
+	}
+}
