@@ -122,6 +122,15 @@ test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 serv
 test-api: $(CLUSTER) ## Run the tests against a real API server
 	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 -timeout=30m ./test/api/...
 
+# What is left out needs an API that Kubernetes 1.30 does not have (MutatingAdmissionPolicy).
+NOT_OLDEST := TestMutatedField|TestAddedByAdmission
+
+.PHONY: test-oldest
+test-oldest: $(CLUSTER) ## Run the API-level tests against the oldest API server that is supported
+	@echo "API-level tests with Kubernetes 1.30"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
+		TEST_ASSET_KUBE_APISERVER="$$($(CLUSTER) oldest-apiserver)/kube-apiserver" \
+		go test -count=1 -timeout=30m -skip '$(NOT_OLDEST)' ./test/api ./test/api/webhook
+
 # Some of each kind of cases, so that the harness goes on working.
 .PHONY: test-fault
 test-fault: ## Put the operator under some faults of each kind (make fault: many)
@@ -150,7 +159,13 @@ fault-seeded: $(CLUSTER) ## Prove the fault harness by bugs that are put into th
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
-	@echo "tests of the instance manager with real nginx"; go test -count=1 -tags=instance -timeout=20m ./test/instance/...
+	@echo "tests of the instance manager with real nginx"; go test -count=1 -tags=instance -timeout=30m ./test/instance/... ./test/hurtful/...
+
+# Its figures depend on how busy the machine is, so it is no part of `make test`.
+.PHONY: test-hurtful
+test-hurtful: $(CLUSTER) ## Run nginx alone with each configuration of test/hurtful, as root, to prove that it hurts
+	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
+	@go test -count=1 -tags=instance,hurtful -timeout=60m $(if $(RUN),-run='$(RUN)') ./test/hurtful/...
 
 .PHONY: test-e2e
 test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECONFIG
@@ -211,10 +226,11 @@ needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))
 .PHONY: measure
 measure: ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,$(VERSITYGW)) $(call needed,backup,s3-image) \
-	$(call needed,live traffic badconfig operand-upgrade operator-upgrade rollback reloads instance leak,load-tool) \
+	$(call needed,live traffic badconfig hurtful serving-nothing operand-upgrade sidecar operator-upgrade rollback reloads instance leak,load-tool) \
 	$(call needed,operator-upgrade,next-image) $(call needed,rollback,arm64-image)
-	@HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
-		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(OBJECTS),--objects=$(OBJECTS)) $(if $(O),-o $(O))
+	@$(call needed,large-config,$(CLUSTER) image nginx --out $(BIN)/images >/dev/null)
+	@INSTANCE_IMAGES=$(BIN)/images HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
+		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(OBJECTS),--objects=$(OBJECTS)) $(if $(CASES),--cases=$(CASES)) $(if $(SHARE),--share=$(SHARE)) $(if $(BUDGET),--budget=$(BUDGET)) $(if $(O),-o $(O))
 
 # How many objects there are in the runs of `make bench`.
 N ?= 500,5000,10000

@@ -98,18 +98,27 @@ func newPathCommand(verb, short string, path func(state.Cluster) string) *cobra.
 }
 
 func newEnvtestAssetsCommand() *cobra.Command {
+	return newProgramsCommand("envtest-assets", "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed", build.KubernetesComponent())
+}
+
+func newOldestCommand() *cobra.Command {
+	return newProgramsCommand("oldest-apiserver", "Print the folder of the kube-apiserver of the oldest supported Kubernetes; build it if needed", build.OldestComponent())
+}
+
+// newProgramsCommand prints the folder of a component.
+func newProgramsCommand(verb, short string, component build.Component) *cobra.Command {
 	return &cobra.Command{
-		Use:   "envtest-assets",
-		Short: "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed",
+		Use:   verb,
+		Short: short,
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			progress := newProgress(command)
 			return withCache(progress, func(cache state.Cache) error {
-				programs, err := buildComponents(command.Context(), cache, progress, build.KubernetesComponent())
+				programs, err := buildComponents(command.Context(), cache, progress, component)
 				if err != nil {
 					return err
 				}
-				_, err = fmt.Fprintln(command.OutOrStdout(), programs[build.Kubernetes])
+				_, err = fmt.Fprintln(command.OutOrStdout(), programs[component.Name])
 				return err
 			})
 		},

@@ -42,7 +42,7 @@ on the machine is changed, and nothing it sends can leave the machine.`,
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(),
 		newKubeconfigCommand(), newAuditLogCommand(), newLogsCommand(), newExecCommand(),
-		newEnvtestAssetsCommand(), newImageCommand(), newCleanCommand(),
+		newEnvtestAssetsCommand(), newOldestCommand(), newImageCommand(), newCleanCommand(),
 	)
 	root.AddCommand(newSandboxCommands()...)
 	return root

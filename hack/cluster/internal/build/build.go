@@ -32,6 +32,8 @@ type Component struct {
 	Target string
 	// Variables are set by the linker.
 	Variables map[string]string
+	// Tags choose what is built.
+	Tags string
 	// Links are further names for the program, which chooses by name what to be.
 	Links []string
 }
@@ -138,7 +140,11 @@ func (c Component) arguments(verb, output string) []string {
 	for _, name := range sortedKeys(c.Variables) {
 		flags = append(flags, "-X", name+"="+c.Variables[name])
 	}
-	return []string{verb, "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " "), "-o", output, c.Target}
+	all := []string{verb, "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " ")}
+	if c.Tags != "" {
+		all = append(all, "-tags", c.Tags)
+	}
+	return append(all, "-o", output, c.Target)
 }
 
 func (b Builder) command(ctx context.Context, c Component, arguments ...string) *exec.Cmd {

@@ -99,10 +99,11 @@ func TestFailedBuildShowsReasonAndLeavesNothing(t *testing.T) {
 func TestVersionsMatchGoMod(t *testing.T) {
 	modules := map[string]string{
 		Kubernetes: "k8s.io/kubernetes",
+		Oldest:     "k8s.io/kubernetes",
 		Containerd: "github.com/containerd/containerd/v2",
 		CoreDNS:    "github.com/coredns/coredns",
 	}
-	for _, component := range Components() {
+	for _, component := range append(Components(), OldestComponent()) {
 		module, ok := modules[component.Name]
 		if !ok {
 			continue

@@ -11,12 +11,15 @@ const (
 	Containerd = "containerd"
 	CoreDNS    = "coredns"
 	Pause      = "pause"
+	// Oldest is the API server of the oldest Kubernetes that the operator supports.
+	Oldest = "oldest"
 )
 
 // Versions, which repeat what the components' go.mod files require; a test
 // holds them together.
 const (
 	kubernetesVersion = "v1.37.1"
+	oldestVersion     = "v1.30.0"
 	containerdVersion = "v2.4.2"
 	CoreDNSVersion    = "v1.15.0"
 )
@@ -42,18 +45,36 @@ func Components() []Component {
 // KubernetesComponent is the one component that tests without nodes need.
 func KubernetesComponent() Component {
 	return Component{
-		Name:    Kubernetes,
-		Version: kubernetesVersion,
-		Target:  ".",
-		// Without these every version reads v0.0.0, and clients that compare
-		// versions misbehave. The second is client-go's copy of the first.
-		Variables: map[string]string{
-			"k8s.io/component-base/version.gitVersion": kubernetesVersion,
-			"k8s.io/client-go/pkg/version.gitVersion":  kubernetesVersion,
-		},
+		Name:      Kubernetes,
+		Version:   kubernetesVersion,
+		Target:    ".",
+		Variables: gitVersion(kubernetesVersion),
 		Links: []string{
 			"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl", "kubelet",
 		},
+	}
+}
+
+// OldestComponent is the API server of the oldest Kubernetes that the operator supports. It is no part
+// of a cluster: API-level tests run against it.
+func OldestComponent() Component {
+	return Component{
+		Name:      Oldest,
+		Version:   oldestVersion,
+		Target:    ".",
+		Variables: gitVersion(oldestVersion),
+		// The clients of cloud providers are a third of what there is to compile.
+		Tags:  "providerless",
+		Links: []string{"kube-apiserver"},
+	}
+}
+
+// gitVersion are the variables without which every version reads v0.0.0, and clients that compare
+// versions misbehave. The second is client-go's copy of the first.
+func gitVersion(version string) map[string]string {
+	return map[string]string{
+		"k8s.io/component-base/version.gitVersion": version,
+		"k8s.io/client-go/pkg/version.gitVersion":  version,
 	}
 }
 

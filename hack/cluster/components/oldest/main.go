@@ -1,0 +1,17 @@
+// Command kube-apiserver is the API server of the oldest Kubernetes that the
+// operator supports, for the API-level tests.
+package main
+
+import (
+	"os"
+
+	"k8s.io/component-base/cli"
+	_ "k8s.io/component-base/logs/json/register"
+	_ "k8s.io/component-base/metrics/prometheus/clientgo"
+	_ "k8s.io/component-base/metrics/prometheus/version"
+	apiserver "k8s.io/kubernetes/cmd/kube-apiserver/app"
+)
+
+func main() {
+	os.Exit(cli.Run(apiserver.NewAPIServerCommand()))
+}
