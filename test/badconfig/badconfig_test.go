@@ -3,19 +3,12 @@ package badconfig_test
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/util/validation"
 
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/test/badconfig"
-)
-
-// Limits of the API: spec.config.files has that many files of that many characters.
-const (
-	maxFiles      = 64
-	maxCharacters = 262144
+	"example.com/nginx-operator/test/internal/corpus"
 )
 
 func TestCorpus(t *testing.T) {
@@ -42,12 +35,7 @@ func TestCases(t *testing.T) {
 	seen := map[string]string{}
 	for _, c := range badconfig.All() {
 		t.Run(c.Name, func(t *testing.T) {
-			if len(c.Files) == 0 || len(c.Files) > maxFiles {
-				t.Errorf("there are %d files", len(c.Files))
-			}
-			for name, text := range c.Files {
-				checkFile(t, name, text)
-			}
+			corpus.CheckFiles(t, c.Files)
 			_, err := nginxconf.New(nginxconf.Files(c.Files))
 			if c.Finder == badconfig.Operator {
 				if err == nil {
@@ -67,22 +55,6 @@ func TestCases(t *testing.T) {
 	}
 	if _, err := nginxconf.New(badconfig.Good("1")); err != nil {
 		t.Errorf("the operator refuses the good configuration: %v", err)
-	}
-}
-
-func checkFile(t *testing.T, name, text string) {
-	t.Helper()
-	if problems := validation.IsConfigMapKey(name); len(problems) > 0 {
-		t.Errorf("%q is no key of a ConfigMap: %v", name, problems)
-	}
-	if !utf8.ValidString(text) {
-		t.Errorf("%s is not UTF-8", name)
-	}
-	if n := utf8.RuneCountInString(text); n > maxCharacters {
-		t.Errorf("%s has %d characters", name, n)
-	}
-	if strings.Contains(text, "¶") {
-		t.Errorf("%s has two marks", name)
 	}
 }
 

@@ -23,7 +23,7 @@ func (p *Pod) askWith(test, load, word string) {
 		instanceapi.FileTest: test, instanceapi.FileLoad: load, instanceapi.FileGrant: grant,
 	})
 	p.until("the annotations are seen", func(s instanceapi.Status) bool {
-		return s.Requested == instanceapi.Requested{Test: test, Load: load, Grant: grant}
+		return s.Requested == instanceapi.Requested{Test: test, Load: load, GrantFingerprint: instanceapi.Fingerprint(grant)}
 	})
 }
 

@@ -28,10 +28,10 @@ func TestMetrics(t *testing.T) {
 		}
 		p.eventually("the requests are counted", func() error {
 			return p.metrics(
-				`nginx_http_requests_total{code="2xx",method="GET",server="shop.example.com"} 8`,
+				`nginx_http_requests_total{code="2xx",method="GET",server="shop.example.com"} 10`,
 				`nginx_http_requests_total{code="4xx",method="GET",server="shop.example.com"} 1`,
 				`nginx_http_requests_total{code="4xx",method="GET",server="backend"} 1`,
-				`nginx_http_request_duration_seconds_count{server="shop.example.com"} 9`,
+				`nginx_http_request_duration_seconds_count{server="shop.example.com"} 11`,
 				`nginx_http_upstream_response_seconds_count{server="shop.example.com"} 1`,
 				`nginx_http_log_malformed_total 0`,
 				`nginx_up 1`, `nginx_instance_ready 1`, `nginx_config_generation 1`, `nginx_connections{state="active"}`,

@@ -33,6 +33,8 @@ type Pod struct {
 	dir      string
 	output   *output
 	client   *http.Client
+	// memory limits the container, in bytes; 0: it has no limit.
+	memory int64
 
 	container *container.Container
 }
@@ -41,7 +43,7 @@ type Pod struct {
 const volumes = "/etc/nginx-operator"
 
 // scratch is all that can be written to. As in a pod, it outlives the container.
-var scratch = []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx", instanceapi.DirTLS}
+var scratch = []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx", instanceapi.DirTLS, instanceapi.DirRequestLog}
 
 // scratchOf is the folder on this machine of one of the pod's.
 func scratchOf(pod, dir string) string {
@@ -93,6 +95,7 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 func (p *Pod) start(image string, arguments ...string) *Pod {
 	p.t.Helper()
 	spec := container.Spec{
+		Memory:  p.memory,
 		Root:    environment.images[image],
 		Command: append([]string{path.Join(instanceapi.DirBin, instanceapi.Program), "run"}, arguments...),
 		Mounts: []container.Mount{

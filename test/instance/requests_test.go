@@ -98,7 +98,7 @@ func TestRequestsOfTheLastSeconds(t *testing.T) {
 		must(t, err)
 		time.Sleep(slowness / 4)
 		must(t, conn.Close())
-		window := p.counts(51, 7)
+		window := p.counts(53, 9)
 		if n := window.Latency.Count(); n != 44 {
 			t.Errorf("%d latencies of requests without an error, want 44", n)
 		}
@@ -118,11 +118,29 @@ func TestRequestsOfTheLastSeconds(t *testing.T) {
 			must(t, p.metrics(`nginx_up 1`))
 		}
 		p.times(1, "/")
-		p.counts(52, 7)
+		p.counts(1, 0)
 		for _, seconds := range []int{0, -1, 3601} {
 			if window, err := p.window(seconds); err == nil {
 				t.Errorf("the last %d s were answered with %+v", seconds, window)
 			}
+		}
+	})
+}
+
+// TestRequestsOfANewConfiguration: those of the one before do not dilute its figures, and it cannot keep its own
+// from being counted.
+func TestRequestsOfANewConfiguration(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("one")).start(image, http80)
+		p.ready()
+		p.times(30, "/")
+		p.counts(30, 0)
+		bad := map[string]string{"site.conf": "access_log off;\nserver { listen 80; access_log off; access_log /dev/stdout; location / { access_log off; return 503; } }"}
+		revision := p.roll(bad)
+		p.serves(revision)
+		p.times(20, "/")
+		if window := p.counts(20, 20); window.Revision != revision || window.Seconds > 60 {
+			t.Errorf("the window of %s is %+v", revision, window)
 		}
 	})
 }

@@ -1,0 +1,139 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginxconf"
+)
+
+const smallMemory = 64 << 20
+
+// whole is an nginx.conf that serves, with lines of its own at the top level.
+func whole(lines string) map[string]string {
+	if !strings.Contains(lines, "events") {
+		lines += "\nevents {}"
+	}
+	return map[string]string{"nginx.conf": lines + "\nhttp { server { listen 80; location / { return 200 \"hurt\"; } } }"}
+}
+
+// TestHurtful offers what nginx -t accepts and what would end the container, or leave it
+// without workers that answer. It is refused before the nginx that serves hears of it.
+func TestHurtful(t *testing.T) {
+	hurtful := map[string]struct {
+		files   map[string]string
+		line    int
+		message string
+	}{
+		"workers":                    {whole("worker_processes 400;"), 1, "worker_processes 400: out of memory: 400 worker processes need about"},
+		"no workers":                 {whole("\nworker_processes 0;"), 2, "nginx would start no worker process"},
+		"connections":                {whole("events {\nworker_connections 200000; }"), 2, "worker_connections 200000: out of memory"},
+		"many connections":           {whole("events { worker_connections 10000000; }"), 1, "worker_connections 10000000: out of memory"},
+		"threads":                    {whole("thread_pool default threads=20000;"), 1, "out of memory"},
+		"some threads":               {whole("thread_pool default threads=1200;"), 1, "thread_pool default threads=1200: out of memory"},
+		"descriptors":                {whole("worker_rlimit_nofile 3;"), 0, "out of file descriptors"},
+		"a folder that is not there": {whole("working_directory /none;"), 0, "/none"},
+		"connections for sockets":    {whole("events { worker_connections 2; }"), 0, "worker_connections"},
+	}
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("good"))
+		p.memory = smallMemory
+		p.start(image, http80)
+		good := p.ready().Serving
+		clients := p.load(2)
+		for name, tt := range hurtful {
+			t.Run(name, func(t *testing.T) {
+				p := p.in(t)
+				revision := p.roll(tt.files)
+				found := p.outcome(revision, func(r instanceapi.Revision) bool { return len(r.Problems) > 0 })
+				if found.Test != instanceapi.Failed || found.Problems[0].Line != tt.line || !strings.Contains(found.Problems[0].Message, tt.message) {
+					t.Errorf("%+v", found)
+				}
+			})
+		}
+		clients.stop()
+		clients.check(t)
+		if status := p.ready(); status.Serving != good || status.Reloads.Succeeded > 0 {
+			t.Errorf("status %+v", status)
+		}
+		// What fits is loaded as ever.
+		p.serves(p.roll(whole("worker_processes 4;\nthread_pool default threads=16;")))
+		p.body(80, "hurt")
+	})
+}
+
+// TestDryRunLeavesNothing: its sockets, folders and processes go with it, and the ports stay
+// with the nginx that serves.
+func TestDryRunLeavesNothing(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		files := site("one")
+		files["unix.conf"] = "server { listen unix:/run/user.sock; return 200 \"user\"; }"
+		p := newPod(t, files).start(image, http80)
+		p.ready()
+		files["site.conf"] = site("two")["site.conf"]
+		p.outcome(p.next(files), passed)
+		p.body(80, "one")
+		for _, pattern := range []string{"nginx-operator/dry-run/*", "nginx-operator/revisions/*--1"} {
+			if left, err := filepath.Glob(filepath.Join(scratchOf(p.dir, "/run"), pattern)); err != nil || len(left) > 0 {
+				t.Errorf("%v is left (%v)", left, err)
+			}
+		}
+		if _, err := os.Stat(filepath.Join(scratchOf(p.dir, "/run"), "user.sock")); err != nil {
+			t.Errorf("the user's socket: %v", err)
+		}
+		p.serves(p.roll(files))
+		p.body(80, "two")
+	})
+}
+
+// TestCrashAfterTheLoad: workers that answer and then crash cost one pod its requests for a
+// moment, and never a second pod.
+func TestCrashAfterTheLoad(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("good")).start(image, http80)
+		good := p.ready().Serving
+		bad := p.roll(site("bad"))
+		p.serves(bad)
+		must(t, syscall.Kill(p.container.Worker(), syscall.SIGSEGV))
+		found := p.outcome(bad, func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed })
+		if !found.Fatal || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "a worker process crashed (signal 11)") {
+			t.Errorf("%+v", found)
+		}
+		p.serves(good)
+		p.body(80, "good")
+	})
+}
+
+// TestContainerEndsInALoad: the next container does not load again what has ended the one
+// before it.
+func TestContainerEndsInALoad(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		bad := site("bad")
+		p := newPod(t, site("good"))
+		p.memory = smallMemory
+		dir := filepath.Join(scratchOf(p.dir, "/run"), "nginx-operator")
+		must(t, os.MkdirAll(dir, 0o777))
+		must(t, os.Chmod(dir, 0o777))
+		must(t, os.WriteFile(filepath.Join(dir, "loads.json"), []byte(`{"loading":{"revision":"`+nginxconf.Revision(bad)+`","memoryShort":true}}`), 0o666))
+		p.next(bad)
+		p.ask(nginxconf.Revision(bad), nginxconf.Revision(bad))
+		p.start(image, http80)
+		good := p.ready().Serving
+		found := p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed })
+		if !found.Fatal || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "out of memory: the container ended while nginx loaded the configuration") {
+			t.Errorf("%+v", found)
+		}
+		if status := p.ready(); status.Serving != good {
+			t.Errorf("status %+v", status)
+		}
+		// It is forgotten when nobody asks any more: the next one who does decides anew.
+		p.ask("", "")
+		p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == "" && !r.Fatal })
+	})
+}
