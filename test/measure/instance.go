@@ -169,6 +169,11 @@ func (b *bench) share(ctx context.Context, p *instancePod) ([]figure.Figure, err
 // compare tells how many requests nginx answers with and without request metrics.
 func (b *bench) compare(ctx context.Context, counting, silent *instancePod) ([]figure.Figure, error) {
 	rates := map[*instancePod][]float64{}
+	before, err := b.metric(ctx, &counting.pod, requestsMetric)
+	made := 0.
+	if err != nil {
+		return nil, err
+	}
 	for range instanceRounds {
 		for _, p := range []*instancePod{counting, silent} {
 			report, err := b.press(ctx, p, 0)
@@ -176,7 +181,17 @@ func (b *bench) compare(ctx context.Context, counting, silent *instancePod) ([]f
 				return nil, err
 			}
 			rates[p] = append(rates[p], report.Rate())
+			if p == counting {
+				made += float64(report.Requests)
+			}
 		}
+	}
+	if err := pause(ctx, logFlushed); err != nil {
+		return nil, err
+	}
+	after, err := b.metric(ctx, &counting.pod, requestsMetric)
+	if err != nil {
+		return nil, err
 	}
 	with, without := median(rates[counting]), median(rates[silent])
 	lines := func(p *instancePod) []string {
@@ -189,6 +204,7 @@ func (b *bench) compare(ctx context.Context, counting, silent *instancePod) ([]f
 	return []figure.Figure{
 		figure.Info("as many requests as possible, with request metrics", with, "requests/s", lines(counting)...),
 		figure.Info("as many requests as possible, without", without, "requests/s", lines(silent)...),
-		figure.Info("the price of request metrics", 100*(without-with)/without, "%"),
+		figure.Judged("the price of request metrics", 100*(without-with)/without, "%", figure.AtMost(logPrice)),
+		figure.Judged("requests that were not counted meanwhile", made-(after-before), "requests", figure.AtMost(0)),
 	}, nil
 }

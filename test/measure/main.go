@@ -18,9 +18,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 
 	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/standin/container"
 )
 
 func main() {
+	container.Become()
 	ctrl.SetLogger(logr.Discard())
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := newCommand().ExecuteContext(ctx)
@@ -40,6 +42,11 @@ type options struct {
 	window time.Duration
 	// patience is how long the cluster may take to get ready; it is no measure of speed.
 	patience time.Duration
+	// cases are the names or families of the configurations to run, none: all; share is how many
+	// of them, and budget, unless it is 0, when no more is begun.
+	cases  []string
+	share  float64
+	budget time.Duration
 }
 
 func newCommand() *cobra.Command {
@@ -77,6 +84,9 @@ func newCommand() *cobra.Command {
 	flags.IntSliceVar(&o.objects, "objects", nil, "how many objects to create, comma-separated for a measurement of several numbers (default: what it is defined with)")
 	flags.DurationVar(&o.window, "window", time.Minute, "how long to watch the operator do nothing")
 	flags.DurationVar(&o.patience, "patience", 15*time.Minute, "how long the cluster may take to get ready")
+	flags.StringSliceVar(&o.cases, "cases", nil, "names or families of the hurtful configurations to run, comma-separated (default: all)")
+	flags.Float64Var(&o.share, "share", 1, "the share of them to run, from 0 to 1")
+	flags.DurationVar(&o.budget, "budget", 0, "begin none of them after this time (default: no limit)")
 	return command
 }
 

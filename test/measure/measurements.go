@@ -26,6 +26,7 @@ const (
 	needsOperator = "KUBECONFIG of a cluster that runs the operator"
 	needsNext     = needsCluster + ", with the images E2E_NEXT_OPERATOR_IMAGE (test/nextrelease) and E2E_LOAD_IMAGE"
 	needsS3       = "KUBECONFIG of a cluster that runs the operator, with the image E2E_S3_IMAGE of hack/s3"
+	needsImages   = "root, and bin/images (make images) or INSTANCE_IMAGES; INSTANCE_PROGRAM to measure that of another release"
 	needsLoad     = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
@@ -36,6 +37,8 @@ func measurements() []measurement {
 		{"scale", "500, 5,000 and 10,000 objects: create, change, drift, idle, restart, beside a bare client", needsAssets, measureScale},
 		{"scale-pods", "500 objects with two pods each: what a pod and a change of its configuration cost", needsAssets, measureScalePods},
 		{"scale-limit", "how many objects, without pods and with two each, one operator keeps up with", needsAssets, measureScaleLimit},
+		{"unreachable", "how soon one application's change is served while the pods of 20 others do not answer", needsAssets, measureUnreachable},
+		{"large-config", "whether a configuration with a million lines of data is taken: time, memory of process 1", needsImages, measureLargeConfig},
 		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},
 		{"backup-scale", "1,000 applications under one policy that change ten times each: backups, requests, memory", needsAssets, measureBackupScale},
@@ -48,10 +51,16 @@ func measurements() []measurement {
 		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},
 		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
 		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},
+		{"hurtful", "what configurations that nginx accepts, and that hurt, do to an application that serves", needsLoad, measureHurtful},
+		{"serving-nothing", "how many configurations that serve nothing are refused, and by what", needsLoad, measureServingNothing},
 		{"operand-upgrade", "what a change of the version of nginx takes, and the requests that fail meanwhile", needsLoad, measureUpgrade},
+		{"sidecar", "requests to a container beside nginx that fail while pods are replaced", needsLoad, measureSidecar},
 		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
+		{"instance-idle", "what the instance manager costs that answers probes only", needsImages, measureInstanceIdle},
+		{"instance-log", "what request metrics cost nginx, and the requests that they miss", needsImages, measureInstanceLog},
+		{"instance-hostile", "what whoever reaches the port of an instance can do to it", needsImages, measureInstanceHostile},
 		{"webhook", "reads of both versions that fail while the operator and its certificates are replaced", needsOperator, measureWebhook},
 		{"leak", "where the content of a Secret can be read by who may not read Secrets", needsLoad, measureLeak},
 		{"packages", "Helm install, upgrade, uninstall; bundle validation; two builds of a release", needsHelm, measurePackages},

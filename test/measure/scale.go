@@ -49,6 +49,17 @@ func measureScalePods(ctx context.Context, s *session) ([]figure.Figure, error) 
 	return result.Figures(), nil
 }
 
+const unreachableObjects = 20
+
+// measureUnreachable changes an application beside others whose pods do not answer.
+func measureUnreachable(ctx context.Context, s *session) ([]figure.Figure, error) {
+	result, err := scale.Unreachable(ctx, s.scaleOptions(s.count(unreachableObjects)))
+	if err != nil {
+		return nil, err
+	}
+	return result.Figures(), nil
+}
+
 // The steps in which a fleet grows.
 const (
 	limitStep     = 2500

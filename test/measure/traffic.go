@@ -65,6 +65,8 @@ type trafficBench struct {
 	running   *incluster.Load
 	// rate of the load, in requests a second; 0: trafficRate.
 	rate float64
+	// backendOnly leaves out the clients whose requests nginx answers itself.
+	backendOnly bool
 	// revisions counts the configurations of this application.
 	revisions int
 	// trace is the memory of a pod over time.
@@ -240,6 +242,9 @@ func (t *trafficBench) options(row trafficRow, address string) load.Options {
 	}
 	options := t.site.Options(rate, address)
 	options.Revisions = []string{t.revision()}
+	if t.backendOnly {
+		options.Clients = slices.DeleteFunc(options.Clients, func(c load.Clients) bool { return c.Path == "" })
+	}
 	if row.secure {
 		options = site.Secure(options, t.authority.PEM())
 	}

@@ -1,0 +1,121 @@
+package scale
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/internal/fleet"
+	"example.com/nginx-operator/test/standin/kubelet"
+)
+
+// unreachableChanges is how often the application whose pods answer is changed, alone and then
+// beside the others.
+const unreachableChanges = 10
+
+// UnreachableResult is how long changes of one application took.
+type UnreachableResult struct {
+	options Options
+	// alone is without, beside with applications whose pods do not answer.
+	alone, beside []time.Duration
+}
+
+// Unreachable measures how soon a change of one application is served by all of its pods, while
+// the instances of other applications take connections and never answer, and something changes
+// about all of those as well.
+func Unreachable(ctx context.Context, options Options) (result UnreachableResult, err error) {
+	b, err := newBench(ctx, options)
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	result.options = options
+	if err := b.start(); err != nil {
+		return result, err
+	}
+	running, cancel := context.WithCancel(ctx)
+	defer cancel()
+	nodes, err := kubelet.Start(running, b.plane.Config)
+	if err != nil {
+		return result, err
+	}
+	nodes.Disturb(warmUpNamespace, func(string, http.Handler) http.Handler {
+		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+	})
+	manager, err := b.plane.StartControllerManager(b.plane.dir, "deployment-controller", "replicaset-controller")
+	if err != nil {
+		return result, err
+	}
+	defer func() { err = errors.Join(err, manager.Stop(), nodes.Forget(namespace), nodes.Forget(warmUpNamespace)) }()
+	return result, b.unreachable(ctx, &result)
+}
+
+func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("not done within %s", b.Patience))
+	defer cancel()
+	if err := b.creation(namespace, 1, PodsEach, ready)(ctx); err != nil {
+		return err
+	}
+	b.Progress("one application is changed")
+	if result.alone, err = b.changes(ctx, "alone", 0); err != nil {
+		return err
+	}
+	b.Progress("%d applications out of reach", b.Objects)
+	if err := b.creation(warmUpNamespace, b.Objects, PodsEach, outOfReach)(ctx); err != nil {
+		return err
+	}
+	result.beside, err = b.changes(ctx, "beside", b.Objects)
+	return err
+}
+
+// outOfReach tells whether an application's instances are reported as silent.
+func outOfReach(nginx *v1alpha2.NginxOperator) bool {
+	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
+	return fleet.Observed(nginx) && c != nil && c.Reason == v1alpha2.ReasonInstanceUnreachable
+}
+
+// changes edits the application that answers, and touches others at the same moment.
+func (b *bench) changes(ctx context.Context, name string, others int) (took []time.Duration, err error) {
+	for n := range unreachableChanges {
+		text := fmt.Sprintf("server { listen 80; return 200 %s-%d; }", name, n)
+		revision := nginxconf.Revision(nginxconf.Files{"site.conf": text})
+		if err := fleet.Each(ctx, others, func(i int) error {
+			return b.plane.Client.Patch(ctx, fleet.Object(warmUpNamespace, i), merge(fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, n)))
+		}); err != nil {
+			return nil, err
+		}
+		start := time.Now()
+		if err := b.plane.Client.Patch(ctx, fleet.Object(namespace, 0), merge(fmt.Sprintf(`{"spec":{"config":{"files":{"site.conf":%q}}}}`, text))); err != nil {
+			return nil, err
+		}
+		met := func(nginx *v1alpha2.NginxOperator) bool { return ready(nginx) && serves(nginx, revision) }
+		if err := fleet.Await(ctx, b.plane.watching, namespace, 1, met); err != nil {
+			return nil, err
+		}
+		took = append(took, time.Since(start))
+	}
+	slices.Sort(took)
+	return took, nil
+}
+
+// Figures are what Unreachable found, held against the goal.
+func (r UnreachableResult) Figures() []figure.Figure {
+	median := func(all []time.Duration) float64 { return all[len(all)/2].Seconds() }
+	const most = 1.0 // second that the others may add to a change
+	return []figure.Figure{
+		figure.Info("applications out of reach", float64(r.options.Objects), "applications"),
+		figure.Info("a change alone, median", median(r.alone), "s"),
+		figure.Info("a change alone, slowest", r.alone[len(r.alone)-1].Seconds(), "s"),
+		figure.Info("a change beside them, median", median(r.beside), "s"),
+		figure.Info("a change beside them, slowest", r.beside[len(r.beside)-1].Seconds(), "s"),
+		figure.Judged("a change takes longer beside them, median", max(0, median(r.beside)-median(r.alone)), "s", figure.AtMost(most)),
+	}
+}

@@ -1,0 +1,270 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/hurtful"
+	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/load"
+	"example.com/nginx-operator/test/load/incluster"
+)
+
+const (
+	// hurtfulPatience is how long a verdict may take, and the way back to the good configuration.
+	hurtfulPatience = 20 * time.Second
+	// hurtfulAfter is how long an application is watched after the verdict.
+	hurtfulAfter = 3 * time.Second
+	// hurtfulPoll is how often the instances are asked what they have loaded.
+	hurtfulPoll = 300 * time.Millisecond
+	// hurtfulTimeout is when a request counts as failed.
+	hurtfulTimeout = 2 * time.Second
+)
+
+// hurtfulRow is what one configuration did.
+type hurtfulRow struct {
+	hurtful.Case
+	requests, failed int64
+	// loaded is how many pods loaded it, crashing how many are in CrashLoopBackOff afterwards.
+	loaded, restarts, crashing int
+	// verdict is the condition's status and reason, message what it says.
+	verdict, message string
+	took             time.Duration
+	recovered        bool
+}
+
+func (r hurtfulRow) refused() bool { return r.verdict != "" && r.verdict[:1] == "F" }
+
+// loss is how many requests may fail.
+func (r hurtfulRow) loss() float64 {
+	if r.Detection == hurtful.Foreseeable {
+		return 0
+	}
+	return hurtfulLoss
+}
+
+func (r hurtfulRow) goal() figure.Goal { return figure.AtMost(r.loss()) }
+
+func (r hurtfulRow) String() string {
+	text := fmt.Sprintf("%s, %s: %d of %d requests failed; loaded by %d pods, %d restarts; ConfigValid %s in %.1f s", r.Name, r.Family, r.failed, r.requests, r.loaded, r.restarts, r.verdict, r.took.Seconds())
+	if r.crashing > 0 {
+		text += fmt.Sprintf("; %d pods in CrashLoopBackOff", r.crashing)
+	}
+	if !r.recovered {
+		text += "; not recovered"
+	}
+	return text
+}
+
+// hurtfulApplication is an application under load. One that does not recover is replaced.
+type hurtfulApplication struct {
+	*bench
+	name    string
+	declare func(*v1alpha2.NginxOperatorSpec)
+	made    int
+	nginx   *v1alpha2.NginxOperator
+	running *incluster.Load
+}
+
+// prepare makes the application, unless it is there.
+func (l *hurtfulApplication) prepare(ctx context.Context) error {
+	if l.nginx != nil {
+		return nil
+	}
+	l.made++
+	name := fmt.Sprintf("%s-%d", l.name, l.made)
+	declared := spec(hurtfulReplicas, l.newest(), hurtful.Good())
+	declared.Resources = &corev1.ResourceRequirements{
+		Limits:   corev1.ResourceList{corev1.ResourceMemory: *resource.NewQuantity(hurtful.MemoryLimit, resource.BinarySI)},
+		Requests: corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("10m")},
+	}
+	l.declare(&declared)
+	nginx, err := l.create(ctx, name, declared)
+	if err != nil {
+		return err
+	}
+	address, err := l.address(ctx, nginx, hurtful.Port)
+	if err != nil {
+		return err
+	}
+	get, post := hurtful.Body(http.MethodGet), hurtful.Body(http.MethodPost)
+	l.running, err = l.load(ctx, name+"-load", load.Options{
+		Targets: []string{address}, Rate: hurtfulRate, Timeout: hurtfulTimeout,
+		Clients: []load.Clients{
+			{Path: hurtful.Path, Count: 8, Expect: get}, {Path: hurtful.Path, Count: 12, KeepAlive: true, Expect: get},
+			{Path: hurtful.Path, Method: http.MethodPost, BodyBytes: 1000, Count: 4, KeepAlive: true, Expect: post}, {Path: hurtful.PagePath, Count: 4},
+		},
+	})
+	if err == nil {
+		l.nginx = nginx
+	}
+	return err
+}
+
+// stop ends the load and deletes the application.
+func (l *hurtfulApplication) stop(ctx context.Context) error {
+	if l.nginx == nil {
+		return nil
+	}
+	_, err := l.running.Stop(ctx)
+	err = errors.Join(err, l.client.Delete(ctx, l.nginx))
+	l.nginx, l.running = nil, nil
+	return err
+}
+
+// run gives the application a configuration, waits for a verdict, and goes back.
+func (l *hurtfulApplication) run(ctx context.Context, c hurtful.Case) (hurtfulRow, error) {
+	row := hurtfulRow{Case: c}
+	if err := l.prepare(ctx); err != nil {
+		return row, err
+	}
+	before, err := l.pods(ctx, l.nginx)
+	if err != nil {
+		return row, err
+	}
+	first, err := l.running.Report(ctx)
+	if err != nil {
+		return row, err
+	}
+	watching, stopWatching := context.WithCancel(ctx)
+	watch := l.watch(watching, before, nginxconf.Revision(c.Files))
+	err = errors.Join(l.verdict(ctx, &row), l.goBack(ctx, &row))
+	stopWatching()
+	loaded := watch.result()
+	if err != nil {
+		return row, err
+	}
+	last, err := l.running.Report(ctx)
+	if err != nil {
+		return row, err
+	}
+	row.requests, row.failed = last.Requests-first.Requests, last.Failed-first.Failed
+	if err := l.harm(ctx, &row, before, loaded); err != nil {
+		return row, err
+	}
+	if !row.recovered {
+		return row, l.stop(ctx)
+	}
+	return row, nil
+}
+
+// verdict waits until the condition says what has become of the configuration.
+func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error {
+	start := time.Now()
+	if err := l.edit(ctx, l.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config(row.Files) }); err != nil {
+		return err
+	}
+	everywhere := live(nginxconf.Revision(row.Files))
+	limited, cancel := context.WithTimeout(ctx, hurtfulPatience)
+	defer cancel()
+	// That there is none in time is a verdict, too: what the condition says then.
+	_ = l.await(limited, l.nginx, "there is a verdict", func(n *v1alpha2.NginxOperator) bool {
+		condition := meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionConfigValid)
+		return condition != nil && condition.ObservedGeneration == n.Generation && condition.Status == metav1.ConditionFalse || everywhere(n)
+	})
+	row.took = time.Since(start)
+	if err := pause(ctx, hurtfulAfter); err != nil {
+		return err
+	}
+	if err := l.client.Get(ctx, client.ObjectKeyFromObject(l.nginx), l.nginx); err != nil {
+		return err
+	}
+	if condition := meta.FindStatusCondition(l.nginx.Status.Conditions, v1alpha2.ConditionConfigValid); condition != nil {
+		row.verdict, row.message = string(condition.Status)+" "+condition.Reason, condition.Message
+	}
+	return nil
+}
+
+// goBack gives the application the good configuration.
+func (l *hurtfulApplication) goBack(ctx context.Context, row *hurtfulRow) error {
+	files := hurtful.Good()
+	if err := l.edit(ctx, l.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config(files) }); err != nil {
+		return err
+	}
+	limited, cancel := context.WithTimeout(ctx, hurtfulPatience)
+	defer cancel()
+	everywhere := live(nginxconf.Revision(files))
+	row.recovered = l.await(limited, l.nginx, "the good configuration is live", func(n *v1alpha2.NginxOperator) bool { return everywhere(n) && ready(n) }) == nil
+	return ctx.Err()
+}
+
+// harm counts what the pods went through.
+func (l *hurtfulApplication) harm(ctx context.Context, row *hurtfulRow, before []corev1.Pod, loaded map[string]bool) error {
+	restarts := map[string]int{}
+	for _, pod := range before {
+		restarts[string(pod.UID)] = restartsOf(&pod)
+	}
+	now, err := l.pods(ctx, l.nginx)
+	for _, pod := range now {
+		if n := restartsOf(&pod) - restarts[string(pod.UID)]; n > 0 {
+			row.restarts += n
+			loaded[string(pod.UID)] = true
+		}
+		for _, s := range pod.Status.ContainerStatuses {
+			if s.State.Waiting != nil && s.State.Waiting.Reason == "CrashLoopBackOff" {
+				row.crashing++
+			}
+		}
+	}
+	row.loaded = len(loaded)
+	return err
+}
+
+// loadWatch finds out which pods load a revision.
+type loadWatch struct {
+	mu     sync.Mutex
+	all    sync.WaitGroup
+	loaded map[string]bool
+}
+
+// watch asks the instances what they have loaded until ctx ends.
+func (l *hurtfulApplication) watch(ctx context.Context, pods []corev1.Pod, revision string) *loadWatch {
+	w := &loadWatch{loaded: map[string]bool{}}
+	for _, pod := range pods {
+		w.all.Go(func() {
+			for ctx.Err() == nil {
+				limited, cancel := context.WithTimeout(ctx, hurtfulTimeout)
+				status, err := l.instanceStatus(limited, &pod)
+				cancel()
+				if err == nil && hasLoaded(status, revision) {
+					w.mu.Lock()
+					w.loaded[string(pod.UID)] = true
+					w.mu.Unlock()
+				}
+				_ = pause(ctx, hurtfulPoll) // the loop looks at ctx
+			}
+		})
+	}
+	return w
+}
+
+// hasLoaded tells whether an instance has given a revision to its nginx, however that ended.
+func hasLoaded(status instanceapi.Status, revision string) bool {
+	for _, r := range status.Revisions {
+		if r.Revision == revision && r.Load != "" {
+			return true
+		}
+	}
+	return status.Serving == revision
+}
+
+func (w *loadWatch) result() map[string]bool {
+	w.all.Wait()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return maps.Clone(w.loaded)
+}
