@@ -13,6 +13,8 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/version"
+	"k8s.io/client-go/discovery"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -23,7 +25,14 @@ import (
 )
 
 // everyField is a spec that uses every part of the API.
-func everyField() v1alpha2.NginxOperatorSpec {
+func everyField(t *testing.T) v1alpha2.NginxOperatorSpec {
+	t.Helper()
+	content := []v1alpha2.Content{
+		{MountPath: "/srv/claim", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "pages"}},
+	}
+	if knowsImageVolumes(t) {
+		content = append(content, imageContent())
+	}
 	return v1alpha2.NginxOperatorSpec{
 		Image:    new("nginx:1.30"),
 		Replicas: new(int32(2)),
@@ -33,10 +42,7 @@ func everyField() v1alpha2.NginxOperatorSpec {
 		},
 		ForceRedeploy: new("1"),
 		Config:        &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "server {}"}},
-		Content: []v1alpha2.Content{
-			{MountPath: "/srv/claim", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "pages"}},
-			{MountPath: "/srv/image", Image: &v1alpha2.ImageVolume{Reference: "pages:1", PullPolicy: ptr.To(corev1.PullAlways)}},
-		},
+		Content:       content,
 		Service: &v1alpha2.Service{
 			Type:                  corev1.ServiceTypeNodePort,
 			Annotations:           map[string]string{"example.com/a": "b"},
@@ -57,6 +63,22 @@ func everyField() v1alpha2.NginxOperatorSpec {
 		},
 		Suspend: new(false),
 	}
+}
+
+func imageContent() v1alpha2.Content {
+	return v1alpha2.Content{MountPath: "/srv/image", Image: &v1alpha2.ImageVolume{Reference: "pages:1", PullPolicy: ptr.To(corev1.PullAlways)}}
+}
+
+// knowsImageVolumes tells whether the API server has volumes of images, as from Kubernetes 1.31 on.
+func knowsImageVolumes(t *testing.T) bool {
+	t.Helper()
+	clients, err := discovery.NewDiscoveryClientForConfig(plane.Config)
+	must(t, err)
+	info, err := clients.ServerVersion()
+	must(t, err)
+	running, err := version.ParseGeneric(info.GitVersion)
+	must(t, err)
+	return running.AtLeast(version.MustParseGeneric("1.31.0"))
 }
 
 func everyPodField() *v1alpha2.PodTemplate {
@@ -100,7 +122,7 @@ func everyPodField() *v1alpha2.PodTemplate {
 // normalized quantities, defaults, order, zero values. A restarted operator sees
 // the same objects with cold caches.
 func TestNothingIsWrittenTwice(t *testing.T) {
-	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{"least": {}, "every-field": everyField()} {
+	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{"least": {}, "every-field": everyField(t)} {
 		t.Run(name, func(t *testing.T) {
 			namespace := newNamespace(t)
 			nginx := create(t, namespace, "web", spec)

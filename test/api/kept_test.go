@@ -76,6 +76,23 @@ func TestDroppedField(t *testing.T) {
 	waitKept(t, nginx, "")
 }
 
+// TestUnknownVolume declares content that an older API server cannot mount. It is refused: a volume
+// without its source would be an empty folder.
+func TestUnknownVolume(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Content: []v1alpha2.Content{imageContent()}})
+	if knowsImageVolumes(t) {
+		waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+		return
+	}
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonRejected)
+	accepted := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionAccepted)
+	if !strings.Contains(accepted.Message, "image: field not declared in schema") {
+		t.Errorf("the condition says %q", accepted.Message)
+	}
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Content = nil })
+	waitKept(t, nginx, "")
+}
+
 // TestMutatedField makes sure that the operator does not fight an admission policy that changes what
 // it writes.
 func TestMutatedField(t *testing.T) {
