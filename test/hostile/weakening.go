@@ -44,8 +44,8 @@ func weakening() []Case {
 		"a sidecar without seccomp", `"initContainers":[{"name":"a","image":"b","securityContext":{"seccompProfile":{"type":"Unconfined"},"procMount":"Unmasked"}}]`,
 		"a sidecar on a host's port", `"containers":[{"name":"a","image":"b","ports":[{"name":"a","containerPort":80,"hostPort":80}]}]`,
 		"a sidecar with a device", `"containers":[{"name":"a","image":"b","volumeDevices":[{"name":"a","devicePath":"/dev/sda"}]}]`,
-		"a sidecar that does something at its end", `"containers":[{"name":"a","image":"b","lifecycle":{"preStop":{"httpGet":{"host":"10.0.0.1","port":80}}}}]`,
-		"all keys of a Secret", `"containers":[{"name":"a","image":"b","envFrom":[{"secretRef":{"name":"a"}}]}]`,
+		"a hook that asks another machine", `"containers":[{"name":"a","image":"b","lifecycle":{"preStop":{"httpGet":{"host":"10.0.0.1","port":80}}}}]`,
+		"a signal of one's choice", `"containers":[{"name":"a","image":"b","lifecycle":{"stopSignal":"SIGKILL","preStop":{"sleep":{"seconds":1}}}}]`,
 		"a mount that others see", `"containers":[{"name":"a","image":"b","volumeMounts":[{"name":"a","mountPath":"/a","mountPropagation":"Bidirectional"}]}],"volumes":[{"name":"a","emptyDir":{}}]`,
 		"a part of a volume that a variable names", `"volumeMounts":[{"name":"a","mountPath":"/a","subPathExpr":"$(A)"}],"volumes":[{"name":"a","emptyDir":{}}]`,
 	) {
@@ -76,14 +76,20 @@ func forbidden() []Case {
 		try("the volume "+volume, `"volumes":[{"name":"`+volume+`","emptyDir":{}}]`, refused(taken))
 	}
 	const notClean, reserved = "mountPath must be a clean absolute path", "mountPath must not be in a folder that nginx or the operator uses"
+	const kernel = "mountPath must not be in a folder of the kernel"
 	for path, words := range pairs(
 		"/etc/nginx-operator/stable", reserved, "/etc/nginx/tls/shop", reserved, "/opt/nginx-operator", reserved, "/tmp", reserved, "/run/nginx-operator", reserved,
-		"/proc/self", reserved, "/sys/fs/cgroup", reserved, "/dev/shm", reserved, "/var/run/secrets/kubernetes.io", reserved, "/tmp/", reserved,
+		"/proc/self", kernel, "/sys/fs/cgroup", kernel, "/dev/shm", kernel, "/var/run/secrets/kubernetes.io", reserved, "/tmp/", reserved,
 		"/etc//nginx-operator/stable", notClean, "//", notClean, "//tmp", notClean, "/./tmp", notClean, "/srv/../tmp", notClean, "/srv/../../proc", notClean, "/.", notClean, "/..", notClean,
 		"tmp", "should match", "/a:/b", "should match",
 	) {
 		try("a mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"volumeMounts":[{"name":"a","mountPath":"`+path+`"}]`, refused(words))
-		try("a sidecar's mount at "+path, `"containers":[{"name":"a","image":"b","volumeMounts":[{"name":"a","mountPath":"`+path+`"}]}]`, refused(words))
+		beside := refused(words)
+		if words == reserved {
+			// A container beside nginx has files of its own there.
+			beside = Want{}
+		}
+		try("a sidecar's mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"containers":[{"name":"a","image":"b","volumeMounts":[{"name":"a","mountPath":"`+path+`"}]}]`, beside)
 	}
 	const host = "a probe's host must be left out"
 	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
