@@ -54,6 +54,7 @@ type NginxOperatorList struct {
 // own welcome page on port 80.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.config) || !has(self.ports) || self.ports.all(p, p.protocol == 'TCP')",message="spec.config is required when a port uses UDP: the built-in configuration serves HTTP over TCP only"
+// +kubebuilder:validation:XValidation:rule="!has(self.checks) || !has(self.ports) || self.checks.all(c, self.ports.exists(p, p.protocol == 'TCP' && (!has(c.port) || c.port == p.port)))",message="the port of a check must be the number of a TCP port of spec.ports"
 type NginxOperatorSpec struct {
 	// image is the nginx image that the pods run: any image with nginx on its PATH.
 	// Unset: the operator's default image.
@@ -92,6 +93,15 @@ type NginxOperatorSpec struct {
 	// of /usr/share/nginx/html on every port.
 	// +optional
 	Config *Config `json:"config,omitempty"`
+
+	// checks are requests that nginx must answer as declared. A pod that loads a
+	// configuration asks its new worker processes: no other pod follows, and the pod goes
+	// back, unless all of them pass. A pod is ready only while they pass. A check that
+	// needs a backend takes every pod out of the Service when the backend fails.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Checks []Check `json:"checks,omitempty"`
 
 	// content are read-only folders of static files, mounted into every nginx container.
 	// +optional

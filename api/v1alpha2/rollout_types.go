@@ -46,6 +46,14 @@ type Rollout struct {
 	// ones, before the rollout goes on. Unset: no canary.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
+	// firstAnswers is what happens when the first answers of a configuration are much worse
+	// than those before it: when the share of 4xx and 5xx jumps by more than 50 percentage points.
+	// Compare makes the pod go back, and no other pod follows. Ignore is for a change that
+	// is meant to refuse requests, such as a maintenance page with status 503. Without
+	// request metrics (metrics.requests) nothing is compared. Default: Compare.
+	// +optional
+	// +kubebuilder:validation:Enum=Compare;Ignore
+	FirstAnswers FirstAnswers `json:"firstAnswers,omitempty"`
 	// retry tries a rollout that failed again, after a pause. Unset: it is not tried again
 	// until the pods, the configuration or rollout are declared otherwise.
 	// +optional
@@ -78,6 +86,15 @@ type OnFailure string
 const (
 	OnFailureRollback OnFailure = "Rollback"
 	OnFailureHold     OnFailure = "Hold"
+)
+
+// FirstAnswers is what happens when the first answers of a configuration are much worse than those before it.
+type FirstAnswers string
+
+// The values of FirstAnswers.
+const (
+	FirstAnswersCompare FirstAnswers = "Compare"
+	FirstAnswersIgnore  FirstAnswers = "Ignore"
 )
 
 // RolloutRetry is how a rollout that failed is tried again. The last good revision runs during the

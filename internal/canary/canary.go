@@ -131,7 +131,7 @@ func judgeErrors(c, o *instanceapi.RequestWindow, compared bool, limits Limits) 
 	failed, failedToo := share{float64(c.Errors), float64(c.Requests)}, share{float64(o.Errors), float64(o.Requests)}
 	excess := failed.part - (failedToo.value()+allowed)*failed.all
 	switch {
-	case excess >= leastExcess && surelyAbove(failed, failedToo, allowed):
+	case excess >= leastExcess && surelyAbove(failed, failedToo, allowed, confidence):
 		return Verdict{Outcome: Bad, Message: failures(c, o) + allowance(o, limits)}
 	case compared && o.Requests < leastRequests:
 		return undecided(fewRequests("other pods"))
@@ -151,7 +151,7 @@ func judgeLatency(c, o *instanceapi.RequestWindow, limits Limits) Verdict {
 	limit := limits.MaxLatencyRatio * max(noise, o.Latency.Quantile(1-slowest))
 	slow := share{c.Latency.Above(limit), float64(answers)}
 	slowToo := share{slowest * float64(answersToo), float64(answersToo)}
-	if surelyAbove(slow, slowToo, 0) {
+	if surelyAbove(slow, slowToo, 0, confidence) {
 		return Verdict{Outcome: Bad, Message: times(c, o) + ratio(limits)}
 	}
 	return Verdict{Outcome: Good, Message: times(c, o)}

@@ -77,7 +77,7 @@ func readConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.C
 			Message: fmt.Sprintf("%s: %v", from, err),
 		}
 	}
-	return config, Blocked{}
+	return WithChecks(config, &nginx.Spec), Blocked{}
 }
 
 func userFiles(files map[string]v1alpha2.ConfigFile) nginxconf.Files {

@@ -140,10 +140,10 @@ func (in *input) surges() bool {
 	return surge == nil || *surge != intstr.FromInt32(0) && *surge != intstr.FromString("0%")
 }
 
-// complete tells whether every pod is of the template that is to run, and serves.
+// complete tells whether every pod is of the template that is to run, and serves for good.
 func (in *input) complete() bool {
 	d := in.state.Deployment()
-	if d == nil || in.state.LiveTemplate() != in.course.run.hash || in.decision.Serving+in.servingStable() == 0 {
+	if d == nil || in.state.LiveTemplate() != in.course.run.hash || in.decision.Serving+in.servingStable() == 0 || in.decision.OnProbation {
 		return false
 	}
 	over := in.decision.Phase == rollout.Settled || in.decision.Phase == rollout.Rejected

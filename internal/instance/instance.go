@@ -18,6 +18,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instance/confine"
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/journal"
@@ -77,18 +78,19 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	registry := prometheus.NewRegistry()
-	recent, err := logRequests(life, o, registry)
+	requests, err := logRequests(life, o, registry)
 	if err != nil {
 		return err
 	}
 	binary.Hidden = hidden(o)
-	supervisor, err := newSupervisor(life, o, binary, recent)
+	supervisor, err := newSupervisor(life, o, binary, requests)
 	if err != nil {
 		return err
 	}
-	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
+	go supervisor.Checks.Run(life)
+	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.Failing, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Asker: nginx.Asker{Socket: assemble.StatusSocket(o.State)}})
-	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: recent, Grant: supervisor.Grant})
+	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Grant: supervisor.Grant})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
@@ -105,7 +107,7 @@ func hidden(o Options) []string {
 	return []string{o.Stable, o.Next, o.Requests, o.Secrets, certs.KeysDir(o.TLS)}
 }
 
-func newSupervisor(life context.Context, o Options, binary nginx.Binary, recent *window.Ring) (*supervise.Supervisor, error) {
+func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests answers) (*supervise.Supervisor, error) {
 	files, err := store.Open(o.State, imageFiles)
 	if err != nil {
 		return nil, err
@@ -122,7 +124,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, recent 
 	changed := make(chan struct{}, 1)
 	volumes.Watch(life, append([]string{o.Stable, o.Next, o.Requests}, keeper.Folders()...), changed)
 	cgroup := os.DirFS("/sys/fs/cgroup")
-	return supervise.New(supervise.Options{
+	options := supervise.Options{
 		Binary: binary, Store: files, Certs: keeper, Journal: loads,
 		Stable: o.Stable, Next: o.Next, Requests: o.Requests,
 		TLSDir: o.TLS,
@@ -139,13 +141,12 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, recent 
 		Ports: o.Ports, OwnPort: instanceapi.Port,
 		DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout,
 		Proc: proc.Root, Cgroup: cgroup, Messages: os.Stderr,
-		Changed: changed, Signals: signals(life),
-		Served: func(revision string) {
-			if recent != nil {
-				recent.Serve(revision)
-			}
-		},
-	}), nil
+		Changed: changed, Signals: signals(life), Checks: &checks.Prober{},
+	}
+	if o.RequestMetrics {
+		options.Answers = requests
+	}
+	return supervise.New(options), nil
 }
 
 // signals passes on those that do not stop nginx.
@@ -180,20 +181,26 @@ func reapOrphans(ctx context.Context, children *reap.Children) {
 	}
 }
 
-// logRequests counts requests in the background. Without, there is no Ring.
-func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) (*window.Ring, error) {
+// answers is what is known of nginx's answers; zero: they are not counted.
+type answers struct {
+	*requestlog.Log
+	*window.Ring
+}
+
+// logRequests counts requests in the background, if it is asked for.
+func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) (answers, error) {
 	if !o.RequestMetrics {
-		return nil, nil
+		return answers{}, nil
 	}
 	recent := window.NewRing(time.Now)
 	requests, err := requestlog.Open(o.requestLog(), requestlog.NewMetrics(registry), recent)
 	if err != nil {
-		return nil, err
+		return answers{}, err
 	}
 	go func() {
 		if err := requests.Run(ctx); err != nil {
 			slog.Error("requests are not measured any more", "error", err)
 		}
 	}()
-	return recent, nil
+	return answers{requests, recent}, nil
 }

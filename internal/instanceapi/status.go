@@ -60,6 +60,12 @@ type Status struct {
 	// revision once more, for a new certificate, does not begin it anew. Nil while nothing
 	// is served, and in answers of releases that do not tell.
 	ServingSeconds *int64 `json:"servingSeconds,omitempty"`
+	// OnProbation tells that what is served was loaded a moment ago, and that the instance may go
+	// back from it. Releases before 0.5 do not tell.
+	OnProbation bool `json:"onProbation,omitempty"`
+	// Comparing tells that its first answers are about to be compared with those before, and that
+	// no other pod should load it meanwhile. It takes a fraction of a second.
+	Comparing bool `json:"comparing,omitempty"`
 	// Stable and Next are the revisions of the two mounted configurations as the
 	// instance finds them now; empty where there are no files.
 	Stable string `json:"stable,omitempty"`

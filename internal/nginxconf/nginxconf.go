@@ -44,7 +44,7 @@ type Files map[string]string
 
 // Config is a configuration and its name.
 type Config struct {
-	// Files are the user's.
+	// Files are the user's, and those of the operator whose names begin with ReservedPrefix.
 	Files Files
 	// Revision is the content hash of Files.
 	Revision string
@@ -57,6 +57,13 @@ func New(user Files) (Config, error) {
 		return Config{}, err
 	}
 	return Config{Files: user, Revision: Revision(user)}, nil
+}
+
+// With returns the configuration with one more file, which is not the user's.
+func (c Config) With(name, text string) Config {
+	files := maps.Clone(c.Files)
+	files[name] = text
+	return Config{Files: files, Revision: Revision(files)}
 }
 
 // Default is the built-in configuration: it serves the files of the image's

@@ -91,7 +91,7 @@ func (a answer) silent(about question) bool {
 
 // settled tells whether nothing is under way in an instance.
 func settled(s *instanceapi.Status, asked instanceapi.Requested) bool {
-	if s.Serving == "" || !s.Requested.Matches(asked) || asked.Load != "" && s.Serving != asked.Load {
+	if s.Serving == "" || s.OnProbation || !s.Requested.Matches(asked) || asked.Load != "" && s.Serving != asked.Load {
 		return false
 	}
 	if asked.Test != "" && asked.Test != s.Serving {

@@ -85,6 +85,8 @@ func (d *Decision) allowed(in Input) int {
 	}
 	wave := 1
 	switch {
+	case anyComparing(in.Pods, in.Requested):
+		return 0
 	case len(d.Judge) > 0:
 		wave = in.Canary.Replicas - d.Serving
 	case d.Serving > 0:

@@ -28,6 +28,19 @@ func anyFatal(pods []Pod, revision string) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool { return p.revision(revision).Fatal })
 }
 
+func anyLoadFailed(pods []Pod, revision string) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool { return p.revision(revision).Load == instanceapi.Failed })
+}
+
+func anyOnProbation(pods []Pod) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool { return p.Status != nil && p.Status.OnProbation })
+}
+
+// anyComparing tells whether the first pod is about to find out whether a configuration does any good.
+func anyComparing(pods []Pod, revision string) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool { return p.serves(revision) && p.Status.Comparing })
+}
+
 func anyServes(pods []Pod, revision string) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool { return p.serves(revision) })
 }

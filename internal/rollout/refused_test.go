@@ -33,8 +33,8 @@ func TestRefusedForGood(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tt.in.Requested = "new"
 			d := Decide(tt.in)
-			if d.Phase != tt.phase || d.Fatal != tt.fatal {
-				t.Errorf("%s, fatal %t; want %s, %t", d.Phase, d.Fatal, tt.phase, tt.fatal)
+			if d.Phase != tt.phase || d.Fatal != tt.fatal || d.TakenBack != (tt.phase == Rejected) {
+				t.Errorf("%s, fatal %t, taken back %t; want %s, %t", d.Phase, d.Fatal, d.TakenBack, tt.phase, tt.fatal)
 			}
 			if d.Phase != Rejected {
 				return

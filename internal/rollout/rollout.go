@@ -11,7 +11,7 @@
 //     that what was wrong around it (a name that did not resolve) heals.
 //  3. When all pods have accepted R, one of them, the canary, is asked to load it, and
 //     when that serves R the others follow, a wave at a time.
-//  4. When all pods serve R, R is written to stable.
+//  4. When all pods serve R, and none of them may still go back by itself, R is written to stable.
 //
 // While pods of an old template are being replaced, those of the newest decide: a
 // configuration often changes together with the ports or the version of nginx that it
@@ -98,6 +98,8 @@ type Decision struct {
 	Phase Phase
 	// Stable tells that the requested configuration is to be written to stable.
 	Stable bool
+	// OnProbation tells that every pod serves the configuration, and that one may still go back.
+	OnProbation bool
 	// Lost tells that what pods start with was lost, and that it can be replaced only by a
 	// configuration that they accept.
 	Lost bool
@@ -110,6 +112,8 @@ type Decision struct {
 	// Problems are why the configuration was refused. In phase Testing they are those of
 	// pods that are about to be replaced.
 	Problems []instanceapi.Problem
+	// TakenBack tells that a pod has loaded the configuration and gone back.
+	TakenBack bool
 	// Fatal tells that the load of the configuration ended worker processes, nginx or a container.
 	Fatal bool
 	// Accepted and Serving count the pods that accepted the configuration and that
@@ -144,6 +148,7 @@ func Decide(in Input) Decision {
 	d.canary(in)
 	verdict, problems := judge(in)
 	d.Problems = problems
+	d.TakenBack = verdict == instanceapi.Failed && (in.remembered() || anyLoadFailed(in.Pods, in.Requested))
 	d.Fatal = verdict == instanceapi.Failed && (in.remembered() || anyFatal(in.Pods, in.Requested))
 	switch verdict {
 	case instanceapi.Failed:
@@ -153,6 +158,7 @@ func Decide(in Input) Decision {
 		d.Phase = Loading
 		if d.loaded(in) {
 			d.Phase = Settled
+			d.OnProbation = in.Stable != "" && in.Stable != in.Requested && !in.Proven && anyOnProbation(in.Pods)
 		} else {
 			d.load(in)
 		}
@@ -163,13 +169,14 @@ func Decide(in Input) Decision {
 	}
 	d.nudge(in)
 	d.Stable, d.Lost = boots(in, d.Phase)
+	d.Stable = d.Stable && !d.OnProbation
 	if in.Held {
 		d.hold()
 		// Nothing is under way, but who did not answer would be told of as silent for ever.
 		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
-	d.Watch = d.Phase == Loading || d.Phase == Testing && anyRunning(in.Pods)
+	d.Watch = d.Phase == Loading || d.OnProbation || d.Phase == Testing && anyRunning(in.Pods)
 	return d
 }
 

@@ -58,6 +58,9 @@ func (v *view) refusal() string {
 	if v.rollout.Phase != rollout.Rejected {
 		return ""
 	}
+	if v.rollout.TakenBack {
+		return "a pod loaded the configuration and went back: " + trouble.Problems(v.rollout.Problems)
+	}
 	return "nginx refused the configuration: " + trouble.Problems(v.rollout.Problems)
 }
 

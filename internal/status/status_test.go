@@ -210,6 +210,8 @@ func TestConditions(t *testing.T) {
 		{"nobody answers", decided(rollout.Testing, 0, silent), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "pod web-1 does not answer on port 9113"},
 		{"configuration refused by nginx", decided(rollout.Rejected, 0, refused), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
 			`nginx refused the configuration: site.conf:2: unknown directive "lisen"; port http (80/TCP)`},
+		{"configuration that a pod took back", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.TakenBack = true }), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
+			"a pod loaded the configuration and went back: site.conf:2:"},
 		{"configuration that cannot be put together", blocked(v1alpha2.ReasonConfigInvalid), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "fix this"},
 
 		{"rolled out", nil, "UpToDate", yes, v1alpha2.ReasonRolledOut, "Every pod"},

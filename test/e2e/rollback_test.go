@@ -262,6 +262,8 @@ func TestBadCanaryGoesBack(t *testing.T) {
 	}))
 	spec := saying("", 2)
 	spec.Rollout = shortCanary()
+	// Only the canary is to find it out.
+	spec.Rollout.FirstAnswers = v1alpha2.FirstAnswersIgnore
 	// Long enough for twenty requests on a busy machine; a bad canary ends earlier.
 	spec.Rollout.Canary.DurationSeconds = new(int32(60))
 	const flawed = "if (-f /srv/flaw/there) { return 503; }"

@@ -135,7 +135,8 @@ func TestRequestsOfANewConfiguration(t *testing.T) {
 		p.ready()
 		p.times(30, "/")
 		p.counts(30, 0)
-		bad := map[string]string{"site.conf": "access_log off;\nserver { listen 80; access_log off; access_log /dev/stdout; location / { access_log off; return 503; } }"}
+		bad := checked(map[string]string{"site.conf": "access_log off;\nserver { listen 80; access_log off; access_log /dev/stdout; location / { access_log off; return 503; } }"},
+			`{"ignoreFirstAnswers":true}`)
 		revision := p.roll(bad)
 		p.serves(revision)
 		p.times(20, "/")

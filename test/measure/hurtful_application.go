@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/test/hurtful"
@@ -141,7 +142,7 @@ func (l *hurtfulApplication) run(ctx context.Context, c hurtful.Case) (hurtfulRo
 		return row, err
 	}
 	watching, stopWatching := context.WithCancel(ctx)
-	watch := l.watch(watching, before, nginxconf.Revision(c.Files))
+	watch := l.watch(watching, before, l.revision(c.Files))
 	err = errors.Join(l.verdict(ctx, &row), l.goBack(ctx, &row))
 	stopWatching()
 	loaded := watch.result()
@@ -162,13 +163,18 @@ func (l *hurtfulApplication) run(ctx context.Context, c hurtful.Case) (hurtfulRo
 	return row, nil
 }
 
+// revision is that of files together with what the application declares beside them.
+func (l *hurtfulApplication) revision(files map[string]string) string {
+	return desired.WithChecks(nginxconf.Config{Files: files, Revision: nginxconf.Revision(files)}, &l.nginx.Spec).Revision
+}
+
 // verdict waits until the condition says what has become of the configuration.
 func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error {
 	start := time.Now()
 	if err := l.edit(ctx, l.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config(row.Files) }); err != nil {
 		return err
 	}
-	everywhere := live(nginxconf.Revision(row.Files))
+	everywhere := live(l.revision(row.Files))
 	limited, cancel := context.WithTimeout(ctx, hurtfulPatience)
 	defer cancel()
 	// That there is none in time is a verdict, too: what the condition says then.
@@ -197,7 +203,7 @@ func (l *hurtfulApplication) goBack(ctx context.Context, row *hurtfulRow) error 
 	}
 	limited, cancel := context.WithTimeout(ctx, hurtfulPatience)
 	defer cancel()
-	everywhere := live(nginxconf.Revision(files))
+	everywhere := live(l.revision(files))
 	row.recovered = l.await(limited, l.nginx, "the good configuration is live", func(n *v1alpha2.NginxOperator) bool { return everywhere(n) && ready(n) }) == nil
 	return ctx.Err()
 }

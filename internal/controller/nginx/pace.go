@@ -60,6 +60,9 @@ type step struct {
 func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, certificates bool, now time.Time) time.Duration {
 	stirred := p.stir(key, asked, now)
 	switch {
+	case d.OnProbation:
+		p.arrive(key)
+		return paceStirred
 	case d.Watch:
 		wait := p.grow(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Ask), len(d.Judge)), now)
 		if len(d.Judge) > 0 {

@@ -18,9 +18,10 @@ func logFormat(s Settings) string {
 }
 
 // accessLog is written through a buffer: one write for hundreds of requests, whole lines at
-// a time, and a second later at the latest. A buffer is flushed when its worker ends, too.
+// a time, and soon at the latest: the first answers of a configuration are looked at while others
+// wait. A buffer is flushed when its worker ends, too.
 func accessLog(s Settings) string {
-	return "access_log " + s.RequestLog + " " + logName + " buffer=64k flush=1s"
+	return "access_log " + s.RequestLog + " " + logName + " buffer=64k flush=50ms"
 }
 
 // StatusSocket is where nginx answers the instance, in the folder of its sockets.

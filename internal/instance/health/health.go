@@ -26,8 +26,10 @@ type Doctor struct {
 	// Snapshot asks the supervisor.
 	Snapshot func() *supervise.Snapshot
 	Sockets  Sockets
-	Proc     proc.FS
-	Version  string
+	// Failing is why checks keep the pod from being ready; empty: they do not.
+	Failing func() string
+	Proc    proc.FS
+	Version string
 
 	mu        sync.Mutex
 	listening seen[map[proc.Socket]bool]
@@ -75,7 +77,7 @@ func (d *Doctor) Examine() Checkup {
 		status.ServingSeconds = &seconds
 	}
 	status.Ports = d.ports(snapshot)
-	status.NotReady = notReady(snapshot, status.Ports)
+	status.NotReady = d.notReady(snapshot, status.Ports)
 	status.Ready = status.NotReady == ""
 	return Checkup{Status: status, Snapshot: snapshot, Processes: workers}
 }
@@ -86,7 +88,7 @@ func (d *Doctor) NotReady() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	snapshot := d.Snapshot()
-	return notReady(snapshot, d.ports(snapshot))
+	return d.notReady(snapshot, d.ports(snapshot))
 }
 
 // ports are the declared ports, and whether nginx listens on them.
@@ -107,7 +109,7 @@ func (d *Doctor) ports(snapshot *supervise.Snapshot) []instanceapi.DeclaredPort 
 
 // notReady is why the pod must not get traffic. A pod that drains still serves until
 // nginx is told to end: its endpoint is taken away meanwhile.
-func notReady(s *supervise.Snapshot, ports []instanceapi.DeclaredPort) string {
+func (d *Doctor) notReady(s *supervise.Snapshot, ports []instanceapi.DeclaredPort) string {
 	switch {
 	case s.Quitting:
 		return "nginx is ending"
@@ -119,5 +121,5 @@ func notReady(s *supervise.Snapshot, ports []instanceapi.DeclaredPort) string {
 			return fmt.Sprintf("nginx does not listen on port %s (%d/%s)", port.Name, port.Port, port.Protocol)
 		}
 	}
-	return ""
+	return d.Failing()
 }

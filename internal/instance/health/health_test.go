@@ -59,7 +59,7 @@ func serving() *supervise.Snapshot {
 
 func TestExamine(t *testing.T) {
 	snapshot := serving()
-	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t), Sockets: machine(t), Version: "v1"}
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Proc: machine(t), Sockets: machine(t), Version: "v1"}
 	got := doctor.Examine().Status
 	seconds := int64(90)
 	want := instanceapi.Status{
@@ -78,22 +78,24 @@ func TestExamine(t *testing.T) {
 
 func TestNotReady(t *testing.T) {
 	tests := map[string]struct {
-		change func(*supervise.Snapshot)
-		want   string
+		change  func(*supervise.Snapshot)
+		want    string
+		failing string
 	}{
-		"serves":       {func(*supervise.Snapshot) {}, ""},
-		"drains":       {func(s *supervise.Snapshot) { s.Status.Draining = true }, ""},
-		"ends":         {func(s *supervise.Snapshot) { s.Quitting = true }, "nginx is ending"},
-		"does nothing": {func(s *supervise.Snapshot) { s.Status.Serving, s.Waiting = "", "there is no configuration yet" }, "there is no configuration yet"},
-		"is gone":      {func(s *supervise.Snapshot) { s.Master = 0 }, "nginx does not listen on port http (80/TCP)"},
-		"another port": {func(s *supervise.Snapshot) { s.Status.Ports[0].Port = 81 }, "nginx does not listen on port http (81/TCP)"},
-		"by UDP":       {func(s *supervise.Snapshot) { s.Status.Ports[0].Protocol = "UDP" }, "nginx does not listen on port http (80/UDP)"},
+		"serves":        {func(*supervise.Snapshot) {}, "", ""},
+		"fails a check": {func(*supervise.Snapshot) {}, "spec.checks[0]: no", "spec.checks[0]: no"},
+		"drains":        {func(s *supervise.Snapshot) { s.Status.Draining = true }, "", ""},
+		"ends":          {func(s *supervise.Snapshot) { s.Quitting = true }, "nginx is ending", ""},
+		"does nothing":  {func(s *supervise.Snapshot) { s.Status.Serving, s.Waiting = "", "there is no configuration yet" }, "there is no configuration yet", ""},
+		"is gone":       {func(s *supervise.Snapshot) { s.Master = 0 }, "nginx does not listen on port http (80/TCP)", ""},
+		"another port":  {func(s *supervise.Snapshot) { s.Status.Ports[0].Port = 81 }, "nginx does not listen on port http (81/TCP)", ""},
+		"by UDP":        {func(s *supervise.Snapshot) { s.Status.Ports[0].Protocol = "UDP" }, "nginx does not listen on port http (80/UDP)", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			snapshot := serving()
 			tt.change(snapshot)
-			doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: machine(t), Sockets: machine(t)}
+			doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return tt.failing }, Proc: machine(t), Sockets: machine(t)}
 			got := doctor.Examine().Status
 			if probe := doctor.NotReady(); probe != tt.want {
 				t.Errorf("a probe is answered %q, want %q", probe, tt.want)
@@ -111,7 +113,7 @@ func TestNotReady(t *testing.T) {
 // TestProcIsReadOnce as long as nothing has changed: probes and scrapes come in numbers.
 func TestProcIsReadOnce(t *testing.T) {
 	snapshot, fs := serving(), machine(t)
-	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: fs, Sockets: fs}
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Proc: fs, Sockets: fs}
 	doctor.Examine()
 	if err := os.Remove(filepath.Join(string(fs), "net/tcp")); err != nil {
 		t.Fatal(err)
@@ -141,7 +143,7 @@ func (c *countingSockets) Listening(protocols ...string) map[proc.Socket]bool {
 func TestProbeReadsNoProcessTable(t *testing.T) {
 	snapshot, fs := serving(), machine(t)
 	sockets := &countingSockets{FS: fs}
-	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Proc: proc.FS("/nowhere"), Sockets: sockets}
+	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Proc: proc.FS("/nowhere"), Sockets: sockets}
 	if reason := doctor.NotReady(); reason != "" {
 		t.Errorf("not ready: %s", reason)
 	}

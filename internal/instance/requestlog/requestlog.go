@@ -16,6 +16,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -42,8 +43,10 @@ type Log struct {
 	file    *os.File
 	metrics *Metrics
 	recent  *window.Ring
-	buffer  []byte
 
+	// mu is for what follows: CatchUp may be called from everywhere.
+	mu     sync.Mutex
+	buffer []byte
 	// offset is up to where the file has been read, punched up to where its memory has been
 	// given back.
 	offset, punched int64
@@ -90,8 +93,18 @@ func pauseAfter(n int64) time.Duration {
 	}
 }
 
+// CatchUp counts what nginx has written until now.
+func (l *Log) CatchUp() error {
+	if _, err := l.read(); err != nil {
+		return fmt.Errorf("read nginx's log: %w", err)
+	}
+	return nil
+}
+
 // read counts what was written since the last time, and returns how many bytes that was.
 func (l *Log) read() (int64, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
 	var entry Entry
 	start := l.offset
 	for {

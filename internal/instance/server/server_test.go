@@ -34,7 +34,7 @@ func sources(t *testing.T, serving string) Sources {
 	recent.Count([]byte("r1"), 200, .01)
 	recent.Count([]byte("r1"), 502, .01)
 	return Sources{
-		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
+		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
 		Metrics: registry, Recent: recent,
 		Grant: func(told string) bool { return told == word },
 	}

@@ -52,8 +52,8 @@ type view struct {
 	// there is another one.
 	certificates    int
 	certificatesDue bool
-	// crashed tells that workers have ended by a signal since the last load.
-	crashed     bool
+	// givenUp tells that what was loaded last has failed on its probation.
+	givenUp     bool
 	reloadAsked bool
 	retryReload time.Time
 	// crowded until then: too many workers of earlier generations are alive.
@@ -62,13 +62,13 @@ type view struct {
 
 // decide is the whole order of precedence. It is pure.
 //
-// What crashes is undone before all else. Certificates come next, as every test needs them. Then what is served is brought to
+// What fails on its probation is undone before all else. Certificates come next, as every test needs them. Then what is served is brought to
 // what is asked for, and tests come last: nobody is waiting for them but the operator.
 func decide(v view) step {
 	reloads := !v.running || !v.now.Before(v.crowded)
 	var next step
 	switch {
-	case v.crashed:
+	case v.givenUp:
 		return step{do: undo}
 	case v.certificatesDue && reloads:
 		return step{do: publish}

@@ -41,7 +41,7 @@ func TestDecide(t *testing.T) {
 		}, test, "new", false},
 		"a signal reloads":                    {func(v *view) { v.reloadAsked = true }, reload, "old", false},
 		"what is not confirmed is told again": {func(v *view) { v.unverified = true }, reload, "old", false},
-		"what crashes is undone first":        {func(v *view) { v.crashed, v.certificatesDue = true, true }, undo, "", false},
+		"what crashes is undone first":        {func(v *view) { v.givenUp, v.certificatesDue = true, true }, undo, "", false},
 		"but not at once":                     {func(v *view) { v.unverified, v.retryReload = true, now.Add(time.Second) }, idle, "", true},
 	}
 	for name, tt := range tests {

@@ -14,6 +14,7 @@ import (
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/budget"
 	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instance/listeners"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
@@ -28,6 +29,8 @@ type facts struct {
 	// sockets are the unix sockets on which nginx listens.
 	sockets []string
 	demand  assemble.Demand
+	// checks that the new workers have to pass.
+	checks instanceapi.Checks
 	// measured is what a dry run took; zero: there was none.
 	measured budget.Usage
 	// unread are the user's files that nginx did not read.
@@ -54,12 +57,16 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 	if err != nil {
 		return candidate{}, nil, nil, err
 	}
+	declared, err := checks.Parse(files)
+	if err != nil {
+		return candidate{}, nil, nil, err
+	}
 	assembled := assemble.Files(files, settings)
 	if len(assembled.Problems) > 0 {
 		return candidate{}, nil, assembled.Problems, nil
 	}
 	dir, err := s.Store.Write(settings.Revision, settings.Generation, assembled.Files)
-	c := candidate{revision: settings.Revision, generation: settings.Generation, dir: dir, facts: facts{demand: assembled.Demand}}
+	c := candidate{revision: settings.Revision, generation: settings.Generation, dir: dir, facts: facts{demand: assembled.Demand, checks: declared}}
 	return c, assembled.Files, nil, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instance/budget"
+	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -27,6 +28,10 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	before, mark := s.serving, s.logMark()
+	var t trial
+	if !booting {
+		t = s.begin(ctx, c)
+	}
 	if found := s.fits(c, booting); len(found) > 0 {
 		s.Store.Drop(c.dir)
 		s.notLoaded(revision, found, &failure{})
@@ -45,11 +50,15 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		s.notLoaded(revision, found, failed)
 		return
 	}
-	s.past.touch(revision).loaded(nil, time.Now())
+	t.confirmed = time.Now()
 	if booting {
 		before, mark = serving{}, 0
+	} else if found := checks.Failures(ctx, c.facts.checks.Checks); len(found) > 0 {
+		s.takeBack(ctx, c, before, rejection{problems: found, passing: true})
+		return
 	}
-	s.onProbation(c, before, mark)
+	s.past.touch(revision).loaded(nil, time.Now())
+	s.onProbation(c, before, mark, t)
 	s.Certs.Retry()
 	slog.Info("configuration is served", "revision", revision, "generation", c.generation)
 }
@@ -200,11 +209,15 @@ func (s *Supervisor) goBack(ctx context.Context, before serving, failed *verific
 
 // serve notes that the workers confirmed a candidate.
 func (s *Supervisor) serve(c candidate) {
+	booting := s.serving.revision == ""
 	s.serving = s.serving.followedBy(c, time.Now())
 	for _, pid := range s.Proc.Workers(s.master.PID).Running {
 		s.Proc.EndFirst(pid)
 	}
-	s.Served(c.revision)
+	if s.Answers != nil {
+		s.Answers.Serve(c.revision)
+	}
+	s.Checks.Watch(c.revision, c.facts.checks.Checks, !booting)
 }
 
 // followedBy is what is served after a candidate was confirmed. The time goes on from one

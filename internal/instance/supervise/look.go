@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -23,7 +24,7 @@ type mounted struct {
 	version, revision string
 }
 
-func (s *Supervisor) look() {
+func (s *Supervisor) look(ctx context.Context) {
 	s.folders.stable.look(s.Stable)
 	s.folders.next.look(s.Next)
 	s.lookAtRequests()
@@ -33,7 +34,7 @@ func (s *Supervisor) look() {
 	}
 	s.Certs.Look()
 	s.past.forgive(time.Now())
-	s.watchProbation(time.Now())
+	s.watchProbation(ctx, time.Now())
 	s.old.look(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
 	for _, revision := range s.past.forget(s.folders.requested, inUse...) {

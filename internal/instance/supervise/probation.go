@@ -22,29 +22,55 @@ const (
 // probation is of a configuration that was loaded a moment ago.
 type probation struct {
 	candidate
+	trial trial
 	// before is what was served; its dir is empty when nothing was.
 	before serving
 	// mark is the place in the error log before the load.
 	mark  int
 	until time.Time
+	// comparing tells that other pods wait for the first answers.
+	comparing bool
+	// why it is given up; without problems: it is not.
+	why rejection
+}
+
+// rejection is why a configuration is gone back from that nginx's workers have confirmed.
+type rejection struct {
+	problems []instanceapi.Problem
+	// fatal tells that it ended workers: no other pod may load it.
+	fatal bool
+	// passing tells that what is wrong may heal: it is tried again.
+	passing bool
 }
 
 // onProbation begins the probation of a candidate that the workers have confirmed.
-func (s *Supervisor) onProbation(c candidate, before serving, mark int) {
+func (s *Supervisor) onProbation(c candidate, before serving, mark int, t trial) {
 	s.endProbation()
-	s.probation = &probation{candidate: c, before: before, mark: mark, until: time.Now().Add(probationTime)}
+	s.probation = &probation{candidate: c, trial: t, before: before, mark: mark, until: time.Now().Add(probationTime)}
+	s.probation.comparing = before.dir != "" && s.awaitsFirst(c)
 }
 
-// watchProbation ends it when its time is over.
-func (s *Supervisor) watchProbation(now time.Time) {
-	if s.probation == nil {
+// watchProbation gives up what fails on its probation, and ends the probation when its time is over.
+func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
+	p := s.probation
+	if p == nil {
 		return
 	}
 	s.noteMemory()
-	if now.After(s.probation.until) {
+	switch signal := s.crashed(); {
+	case signal != "":
+		p.why = rejection{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}
+	case now.After(p.until):
 		s.endProbation()
+	case p.before.dir != "" && s.master.Running():
+		found, enough := s.worse(ctx, p.candidate, p.trial)
+		p.why.problems = found
+		p.comparing = p.comparing && !enough && now.Sub(p.trial.confirmed) < firstWait
 	}
 }
+
+// givenUp tells whether what was loaded last has failed on its probation.
+func (s *Supervisor) givenUp() bool { return s.probation != nil && len(s.probation.why.problems) > 0 }
 
 // endProbation lets go of the configuration from before.
 func (s *Supervisor) endProbation() {
@@ -76,22 +102,29 @@ func signalOf(lines []string) string {
 	return ""
 }
 
-// undo goes back from a configuration that ended workers on its probation.
+// undo goes back from a configuration that has failed on its probation.
 func (s *Supervisor) undo(ctx context.Context) {
-	p, signal := s.probation, s.crashed()
+	p := s.probation
 	s.probation = nil
-	found := []instanceapi.Problem{{Message: crashMessage(signal, s.room())}}
-	slog.Error("configuration is given up", "revision", p.revision, "problems", found)
-	o := s.past.touch(p.revision)
-	o.loaded(found, time.Now())
-	o.Fatal = true
+	s.takeBack(ctx, p.candidate, p.before, p.why)
+}
+
+// takeBack makes nginx serve again what it did before a candidate that its workers have confirmed.
+func (s *Supervisor) takeBack(ctx context.Context, c candidate, before serving, why rejection) {
+	slog.Error("configuration is given up", "revision", c.revision, "problems", why.problems)
+	o := s.past.touch(c.revision)
+	o.loaded(why.problems, time.Now())
+	o.Fatal = why.fatal
+	if why.passing {
+		o.pardon(time.Now())
+	}
 	s.reloads.Failed++
-	if err := s.Store.Switch(p.before.dir); err != nil {
+	if err := s.Store.Switch(before.dir); err != nil {
 		s.logged(err)
 		return
 	}
-	s.goBack(ctx, p.before, s.ofServing(p.candidate), &failure{died: true})
-	s.Store.Drop(p.dir)
+	s.goBack(ctx, before, s.ofServing(c), &failure{died: true})
+	s.Store.Drop(c.dir)
 	s.logged(s.Journal.End())
 }
 

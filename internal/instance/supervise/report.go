@@ -43,6 +43,8 @@ func (s *Supervisor) report() {
 			Ports:        slices.Clone(s.Ports),
 			Reloads:      s.reloads,
 			Draining:     s.draining,
+			OnProbation:  s.probation != nil && s.probation.before.dir != "",
+			Comparing:    s.probation != nil && s.probation.comparing,
 			Workers:      instanceapi.Workers{Configured: s.Assembly.Workers},
 		},
 		Requested:      s.folders.requested,

@@ -24,6 +24,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/certs"
+	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instance/journal"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
@@ -59,8 +60,10 @@ type Options struct {
 	// Changed says that a folder may have changed; Signals are those that do not stop.
 	Changed <-chan struct{}
 	Signals <-chan syscall.Signal
-	// Served is told each configuration that the workers have confirmed.
-	Served func(revision string)
+	// Answers counts what nginx answers; nil: requests are not measured.
+	Answers Answers
+	// Checks repeats those of what is served, for readiness.
+	Checks *checks.Prober
 }
 
 // Supervisor runs one nginx.
@@ -118,7 +121,7 @@ func New(options Options) *Supervisor {
 // ends by itself.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		s.look()
+		s.look(ctx)
 		if err := s.unexpectedEnd(); err != nil {
 			return err
 		}
@@ -148,7 +151,7 @@ func (s *Supervisor) view() view {
 		past:            &s.past,
 		certificates:    s.certificates,
 		certificatesDue: s.Certs.Due(),
-		crashed:         s.crashed() != "",
+		givenUp:         s.givenUp(),
 		reloadAsked:     s.reloadAsked,
 		retryReload:     s.retryReload,
 		crowded:         s.old.crowded(time.Now(), s.DrainTimeout),
@@ -195,7 +198,11 @@ func (s *Supervisor) wait(ctx context.Context, until time.Time) {
 	if !until.IsZero() {
 		pause = min(poll, max(0, time.Until(until)))
 	}
-	if s.probation != nil {
+	switch p := s.probation; {
+	case p == nil:
+	case p.comparing:
+		pause = min(pause, firstPause)
+	default:
 		pause = min(pause, probationPause)
 	}
 	timer := time.NewTimer(pause)

@@ -30,6 +30,8 @@ type slot struct {
 	// number counts the slots since the start, from 1 on: 0 is a slot that was never used.
 	number int64
 	errors uint32
+	// refused are those that are no errors and were answered with 4xx.
+	refused uint32
 	// latency of those that are not errors, as in instanceapi.RequestWindow. More than
 	// four billion requests do not end within a slot.
 	latency [instanceapi.LatencyBuckets]uint32
@@ -44,6 +46,56 @@ type Ring struct {
 	revision string
 	start    time.Time
 	slots    [slots]slot
+
+	// first are the answers of the configuration that was begun last, and before those until then.
+	first, before Tally
+	begun         string
+}
+
+// Tally counts answers.
+type Tally struct {
+	// Answers, and those that were 4xx, except 499, or 5xx.
+	Answers, Bad int64
+	// Time in which they were given.
+	Time time.Duration
+}
+
+// beforeTime is for how long answers before another configuration are compared with its own.
+const beforeTime = 30 * time.Second
+
+// Begin tells which configuration nginx is about to load. Its answers are counted for First from now on.
+func (r *Ring) Begin(revision string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.before = r.tally(beforeTime)
+	r.begun, r.first = revision, Tally{}
+}
+
+// First are the answers of the configuration of Begin until now, and those of the one that
+// was served before it.
+func (r *Ring) First() (first, before Tally) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.first, r.before
+}
+
+// tally counts what was answered within a time up to now, in whole slots.
+func (r *Ring) tally(within time.Duration) Tally {
+	elapsed := r.now().Sub(r.start)
+	first, last := number(max(0, elapsed-within)), number(elapsed)
+	t := Tally{Time: elapsed - time.Duration(first-1)*slotTime}
+	for i := range r.slots {
+		s := &r.slots[i]
+		if s.number < first || s.number > last {
+			continue
+		}
+		t.Answers += int64(s.errors)
+		t.Bad += int64(s.errors) + int64(s.refused)
+		for _, n := range s.latency {
+			t.Answers += int64(n)
+		}
+	}
+	return t
 }
 
 // NewRing returns a Ring that counts nothing before Serve, by a clock that does not go back.
@@ -69,6 +121,12 @@ func (r *Ring) Count(revision []byte, status int, seconds float64) {
 	bucket := instanceapi.Bucket(seconds)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.begun != "" && string(revision) == r.begun {
+		r.first.Answers++
+		if refused(status) {
+			r.first.Bad++
+		}
+	}
 	if string(revision) != r.revision {
 		return
 	}
@@ -80,6 +138,9 @@ func (r *Ring) Count(revision []byte, status int, seconds float64) {
 	if status >= 500 {
 		s.errors++
 		return
+	}
+	if refused(status) {
+		s.refused++
 	}
 	s.latency[bucket]++
 }
@@ -110,6 +171,10 @@ func (r *Ring) Last(revision string, within time.Duration) instanceapi.RequestWi
 	}
 	return w
 }
+
+// refused tells whether an answer below 600 is an error of the request or of the server. With 499 it was the client
+// that did not wait.
+func refused(status int) bool { return status >= 400 && status != 499 }
 
 // number is that of the slot at a time after the start.
 func number(elapsed time.Duration) int64 { return int64(elapsed/slotTime) + 1 }

@@ -252,3 +252,26 @@ func BenchmarkLast(b *testing.B) {
 		r.Last("", time.Hour)
 	}
 }
+
+// TestFirst compares the first answers of a configuration with the last ones before it, while old workers
+// go on answering.
+func TestFirst(t *testing.T) {
+	r, c := newRing()
+	r.Count(served, 502, .01)
+	c.advance(time.Hour / 2)
+	for _, status := range []int{200, 301, 404, 499, 503} {
+		r.Count(served, status, .01)
+	}
+	r.Begin("next")
+	r.Count(served, 500, .01)
+	r.Count([]byte("next"), 200, .01)
+	r.Serve("next")
+	r.Count([]byte("next"), 403, .01)
+	first, before := r.First()
+	if want := (Tally{Answers: 2, Bad: 1}); first != want {
+		t.Errorf("the first answers are %+v, and not %+v", first, want)
+	}
+	if before.Answers != 5 || before.Bad != 2 || before.Time < beforeTime || before.Time > beforeTime+slotTime {
+		t.Errorf("the answers before are %+v", before)
+	}
+}

@@ -1,0 +1,49 @@
+package v1alpha2
+
+// Check is a request to nginx, from 127.0.0.1 inside of the pod, and what the answer must be.
+// Redirects are not followed.
+type Check struct {
+	// path and query of the request. Default: /.
+	// +optional
+	// +kubebuilder:default=/
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
+	Path string `json:"path,omitempty"`
+	// host is the name that is asked for, in the Host header and, with HTTPS, in the
+	// handshake. Unset: the address 127.0.0.1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_]([-a-zA-Z0-9_.]*[a-zA-Z0-9_])?$`
+	Host *string `json:"host,omitempty"`
+	// port is the number of a TCP port of spec.ports. Unset: the first one.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+	// scheme is HTTP or HTTPS. The certificate is not verified. Default: HTTP.
+	// +optional
+	// +kubebuilder:default=HTTP
+	// +kubebuilder:validation:Enum=HTTP;HTTPS
+	Scheme string `json:"scheme,omitempty"`
+	// proxyProtocol begins the connection with a header of the PROXY protocol, for a
+	// server that listens with proxy_protocol.
+	// +optional
+	ProxyProtocol *bool `json:"proxyProtocol,omitempty"`
+	// timeoutSeconds is how long an answer may take, in seconds. A pod that loads a
+	// configuration waits that long before it goes back. Default: 1.
+	// +optional
+	// +kubebuilder:default=1
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=10
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// expectStatus is the status that the answer must have. Unset: any from 200 to 399.
+	// +optional
+	// +kubebuilder:validation:Minimum=200
+	// +kubebuilder:validation:Maximum=599
+	ExpectStatus *int32 `json:"expectStatus,omitempty"`
+	// expectBody is a text that the first 64 KiB of the answer must contain. Unset: any.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	ExpectBody *string `json:"expectBody,omitempty"`
+}

@@ -1,0 +1,150 @@
+// Package checks asks nginx for what spec.checks declares, as a client would.
+package checks
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// mostBody is how much of an answer is looked at, in bytes.
+const mostBody = 64 << 10
+
+// Parse reads the checks of a configuration.
+func Parse(files map[string]string) (instanceapi.Checks, error) {
+	var all instanceapi.Checks
+	text, declared := files[instanceapi.FileChecks]
+	if !declared {
+		return all, nil
+	}
+	if err := json.Unmarshal([]byte(text), &all); err != nil {
+		return all, fmt.Errorf("read %s: %w", instanceapi.FileChecks, err)
+	}
+	return all, nil
+}
+
+// Failures asks all at the same time, and returns what is wrong with the answers, in the order of
+// the checks.
+func Failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
+	errs := make([]error, len(all))
+	var group sync.WaitGroup
+	for i, c := range all {
+		group.Go(func() { errs[i] = ask(ctx, c) })
+	}
+	group.Wait()
+	var found []instanceapi.Problem
+	for i, err := range errs {
+		if err != nil {
+			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("spec.checks[%d] (%s): %v", i, all[i], err)})
+		}
+	}
+	return found
+}
+
+func ask(ctx context.Context, c instanceapi.Check) error {
+	timeout := time.Duration(max(1, c.TimeoutSeconds)) * time.Second
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("there is no answer within %s", timeout))
+	defer cancel()
+	request, err := newRequest(ctx, c)
+	if err != nil {
+		return err
+	}
+	transport := &http.Transport{DialContext: dialer(c), DisableKeepAlives: true, DisableCompression: true, TLSClientConfig: &tls.Config{
+		ServerName: request.URL.Hostname(),
+		//nolint:gosec // The question is what this pod answers. Nobody else can be at the other end.
+		InsecureSkipVerify: true,
+	}}
+	// RoundTrip follows no redirect.
+	answer, err := transport.RoundTrip(request)
+	if err != nil {
+		return reason(ctx, err)
+	}
+	defer func() { _ = answer.Body.Close() }()
+	return judge(ctx, c, answer)
+}
+
+func newRequest(ctx context.Context, c instanceapi.Check) (*http.Request, error) {
+	url, _ := strings.CutPrefix(c.String(), http.MethodGet+" ")
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	if c.Host != "" {
+		// nginx takes servers for names without a port.
+		request.Host = c.Host
+	}
+	request.Header.Set("User-Agent", "nginx-operator-check")
+	return request, nil
+}
+
+// dialer connects to this pod, whatever the name. A server may listen on IPv6 alone.
+func dialer(c instanceapi.Check) func(ctx context.Context, network, address string) (net.Conn, error) {
+	return func(ctx context.Context, _, _ string) (net.Conn, error) {
+		var d net.Dialer
+		var firstErr error
+		for _, ip := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
+			conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(ip, uint16(c.Port)).String())
+			if err == nil {
+				return withHeader(conn, c)
+			}
+			if firstErr == nil {
+				firstErr = err
+			}
+		}
+		return nil, firstErr
+	}
+}
+
+// withHeader writes the header of the PROXY protocol, version 1
+// (https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt).
+func withHeader(conn net.Conn, c instanceapi.Check) (net.Conn, error) {
+	if !c.ProxyProtocol {
+		return conn, nil
+	}
+	if _, err := fmt.Fprintf(conn, "PROXY TCP4 127.0.0.1 127.0.0.1 %d %d\r\n", c.Port, c.Port); err != nil {
+		return nil, errors.Join(err, conn.Close())
+	}
+	return conn, nil
+}
+
+// reason is why there is no answer, without what every check has in common.
+func reason(ctx context.Context, err error) error {
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return errors.New("nginx closes the connection without an answer")
+	default:
+		return err
+	}
+}
+
+func judge(ctx context.Context, c instanceapi.Check, answer *http.Response) error {
+	switch {
+	case c.ExpectStatus == 0 && answer.StatusCode >= 400:
+		return fmt.Errorf("the status is %d, which is not from 200 to 399", answer.StatusCode)
+	case c.ExpectStatus != 0 && answer.StatusCode != c.ExpectStatus:
+		return fmt.Errorf("the status is %d, and not %d", answer.StatusCode, c.ExpectStatus)
+	case c.ExpectBody == "":
+		return nil
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, mostBody))
+	if err != nil {
+		return reason(ctx, err)
+	}
+	if !strings.Contains(string(body), c.ExpectBody) {
+		return fmt.Errorf("the answer does not contain %q", c.ExpectBody)
+	}
+	return nil
+}

@@ -1,0 +1,153 @@
+package checks
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// site answers with the host and path that it was asked for, or as the path says.
+func site(w http.ResponseWriter, r *http.Request) {
+	switch r.URL.Path {
+	case "/slow":
+		<-r.Context().Done()
+	case "/redirect":
+		http.Redirect(w, r, "/missing", http.StatusFound)
+	case "/missing":
+		http.NotFound(w, r)
+	default:
+		_, _ = io.WriteString(w, r.Host+r.URL.RequestURI()+" of "+r.UserAgent())
+	}
+}
+
+// portOf is that of a server's address.
+func portOf(t *testing.T, address string) int32 {
+	t.Helper()
+	_, text, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseInt(text, 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return int32(number)
+}
+
+func listening(t *testing.T, secure bool) int32 {
+	t.Helper()
+	server := httptest.NewUnstartedServer(http.HandlerFunc(site))
+	start := server.Start
+	if secure {
+		start = server.StartTLS
+	}
+	start()
+	t.Cleanup(server.Close)
+	parsed, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return portOf(t, parsed.Host)
+}
+
+func TestFailures(t *testing.T) {
+	plain, secure := listening(t, false), listening(t, true)
+	for name, tt := range map[string]struct {
+		check instanceapi.Check
+		// want is part of the message; empty: it passes.
+		want string
+	}{
+		"passes":             {instanceapi.Check{Port: plain, Path: "/"}, ""},
+		"with a host":        {instanceapi.Check{Port: plain, Path: "/a?b=c", Host: "shop", ExpectStatus: 200, ExpectBody: "shop/a?b=c of nginx-operator-check"}, ""},
+		"with TLS":           {instanceapi.Check{Scheme: "HTTPS", Port: secure, Path: "/", Host: "shop"}, ""},
+		"redirected":         {instanceapi.Check{Port: plain, Path: "/redirect"}, ""},
+		"expected redirect":  {instanceapi.Check{Port: plain, Path: "/redirect", ExpectStatus: 301}, "the status is 302, and not 301"},
+		"missing":            {instanceapi.Check{Port: plain, Path: "/missing"}, "/missing): the status is 404, which is not from 200 to 399"},
+		"expected to miss":   {instanceapi.Check{Port: plain, Path: "/missing", ExpectStatus: 404}, ""},
+		"another body":       {instanceapi.Check{Port: plain, Path: "/", ExpectBody: "hello"}, `the answer does not contain "hello"`},
+		"no answer":          {instanceapi.Check{Port: plain, Path: "/slow", TimeoutSeconds: 1}, "there is no answer within 1s"},
+		"plain text for TLS": {instanceapi.Check{Scheme: "HTTPS", Port: plain, Path: "/"}, "first record does not look like a TLS handshake"},
+		"nobody there":       {instanceapi.Check{Port: 1, Path: "/"}, "connection refused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := Failures(t.Context(), []instanceapi.Check{tt.check})
+			if tt.want == "" && len(found) == 0 {
+				return
+			}
+			if len(found) != 1 || !strings.HasPrefix(found[0].Message, "spec.checks[0] (GET http") || !strings.Contains(found[0].Message, tt.want) || tt.want == "" {
+				t.Errorf("found %v, and not %q", found, tt.want)
+			}
+		})
+	}
+}
+
+// TestSilence closes the connection, as nginx does with status 444.
+func TestSilence(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	lines := make(chan string, 1)
+	go func() {
+		conn, err := listener.Accept()
+		if err != nil {
+			return
+		}
+		line, _ := bufio.NewReader(conn).ReadString('\n')
+		lines <- line
+		_ = conn.Close()
+	}()
+	found := Failures(t.Context(), []instanceapi.Check{{Port: portOf(t, listener.Addr().String()), Path: "/", ProxyProtocol: true}})
+	if line := <-lines; !strings.HasPrefix(line, "PROXY TCP4 127.0.0.1 127.0.0.1 ") {
+		t.Errorf("the connection begins with %q", line)
+	}
+	if len(found) != 1 || !strings.Contains(found[0].Message, "closes the connection without an answer") && !strings.Contains(found[0].Message, "connection reset") {
+		t.Errorf("found %v", found)
+	}
+}
+
+// TestProber: the pod is not ready before the first success, nor after failures in a row.
+func TestProber(t *testing.T) {
+	port := listening(t, false)
+	good, bad := []instanceapi.Check{{Port: port, Path: "/"}}, []instanceapi.Check{{Port: port, Path: "/missing"}}
+	p := &Prober{}
+	if p.Failing() != "" {
+		t.Errorf("without checks it fails: %s", p.Failing())
+	}
+	p.Watch("r1", bad, true)
+	for i := range threshold {
+		if p.Failing() != "" {
+			t.Errorf("after %d failures the pod is not ready: %s", i, p.Failing())
+		}
+		p.probe(t.Context())
+	}
+	if !strings.Contains(p.Failing(), "404") {
+		t.Errorf("after %d failures: %q", threshold, p.Failing())
+	}
+	p.Watch("r2", good, false)
+	if p.Failing() != "spec.checks have not passed yet" {
+		t.Errorf("before the first success: %q", p.Failing())
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() { p.Run(ctx); close(ended) }()
+	for deadline := time.Now().Add(time.Minute); p.Failing() != ""; {
+		if time.Now().After(deadline) {
+			t.Fatalf("it is never ready: %s", p.Failing())
+		}
+		p.Watch("r2", bad, false)
+	}
+	cancel()
+	<-ended
+}

@@ -1,0 +1,133 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"example.com/nginx-operator/internal/canary"
+	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/window"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Answers counts what nginx answers.
+type Answers interface {
+	// CatchUp counts what nginx has answered until now.
+	CatchUp() error
+	// Begin tells which configuration nginx is about to load.
+	Begin(revision string)
+	// Serve tells that the workers have confirmed a configuration.
+	Serve(revision string)
+	// First are the answers of that configuration until now, and those of the one before it.
+	First() (first, before window.Tally)
+}
+
+// Other pods wait for the first answers of the first one only where enough of them come in time: a
+// change goes live within a second. Otherwise all pods compare them while they serve.
+const (
+	firstWait  = 400 * time.Millisecond
+	firstPause = 25 * time.Millisecond
+	// firstRate is how many answers a second there have to be.
+	firstRate = 15
+	// Fewer answers than that prove nothing.
+	leastBefore = 20
+	leastFirst  = 5
+	// leastSilent is how many connections and expected requests are needed where no request is understood.
+	leastSilent = 5
+)
+
+// trial is a load whose first answers are compared with those before it.
+type trial struct {
+	// connections before the load.
+	connections nginx.Connections
+	// confirmed is when the new workers did.
+	confirmed time.Time
+}
+
+// begin takes down what the first answers of a candidate are compared with.
+func (s *Supervisor) begin(ctx context.Context, c candidate) trial {
+	if s.Answers == nil {
+		return trial{}
+	}
+	s.logged(s.Answers.CatchUp())
+	s.Answers.Begin(c.revision)
+	connections, err := s.asker.Connections(ctx)
+	s.logged(err)
+	return trial{connections: connections}
+}
+
+// awaitsFirst tells whether other pods have to wait for the first answers of a candidate.
+func (s *Supervisor) awaitsFirst(c candidate) bool {
+	if !s.compares(c) {
+		return false
+	}
+	_, before := s.Answers.First()
+	return rate(before) >= firstRate
+}
+
+func (s *Supervisor) compares(c candidate) bool {
+	return s.Answers != nil && !c.facts.checks.IgnoreFirstAnswers
+}
+
+// worse compares the first answers of a candidate with those before it. enough tells that there are
+// enough of them to be sure that nothing is wrong for now.
+func (s *Supervisor) worse(ctx context.Context, c candidate, t trial) (found []instanceapi.Problem, enough bool) {
+	if !s.compares(c) {
+		return nil, true
+	}
+	s.logged(s.Answers.CatchUp())
+	a := comparison{since: time.Since(t.confirmed)}
+	a.first, a.before = s.Answers.First()
+	if a.first.Answers == 0 {
+		if now, err := s.asker.Connections(ctx); err == nil {
+			// The questions of the instance are a request for each connection.
+			a.silent = now.Accepted - t.connections.Accepted - (now.Requests - t.connections.Requests)
+		}
+	}
+	if message := a.problem(); message != "" {
+		return problem(errMessage(message)), true
+	}
+	return nil, a.first.Answers >= leastFirst
+}
+
+// errMessage is a message as an error.
+type errMessage string
+
+func (e errMessage) Error() string { return string(e) }
+
+// comparison of the first answers of a configuration with those before it.
+type comparison struct {
+	first, before window.Tally
+	// silent is how many connections have not become a request.
+	silent int64
+	// since is for how long the configuration has been served.
+	since time.Duration
+}
+
+// problem is what is wrong with the first answers; empty: nothing, or there are too few to tell.
+func (a comparison) problem() string {
+	const unless = "; if that is meant, set rollout.firstAnswers: Ignore"
+	switch expected := rate(a.before) * a.since.Seconds(); {
+	case a.before.Answers < leastBefore:
+		return ""
+	case a.first.Answers >= leastFirst && canary.Jumped(a.first.Bad, a.first.Answers, a.before.Bad, a.before.Answers):
+		return fmt.Sprintf("%s of the first %d answers are 4xx or 5xx, and %s of those before were", percent(a.first), a.first.Answers, percent(a.before)) + unless
+	case a.first.Answers == 0 && a.silent >= leastSilent && expected >= leastSilent:
+		return fmt.Sprintf("%d connections have come, and nginx understood no request: does it expect another protocol than its clients speak (ssl, proxy_protocol, stream)?", a.silent) + unless
+	default:
+		return ""
+	}
+}
+
+func percent(t window.Tally) string {
+	return fmt.Sprintf("%.0f%%", 100*float64(t.Bad)/float64(max(1, t.Answers)))
+}
+
+// rate is how many answers a second there were.
+func rate(t window.Tally) float64 {
+	if t.Time <= 0 {
+		return 0
+	}
+	return float64(t.Answers) / t.Time.Seconds()
+}
