@@ -25,6 +25,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.CertificateApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("CertificateStatus"):
 		return &apiv1alpha2.CertificateStatusApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Check"):
+		return &apiv1alpha2.CheckApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Config"):
 		return &apiv1alpha2.ConfigApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ConfigMapReference"):

@@ -68,6 +68,36 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serialNumber
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.Check
+  map:
+    fields:
+    - name: expectBody
+      type:
+        scalar: string
+    - name: expectStatus
+      type:
+        scalar: numeric
+    - name: host
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
+      default: /
+    - name: port
+      type:
+        scalar: numeric
+    - name: proxyProtocol
+      type:
+        scalar: boolean
+    - name: scheme
+      type:
+        scalar: string
+      default: HTTP
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
+      default: 1
 - name: com.example.nginx-operator.api.v1alpha2.Config
   map:
     fields:
@@ -217,6 +247,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: timeoutSeconds
       type:
         scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.FirstAnswers
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.HTTPGetAction
   map:
     fields:
@@ -293,6 +325,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.v1alpha2.NginxOperatorSpec
   map:
     fields:
+    - name: checks
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.Check
+          elementRelationship: atomic
     - name: config
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Config
@@ -555,6 +593,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: canary
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Canary
+    - name: firstAnswers
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.FirstAnswers
     - name: gates
       type:
         list:

@@ -30,6 +30,11 @@ type NginxOperatorSpecApplyConfiguration struct {
 	// config is the nginx configuration. Unset: a built-in one that serves the files
 	// of /usr/share/nginx/html on every port.
 	Config *ConfigApplyConfiguration `json:"config,omitempty"`
+	// checks are requests that nginx must answer as declared. A pod that loads a
+	// configuration asks its new worker processes: no other pod follows, and the pod goes
+	// back, unless all of them pass. A pod is ready only while they pass. A check that
+	// needs a backend takes every pod out of the Service when the backend fails.
+	Checks []CheckApplyConfiguration `json:"checks,omitempty"`
 	// content are read-only folders of static files, mounted into every nginx container.
 	Content []ContentApplyConfiguration `json:"content,omitempty"`
 	// tls are the certificates that the configuration uses. nginx finds each as
@@ -102,6 +107,19 @@ func (b *NginxOperatorSpecApplyConfiguration) WithForceRedeploy(value string) *N
 // If called multiple times, the Config field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithConfig(value *ConfigApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
 	b.Config = value
+	return b
+}
+
+// WithChecks adds the given value to the Checks field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Checks field.
+func (b *NginxOperatorSpecApplyConfiguration) WithChecks(values ...*CheckApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithChecks")
+		}
+		b.Checks = append(b.Checks, *values[i])
+	}
 	return b
 }
 

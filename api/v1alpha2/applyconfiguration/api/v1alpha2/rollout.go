@@ -36,6 +36,12 @@ type RolloutApplyConfiguration struct {
 	// canary lets the first new pods serve for a while, and compares them with the old
 	// ones, before the rollout goes on. Unset: no canary.
 	Canary *CanaryApplyConfiguration `json:"canary,omitempty"`
+	// firstAnswers is what happens when the first answers of a configuration are much worse
+	// than those before it: when the share of 4xx and 5xx jumps by more than 50 percentage points.
+	// Compare makes the pod go back, and no other pod follows. Ignore is for a change that
+	// is meant to refuse requests, such as a maintenance page with status 503. Without
+	// request metrics (metrics.requests) nothing is compared. Default: Compare.
+	FirstAnswers *apiv1alpha2.FirstAnswers `json:"firstAnswers,omitempty"`
 	// retry tries a rollout that failed again, after a pause. Unset: it is not tried again
 	// until the pods, the configuration or rollout are declared otherwise.
 	Retry *RolloutRetryApplyConfiguration `json:"retry,omitempty"`
@@ -103,6 +109,14 @@ func (b *RolloutApplyConfiguration) WithOnFailure(value apiv1alpha2.OnFailure) *
 // If called multiple times, the Canary field is set to the value of the last call.
 func (b *RolloutApplyConfiguration) WithCanary(value *CanaryApplyConfiguration) *RolloutApplyConfiguration {
 	b.Canary = value
+	return b
+}
+
+// WithFirstAnswers sets the FirstAnswers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the FirstAnswers field is set to the value of the last call.
+func (b *RolloutApplyConfiguration) WithFirstAnswers(value apiv1alpha2.FirstAnswers) *RolloutApplyConfiguration {
+	b.FirstAnswers = &value
 	return b
 }
 
