@@ -26,10 +26,10 @@ type Answers interface {
 // Other pods wait for the first answers of the first one only where enough of them come in time: a
 // change goes live within a second. Otherwise all pods compare them while they serve.
 const (
-	firstWait  = 400 * time.Millisecond
+	firstWait  = 600 * time.Millisecond
 	firstPause = 25 * time.Millisecond
 	// firstRate is how many answers a second there have to be.
-	firstRate = 15
+	firstRate = 8
 	// Fewer answers than that prove nothing.
 	leastBefore = 20
 	leastFirst  = 5
@@ -39,22 +39,29 @@ const (
 
 // trial is a load whose first answers are compared with those before it.
 type trial struct {
-	// connections before the load.
+	// confirmed is when the new workers did, and connections what there were until then.
+	confirmed   time.Time
 	connections nginx.Connections
-	// confirmed is when the new workers did.
-	confirmed time.Time
 }
 
 // begin takes down what the first answers of a candidate are compared with.
-func (s *Supervisor) begin(ctx context.Context, c candidate) trial {
-	if s.Answers == nil {
-		return trial{}
+func (s *Supervisor) begin(c candidate) {
+	if s.Answers != nil {
+		s.logged(s.Answers.CatchUp())
+		s.Answers.Begin(c.revision)
 	}
-	s.logged(s.Answers.CatchUp())
-	s.Answers.Begin(c.revision)
-	connections, err := s.asker.Connections(ctx)
+}
+
+// newTrial begins the comparison: old workers take no connection any more.
+func (s *Supervisor) newTrial(ctx context.Context) trial {
+	t := trial{confirmed: time.Now()}
+	if s.Answers == nil {
+		return t
+	}
+	var err error
+	t.connections, err = s.asker.Connections(ctx)
 	s.logged(err)
-	return trial{connections: connections}
+	return t
 }
 
 // awaitsFirst tells whether other pods have to wait for the first answers of a candidate.

@@ -28,9 +28,8 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	before, mark := s.serving, s.logMark()
-	var t trial
 	if !booting {
-		t = s.begin(ctx, c)
+		s.begin(c)
 	}
 	if found := s.fits(c, booting); len(found) > 0 {
 		s.Store.Drop(c.dir)
@@ -50,7 +49,7 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		s.notLoaded(revision, found, failed)
 		return
 	}
-	t.confirmed = time.Now()
+	t := s.newTrial(ctx)
 	if booting {
 		before, mark = serving{}, 0
 	} else if found := checks.Failures(ctx, c.facts.checks.Checks); len(found) > 0 {

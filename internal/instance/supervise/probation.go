@@ -155,7 +155,8 @@ func (s *Supervisor) recall(now time.Time) {
 		o.Fatal = e.MemoryShort || e.Ends > 1
 		o.retry = now.Add(backOffEnds(e.Ends))
 		if !o.Fatal {
-			// Something else may have ended the container.
+			// Something else may have ended the container: nginx may boot with it at once.
+			o.retry = now
 			o.pardon(now)
 		}
 	}
