@@ -13,7 +13,6 @@ import (
 	"os"
 
 	"example.com/nginx-operator/internal/instance"
-	"example.com/nginx-operator/internal/instance/confine"
 	"example.com/nginx-operator/internal/instance/nginx"
 )
 
@@ -45,10 +44,8 @@ func command(arguments []string, out io.Writer) error {
 	case name == "version":
 		_, err := fmt.Fprintln(out, version)
 		return err
-	case name == confine.Command:
-		return confine.Run(rest)
-	case name == nginx.LimitedCommand:
-		return nginx.RunLimited(rest)
+	case name == nginx.LaunchCommand:
+		return nginx.Launch(rest)
 	default:
 		return errUsage
 	}

@@ -3,10 +3,12 @@
 package instance_test
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -162,6 +164,11 @@ func TestKeysAreNotServed(t *testing.T) {
 		}
 		if strings.Contains(p.output.String(), "PRIVATE KEY") {
 			t.Error("a key is in the log")
+		}
+		limits, err := os.ReadFile(fmt.Sprintf("/proc/%d/limits", p.container.Worker()))
+		must(t, err)
+		if !regexp.MustCompile(`(?m)^Max core file size +0 +0 `).Match(limits) {
+			t.Errorf("a worker may write its memory, which holds the keys, to a file:\n%s", limits)
 		}
 	})
 }

@@ -14,55 +14,26 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
 )
 
-// Command is the hidden command of nginx-instance that confines itself and becomes another program.
-const Command = "confined"
+// Hide takes the right to read files below the paths from the calling thread, which has to be locked and
+// to become another program. A kernel without Landlock hides nothing: nginx must start there, too.
+func Hide(paths []string) { hide(paths, writable) }
 
-// separator stands between the hidden paths and the program.
-const separator = "--"
-
-// Arguments are those by which the program of this process runs another one that cannot
-// open files below the hidden paths.
-func Arguments(hidden []string, program ...string) []string {
-	return slices.Concat([]string{Command}, hidden, []string{separator}, program)
-}
-
-// Run hides paths, as Arguments has them, and becomes the program. It returns only if that
-// fails. A kernel without Landlock hides nothing: nginx must start there, too.
-func Run(arguments []string) error { return become(arguments, writable) }
-
-func become(arguments []string, writable func(dir string) bool) error {
-	end := slices.Index(arguments, separator)
-	if end < 0 || end == len(arguments)-1 {
-		return fmt.Errorf("%s: takes paths, %q and a program", Command, separator)
+func hide(paths []string, writable func(dir string) bool) {
+	if Supported() != nil {
+		return
 	}
-	hidden, program := arguments[:end], arguments[end+1:]
-	// A core dump of a worker holds the keys, and is a file that it could serve.
-	if err := syscall.Setrlimit(syscall.RLIMIT_CORE, &syscall.Rlimit{}); err != nil {
-		return fmt.Errorf("limit core dumps: %w", err)
-	}
-	// Landlock restricts a thread, and the one that calls exec is the one that stays.
-	runtime.LockOSThread()
-	if Supported() == nil {
-		if err := hide(hidden, writable); err != nil {
-			fmt.Fprintf(os.Stderr, "nginx-instance: nginx can read the files of the instance manager: %v\n", err)
-		}
-	}
-	return syscall.Exec(program[0], program, os.Environ())
-}
-
-// hide takes the right to read files below the paths from the calling thread.
-func hide(paths []string, writable func(dir string) bool) error {
 	granted, err := allowed(os.DirFS("/"), paths, writable)
-	if err != nil {
-		return err
+	if err == nil {
+		err = restrict(granted)
 	}
-	return restrict(granted)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "nginx-instance: nginx can read the files of the instance manager: %v\n", err)
+	}
 }
 
 func writable(dir string) bool { return syscall.Access("/"+dir, 2) == nil }

@@ -5,7 +5,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"syscall"
 	"testing"
 	"testing/fstest"
 
@@ -66,7 +68,9 @@ const asProgram = "CONFINE_TEST_RUN"
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		// Temporary folders are writable, unlike those of the instance manager.
-		_, _ = os.Stderr.WriteString(become(os.Args[2:], func(string) bool { return false }).Error())
+		runtime.LockOSThread()
+		hide(strings.Split(os.Getenv(asProgram), ":"), func(string) bool { return false })
+		_, _ = os.Stderr.WriteString(syscall.Exec(os.Args[1], os.Args[1:], os.Environ()).Error())
 		os.Exit(1)
 	}
 	os.Exit(m.Run())
@@ -75,8 +79,8 @@ func TestMain(m *testing.M) {
 // run runs a shell command that cannot read hidden files.
 func run(t *testing.T, hidden []string, script string) string {
 	t.Helper()
-	command := exec.Command(os.Args[0], Arguments(hidden, "/bin/sh", "-c", script)...)
-	command.Env = append(os.Environ(), asProgram+"=1")
+	command := exec.Command(os.Args[0], "/bin/sh", "-c", script)
+	command.Env = append(os.Environ(), asProgram+"="+strings.Join(hidden, ":"))
 	output, err := command.CombinedOutput()
 	if err != nil {
 		t.Logf("%s: %v", script, err)
@@ -128,8 +132,5 @@ func TestHidden(t *testing.T) {
 				t.Errorf("%s: %q, want it to read: %t", tt.script, got, tt.reads)
 			}
 		})
-	}
-	if got := run(t, []string{secret}, "ulimit -c"); got != "0" {
-		t.Errorf("core dumps of up to %s", got)
 	}
 }

@@ -10,11 +10,9 @@ import (
 	"log/slog"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"time"
 
 	"example.com/nginx-operator/internal/instance/assemble"
-	"example.com/nginx-operator/internal/instance/confine"
 	"example.com/nginx-operator/internal/instance/reap"
 )
 
@@ -41,7 +39,7 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	// Sandboxes that have no filters for system calls refuse the dry run's.
-	limited, err := limits{IgnoreBind: true}.command(path, "-v")
+	limited, err := Binary{Path: path}.command(launch{IgnoreBind: true}, "-v")
 	if err != nil {
 		return Binary{}, err
 	}
@@ -69,11 +67,6 @@ func output(ctx context.Context, children *reap.Children, arguments []string) (s
 		err = children.Wait(command)
 	}
 	return out.String(), err
-}
-
-// confined is how this program runs a program of the container that cannot open hidden files.
-func (b Binary) confined(program ...string) []string {
-	return slices.Concat([]string{"/proc/self/exe"}, confine.Arguments(b.Hidden, program...))
 }
 
 func lookUp(candidates ...string) (string, error) {

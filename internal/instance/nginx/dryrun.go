@@ -22,13 +22,12 @@ func (b Binary) StartDryRun(dir string, memory Memory, threads int, redact func(
 		return nil, fmt.Errorf("start a dry run: %s", refusal)
 	}
 	stacks := uint64(threads+spareThreads) * dryRunStack
-	arguments, err := limits{
-		Data: uint64(memory.Own) + stacks, AddressSpace: uint64(memory.All) + stacks, Stack: dryRunStack, IgnoreBind: true,
-	}.command(append([]string{b.Path}, b.arguments(dir)...)...)
+	arguments, err := b.command(launch{
+		Data: uint64(memory.Own) + stacks, AddressSpace: uint64(memory.All) + stacks, Stack: dryRunStack, IgnoreBind: true, Expendable: true,
+	}, b.arguments(dir)...)
 	if err != nil {
 		return nil, fmt.Errorf("start a dry run: %w", err)
 	}
 	// What it logs is told as the reason of a refusal, and not mixed into the log of the nginx that serves.
-	arguments = b.confined(arguments...)
 	return b.start(exec.Command(arguments[0], arguments[1:]...), io.Discard, redact)
 }

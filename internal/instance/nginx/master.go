@@ -26,7 +26,10 @@ type Master struct {
 // Start starts nginx with the configuration in a folder. Its error log is passed on to
 // messages, without what redact takes out of a line.
 func (b Binary) Start(dir string, messages io.Writer, redact func(line string) string) (*Master, error) {
-	arguments := b.confined(append([]string{b.Path}, b.arguments(dir)...)...)
+	arguments, err := b.command(launch{}, b.arguments(dir)...)
+	if err != nil {
+		return nil, fmt.Errorf("start nginx: %w", err)
+	}
 	return b.start(exec.Command(arguments[0], arguments[1:]...), messages, redact)
 }
 

@@ -72,11 +72,10 @@ func (b Binary) Test(ctx context.Context, dir string, memory Memory, dump io.Wri
 	limited, cancel := context.WithTimeout(ctx, testTimeout)
 	defer cancel()
 	messages := &bounded{left: maxTestMessage}
-	program, err := limits{Data: uint64(memory.Own), AddressSpace: uint64(memory.All)}.command(append([]string{b.Path, "-T"}, b.arguments(dir)...)...)
+	arguments, err := b.command(launch{Data: uint64(memory.Own), AddressSpace: uint64(memory.All), Expendable: true}, append([]string{"-T"}, b.arguments(dir)...)...)
 	if err != nil {
 		return Tested{}, fmt.Errorf("start a test: %w", err)
 	}
-	arguments := b.confined(program...)
 	command := exec.CommandContext(limited, arguments[0], arguments[1:]...)
 	command.Stdout, command.Stderr = dump, messages
 	// A group of its own, so that what nginx started ends with it.
