@@ -33,9 +33,9 @@ func (s share) interval(z float64) (low, high float64) {
 }
 
 // jump is by how much a share must exceed another one to have jumped.
-const jump = 0.5
+const jump = 0.25
 
-// Jumped tells whether the share of bad answers is above an earlier one by more than 50
+// Jumped tells whether the share of bad answers is above an earlier one by more than 25
 // percentage points, and not by chance. Five answers that are all bad are enough, after fifty good ones. The
 // margin is so wide that a change without an effect does not reach it by chance.
 func Jumped(bad, all, badBefore, allBefore int64) bool {

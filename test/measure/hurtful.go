@@ -164,7 +164,7 @@ func hurtfulOrder(cases []hurtful.Case, row hurtfulRow) int {
 func hurtfulRows(rows []hurtfulRow) []figure.Figure {
 	var figures []figure.Figure
 	for _, row := range rows {
-		figures = append(figures, figure.Judged(row.String(), float64(row.failed), "requests", row.goal(), strings.TrimSpace("ConfigValid says: "+row.message)))
+		figures = append(figures, figure.Judged(row.String(), float64(row.failed), "requests", row.goal(), strings.TrimSpace("the condition says: "+row.message)))
 	}
 	return figures
 }

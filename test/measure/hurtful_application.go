@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -30,6 +31,8 @@ const (
 	hurtfulPatience = 20 * time.Second
 	// hurtfulAfter is how long an application is watched after the verdict.
 	hurtfulAfter = 3 * time.Second
+	// hurtfulBefore is how long an application has served before it is given the first configuration.
+	hurtfulBefore = 5 * time.Second
 	// hurtfulPoll is how often the instances are asked what they have loaded.
 	hurtfulPoll = 300 * time.Millisecond
 	// hurtfulTimeout is when a request counts as failed.
@@ -61,7 +64,7 @@ func (r hurtfulRow) loss() float64 {
 func (r hurtfulRow) goal() figure.Goal { return figure.AtMost(r.loss()) }
 
 func (r hurtfulRow) String() string {
-	text := fmt.Sprintf("%s, %s: %d of %d requests failed; loaded by %d pods, %d restarts; ConfigValid %s in %.1f s", r.Name, r.Family, r.failed, r.requests, r.loaded, r.restarts, r.verdict, r.took.Seconds())
+	text := fmt.Sprintf("%s, %s: %d of %d requests failed; loaded by %d pods, %d restarts; %s in %.1f s", r.Name, r.Family, r.failed, r.requests, r.loaded, r.restarts, r.verdict, r.took.Seconds())
 	if r.crashing > 0 {
 		text += fmt.Sprintf("; %d pods in CrashLoopBackOff", r.crashing)
 	}
@@ -110,10 +113,11 @@ func (l *hurtfulApplication) prepare(ctx context.Context) error {
 			{Path: hurtful.Path, Method: http.MethodPost, BodyBytes: 1000, Count: 4, KeepAlive: true, Expect: post}, {Path: hurtful.PagePath, Count: 4},
 		},
 	})
-	if err == nil {
-		l.nginx = nginx
+	if err != nil {
+		return err
 	}
-	return err
+	l.nginx = nginx
+	return pause(ctx, hurtfulBefore)
 }
 
 // stop ends the load and deletes the application.
@@ -178,10 +182,7 @@ func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error
 	limited, cancel := context.WithTimeout(ctx, hurtfulPatience)
 	defer cancel()
 	// That there is none in time is a verdict, too: what the condition says then.
-	_ = l.await(limited, l.nginx, "there is a verdict", func(n *v1alpha2.NginxOperator) bool {
-		condition := meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionConfigValid)
-		return condition != nil && condition.ObservedGeneration == n.Generation && condition.Status == metav1.ConditionFalse || everywhere(n)
-	})
+	_ = l.await(limited, l.nginx, "there is a verdict", func(n *v1alpha2.NginxOperator) bool { return rejection(n) != nil || everywhere(n) })
 	row.took = time.Since(start)
 	if err := pause(ctx, hurtfulAfter); err != nil {
 		return err
@@ -189,8 +190,24 @@ func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error
 	if err := l.client.Get(ctx, client.ObjectKeyFromObject(l.nginx), l.nginx); err != nil {
 		return err
 	}
-	if condition := meta.FindStatusCondition(l.nginx.Status.Conditions, v1alpha2.ConditionConfigValid); condition != nil {
+	condition := rejection(l.nginx)
+	if condition == nil {
+		condition = meta.FindStatusCondition(l.nginx.Status.Conditions, v1alpha2.ConditionConfigValid)
+	}
+	if condition != nil {
 		row.verdict, row.message = string(condition.Status)+" "+condition.Reason, condition.Message
+	}
+	return nil
+}
+
+// rejection is the condition by which a configuration is refused, or its canary has failed; nil: neither.
+func rejection(n *v1alpha2.NginxOperator) *metav1.Condition {
+	if c := meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionConfigValid); c != nil && c.ObservedGeneration == n.Generation && c.Status == metav1.ConditionFalse {
+		return c
+	}
+	c := meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionUpToDate)
+	if c != nil && c.ObservedGeneration == n.Generation && c.Status == metav1.ConditionFalse && strings.Contains(c.Message, v1alpha2.ReasonCanaryFailed) {
+		return c
 	}
 	return nil
 }

@@ -8,7 +8,6 @@ import (
 	"example.com/nginx-operator/internal/canary"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/window"
-	"example.com/nginx-operator/internal/instanceapi"
 )
 
 // Answers counts what nginx answers.
@@ -23,13 +22,18 @@ type Answers interface {
 	First() (first, before window.Tally)
 }
 
-// Other pods wait for the first answers of the first one only where enough of them come in time: a
-// change goes live within a second. Otherwise all pods compare them while they serve.
+// Other pods wait for the first answers of the first one only where some come in time, and longer
+// where these are bad: a change goes live within a second.
 const (
-	firstWait  = 600 * time.Millisecond
-	firstPause = 25 * time.Millisecond
+	firstWait      = 600 * time.Millisecond
+	suspiciousWait = 2 * time.Second
+	firstPause     = 25 * time.Millisecond
 	// firstRate is how many answers a second there have to be.
-	firstRate = 8
+	firstRate = 3
+	// enoughFirst answers let the others go on, unless their share of bad ones has grown by more
+	// than suspicion.
+	enoughFirst = 4
+	suspicion   = 0.1
 	// Fewer answers than that prove nothing.
 	leastBefore = 20
 	leastFirst  = 5
@@ -77,25 +81,22 @@ func (s *Supervisor) compares(c candidate) bool {
 	return s.Answers != nil && !c.facts.checks.IgnoreFirstAnswers
 }
 
-// worse compares the first answers of a candidate with those before it. enough tells that there are
-// enough of them to be sure that nothing is wrong for now.
-func (s *Supervisor) worse(ctx context.Context, c candidate, t trial) (found []instanceapi.Problem, enough bool) {
+// compare compares the first answers of a candidate with those before it. Where nothing is compared, the
+// comparison is zero.
+func (s *Supervisor) compare(ctx context.Context, c candidate, t trial, now time.Time) comparison {
 	if !s.compares(c) {
-		return nil, true
+		return comparison{}
 	}
 	s.logged(s.Answers.CatchUp())
-	a := comparison{since: time.Since(t.confirmed)}
+	a := comparison{since: now.Sub(t.confirmed)}
 	a.first, a.before = s.Answers.First()
 	if a.first.Answers == 0 {
-		if now, err := s.asker.Connections(ctx); err == nil {
+		if all, err := s.asker.Connections(ctx); err == nil {
 			// The questions of the instance are a request for each connection.
-			a.silent = now.Accepted - t.connections.Accepted - (now.Requests - t.connections.Requests)
+			a.silent = all.Accepted - t.connections.Accepted - (all.Requests - t.connections.Requests)
 		}
 	}
-	if message := a.problem(); message != "" {
-		return problem(errMessage(message)), true
-	}
-	return nil, a.first.Answers >= leastFirst
+	return a
 }
 
 // errMessage is a message as an error.
@@ -110,6 +111,19 @@ type comparison struct {
 	silent int64
 	// since is for how long the configuration has been served.
 	since time.Duration
+}
+
+// open tells whether it is worth waiting for more answers.
+func (a comparison) open() bool {
+	bad := badShare(a.first) > badShare(a.before)+suspicion || a.first.Answers == 0 && a.silent > 0
+	switch {
+	case a.since >= suspiciousWait:
+		return false
+	case bad:
+		return true
+	default:
+		return a.first.Answers < enoughFirst && a.since < firstWait
+	}
 }
 
 // problem is what is wrong with the first answers; empty: nothing, or there are too few to tell.
@@ -127,9 +141,9 @@ func (a comparison) problem() string {
 	}
 }
 
-func percent(t window.Tally) string {
-	return fmt.Sprintf("%.0f%%", 100*float64(t.Bad)/float64(max(1, t.Answers)))
-}
+func percent(t window.Tally) string { return fmt.Sprintf("%.0f%%", 100*badShare(t)) }
+
+func badShare(t window.Tally) float64 { return float64(t.Bad) / float64(max(1, t.Answers)) }
 
 // rate is how many answers a second there were.
 func rate(t window.Tally) float64 {

@@ -21,7 +21,7 @@ func TestComparison(t *testing.T) {
 		"too few to tell":                 {comparison{first: tally(4, 4), before: tally(0, 1000)}, ""},
 		"only errors":                     {comparison{first: tally(5, 5), before: tally(0, 1000)}, "100% of the first 5 answers are 4xx or 5xx, and 0% of those before were; if that is meant, set rollout.firstAnswers: Ignore"},
 		"many more":                       {comparison{first: tally(60, 80), before: tally(50, 1000)}, "75% of the first 80"},
-		"more":                            {comparison{first: tally(400, 1000), before: tally(0, 1000)}, ""},
+		"more":                            {comparison{first: tally(240, 1000), before: tally(0, 1000)}, ""},
 		"as bad as before":                {comparison{first: tally(20, 20), before: tally(900, 1000)}, ""},
 		"better":                          {comparison{first: tally(0, 20), before: tally(900, 1000)}, ""},
 		"no request is understood":        {comparison{before: tally(0, 3000), silent: 12, since: time.Second}, "12 connections have come, and nginx understood no request"},
@@ -32,6 +32,34 @@ func TestComparison(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := tt.problem(); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
 				t.Errorf("the problem is %q, and not %q", got, tt.want)
+			}
+		})
+	}
+}
+
+// TestOpen: others wait only for what may still prove something.
+func TestOpen(t *testing.T) {
+	tally := func(bad, answers int64) window.Tally { return window.Tally{Answers: answers, Bad: bad} }
+	for name, tt := range map[string]struct {
+		comparison
+		want bool
+	}{
+		"no answer yet":              {comparison{}, true},
+		"no answer for a while":      {comparison{since: firstWait}, false},
+		"some good answers":          {comparison{first: tally(0, 3)}, true},
+		"good answers":               {comparison{first: tally(0, 4)}, false},
+		"bad answers":                {comparison{first: tally(2, 2)}, true},
+		"bad answers for a while":    {comparison{first: tally(2, 2), since: firstWait}, true},
+		"bad answers for long":       {comparison{first: tally(4, 4), since: suspiciousWait}, false},
+		"mostly good ones":           {comparison{first: tally(1, 10)}, false},
+		"some bad ones":              {comparison{first: tally(2, 10)}, true},
+		"as bad as before":           {comparison{first: tally(2, 10), before: tally(20, 100)}, false},
+		"connections for a while":    {comparison{silent: 1, since: firstWait}, true},
+		"connections beside answers": {comparison{first: tally(0, 4), silent: 3}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := tt.open(); got != tt.want {
+				t.Errorf("open: %t", got)
 			}
 		})
 	}

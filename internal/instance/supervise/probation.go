@@ -63,9 +63,11 @@ func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 	case now.After(p.until):
 		s.endProbation()
 	case p.before.dir != "" && s.master.Running():
-		found, enough := s.worse(ctx, p.candidate, p.trial)
-		p.why.problems = found
-		p.comparing = p.comparing && !enough && now.Sub(p.trial.confirmed) < firstWait
+		a := s.compare(ctx, p.candidate, p.trial, now)
+		if message := a.problem(); message != "" {
+			p.why.problems = problem(errMessage(message))
+		}
+		p.comparing = p.comparing && a.open()
 	}
 }
 

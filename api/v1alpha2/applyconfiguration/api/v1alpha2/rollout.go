@@ -37,7 +37,7 @@ type RolloutApplyConfiguration struct {
 	// ones, before the rollout goes on. Unset: no canary.
 	Canary *CanaryApplyConfiguration `json:"canary,omitempty"`
 	// firstAnswers is what happens when the first answers of a configuration are much worse
-	// than those before it: when the share of 4xx and 5xx jumps by more than 50 percentage points.
+	// than those before it: when the share of 4xx and 5xx jumps by more than 25 percentage points.
 	// Compare makes the pod go back, and no other pod follows. Ignore is for a change that
 	// is meant to refuse requests, such as a maintenance page with status 503. Without
 	// request metrics (metrics.requests) nothing is compared. Default: Compare.
