@@ -29,7 +29,7 @@ func TestFirstAnswers(t *testing.T) {
 	}{
 		"refused":        {server("server { listen 80; deny all; }"), "100% of the first "},
 		"closed":         {server("server { listen 80; return 444; }"), "100% of the first "},
-		"proxy protocol": {server("server { listen 80 proxy_protocol; return 200 bad; }"), "nginx understood no request"},
+		"proxy protocol": {server("server { listen 80 proxy_protocol; return 200 bad; }"), "did not become a request"},
 	}
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("good")).start(image, http80)

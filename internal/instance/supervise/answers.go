@@ -90,11 +90,9 @@ func (s *Supervisor) compare(ctx context.Context, c candidate, t trial, now time
 	s.logged(s.Answers.CatchUp())
 	a := comparison{since: now.Sub(t.confirmed)}
 	a.first, a.before = s.Answers.First()
-	if a.first.Answers == 0 {
-		if all, err := s.asker.Connections(ctx); err == nil {
-			// The questions of the instance are a request for each connection.
-			a.silent = all.Accepted - t.connections.Accepted - (all.Requests - t.connections.Requests)
-		}
+	if all, err := s.asker.Connections(ctx); err == nil {
+		// The questions of the instance are a request for each connection.
+		a.silent = all.Accepted - t.connections.Accepted - (all.Requests - t.connections.Requests)
 	}
 	return a
 }
@@ -107,7 +105,7 @@ func (e errMessage) Error() string { return string(e) }
 // comparison of the first answers of a configuration with those before it.
 type comparison struct {
 	first, before window.Tally
-	// silent is how many connections have not become a request.
+	// silent is how many more connections there were than requests.
 	silent int64
 	// since is for how long the configuration has been served.
 	since time.Duration
@@ -115,7 +113,7 @@ type comparison struct {
 
 // open tells whether it is worth waiting for more answers.
 func (a comparison) open() bool {
-	bad := badShare(a.first) > badShare(a.before)+suspicion || a.first.Answers == 0 && a.silent > 0
+	bad := badShare(a.first) > badShare(a.before)+suspicion || a.silent > a.first.Answers
 	switch {
 	case a.since >= suspiciousWait:
 		return false
@@ -134,8 +132,9 @@ func (a comparison) problem() string {
 		return ""
 	case a.first.Answers >= leastFirst && canary.Jumped(a.first.Bad, a.first.Answers, a.before.Bad, a.before.Answers):
 		return fmt.Sprintf("%s of the first %d answers are 4xx or 5xx, and %s of those before were", percent(a.first), a.first.Answers, percent(a.before)) + unless
-	case a.first.Answers == 0 && a.silent >= leastSilent && expected >= leastSilent:
-		return fmt.Sprintf("%d connections have come, and nginx understood no request: does it expect another protocol than its clients speak (ssl, proxy_protocol, stream)?", a.silent) + unless
+	case a.silent >= leastSilent && a.silent > 2*a.first.Answers && expected >= leastSilent && expected > 4*float64(a.first.Answers):
+		// A few answers may be those of a server that this nginx passes requests on to.
+		return fmt.Sprintf("of the connections that have come, %d did not become a request: does nginx expect another protocol than its clients speak (ssl, proxy_protocol, stream)?", a.silent) + unless
 	default:
 		return ""
 	}

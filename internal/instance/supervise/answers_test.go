@@ -24,10 +24,11 @@ func TestComparison(t *testing.T) {
 		"more":                            {comparison{first: tally(240, 1000), before: tally(0, 1000)}, ""},
 		"as bad as before":                {comparison{first: tally(20, 20), before: tally(900, 1000)}, ""},
 		"better":                          {comparison{first: tally(0, 20), before: tally(900, 1000)}, ""},
-		"no request is understood":        {comparison{before: tally(0, 3000), silent: 12, since: time.Second}, "12 connections have come, and nginx understood no request"},
+		"no request is understood":        {comparison{before: tally(0, 3000), silent: 12, since: time.Second}, "of the connections that have come, 12 did not become a request"},
 		"connections that say nothing":    {comparison{before: tally(0, 30), silent: 12, since: time.Second}, ""},
 		"nobody has come":                 {comparison{before: tally(0, 3000), silent: 4, since: time.Second}, ""},
-		"connections beside the requests": {comparison{first: tally(0, 5), before: tally(0, 3000), silent: 100, since: time.Second}, ""},
+		"connections beside the requests": {comparison{first: tally(0, 50), before: tally(0, 3000), silent: 200, since: time.Second}, ""},
+		"hardly any request":              {comparison{first: tally(0, 5), before: tally(0, 3000), silent: 100, since: time.Second}, "of the connections"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tt.problem(); !strings.HasPrefix(got, tt.want) || (got == "") != (tt.want == "") {
