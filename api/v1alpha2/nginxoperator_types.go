@@ -252,10 +252,39 @@ type NginxOperatorStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
+	// addresses are where clients reach the Service: what its load balancer has been given, or
+	// the DNS name inside the cluster where its type is not LoadBalancer. Empty while a load
+	// balancer has no address.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	Addresses []Address `json:"addresses,omitempty"`
 	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
 	// closed. Unset: none waits.
 	// +optional
 	WaitingRollout *WaitingRollout `json:"waitingRollout,omitempty"`
+}
+
+// AddressType is the kind of an address.
+// +kubebuilder:validation:Enum=IPAddress;Hostname
+type AddressType string
+
+// Types of addresses, as the Gateway API names them.
+const (
+	IPAddressType AddressType = "IPAddress"
+	HostnameType  AddressType = "Hostname"
+)
+
+// Address is where clients reach the application.
+type Address struct {
+	// type is IPAddress or Hostname.
+	// +required
+	Type AddressType `json:"type"`
+	// value is the IP address or the DNS name.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	Value string `json:"value"`
 }
 
 // ConfigStatus tells how far a configuration has come.

@@ -214,7 +214,10 @@ func statusToV1Alpha1(hub *v1alpha2.NginxOperatorStatus) v1alpha1.NginxOperatorS
 		Revision:           hub.Revision,
 		Config:             (*v1alpha1.ConfigStatus)(hub.Config),
 		Certificates:       convertAll(hub.Certificates, func(c v1alpha2.CertificateStatus) v1alpha1.CertificateStatus { return v1alpha1.CertificateStatus(c) }),
-		WaitingRollout:     (*v1alpha1.WaitingRollout)(hub.WaitingRollout),
+		Addresses: convertAll(hub.Addresses, func(a v1alpha2.Address) v1alpha1.Address {
+			return v1alpha1.Address{Type: v1alpha1.AddressType(a.Type), Value: a.Value}
+		}),
+		WaitingRollout: (*v1alpha1.WaitingRollout)(hub.WaitingRollout),
 	}
 }
 
@@ -232,7 +235,10 @@ func statusFromV1Alpha1(status *v1alpha1.NginxOperatorStatus) v1alpha2.NginxOper
 		Revision:           status.Revision,
 		Config:             (*v1alpha2.ConfigStatus)(status.Config),
 		Certificates:       convertAll(status.Certificates, func(c v1alpha1.CertificateStatus) v1alpha2.CertificateStatus { return v1alpha2.CertificateStatus(c) }),
-		WaitingRollout:     (*v1alpha2.WaitingRollout)(status.WaitingRollout),
+		Addresses: convertAll(status.Addresses, func(a v1alpha1.Address) v1alpha2.Address {
+			return v1alpha2.Address{Type: v1alpha2.AddressType(a.Type), Value: a.Value}
+		}),
+		WaitingRollout: (*v1alpha2.WaitingRollout)(status.WaitingRollout),
 	}
 }
 

@@ -3,7 +3,6 @@ package status
 import (
 	"fmt"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -28,16 +27,6 @@ func available(v *view) judgement {
 		message += ": " + v.trouble.Message
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, message}
-}
-
-// noAddress tells of a Service that waits for its load balancer; empty: it does not.
-func (v *view) noAddress() string {
-	service := v.in.State.Service()
-	if service == nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || len(service.Status.LoadBalancer.Ingress) > 0 {
-		return ""
-	}
-	return fmt.Sprintf("; Service %s has no load balancer address yet, so clients outside the cluster cannot use one: kubectl describe service %s shows why",
-		service.Name, service.Name)
 }
 
 // serving is what the Deployment controller counts as available. While a rollout is being

@@ -1,10 +1,12 @@
 package status
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,6 +46,49 @@ func TestLoadBalancerWithoutAddress(t *testing.T) {
 			if hint := strings.Contains(c.Message, "Service web has no load balancer address yet"); c.Status != metav1.ConditionTrue || hint != tt.hint {
 				t.Errorf("%s: %s=%s %q", name, condition, c.Status, c.Message)
 			}
+		}
+	}
+}
+
+// TestAddresses: what the load balancer has been given, in an order of their own, or the name in the cluster.
+func TestAddresses(t *testing.T) {
+	ip := func(value string) v1alpha2.Address {
+		return v1alpha2.Address{Type: v1alpha2.IPAddressType, Value: value}
+	}
+	host := func(value string) v1alpha2.Address {
+		return v1alpha2.Address{Type: v1alpha2.HostnameType, Value: value}
+	}
+	var many []string
+	for n := range 40 {
+		many = append(many, fmt.Sprintf("192.0.2.%d", 100+n))
+	}
+	for name, tt := range map[string]struct {
+		change func(*Input)
+		want   []v1alpha2.Address
+	}{
+		"no Service yet":          {func(*Input) {}, nil},
+		"inside the cluster":      {serviceOf(corev1.ServiceTypeClusterIP), []v1alpha2.Address{host("web.shop.svc")}},
+		"on the nodes":            {serviceOf(corev1.ServiceTypeNodePort), []v1alpha2.Address{host("web.shop.svc")}},
+		"pending":                 {serviceOf(corev1.ServiceTypeLoadBalancer), nil},
+		"one":                     {serviceOf(corev1.ServiceTypeLoadBalancer, "192.0.2.1"), []v1alpha2.Address{ip("192.0.2.1")}},
+		"sorted, each once":       {serviceOf(corev1.ServiceTypeLoadBalancer, "2001:db8::1", "192.0.2.1", "2001:db8::1"), []v1alpha2.Address{ip("192.0.2.1"), ip("2001:db8::1")}},
+		"no more than are stored": {serviceOf(corev1.ServiceTypeLoadBalancer, many...), nil},
+		"by name": {func(in *Input) {
+			serviceOf(corev1.ServiceTypeLoadBalancer)(in)
+			in.State.Service().Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com", IP: "192.0.2.1"}}
+		}, []v1alpha2.Address{host("lb.example.com"), ip("192.0.2.1")}},
+	} {
+		in := healthy()
+		tt.change(&in)
+		got := Compute(in).Status.Addresses
+		if strings.HasPrefix(name, "no more") {
+			if len(got) != mostAddresses {
+				t.Errorf("%s: %d", name, len(got))
+			}
+			continue
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 }

@@ -149,6 +149,7 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 		NginxVersion:       trouble.Shorten(v.nginxVersion(), mostVersion),
 		Certificates:       v.certificates(),
 		ReadyReplicas:      v.readyReplicas(),
+		Addresses:          v.addresses(),
 		WaitingRollout:     v.waitingRollout(),
 	}
 	if good := v.in.State.History.LastGood(""); good != nil {
