@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=operator.example.com, Version=v1alpha2
+	case v1alpha2.SchemeGroupVersion.WithKind("Address"):
+		return &apiv1alpha2.AddressApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Canary"):
 		return &apiv1alpha2.CanaryApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Certificate"):

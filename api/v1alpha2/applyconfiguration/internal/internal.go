@@ -26,6 +26,17 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.example.nginx-operator.api.v1alpha2.Address
+  map:
+    fields:
+    - name: type
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.AddressType
+    - name: value
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.AddressType
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.Canary
   map:
     fields:
@@ -396,6 +407,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.v1alpha2.NginxOperatorStatus
   map:
     fields:
+    - name: addresses
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.Address
+          elementRelationship: atomic
     - name: certificates
       type:
         list:

@@ -39,6 +39,10 @@ type NginxOperatorStatusApplyConfiguration struct {
 	Config *ConfigStatusApplyConfiguration `json:"config,omitempty"`
 	// certificates are those of spec.tls as the pods use them.
 	Certificates []CertificateStatusApplyConfiguration `json:"certificates,omitempty"`
+	// addresses are where clients reach the Service: what its load balancer has been given, or
+	// the DNS name inside the cluster where its type is not LoadBalancer. Empty while a load
+	// balancer has no address.
+	Addresses []AddressApplyConfiguration `json:"addresses,omitempty"`
 	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
 	// closed. Unset: none waits.
 	WaitingRollout *WaitingRolloutApplyConfiguration `json:"waitingRollout,omitempty"`
@@ -152,6 +156,19 @@ func (b *NginxOperatorStatusApplyConfiguration) WithCertificates(values ...*Cert
 			panic("nil value passed to WithCertificates")
 		}
 		b.Certificates = append(b.Certificates, *values[i])
+	}
+	return b
+}
+
+// WithAddresses adds the given value to the Addresses field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Addresses field.
+func (b *NginxOperatorStatusApplyConfiguration) WithAddresses(values ...*AddressApplyConfiguration) *NginxOperatorStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithAddresses")
+		}
+		b.Addresses = append(b.Addresses, *values[i])
 	}
 	return b
 }
