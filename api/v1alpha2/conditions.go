@@ -44,7 +44,8 @@ const (
 	ReasonConfigAccepted = "ConfigAccepted"
 	// ReasonConfigPending: not every pod has tested the configuration yet.
 	ReasonConfigPending = "ConfigPending"
-	// ReasonConfigRejected: nginx refused the configuration.
+	// ReasonConfigRejected: nginx refused the configuration, or changed files of a volume of
+	// podTemplate.reloadOn.
 	ReasonConfigRejected = "ConfigRejected"
 )
 

@@ -8,6 +8,9 @@ import (
 // PodTemplate adds to the pods of the application. Whatever would weaken their
 // hardening (privileges, capabilities, host namespaces, host paths, service
 // account tokens) cannot be said here.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumes) && self.volumes.exists(v, v.name == n && (has(v.configMap) || has(v.secret))))",message="every name in podTemplate.reloadOn must be that of a volume of podTemplate.volumes with configMap or secret"
+// +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumeMounts) && self.volumeMounts.exists(m, m.name == n && (!has(m.subPath) || m.subPath.size() == 0)))",message="every volume in podTemplate.reloadOn must be mounted by podTemplate.volumeMounts without subPath: a mount with subPath does not see changes"
 type PodTemplate struct {
 	// labels are added to the pods. Keys of operator.example.com and the
 	// app.kubernetes.io keys that the operator sets stay as they are.
@@ -87,6 +90,15 @@ type PodTemplate struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run'].exists(r, self.mountPath == r || self.mountPath.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run"
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
+	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
+	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests the
+	// configuration that it serves with them, and reloads it. If nginx refuses, it goes on with what
+	// it has read before, ConfigValid is False, and the reload is repeated.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=63
+	ReloadOn []string `json:"reloadOn,omitempty"`
 	// initContainers run before nginx starts; with restartPolicy Always they run
 	// beside it (KEP-753).
 	// +optional

@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -150,7 +151,25 @@ func (in *input) command() []string {
 	for _, c := range in.certificates() {
 		command = append(command, "--certificate="+c.Name)
 	}
+	for _, dir := range in.reloadFolders() {
+		// Kubernetes expands $(NAME) in a command, and not in a mountPath.
+		command = append(command, "--reload-on="+strings.ReplaceAll(dir, "$", "$$"))
+	}
 	return command
+}
+
+// reloadFolders are where nginx finds the volumes of reloadOn, sorted: the order in the spec means
+// nothing. All mounts of a volume show the same files, so one of them is enough.
+func (in *input) reloadFolders() []string {
+	template := ptr.Deref(in.nginx.Spec.PodTemplate, v1alpha2.PodTemplate{})
+	first := map[string]string{}
+	for _, m := range template.VolumeMounts {
+		known, ok := first[m.Name]
+		if ptr.Deref(m.SubPath, "") == "" && slices.Contains(template.ReloadOn, m.Name) && (!ok || m.MountPath < known) {
+			first[m.Name] = m.MountPath
+		}
+	}
+	return slices.Sorted(maps.Values(first))
 }
 
 func (in *input) measuresRequests() bool {

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"time"
 
@@ -122,12 +123,13 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		return nil, err
 	}
 	changed := make(chan struct{}, 1)
-	volumes.Watch(life, append([]string{o.Stable, o.Next, o.Requests}, keeper.Folders()...), changed)
+	volumes.Watch(life, slices.Concat([]string{o.Stable, o.Next, o.Requests}, keeper.Folders(), o.ReloadOn), changed)
 	cgroup := os.DirFS("/sys/fs/cgroup")
 	options := supervise.Options{
 		Binary: binary, Store: files, Certs: keeper, Journal: loads,
 		Stable: o.Stable, Next: o.Next, Requests: o.Requests,
-		TLSDir: o.TLS,
+		ReloadOn: o.ReloadOn,
+		TLSDir:   o.TLS,
 		Assembly: assemble.Settings{
 			StateDir:            o.State,
 			Workers:             limits.Workers(cgroup),

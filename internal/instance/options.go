@@ -22,6 +22,8 @@ type Options struct {
 	Version      string
 	Ports        []instanceapi.DeclaredPort
 	Certificates []string
+	// ReloadOn are mounted folders whose changes make nginx reload.
+	ReloadOn []string
 	// DrainDelay is how long nginx goes on serving after the signal to stop, DrainTimeout
 	// how long it has to finish after that.
 	DrainDelay, DrainTimeout time.Duration
@@ -38,6 +40,7 @@ type Options struct {
 func (o *Options) AddFlags(flags *flag.FlagSet) {
 	flags.Func("port", "a port that nginx has to listen on, as NAME:PORT/PROTOCOL (repeatable)", o.addPort)
 	flags.Func("certificate", "name of a certificate that is mounted (repeatable)", o.addCertificate)
+	flags.Func("reload-on", "path of a mounted ConfigMap or Secret whose changes make nginx reload (repeatable)", o.addReloadOn)
 	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "how long to serve on after the signal to stop")
 	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "how long nginx has to finish its connections")
 	flags.BoolVar(&o.RequestMetrics, "request-metrics", true, "measure requests by an access log")
@@ -74,6 +77,14 @@ func (o *Options) addCertificate(name string) error {
 		return errors.New("a name has lower case letters, digits, '-' and '.'")
 	}
 	o.Certificates = append(o.Certificates, name)
+	return nil
+}
+
+func (o *Options) addReloadOn(dir string) error {
+	if !filepath.IsAbs(dir) {
+		return errors.New("it has to be an absolute path")
+	}
+	o.ReloadOn = append(o.ReloadOn, dir)
 	return nil
 }
 

@@ -24,7 +24,7 @@ func parse(arguments ...string) (Options, error) {
 }
 
 func TestOptions(t *testing.T) {
-	o, err := parse("--port=http:8080", "--port=dns:53/UDP", "--port=last:65535/TCP", "--certificate=shop", "--certificate=a.b-1")
+	o, err := parse("--port=http:8080", "--port=dns:53/UDP", "--port=last:65535/TCP", "--certificate=shop", "--certificate=a.b-1", "--reload-on=/etc/extra", "--reload-on=/srv/users")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,6 +36,9 @@ func TestOptions(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"shop", "a.b-1"}, o.Certificates); diff != "" {
 		t.Errorf("certificates -want +got:\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"/etc/extra", "/srv/users"}, o.ReloadOn); diff != "" {
+		t.Errorf("folders -want +got:\n%s", diff)
 	}
 	if !o.RequestMetrics || o.Listen != ":9113" || o.Stable != instanceapi.DirStable {
 		t.Errorf("the defaults are %+v", o)
@@ -56,6 +59,7 @@ func TestOptionsThatAreRefused(t *testing.T) {
 		"--certificate=a/b":      "a name has",
 		"--certificate=../shop":  "a name has",
 		"--certificate=shop.":    "a name has",
+		"--reload-on=extra":      "absolute path",
 		"--drain-delay=-1s":      "--drain-delay",
 		"--drain-timeout=999ms":  "--drain-timeout",
 		"--request-metrics=some": "request-metrics",

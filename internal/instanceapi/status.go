@@ -85,6 +85,10 @@ type Status struct {
 	Ports   []DeclaredPort `json:"ports,omitempty"`
 	Workers Workers        `json:"workers"`
 	Reloads Reloads        `json:"reloads"`
+	// ReloadProblems are why nginx did not take the present files of the folders that it is
+	// reloaded for. It goes on with what it has read before, and the reload is repeated. Bounded.
+	// Releases before 0.5 do not tell.
+	ReloadProblems []Problem `json:"reloadProblems,omitempty"`
 	// Draining is set from the signal to stop on.
 	Draining bool `json:"draining,omitempty"`
 	// Ready is what PathReady answers, and NotReady why not.

@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -97,17 +98,16 @@ func settled(s *instanceapi.Status, asked instanceapi.Requested) bool {
 	if asked.Test != "" && asked.Test != s.Serving {
 		return false
 	}
-	for _, r := range s.Revisions {
-		if r.Test == instanceapi.Failed || r.Load == instanceapi.Failed {
-			return false
-		}
-	}
-	for _, c := range s.Certificates {
-		if c.Error != "" {
-			return false
-		}
-	}
-	return true
+	return !refusesSomething(s)
+}
+
+// refusesSomething tells whether an instance has refused what it tries again by itself.
+func refusesSomething(s *instanceapi.Status) bool {
+	return len(s.ReloadProblems) > 0 ||
+		slices.ContainsFunc(s.Revisions, func(r instanceapi.Revision) bool {
+			return r.Test == instanceapi.Failed || r.Load == instanceapi.Failed
+		}) ||
+		slices.ContainsFunc(s.Certificates, func(c instanceapi.Certificate) bool { return c.Error != "" })
 }
 
 func questionTo(pod *corev1.Pod) question {

@@ -34,6 +34,8 @@ func TestInstancesAreAskedOnlyWhenTheyMayHaveNews(t *testing.T) {
 			Revisions: []instanceapi.Revision{{Revision: "r2", Test: instanceapi.Failed}}}, nil, same, true, true},
 		"a certificate is bad": {instanceapi.Status{Serving: "r1",
 			Certificates: []instanceapi.Certificate{{Name: "a", Error: "missing"}}}, nil, same, true, true},
+		"changed files are refused": {instanceapi.Status{Serving: "r1",
+			ReloadProblems: []instanceapi.Problem{{Message: "no"}}}, nil, same, true, true},
 		"it is asked to test": {settledStatus, nil, func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{naming.AnnotationConfigTest: "r2"}
 		}, true, true},

@@ -124,6 +124,29 @@ func TestCertificateIsTheCause(t *testing.T) {
 	}
 }
 
+// TestRefusedReload: one pod that cannot read changed files is told of, as long as it serves what is asked for.
+func TestRefusedReload(t *testing.T) {
+	in := healthy()
+	in.State.Instances["web-2"].ReloadProblems = []instanceapi.Problem{{File: "/etc/extra/a.conf", Line: 2, Message: `unknown directive "dney"`}}
+	result := Compute(in)
+	for _, name := range []string{v1alpha2.ConditionConfigValid, v1alpha2.ConditionReady} {
+		c := meta.FindStatusCondition(result.Status.Conditions, name)
+		if c.Status != metav1.ConditionFalse || c.Reason != v1alpha2.ReasonConfigRejected ||
+			!strings.Contains(c.Message, `/etc/extra/a.conf:2: unknown directive "dney"; pod web-2 serves`) {
+			t.Errorf("%s=%s (%s) %q", name, c.Status, c.Reason, c.Message)
+		}
+	}
+	for _, name := range []string{v1alpha2.ConditionAvailable, v1alpha2.ConditionUpToDate} {
+		if !meta.IsStatusConditionTrue(result.Status.Conditions, name) {
+			t.Errorf("%s is not True", name)
+		}
+	}
+	in.State.Instances["web-2"].Serving = "r0"
+	if c := meta.FindStatusCondition(Compute(in).Status.Conditions, v1alpha2.ConditionConfigValid); c.Status != metav1.ConditionTrue {
+		t.Errorf("of another revision: ConfigValid=%s %q", c.Status, c.Message)
+	}
+}
+
 // TestUnreadFiles: files that nothing includes are named, once as an event, and the names are not believed.
 func TestUnreadFiles(t *testing.T) {
 	in := healthy()

@@ -35,6 +35,9 @@ func configValid(v *view) judgement {
 	case rollout.Rejected:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.withCause(v.refusal())}
 	case rollout.Settled, rollout.Loading:
+		if refused := v.refusedReload(); refused != "" {
+			return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, refused}
+		}
 		return judgement{metav1.ConditionTrue, v1alpha2.ReasonConfigAccepted, "nginx accepted the configuration" + v.unreadFiles()}
 	default:
 		return judgement{metav1.ConditionUnknown, v1alpha2.ReasonConfigPending, v.pending(d)}
@@ -81,6 +84,21 @@ func (v *view) badCertificate(refusal string) string {
 		if _, problem := v.certificate(c.Name); problem != "" {
 			return fmt.Sprintf("tls %s: Secret %s: %s", c.Name, c.SecretName, problem)
 		}
+	}
+	return ""
+}
+
+// refusedReload tells of a pod whose nginx refuses changed files of podTemplate.reloadOn; empty: there
+// is none. One pod is enough, as with certificates: the kubelets bring the files at different times.
+func (v *view) refusedReload() string {
+	for i := range v.in.State.Pods {
+		pod := &v.in.State.Pods[i]
+		instance := v.in.State.Instances[pod.Name]
+		if instance == nil || len(instance.ReloadProblems) == 0 || instance.Serving != v.revision {
+			continue
+		}
+		return fmt.Sprintf("nginx refused changed files of a volume of podTemplate.reloadOn: %s; pod %s serves with the files from before, and pods that start now cannot load the configuration: correct the ConfigMap or Secret",
+			trouble.Problems(instance.ReloadProblems), pod.Name)
 	}
 	return ""
 }

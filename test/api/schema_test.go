@@ -75,6 +75,12 @@ func TestSchema(t *testing.T) {
 		{name: "sidecar as root", spec: `{podTemplate: {containers: [{name: a, image: b, runAsUser: 0}]}}`, want: "greater than or equal to 1"},
 		{name: "our container's name", spec: `{podTemplate: {containers: [{name: nginx, image: b}]}}`, want: "are the operator's"},
 		{name: "our volume's name", spec: `{podTemplate: {volumes: [{name: config, emptyDir: {}}]}}`, want: "are the operator's"},
+		{name: "reload on a Secret", spec: `{podTemplate: {volumes: [{name: a, secret: {secretName: s}}], volumeMounts: [{name: a, mountPath: /srv/x, subPath: x}, {name: a, mountPath: /srv/a}], reloadOn: [a]}}`},
+		{name: "reload on nothing", spec: `{podTemplate: {reloadOn: [a]}}`, want: "must be that of a volume of podTemplate.volumes with configMap or secret"},
+		{name: "reload on scratch space", spec: `{podTemplate: {volumes: [{name: a, emptyDir: {}}], volumeMounts: [{name: a, mountPath: /srv/a}], reloadOn: [a]}}`, want: "with configMap or secret"},
+		{name: "reload on what is not mounted", spec: `{podTemplate: {volumes: [{name: a, configMap: {name: c}}], reloadOn: [a]}}`, want: "must be mounted by podTemplate.volumeMounts without subPath"},
+		{name: "reload on a subPath", spec: `{podTemplate: {volumes: [{name: a, configMap: {name: c}}], volumeMounts: [{name: a, mountPath: /srv/a, subPath: x}], reloadOn: [a]}}`, want: "a mount with subPath does not see changes"},
+		{name: "reload twice", spec: `{podTemplate: {volumes: [{name: a, configMap: {name: c}}], volumeMounts: [{name: a, mountPath: /srv/a}], reloadOn: [a, a]}}`, want: "Duplicate value"},
 		{name: "typing mistake", spec: `{replcas: 1}`, want: "unknown field"},
 	}
 	for _, tt := range tests {

@@ -35,6 +35,8 @@ type Pod struct {
 	client   *http.Client
 	// memory limits the container, in bytes; 0: it has no limit.
 	memory int64
+	// mounts are volumes of the user.
+	mounts []container.Mount
 
 	container *container.Container
 }
@@ -104,6 +106,7 @@ func (p *Pod) start(image string, arguments ...string) *Pod {
 			{From: environment.programs, To: instanceapi.DirBin},
 		},
 	}
+	spec.Mounts = append(spec.Mounts, p.mounts...)
 	for _, dir := range scratch {
 		spec.Mounts = append(spec.Mounts, container.Mount{From: scratchOf(p.dir, dir), To: dir})
 	}

@@ -139,7 +139,7 @@ func (r *Reconciler) pursue(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 		Pending: outcome.Pending,
 		Now:     state.Now,
 	})
-	again := r.pace.next(client.ObjectKeyFromObject(nginx), plan.Rollout, len(plan.Asks) > 0, len(nginx.Spec.TLS) > 0, state.Now)
+	again := r.pace.next(client.ObjectKeyFromObject(nginx), plan.Rollout, len(plan.Asks) > 0, usesVolumes(nginx), state.Now)
 	return result(outcome, rollout.Soonest(again, rollout.Soonest(plan.After, plan.Rollout.After)), errors.Join(err, r.commit(ctx, nginx, next)))
 }
 
@@ -155,6 +155,11 @@ func (r *Reconciler) plan(ctx context.Context, nginx *v1alpha2.NginxOperator, st
 		plan, err = r.renew(ctx, nginx, *state, plan)
 	}
 	return plan, blocked, err
+}
+
+// usesVolumes tells whether changes of mounted volumes make nginx reload: what comes of it emits no event.
+func usesVolumes(nginx *v1alpha2.NginxOperator) bool {
+	return len(nginx.Spec.TLS) > 0 || nginx.Spec.PodTemplate != nil && len(nginx.Spec.PodTemplate.ReloadOn) > 0
 }
 
 // carryOut brings the cluster to the plan, or only tells what it would have to

@@ -18,8 +18,9 @@ const (
 	// paceRejected is how often pods that refused a configuration are asked whether
 	// they have changed their mind.
 	paceRejected = 10 * time.Second
-	// paceCertificates is how often pods are asked about their certificates.
-	paceCertificates = time.Minute
+	// paceVolumes is how often pods are asked about their certificates, and about the volumes
+	// that nginx is reloaded for.
+	paceVolumes = time.Minute
 )
 
 // paceTrial is how often canaries are compared with the others, at most: each time all pods
@@ -57,7 +58,7 @@ type step struct {
 
 // next is how long to wait before the next look; 0: until an event. asked tells that
 // pods have just been asked for something.
-func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, certificates bool, now time.Time) time.Duration {
+func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, volumes bool, now time.Time) time.Duration {
 	stirred := p.stir(key, asked, now)
 	switch {
 	case d.OnProbation:
@@ -77,8 +78,8 @@ func (p *pace) next(key types.NamespacedName, d rollout.Decision, asked, certifi
 	switch {
 	case stirred:
 		return paceStirred
-	case certificates:
-		return paceCertificates
+	case volumes:
+		return paceVolumes
 	}
 	return 0
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/rollout"
 )
 
@@ -85,25 +86,41 @@ func TestPaceOfATrial(t *testing.T) {
 
 func TestPaceWithoutAWait(t *testing.T) {
 	tests := map[string]struct {
-		phase               rollout.Phase
-		asked, certificates bool
-		want                time.Duration
+		phase          rollout.Phase
+		asked, volumes bool
+		want           time.Duration
 	}{
-		"refused":                    {rollout.Rejected, false, false, paceRejected},
-		"settled":                    {rollout.Settled, false, false, 0},
-		"settled, with certificates": {rollout.Settled, false, true, paceCertificates},
-		"just asked":                 {rollout.Settled, true, true, paceStirred},
+		"refused":               {rollout.Rejected, false, false, paceRejected},
+		"settled":               {rollout.Settled, false, false, 0},
+		"settled, with volumes": {rollout.Settled, false, true, paceVolumes},
+		"just asked":            {rollout.Settled, true, true, paceStirred},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var p pace
 			key, now := types.NamespacedName{Name: "web"}, time.Now()
-			if got := p.next(key, rollout.Decision{Phase: tt.phase}, tt.asked, tt.certificates, now); got != tt.want {
+			if got := p.next(key, rollout.Decision{Phase: tt.phase}, tt.asked, tt.volumes, now); got != tt.want {
 				t.Errorf("wait = %s, want %s", got, tt.want)
 			}
-			if p.next(key, rollout.Decision{Phase: tt.phase}, false, tt.certificates, now.Add(stirredFor)) == paceStirred {
+			if p.next(key, rollout.Decision{Phase: tt.phase}, false, tt.volumes, now.Add(stirredFor)) == paceStirred {
 				t.Error("a while later it is still stirred")
 			}
 		})
+	}
+}
+
+// TestUsesVolumes: what an instance says of changed volumes emits no event, so it is asked.
+func TestUsesVolumes(t *testing.T) {
+	for name, tt := range map[string]struct {
+		spec v1alpha2.NginxOperatorSpec
+		want bool
+	}{
+		"neither":      {v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{}}, false},
+		"certificates": {v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.Certificate{{Name: "a"}}}, true},
+		"reloadOn":     {v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{ReloadOn: []string{"a"}}}, true},
+	} {
+		if got := usesVolumes(&v1alpha2.NginxOperator{Spec: tt.spec}); got != tt.want {
+			t.Errorf("%s: %t", name, got)
+		}
 	}
 }

@@ -20,6 +20,8 @@ const (
 	load
 	// reload the revision that is served.
 	reload
+	// reloadMounts reloads the revision that is served, because mounted files have changed.
+	reloadMounts
 	// test a revision.
 	test
 	// undo the load of the revision that is served.
@@ -48,10 +50,15 @@ type view struct {
 	// atHand tells whether the files of a revision are there.
 	atHand func(revision string) bool
 	past   *history
-	// certificates counts the changes of the certificates, certificatesDue tells that
-	// there is another one.
-	certificates    int
+	// inputs counts the changes of what configurations read beside their own files:
+	// certificates and the folders of ReloadOn.
+	inputs int
+	// certificatesDue tells that there is another certificate.
 	certificatesDue bool
+	// mountsChanged tells that nginx has not read what the folders of ReloadOn have now;
+	// it is reloaded from retryMounts on.
+	mountsChanged bool
+	retryMounts   time.Time
 	// givenUp tells that what was loaded last has failed on its probation.
 	givenUp     bool
 	reloadAsked bool
@@ -92,7 +99,7 @@ func (v view) boot() step {
 		if revision == "" || !v.atHand(revision) {
 			continue
 		}
-		due := v.past.of(revision).due(v.certificates)
+		due := v.past.of(revision).due(v.inputs)
 		if !v.now.Before(due) {
 			return step{do: start, revision: revision}
 		}
@@ -111,10 +118,17 @@ func (v view) change() step {
 		return step{do: reload, revision: v.serving}
 	case v.unverified && !v.now.Before(v.retryReload):
 		return step{do: reload, revision: v.serving}
-	case v.unverified:
-		return step{until: v.retryReload}
+	case v.mountsChanged && !v.now.Before(v.retryMounts):
+		return step{do: reloadMounts, revision: v.serving}
 	}
-	return step{}
+	var next step
+	if v.unverified {
+		next.until = v.retryReload
+	}
+	if v.mountsChanged {
+		next = earlier(next, step{until: v.retryMounts})
+	}
+	return next
 }
 
 func (v view) testing() step {
@@ -122,7 +136,7 @@ func (v view) testing() step {
 	if wanted == "" || !v.atHand(wanted) || v.past.of(wanted).Test == instanceapi.Passed {
 		return step{}
 	}
-	due := v.past.of(wanted).due(v.certificates)
+	due := v.past.of(wanted).due(v.inputs)
 	if v.now.Before(due) {
 		return step{until: due}
 	}

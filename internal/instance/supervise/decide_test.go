@@ -27,7 +27,7 @@ func TestDecide(t *testing.T) {
 		"without files it waits":        {func(v *view) { v.running, v.stable = false, "" }, idle, "", false},
 		"boots what is asked for":       {func(v *view) { v.running, v.stable, v.requested.Load = false, "", "new" }, start, "new", false},
 		"a refused boot is tried later": {func(v *view) { v.running, v.stable, v.past = false, "new", failed("") }, idle, "", true},
-		"with new certificates at once": {func(v *view) { v.running, v.stable, v.past, v.certificates = false, "new", failed(""), 1 }, start, "new", false},
+		"with new certificates at once": {func(v *view) { v.running, v.stable, v.past, v.inputs = false, "new", failed(""), 1 }, start, "new", false},
 		"tests":                         {func(v *view) { v.requested.Test = "new" }, test, "new", false},
 		"waits for the files":           {func(v *view) { v.requested.Test = "unknown" }, idle, "", false},
 		"a failed test is tried later":  {func(v *view) { v.requested.Test, v.past = "new", failed("") }, idle, "", true},
@@ -38,6 +38,14 @@ func TestDecide(t *testing.T) {
 		"too many old workers":          {func(v *view) { v.requested.Load, v.crowded = "new", now.Add(time.Second) }, idle, "", true},
 		"and tests meanwhile": {func(v *view) {
 			v.requested, v.crowded = instanceapi.Requested{Test: "new", Load: "new"}, now.Add(time.Second)
+		}, test, "new", false},
+		"changed files reload":                            {func(v *view) { v.mountsChanged = true }, reloadMounts, "old", false},
+		"refused files are tried later":                   {func(v *view) { v.mountsChanged, v.retryMounts = true, now.Add(time.Second) }, idle, "", true},
+		"changed files are loaded with the configuration": {func(v *view) { v.mountsChanged, v.requested.Load = true, "new" }, load, "new", false},
+		"changed files do not start nginx":                {func(v *view) { v.mountsChanged, v.running, v.stable = true, false, "" }, idle, "", false},
+		"changed files wait for old workers":              {func(v *view) { v.mountsChanged, v.crowded = true, now.Add(time.Second) }, idle, "", true},
+		"a test does not wait for refused files": {func(v *view) {
+			v.mountsChanged, v.retryMounts, v.requested.Test = true, now.Add(time.Second), "new"
 		}, test, "new", false},
 		"a signal reloads":                    {func(v *view) { v.reloadAsked = true }, reload, "old", false},
 		"what is not confirmed is told again": {func(v *view) { v.unverified = true }, reload, "old", false},

@@ -43,6 +43,8 @@ type candidate struct {
 	generation int64
 	dir        string
 	facts      facts
+	// mounts are the versions of the folders of ReloadOn before nginx was given the candidate.
+	mounts []string
 }
 
 // assemble writes the files of a revision to a folder of its own.
@@ -53,6 +55,7 @@ func (s *Supervisor) assemble(revision string, generation int64) (candidate, map
 }
 
 func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[string]string, []instanceapi.Problem, error) {
+	mounts := s.mounts.versions()
 	files, err := s.find(settings.Revision)
 	if err != nil {
 		return candidate{}, nil, nil, err
@@ -66,7 +69,10 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 		return candidate{}, nil, assembled.Problems, nil
 	}
 	dir, err := s.Store.Write(settings.Revision, settings.Generation, assembled.Files)
-	c := candidate{revision: settings.Revision, generation: settings.Generation, dir: dir, facts: facts{demand: assembled.Demand, checks: declared}}
+	c := candidate{
+		revision: settings.Revision, generation: settings.Generation, dir: dir, mounts: mounts,
+		facts: facts{demand: assembled.Demand, checks: declared},
+	}
 	return c, assembled.Files, nil, err
 }
 
@@ -180,7 +186,7 @@ func (s *Supervisor) note(revision string, c candidate, found []instanceapi.Prob
 	o := s.past.touch(revision)
 	news := o.Test != instanceapi.Failed
 	o.facts, o.Unread = c.facts, c.facts.unread
-	o.tested(found, s.certificates, time.Now())
+	o.tested(found, s.inputs, time.Now())
 	switch {
 	case len(found) == 0:
 		slog.Info("configuration passed the test", "revision", revision)

@@ -19,8 +19,8 @@ const (
 // outcome is what became of a revision.
 type outcome struct {
 	instanceapi.Revision
-	// certificates are those with which it was tested.
-	certificates int
+	// inputs are those with which it was tested (see view).
+	inputs int
 	// use of the certificates and the number of workers, once tested.
 	facts facts
 	// failures in a row, and when to try again.
@@ -32,17 +32,17 @@ type outcome struct {
 }
 
 // due is when a revision may be tried: at once if it was not tried with the present
-// certificates, and with a delay that grows after failures.
-func (o *outcome) due(certificates int) time.Time {
-	if o.failures == 0 || o.certificates != certificates {
+// inputs, and with a delay that grows after failures.
+func (o *outcome) due(inputs int) time.Time {
+	if o.failures == 0 || o.inputs != inputs {
 		return time.Time{}
 	}
 	return o.retry
 }
 
 // tested notes the outcome of a test.
-func (o *outcome) tested(problems []instanceapi.Problem, certificates int, now time.Time) {
-	o.Problems, o.certificates = problems, certificates
+func (o *outcome) tested(problems []instanceapi.Problem, inputs int, now time.Time) {
+	o.Problems, o.inputs = problems, inputs
 	if len(problems) == 0 {
 		o.Test, o.failures = instanceapi.Passed, 0
 		return

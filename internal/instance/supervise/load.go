@@ -95,11 +95,11 @@ func (s *Supervisor) logMark() int {
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
 
 // prepare assembles a revision under a new generation. It is tested, unless it passed
-// with the present certificates.
+// with the present inputs.
 func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, bool) {
 	s.generation++
 	past := s.past.of(revision)
-	if past.Test == instanceapi.Passed && past.certificates == s.certificates && past.failures == 0 {
+	if past.Test == instanceapi.Passed && past.inputs == s.inputs && past.failures == 0 {
 		c, _, found, err := s.assemble(revision, s.generation)
 		c.facts = past.facts
 		if err == nil && len(found) == 0 {
@@ -190,7 +190,7 @@ func (s *Supervisor) goBack(ctx context.Context, before serving, failed *verific
 		return
 	}
 	slog.Warn("going back to the configuration from before", "revision", before.revision)
-	check := s.ofServing(candidate{revision: before.revision, generation: before.generation, dir: before.dir, facts: s.past.of(before.revision).facts})
+	check := s.ofServing(candidate{revision: before.revision, generation: before.generation, dir: before.dir, mounts: s.mounts.versions(), facts: s.past.of(before.revision).facts})
 	// There is nothing to go back to from here, however long it takes.
 	check.final = true
 	err := s.master.Signal(syscall.SIGHUP)
@@ -210,6 +210,7 @@ func (s *Supervisor) goBack(ctx context.Context, before serving, failed *verific
 func (s *Supervisor) serve(c candidate) {
 	booting := s.serving.revision == ""
 	s.serving = s.serving.followedBy(c, time.Now())
+	s.mounts.served(c.mounts)
 	for _, pid := range s.Proc.Workers(s.master.PID).Running {
 		s.Proc.EndFirst(pid)
 	}
@@ -255,7 +256,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	default:
 		o := s.past.touch(revision)
 		o.facts, o.Unread = c.facts, c.facts.unread
-		o.tested(nil, s.certificates, time.Now())
+		o.tested(nil, s.inputs, time.Now())
 		slog.Info("reloaded", "revision", revision, "generation", c.generation)
 	}
 	return found
@@ -264,7 +265,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 // publish gives nginx the new certificates.
 func (s *Supervisor) publish(ctx context.Context) {
 	undo, done, err := s.Certs.Publish()
-	s.certificates++
+	s.inputs++
 	if err != nil {
 		slog.Error("certificates could not be published", "error", err)
 		return
@@ -275,7 +276,7 @@ func (s *Supervisor) publish(ctx context.Context) {
 	}
 	if found := s.reload(ctx); len(found) > 0 {
 		undo("nginx did not take it: " + found[0].Message)
-		s.certificates++
+		s.inputs++
 		// What stood in the way may be something else, such as a name that does not resolve.
 		s.retryCertificates = time.Now().Add(backOff(s.refusals))
 		s.refusals++

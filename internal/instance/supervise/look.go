@@ -33,6 +33,9 @@ func (s *Supervisor) look(ctx context.Context) {
 		s.Certs.Retry()
 	}
 	s.Certs.Look()
+	if s.mounts.look() {
+		s.inputs++
+	}
 	s.past.forgive(time.Now())
 	s.watchProbation(ctx, time.Now())
 	s.old.look(s.Proc, s.master)

@@ -43,6 +43,8 @@ type Options struct {
 	Certs  *certs.Keeper
 	// Stable, Next and Requests are the mounted folders.
 	Stable, Next, Requests string
+	// ReloadOn are mounted folders whose changes make nginx reload what it serves.
+	ReloadOn []string
 	// TLSDir is where nginx finds the certificates.
 	TLSDir string
 	// Assembly is the same for all configurations; Revision and Generation are set here.
@@ -78,10 +80,11 @@ type Supervisor struct {
 	// generation of the configuration that was assembled last.
 	generation int64
 	old        generations
-	// certificates counts their changes.
-	certificates int
-	reloadAsked  bool
-	retryReload  time.Time
+	// inputs counts the changes of certificates and of the folders of ReloadOn.
+	inputs      int
+	mounts      mounts
+	reloadAsked bool
+	retryReload time.Time
 	// refusals of certificates in a row, and when they are tried again.
 	refusals          int
 	retryCertificates time.Time
@@ -112,6 +115,7 @@ type serving struct {
 // New returns a Supervisor that has done nothing yet.
 func New(options Options) *Supervisor {
 	s := &Supervisor{Options: options, told: make(chan struct{}, 1), asker: nginx.Asker{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s.mounts.dirs = options.ReloadOn
 	s.recall(time.Now())
 	s.report()
 	return s
@@ -149,8 +153,10 @@ func (s *Supervisor) view() view {
 		requested:       instanceapi.Requested{Test: s.folders.requested.Test, Load: s.toLoad()},
 		atHand:          s.atHand,
 		past:            &s.past,
-		certificates:    s.certificates,
+		inputs:          s.inputs,
 		certificatesDue: s.Certs.Due(),
+		mountsChanged:   s.mounts.changed(),
+		retryMounts:     s.retryMounts(),
 		givenUp:         s.givenUp(),
 		reloadAsked:     s.reloadAsked,
 		retryReload:     s.retryReload,
@@ -169,6 +175,8 @@ func (s *Supervisor) perform(ctx context.Context, next step) {
 	case reload:
 		s.reloadAsked = false
 		s.reload(ctx)
+	case reloadMounts:
+		s.reloadMounts(ctx)
 	case test:
 		s.test(ctx, next.revision)
 	case undo:

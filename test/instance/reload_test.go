@@ -1,0 +1,107 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/test/standin/container"
+)
+
+// extra is a volume of the user that the configuration includes files of.
+const extra = "/etc/extra"
+
+var including = map[string]string{"site.conf": "server { listen 80; location / { include " + extra + "/*.conf; } }"}
+
+// withExtra prepares a pod with that volume.
+func withExtra(t *testing.T, text string) *Pod {
+	t.Helper()
+	p := newPod(t, including)
+	p.mounts = []container.Mount{{From: filepath.Join(p.dir, "extra"), To: extra}}
+	p.publish(text)
+	return p
+}
+
+// publish changes the volume as the kubelet does.
+func (p *Pod) publish(text string) {
+	p.t.Helper()
+	must(p.t, container.Publish(filepath.Join(p.dir, "extra"), map[string]string{"answer.conf": text}))
+}
+
+func (p *Pod) answers(want string) {
+	p.t.Helper()
+	p.eventually("answers "+want, func() error {
+		_, body, err := p.get(80, "/")
+		if err == nil && body != want {
+			err = fmt.Errorf("answer %q", body)
+		}
+		return err
+	})
+}
+
+// TestReloadOnChangedFiles: changed files of a mounted volume go live, unless nginx refuses them.
+func TestReloadOnChangedFiles(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := withExtra(t, `return 200 "one";`).start(image, "--port=http:80/TCP", "--reload-on="+extra)
+		revision := nginxconf.Revision(including)
+		p.serves(revision)
+		p.answers("one")
+
+		start := time.Now()
+		p.publish(`return 200 "two";`)
+		p.answers("two")
+		t.Logf("live after %s", time.Since(start).Round(time.Millisecond))
+		p.until("one reload", func(s instanceapi.Status) bool { return s.Serving == revision && s.Reloads.Succeeded == 1 })
+
+		p.publish(`retrun 200 "three";`)
+		refusedFile(t, p.until("refused", func(s instanceapi.Status) bool { return len(s.ReloadProblems) > 0 }))
+		p.until("tried again", func(s instanceapi.Status) bool { return s.Reloads.Failed > 1 })
+		p.body(80, "two")
+
+		p.publish(`return 200 "four";`)
+		p.answers("four")
+		p.until("mended", func(s instanceapi.Status) bool {
+			return s.Ready && len(s.ReloadProblems) == 0 && s.Reloads.Succeeded == 2
+		})
+		if text := p.output.String(); !strings.Contains(text, "reload failed") || !strings.Contains(text, "mounted files have changed") {
+			t.Error("the log does not tell")
+		}
+	})
+}
+
+// refusedFile: what is wrong is told, and what is served is as it was.
+func refusedFile(t *testing.T, s instanceapi.Status) {
+	t.Helper()
+	// The file may hold a secret, so nginx's words about it are not shown.
+	if p := s.ReloadProblems[0]; p.File != extra+"/answer.conf" || p.Line != 1 || strings.Contains(p.Message, "retrun") {
+		t.Errorf("the problem is %+v", p)
+	}
+	if r := s.Revisions[0]; r.Test != instanceapi.Passed || r.Load != instanceapi.Passed {
+		t.Errorf("the revision that is served is %+v", r)
+	}
+	if !s.Ready || s.Serving != nginxconf.Revision(including) || s.Reloads.Failed != 1 {
+		t.Errorf("the status is %+v", s)
+	}
+}
+
+// TestBootWithMendedFiles: a start that failed because of a mounted file does not wait for the next
+// attempt when the file has changed.
+func TestBootWithMendedFiles(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := withExtra(t, `retrun 200 "one";`).start(image, "--port=http:80/TCP", "--reload-on="+extra)
+		p.outcome(nginxconf.Revision(including), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })
+		start := time.Now()
+		p.publish(`return 200 "two";`)
+		p.ready()
+		if took := time.Since(start); took > 4*time.Second {
+			t.Errorf("it started after %s", took)
+		}
+		p.body(80, "two")
+	})
+}
