@@ -2,6 +2,7 @@ package hostile
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"regexp"
 	"slices"
@@ -17,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/desired"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/nginxconf"
 	"example.com/nginx-operator/test/hostile"
@@ -101,7 +103,9 @@ func checkConfigMaps(t *testing.T, s sender, owners map[string]string) {
 		if owners[ownerOf(cm)] == "" {
 			continue
 		}
-		if _, err := nginxconf.New(cm.Data); err != nil {
+		files := maps.Clone(cm.Data)
+		delete(files, instanceapi.FileChecks)
+		if _, err := nginxconf.New(files); err != nil {
 			t.Errorf("ConfigMap %s: %v", cm.Name, err)
 		}
 		if text, is := cm.Data["default.conf"]; is && !builtIn.MatchString(text) {
@@ -111,7 +115,7 @@ func checkConfigMaps(t *testing.T, s sender, owners map[string]string) {
 }
 
 // argument is what the instance manager is started with.
-var argument = regexp.MustCompile(`^(/opt/nginx-operator/nginx-instance|run|--[-a-z]+=[-a-z0-9]+|--port=[-a-z0-9]+:[0-9]+/(TCP|UDP)|--certificate=[-a-z0-9]+)$`)
+var argument = regexp.MustCompile(`^(/opt/nginx-operator/nginx-instance|run|--[-a-z]+=[-a-z0-9]+|--port=[-a-z0-9]+:[0-9]+/(TCP|UDP)|--certificate=[-a-z0-9]+|--reload-on=/[^:]+)$`)
 
 func checkPods(t *testing.T, application string, template *corev1.PodTemplateSpec) {
 	t.Helper()
