@@ -802,6 +802,11 @@ func (in *PodTemplate) DeepCopyInto(out *PodTemplate) {
 			(*in)[i].DeepCopyInto(&(*out)[i])
 		}
 	}
+	if in.ReloadOn != nil {
+		in, out := &in.ReloadOn, &out.ReloadOn
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.InitContainers != nil {
 		in, out := &in.InitContainers, &out.InitContainers
 		*out = make([]Container, len(*in))

@@ -539,6 +539,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: priorityClassName
       type:
         scalar: string
+    - name: reloadOn
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
     - name: runtimeClassName
       type:
         scalar: string

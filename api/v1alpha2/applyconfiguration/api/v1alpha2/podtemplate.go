@@ -50,6 +50,11 @@ type PodTemplateApplyConfiguration struct {
 	Volumes []VolumeApplyConfiguration `json:"volumes,omitempty"`
 	// volumeMounts are added to the nginx container.
 	VolumeMounts []VolumeMountApplyConfiguration `json:"volumeMounts,omitempty"`
+	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
+	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests the
+	// configuration that it serves with them, and reloads it. If nginx refuses, it goes on with what
+	// it has read before, ConfigValid is False, and the reload is repeated.
+	ReloadOn []string `json:"reloadOn,omitempty"`
 	// initContainers run before nginx starts; with restartPolicy Always they run
 	// beside it (KEP-753).
 	InitContainers []ContainerApplyConfiguration `json:"initContainers,omitempty"`
@@ -222,6 +227,16 @@ func (b *PodTemplateApplyConfiguration) WithVolumeMounts(values ...*VolumeMountA
 			panic("nil value passed to WithVolumeMounts")
 		}
 		b.VolumeMounts = append(b.VolumeMounts, *values[i])
+	}
+	return b
+}
+
+// WithReloadOn adds the given value to the ReloadOn field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ReloadOn field.
+func (b *PodTemplateApplyConfiguration) WithReloadOn(values ...string) *PodTemplateApplyConfiguration {
+	for i := range values {
+		b.ReloadOn = append(b.ReloadOn, values[i])
 	}
 	return b
 }
