@@ -10,6 +10,8 @@
 //  3. The key is written if exactly one process has the pipe open, and this one was started
 //     by the instance manager itself: a test of a configuration or the master process, which
 //     are those that load keys. Workers are started by the master. All others read nothing.
+//  4. A process may have looked the name up before step 2, and open the pipe after step 3. It would
+//     wait for ever, so the old pipe is answered for a while longer.
 //
 // nginx's own modules that serve files refuse what is no regular file in the first place.
 package keypipe
@@ -35,8 +37,11 @@ const (
 	// master may be opening the same pipe, and would get nothing either.
 	strangerTimeout = 50 * time.Millisecond
 	pause           = 200 * time.Microsecond
-	writeTimeout    = 5 * time.Second
-	mode            = 0o600
+	// lateTimeout is how long a process may take between looking up the name and opening the pipe.
+	lateTimeout  = 3 * time.Second
+	latePause    = 20 * time.Millisecond
+	writeTimeout = 5 * time.Second
+	mode         = 0o600
 )
 
 // Readers tells which processes may read keys.
@@ -103,12 +108,39 @@ func (p *Pipe) run() {
 			slog.Warn("hand a private key to nginx", "path", p.path, "error", err)
 			continue
 		}
-		if err := p.answer(fd); err != nil {
+		old, err := unix.Open(descriptor(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+		if err != nil {
 			slog.Warn("hand a private key to nginx", "path", p.path, "error", err)
 		}
-		closeIfOpen(fd)
+		answered := map[int]bool{}
+		p.respond(fd, answered)
+		go p.answerLate(old, answered)
 	}
 }
+
+// respond answers a reader of a pipe that has not been answered yet, and closes the pipe.
+func (p *Pipe) respond(fd int, answered map[int]bool) {
+	if err := p.answer(fd, answered); err != nil {
+		slog.Warn("hand a private key to nginx", "path", p.path, "error", err)
+	}
+	closeIfOpen(fd)
+}
+
+// answerLate answers processes that open a pipe which has lost its name.
+func (p *Pipe) answerLate(old int, answered map[int]bool) {
+	defer closeIfOpen(old)
+	for deadline := time.Now().Add(lateTimeout); old >= 0 && !p.stopped.Load() && time.Now().Before(deadline); {
+		// One that was answered needs a moment to close its end.
+		<-time.After(latePause)
+		// It fails with ENXIO while nobody reads.
+		if fd, err := unix.Open(descriptor(old), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+			p.respond(fd, answered)
+		}
+	}
+}
+
+// descriptor is a path by which an open file can be opened once more, whatever its name.
+func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 func closeIfOpen(fd int) {
 	if fd >= 0 {
@@ -134,11 +166,13 @@ func (p *Pipe) await() (int, error) {
 	}
 }
 
-// answer writes the content if the only reader is one that may have it.
-func (p *Pipe) answer(fd int) error {
-	if !p.identified(fd) {
+// answer writes the content if the only reader is one that may have it, and was not answered before.
+func (p *Pipe) answer(fd int, answered map[int]bool) error {
+	pid := p.identify(fd, answered)
+	if pid == 0 {
 		return nil
 	}
+	answered[pid] = true
 	content, err := p.content()
 	if err != nil {
 		return fmt.Errorf("read the key: %w", err)
@@ -146,43 +180,46 @@ func (p *Pipe) answer(fd int) error {
 	return write(fd, content)
 }
 
-// identified waits until the pipe has one reader, and tells whether that may read.
-func (p *Pipe) identified(fd int) bool {
+// identify waits until the pipe has one reader beside those that were answered. It returns its process id, if
+// that may read; otherwise 0.
+func (p *Pipe) identify(fd int, answered map[int]bool) int {
 	inode, _, err := proc.InodeOf(fd)
 	if err != nil {
-		return false
+		return 0
 	}
 	begin := time.Now()
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for connected(fd) {
-		started, others := p.readers.holders(inode)
+		started, others := p.readers.holders(inode, answered)
 		waited := time.Since(begin)
 		switch {
-		case started == 1 && others == 0:
-			return true
-		case waited > identifyTimeout, started == 0 && others > 0 && waited > strangerTimeout:
-			return false
+		case len(started) == 1 && others == 0:
+			return started[0]
+		case waited > identifyTimeout, len(started) == 0 && others+len(answered) > 0 && waited > strangerTimeout:
+			return 0
 		}
 		<-ticker.C
 	}
-	return false
+	return 0
 }
 
-// holders counts the processes that have a pipe open: those that this program started,
-// where descriptors that cannot be looked at may be of the pipe, and the others.
-func (r Readers) holders(inode proc.Inode) (started, others int) {
+// holders finds the processes that have a pipe open: those that this program started,
+// where descriptors that cannot be looked at may be of the pipe, without those that were answered; and how
+// many others there are.
+func (r Readers) holders(inode proc.Inode, answered map[int]bool) (started []int, others int) {
 	holders, hidden := r.Proc.Holders(inode)
 	for _, pid := range holders {
-		if r.Started(pid) {
-			started++
-		} else {
+		switch {
+		case !r.Started(pid):
 			others++
+		case !answered[pid]:
+			started = append(started, pid)
 		}
 	}
 	for _, pid := range hidden {
-		if r.Started(pid) {
-			started++
+		if r.Started(pid) && !answered[pid] {
+			started = append(started, pid)
 		}
 	}
 	return started, others

@@ -76,6 +76,28 @@ func TestOnlyOursRead(t *testing.T) {
 	}
 }
 
+// TestLate reads by a pipe that was the one at the path before: a process that was held up between looking
+// up the path and opening the pipe must not wait for ever.
+func TestLate(t *testing.T) {
+	path, mine := serve(t)
+	ours := func(pid int) { mine.pids.Store(pid, true) }
+	late := path + ".late"
+	if err := os.Link(path, late); err != nil {
+		t.Fatal(err)
+	}
+	if got := read(t, path, ours); got != key {
+		t.Errorf("the first one reads %q", got)
+	}
+	for range 2 {
+		if got := read(t, late, ours); got != key {
+			t.Errorf("a late one reads %q", got)
+		}
+	}
+	if got := read(t, late, func(int) {}); got != "" {
+		t.Errorf("a late stranger reads %q", got)
+	}
+}
+
 // TestAgainstPolling reads while others open the pipe as fast as they can: without waiting,
 // as the modules that serve files do, and to read.
 func TestAgainstPolling(t *testing.T) {
