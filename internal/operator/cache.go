@@ -128,7 +128,7 @@ func trimPod(obj any) (any, error) {
 	for _, c := range pod.Spec.Containers {
 		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
 	}
-	pod.Spec = corev1.PodSpec{Containers: containers}
+	pod.Spec = corev1.PodSpec{Containers: containers, NodeName: pod.Spec.NodeName}
 	var conditions []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
