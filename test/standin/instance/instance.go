@@ -1,8 +1,13 @@
 // Package instance stands in for the instance manager of an nginx pod, where there is no kubelet:
 // it answers on a loopback address of its own, and does what its pod's annotations ask for at the
-// moment it is asked about it. What a configuration's files say is what becomes of it: "bad" is
-// refused by the test, "sticky" passes the test and cannot be loaded, and with "faulty" every request is
-// answered with 5xx.
+// moment it is asked about it. What a configuration's files say is what becomes of it:
+//
+//   - "bad" is refused by the test, and so is one that reads a certificate that is not there;
+//   - "sticky" passes the test and cannot be loaded; the load of "fatal" ends the container;
+//   - "useless" is served, and taken back when the first answers have been compared;
+//   - "brittle" is served, and taken back when a worker ends while it is on probation;
+//   - with "faulty" every request is answered with 5xx, and with "unvisited" there is none;
+//   - with "mute" the instance takes connections, and does not answer.
 //
 // The real thing is tested with real nginx; this one can be had by the thousand, and can be killed,
 // with the operator, at every single step.
@@ -55,8 +60,10 @@ type Instance struct {
 	down    bool
 	serving string
 	// text is what it serves, and since tells since when.
-	text      string
-	since     time.Time
+	text  string
+	since time.Time
+	// before is what it served before; zero: it has booted with what it serves, or cannot go back.
+	before    content
 	granted   instanceapi.Requested
 	revisions map[string]instanceapi.Revision
 	// pairs are the last good ones of the certificates.
@@ -76,25 +83,6 @@ func Up(by func()) Option {
 	return func(i *Instance) { i.up = by }
 }
 
-// Watcher is told what an instance does with revisions.
-type Watcher interface {
-	// Accepted: it has found a revision good, or has booted with it.
-	Accepted(pod client.ObjectKey, revision string)
-	// Loads: it loads one that it did not serve, and fails, or not.
-	Loads(pod client.ObjectKey, revision string, fails bool)
-}
-
-// Watched has somebody told.
-func Watched(by Watcher) Option {
-	return func(i *Instance) { i.watch = by }
-}
-
-// unwatched is nobody.
-type unwatched struct{}
-
-func (unwatched) Accepted(client.ObjectKey, string)    {}
-func (unwatched) Loads(client.ObjectKey, string, bool) {}
-
 // Start starts the instance of a pod of an application. mounts reads what its pod mounts: the
 // pod itself, for its annotations, ConfigMaps and Secrets. It boots with the stable configuration, if
 // that can be.
@@ -111,17 +99,30 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if i.disturb != nil {
 		handler = i.disturb(handler)
 	}
+	if err := i.mount(ctx); err != nil {
+		return nil, errors.Join(err, listener.Close())
+	}
 	i.boot(i.volume(ctx, naming.ConfigMap(app)))
 	i.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go func() { _ = i.server.Serve(listener) }() // it ends by Close
 	return i, nil
 }
 
+// mount finds the certificates that there are before it boots.
+func (i *Instance) mount(ctx context.Context) error {
+	pod := &corev1.Pod{}
+	if err := i.mounts.Get(ctx, i.pod, pod); err != nil {
+		return err
+	}
+	i.certificates(ctx, pod)
+	return nil
+}
+
 // boot begins with a configuration.
 func (i *Instance) boot(stable content) {
-	result := tested(stable)
-	if result.Test == instanceapi.Passed && strings.Contains(stable.text, "sticky") {
-		result = stuck(stable.revision)
+	result := i.tested(stable)
+	if failure := loadFailure(stable); result.Test == instanceapi.Passed && failure != nil {
+		result = *failure
 	}
 	if i.down = len(result.Problems) > 0; i.down {
 		i.revisions[stable.revision] = result
@@ -134,7 +135,7 @@ func (i *Instance) boot(stable content) {
 // serve serves a configuration from now on, if it does not already.
 func (i *Instance) serve(c content) {
 	if i.serving != c.revision {
-		i.since = time.Now()
+		i.since, i.before = time.Now(), content{i.serving, i.text}
 	}
 	i.serving, i.text = c.revision, c.text
 }
@@ -201,6 +202,12 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusInternalServerError)
 		return
 	}
+	if strings.Contains(i.Text(), "mute") {
+		// Only a server that has read a request to its end notices that the client is gone.
+		_, _ = io.Copy(io.Discard, r.Body) // the client may be gone
+		<-r.Context().Done()
+		return
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	asked := observe.Asked(pod)
@@ -208,8 +215,9 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	case instanceapi.PathLoad:
 		i.grant(w, r, asked)
 	case instanceapi.PathStatus:
+		certificates := i.certificates(r.Context(), pod)
 		status := i.obey(r.Context(), asked)
-		status.Certificates = i.certificates(r.Context(), pod)
+		status.Certificates = certificates
 		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
 	case instanceapi.PathRequests:
 		_ = json.NewEncoder(w).Encode(i.requests(r.URL.Query().Get(instanceapi.ParameterRevision))) // who asked may be gone
@@ -219,16 +227,21 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // requests are those of clients that nobody has to make: enough to be judged by, from the first moment on.
+// Who does not name a configuration is told of those before the load as well, which were many.
 func (i *Instance) requests(revision string) instanceapi.RequestWindow {
-	const enough = 1000
-	if revision != "" && revision != i.serving {
+	const enough, earlier = 1000, 1_000_000
+	if revision != "" && revision != i.serving || strings.Contains(i.text, "unvisited") {
 		return instanceapi.RequestWindow{Revision: revision}
 	}
-	window := instanceapi.RequestWindow{Revision: i.serving, Seconds: 1, Requests: enough}
+	window := instanceapi.RequestWindow{Revision: revision, Seconds: 1, Requests: enough}
 	if strings.Contains(i.text, "faulty") {
 		window.Errors = enough
 	} else {
 		window.Latency[0] = enough
+	}
+	if revision == "" && i.before.revision != "" {
+		window.Requests += earlier
+		window.Latency[0] += earlier
 	}
 	return window
 }
@@ -247,11 +260,13 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 			i.up()
 		}
 	}
+	i.reconsider()
 	i.test(asked.Test, next)
 	i.load(toLoad, stable, next)
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
 		Requested: asked.Public(), Granted: i.granted.Test, Ready: !i.down,
+		Comparing: i.doubtful("useless"), OnProbation: i.doubtful("brittle"),
 	}
 	if !i.down {
 		status.ServingSeconds = new(int64(time.Since(i.since).Seconds()))
@@ -271,55 +286,4 @@ func (i *Instance) grant(w http.ResponseWriter, r *http.Request, asked instancea
 	}
 	i.granted = asked
 	w.WriteHeader(http.StatusAccepted)
-}
-
-func (i *Instance) test(revision string, next content) {
-	if revision == "" || revision != next.revision || i.revisions[revision].Test != "" {
-		return
-	}
-	result := tested(next)
-	if result.Test == instanceapi.Passed {
-		i.watch.Accepted(i.pod, revision)
-	}
-	i.revisions[revision] = result
-}
-
-// tested is what becomes of a test.
-func tested(c content) instanceapi.Revision {
-	if strings.Contains(c.text, "bad") {
-		return instanceapi.Revision{
-			Revision: c.revision, Test: instanceapi.Failed,
-			Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it is bad"}},
-		}
-	}
-	return instanceapi.Revision{Revision: c.revision, Test: instanceapi.Passed}
-}
-
-// stuck is what becomes of a revision that passes its test, and cannot be loaded.
-func stuck(revision string) instanceapi.Revision {
-	return instanceapi.Revision{
-		Revision: revision, Test: instanceapi.Passed, Load: instanceapi.Failed,
-		Problems: []instanceapi.Problem{{File: "site.conf", Line: 1, Message: "it sticks"}},
-	}
-}
-
-func (i *Instance) load(revision string, volumes ...content) {
-	for _, v := range volumes {
-		if revision == "" || v.revision != revision || i.revisions[revision].Load == instanceapi.Failed {
-			continue
-		}
-		fails := strings.Contains(v.text, "sticky")
-		if i.serving != revision {
-			i.watch.Loads(i.pod, revision, fails)
-		}
-		if fails {
-			i.revisions[revision] = stuck(revision)
-			return
-		}
-		i.serve(v)
-		if i.down {
-			i.down = false
-			i.up()
-		}
-	}
 }

@@ -16,7 +16,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -25,14 +24,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/test/standin/census"
 	"example.com/nginx-operator/test/standin/instance"
 )
-
-// Crashes is in the name of an image whose containers end at once.
-const Crashes = "crash"
 
 // workers is how many pods are looked at side by side.
 const workers = 8
@@ -53,6 +48,7 @@ type Kubelet struct {
 	disturbances map[string]func(pod string, answer http.Handler) http.Handler
 	// books are kept of what instances do.
 	books books
+	nodes nodes
 }
 
 // Option changes a Kubelet that starts.
@@ -102,7 +98,7 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 	if !k.cache.WaitForCacheSync(ctx) {
 		return nil, errors.New("the stand-in of the kubelets sees no pods")
 	}
-	k.run(ctx)
+	k.work(ctx)
 	return k, nil
 }
 
@@ -120,6 +116,7 @@ func (k *Kubelet) Forget(namespace string) error {
 	delete(k.disturbances, namespace)
 	k.Census.Forget(namespace)
 	k.books.forget(namespace)
+	k.nodes.forget(namespace)
 	var errs []error
 	for key, i := range k.instances {
 		if key.Namespace == namespace {
@@ -169,7 +166,7 @@ func (k *Kubelet) see(object any, gone bool) {
 	k.queue.Add(client.ObjectKeyFromObject(pod))
 }
 
-func (k *Kubelet) run(ctx context.Context) {
+func (k *Kubelet) work(ctx context.Context) {
 	context.AfterFunc(ctx, k.queue.ShutDown)
 	for range workers {
 		go func() {
@@ -193,30 +190,47 @@ func (k *Kubelet) run(ctx context.Context) {
 func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	pod := &corev1.Pod{}
 	err := k.cache.Get(ctx, key, pod)
-	if apierrors.IsNotFound(err) {
+	switch {
+	case apierrors.IsNotFound(err):
+		k.nodes.leave(key)
 		return k.end(key)
-	}
-	if err != nil || pod.DeletionTimestamp != nil {
+	case err != nil:
 		return err
-	}
-	if pod.Status.PodIP != "" {
+	case pod.DeletionTimestamp != nil:
+		return k.finish(ctx, pod)
+	case strings.Contains(Image(&pod.Spec), Spread) && pod.Spec.NodeName == "":
+		return k.bind(ctx, pod)
+	case k.nodes.isLost(pod):
+		return nil
+	case pod.Status.PodIP != "":
 		return k.probe(ctx, pod)
+	case len(pod.Status.ContainerStatuses) > 0:
+		// Its image cannot be pulled.
+		return nil
 	}
 	if err := k.mounted(ctx, pod); err != nil {
 		return err
 	}
-	image := Image(&pod.Spec)
-	ip, ready := "192.0.2.1", true
-	if !strings.Contains(image, Crashes) {
+	return k.run(ctx, pod)
+}
+
+// run starts a pod, and tells what has become of it.
+func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
+	key, image := client.ObjectKeyFromObject(pod), Image(&pod.Spec)
+	ip, ready, started := "192.0.2.1", true, starts(pod)
+	if started {
 		k.books.enter(key, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
-		started, err := k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator])
+		running, err := k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator])
 		if err != nil {
 			return err
 		}
-		ip, ready = started.IP, !started.Down()
+		ip, ready = running.IP, !running.Down()
 	}
 	pod = pod.DeepCopy()
 	pod.Status = Status(ip, image)
+	if !started && strings.Contains(image, Absent) {
+		pod.Status = pullFailed(image)
+	}
 	if !ready {
 		pod.Status.Conditions[0].Status, pod.Status.ContainerStatuses[0].Ready = corev1.ConditionFalse, false
 	}
@@ -284,34 +298,4 @@ func (k *Kubelet) end(key client.ObjectKey) error {
 		return nil
 	}
 	return running.Close()
-}
-
-// Image is that of nginx in a pod.
-func Image(pod *corev1.PodSpec) string {
-	for _, c := range pod.Containers {
-		if c.Name == naming.NginxContainer {
-			return c.Image
-		}
-	}
-	return ""
-}
-
-// Status is what the kubelet would say of a pod that has run for a minute; or that is in a crash
-// loop, if its image says so.
-func Status(ip, image string) corev1.PodStatus {
-	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))}
-	container := corev1.ContainerStatus{
-		Name: naming.NginxContainer, Image: image, Ready: true, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
-	}
-	if strings.Contains(image, Crashes) {
-		ready.Status, ready.Message = corev1.ConditionFalse, "containers with unready status: [nginx]"
-		container.Ready, container.RestartCount = false, 1
-		container.State = corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}
-		container.LastTerminationState.Terminated = &corev1.ContainerStateTerminated{ExitCode: 1, Reason: "Error", Message: "it crashes"}
-	}
-	return corev1.PodStatus{
-		Phase: corev1.PodRunning, PodIP: ip, PodIPs: []corev1.PodIP{{IP: ip}},
-		Conditions:        []corev1.PodCondition{ready},
-		ContainerStatuses: []corev1.ContainerStatus{container},
-	}
 }

@@ -89,11 +89,24 @@ func (p *play) step(ctx context.Context, s *journey.Step) error {
 		return p.patch(ctx, s)
 	case s.Delete != nil:
 		return p.delete(ctx, s)
+	case s.Lose != "":
+		return p.lose(ctx, s.Lose)
 	case s.Operator != "":
 		return p.replace(s.Operator)
 	default:
 		return p.await(ctx, func(ctx context.Context) error { return p.expect(ctx, s.Await) })
 	}
+}
+
+// lose makes a node one that nothing is heard of any more.
+func (p *play) lose(ctx context.Context, node string) error {
+	cluster, ok := p.Pods.(interface {
+		Lose(ctx context.Context, namespace, node string) error
+	})
+	if !ok {
+		return errors.New("what runs these pods has no nodes")
+	}
+	return cluster.Lose(ctx, p.namespace, node)
 }
 
 func (p *play) create(ctx context.Context, manifest map[string]any) error {

@@ -68,7 +68,7 @@ type Journey struct {
 	Empty bool `json:"empty,omitempty"`
 }
 
-// Step is one thing that the user does: one of the fields Create, Patch, Delete, Await and Operator is set.
+// Step is one thing that happens: one of the fields Create, Patch, Delete, Await, Lose and Operator is set.
 type Step struct {
 	// Create makes an object, in the namespace of the journey.
 	Create map[string]any `json:"create,omitempty"`
@@ -84,6 +84,9 @@ type Step struct {
 	Wait *bool `json:"wait,omitempty"`
 	// Await waits for something.
 	Await *Expectation `json:"await,omitempty"`
+	// Lose makes a node one that nothing is heard of any more. Nodes are those that the pods of some images are
+	// bound to, see test/standin/kubelet.
+	Lose string `json:"lose,omitempty"`
 	// Operator replaces the operator by one of this Release: next, or this.
 	Operator Release `json:"operator,omitempty"`
 }
@@ -257,14 +260,14 @@ func parse(name string, text []byte) (*Journey, error) {
 
 func (s *Step) check() error {
 	n := 0
-	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil, s.Operator != ""} {
+	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil, s.Lose != "", s.Operator != ""} {
 		if set {
 			n++
 		}
 	}
 	switch {
 	case n != 1:
-		return errors.New("one of create, patch, delete, await and operator is needed")
+		return errors.New("one of create, patch, delete, await, lose and operator is needed")
 	case (s.Patch != nil) != (s.With != nil):
 		return errors.New("patch and with belong together")
 	case s.Subresource != "" && s.Patch == nil:

@@ -113,8 +113,10 @@ func going(o *unstructured.Unstructured) int {
 	return 1
 }
 
-// order brings objects into that of their creation, if their names are drawn.
+// order brings pods into that of their nodes, since their names are others each time, and objects whose names are drawn
+// into that of their creation.
 func (t *Taker) order(list []unstructured.Unstructured) {
+	slices.SortStableFunc(list, func(a, b unstructured.Unstructured) int { return cmp.Compare(nodeOf(&a), nodeOf(&b)) })
 	if !slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return t.draws(&o) }) {
 		return
 	}
@@ -122,6 +124,15 @@ func (t *Taker) order(list []unstructured.Unstructured) {
 		x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()
 		return x.Compare(y.Time)
 	})
+}
+
+// nodeOf is the node of a pod; empty: it has none.
+func nodeOf(o *unstructured.Unstructured) string {
+	node, _, err := unstructured.NestedString(o.Object, "spec", "nodeName")
+	if err != nil {
+		return ""
+	}
+	return node
 }
 
 // draws tells whether the name of an object is drawn.
