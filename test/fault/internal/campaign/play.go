@@ -58,7 +58,7 @@ func (s *Stage) newPlay(ctx context.Context, j *journey.Journey, prepare ...func
 		}
 	}
 	p := &play{operator: s.operator(namespace, namespace), journey: j, namespace: namespace}
-	p.arguments = j.Arguments
+	p.arguments, p.guest.Unknown = j.Arguments, j.Unknown
 	if err := p.start(); err != nil {
 		return nil, err
 	}

@@ -44,6 +44,8 @@ type Journey struct {
 	About string `json:"about"`
 	// Arguments are those that the operator has beside its others, such as for more controllers.
 	Arguments []string `json:"arguments,omitempty"`
+	// Unknown is the path of a field of an apply that the API server is too old to know, as it names it.
+	Unknown string `json:"unknown,omitempty"`
 	// Given is done before, and When in the time that is looked at.
 	Given []Step `json:"given,omitempty"`
 	When  []Step `json:"when"`

@@ -1,9 +1,18 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"io"
 	"net/http"
+	"regexp"
+	"slices"
+	"strings"
 	"sync"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // Guest is one operator behind the proxy. Of its functions, those that are nil change nothing.
@@ -15,6 +24,9 @@ type Guest struct {
 	OnWrite func(n int, r Request) Fault
 	// OnRead does so for its n-th read: one of an object, or of a list that is not to fill a cache.
 	OnRead func(n int, r Request) Fault
+	// Unknown is the path of a field that the API server is too old to know; empty: it knows all. An apply that has
+	// it is refused as a whole, as structured-merge-diff does it.
+	Unknown string
 	// OnKill ends the guest. It returns when it has ended.
 	OnKill func()
 	// OnEvent decides what happens to an event of one of its watches.
@@ -104,7 +116,47 @@ func (g *Guest) note(all *[]Request, decide *func(n int, r Request) Fault, r Req
 }
 
 func (g *Guest) write(w http.ResponseWriter, r *http.Request, request Request) {
-	g.meet(w, r, request, g.note(&g.writes, &g.OnWrite, request), g.proxy.forward)
+	g.meet(w, r, request, g.note(&g.writes, &g.OnWrite, request), g.forwardKnown)
+}
+
+// forwardKnown sends a write on, if the API server knows its fields.
+func (g *Guest) forwardKnown(w http.ResponseWriter, r *http.Request) {
+	if g.Unknown == "" || r.Header.Get("Content-Type") != string(types.ApplyPatchType) {
+		g.proxy.forward(w, r)
+		return
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		abort()
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	var fields any
+	if err := json.Unmarshal(body, &fields); err != nil || !has(fields, strings.Split(items.ReplaceAllString(g.Unknown, ""), ".")[1:]) {
+		g.proxy.forward(w, r)
+		return
+	}
+	answer(w, http.StatusInternalServerError, &metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
+		Message: "failed to create typed patch object: " + g.Unknown + ": field not declared in schema",
+	})
+}
+
+// items are what a path says of the items of lists.
+var items = regexp.MustCompile(`\[[^]]*\]`)
+
+// has tells whether there is a field, in any item of the lists on the way to it.
+func has(at any, path []string) bool {
+	if len(path) == 0 {
+		return true
+	}
+	switch at := at.(type) {
+	case []any:
+		return slices.ContainsFunc(at, func(item any) bool { return has(item, path) })
+	case map[string]any:
+		next, there := at[path[0]]
+		return there && has(next, path[1:])
+	}
+	return false
 }
 
 func (g *Guest) read(w http.ResponseWriter, r *http.Request, request Request) {
