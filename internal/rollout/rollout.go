@@ -148,21 +148,11 @@ func Decide(in Input) Decision {
 	d.canary(in)
 	verdict, problems := judge(in)
 	d.Problems = problems
-	d.TakenBack = verdict == instanceapi.Failed && (in.remembered() || anyLoadFailed(in.Pods, in.Requested))
-	d.Fatal = verdict == instanceapi.Failed && (in.remembered() || anyFatal(in.Pods, in.Requested))
 	switch verdict {
 	case instanceapi.Failed:
-		d.Phase = Rejected
-		d.goBack(in)
+		d.reject(in)
 	case instanceapi.Passed:
-		d.Phase = Loading
-		if d.loaded(in) {
-			d.Phase = Settled
-			d.OnProbation = in.Stable != "" && in.Stable != in.Requested && !in.Proven && anyOnProbation(in.Pods)
-		} else {
-			d.load(in)
-		}
-		d.forget(in)
+		d.accept(in)
 	default:
 		d.Phase = Testing
 		d.test(in)
@@ -178,6 +168,26 @@ func Decide(in Input) Decision {
 	}
 	d.Watch = d.Phase == Loading || d.OnProbation || d.Phase == Testing && anyRunning(in.Pods)
 	return d
+}
+
+// reject takes the configuration back that a pod refuses, or has gone back from.
+func (d *Decision) reject(in Input) {
+	d.Phase = Rejected
+	d.TakenBack = in.remembered() || anyLoadFailed(in.Pods, in.Requested)
+	d.Fatal = in.remembered() || anyFatal(in.Pods, in.Requested)
+	d.goBack(in)
+}
+
+// accept lets the pods load the configuration, until all of them serve it.
+func (d *Decision) accept(in Input) {
+	d.Phase = Loading
+	if d.loaded(in) {
+		d.Phase = Settled
+		d.OnProbation = in.Stable != "" && in.Stable != in.Requested && !in.Proven && anyOnProbation(in.Pods)
+	} else {
+		d.load(in)
+	}
+	d.forget(in)
 }
 
 // boots tells whether pods are to start with the requested configuration, or whether what they started with was lost.
