@@ -146,7 +146,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		Changed: changed, Signals: signals(life), Checks: &checks.Prober{},
 	}
 	if o.RequestMetrics {
-		options.Answers = requests
+		options.Answers, options.Checks.Answered = requests, requests.Own
 	}
 	return supervise.New(options), nil
 }

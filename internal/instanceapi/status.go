@@ -140,6 +140,9 @@ type Revision struct {
 	// Fatal tells of a load that failed that it ended worker processes, nginx or the container:
 	// no other pod may load the revision. Releases before 0.5 do not tell.
 	Fatal bool `json:"fatal,omitempty"`
+	// TakenBack tells of a load that failed that the workers had confirmed it: the instance went back.
+	// Releases before 0.5 do not tell.
+	TakenBack bool `json:"takenBack,omitempty"`
 	// Unread are the user's files that end in .conf and that nginx did not read when it tested
 	// the revision. Bounded. Releases that do not tell leave it out.
 	Unread []string `json:"unread,omitempty"`

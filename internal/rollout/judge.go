@@ -28,8 +28,8 @@ func anyFatal(pods []Pod, revision string) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool { return p.revision(revision).Fatal })
 }
 
-func anyLoadFailed(pods []Pod, revision string) bool {
-	return slices.ContainsFunc(pods, func(p Pod) bool { return p.revision(revision).Load == instanceapi.Failed })
+func anyTakenBack(pods []Pod, revision string) bool {
+	return slices.ContainsFunc(pods, func(p Pod) bool { return p.revision(revision).TakenBack })
 }
 
 func anyOnProbation(pods []Pod) bool {

@@ -10,7 +10,12 @@ import (
 
 func fatal(p *Pod) {
 	loadFailed(p)
-	p.Status.Revisions[0].Fatal = true
+	p.Status.Revisions[0].Fatal, p.Status.Revisions[0].TakenBack = true, true
+}
+
+func takenBack(p *Pod) {
+	loadFailed(p)
+	p.Status.Revisions[0].TakenBack = true
 }
 
 // TestRefusedForGood: what has ended a container is loaded by no other pod, also when the pod
@@ -21,19 +26,22 @@ func TestRefusedForGood(t *testing.T) {
 		in    Input
 		phase Phase
 		fatal bool
+		// takenBack tells that it was served, and no more than that went wrong.
+		takenBack bool
 	}{
-		"a load that failed":           {Input{Stable: "old", Pods: []Pod{pod("a", loadFailed), pod("b", passed)}}, Rejected, false},
-		"a load that ended a pod":      {Input{Stable: "old", Pods: []Pod{pod("a", fatal), pod("b", passed)}}, Rejected, true},
-		"the pod is gone":              {Input{Stable: "old", Refused: refusal, Pods: []Pod{pod("b", passed)}}, Rejected, true},
-		"without any pod":              {Input{Stable: "old", Refused: refusal}, Rejected, true},
-		"it is what pods start with":   {Input{Stable: "new", Refused: refusal, Pods: []Pod{pod("b", serving("new"))}}, Settled, false},
-		"nothing has been refused yet": {Input{Stable: "old", Pods: []Pod{pod("b", passed)}}, Loading, false},
+		"a load that failed":           {Input{Stable: "old", Pods: []Pod{pod("a", loadFailed), pod("b", passed)}}, Rejected, false, false},
+		"a load that was taken back":   {Input{Stable: "old", Pods: []Pod{pod("a", takenBack), pod("b", passed)}}, Rejected, false, true},
+		"a load that ended a pod":      {Input{Stable: "old", Pods: []Pod{pod("a", fatal), pod("b", passed)}}, Rejected, true, false},
+		"the pod is gone":              {Input{Stable: "old", Refused: refusal, Pods: []Pod{pod("b", passed)}}, Rejected, true, false},
+		"without any pod":              {Input{Stable: "old", Refused: refusal}, Rejected, true, false},
+		"it is what pods start with":   {Input{Stable: "new", Refused: refusal, Pods: []Pod{pod("b", serving("new"))}}, Settled, false, false},
+		"nothing has been refused yet": {Input{Stable: "old", Pods: []Pod{pod("b", passed)}}, Loading, false, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			tt.in.Requested = "new"
 			d := Decide(tt.in)
-			if d.Phase != tt.phase || d.Fatal != tt.fatal || d.TakenBack != (tt.phase == Rejected) {
+			if d.Phase != tt.phase || d.Fatal != tt.fatal || d.TakenBack != (tt.fatal || tt.takenBack) {
 				t.Errorf("%s, fatal %t, taken back %t; want %s, %t", d.Phase, d.Fatal, d.TakenBack, tt.phase, tt.fatal)
 			}
 			if d.Phase != Rejected {

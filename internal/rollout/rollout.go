@@ -173,7 +173,7 @@ func Decide(in Input) Decision {
 // reject takes the configuration back that a pod refuses, or has gone back from.
 func (d *Decision) reject(in Input) {
 	d.Phase = Rejected
-	d.TakenBack = in.remembered() || anyLoadFailed(in.Pods, in.Requested)
+	d.TakenBack = in.remembered() || anyTakenBack(in.Pods, in.Requested)
 	d.Fatal = in.remembered() || anyFatal(in.Pods, in.Requested)
 	d.goBack(in)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginxconf"
 )
 
 // rejected tells that a load has failed without harm to nginx.
@@ -90,6 +91,46 @@ func TestChecksOfABoot(t *testing.T) {
 		if status.Ready || status.Serving == "" {
 			t.Errorf("status %+v", status)
 		}
+		p.body(80, "good")
+	})
+}
+
+// TestGoingBackIsNotJudged: what the pod boots from is served when it is asked for, however bad its answers look
+// beside those of what is gone back from, and whatever its checks say.
+func TestGoingBackIsNotJudged(t *testing.T) {
+	stable := checked(map[string]string{"site.conf": "server { listen 80; location / { return 404; } }"},
+		`{"checks":[{"scheme":"HTTP","port":80,"path":"/","timeoutSeconds":1,"expectStatus":200}]}`)
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, stable).start(image, http80)
+		p.until("it serves", func(s instanceapi.Status) bool { return s.Serving == nginxconf.Revision(stable) })
+		p.serves(p.roll(site("other")))
+		p.times(60, "/")
+		p.mount(instanceapi.DirNext, stable)
+		p.ask(nginxconf.Revision(stable), nginxconf.Revision(stable))
+		p.until("it serves again", func(s instanceapi.Status) bool { return s.Serving == nginxconf.Revision(stable) })
+		p.times(60, "/")
+		p.until("it goes on serving", func(s instanceapi.Status) bool {
+			return s.Serving == nginxconf.Revision(stable) && s.ServingSeconds != nil && *s.ServingSeconds > 5
+		})
+	})
+}
+
+// TestWayBackIsNotConfirmed: while nginx cannot load what was served before either, the pod does not end up
+// with what it went back from.
+func TestWayBackIsNotConfirmed(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		files := map[string]string{"site.conf": `server { listen 80; include /run/passing.conf; location / { return 200 "good"; } }`}
+		p := newPod(t, files)
+		passing := filepath.Join(scratchOf(p.dir, "/run"), "passing.conf")
+		must(t, os.WriteFile(passing, nil, 0o644))
+		p.start(image, http80)
+		good := p.ready().Serving
+		must(t, os.WriteFile(passing, []byte("nonsense;"), 0o644))
+		bad := p.roll(checked(site("bad"), `{"checks":[{"scheme":"HTTP","port":80,"path":"/","timeoutSeconds":1,"expectStatus":204}]}`))
+		p.outcome(bad, rejected)
+		p.until("it serves neither", func(s instanceapi.Status) bool { return s.Serving == "" })
+		must(t, os.WriteFile(passing, nil, 0o644))
+		p.serves(good)
 		p.body(80, "good")
 	})
 }

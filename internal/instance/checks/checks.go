@@ -34,13 +34,19 @@ func Parse(files map[string]string) (instanceapi.Checks, error) {
 	return all, nil
 }
 
-// Failures asks all at the same time, and returns what is wrong with the answers, in the order of
+// client asks.
+type client struct {
+	// answered is told the status of each answer; nil: nobody is.
+	answered func(status int)
+}
+
+// failures asks all at the same time, and returns what is wrong with the answers, in the order of
 // the checks.
-func Failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
+func (asking client) failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
-	for i, c := range all {
-		group.Go(func() { errs[i] = ask(ctx, c) })
+	for i, check := range all {
+		group.Go(func() { errs[i] = asking.ask(ctx, check) })
 	}
 	group.Wait()
 	var found []instanceapi.Problem
@@ -52,7 +58,7 @@ func Failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Proble
 	return found
 }
 
-func ask(ctx context.Context, c instanceapi.Check) error {
+func (asking client) ask(ctx context.Context, c instanceapi.Check) error {
 	timeout := time.Duration(max(1, c.TimeoutSeconds)) * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("there is no answer within %s", timeout))
 	defer cancel()
@@ -71,6 +77,9 @@ func ask(ctx context.Context, c instanceapi.Check) error {
 		return reason(ctx, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
+	if asking.answered != nil {
+		asking.answered(answer.StatusCode)
+	}
 	return judge(ctx, c, answer)
 }
 

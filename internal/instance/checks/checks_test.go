@@ -80,7 +80,7 @@ func TestFailures(t *testing.T) {
 		"nobody there":       {instanceapi.Check{Port: 1, Path: "/"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := Failures(t.Context(), []instanceapi.Check{tt.check})
+			found := client{}.failures(t.Context(), []instanceapi.Check{tt.check})
 			if tt.want == "" && len(found) == 0 {
 				return
 			}
@@ -108,7 +108,7 @@ func TestSilence(t *testing.T) {
 		lines <- line
 		_ = conn.Close()
 	}()
-	found := Failures(t.Context(), []instanceapi.Check{{Port: portOf(t, listener.Addr().String()), Path: "/", ProxyProtocol: true}})
+	found := client{}.failures(t.Context(), []instanceapi.Check{{Port: portOf(t, listener.Addr().String()), Path: "/", ProxyProtocol: true}})
 	if line := <-lines; !strings.HasPrefix(line, "PROXY TCP4 127.0.0.1 127.0.0.1 ") {
 		t.Errorf("the connection begins with %q", line)
 	}

@@ -19,6 +19,9 @@ const (
 
 // Prober repeats the checks of what is served, for readiness. The zero value has none.
 type Prober struct {
+	// Answered is told the status of each answer to a check; nil: nobody is.
+	Answered func(status int)
+
 	mu       sync.Mutex
 	revision string
 	all      []instanceapi.Check
@@ -26,6 +29,8 @@ type Prober struct {
 	failing string
 	// failures in a row.
 	failures int
+	// pending tells that they were not asked yet.
+	pending bool
 	// changed is closed when there are other checks; nil: nobody waits.
 	changed chan struct{}
 }
@@ -39,13 +44,19 @@ func (p *Prober) Watch(revision string, all []instanceapi.Check, passed bool) {
 		return
 	}
 	p.revision, p.all, p.failures, p.failing = revision, all, 0, ""
-	if len(all) > 0 && !passed {
+	if p.pending = len(all) > 0 && !passed; p.pending {
 		p.failing = "spec.checks have not passed yet"
 	}
 	if p.changed != nil {
 		close(p.changed)
 		p.changed = nil
 	}
+}
+
+// Failures asks all at the same time, and returns what is wrong with the answers, in the order of
+// the checks.
+func (p *Prober) Failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
+	return client{p.Answered}.failures(ctx, all)
 }
 
 // Failing is why the pod must not get requests; empty: it may.
@@ -65,10 +76,10 @@ func (p *Prober) Run(ctx context.Context) {
 			timer.Stop()
 			return
 		case <-changed:
+			timer.Stop()
 		case <-timer.C:
+			p.probe(ctx)
 		}
-		timer.Stop()
-		p.probe(ctx)
 	}
 }
 
@@ -80,6 +91,8 @@ func (p *Prober) next() (<-chan struct{}, time.Duration) {
 	switch {
 	case len(p.all) == 0:
 		return p.changed, time.Hour
+	case p.pending:
+		return p.changed, 0
 	case p.failing != "" || p.failures > 0:
 		return p.changed, retry
 	default:
@@ -90,11 +103,12 @@ func (p *Prober) next() (<-chan struct{}, time.Duration) {
 func (p *Prober) probe(ctx context.Context) {
 	p.mu.Lock()
 	revision, all, ready := p.revision, p.all, p.failing == ""
+	p.pending = false
 	p.mu.Unlock()
 	if len(all) == 0 {
 		return
 	}
-	found := Failures(ctx, all)
+	found := p.Failures(ctx, all)
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if ctx.Err() != nil || p.revision != revision {

@@ -3,6 +3,7 @@ package supervise
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"example.com/nginx-operator/internal/canary"
@@ -14,6 +15,8 @@ import (
 type Answers interface {
 	// CatchUp counts what nginx has answered until now.
 	CatchUp() error
+	// Own tells of an answer to the instance itself, which is not a client's.
+	Own(status int)
 	// Begin tells which configuration nginx is about to load.
 	Begin(revision string)
 	// Serve tells that the workers have confirmed a configuration.
@@ -43,29 +46,78 @@ const (
 
 // trial is a load whose first answers are compared with those before it.
 type trial struct {
-	// confirmed is when the new workers did, and connections what there were until then.
+	// confirmed is when the new workers did, and connections what there were until then; nil: nobody knows.
 	confirmed   time.Time
-	connections nginx.Connections
+	connections *nginx.Connections
+	// silentRate is how many more connections than requests there were each second before.
+	silentRate float64
 }
 
 // begin takes down what the first answers of a candidate are compared with.
-func (s *Supervisor) begin(c candidate) {
+func (s *Supervisor) begin(ctx context.Context, c candidate) trial {
+	if s.Answers == nil {
+		return trial{}
+	}
+	s.catchUp()
+	s.Answers.Begin(c.revision)
+	last := s.lastTrial
+	return trial{silentRate: last.silent(s.connections(ctx)) / max(1, time.Since(last.confirmed).Seconds())}
+}
+
+// confirm begins the comparison: old workers take no connection any more.
+func (s *Supervisor) confirm(ctx context.Context, t *trial) {
+	t.confirmed = time.Now()
 	if s.Answers != nil {
-		s.logged(s.Answers.CatchUp())
-		s.Answers.Begin(c.revision)
+		t.connections = s.connections(ctx)
+	}
+	s.lastTrial = *t
+}
+
+// silent is how many more connections than requests there were since the trial began. The questions of the
+// instance are a request for each connection.
+func (t trial) silent(now *nginx.Connections) float64 {
+	if t.connections == nil || now == nil {
+		return 0
+	}
+	return max(0, float64(now.Accepted-t.connections.Accepted-(now.Requests-t.connections.Requests)))
+}
+
+// connections are nginx's own figures; nil: it does not tell.
+func (s *Supervisor) connections(ctx context.Context) *nginx.Connections {
+	c, err := s.asker.Connections(ctx)
+	if err != nil {
+		slog.Warn("connections cannot be compared", "error", err)
+		return nil
+	}
+	return &c
+}
+
+func (s *Supervisor) catchUp() {
+	if err := s.Answers.CatchUp(); err != nil {
+		slog.Warn("answers cannot be compared", "error", err)
 	}
 }
 
-// newTrial begins the comparison: old workers take no connection any more.
-func (s *Supervisor) newTrial(ctx context.Context) trial {
-	t := trial{confirmed: time.Now()}
-	if s.Answers == nil {
-		return t
+// prove finds out whether what the new workers serve passes its checks. One that is gone back to is not gone
+// back from: its checks count for readiness.
+func (s *Supervisor) prove(ctx context.Context, c candidate, mark int) rejection {
+	if s.trusted(c.revision) {
+		return rejection{}
 	}
-	var err error
-	t.connections, err = s.asker.Connections(ctx)
-	s.logged(err)
-	return t
+	found := s.Checks.Failures(ctx, c.facts.checks.Checks)
+	if len(found) == 0 || ctx.Err() != nil {
+		return rejection{}
+	}
+	if signal := signalOf(s.master.Log.Since(mark)); signal != "" {
+		return rejection{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}
+	}
+	return rejection{problems: found, passing: true}
+}
+
+// trusted tells whether a revision has served before: it is what pods boot from, or has passed its
+// probation here.
+func (s *Supervisor) trusted(revision string) bool {
+	return revision == s.folders.stable.revision || s.past.of(revision).proven
 }
 
 // awaitsFirst tells whether other pods have to wait for the first answers of a candidate.
@@ -78,7 +130,7 @@ func (s *Supervisor) awaitsFirst(c candidate) bool {
 }
 
 func (s *Supervisor) compares(c candidate) bool {
-	return s.Answers != nil && !c.facts.checks.IgnoreFirstAnswers
+	return s.Answers != nil && !c.facts.checks.IgnoreFirstAnswers && !s.trusted(c.revision)
 }
 
 // compare compares the first answers of a candidate with those before it. Where nothing is compared, the
@@ -87,13 +139,10 @@ func (s *Supervisor) compare(ctx context.Context, c candidate, t trial, now time
 	if !s.compares(c) {
 		return comparison{}
 	}
-	s.logged(s.Answers.CatchUp())
-	a := comparison{since: now.Sub(t.confirmed)}
+	s.catchUp()
+	a := comparison{since: now.Sub(t.confirmed), silentRate: t.silentRate}
 	a.first, a.before = s.Answers.First()
-	if all, err := s.asker.Connections(ctx); err == nil {
-		// The questions of the instance are a request for each connection.
-		a.silent = all.Accepted - t.connections.Accepted - (all.Requests - t.connections.Requests)
-	}
+	a.silent = int64(t.silent(s.connections(ctx)))
 	return a
 }
 
@@ -107,6 +156,8 @@ type comparison struct {
 	first, before window.Tally
 	// silent is how many more connections there were than requests.
 	silent int64
+	// silentRate is how many of them there were each second before.
+	silentRate float64
 	// since is for how long the configuration has been served.
 	since time.Duration
 }
@@ -132,7 +183,7 @@ func (a comparison) problem() string {
 		return ""
 	case a.first.Answers >= leastFirst && canary.Jumped(a.first.Bad, a.first.Answers, a.before.Bad, a.before.Answers):
 		return fmt.Sprintf("%s of the first %d answers are 4xx or 5xx, and %s of those before were", percent(a.first), a.first.Answers, percent(a.before)) + unless
-	case a.silent >= leastSilent && a.silent > 2*a.first.Answers && expected >= leastSilent && expected > 4*float64(a.first.Answers):
+	case a.silent >= leastSilent && a.silent > 2*a.first.Answers && float64(a.silent) > 3*a.silentRate*a.since.Seconds() && expected >= leastSilent && expected > 4*float64(a.first.Answers):
 		// A few answers may be those of a server that this nginx passes requests on to.
 		return fmt.Sprintf("of the connections that have come, %d did not become a request: does nginx expect another protocol than its clients speak (ssl, proxy_protocol, stream)?", a.silent) + unless
 	default:

@@ -21,6 +21,8 @@ type outcome struct {
 	instanceapi.Revision
 	// inputs are those with which it was tested (see view).
 	inputs int
+	// proven tells that it has been served without being gone back from.
+	proven bool
 	// use of the certificates and the number of workers, once tested.
 	facts facts
 	// failures in a row, and when to try again.
@@ -54,6 +56,7 @@ func (o *outcome) tested(problems []instanceapi.Problem, inputs int, now time.Ti
 // loaded notes the outcome of a load.
 func (o *outcome) loaded(problems []instanceapi.Problem, now time.Time) {
 	o.Problems = problems
+	o.TakenBack = false
 	if len(problems) == 0 {
 		o.Load, o.Fatal, o.failures = instanceapi.Passed, false, 0
 		return

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instance/budget"
-	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -27,9 +26,12 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		s.Store.Drop(c.dir)
 		return
 	}
+	// What is judged is one configuration at a time.
+	s.endProbation()
 	before, mark := s.serving, s.logMark()
+	var t trial
 	if !booting {
-		s.begin(c)
+		t = s.begin(ctx, c)
 	}
 	if found := s.fits(c, booting); len(found) > 0 {
 		s.Store.Drop(c.dir)
@@ -49,13 +51,21 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		s.notLoaded(revision, found, failed)
 		return
 	}
-	t := s.newTrial(ctx)
+	s.confirm(ctx, &t)
 	if booting {
 		before, mark = serving{}, 0
-	} else if found := checks.Failures(ctx, c.facts.checks.Checks); len(found) > 0 {
-		s.takeBack(ctx, c, before, rejection{problems: found, passing: true})
+	} else if why := s.prove(ctx, c, mark); len(why.problems) > 0 {
+		s.takeBack(ctx, c, before, why)
 		return
 	}
+	if ctx.Err() != nil {
+		// nginx has ended meanwhile, which the journal keeps, or it is to end.
+		if s.master.Running() {
+			s.logged(s.Journal.End())
+		}
+		return
+	}
+	s.Checks.Watch(revision, c.facts.checks.Checks, !booting)
 	s.past.touch(revision).loaded(nil, time.Now())
 	s.onProbation(c, before, mark, t)
 	s.Certs.Retry()
@@ -208,7 +218,6 @@ func (s *Supervisor) goBack(ctx context.Context, before serving, failed *verific
 
 // serve notes that the workers confirmed a candidate.
 func (s *Supervisor) serve(c candidate) {
-	booting := s.serving.revision == ""
 	s.serving = s.serving.followedBy(c, time.Now())
 	s.mounts.served(c.mounts)
 	for _, pid := range s.Proc.Workers(s.master.PID).Running {
@@ -217,7 +226,6 @@ func (s *Supervisor) serve(c candidate) {
 	if s.Answers != nil {
 		s.Answers.Serve(c.revision)
 	}
-	s.Checks.Watch(c.revision, c.facts.checks.Checks, !booting)
 }
 
 // followedBy is what is served after a candidate was confirmed. The time goes on from one
@@ -240,10 +248,10 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	case err != nil:
 		found = problem(err)
 	case len(found) == 0:
-		s.endProbation()
 		before := s.serving
 		if found, _ = s.exchange(ctx, c); len(found) == 0 {
 			s.Store.Drop(before.dir)
+			s.goOn(c)
 		}
 	default:
 		s.reloads.Failed++

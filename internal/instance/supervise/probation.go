@@ -50,6 +50,13 @@ func (s *Supervisor) onProbation(c candidate, before serving, mark int, t trial)
 	s.probation.comparing = before.dir != "" && s.awaitsFirst(c)
 }
 
+// goOn lets the probation of a revision go on with a later generation of it.
+func (s *Supervisor) goOn(c candidate) {
+	if s.probation != nil && s.probation.revision == c.revision {
+		s.probation.candidate = c
+	}
+}
+
 // watchProbation gives up what fails on its probation, and ends the probation when its time is over.
 func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 	p := s.probation
@@ -65,7 +72,7 @@ func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 	case p.before.dir != "" && s.master.Running():
 		a := s.compare(ctx, p.candidate, p.trial, now)
 		if message := a.problem(); message != "" {
-			p.why.problems = problem(errMessage(message))
+			p.why = rejection{problems: problem(errMessage(message)), passing: true}
 		}
 		p.comparing = p.comparing && a.open()
 	}
@@ -79,6 +86,7 @@ func (s *Supervisor) endProbation() {
 	if s.probation == nil {
 		return
 	}
+	s.past.touch(s.probation.revision).proven = len(s.probation.why.problems) == 0
 	s.Store.Drop(s.probation.before.dir)
 	s.logged(s.Journal.End())
 	s.logged(s.Journal.Forget(s.probation.revision))
@@ -109,6 +117,8 @@ func (s *Supervisor) undo(ctx context.Context) {
 	p := s.probation
 	s.probation = nil
 	s.takeBack(ctx, p.candidate, p.before, p.why)
+	// Whether its checks pass now is not known.
+	s.Checks.Watch(p.before.revision, s.past.of(p.before.revision).facts.checks.Checks, false)
 }
 
 // takeBack makes nginx serve again what it did before a candidate that its workers have confirmed.
@@ -120,9 +130,14 @@ func (s *Supervisor) takeBack(ctx context.Context, c candidate, before serving, 
 	if why.passing {
 		o.pardon(time.Now())
 	}
+	o.TakenBack = true
 	s.reloads.Failed++
+	// If nginx does not confirm it, it is what is tried again.
+	before.verified = false
+	s.serving = before
 	if err := s.Store.Switch(before.dir); err != nil {
 		s.logged(err)
+		s.retryReload = time.Now().Add(reloadRetry)
 		return
 	}
 	s.goBack(ctx, before, s.ofServing(c), &failure{died: true})

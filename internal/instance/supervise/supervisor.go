@@ -89,6 +89,8 @@ type Supervisor struct {
 	refusals          int
 	retryCertificates time.Time
 	reloads           instanceapi.Reloads
+	// lastTrial is of what is served.
+	lastTrial trial
 	// probation is of what was loaded last; nil: it is over.
 	probation *probation
 	draining  bool

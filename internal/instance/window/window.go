@@ -50,6 +50,9 @@ type Ring struct {
 	// first are the answers of the configuration that was begun last, and before those until then.
 	first, before Tally
 	begun         string
+	// beforeAt is until when those before were counted, and own are the answers to the instance itself.
+	beforeAt time.Time
+	own      Tally
 }
 
 // Tally counts answers.
@@ -60,6 +63,10 @@ type Tally struct {
 	Time time.Duration
 }
 
+// leastBefore is how many answers replace those from before the configuration before: one that was gone
+// back from at once leaves none to compare with.
+const leastBefore = 20
+
 // beforeTime is for how long answers before another configuration are compared with its own.
 const beforeTime = 30 * time.Second
 
@@ -67,16 +74,31 @@ const beforeTime = 30 * time.Second
 func (r *Ring) Begin(revision string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.before = r.tally(beforeTime)
-	r.begun, r.first = revision, Tally{}
+	now := r.now()
+	if t := r.tally(beforeTime); t.Answers >= leastBefore || now.Sub(r.beforeAt) > 2*beforeTime {
+		r.before, r.beforeAt = t, now
+	}
+	r.begun, r.first, r.own = revision, Tally{}, Tally{}
 }
 
-// First are the answers of the configuration of Begin until now, and those of the one that
+// Own tells of an answer to the instance itself since Begin. It is logged like any other.
+func (r *Ring) Own(status int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.own.Answers++
+	if refused(status) {
+		r.own.Bad++
+	}
+}
+
+// First are the answers to clients of the configuration of Begin until now, and those of the one that
 // was served before it.
 func (r *Ring) First() (first, before Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.first, r.before
+	first = Tally{Answers: max(0, r.first.Answers-r.own.Answers), Bad: max(0, r.first.Bad-r.own.Bad)}
+	first.Bad = min(first.Bad, first.Answers)
+	return first, r.before
 }
 
 // tally counts what was answered within a time up to now, in whole slots.

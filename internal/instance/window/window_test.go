@@ -271,7 +271,27 @@ func TestFirst(t *testing.T) {
 	if want := (Tally{Answers: 2, Bad: 1}); first != want {
 		t.Errorf("the first answers are %+v, and not %+v", first, want)
 	}
+	r.Own(403)
+	if first, _ := r.First(); first != (Tally{Answers: 1}) {
+		t.Errorf("without its own it is %+v", first)
+	}
 	if before.Answers != 5 || before.Bad != 2 || before.Time < beforeTime || before.Time > beforeTime+slotTime {
 		t.Errorf("the answers before are %+v", before)
+	}
+}
+
+// TestBegunOnceMore: a configuration that was gone back from at once leaves too little to compare with.
+func TestBegunOnceMore(t *testing.T) {
+	r, c := newRing()
+	for range leastBefore {
+		r.Count(served, 200, .01)
+	}
+	r.Begin("bad")
+	r.Serve("bad")
+	r.Count([]byte("bad"), 503, .01)
+	c.advance(time.Second)
+	r.Begin("next")
+	if _, before := r.First(); before.Answers != leastBefore || before.Bad != 0 {
+		t.Errorf("what is compared with is %+v", before)
 	}
 }
