@@ -25,9 +25,31 @@ func (p *play) told(ctx context.Context) (err error) {
 		err = p.serving(ctx)
 	}
 	if err == nil && declares(p.journey) {
-		p.then, err = p.taker.Take(ctx, p.namespace)
+		if err = p.await(ctx, p.resting); err == nil {
+			p.then, err = p.taker.Take(ctx, p.namespace)
+		}
 	}
 	return err
+}
+
+// resting looks whether pods boot from what they serve: that follows when no pod may go back from it.
+func (p *play) resting(ctx context.Context) error {
+	for i := range p.journey.Then {
+		e := &p.journey.Then[i]
+		if e.Object.Kind != declaredKind || e.Condition != "Ready" {
+			continue
+		}
+		object, err := p.get(ctx, p.namespace, e.Object)
+		if err != nil {
+			return err
+		}
+		asked, _, err := unstructured.NestedString(object.Object, "status", "config", "revision")
+		stable, _, err2 := unstructured.NestedString(object.Object, "status", "config", "stableRevision")
+		if err := errors.Join(err, err2); err != nil || asked != stable {
+			return errors.Join(err, fmt.Errorf("pods boot from %s, and serve %s", stable, asked))
+		}
+	}
+	return nil
 }
 
 // serving looks whether all pods that are ready serve what they should.
