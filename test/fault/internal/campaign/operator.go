@@ -128,7 +128,7 @@ func (o *operator) awaitFor(ctx context.Context, patience time.Duration, check f
 		if time.Now().After(deadline) {
 			return fmt.Errorf("after %s: %w", patience, err)
 		}
-		if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
+		if errors.Is(err, errBroken) || apierrors.IsInvalid(err) || apierrors.IsForbidden(err) || apierrors.IsBadRequest(err) {
 			return err
 		}
 		if err := pause(ctx, wait); err != nil {

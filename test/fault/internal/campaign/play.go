@@ -207,6 +207,9 @@ func (p *play) settle(ctx context.Context) error {
 // arrive waits until everything is as expected in the end.
 func (p *play) arrive(ctx context.Context) error {
 	return p.await(ctx, func(ctx context.Context) error {
+		if broken := p.Pods.Broken(p.namespace); broken != "" {
+			return fmt.Errorf("%w: %s", errBroken, broken)
+		}
 		for i := range p.journey.Then {
 			if err := p.expect(ctx, &p.journey.Then[i]); err != nil {
 				return err
@@ -261,6 +264,9 @@ func (p *play) silent(ctx context.Context, when string) error {
 	}
 	return nil
 }
+
+// errBroken tells that a pod was asked for something that no pod must be asked for.
+var errBroken = errors.New("a pod was told what it must not be")
 
 // ErrWrites tells that an operator writes after it was restarted, or had to list everything anew.
 var ErrWrites = errors.New("it writes although everything is as it should be")
