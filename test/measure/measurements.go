@@ -56,6 +56,8 @@ func measurements() []measurement {
 		{"operand-upgrade", "what a change of the version of nginx takes, and the requests that fail meanwhile", needsLoad, measureUpgrade},
 		{"sidecar", "requests to a container beside nginx that fail while pods are replaced", needsLoad, measureSidecar},
 		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
+		{"bad-node", "what becomes of a rollout whose image one of two nodes does not have", needsLoad + ", which is the local one", measureBadNode},
+		{"canary-evidence", "the verdicts on canaries of which the metrics tell little or nothing", needsLoad, measureCanaryEvidence},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
 		{"instance-idle", "what the instance manager costs that answers probes only", needsImages, measureInstanceIdle},
