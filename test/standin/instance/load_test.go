@@ -1,6 +1,7 @@
 package instance
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -20,21 +21,7 @@ func TestTakesBack(t *testing.T) {
 	} {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
-			stable := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "good"}}
-			i, mounts := start(t, stable)
-			next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMapNext("web")}, Data: map[string]string{"site.conf": text}}
-			pod := &corev1.Pod{}
-			if err := mounts.Create(t.Context(), next); err != nil {
-				t.Fatal(err)
-			}
-			if err := mounts.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, pod); err != nil {
-				t.Fatal(err)
-			}
-			revision := nginxconf.Revision(next.Data)
-			pod.Annotations = map[string]string{naming.AnnotationConfigTest: revision, naming.AnnotationConfig: revision}
-			if err := mounts.Update(t.Context(), pod); err != nil {
-				t.Fatal(err)
-			}
+			i := loading(t, text)
 			if got := ask(t, i, true); got.Comparing != want.compares || got.OnProbation != want.probation {
 				t.Errorf("it says %+v", got)
 			}
@@ -48,6 +35,24 @@ func TestTakesBack(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loading is an instance that is asked to load a configuration.
+func loading(t *testing.T, text string) *Instance {
+	t.Helper()
+	stable := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "good"}}
+	i, mounts := start(t, stable)
+	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMapNext("web")}, Data: map[string]string{"site.conf": text}}
+	pod := &corev1.Pod{}
+	if err := errors.Join(mounts.Create(t.Context(), next), mounts.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, pod)); err != nil {
+		t.Fatal(err)
+	}
+	revision := nginxconf.Revision(next.Data)
+	pod.Annotations = map[string]string{naming.AnnotationConfigTest: revision, naming.AnnotationConfig: revision}
+	if err := mounts.Update(t.Context(), pod); err != nil {
+		t.Fatal(err)
+	}
+	return i
 }
 
 // TestRequestsOfAConfiguration: those before a load count where no configuration is named.
