@@ -28,7 +28,6 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 	}
 	// What is judged is one configuration at a time.
 	s.endProbation()
-	before, mark := s.serving, s.logMark()
 	var t trial
 	if !booting {
 		t = s.begin(ctx, c)
@@ -39,16 +38,20 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	s.logged(s.Journal.Begin(revision))
+	s.try(ctx, c, t, booting)
+}
+
+// try gives nginx a candidate, and goes back from it if it does not prove itself.
+func (s *Supervisor) try(ctx context.Context, c candidate, t trial, booting bool) {
+	before, mark := s.serving, s.logMark()
 	found, failed := s.bring(ctx, c, booting)
-	if ctx.Err() != nil && !s.serving.is(c) {
-		if s.master.Running() {
-			s.logged(s.Journal.End())
-		}
+	switch {
+	case ctx.Err() != nil && !s.serving.is(c):
+		s.interrupted()
 		return
-	}
-	if len(found) > 0 {
+	case len(found) > 0:
 		s.logged(s.Journal.End())
-		s.notLoaded(revision, found, failed)
+		s.notLoaded(c.revision, found, failed)
 		return
 	}
 	s.confirm(ctx, &t)
@@ -59,17 +62,22 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	if ctx.Err() != nil {
-		// nginx has ended meanwhile, which the journal keeps, or it is to end.
-		if s.master.Running() {
-			s.logged(s.Journal.End())
-		}
+		s.interrupted()
 		return
 	}
-	s.Checks.Watch(revision, c.facts.checks.Checks, !booting)
-	s.past.touch(revision).loaded(nil, time.Now())
+	s.Checks.Watch(c.revision, c.facts.checks.Checks, !booting)
+	s.past.touch(c.revision).loaded(nil, time.Now())
 	s.onProbation(c, before, mark, t)
 	s.Certs.Retry()
-	slog.Info("configuration is served", "revision", revision, "generation", c.generation)
+	slog.Info("configuration is served", "revision", c.revision, "generation", c.generation)
+}
+
+// interrupted ends a load of which nothing is known, since nginx is to end. If it has ended by itself,
+// the journal keeps that.
+func (s *Supervisor) interrupted() {
+	if s.master.Running() {
+		s.logged(s.Journal.End())
+	}
 }
 
 // notLoaded notes why a revision could not be loaded, and whether it may be tried again.
