@@ -36,7 +36,7 @@ func (s share) interval(z float64) (low, high float64) {
 const jump = 0.25
 
 // Jumped tells whether the share of bad answers is above an earlier one by more than 25
-// percentage points, and not by chance. Five answers that are all bad are enough, after fifty good ones. The
+// percentage points, and not by chance. Five answers that are all bad are enough, after twenty good ones. The
 // margin is so wide that a change without an effect does not reach it by chance.
 func Jumped(bad, all, badBefore, allBefore int64) bool {
 	return surelyAbove(share{float64(bad), float64(all)}, share{float64(badBefore), float64(allBefore)}, jump, jumpConfidence)
