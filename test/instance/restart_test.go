@@ -47,13 +47,15 @@ func TestRestartAfterACrash(t *testing.T) {
 	})
 }
 
-// TestRestartFollowsTheRequest restarts a pod that was told to serve what is not stable.
+// TestRestartFollowsTheRequest restarts a pod that was told to serve what is not stable. It has proven itself: what a
+// container has ended with at once is not loaded again at once (TestContainerEndsInALoad).
 func TestRestartFollowsTheRequest(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
 		p.ready()
 		revision := p.roll(site("two"))
 		p.serves(revision)
+		p.until("its probation is over", func(s instanceapi.Status) bool { return !s.OnProbation })
 		p.crash()
 		p.start(image, http80)
 		p.serves(revision)
