@@ -66,6 +66,13 @@ func (c Config) With(name, text string) Config {
 	return Config{Files: files, Revision: Revision(files)}
 }
 
+// User returns the files of a configuration that are the user's.
+func (f Files) User() Files {
+	user := maps.Clone(f)
+	maps.DeleteFunc(user, func(name, _ string) bool { return strings.HasPrefix(name, ReservedPrefix) })
+	return user
+}
+
 // Default is the built-in configuration: it serves the files of the image's
 // /usr/share/nginx/html on every port.
 func Default(ports []int32) (Config, error) {

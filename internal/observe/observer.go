@@ -15,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginxconf"
 )
 
 // Observer reads the cluster, from caches wherever it can.
@@ -121,7 +122,7 @@ func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, st
 	next := state.Config(naming.ConfigMapNext(nginx.Name))
 	if Rendered(next) && next.Annotations[naming.AnnotationConfigSource] == version {
 		// The candidate is a copy of this very version.
-		state.Source = &Source{Name: name, Found: true, Version: version, Files: next.Data}
+		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.Files(next.Data).User()}
 		return nil
 	}
 	return o.readSource(ctx, nginx.Namespace, state.Source)

@@ -769,6 +769,21 @@ func TestReferencedConfigMap(t *testing.T) {
 	}
 }
 
+// TestReferencedConfigMapWithChecks: later passes read the files from the candidate, which has one of the operator's own.
+func TestReferencedConfigMapWithChecks(t *testing.T) {
+	namespace := newNamespace(t)
+	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "conf"}, Data: map[string]string{"site.conf": "one"}}
+	must(t, kube.Create(t.Context(), conf))
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{
+		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}},
+		Checks: []v1alpha2.Check{{Path: "/"}},
+	})
+	eventually(t, "it is carried out", func() error { return same(owned(t, nginx, "Deployment") != nil, true) })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(2)) })
+	settled(t)
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
+}
+
 func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 	namespace := newNamespace(t)
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
