@@ -74,7 +74,7 @@ const (
 	ReasonApplyFailed = "ApplyFailed"
 	// ReasonWaitingForDeletion: an object is being deleted, and has to be gone before it can be made anew.
 	ReasonWaitingForDeletion = "WaitingForDeletion"
-	// ReasonConfigLoading: pods are about to serve the configuration.
+	// ReasonConfigLoading: pods are about to serve the configuration, or loaded it less than 5 seconds ago and may go back.
 	ReasonConfigLoading = "ConfigLoading"
 	// ReasonConfigLost: somebody deleted or changed what pods start with.
 	ReasonConfigLost = "ConfigLost"

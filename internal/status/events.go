@@ -134,7 +134,7 @@ func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event
 	switch {
 	case t.became(metav1.ConditionFalse):
 		return []Event{{corev1.EventTypeWarning, v1alpha2.ReasonConfigRejected, actionRollout, t.after.Message}}
-	case everywhere(next) && (!everywhere(old) || old.Config.Revision != next.Config.Revision):
+	case applied(next) && (!applied(old) || old.Config.Revision != next.Config.Revision):
 		return []Event{{corev1.EventTypeNormal, EventConfigApplied, actionRollout,
 			fmt.Sprintf("Every pod serves configuration %s", next.Config.Revision)}}
 	}
@@ -149,10 +149,10 @@ func unreadEvents(v *view, t transition) []Event {
 	return []Event{{corev1.EventTypeWarning, EventConfigFilesUnread, actionRollout, t.after.Message}}
 }
 
-// everywhere tells whether every pod that serves serves the configuration asked for.
-// A rollout that does not change the configuration leaves it true.
-func everywhere(s *v1alpha2.NginxOperatorStatus) bool {
-	return s.Config != nil && s.Config.LoadedReplicas > 0 && s.Config.LoadedReplicas >= s.ReadyReplicas
+// applied tells whether every pod that serves serves the configuration asked for, and pods start
+// with it. A rollout that does not change the configuration leaves it true.
+func applied(s *v1alpha2.NginxOperatorStatus) bool {
+	return s.Config != nil && s.Config.LoadedReplicas > 0 && s.Config.LoadedReplicas >= s.ReadyReplicas && s.Config.StableRevision == s.Config.Revision
 }
 
 func certificateEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event {

@@ -40,7 +40,10 @@ func healthy() Input {
 			Spec:       v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))},
 		},
 		State: observe.State{
-			Owned: map[observe.Key]observe.Object{{Kind: "Deployment", Name: "web"}: deployment(2)},
+			Owned: map[observe.Key]observe.Object{
+				{Kind: "Deployment", Name: "web"}:       deployment(2),
+				{Kind: "ConfigMap", Name: "web-config"}: stableConfig("r1"),
+			},
 			Pods:  []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
 			Instances: map[string]*instanceapi.Status{
 				"web-1": {Serving: "r1", NginxVersion: "1.30.4"},
@@ -53,6 +56,16 @@ func healthy() Input {
 		},
 		Now: now,
 	}
+}
+
+func stableConfig(revision string) *corev1.ConfigMap {
+	return &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{naming.AnnotationConfig: revision}}}
+}
+
+// onProbation lets every pod serve the configuration, and one of them so recently that it may go back.
+func onProbation(in *Input) {
+	in.Plan.Rollout.OnProbation = true
+	in.State.Owned[observe.Key{Kind: "ConfigMap", Name: "web-config"}] = stableConfig("r0")
 }
 
 // decided lets the configuration be in a phase, with pods that serve it.
@@ -255,6 +268,11 @@ func TestConditions(t *testing.T) {
 			in.Failed, in.Leaving = []observe.Key{{Kind: "Service", Name: "web"}}, "Service web is being deleted"
 		}, "UpToDate", no, v1alpha2.ReasonWaitingForDeletion, "Service web is being deleted"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
+		{"the configuration may be taken back", onProbation, "UpToDate", no, v1alpha2.ReasonConfigLoading, "Every pod serves configuration r1, some only since a moment ago"},
+		{"a new template's configuration may be taken back", func(in *Input) {
+			onProbation(in)
+			in.Plan.Step.Stage = history.Rolling
+		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "Every pod serves configuration r1"},
 		{"what pods start with is lost", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.Lost = true }), "UpToDate", no, v1alpha2.ReasonConfigLost, "ConfigMap web-config"},
 		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "last good configuration"},
 		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
@@ -393,7 +411,7 @@ func TestCounts(t *testing.T) {
 	want := v1alpha2.NginxOperatorStatus{
 		ObservedGeneration: 4, Replicas: 2, ReadyReplicas: 2, UpdatedReplicas: 2, Restarts: 3, Image: "nginx:1",
 		Selector: "operator.example.com/nginxoperator=web", NginxVersion: "1.30.4",
-		Config: &v1alpha2.ConfigStatus{Revision: "r1", TestedReplicas: 2, LoadedReplicas: 2},
+		Config: &v1alpha2.ConfigStatus{Revision: "r1", StableRevision: "r1", TestedReplicas: 2, LoadedReplicas: 2},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -463,6 +481,8 @@ func TestEvents(t *testing.T) {
 		"rollout is given up":     {waitingFor("backup"), same, nil},
 		"rollout is done":         {rollingOut(newPod("web-3")), same, []string{"Normal RolloutCompleted"}},
 		"configuration starts":    {same, decided(rollout.Loading, 0), nil},
+		"configuration is served": {decided(rollout.Loading, 1), onProbation, nil},
+		"configuration is proven": {onProbation, same, []string{"Normal ConfigApplied"}},
 		"configuration is live":   {decided(rollout.Loading, 1), same, []string{"Normal ConfigApplied"}},
 		"configuration refused":   {same, decided(rollout.Rejected, 0, refused), []string{"Warning ConfigRejected"}},
 		"configuration is mended": {decided(rollout.Rejected, 0, refused), same, []string{"Normal ConfigApplied"}},

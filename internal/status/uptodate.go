@@ -134,6 +134,8 @@ func (v *view) configUpToDate() judgement {
 	switch {
 	case d.Phase == rollout.Rejected:
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "The pods serve the last good configuration: nginx refused the one asked for"}
+	case d.OnProbation:
+		return v.onProbation()
 	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
 		return v.everyPod()
 	case len(d.Unreachable) > 0:
@@ -144,6 +146,16 @@ func (v *view) configUpToDate() judgement {
 		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLoading,
 			fmt.Sprintf("%d of %d pods serve configuration %s", d.Serving, v.replicas, v.revision)}
 	}
+}
+
+// onProbation is not the end yet: what waits for a change to be done must not be told so before it can no more be taken back.
+func (v *view) onProbation() judgement {
+	j := judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLoading,
+		fmt.Sprintf("Every pod serves configuration %s, some only since a moment ago: a pod whose workers crash or whose answers get worse goes back", v.revision)}
+	if v.in.Plan.Step.Stage != "" {
+		j.reason = v1alpha2.ReasonRolloutInProgress
+	}
+	return j
 }
 
 func (v *view) everyPod() judgement {
