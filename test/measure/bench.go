@@ -12,7 +12,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
@@ -189,8 +188,7 @@ func live(revision string) func(*v1alpha2.NginxOperator) bool {
 	return func(nginx *v1alpha2.NginxOperator) bool {
 		s := nginx.Status
 		return s.ObservedGeneration == nginx.Generation && s.Config != nil && s.Config.Revision == revision &&
-			nginx.Spec.Replicas != nil && s.Config.LoadedReplicas == *nginx.Spec.Replicas &&
-			meta.IsStatusConditionTrue(s.Conditions, v1alpha2.ConditionUpToDate)
+			nginx.Spec.Replicas != nil && s.Config.LoadedReplicas == *nginx.Spec.Replicas
 	}
 }
 
