@@ -44,7 +44,7 @@ func healthy() Input {
 				{Kind: "Deployment", Name: "web"}:       deployment(2),
 				{Kind: "ConfigMap", Name: "web-config"}: stableConfig("r1"),
 			},
-			Pods:  []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
+			Pods: []corev1.Pod{readyPod("web-1"), readyPod("web-2")},
 			Instances: map[string]*instanceapi.Status{
 				"web-1": {Serving: "r1", NginxVersion: "1.30.4"},
 				"web-2": {Serving: "r1", NginxVersion: "1.30.4"},

@@ -40,6 +40,9 @@ func TestHurtful(t *testing.T) {
 		"descriptors":                {whole("worker_rlimit_nofile 3;"), 0, "out of file descriptors"},
 		"a folder that is not there": {whole("working_directory /none;"), 0, "/none"},
 		"connections for sockets":    {whole("events { worker_connections 2; }"), 0, "worker_connections"},
+		"connections for clients":    {whole("events { worker_connections 9; }"), 0, "worker_connections is 9, and the sockets that each worker process listens on take "},
+		"connections for ports":      {whole("events { worker_connections 512; }\nstream { server { listen 10000-10505; return ok; } }"), 0, "worker_connections is 512, and the sockets"},
+		"descriptors for clients":    {whole("worker_rlimit_nofile 16;"), 0, "out of file descriptors: each worker process may open 16 files"},
 	}
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("good"))

@@ -22,6 +22,9 @@ const (
 	processKernel    = 40 << 10
 )
 
+// leastClients is how many connections and descriptors a worker must have left: a browser alone opens six.
+const leastClients = 8
+
 // helpers are the processes beside the workers: the cache manager, the cache loader, and
 // those of a test.
 const helpers = 4
@@ -46,6 +49,9 @@ type Usage struct {
 	Master, Worker int64
 	// Threads of a worker, the process itself included.
 	Threads int
+	// Sockets and Open are how many sockets and files, sockets included, a worker has open before its first client,
+	// and MaxOpen how many files it may open; 0: unknown, or no bound.
+	Sockets, Open, MaxOpen int
 }
 
 // Foresee refuses a configuration whose directives alone tell that it cannot fit.
@@ -57,7 +63,24 @@ func Foresee(d assemble.Demand, room Room) []instanceapi.Problem {
 // Check refuses a configuration whose workers do not fit, by what one of them took.
 func Check(d assemble.Demand, measured Usage, room Room) []instanceapi.Problem {
 	measured.Worker += int64(max(1, measured.Threads)) * processKernel
+	if message := full(d, measured); message != "" {
+		return []instanceapi.Problem{{Message: message}}
+	}
 	return check(d, measured, room)
+}
+
+// full tells that a worker can hardly take a client; empty: it can. Each socket that it listens on takes one of its
+// connections, and each client takes one and a descriptor.
+func full(d assemble.Demand, one Usage) string {
+	switch {
+	case one.Sockets > 0 && d.Connections-one.Sockets < leastClients:
+		return fmt.Sprintf("worker_connections is %d, and the sockets that each worker process listens on take %d of them: raise worker_connections, or listen on fewer ports",
+			d.Connections, one.Sockets)
+	case one.MaxOpen > 0 && one.MaxOpen-one.Open < leastClients:
+		return fmt.Sprintf("out of file descriptors: each worker process may open %d files and sockets, and has %d open before the first client comes: raise or remove worker_rlimit_nofile, or listen on fewer ports",
+			one.MaxOpen, one.Open)
+	}
+	return ""
 }
 
 func check(d assemble.Demand, one Usage, room Room) []instanceapi.Problem {

@@ -67,3 +67,30 @@ func TestCheck(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestFull(t *testing.T) {
+	connections := func(n int) assemble.Demand { return with(func(d *assemble.Demand) { d.Connections = n }) }
+	const listens = "the sockets that each worker process listens on take "
+	for name, tt := range map[string]struct {
+		demand assemble.Demand
+		used   Usage
+		want   string
+	}{
+		"common":               {connections(1024), Usage{Sockets: 3, Open: 12, MaxOpen: 1 << 20}, ""},
+		"unknown":              {connections(4), Usage{}, ""},
+		"few connections":      {connections(10), Usage{Sockets: 3, Open: 12}, "worker_connections is 10, and " + listens + "3 of them: raise worker_connections, or listen on fewer ports"},
+		"just enough of them":  {connections(11), Usage{Sockets: 3, Open: 12}, ""},
+		"many ports":           {connections(1024), Usage{Sockets: 1020, Open: 1030}, "worker_connections is 1024, and " + listens + "1020 of them: raise worker_connections, or listen on fewer ports"},
+		"few descriptors":      {connections(1024), Usage{Sockets: 3, Open: 12, MaxOpen: 16}, "out of file descriptors: each worker process may open 16 files and sockets, and has 12 open before the first client comes: raise or remove worker_rlimit_nofile, or listen on fewer ports"},
+		"just enough of those": {connections(1024), Usage{Sockets: 3, Open: 12, MaxOpen: 20}, ""},
+	} {
+		var want []instanceapi.Problem
+		if tt.want != "" {
+			want = []instanceapi.Problem{{Message: tt.want}}
+		}
+		tt.used.Threads = 1
+		if diff := cmp.Diff(want, Check(tt.demand, tt.used, small)); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -53,6 +54,40 @@ func holds(dir string, inode Inode) (bool, error) {
 		}
 	}
 	return false, err
+}
+
+// Descriptors are the open files of a process.
+type Descriptors struct {
+	// Open counts them, Sockets those that are sockets. Limit is how many may be open; 0: there is no bound.
+	Open, Sockets, Limit int
+}
+
+// Descriptors reads /proc/PID/fd and limits (https://docs.kernel.org/filesystems/proc.html).
+func (f FS) Descriptors(pid int) (Descriptors, bool) {
+	dir := filepath.Join(string(f), strconv.Itoa(pid))
+	entries, entriesErr := os.ReadDir(filepath.Join(dir, "fd"))
+	limits, limitsErr := os.ReadFile(filepath.Join(dir, "limits"))
+	if entriesErr != nil || limitsErr != nil {
+		return Descriptors{}, false
+	}
+	found := Descriptors{Open: len(entries), Limit: openFiles(string(limits))}
+	for _, entry := range entries {
+		// An error: it was closed meanwhile.
+		if target, err := os.Readlink(filepath.Join(dir, "fd", entry.Name())); err == nil && strings.HasPrefix(target, "socket:") {
+			found.Sockets++
+		}
+	}
+	return found, true
+}
+
+// openFiles is the soft limit of open files; 0: there is none.
+func openFiles(limits string) int {
+	for line := range strings.Lines(limits) {
+		if rest, found := strings.CutPrefix(line, "Max open files"); found {
+			return int(field("n "+rest, "n"))
+		}
+	}
+	return 0
 }
 
 // InodeOf identifies a descriptor of this process, and has its mode.

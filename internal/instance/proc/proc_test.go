@@ -99,6 +99,29 @@ func TestListening(t *testing.T) {
 }
 
 // TestThisMachine reads the procfs of the kernel that runs the test.
+// TestDescriptors looks at this process.
+func TestDescriptors(t *testing.T) {
+	before, ok := FS("/proc").Descriptors(os.Getpid())
+	if !ok || before.Open < 3 {
+		t.Fatalf("there are %+v: %t", before, ok)
+	}
+	var limit unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil || before.Limit != int(limit.Cur) {
+		t.Errorf("%d may be open, and not %d: %v", before.Limit, limit.Cur, err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	if after, _ := FS("/proc").Descriptors(os.Getpid()); after.Sockets != before.Sockets+1 || after.Open <= before.Open {
+		t.Errorf("with another socket there are %+v, before %+v", after, before)
+	}
+	if _, ok := FS(t.TempDir()).Descriptors(1); ok {
+		t.Error("a process that there is not has descriptors")
+	}
+}
+
 func TestThisMachine(t *testing.T) {
 	p, ok := Root.Process(os.Getpid())
 	if !ok || p.PID != os.Getpid() || p.Parent != os.Getppid() || p.Zombie || p.Pages == 0 {

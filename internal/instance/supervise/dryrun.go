@@ -96,6 +96,9 @@ func (s *Supervisor) usage(master int) budget.Usage {
 		if w, ok := s.Proc.Usage(pid); ok && w.Private > used.Worker {
 			used.Worker, used.Threads = w.Private, w.Threads
 		}
+		if d, ok := s.Proc.Descriptors(pid); ok {
+			used.Sockets, used.Open, used.MaxOpen = d.Sockets, d.Open, d.Limit
+		}
 	}
 	return used
 }
