@@ -126,10 +126,10 @@ test-api: $(CLUSTER) ## Run the tests against a real API server
 NOT_OLDEST := TestMutatedField|TestAddedByAdmission
 
 .PHONY: test-oldest
-test-oldest: $(CLUSTER) ## Run the API-level tests against the oldest API server that is supported
+test-oldest: $(CLUSTER) ## Run the API-level tests against the oldest API server that is supported (RUN=…: some)
 	@echo "API-level tests with Kubernetes 1.30"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		TEST_ASSET_KUBE_APISERVER="$$($(CLUSTER) oldest-apiserver)/kube-apiserver" \
-		go test -count=1 -timeout=30m -skip '$(NOT_OLDEST)' ./test/api ./test/api/webhook
+		go test -count=1 -timeout=30m $(if $(RUN),-run='$(RUN)') -skip='$(NOT_OLDEST)' ./test/api ./test/api/webhook
 
 # Some of each kind of cases, so that the harness goes on working.
 .PHONY: test-fault

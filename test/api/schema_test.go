@@ -45,7 +45,7 @@ func TestSchema(t *testing.T) {
 		{name: "unknown protocol", spec: `{ports: [{name: a, port: 80, protocol: SCTP}]}`, want: `supported values: "TCP", "UDP"`},
 		{name: "both kinds of configuration", spec: `{config: {files: {a.conf: ""}, configMap: {name: a}}}`, want: "exactly one of config.files and config.configMap"},
 		{name: "no kind of configuration", spec: `{config: {}}`, want: "exactly one of config.files and config.configMap"},
-		{name: "file too large", spec: `{config: {files: {a.conf: "` + strings.Repeat("x", 262145) + `"}}}`, want: "may not be more than 262144"},
+		{name: "file too large", spec: `{config: {files: {a.conf: "` + strings.Repeat("x", 262145) + `"}}}`, want: "262144"},
 		{name: "image with a space", spec: `{image: "nginx latest"}`, want: "must be an image reference"},
 		{name: "two kinds of content", spec: `{content: [{mountPath: /srv, configMap: {name: a}, image: {reference: b}}]}`, want: "exactly one of configMap, persistentVolumeClaim and image"},
 		{name: "relative mount path", spec: `{content: [{mountPath: srv, configMap: {name: a}}]}`, want: "should match"},
