@@ -152,6 +152,10 @@ func (a *Applier) carryOut(ctx context.Context, nginx *v1alpha2.NginxOperator, c
 		logChange(logf.FromContext(ctx), change)
 		return nil
 	}
+	if apierrors.IsConflict(err) && change.Action == Delete {
+		// Somebody, such as a controller with its status, was faster. It is no trouble that has to be told.
+		return err
+	}
 	outcome.fail(change)
 	return a.judge(change, err, nginx, outcome)
 }

@@ -7,6 +7,9 @@ import "fmt"
 // releases before 0.5 ignore it. A configuration without checks has no such file.
 const FileChecks = "nginx-operator-checks.json"
 
+// FailedCheck is how every message about a failed check begins.
+const FailedCheck = "spec.checks["
+
 // Checks are how an instance finds out that a configuration does its work.
 type Checks struct {
 	// Checks that the new workers have to pass.

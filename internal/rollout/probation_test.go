@@ -30,6 +30,8 @@ func TestProbation(t *testing.T) {
 		"pods start with it":     {Input{Stable: "new", Pods: []Pod{pod("a", onProbation)}}, true, false},
 		"the first of all":       {Input{Pods: []Pod{pod("a", onProbation)}}, true, false},
 		"it is being gone back":  {Input{Stable: "old", Proven: true, Pods: []Pod{pod("a", onProbation)}}, true, false},
+		"one has gone back":      {Input{Stable: "old", Pods: []Pod{pod("a", serving("new")), pod("b", serving("old"), tested(instanceapi.Failed))}}, false, true},
+		"all have gone back":     {Input{Stable: "old", Pods: []Pod{pod("a", serving("old")), pod("b", serving("old"), tested(instanceapi.Failed))}}, false, false},
 		"one is still behind it": {Input{Stable: "old", Pods: []Pod{pod("a", serving("old"), tested("Passed")), pod("b", onProbation)}}, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

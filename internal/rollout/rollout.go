@@ -166,8 +166,13 @@ func Decide(in Input) Decision {
 		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
-	d.Watch = d.Phase == Loading || d.OnProbation || d.Phase == Testing && anyRunning(in.Pods)
+	d.Watch = d.Phase == Loading || d.OnProbation || d.Phase == Testing && anyRunning(in.Pods) || d.Phase == Rejected && in.goesBack()
 	return d
+}
+
+// goesBack tells whether a pod still serves what is refused.
+func (in *Input) goesBack() bool {
+	return in.Stable != in.Requested && slices.ContainsFunc(in.Pods, func(p Pod) bool { return p.serves(in.Requested) })
 }
 
 // reject takes the configuration back that a pod refuses, or has gone back from.

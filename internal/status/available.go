@@ -25,6 +25,8 @@ func available(v *view) judgement {
 	message := fmt.Sprintf("%s, at least %d must (spec.replicas less rollout.maxUnavailable)", serve(serving), least)
 	if v.trouble != nil {
 		message += ": " + v.trouble.Message
+	} else {
+		message += v.failedCheck()
 	}
 	return judgement{metav1.ConditionFalse, v1alpha2.ReasonMinimumReplicasUnavailable, message}
 }

@@ -33,7 +33,7 @@ func configValid(v *view) judgement {
 	}
 	switch d := v.rollout; d.Phase {
 	case rollout.Rejected:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.withCause(v.refusal())}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.withCause(v.refusal()) + v.nextTry()}
 	case rollout.Settled, rollout.Loading:
 		if refused := v.refusedReload(); refused != "" {
 			return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, refused}
@@ -65,6 +65,17 @@ func (v *view) refusal() string {
 		return "a pod loaded the configuration and went back: " + trouble.Problems(v.rollout.Problems)
 	}
 	return "nginx refused the configuration: " + trouble.Problems(v.rollout.Problems)
+}
+
+// nextTry tells when what a pod has gone back from is tried again. What only a test refused is tested all the time.
+func (v *view) nextTry() string {
+	switch {
+	case v.rollout.Fatal:
+		return "; to try it again, change spec.forceRedeploy"
+	case v.rollout.TakenBack:
+		return "; a pod tries it again within 10 minutes"
+	}
+	return ""
 }
 
 // withCause puts the certificate that is missing or bad before nginx's words about its file.

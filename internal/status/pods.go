@@ -1,9 +1,12 @@
 package status
 
 import (
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/naming"
 	"example.com/nginx-operator/internal/observe"
 	"example.com/nginx-operator/internal/trouble"
@@ -22,6 +25,18 @@ func findTrouble(v *view) *trouble.Trouble {
 		}
 	}
 	return found
+}
+
+// failedCheck tells of a pod of the newest template that is not ready because of spec.checks; empty: there is none.
+func (v *view) failedCheck() string {
+	for i := range v.in.State.Pods {
+		pod := &v.in.State.Pods[i]
+		instance := v.in.State.Instances[pod.Name]
+		if instance != nil && !observe.Ready(pod) && isNewest(v, pod) && strings.HasPrefix(instance.NotReady, instanceapi.FailedCheck) {
+			return ": a pod is not ready: " + trouble.Clip(instance.NotReady)
+		}
+	}
+	return ""
 }
 
 // placed are the pods of the newest template on their nodes.

@@ -173,6 +173,15 @@ func (v *view) counts() v1alpha2.NginxOperatorStatus {
 	return status
 }
 
+// stableRevision is the configuration that pods start with; empty: there is none.
+func (v *view) stableRevision() string {
+	stable := v.in.State.Config(naming.ConfigMap(v.in.Nginx.Name))
+	if stable == nil {
+		return ""
+	}
+	return trouble.Shorten(stable.Annotations[naming.AnnotationConfig], mostRevision)
+}
+
 func (v *view) configStatus() *v1alpha2.ConfigStatus {
 	if v.revision == "" {
 		return nil
@@ -181,9 +190,7 @@ func (v *view) configStatus() *v1alpha2.ConfigStatus {
 		Revision:       v.revision,
 		TestedReplicas: int32(v.rollout.Accepted),
 	}
-	if stable := v.in.State.Config(naming.ConfigMap(v.in.Nginx.Name)); stable != nil {
-		status.StableRevision = trouble.Shorten(stable.Annotations[naming.AnnotationConfig], mostRevision)
-	}
+	status.StableRevision = v.stableRevision()
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]
 		if instance := v.in.State.Instances[pod.Name]; observe.Ready(pod) && instance != nil && instance.Serving == v.revision {

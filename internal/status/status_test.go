@@ -100,6 +100,12 @@ func refused(d *rollout.Decision) {
 	}
 }
 
+const failedCheck = "spec.checks[0] (GET http://127.0.0.1:8080/): the status is 404"
+
+func takenBack(d *rollout.Decision) { d.TakenBack = true }
+
+func fatal(d *rollout.Decision) { d.Fatal = true }
+
 func silent(d *rollout.Decision) { d.Unreachable = []string{"web-1"} }
 
 // certified gives the application a certificate, of which the first pod says this.
@@ -268,13 +274,25 @@ func TestConditions(t *testing.T) {
 			in.Failed, in.Leaving = []observe.Key{{Kind: "Service", Name: "web"}}, "Service web is being deleted"
 		}, "UpToDate", no, v1alpha2.ReasonWaitingForDeletion, "Service web is being deleted"},
 		{"configuration reaches the pods", decided(rollout.Loading, 1), "UpToDate", no, v1alpha2.ReasonConfigLoading, "1 of 2 pods serve configuration r1"},
-		{"the configuration may be taken back", onProbation, "UpToDate", no, v1alpha2.ReasonConfigLoading, "Every pod serves configuration r1, some only since a moment ago"},
+		{"the configuration may be taken back", onProbation, "UpToDate", no, v1alpha2.ReasonConfigLoading, "Every pod serves configuration r1; the change is done in at most 5 seconds"},
 		{"a new template's configuration may be taken back", func(in *Input) {
 			onProbation(in)
 			in.Plan.Step.Stage = history.Rolling
 		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "Every pod serves configuration r1"},
 		{"what pods start with is lost", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.Lost = true }), "UpToDate", no, v1alpha2.ReasonConfigLost, "ConfigMap web-config"},
-		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "last good configuration"},
+		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "The pods serve configuration r1, the last good one: nginx refused the one asked for"},
+		{"configuration was taken back", decided(rollout.Rejected, 0, refused, takenBack), "UpToDate", no, v1alpha2.ReasonConfigRejected, "The pods serve configuration r1, the last good one: a pod loaded the one asked for and went back"},
+		{"configuration was taken back for now", decided(rollout.Rejected, 0, refused, takenBack), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "; a pod tries it again within 10 minutes"},
+		{"configuration was taken back for good", decided(rollout.Rejected, 0, refused, takenBack, fatal), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "; to try it again, change spec.forceRedeploy"},
+		{"a check fails while pods start", func(in *Input) {
+			rollingOut(newPod("web-3"))(in)
+			in.State.Instances["web-3"] = &instanceapi.Status{NotReady: failedCheck}
+		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "pods are up to date: a pod is not ready: " + failedCheck},
+		{"a check fails later", func(in *Input) {
+			in.State.Deployment().Status.AvailableReplicas = 1
+			in.State.Pods[1].Status.Conditions[0].Status = corev1.ConditionFalse
+			in.State.Instances["web-2"].NotReady = failedCheck
+		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, ": a pod is not ready: " + failedCheck},
 		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
 		{"rolled back", failed(), "UpToDate", no, v1alpha2.ReasonRolledBack, "The rollout failed; revision 3 runs again, until the spec changes"},
 		{"rolled back, and a pod starts", failed(func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},

@@ -78,6 +78,7 @@ func (v *view) progress(d *appsv1.Deployment) judgement {
 	if v.trouble != nil {
 		return judgement{metav1.ConditionFalse, v.trouble.Reason, progress + ": " + trouble.OnNodes(*v.trouble, v.placed())}
 	}
+	progress += v.failedCheck()
 	if d.Spec.Paused {
 		progress += fmt.Sprintf(": somebody has paused the Deployment, kubectl rollout resume deployment/%s lets it go on", d.Name)
 	}
@@ -133,7 +134,7 @@ func (v *view) configUpToDate() judgement {
 	d := v.rollout
 	switch {
 	case d.Phase == rollout.Rejected:
-		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "The pods serve the last good configuration: nginx refused the one asked for"}
+		return judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, v.lastGoodServes()}
 	case d.OnProbation:
 		return v.onProbation()
 	case v.replicas == 0 || v.revision == "" || d.Phase == rollout.Settled:
@@ -148,10 +149,22 @@ func (v *view) configUpToDate() judgement {
 	}
 }
 
+// lastGoodServes tells what the pods serve in place of what was asked for.
+func (v *view) lastGoodServes() string {
+	last := "the last good configuration"
+	if stable := v.stableRevision(); stable != "" {
+		last = fmt.Sprintf("configuration %s, the last good one", stable)
+	}
+	if v.rollout.TakenBack {
+		return fmt.Sprintf("The pods serve %s: a pod loaded the one asked for and went back", last)
+	}
+	return fmt.Sprintf("The pods serve %s: nginx refused the one asked for", last)
+}
+
 // onProbation is not the end yet: what waits for a change to be done must not be told so before it can no more be taken back.
 func (v *view) onProbation() judgement {
 	j := judgement{metav1.ConditionFalse, v1alpha2.ReasonConfigLoading,
-		fmt.Sprintf("Every pod serves configuration %s, some only since a moment ago: a pod whose workers crash or whose answers get worse goes back", v.revision)}
+		fmt.Sprintf("Every pod serves configuration %s; the change is done in at most 5 seconds, unless a pod goes back because its workers crash or its answers get worse", v.revision)}
 	if v.in.Plan.Step.Stage != "" {
 		j.reason = v1alpha2.ReasonRolloutInProgress
 	}

@@ -115,6 +115,24 @@ func TestGoingBackIsNotJudged(t *testing.T) {
 	})
 }
 
+// TestEditBackIsChecked: a configuration that has passed its checks once has to pass them again.
+func TestEditBackIsChecked(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("stable")).start(image, http80)
+		p.ready()
+		once := checked(map[string]string{"site.conf": `server { listen 80; location / { if (-f /run/broken) { return 503; } return 200 "once"; } }`},
+			`{"checks":[{"scheme":"HTTP","port":80,"path":"/","timeoutSeconds":1}]}`)
+		p.serves(p.roll(once))
+		p.until("its probation is over", func(s instanceapi.Status) bool { return s.ServingSeconds != nil && *s.ServingSeconds > 5 })
+		between := p.roll(site("between"))
+		p.serves(between)
+		must(t, os.WriteFile(filepath.Join(scratchOf(p.dir, "/run"), "broken"), nil, 0o644))
+		p.outcome(p.roll(once), rejected)
+		p.serves(between)
+		p.body(80, "between")
+	})
+}
+
 // TestWayBackIsNotConfirmed: while nginx cannot load what was served before either, the pod does not end up
 // with what it went back from.
 func TestWayBackIsNotConfirmed(t *testing.T) {

@@ -3,6 +3,7 @@
 package instance_test
 
 import (
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -110,6 +111,29 @@ func TestCrashAfterTheLoad(t *testing.T) {
 		}
 		p.serves(good)
 		p.body(80, "good")
+	})
+}
+
+// TestOldWorkerCrashes: that a worker of the configuration before crashes while it finishes a request is not the fault
+// of the one that has replaced it.
+func TestOldWorkerCrashes(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		slow := func(text string) map[string]string {
+			return map[string]string{"one.main.conf": "worker_processes 1;", "site.conf": "server { listen 80; location / { return 200 " + text + "; } location /slow { alias /usr/sbin/; limit_rate 1k; } }"}
+		}
+		p := newPod(t, slow("good")).start(image, http80)
+		p.ready()
+		old := p.container.Worker()
+		patient := &http.Client{Transport: p.client.Transport, Timeout: patience}
+		answer, err := patient.Get("http://127.0.0.1:80/slow/nginx")
+		must(t, err)
+		defer func() { _ = answer.Body.Close() }()
+		better := p.roll(slow("better"))
+		p.serves(better)
+		must(t, syscall.Kill(old, syscall.SIGSEGV))
+		p.until("its probation is over", func(s instanceapi.Status) bool { return s.ServingSeconds != nil && *s.ServingSeconds > 5 })
+		p.serves(better)
+		p.body(80, "better")
 	})
 }
 

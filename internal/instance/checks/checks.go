@@ -52,7 +52,7 @@ func (asking client) failures(ctx context.Context, all []instanceapi.Check) []in
 	var found []instanceapi.Problem
 	for i, err := range errs {
 		if err != nil {
-			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("spec.checks[%d] (%s): %v", i, all[i], err)})
+			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("%s%d] (%s): %v", instanceapi.FailedCheck, i, all[i], err)})
 		}
 	}
 	return found

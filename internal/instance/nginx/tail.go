@@ -58,11 +58,11 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	}
 }
 
-// add remembers a line, unless it only tells what nginx does: the few lines of a problem
-// must not be pushed out by those.
+// add remembers a line, unless it only tells what nginx does or is about a request: the few lines of a problem
+// must not be pushed out by those, and what a client sends is nobody else's business.
 func (t *Tail) add(line string) {
 	parsed, ok := problems.ParseLine(line)
-	if ok && !parsed.Severe() {
+	if ok && (!parsed.Severe() || parsed.OfRequest) {
 		return
 	}
 	if parsed.Level == "alert" {

@@ -24,6 +24,8 @@ type Line struct {
 	// PID of the process that wrote it; 0 if the line does not tell.
 	PID     int
 	Message string
+	// OfRequest tells that the line is about a client's request or connection. It has addresses and query strings.
+	OfRequest bool
 }
 
 // Severe tells whether nginx gave something up.
@@ -36,7 +38,7 @@ func (l Line) Severe() bool {
 func (l Line) Ignored() bool { return strings.HasSuffix(l.Message, ", ignored") }
 
 // Before the log is open, lines start with "nginx:" instead of time and process.
-var logLine = regexp.MustCompile(`^(?:nginx: |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(?:\*\d+ )?(.*)$`)
+var logLine = regexp.MustCompile(`^(?:nginx: |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(\*\d+ )?(.*)$`)
 
 // ParseLine reads a line of the error log.
 func ParseLine(text string) (Line, bool) {
@@ -44,7 +46,7 @@ func ParseLine(text string) (Line, bool) {
 	if found == nil {
 		return Line{}, false
 	}
-	line := Line{Level: found[1], Message: found[3]}
+	line := Line{Level: found[1], Message: found[4], OfRequest: found[3] != ""}
 	if found[2] != "" {
 		pid, err := strconv.Atoi(found[2])
 		if err != nil {
@@ -55,13 +57,12 @@ func ParseLine(text string) (Line, bool) {
 	return line, true
 }
 
-// LastWords are the lines that may tell why nginx ended. Those of the level error are
-// about requests, whose addresses and queries are nobody's business, and lesser ones tell
-// nothing.
+// LastWords are the lines that may tell why nginx ended: none about requests, and none of the level error, which
+// nginx goes on after.
 func LastWords(lines []string) []string {
 	var words []string
 	for _, text := range lines {
-		if line, ok := ParseLine(text); ok && line.Severe() && line.Level != "error" {
+		if line, ok := ParseLine(text); ok && line.Severe() && line.Level != "error" && !line.OfRequest {
 			words = append(words, text)
 		}
 	}
@@ -87,7 +88,7 @@ func (r Reader) Problems(text string) []instanceapi.Problem {
 	var found []instanceapi.Problem
 	for raw := range strings.Lines(text) {
 		line, ok := ParseLine(raw)
-		if !ok || !line.Severe() || line.Ignored() {
+		if !ok || !line.Severe() || line.Ignored() || line.OfRequest {
 			continue
 		}
 		problem := r.problem(line.Message)

@@ -79,10 +79,20 @@ func TestLastWords(t *testing.T) {
 	got := LastWords([]string{
 		"2026/11/21 05:00:00 [notice] 7#7: start worker processes",
 		`2026/11/21 05:00:00 [error] 9#9: *1 open() "/x" failed, client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"`,
+		`2026/11/21 05:00:00 [crit] 9#9: *2 open() "/x" failed (13: Permission denied), client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"`,
 		alert,
 		"CANARY",
 	})
 	if diff := cmp.Diff([]string{alert}, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+// TestProblemsOfRequests: what clients ask for while nginx loads a configuration is no problem of it.
+func TestProblemsOfRequests(t *testing.T) {
+	got := reader().Problems(`2026/11/21 05:00:00 [error] 9#9: *1 open() "/x" failed, client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"
+2026/11/21 05:00:00 [emerg] 7#7: limit_req "z" uses the "$uri" key while previously it used the "$binary_remote_addr" key`)
+	if len(got) != 1 || !strings.HasPrefix(got[0].Message, `limit_req "z"`) {
+		t.Errorf("%+v", got)
 	}
 }

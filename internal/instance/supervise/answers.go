@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 
 	"example.com/nginx-operator/internal/canary"
@@ -44,8 +45,11 @@ const (
 	leastSilent = 5
 )
 
-// trial is a load whose first answers are compared with those before it.
+// trial is a load whose workers must not crash, and whose first answers are compared with those before it.
 type trial struct {
+	// mark is the place in the error log before the load, and old are the workers of then.
+	mark int
+	old  []int
 	// confirmed is when the new workers did, and connections what there were until then; nil: nobody knows.
 	confirmed   time.Time
 	connections *nginx.Connections
@@ -55,13 +59,16 @@ type trial struct {
 
 // begin takes down what the first answers of a candidate are compared with.
 func (s *Supervisor) begin(ctx context.Context, c candidate) trial {
+	workers := s.Proc.Workers(s.master.PID)
+	t := trial{mark: s.master.Log.Mark(), old: slices.Concat(workers.Running, workers.Exiting)}
 	if s.Answers == nil {
-		return trial{}
+		return t
 	}
 	s.catchUp()
 	s.Answers.Begin(c.revision)
 	last := s.lastTrial
-	return trial{silentRate: last.silent(s.connections(ctx)) / max(1, time.Since(last.confirmed).Seconds())}
+	t.silentRate = last.silent(s.connections(ctx)) / max(1, time.Since(last.confirmed).Seconds())
+	return t
 }
 
 // confirm begins the comparison: old workers take no connection any more.
@@ -98,26 +105,27 @@ func (s *Supervisor) catchUp() {
 	}
 }
 
-// prove finds out whether what the new workers serve passes its checks. One that is gone back to is not gone
-// back from: its checks count for readiness.
-func (s *Supervisor) prove(ctx context.Context, c candidate, mark int) rejection {
-	if s.trusted(c.revision) {
-		return rejection{}
-	}
+// prove finds out whether what the new workers serve passes its checks. What is gone back to is not gone
+// back from: its checks count for readiness alone.
+func (s *Supervisor) prove(ctx context.Context, c candidate, t trial) (why rejection, passed bool) {
 	found := s.Checks.Failures(ctx, c.facts.checks.Checks)
-	if len(found) == 0 || ctx.Err() != nil {
-		return rejection{}
+	switch {
+	case len(found) == 0 || ctx.Err() != nil:
+		return rejection{}, true
+	case s.wayBack(c.revision):
+		return rejection{}, false
 	}
-	if signal := signalOf(s.master.Log.Since(mark)); signal != "" {
-		return rejection{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}
+	if signal := t.crash(s.master.Log); signal != "" {
+		return rejection{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}, false
 	}
-	return rejection{problems: found, passing: true}
+	return rejection{problems: found, passing: true}, false
 }
 
-// trusted tells whether a revision has served before: it is what pods boot from, or has passed its
-// probation here.
-func (s *Supervisor) trusted(revision string) bool {
-	return revision == s.folders.stable.revision || s.past.of(revision).proven
+// wayBack tells whether a revision is gone back to: it is what pods boot from, or the operator lets it be loaded
+// while another one is tested. An edit that brings an old configuration back is an edit.
+func (s *Supervisor) wayBack(revision string) bool {
+	asked := s.folders.requested
+	return revision == s.folders.stable.revision || revision == asked.Load && revision != asked.Test
 }
 
 // awaitsFirst tells whether other pods have to wait for the first answers of a candidate.
@@ -130,7 +138,7 @@ func (s *Supervisor) awaitsFirst(c candidate) bool {
 }
 
 func (s *Supervisor) compares(c candidate) bool {
-	return s.Answers != nil && !c.facts.checks.IgnoreFirstAnswers && !s.trusted(c.revision)
+	return s.Answers != nil && !c.facts.checks.IgnoreFirstAnswers && !s.wayBack(c.revision)
 }
 
 // compare compares the first answers of a candidate with those before it. Where nothing is compared, the

@@ -21,8 +21,6 @@ type outcome struct {
 	instanceapi.Revision
 	// inputs are those with which it was tested (see view).
 	inputs int
-	// proven tells that it has been served without being gone back from.
-	proven bool
 	// use of the certificates and the number of workers, once tested.
 	facts facts
 	// failures in a row, and when to try again.
@@ -95,7 +93,7 @@ func (o *outcome) pardon(now time.Time) {
 func (h *history) forgive(now time.Time) {
 	for _, o := range h.outcomes {
 		if o.Load == instanceapi.Failed && !o.pardoned.IsZero() && now.After(o.pardoned) {
-			o.Load, o.pardoned = "", time.Time{}
+			o.Load, o.TakenBack, o.pardoned = "", false, time.Time{}
 			if o.Test == instanceapi.Passed {
 				o.Problems, o.failures = nil, 0
 			}
@@ -137,7 +135,7 @@ func (h *history) forget(requested instanceapi.Requested, inUse ...string) (forg
 	for i, o := range h.outcomes {
 		name := o.Revision.Revision
 		if o.Load == instanceapi.Failed && !slices.Contains(inUse, name) {
-			o.Load, o.Fatal = "", false
+			o.Load, o.TakenBack, o.Fatal = "", false, false
 			forgotten = append(forgotten, name)
 			if o.Test == instanceapi.Passed {
 				o.Problems, o.failures = nil, 0

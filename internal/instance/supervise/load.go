@@ -20,7 +20,10 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 	c, ok := s.prepare(ctx, revision)
 	if !ok {
 		if ctx.Err() == nil && !booting {
-			s.past.touch(revision).loaded(s.past.of(revision).Problems, time.Now())
+			o := s.past.touch(revision)
+			o.loaded(o.Problems, time.Now())
+			// It passed a test a moment ago, and may pass the next one.
+			o.pardon(time.Now())
 			s.reloads.Failed++
 		}
 		s.Store.Drop(c.dir)
@@ -43,7 +46,7 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 
 // try gives nginx a candidate, and goes back from it if it does not prove itself.
 func (s *Supervisor) try(ctx context.Context, c candidate, t trial, booting bool) {
-	before, mark := s.serving, s.logMark()
+	before := s.serving
 	found, failed := s.bring(ctx, c, booting)
 	switch {
 	case ctx.Err() != nil && !s.serving.is(c):
@@ -55,19 +58,23 @@ func (s *Supervisor) try(ctx context.Context, c candidate, t trial, booting bool
 		return
 	}
 	s.confirm(ctx, &t)
+	passed := false
 	if booting {
-		before, mark = serving{}, 0
-	} else if why := s.prove(ctx, c, mark); len(why.problems) > 0 {
-		s.takeBack(ctx, c, before, why)
-		return
+		before = serving{}
+	} else {
+		var why rejection
+		if why, passed = s.prove(ctx, c, t); len(why.problems) > 0 {
+			s.takeBack(ctx, c, before, why)
+			return
+		}
 	}
 	if ctx.Err() != nil {
 		s.interrupted()
 		return
 	}
-	s.Checks.Watch(c.revision, c.facts.checks.Checks, !booting)
+	s.Checks.Watch(c.revision, c.facts.checks.Checks, passed)
 	s.past.touch(c.revision).loaded(nil, time.Now())
-	s.onProbation(c, before, mark, t)
+	s.onProbation(c, before, t)
 	s.Certs.Retry()
 	slog.Info("configuration is served", "revision", c.revision, "generation", c.generation)
 }
@@ -101,13 +108,6 @@ func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
 		return nil
 	}
 	return budget.Check(c.facts.demand, c.facts.measured, s.room())
-}
-
-func (s *Supervisor) logMark() int {
-	if s.master == nil {
-		return 0
-	}
-	return s.master.Log.Mark()
 }
 
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
@@ -177,28 +177,28 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 	before := s.serving
 	check := s.ofServing(c)
 	if err := s.Store.Switch(c.dir); err != nil {
-		return problem(err), nil
+		return problem(err), &failure{}
 	}
 	if err := s.master.Signal(syscall.SIGHUP); err != nil {
-		return problem(err), nil
+		return problem(err), &failure{}
 	}
-	failure := s.verify(ctx, check)
-	if failure == nil {
+	failed := s.verify(ctx, check)
+	if failed == nil {
 		s.old.add(check.replaced, time.Now())
 		s.serve(c)
 		s.reloads.Succeeded++
 		return nil, nil
 	}
-	found := failure.problems(s.problemReader(c.dir))
+	found := failed.problems(s.problemReader(c.dir))
 	if err := s.Store.Switch(before.dir); err != nil {
-		return append(found, problem(err)...), failure
+		return append(found, problem(err)...), failed
 	}
 	s.Store.Drop(c.dir)
 	if ctx.Err() == nil {
 		s.reloads.Failed++
-		s.goBack(ctx, before, check, failure)
+		s.goBack(ctx, before, check, failed)
 	}
-	return found, failure
+	return found, failed
 }
 
 // goBack makes sure that nginx serves what it did before a reload that failed. A master

@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"log/slog"
 	"regexp"
+	"slices"
+	"strconv"
 	"time"
 
 	"example.com/nginx-operator/internal/instance/budget"
 	"example.com/nginx-operator/internal/instance/journal"
+	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -25,9 +28,7 @@ type probation struct {
 	trial trial
 	// before is what was served; its dir is empty when nothing was.
 	before serving
-	// mark is the place in the error log before the load.
-	mark  int
-	until time.Time
+	until  time.Time
 	// comparing tells that other pods wait for the first answers.
 	comparing bool
 	// why it is given up; without problems: it is not.
@@ -44,9 +45,9 @@ type rejection struct {
 }
 
 // onProbation begins the probation of a candidate that the workers have confirmed.
-func (s *Supervisor) onProbation(c candidate, before serving, mark int, t trial) {
+func (s *Supervisor) onProbation(c candidate, before serving, t trial) {
 	s.endProbation()
-	s.probation = &probation{candidate: c, trial: t, before: before, mark: mark, until: time.Now().Add(probationTime)}
+	s.probation = &probation{candidate: c, trial: t, before: before, until: time.Now().Add(probationTime)}
 	s.probation.comparing = before.dir != "" && s.awaitsFirst(c)
 }
 
@@ -86,7 +87,6 @@ func (s *Supervisor) endProbation() {
 	if s.probation == nil {
 		return
 	}
-	s.past.touch(s.probation.revision).proven = len(s.probation.why.problems) == 0
 	s.Store.Drop(s.probation.before.dir)
 	s.logged(s.Journal.End())
 	s.logged(s.Journal.Forget(s.probation.revision))
@@ -98,15 +98,21 @@ func (s *Supervisor) crashed() string {
 	if s.probation == nil || s.probation.before.dir == "" || !s.master.Running() {
 		return ""
 	}
-	return signalOf(s.master.Log.Since(s.probation.mark))
+	return s.probation.trial.crash(s.master.Log)
 }
 
-var exitedOnSignal = regexp.MustCompile(`worker process \d+ exited on signal (\d+)`)
+var exitedOnSignal = regexp.MustCompile(`worker process (\d+) exited on signal (\d+)`)
 
-func signalOf(lines []string) string {
-	for _, line := range lines {
-		if found := exitedOnSignal.FindStringSubmatch(line); found != nil {
-			return found[1]
+// crash is the signal by which a worker ended since the load; empty: none did. That one of the workers from before
+// crashes while it finishes its requests says nothing about the configuration.
+func (t trial) crash(log *nginx.Tail) string {
+	for _, line := range log.Since(t.mark) {
+		found := exitedOnSignal.FindStringSubmatch(line)
+		if found == nil {
+			continue
+		}
+		if pid, err := strconv.Atoi(found[1]); err == nil && !slices.Contains(t.old, pid) {
+			return found[2]
 		}
 	}
 	return ""

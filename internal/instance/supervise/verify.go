@@ -64,10 +64,10 @@ type failure struct {
 	lines []string
 }
 
-// passing tells whether the failure may be over soon: the workers had no time, or an
-// address was in use. What nginx refuses with words it goes on refusing.
+// passing tells whether the failure may be over soon: the workers had no time, an address was in
+// use, or a name had no address. What else nginx refuses with words it goes on refusing.
 func (f *failure) passing() bool {
-	return !f.refused && !f.died || slices.ContainsFunc(f.lines, func(line string) bool { return strings.Contains(line, "bind() to ") })
+	return !f.refused && !f.died || contains(f.lines, "bind() to ") || contains(f.lines, "host not found")
 }
 
 func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
