@@ -297,6 +297,15 @@ func TestBadCanaryGoesBack(t *testing.T) {
 	// The bad canaries have answered some requests.
 	traffic.cancel()
 	<-traffic.done
+	// A worker that was replaced answers once more on a connection that was kept alive.
+	eventually(t, "nobody is answered by the bad configuration any more", func() error {
+		for range 20 {
+			if body, err := fetch(t.Context(), nginx); err != nil || !strings.Contains(body, "hello") {
+				return fmt.Errorf("the answer is %q: %w", body, err)
+			}
+		}
+		return nil
+	})
 	good := startTraffic(t, nginx, "hello")
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = answering(flawed) })
 	waitReady(t, nginx)
