@@ -29,14 +29,14 @@ type Answers interface {
 // Other pods wait for the first answers of the first one only where some come in time, and longer
 // where these are bad: a change goes live within a second.
 const (
-	firstWait      = 600 * time.Millisecond
+	firstWait      = 250 * time.Millisecond
 	suspiciousWait = 2 * time.Second
 	firstPause     = 25 * time.Millisecond
 	// firstRate is how many answers a second there have to be.
 	firstRate = 3
 	// enoughFirst answers let the others go on, unless their share of bad ones has grown by more
 	// than suspicion.
-	enoughFirst = 4
+	enoughFirst = 2
 	suspicion   = 0.1
 	// Fewer answers than that prove nothing.
 	leastBefore = 20
