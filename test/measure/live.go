@@ -21,6 +21,8 @@ import (
 
 const (
 	livePods = 10
+	// fewPods are as many as two processors can test a configuration in at the same time.
+	fewPods = 3
 	// liveEdits are made one after the other, with a pause in between.
 	liveEdits = 50
 	livePause = 500 * time.Millisecond
@@ -49,6 +51,10 @@ func measureLive(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
+	few, err := b.measureFew(ctx, s.count(liveEdits/2))
+	if err != nil {
+		return nil, err
+	}
 	delays, failed := b.kubeletDelays(ctx)
 	nginx, err := b.create(ctx, "web", spec(livePods, b.newest(), site.Site{}.Files("0")))
 	if err != nil {
@@ -66,7 +72,7 @@ func measureLive(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	figures := append(liveFigures(edits, report),
+	figures := append(append(few, liveFigures(livePods, edits, report)...),
 		figure.Judged("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
 		figure.Info("requests meanwhile", float64(report.Requests), "requests"),
 		figure.Judged("containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)))
@@ -85,6 +91,23 @@ func measureLive(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return append(figures, figure.Info("the kubelet's own delay of a ConfigMap, median", median(waited), "s", each(waited)...)), nil
 }
 
+// measureFew makes the edits of an application of few pods, which is gone then.
+func (b *bench) measureFew(ctx context.Context, n int) ([]figure.Figure, error) {
+	nginx, err := b.create(ctx, "few", spec(fewPods, b.newest(), site.Site{}.Files("0")))
+	if err != nil {
+		return nil, err
+	}
+	pods, err := b.pods(ctx, nginx)
+	if err != nil {
+		return nil, err
+	}
+	edits, report, err := b.editAll(ctx, nginx, pods, n)
+	if err != nil {
+		return nil, err
+	}
+	return liveFigures(fewPods, edits, report), b.client.Delete(ctx, nginx)
+}
+
 // editAll makes the edits while every pod is asked again and again.
 func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods []corev1.Pod, n int) ([]edited, load.Report, error) {
 	options := load.Options{
@@ -94,7 +117,7 @@ func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods
 	for _, pod := range pods {
 		options.Targets = append(options.Targets, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(site.Port)))
 	}
-	asking, err := b.load(ctx, "load", options)
+	asking, err := b.load(ctx, nginx.Name+"-load", options)
 	if err != nil {
 		return nil, load.Report{}, err
 	}
@@ -123,19 +146,19 @@ func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods
 	return edits, report, err
 }
 
-func liveFigures(edits []edited, report load.Report) []figure.Figure {
+func liveFigures(pods int, edits []edited, report load.Report) []figure.Figure {
 	var told, answered []float64
 	missing := 0
 	for _, e := range edits {
 		told = append(told, e.told.Sub(e.made).Seconds())
-		if took, ok := answeredAfter(e, report); ok {
+		if took, ok := answeredAfter(e, pods, report); ok {
 			answered = append(answered, took)
 		} else {
 			missing++
 		}
 	}
 	figures := []figure.Figure{
-		figure.Info("pods", livePods, "pods"),
+		figure.Info("pods", float64(pods), "pods"),
 		figure.Info("edits", float64(len(edits)), "edits"),
 		figure.Judged("edits that not every pod answered with", float64(missing), "edits", figure.AtMost(0)),
 	}
@@ -155,7 +178,7 @@ func judgeLive(what string, took []float64) []figure.Figure {
 
 // answeredAfter is how long after an edit the last pod first answered with it. The
 // clocks are those of this machine and of the node where the load ran.
-func answeredAfter(e edited, report load.Report) (float64, bool) {
+func answeredAfter(e edited, all int, report load.Report) (float64, bool) {
 	pods, last := 0, time.Time{}
 	for _, seen := range report.Revisions {
 		if seen.Name == e.revision {
@@ -163,7 +186,7 @@ func answeredAfter(e edited, report load.Report) (float64, bool) {
 			last = later(last, seen.First)
 		}
 	}
-	return last.Sub(e.made).Seconds(), pods == livePods
+	return last.Sub(e.made).Seconds(), pods == all
 }
 
 func later(a, b time.Time) time.Time {
