@@ -38,6 +38,8 @@ const (
 	// than suspicion.
 	enoughFirst = 2
 	suspicion   = 0.1
+	// leastExpected answers have to be expected before their absence means anything.
+	leastExpected = 3
 	// Fewer answers than that prove nothing.
 	leastBefore = 20
 	leastFirst  = 5
@@ -176,11 +178,18 @@ func (a comparison) open() bool {
 	switch {
 	case a.since >= suspiciousWait:
 		return false
-	case bad:
+	case bad, a.late():
 		return true
 	default:
 		return a.first.Answers < enoughFirst && a.since < firstWait
 	}
+}
+
+// late reports whether fewer than half of the answers have come that the rate before makes expect: the configuration is
+// slow or answers nobody, or the machine is too busy to tell.
+func (a comparison) late() bool {
+	expected := rate(a.before) * a.since.Seconds()
+	return expected >= leastExpected && float64(a.first.Answers) < expected/2
 }
 
 // problem is what is wrong with the first answers; empty: nothing, or there are too few to tell.

@@ -41,6 +41,7 @@ func TestComparison(t *testing.T) {
 // TestOpen: others wait only for what may still prove something.
 func TestOpen(t *testing.T) {
 	tally := func(bad, answers int64) window.Tally { return window.Tally{Answers: answers, Bad: bad} }
+	busy := window.Tally{Answers: 600, Time: 30 * time.Second}
 	for name, tt := range map[string]struct {
 		comparison
 		want bool
@@ -57,6 +58,9 @@ func TestOpen(t *testing.T) {
 		"as bad as before":           {comparison{first: tally(2, 10), before: tally(20, 100)}, false},
 		"connections for a while":    {comparison{silent: 1, since: firstWait}, true},
 		"connections beside answers": {comparison{first: tally(0, 4), silent: 3}, false},
+		"fewer than expected":        {comparison{first: tally(0, 2), before: busy, since: firstWait}, true},
+		"half of those expected":     {comparison{first: tally(0, 3), before: busy, since: firstWait}, false},
+		"fewer for long":             {comparison{first: tally(0, 2), before: busy, since: suspiciousWait}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := tt.open(); got != tt.want {
