@@ -1,5 +1,4 @@
-# The operator's image, where a container engine exists. `make images` builds the
-# same image without one.
+# Builds the operator's image with a container engine. `make images` builds the same image without one.
 FROM golang:1.26 AS build
 ARG VERSION=dev
 WORKDIR /src

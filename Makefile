@@ -1,17 +1,17 @@
-# Everything starts here: `make` prints what there is.
+# Run `make` to list the targets.
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# The one place of the version: programs, images, manifests, chart and bundle take it from here.
+# The only definition of the version: programs, images, manifests, chart and bundle use it.
 VERSION := $(shell cat VERSION)
 # The image that `make deploy` installs and the quickstart builds.
 IMG = localhost/nginx-operator:dev
-# The image of the tests' load tool, which runs inside the cluster. On a cluster of your
-# own: an image that it can pull.
+# The image of the tests' load tool, which runs inside the cluster. For a cluster of your own, name an image that it can
+# pull.
 export E2E_LOAD_IMAGE ?= localhost/nginx-load:dev
-# The image of the S3 server that backups are tested with.
+# The image of the S3 server for the backup tests.
 export E2E_S3_IMAGE ?= localhost/versitygw:dev
 
 comma := ,
@@ -19,10 +19,13 @@ BIN := $(CURDIR)/bin
 CLUSTER := $(BIN)/cluster
 HELM := $(BIN)/helm
 VERSITYGW := $(BIN)/versitygw
-TOOL := go tool -modfile=hack/tools/go.mod
+TOOL := go tool -modfile=$(CURDIR)/hack/tools/go.mod
+# Further arguments go to go test. A suite of many packages prints a line per package, and others a line per test.
+TEST_PACKAGES := $(TOOL) gotestsum --format=pkgname-and-test-fails --
+TEST_NAMES := $(TOOL) gotestsum --format=testname --
 GO_BUILD := CGO_ENABLED=0 go build -trimpath -ldflags "-s -w -X main.version=$(VERSION)"
 
-# Work on the local cluster, unless KUBECONFIG names another one.
+# Use the local cluster, unless KUBECONFIG names another one.
 LOCAL_KUBECONFIG := $(shell test -x $(CLUSTER) && $(CLUSTER) kubeconfig 2>/dev/null)
 LOCAL := $(if $(filter-out $(LOCAL_KUBECONFIG),$(KUBECONFIG)),,local)
 ifdef LOCAL
@@ -39,7 +42,7 @@ help: ## Print this list
 	/^[a-z0-9-]+:.*##/ {printf "  \033[36m%-18s\033[0m%s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: quickstart
-quickstart: ## Run nginx by an NginxOperator on a local Kubernetes, and show it
+quickstart: ## Run the operator and its samples on a local Kubernetes cluster, and show them
 	@$(MAKE) up
 	@$(MAKE) KUBECONFIG= deploy tour
 
@@ -48,10 +51,15 @@ tour:
 	@hack/quickstart/tour.sh $(kubectl)
 
 .PHONY: test
-test: test-unit test-store test-api test-fault test-instance test-e2e ## Run all tests (unit, stores, API-level, faults, real nginx, end-to-end)
+test: ## Run the tests of a change: unit, store, API-level, one version of real nginx, main end-to-end tests
+	@hack/test/suites.sh test-unit test-store test-api-main test-instance-main test-e2e-main
+
+.PHONY: test-all
+test-all: ## Run all other tests: kills at every write, faults, all versions of nginx, the other end-to-end tests, docs
+	@hack/test/suites.sh test-api-rest test-fault test-instance-rest test-e2e-rest test-docs
 
 .PHONY: down
-down: $(CLUSTER) ## Stop the local cluster and remove what was in it
+down: $(CLUSTER) ## Stop the local cluster and delete its contents
 	@$(CLUSTER) down
 
 ##@ Build
@@ -60,30 +68,35 @@ down: $(CLUSTER) ## Stop the local cluster and remove what was in it
 build: ## Build the programs into bin/
 	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance ./cmd/nginx-backup
 
-.PHONY: images
-images: build $(CLUSTER) ## Build the images: the operator's and three versions of nginx
+.PHONY: operator-image
+operator-image: build $(CLUSTER)
 	@$(CLUSTER) image binary --tag $(IMG) --out $(BIN)/nginx-operator.tar \
 		--entrypoint /nginx-operator $(BIN)/nginx-operator=/nginx-operator $(BIN)/nginx-instance=/nginx-instance \
 		$(BIN)/nginx-backup=/nginx-backup
+
+.PHONY: images
+images: operator-image ## Build the operator's image and images of three versions of nginx
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
 
 .PHONY: generate
-generate: ## Generate deepcopy, apply configurations, the CRD, the API reference, chart and bundle
+generate: ## Generate deepcopy, apply configurations, CRDs, API reference, messages, chart and bundle
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd paths=./api/... output:crd:dir=config/crd
 	@sed -i -f hack/quantities.sed config/crd/*.yaml
 	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/... paths=./api/backup/v1alpha1/...
 	@$(TOOL) crd-ref-docs --source-path=api --config=hack/api-reference/config.yaml \
 		--renderer=markdown --output-path=docs/api-reference.md >/dev/null
 	@cd hack/release && go run . generate --root $(CURDIR)
+	@go run ./hack/messages
 
 .PHONY: release
-release: ## Make the files of a release of what is committed, in dist/
+release: ## Build the release files of the current commit in dist/
 	@hack/release/release.sh dist && cat dist/SHA256SUMS
 
 ##@ Check
 
 .PHONY: verify
-verify: $(CLUSTER) lint ## Check format, lint, generated files and manifests
+verify: $(CLUSTER) lint ## Check format, lint, names, generated files and manifests
+	@go run ./hack/glossary
 	@hack/verify/generated.sh
 	@hack/verify/manifests.sh $(kubectl)
 
@@ -99,53 +112,68 @@ fmt: ## Format the Go code
 
 .PHONY: test-unit
 test-unit: ## Run the unit tests
-	@echo "unit tests"; go test $$(go list ./... | grep -v /test/api)
-	@cd hack/cluster && go test ./...
-	@# Their tests read files of this module, whose changes go's cache of results does not see.
-	@cd hack/release && go test -count=1 ./...
-	@cd hack/prometheus && go test -count=1 ./...
+	@$(TEST_PACKAGES) $$(go list ./... | grep -v /test/api)
+	@cd hack/cluster && $(TEST_PACKAGES) ./...
+	@# Their tests read files of this module. Go's test cache does not notice when these change.
+	@cd hack/release && $(TEST_PACKAGES) -count=1 ./...
+	@cd hack/prometheus && $(TEST_PACKAGES) -count=1 ./...
 
-# How long each target is fuzzed; KEEP=… keeps so many of the smallest new inputs of each;
-# BUDGET=… begins none after that time.
+# How long each target is fuzzed. KEEP=… keeps that number of the smallest new inputs of each target. After BUDGET=…, no
+# further target starts.
 FUZZTIME ?= 3s
 
 .PHONY: fuzz
-fuzz: ## Run every fuzz target for FUZZTIME, and print a row for each
+fuzz: ## Run every fuzz target for FUZZTIME, and print a row per target
 	@go run ./hack/fuzz -time=$(FUZZTIME) $(if $(BUDGET),-budget=$(BUDGET)) $(if $(KEEP),-keep=$(KEEP)) $(if $(RUN),-run='$(RUN)')
 
 .PHONY: test-store
-test-store: $(VERSITYGW) ## Run the tests of backups' stores with a real S3 server
-	@# They wait more than they work.
-	@echo "tests of stores with a real S3 server"; VERSITYGW=$(VERSITYGW) go test -count=1 -tags=store -parallel=16 -timeout=5m ./test/store/...
+test-store: $(VERSITYGW) ## Run the backup store tests with a real S3 server
+	@# The tests mostly wait, so many run in parallel.
+	@VERSITYGW=$(VERSITYGW) $(TEST_NAMES) -count=1 -tags=store -parallel=16 -timeout=5m ./test/store/...
+
+# A suite has two parts: `make test` runs the main one, and `make test-all` the rest.
+# SELECT holds the flags that select a part; without it, the whole suite runs.
+API_REST := AtEach|KilledWhileCorrecting|TestCertificatesEndUnderLoad|TestHostile|TestTwoVersionsAtOnce|TestRenewPods
+INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads
+NGINX_MAIN := trixie
+E2E_MAIN := TestFirstManifest|TestSample|TestHardening|TestV1Alpha1|TestReferenced|TestBadConfiguration|TestFirstConfigurationBad$(\
+)|TestCertificateRotation|TestChangeImage|TestBadImage\b|TestCanaryServesOn|TestChecks|TestDrain|TestScale\b|TestAutoscaler$(\
+)|TestDisruptionBudget|TestSuspend|TestDrift|TestDelete|TestBackupToClaim|TestOperatorKilled|TestMetrics|TestEvents|TestQuota
 
 .PHONY: test-api
 test-api: $(CLUSTER) ## Run the tests against a real API server
-	@echo "API-level tests"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go test -count=1 -timeout=30m ./test/api/...
+	@KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" $(TEST_NAMES) -count=1 -timeout=30m $(SELECT) ./test/api/...
 
-# What is left out needs an API that Kubernetes 1.30 does not have (MutatingAdmissionPolicy).
+.PHONY: test-api-main test-api-rest
+test-api-main:
+	@$(MAKE) test-api SELECT="-skip='$(API_REST)'"
+test-api-rest:
+	@$(MAKE) test-api SELECT="-run='$(API_REST)'"
+
+# These tests need an API that Kubernetes 1.30 does not have (MutatingAdmissionPolicy).
 NOT_OLDEST := TestMutatedField|TestAddedByAdmission
 
 .PHONY: test-oldest
-test-oldest: $(CLUSTER) ## Run the API-level tests against the oldest API server that is supported (RUN=…: some)
+test-oldest: $(CLUSTER) ## Run the API-level tests against the oldest supported API server (RUN=…: only some)
 	@echo "API-level tests with Kubernetes 1.30"; KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		TEST_ASSET_KUBE_APISERVER="$$($(CLUSTER) oldest-apiserver)/kube-apiserver" \
-		go test -count=1 -timeout=30m $(if $(RUN),-run='$(RUN)') -skip='$(NOT_OLDEST)' ./test/api ./test/api/webhook
+		$(TEST_NAMES) -count=1 -timeout=30m $(if $(RUN),-run='$(RUN)') -skip='$(NOT_OLDEST)' ./test/api ./test/api/webhook
 
-# Some of each kind of cases, so that the harness goes on working.
+# Runs a few cases of each kind, so that the harness itself stays tested.
 .PHONY: test-fault
-test-fault: ## Put the operator under some faults of each kind (make fault: many)
+test-fault: ## Test the operator under a few faults of each kind (make fault: many)
 	@echo "tests under faults"; $(MAKE) fault FAULT='--only=crash/scale/409,pair/scale/,read/scale/429,stale/scale/view@1:,unobserved/scale/gone@1:,leaders/scale/,rival/scale/,instance/edit-config/half-one,real/edit-config/slow-one,property/seed-0/spec.replicas,random/walk/999 --silence=15s'
 
-# The quick set is one of fifty cases, and three of a hundred of those with real instances, as far as they can be begun in seven minutes.
-# All of them: FAULT=--sample=1; as many as three hours allow: FAULT='--budget=3h'; others: FAULT='--only=stale/ --seed=2'; the one that failed: CASE='crash/edit-config/cut@3'.
-# Without root, NGINX= leaves out those with real instances.
-# All programs are told to collect garbage rarely: there is more memory than time (4 GiB for the long set).
+# The quick set is 2 % of the cases, and 3 % of those with real instances, as far as they can start in seven minutes.
+# All cases: FAULT=--sample=1. As many as fit in three hours: FAULT='--budget=3h'. Others: FAULT='--only=stale/ --seed=2'.
+# A failed one: CASE='crash/edit-config/cut@3'. Without root, NGINX= skips the cases with real instances.
+# GOGC makes all programs collect garbage rarely: memory is less scarce than time (4 GiB for the long set).
 FAULT ?= --sample=0.02 --real-sample=0.03 --budget=7m
 FAULT_GOGC ?= 400
 NGINX ?= $(BIN)/images
 
 .PHONY: fault
-fault: $(CLUSTER) ## Put the operator under faults (FAULT=--sample=1: all of them; CASE=…: one)
+fault: $(CLUSTER) ## Test the operator under faults (FAULT=--sample=1: all of them; CASE=…: one)
 	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance
 	@go run ./test/nextrelease/cmd/next-release $(BIN)/next
 	@$(if $(NGINX),$(CLUSTER) image nginx --out $(NGINX) >/dev/null)
@@ -153,27 +181,46 @@ fault: $(CLUSTER) ## Put the operator under faults (FAULT=--sample=1: all of the
 		--instance=$(BIN)/nginx-instance --images=$(NGINX) $(FAULT) $(if $(CASE),--case='$(CASE)')
 
 .PHONY: fault-seeded
-fault-seeded: $(CLUSTER) ## Prove the fault harness by bugs that are put into the operator (BUG=…: one)
+fault-seeded: $(CLUSTER) ## Prove that the fault harness finds bugs seeded into the operator (BUG=…: one)
 	@GOGC=$(FAULT_GOGC) KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" go run ./test/fault seeded $(if $(BUG),--bug='$(BUG)')
 
 .PHONY: test-instance
-test-instance: $(CLUSTER) ## Run the instance manager with real nginx of every version, as root
+test-instance: $(CLUSTER) ## Test the instance manager with every version of real nginx, as root
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
-	@echo "tests of the instance manager with real nginx"; go test -count=1 -tags=instance -timeout=30m ./test/instance/... ./test/hurtful/...
+	@$(TEST_NAMES) -count=1 -tags=instance -timeout=30m $(SELECT) ./test/instance/... ./test/hurtful/...
 
-# Its figures depend on how busy the machine is, so it is no part of `make test`.
+# The rest are the long tests with every version, and the other tests with the other versions.
+.PHONY: test-instance-main test-instance-rest
+test-instance-main:
+	@$(MAKE) test-instance SELECT="-run='/^$(NGINX_MAIN)' -skip='$(INSTANCE_REST)'"
+test-instance-rest:
+	@$(MAKE) test-instance SELECT="-run='$(INSTANCE_REST)'"
+	@$(MAKE) test-instance SELECT="-skip='$(INSTANCE_REST)|/^$(NGINX_MAIN)\b'"
+
+# Its figures depend on how busy the machine is, so it is not part of `make test`.
 .PHONY: test-hurtful
-test-hurtful: $(CLUSTER) ## Run nginx alone with each configuration of test/hurtful, as root, to prove that it hurts
+test-hurtful: $(CLUSTER) ## Prove, as root, that each configuration of test/hurtful harms nginx without the operator
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
 	@go test -count=1 -tags=instance,hurtful -timeout=60m $(if $(RUN),-run='$(RUN)') ./test/hurtful/...
 
 .PHONY: test-e2e
-test-e2e: ## Run the end-to-end tests on the local cluster, or on that of KUBECONFIG
+test-e2e: ## Run the end-to-end tests on the local cluster, or on the one of KUBECONFIG
 	@$(if $(LOCAL),$(MAKE) up)
 	@$(MAKE) deploy load-tool s3-image e2e
 
+.PHONY: test-e2e-main test-e2e-rest
+test-e2e-main:
+	@$(MAKE) test-e2e SELECT="-run='$(E2E_MAIN)'"
+test-e2e-rest:
+	@$(MAKE) test-e2e SELECT="-skip='$(E2E_MAIN)'"
+
+.PHONY: test-docs
+test-docs: $(CLUSTER) ## Run the commands of the README and the guides on the local cluster, and compare their output
+	@$(MAKE) up deploy
+	@KUBECONFIG="$(LOCAL_KUBECONFIG)" KUBECTL=$(kubectl) $(TEST_NAMES) -count=1 -tags=e2e -timeout=15m $(SELECT) ./test/docs
+
 .PHONY: test-e2e-helm
-test-e2e-helm: $(HELM) ## Run the end-to-end tests against an install by Helm
+test-e2e-helm: $(HELM) ## Run the end-to-end tests against a Helm install
 	@$(if $(LOCAL),$(MAKE) up)
 	@$(MAKE) deploy-helm load-tool s3-image
 	@E2E_HELM=$(HELM) $(MAKE) e2e
@@ -204,7 +251,7 @@ ifdef LOCAL
 	@$(CLUSTER) load $(BIN)/nginx-operator-next.tar
 endif
 
-# An image for another architecture, whose nginx cannot run here.
+# An image of another architecture, whose nginx cannot run on this machine.
 .PHONY: arm64-image
 arm64-image: $(CLUSTER)
 ifdef LOCAL
@@ -216,11 +263,11 @@ endif
 
 .PHONY: e2e
 e2e:
-	@echo "end-to-end tests"; KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) \
-		go test -count=1 -tags=e2e -parallel=4 -timeout=40m ./test/e2e/...
-	@$(if $(LOCAL),$(MAKE) measure WHAT=privileges)
+	@KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) \
+		$(TEST_NAMES) -count=1 -tags=e2e -parallel=4 -timeout=40m $(SELECT) ./test/e2e/...
+	@$(if $(and $(LOCAL),$(if $(findstring -run,$(SELECT)),,all)),$(MAKE) measure WHAT=privileges)
 
-# What one of some measurements needs, if WHAT asks for it.
+# needed returns the prerequisite $(2) if WHAT is one of the measurements $(1).
 needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))
 
 .PHONY: measure
@@ -232,7 +279,7 @@ measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,
 	@CLUSTER=$(CLUSTER) INSTANCE_IMAGES=$(BIN)/images HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \
 		go run ./test/measure $(if $(WHAT),--what=$(WHAT)) $(if $(OBJECTS),--objects=$(OBJECTS)) $(if $(CASES),--cases=$(CASES)) $(if $(SHARE),--share=$(SHARE)) $(if $(BUDGET),--budget=$(BUDGET)) $(if $(O),-o $(O))
 
-# How many objects there are in the runs of `make bench`.
+# The numbers of objects in the runs of `make bench`.
 N ?= 500,5000,10000
 
 .PHONY: bench
@@ -243,7 +290,7 @@ bench-go: ## Run the Go benchmarks and print benchstat's table (COUNT=6 rounds)
 	@test/bench/go.sh
 
 .PHONY: bench-compare
-bench-compare: ## Run the Go benchmarks of this tree and of the commit BASE, and compare
+bench-compare: ## Run the Go benchmarks of this tree and of the commit BASE, and compare them
 	@test -n "$(BASE)" || { echo "BASE=… is needed: the commit to compare with" >&2; exit 2; }
 	@test/bench/go.sh $(BASE)
 
@@ -254,11 +301,11 @@ bench-scale:
 ##@ Use
 
 .PHONY: up
-up: $(CLUSTER) ## Start the local cluster (the first time: build it)
+up: $(CLUSTER) ## Start the local cluster (the first start builds it)
 	@$(CLUSTER) up
 
 .PHONY: deploy
-deploy: ## Install the operator into the cluster (IMG=… on another cluster)
+deploy: ## Install the operator in the cluster (IMG=… on another cluster)
 ifdef LOCAL
 	@$(MAKE) load
 	@$(MAKE) KUBECONFIG= install
@@ -268,7 +315,7 @@ else
 endif
 
 .PHONY: deploy-helm
-deploy-helm: $(HELM) ## Install the operator by Helm (IMG=… on another cluster)
+deploy-helm: $(HELM) ## Install the operator with Helm (IMG=… on another cluster)
 ifdef LOCAL
 	@$(MAKE) load
 else
@@ -277,7 +324,7 @@ endif
 	@hack/release/deploy-helm.sh $(HELM) $(IMG) $(if $(LOCAL),--set nginxImage=localhost/nginx:1.30-debian)
 
 .PHONY: undeploy-helm
-undeploy-helm: $(HELM) ## Remove what Helm installed; the CRD and every NginxOperator stay
+undeploy-helm: $(HELM) ## Uninstall the Helm release; the CRDs and all NginxOperators stay
 	@$(HELM) uninstall nginx-operator --namespace nginx-operator-system --wait
 
 .PHONY: install
@@ -289,10 +336,23 @@ install:
 load: images
 	@$(CLUSTER) load $(BIN)/nginx-operator.tar $(BIN)/images/*.tar
 
+.PHONY: reload
+reload: operator-image ## Rebuild the operator and roll it out in the local cluster
+	@$(CLUSTER) load $(BIN)/nginx-operator.tar
+	@$(MAKE) KUBECONFIG= install
+
+.PHONY: run
+run: build $(CLUSTER) ## Run the operator on this machine in place of the one in the local cluster (DEBUG_PORT=…: with a debugger; FLAGS=…)
+	@$(MAKE) KUBECONFIG= run-local
+
+.PHONY: run-local
+run-local:
+	@hack/dev/run.sh $(CLUSTER) $(kubectl) $(BIN)/nginx-operator $(FLAGS)
+
 .PHONY: undeploy
-undeploy: ## Remove the operator from the cluster, and with the CRD every NginxOperator
-	@echo "the API first, while the operator is there to delete the data of backups that ask for it"
-	@$(kubectl) delete --ignore-not-found --timeout=5m -k config/crd || { echo "somebody's finalizer holds objects: docs/installation.md, Uninstalling" >&2; exit 1; }
+undeploy: ## Remove the operator, its CRDs and all NginxOperators from the cluster
+	@echo "deleting the API first, while the operator can still delete the data of backups with deletionPolicy Delete"
+	@$(kubectl) delete --ignore-not-found --timeout=5m -k config/crd || { echo "objects are kept by a finalizer: see docs/installation.md, Uninstalling" >&2; exit 1; }
 	@$(kubectl) delete --ignore-not-found --timeout=5m -k config/default
 
 .PHONY: kubeconfig
@@ -303,11 +363,11 @@ kubeconfig: $(CLUSTER) ## Print the path of the local cluster's kubeconfig
 envtest-assets: $(CLUSTER) ## Print the folder with kube-apiserver, etcd and kubectl
 	@$(CLUSTER) envtest-assets
 
-# Helm, of the version that hack/release/go.mod has.
+# Helm, in the version of hack/release/go.mod.
 $(HELM): hack/release/go.mod
 	@cd hack/release && CGO_ENABLED=0 go build -trimpath -o $@ helm.sh/helm/v4/cmd/helm
 
-# An S3 server, of the version that hack/s3/go.mod has.
+# An S3 server, in the version of hack/s3/go.mod.
 $(VERSITYGW): hack/s3/go.mod
 	@cd hack/s3 && CGO_ENABLED=0 go build -trimpath -ldflags "-s -w" -o $@ github.com/versity/versitygw/cmd/versitygw
 

@@ -1,6 +1,10 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
 
 // NginxOperator runs one nginx application. Newer fields are in v1alpha2; reading
 // or writing an object through v1alpha1 loses none of them.
@@ -21,13 +25,13 @@ type NginxOperator struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the application as it should be.
+	// spec is the desired state of the application.
 	// +optional
 	// +kubebuilder:default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`
 	// status is the application as it was last observed.
 	// +optional
-	Status NginxOperatorStatus `json:"status,omitempty"`
+	Status v1alpha2.NginxOperatorStatus `json:"status,omitempty"`
 }
 
 // NginxOperatorList is a list of NginxOperators.
@@ -57,144 +61,8 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
 
-	// forceRedeploy rolls every pod when its value changes; the value itself means
-	// nothing.
+	// forceRedeploy rolls every pod when its value changes; the value itself has no meaning.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ForceRedeploy *string `json:"forceRedeploy,omitempty"`
-}
-
-// NginxOperatorStatus is what the operator observed.
-type NginxOperatorStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions tell the state of the application. Wait for Ready.
-	// +optional
-	// +listType=map
-	// +listMapKey=type
-	// +kubebuilder:validation:MaxItems=32
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// replicas is the number of pods that exist.
-	// +optional
-	Replicas int32 `json:"replicas"`
-	// readyReplicas is the number of pods that serve.
-	// +optional
-	ReadyReplicas int32 `json:"readyReplicas"`
-	// updatedReplicas is the number of pods of the newest template.
-	// +optional
-	UpdatedReplicas int32 `json:"updatedReplicas"`
-	// restarts is how often containers of the present pods were restarted.
-	// +optional
-	Restarts int32 `json:"restarts"`
-	// selector finds the pods; the scale subresource needs it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Selector string `json:"selector,omitempty"`
-	// image is the image that the pods run.
-	// +optional
-	// +kubebuilder:validation:MaxLength=512
-	Image string `json:"image,omitempty"`
-	// nginxVersion is the version of nginx as the pods report it.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	NginxVersion string `json:"nginxVersion,omitempty"`
-	// revision is the last one of the history that every pod has run and served: the number
-	// of a ControllerRevision.
-	// +optional
-	Revision int64 `json:"revision,omitempty"`
-	// config tells which configuration is asked for and how many pods serve it.
-	// +optional
-	Config *ConfigStatus `json:"config,omitempty"`
-	// certificates are those of spec.tls as the pods use them.
-	// +optional
-	// +listType=map
-	// +listMapKey=name
-	// +kubebuilder:validation:MaxItems=64
-	Certificates []CertificateStatus `json:"certificates,omitempty"`
-	// addresses are where clients reach the Service: what its load balancer has been given, or
-	// the DNS name inside the cluster where its type is not LoadBalancer. Empty while a load
-	// balancer has no address.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	Addresses []Address `json:"addresses,omitempty"`
-	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
-	// closed. Unset: none waits.
-	// +optional
-	WaitingRollout *WaitingRollout `json:"waitingRollout,omitempty"`
-}
-
-// AddressType is the kind of an address.
-// +kubebuilder:validation:Enum=IPAddress;Hostname
-type AddressType string
-
-// Types of addresses, as the Gateway API names them.
-const (
-	IPAddressType AddressType = "IPAddress"
-	HostnameType  AddressType = "Hostname"
-)
-
-// Address is where clients reach the application.
-type Address struct {
-	// type is IPAddress or Hostname.
-	// +required
-	Type AddressType `json:"type"`
-	// value is the IP address or the DNS name.
-	// +required
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	Value string `json:"value"`
-}
-
-// ConfigStatus tells how far a configuration has come.
-type ConfigStatus struct {
-	// revision is the content hash of the configuration asked for.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	Revision string `json:"revision,omitempty"`
-	// stableRevision is the configuration that pods start with: the last one that every
-	// pod has served.
-	// +optional
-	// +kubebuilder:validation:MaxLength=64
-	StableRevision string `json:"stableRevision,omitempty"`
-	// testedReplicas is the number of pods whose nginx accepted this revision.
-	// +optional
-	TestedReplicas int32 `json:"testedReplicas"`
-	// loadedReplicas is the number of ready pods that serve this revision.
-	// +optional
-	LoadedReplicas int32 `json:"loadedReplicas"`
-}
-
-// WaitingRollout is a rollout that waits for its gates.
-type WaitingRollout struct {
-	// revision identifies what is to be rolled out: the pods, the configuration, and how. It
-	// is what the annotation has to say that opens a gate.
-	// +required
-	// +kubebuilder:validation:MaxLength=63
-	Revision string `json:"revision"`
-	// gates are the names of those that are closed.
-	// +required
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=8
-	// +kubebuilder:validation:items:MaxLength=63
-	Gates []string `json:"gates"`
-	// since is when this revision came to wait.
-	// +required
-	Since metav1.Time `json:"since"`
-}
-
-// CertificateStatus is a certificate as the pods use it.
-type CertificateStatus struct {
-	// name in spec.tls.
-	// +required
-	// +kubebuilder:validation:MaxLength=40
-	Name string `json:"name"`
-	// serialNumber of the certificate that is served, in hexadecimal digits.
-	// +optional
-	// +kubebuilder:validation:MaxLength=128
-	SerialNumber string `json:"serialNumber,omitempty"`
-	// notAfter is when the certificate that is served expires.
-	// +optional
-	NotAfter *metav1.Time `json:"notAfter,omitempty"`
 }

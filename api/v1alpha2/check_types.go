@@ -1,6 +1,6 @@
 package v1alpha2
 
-// Check is a request to nginx, from 127.0.0.1 inside of the pod, and what the answer must be.
+// Check is a request to nginx, from 127.0.0.1 inside of the pod, and the expected response.
 // Redirects are not followed.
 type Check struct {
 	// path and query of the request. Default: /.
@@ -9,7 +9,7 @@ type Check struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
 	Path string `json:"path,omitempty"`
-	// host is the name that is asked for, in the Host header and, with HTTPS, in the
+	// host is the requested name: the Host header and, with HTTPS, the server name of the
 	// handshake. Unset: the address 127.0.0.1.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
@@ -25,23 +25,23 @@ type Check struct {
 	// +kubebuilder:default=HTTP
 	// +kubebuilder:validation:Enum=HTTP;HTTPS
 	Scheme string `json:"scheme,omitempty"`
-	// proxyProtocol begins the connection with a header of the PROXY protocol, for a
+	// proxyProtocol starts the connection with a PROXY protocol header, for a
 	// server that listens with proxy_protocol.
 	// +optional
 	ProxyProtocol *bool `json:"proxyProtocol,omitempty"`
-	// timeoutSeconds is how long an answer may take, in seconds. A pod that loads a
-	// configuration waits that long before it goes back. Default: 1.
+	// timeoutSeconds is how long a response may take, in seconds. A pod that loads a
+	// configuration waits that long before it rolls it back. Default: 1.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// expectStatus is the status that the answer must have. Unset: any from 200 to 399.
+	// expectStatus is the required status of the response. Unset: any from 200 to 399.
 	// +optional
 	// +kubebuilder:validation:Minimum=200
 	// +kubebuilder:validation:Maximum=599
 	ExpectStatus *int32 `json:"expectStatus,omitempty"`
-	// expectBody is a text that the first 64 KiB of the answer must contain. Unset: any.
+	// expectBody is a text that the first 64 KiB of the response must contain. Unset: any.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

@@ -1,8 +1,8 @@
 package v1alpha2
 
-// What other programs may build on besides the fields: labels and annotations of an
-// NginxOperator and of the objects that the operator makes for it. They hold from release to
-// release.
+// What other programs may rely on in addition to the fields: labels and annotations of an
+// NginxOperator and of the objects that the operator creates for it. They stay the same from
+// release to release.
 const (
 	// LabelNginxOperator is on every object of an application, and holds the name of its
 	// NginxOperator.
@@ -10,11 +10,11 @@ const (
 	// AnnotationConfigRevision is on a ConfigMap with a rendered configuration, and on a
 	// ControllerRevision: the revision of the configuration, as in status.config.
 	AnnotationConfigRevision = "operator.example.com/config"
-	// AnnotationImageDigest is on a ControllerRevision: the image that its pods said that they
-	// really ran.
+	// AnnotationImageDigest is on a ControllerRevision: the digest of the image that its pods
+	// reported.
 	AnnotationImageDigest = "operator.example.com/image-digest"
-	// AnnotationGatePrefix comes before the name of a gate of rollout.gates: an annotation that
-	// others set on an NginxOperator. The gate is open for the rollout whose revision, that of
-	// status.waitingRollout, the annotation has as its value.
+	// AnnotationGatePrefix precedes the name of a gate of rollout.gates: other clients set the
+	// annotation on an NginxOperator. The gate is open for the rollout whose revision, as in
+	// status.waitingRollout, is the value of the annotation.
 	AnnotationGatePrefix = "gate.operator.example.com/"
 )

@@ -30,7 +30,7 @@ type NginxOperator struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec is the application as it should be.
+	// spec is the desired state of the application.
 	// +optional
 	// +kubebuilder:default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`
@@ -64,8 +64,8 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$')",message="image must be an image reference such as registry.example.com/nginx:1.30"
 	Image *string `json:"image,omitempty"`
 
-	// replicas is the number of pods. 0 scales the application to zero. It is left
-	// to a HorizontalPodAutoscaler where one targets the Deployment.
+	// replicas is the number of pods. 0 scales the application to zero. If a
+	// HorizontalPodAutoscaler targets the Deployment, it decides the number.
 	// +optional
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum=0
@@ -83,8 +83,8 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:XValidation:rule="self.all(p, p.name != 'metrics' && !(p.port == 9113 && p.protocol == 'TCP'))",message="the name metrics and port 9113/TCP belong to the instance manager in every pod: choose others"
 	Ports []Port `json:"ports,omitempty"`
 
-	// forceRedeploy rolls every pod when its value changes; the value itself means
-	// nothing. A date or a ticket number tells others why.
+	// forceRedeploy rolls every pod when its value changes; the value itself has no meaning. A
+	// date or a ticket number documents the reason.
 	// +optional
 	// +kubebuilder:validation:MaxLength=256
 	ForceRedeploy *string `json:"forceRedeploy,omitempty"`
@@ -94,10 +94,10 @@ type NginxOperatorSpec struct {
 	// +optional
 	Config *Config `json:"config,omitempty"`
 
-	// checks are requests that nginx must answer as declared. A pod that loads a
-	// configuration asks its new worker processes: no other pod follows, and the pod goes
-	// back, unless all of them pass. A pod is ready only while they pass. A check that
-	// needs a backend takes every pod out of the Service when the backend fails.
+	// checks are requests that nginx must answer as declared. A pod that loads a configuration
+	// sends them to its new worker processes: unless all of them pass, the pod rolls the
+	// configuration back and no other pod loads it. A pod is ready only while they pass. A
+	// check that needs a backend takes every pod out of the Service when the backend fails.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
@@ -119,9 +119,14 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:MaxItems=64
 	TLS []Certificate `json:"tls,omitempty"`
 
-	// service shapes the Service in front of the pods.
+	// service configures the Service in front of the pods.
 	// +optional
 	Service *Service `json:"service,omitempty"`
+
+	// networkPolicy limits who may connect to the pods. Unset: the operator creates no
+	// NetworkPolicy.
+	// +optional
+	NetworkPolicy *NetworkPolicy `json:"networkPolicy,omitempty"`
 
 	// resources are the compute resources of the nginx container.
 	// +optional
@@ -178,12 +183,11 @@ type Port struct {
 	NodePort *int32 `json:"nodePort,omitempty"`
 }
 
-// Drain tunes how a pod stops. A pod goes on serving for delaySeconds, while the
-// endpoints forget it; then nginx accepts no more connections and has timeoutSeconds
-// to answer what it has accepted. The pod's terminationGracePeriodSeconds follows.
+// Drain tunes how a pod stops. A pod keeps serving for delaySeconds, while it is removed from
+// the endpoints; then nginx accepts no more connections and has timeoutSeconds to finish the
+// accepted requests. The pod's terminationGracePeriodSeconds follows from both.
 type Drain struct {
-	// delaySeconds is how many seconds a pod goes on serving after it was told to
-	// stop. Default: 5.
+	// delaySeconds is how many seconds a pod keeps serving after it was asked to stop. Default: 5.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=600
@@ -209,7 +213,7 @@ type NginxOperatorStatus struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions tell the state of the application. Wait for Ready.
+	// conditions are the state of the application. Wait for Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -243,7 +247,7 @@ type NginxOperatorStatus struct {
 	// of a ControllerRevision.
 	// +optional
 	Revision int64 `json:"revision,omitempty"`
-	// config tells which configuration is asked for and how many pods serve it.
+	// config says which configuration is requested and how many pods serve it.
 	// +optional
 	Config *ConfigStatus `json:"config,omitempty"`
 	// certificates are those of spec.tls as the pods use them.
@@ -252,14 +256,14 @@ type NginxOperatorStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
-	// addresses are where clients reach the Service: what its load balancer has been given, or
-	// the DNS name inside the cluster where its type is not LoadBalancer. Empty while a load
-	// balancer has no address.
+	// addresses are where clients reach the Service: the addresses of its load balancer, or the
+	// DNS name inside the cluster if its type is not LoadBalancer. Empty while a load balancer
+	// has no address.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
 	Addresses []Address `json:"addresses,omitempty"`
-	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
+	// waitingRollout is a rollout that has not started, because gates of rollout.gates are
 	// closed. Unset: none waits.
 	// +optional
 	WaitingRollout *WaitingRollout `json:"waitingRollout,omitempty"`
@@ -287,9 +291,9 @@ type Address struct {
 	Value string `json:"value"`
 }
 
-// ConfigStatus tells how far a configuration has come.
+// ConfigStatus is the progress of a configuration.
 type ConfigStatus struct {
-	// revision is the content hash of the configuration asked for.
+	// revision is the content hash of the requested configuration.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	Revision string `json:"revision,omitempty"`
@@ -308,18 +312,18 @@ type ConfigStatus struct {
 
 // WaitingRollout is a rollout that waits for its gates.
 type WaitingRollout struct {
-	// revision identifies what is to be rolled out: the pods, the configuration, and how. It
-	// is what the annotation has to say that opens a gate.
+	// revision identifies the rollout: the pods, the configuration, and how they are rolled
+	// out. It is the value of the annotation that opens a gate.
 	// +required
 	// +kubebuilder:validation:MaxLength=63
 	Revision string `json:"revision"`
-	// gates are the names of those that are closed.
+	// gates are the names of the closed gates.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
 	Gates []string `json:"gates"`
-	// since is when this revision came to wait.
+	// since is when this revision started to wait.
 	// +required
 	Since metav1.Time `json:"since"`
 }

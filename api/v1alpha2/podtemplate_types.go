@@ -5,19 +5,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// PodTemplate adds to the pods of the application. Whatever would weaken their
-// hardening (privileges, capabilities, host namespaces, host paths, service
-// account tokens) cannot be said here.
+// PodTemplate adds to the pods of the application. It has no field that would weaken their
+// hardening (privileges, capabilities, host namespaces, host paths, service account tokens).
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumes) && self.volumes.exists(v, v.name == n && (has(v.configMap) || has(v.secret))))",message="every name in podTemplate.reloadOn must be that of a volume of podTemplate.volumes with configMap or secret"
 // +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumeMounts) && self.volumeMounts.exists(m, m.name == n && (!has(m.subPath) || m.subPath.size() == 0)))",message="every volume in podTemplate.reloadOn must be mounted by podTemplate.volumeMounts without subPath: a mount with subPath does not see changes"
 type PodTemplate struct {
-	// labels are added to the pods. Keys of operator.example.com and the
-	// app.kubernetes.io keys that the operator sets stay as they are.
+	// labels are added to the pods. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]string `json:"labels,omitempty"`
-	// annotations are added to the pods. Keys of operator.example.com stay as they are.
+	// annotations are added to the pods. Keys of operator.example.com cannot be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="!self.exists(k, k.startsWith('container.apparmor.security.beta.kubernetes.io/') && self[k] != 'runtime/default' && !self[k].startsWith('localhost/'))",message="annotations must not give a container the AppArmor profile unconfined: allowed are runtime/default and localhost/<profile>"
@@ -34,8 +33,8 @@ type PodTemplate struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
-	// topologySpreadConstraints of the pods. Unset: the operator spreads the pods
-	// over nodes where it can.
+	// topologySpreadConstraints of the pods. Unset: the operator spreads the pods over nodes if
+	// possible.
 	// +optional
 	// +listType=map
 	// +listMapKey=topologyKey
@@ -71,8 +70,8 @@ type PodTemplate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// envFrom are environment variables of the nginx container: all keys of ConfigMaps and Secrets. Those
-	// of env come first where a name is in both.
+	// envFrom are environment variables of the nginx container: all keys of ConfigMaps and
+	// Secrets. If a name is in both, env takes precedence.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -91,24 +90,23 @@ type PodTemplate struct {
 	// +kubebuilder:validation:items:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run'].exists(r, self.mountPath == r || self.mountPath.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run"
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
-	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests the
-	// configuration that it serves with them, and reloads it. If nginx refuses, it goes on with what
-	// it has read before, ConfigValid is False, and the reload is repeated.
+	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests its
+	// configuration with them and reloads it. If nginx rejects them, it keeps serving with the
+	// previous files, ConfigValid is False, and the reload is repeated.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=63
 	ReloadOn []string `json:"reloadOn,omitempty"`
-	// initContainers run before nginx starts; with restartPolicy Always they run
-	// beside it (KEP-753).
+	// initContainers run before nginx starts; with restartPolicy Always they are sidecars (KEP-753).
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	InitContainers []Container `json:"initContainers,omitempty"`
-	// containers run beside nginx. They are started before nginx, in this order, and stopped
-	// after it, in the opposite order, so that nginx can still use them while it drains: the
-	// pods have them as init containers with restartPolicy Always (KEP-753).
+	// containers are sidecars of nginx. They start before nginx, in this order, and stop after
+	// it, in the reverse order, so that nginx can still use them while it drains: they are init
+	// containers with restartPolicy Always (KEP-753).
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -135,7 +133,7 @@ type Volume struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'config-next', 'requests', 'instance', 'certificates', 'scratch']) && !self.startsWith('content-') && !self.startsWith('certificate-')",message="volume names config, config-next, requests, instance, certificates, scratch, content-* and certificate-* are the operator's"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'config-next', 'requests', 'instance', 'certificates', 'scratch']) && !self.startsWith('content-') && !self.startsWith('certificate-')",message="volume names config, config-next, requests, instance, certificates, scratch, content-* and certificate-* are reserved for the operator"
 	Name string `json:"name"`
 	// configMap is a ConfigMap as files.
 	// +optional
@@ -191,7 +189,7 @@ type Container struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="self != 'nginx' && !self.startsWith('nginx-operator-')",message="container names nginx and nginx-operator-* are the operator's"
+	// +kubebuilder:validation:XValidation:rule="self != 'nginx' && !self.startsWith('nginx-operator-')",message="container names nginx and nginx-operator-* are reserved for the operator"
 	Name string `json:"name"`
 	// image of the container.
 	// +required
@@ -220,8 +218,8 @@ type Container struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=128
 	Env []corev1.EnvVar `json:"env,omitempty"`
-	// envFrom are environment variables of the container: all keys of ConfigMaps and Secrets. Those
-	// of env come first where a name is in both.
+	// envFrom are environment variables of the container: all keys of ConfigMaps and Secrets.
+	// If a name is in both, env takes precedence.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=32
@@ -247,25 +245,24 @@ type Container struct {
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// livenessProbe restarts the container when it fails.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must not be set: a probe targets its own pod"
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	LivenessProbe *corev1.Probe `json:"livenessProbe,omitempty"`
 	// readinessProbe takes the pod out of the Service when it fails.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must not be set: a probe targets its own pod"
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	ReadinessProbe *corev1.Probe `json:"readinessProbe,omitempty"`
 	// startupProbe holds the other probes back until it succeeds.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must be left out: a probe asks the pod itself"
+	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || !has(self.httpGet.host) || self.httpGet.host == '') && (!has(self.tcpSocket) || !has(self.tcpSocket.host) || self.tcpSocket.host == '')",message="a probe's host must not be set: a probe targets its own pod"
 	// +kubebuilder:validation:XValidation:rule="(!has(self.httpGet) || type(self.httpGet.port) != int || self.httpGet.port >= 1 && self.httpGet.port <= 65535) && (!has(self.tcpSocket) || type(self.tcpSocket.port) != int || self.tcpSocket.port >= 1 && self.tcpSocket.port <= 65535)",message="a probe's port must be a name or from 1 to 65535"
 	StartupProbe *corev1.Probe `json:"startupProbe,omitempty"`
-	// lifecycle hooks of the container. The preStop hook runs when the pod begins to end,
-	// before nginx has drained; the signal to stop comes after nginx has ended.
+	// lifecycle hooks of the container. The preStop hook runs when the pod starts to terminate,
+	// before nginx has drained; the stop signal follows when nginx has ended.
 	// +optional
 	Lifecycle *Lifecycle `json:"lifecycle,omitempty"`
-	// restartPolicy Always makes an init container run beside nginx. Containers that are
-	// listed in containers always do.
+	// restartPolicy Always makes an init container a sidecar. Those listed in containers always are.
 	// +optional
 	// +kubebuilder:validation:Enum=Always
 	RestartPolicy *corev1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
@@ -294,10 +291,10 @@ type LifecycleHandler struct {
 	// exec runs a command in the container.
 	// +optional
 	Exec *corev1.ExecAction `json:"exec,omitempty"`
-	// httpGet asks the pod itself.
+	// httpGet sends a request to the pod.
 	// +optional
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
-	// sleep lets time pass.
+	// sleep waits.
 	// +optional
 	Sleep *corev1.SleepAction `json:"sleep,omitempty"`
 }

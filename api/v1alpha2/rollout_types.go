@@ -22,54 +22,51 @@ type Rollout struct {
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 0 && self <= 1000 : self.size() <= 4 && self.matches('^(100|[1-9]?[0-9])%$')",message="must be a number from 0 to 1000 or a percentage from 0% to 100%"
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// minReadySeconds is how many seconds a new pod has to be ready before it counts
-	// as available. Default: 0.
+	// minReadySeconds is how many seconds a new pod must be ready before it counts as available.
+	// Default: 0.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// progressDeadlineSeconds is how many seconds a rollout may stand still before it
-	// has failed. Default: 600.
+	// progressDeadlineSeconds is for how many seconds a rollout may make no progress before it
+	// fails. Default: 600.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
-	// onFailure is what happens when a rollout fails: when its pods crash, refuse the
-	// configuration, cannot be pulled, do worse as a canary, or make no progress in time.
-	// Rollback goes back to the last good revision and stays there until the pods, the
-	// configuration or rollout are declared otherwise. Hold stops the rollout where it is.
-	// Default: Rollback.
+	// onFailure is what happens when a rollout fails: when its pods crash, reject the
+	// configuration, cannot pull their image, fail as a canary, or make no progress in time.
+	// Rollback restores the last good revision, which runs until the pods, the configuration or
+	// rollout change in the spec. Hold stops the rollout where it is. Default: Rollback.
 	// +optional
 	// +kubebuilder:validation:Enum=Rollback;Hold
 	OnFailure OnFailure `json:"onFailure,omitempty"`
-	// canary lets the first new pods serve for a while, and compares them with the old
-	// ones, before the rollout goes on. Unset: no canary.
+	// canary compares the first new pods with the old ones for a while before the rollout
+	// continues. Unset: no canary.
 	// +optional
 	Canary *Canary `json:"canary,omitempty"`
-	// firstAnswers is what happens when the first answers of a configuration are much worse
-	// than those before it: when the share of 4xx and 5xx jumps by more than 25 percentage points.
-	// Compare makes the pod go back, and no other pod follows. Ignore is for a change that
-	// is meant to refuse requests, such as a maintenance page with status 503. Without
+	// firstAnswers is what happens when the first responses of a configuration are much worse than
+	// those before it: when the share of 4xx and 5xx rises by more than 25 percentage points.
+	// Compare makes the pod roll the configuration back, and no other pod loads it. Ignore is for a
+	// change that is meant to reject requests, such as a maintenance page with status 503. Without
 	// request metrics (metrics.requests) nothing is compared. Default: Compare.
 	// +optional
 	// +kubebuilder:validation:Enum=Compare;Ignore
 	FirstAnswers FirstAnswers `json:"firstAnswers,omitempty"`
-	// retry tries a rollout that failed again, after a pause. Unset: it is not tried again
-	// until the pods, the configuration or rollout are declared otherwise.
+	// retry repeats a failed rollout after a pause. Unset: it is not repeated until the pods, the
+	// configuration or rollout change in the spec.
 	// +optional
 	Retry *RolloutRetry `json:"retry,omitempty"`
-	// toRevision runs a revision of the history, its pods and its configuration, in place
-	// of what the spec says about them: the number of a ControllerRevision of this
-	// NginxOperator. Unset: what the spec says.
+	// toRevision runs a revision of the history, its pods and its configuration, in place of what
+	// the spec declares: the number of a ControllerRevision of this NginxOperator. Unset: the spec.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	ToRevision *int64 `json:"toRevision,omitempty"`
-	// gates are the names of what has to be met before a rollout begins: a backup, an
-	// approval. While one is closed, what runs goes on serving, and status.waitingRollout
-	// tells what waits. Somebody opens a gate by the annotation
-	// gate.operator.example.com/<name>, with the revision of the rollout as its value. The
-	// first rollout of all does not wait, nor does going back after a failure. Unset: a
-	// rollout begins at once.
+	// gates are the names of conditions that must be met before a rollout starts: a backup, an
+	// approval. While one is closed, the current pods keep serving, and status.waitingRollout says
+	// what waits. The annotation gate.operator.example.com/<name> opens a gate, with the revision
+	// of the rollout as its value. Neither the first rollout nor a rollback after a failure waits.
+	// Unset: a rollout starts at once.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
@@ -88,7 +85,8 @@ const (
 	OnFailureHold     OnFailure = "Hold"
 )
 
-// FirstAnswers is what happens when the first answers of a configuration are much worse than those before it.
+// FirstAnswers is what happens when the first responses of a configuration are much worse than
+// those before it.
 type FirstAnswers string
 
 // The values of FirstAnswers.
@@ -97,8 +95,8 @@ const (
 	FirstAnswersIgnore  FirstAnswers = "Ignore"
 )
 
-// RolloutRetry is how a rollout that failed is tried again. The last good revision runs during the
-// pauses. With onFailure: Hold nothing is retried.
+// RolloutRetry says how a failed rollout is repeated. The last good revision runs during the
+// pauses. With onFailure: Hold nothing is repeated.
 type RolloutRetry struct {
 	// limit is how many times a rollout is retried. Default: 3.
 	// +optional
@@ -131,7 +129,8 @@ type RetryBackoff struct {
 	MaxSeconds *int32 `json:"maxSeconds,omitempty"`
 }
 
-// OnNoEvidence is what happens to a canary that has served for its time without enough requests.
+// OnNoEvidence is what happens to a canary that has served for its duration without enough
+// requests.
 type OnNoEvidence string
 
 // The values of OnNoEvidence.
@@ -141,7 +140,7 @@ const (
 	OnNoEvidenceFail OnNoEvidence = "Fail"
 )
 
-// OnRollback is what happens to the canary when rollout.toRevision asks for an earlier revision.
+// OnRollback is what happens to the canary when rollout.toRevision names an earlier revision.
 type OnRollback string
 
 // The values of OnRollback.
@@ -150,44 +149,43 @@ const (
 	OnRollbackRun  OnRollback = "Run"
 )
 
-// Canary tunes the comparison of the first new pods with the old ones. The same holds for
-// the first pod that loads a new configuration.
-//
-// They are judged by the requests that their nginx served over HTTP meanwhile, so
-// metrics.requests must not be false: without request metrics being ready for durationSeconds counts.
+// Canary tunes the comparison of the first new pods with the old ones, and of the first pod that
+// loads a new configuration with the others. The comparison uses the requests that nginx served
+// over HTTP meanwhile, so metrics.requests must not be false: without request metrics, a canary
+// passes if it is ready for durationSeconds.
 type Canary struct {
-	// replicas is how many new pods there are while they are judged. Default: 1.
+	// replicas is the number of new pods during the comparison. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Replicas *int32 `json:"replicas,omitempty"`
-	// durationSeconds is for how many seconds they have to serve. A canary that is
-	// clearly bad ends earlier. Default: 60.
+	// durationSeconds is for how many seconds the canary serves. A canary that is clearly bad ends
+	// earlier. Default: 60.
 	// +optional
 	// +kubebuilder:validation:Minimum=5
 	// +kubebuilder:validation:Maximum=3600
 	DurationSeconds *int32 `json:"durationSeconds,omitempty"`
-	// maxErrorPercent is by how many percentage points the share of requests that are
-	// answered with a status of 500 and above may exceed that of the old pods. Default: 1.
+	// maxErrorPercent is by how many percentage points the share of responses with a status of 500
+	// or above may exceed that of the old pods. Default: 1.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MaxErrorPercent *int32 `json:"maxErrorPercent,omitempty"`
-	// maxLatencyRatio is how many times as long as those of the old pods the slowest
-	// requests (the 90th percentile) may take, such as "1.5". Unset: latency is not judged.
+	// maxLatencyRatio is the maximum ratio of the latency of the slowest requests (90th percentile)
+	// to that of the old pods, such as "1.5". Unset: latency is not compared.
 	// +optional
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:XValidation:rule="type(self) == int ? self >= 1 && self <= 100 : self.size() <= 8 && self.matches('^[0-9]+([.][0-9]+)?m?$') && quantity(self).compareTo(quantity('1')) >= 0 && quantity(self).compareTo(quantity('100')) <= 0",message="maxLatencyRatio must be a number from 1 to 100, such as \"1.5\""
 	MaxLatencyRatio *resource.Quantity `json:"maxLatencyRatio,omitempty"`
-	// onNoEvidence is what happens when too few requests have reached the canary, or the other
-	// pods, after durationSeconds. Wait gives it progressDeadlineSeconds more, and then the
-	// rollout fails. Pass lets the rollout go on. Fail ends it at once. Applications without
-	// HTTP requests, of the stream modules alone for example, need Pass. Default: Wait.
+	// onNoEvidence is what happens when, after durationSeconds, the canary or the other pods have
+	// received too few requests. Wait extends the canary by progressDeadlineSeconds, after which
+	// the rollout fails. Pass continues the rollout. Fail ends it at once. Applications without
+	// HTTP requests, for example with only the stream module, need Pass. Default: Wait.
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Pass;Fail
 	OnNoEvidence OnNoEvidence `json:"onNoEvidence,omitempty"`
-	// onRollback is whether there is a canary when toRevision asks for a revision of the
-	// history. Skip rolls it out at once: it has served before. Default: Skip.
+	// onRollback says whether there is a canary when toRevision names a revision of the history.
+	// Skip rolls it out without one, since it has served before. Default: Skip.
 	// +optional
 	// +kubebuilder:validation:Enum=Skip;Run
 	OnRollback OnRollback `json:"onRollback,omitempty"`

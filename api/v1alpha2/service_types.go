@@ -2,7 +2,7 @@ package v1alpha2
 
 import corev1 "k8s.io/api/core/v1"
 
-// Service shapes the Service in front of the pods. Its name is the application's.
+// Service configures the Service in front of the pods. Its name is the application's.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",message="service.loadBalancerClass needs service.type LoadBalancer"
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",message="service.loadBalancerSourceRanges needs service.type LoadBalancer"
@@ -14,11 +14,11 @@ type Service struct {
 	// +kubebuilder:default=ClusterIP
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
-	// annotations are added to the Service: cloud load balancers are configured by them.
+	// annotations are added to the Service, for example to configure a cloud load balancer.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// externalTrafficPolicy is Cluster or Local (keeps the client's address).
+	// externalTrafficPolicy is Cluster or Local (which preserves the client's address).
 	// +optional
 	// +kubebuilder:validation:Enum=Cluster;Local
 	ExternalTrafficPolicy *corev1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
@@ -27,7 +27,7 @@ type Service struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
-	// loadBalancerSourceRanges are the client networks that the load balancer lets in, as CIDRs.
+	// loadBalancerSourceRanges are the client networks that the load balancer admits, as CIDRs.
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=128

@@ -1,11 +1,12 @@
-// Command nginx-backup is what the jobs of backups run.
+// Command nginx-backup is the program of the backup jobs.
 //
-//	nginx-backup create [flags]    writes the archive of a backup, reads it back, commits it
+//	nginx-backup create [flags]    writes the archive of a backup, reads it back, and commits it
 //	nginx-backup delete [flags]    deletes the data of a backup
-//	nginx-backup read [flags]      verifies a backup, and tells the operator what it declares
-//	nginx-backup extract [flags]   brings the files of volumes back
-//	nginx-backup adopt [flags]     verifies a backup that was made under another object
-//	nginx-backup list [flags]      looks for backups that have no object
+//	nginx-backup read [flags]      verifies a backup, and serves its declarations to the operator
+//	nginx-backup match [flags]     compares volumes with a backup
+//	nginx-backup extract [flags]   restores the files of volumes
+//	nginx-backup adopt [flags]     verifies a backup that was created under another object
+//	nginx-backup list [flags]      lists the backups that have no object
 package main
 
 import (
@@ -18,7 +19,7 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
-	_ "golang.org/x/crypto/x509roots/fallback" // the image has no certificate authorities
+	_ "golang.org/x/crypto/x509roots/fallback" // the image contains no certificate authorities
 
 	"example.com/nginx-operator/internal/backup/agent"
 	"example.com/nginx-operator/internal/backup/job"
@@ -30,13 +31,13 @@ import (
 var version = "dev"
 
 func main() {
-	// What is in a backup is for its owner and its group.
+	// Only the owner and the group may read a backup.
 	syscall.Umask(0o027)
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if err := newCommand().ExecuteContext(ctx); err != nil {
-		slog.Error("nginx-backup ends", "error", err)
+		slog.Error("nginx-backup failed", "error", err)
 		os.Exit(1)
 	}
 }
@@ -50,15 +51,15 @@ func newCommand() *cobra.Command {
 		SilenceErrors: true,
 		Args:          cobra.NoArgs,
 	}
-	cmd.AddCommand(newCreate(), newDelete(), newRead(), newMatch(), newExtract(), newAdopt(), newList())
+	cmd.AddCommand(newCreate(), newDelete(), newServe(), newCompareVolumes(), newExtract(), newAdopt(), newList())
 	return cmd
 }
 
-// options are those of every task that are not the agent's.
+// options are the options of every task that are not the agent's.
 type options struct{ destination, root, result string }
 
-// report runs a task and leaves its result, or why there is none.
-func report(ctx context.Context, a *agent.Agent, o options, run task) error {
+// report runs a task and writes its result, or its error.
+func report(ctx context.Context, a *agent.Agent, o options, run taskFunc) error {
 	result, err := perform(ctx, a, o, run)
 	if err != nil {
 		result = agent.Failed(err)
@@ -66,12 +67,12 @@ func report(ctx context.Context, a *agent.Agent, o options, run task) error {
 		slog.Info("done", "result", result)
 	}
 	if writeErr := result.Write(o.result); writeErr != nil {
-		return fmt.Errorf("leave the result: %w (%w)", writeErr, err)
+		return fmt.Errorf("write the result: %w (%w)", writeErr, err)
 	}
 	return err
 }
 
-func perform(ctx context.Context, a *agent.Agent, o options, run task) (result job.Result, err error) {
+func perform(ctx context.Context, a *agent.Agent, o options, run taskFunc) (result job.Result, err error) {
 	where, err := location.Parse(o.destination)
 	if err != nil {
 		return job.Result{}, err
@@ -85,7 +86,7 @@ func perform(ctx context.Context, a *agent.Agent, o options, run task) (result j
 	//nolint:contextcheck // what was opened is closed, whether or not the task was told to end
 	defer func() {
 		if err := a.Store.Close(); err != nil {
-			slog.Warn("the store", "error", err)
+			slog.Warn("cannot close the store", "error", err)
 		}
 	}()
 	return run(a, ctx)

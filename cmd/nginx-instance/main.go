@@ -1,6 +1,6 @@
 // Command nginx-instance is process 1 of every nginx container.
 //
-//	nginx-instance install DIR   copies itself into a folder
+//	nginx-instance install DIR   copies the program into a folder
 //	nginx-instance run [flags]   supervises nginx
 package main
 
@@ -21,18 +21,18 @@ var version = "dev"
 
 func main() {
 	slog.SetDefault(slog.New(slog.NewJSONHandler(os.Stderr, nil)))
-	err := command(os.Args[1:], os.Stderr)
+	err := runCommand(os.Args[1:], os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 	case err != nil:
-		slog.Error("nginx-instance ends", "error", err)
+		slog.Error("nginx-instance failed", "error", err)
 		os.Exit(1)
 	}
 }
 
 var errUsage = errors.New("usage: nginx-instance install DIR | run [flags] | version")
 
-func command(arguments []string, out io.Writer) error {
+func runCommand(arguments []string, out io.Writer) error {
 	if len(arguments) == 0 {
 		return errUsage
 	}
@@ -40,7 +40,7 @@ func command(arguments []string, out io.Writer) error {
 	case name == "install" && len(rest) == 1:
 		return instance.Install(rest[0])
 	case name == "run":
-		return run(rest, out)
+		return runInstance(rest, out)
 	case name == "version":
 		_, err := fmt.Fprintln(out, version)
 		return err
@@ -51,7 +51,7 @@ func command(arguments []string, out io.Writer) error {
 	}
 }
 
-func run(arguments []string, out io.Writer) error {
+func runInstance(arguments []string, out io.Writer) error {
 	options := instance.Options{Version: version}
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
 	flags.SetOutput(out)

@@ -4,7 +4,7 @@ package main
 import (
 	"fmt"
 	"os"
-	_ "time/tzdata" // the image has no time zones, which schedules of backups name
+	_ "time/tzdata" // the image contains no time zones, and schedules of backups may name one
 
 	"github.com/spf13/cobra"
 	"go.uber.org/zap/zapcore"
@@ -12,8 +12,8 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"example.com/nginx-operator/internal/migration"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
+	"example.com/nginx-operator/internal/nginx/migration"
 )
 
 // version is set at build time.
@@ -27,7 +27,7 @@ func main() {
 }
 
 func newCommand() *cobra.Command {
-	options := operator.Options{Version: version}
+	options := manager.Options{Version: version}
 	cmd := &cobra.Command{
 		Use:          "nginx-operator",
 		Short:        "Runs nginx applications on Kubernetes",
@@ -43,7 +43,7 @@ func newCommand() *cobra.Command {
 				return fmt.Errorf("find the cluster: %w", err)
 			}
 			ctrl.Log.Info("starting", "version", version)
-			return operator.Run(ctrl.SetupSignalHandler(), config, options)
+			return manager.Run(ctrl.SetupSignalHandler(), config, options)
 		},
 	}
 	options.AddFlags(cmd.Flags(), os.Getenv)
@@ -56,10 +56,10 @@ func setUpLogging(level string) error {
 	if err != nil {
 		return fmt.Errorf("--log-level: %w", err)
 	}
-	// A refused write is no bug of the program: its place in the code helps nobody.
+	// A rejected write is not a bug of the program, so a stack trace would not help.
 	logger := zap.New(zap.Level(parsed), zap.JSONEncoder(), zap.StacktraceLevel(zapcore.DPanicLevel))
 	ctrl.SetLogger(logger)
-	// client-go logs by klog.
+	// client-go logs through klog.
 	klog.SetLogger(logger)
 	return nil
 }

@@ -7,12 +7,13 @@ import (
 	"example.com/nginx-operator/internal/instance/limits"
 )
 
-// gcPercent is by how many percent the heap grows before garbage is collected, where the
-// environment says nothing (GOGC). Nearly all of the heap is caches, which are never garbage:
-// Go's own 100 would have as much again resident beside them.
+// gcPercent is the heap growth in percent that triggers a garbage collection, unless GOGC is set.
+// Nearly all of the heap is caches, which are never garbage: with Go's default of 100, as much
+// memory again would stay resident.
 const gcPercent = 50
 
-// boundMemory lets Go know what there is, where the environment says nothing (GOMEMLIMIT).
+// boundMemory sets gcPercent, and a memory limit from the container's limit unless GOMEMLIMIT is
+// set.
 func boundMemory() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)

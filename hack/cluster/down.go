@@ -13,14 +13,14 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// downGrace is how long the components may take to stop. The API server alone
-// may want several seconds, to let its watchers go.
+// downGrace bounds how long the components may take to stop. The API server alone may need several
+// seconds to close its watches.
 const downGrace = 20 * time.Second
 
 func newDownCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Stop the cluster and throw away all that was in it, except loaded images",
+		Short: "Stop the cluster and delete its state, except loaded images",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			progress := newProgress(command)
@@ -31,7 +31,7 @@ func newDownCommand() *cobra.Command {
 
 func down(cache state.Cache, progress *log.Logger) error {
 	start := time.Now()
-	found := sandbox.Find(cache.Cluster())
+	found := sandbox.CheckRunning(cache.Cluster())
 	if found != nil && !errors.Is(found, sandbox.ErrNotRunning) {
 		return found
 	}
@@ -46,13 +46,13 @@ func down(cache state.Cache, progress *log.Logger) error {
 	return nil
 }
 
-// endCluster ends the cluster's processes and removes what they leave on the
-// machine: files, and empty cgroups.
+// endCluster ends the cluster's processes and removes the files and empty cgroups that they leave
+// on the machine.
 func endCluster(cluster state.Cluster) error {
 	if err := sandbox.Stop(downGrace); err != nil {
 		return err
 	}
-	return errors.Join(cgroup.Remove(), os.RemoveAll(string(cluster)))
+	return errors.Join(cgroup.RemoveAll(), os.RemoveAll(string(cluster)))
 }
 
 func newCleanCommand() *cobra.Command {

@@ -16,10 +16,10 @@ func newExecCommand() *cobra.Command {
 	var node int
 	command := &cobra.Command{
 		Use:   "exec [--node N] -- COMMAND [ARGUMENT...]",
-		Short: "Run a command of the machine's inside a node: its network, mounts and processes",
-		Long: `Run a command of the machine's inside a node: its network, mounts and processes.
+		Short: "Run a command of this machine inside a node: with its network, mounts and processes",
+		Long: `Run a command of this machine inside a node: with its network, mounts and processes.
 
-kubectl (as administrator) and ctr are there. The node has its own /tmp, /run,
+kubectl (as administrator) and ctr are available. The node has its own /tmp, /run,
 /var/lib and /var/log; all other files are the machine's.`,
 		Example: `  cluster exec -- ctr --namespace k8s.io containers list
   cluster exec --node 2 -- curl http://10.30.0.20/`,
@@ -36,12 +36,13 @@ kubectl (as administrator) and ctr are there. The node has its own /tmp, /run,
 			return found.exec(topology.Node(node), arguments)
 		},
 	}
-	command.Flags().IntVar(&node, "node", 1, "which node, counted from 1")
+	command.Flags().IntVar(&node, "node", 1, "number of the node, from 1")
 	return command
 }
 
-// exec becomes the command, so that signals, terminals and exit codes need no care.
-func (r running) exec(node topology.Node, command []string) error {
+// exec replaces this process by the command, so that signals, terminals and exit codes work without
+// further code.
+func (r runningCluster) exec(node topology.Node, command []string) error {
 	path := "PATH=" + r.config.Kubernetes + ":" + r.config.Containerd + ":" + os.Getenv("PATH")
 	env := []string{"env", "--chdir=/"}
 	// No proxy can be reached from inside.

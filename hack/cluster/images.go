@@ -24,8 +24,8 @@ func newLoadCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "load ARCHIVE...",
 		Short: "Load image archives into every node, of this cluster and of later ones",
-		Long: `Load image archives into every node. A copy is kept by the file's name, and
-loaded again by every later up; an archive of the same name replaces it.`,
+		Long: `Load image archives into every node. A copy is kept under the file's name and
+loaded again by every later "up"; an archive of the same name replaces it.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(command *cobra.Command, archives []string) error {
 			return withCluster(newProgress(command), func(cache state.Cache) error {
@@ -41,7 +41,7 @@ func load(ctx context.Context, cache state.Cache, archives []string) error {
 		return err
 	}
 	if found.status.Phase != supervisor.Ready {
-		return fmt.Errorf("the cluster is %s %s: call up", found.status.Phase, found.status.Message)
+		return fmt.Errorf("the cluster is %s %s: run up", found.status.Phase, found.status.Message)
 	}
 	for _, archive := range archives {
 		if err := found.load(ctx, archive); err != nil {
@@ -54,8 +54,8 @@ func load(ctx context.Context, cache state.Cache, archives []string) error {
 	return nil
 }
 
-// load loads an archive into all nodes at once.
-func (r running) load(ctx context.Context, archive string) error {
+// load loads an archive into all nodes at the same time.
+func (r runningCluster) load(ctx context.Context, archive string) error {
 	results := make([]error, len(r.status.Nodes))
 	var all sync.WaitGroup
 	for i, node := range r.status.Nodes {
@@ -65,8 +65,8 @@ func (r running) load(ctx context.Context, archive string) error {
 	return errors.Join(results...)
 }
 
-// loadInto passes the archive as standard input: the node may not see its path.
-func (r running) loadInto(ctx context.Context, node topology.Node, archive string) (err error) {
+// loadInto passes the archive as standard input, since the node may not see its path.
+func (r runningCluster) loadInto(ctx context.Context, node topology.Node, archive string) (err error) {
 	file, err := os.Open(archive)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (r running) loadInto(ctx context.Context, node topology.Node, archive strin
 	return nil
 }
 
-// remember keeps a copy of the archive for the next up.
+// remember keeps a copy of the archive for the next `up`.
 func remember(cache state.Cache, archive string) (err error) {
 	if err := os.MkdirAll(cache.LoadedImages(), 0o755); err != nil {
 		return err
@@ -101,17 +101,17 @@ func remember(cache state.Cache, archive string) (err error) {
 }
 
 func newImageCommand() *cobra.Command {
-	command := &cobra.Command{Use: "image", Short: "Make image archives, without a registry or an engine"}
-	command.AddCommand(newImageBinaryCommand(), newImageNginxCommand())
+	command := &cobra.Command{Use: "image", Short: "Make image archives without a registry or a container engine"}
+	command.AddCommand(newStaticImageCommand(), newImageNginxCommand())
 	return command
 }
 
-func newImageBinaryCommand() *cobra.Command {
+func newStaticImageCommand() *cobra.Command {
 	var binary image.Binary
 	var out string
 	command := &cobra.Command{
 		Use:     "binary --tag TAG --out ARCHIVE --entrypoint DEST PATH=DEST...",
-		Short:   "Make an image of static programs and nothing else; the same programs give the same archive",
+		Short:   "Make an image with only static programs; the same programs give the same archive",
 		Example: `  cluster image binary --tag localhost/app:dev --out app.tar --entrypoint /app bin/app=/app`,
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(_ *cobra.Command, files []string) error {
@@ -126,7 +126,7 @@ func newImageBinaryCommand() *cobra.Command {
 	flags.StringVar(&binary.User, "user", "65532", "the user id to run as")
 	for _, name := range []string{"tag", "out", "entrypoint"} {
 		if err := command.MarkFlagRequired(name); err != nil {
-			panic(err) // the flag does not exist: a mistake in the lines above
+			panic(err) // the flag does not exist, because of a mistake in the lines above
 		}
 	}
 	return command
@@ -136,7 +136,7 @@ func newImageNginxCommand() *cobra.Command {
 	var out string
 	command := &cobra.Command{
 		Use:   "nginx --out FOLDER",
-		Short: "Make images of the nginx versions that Debian has; print the archives",
+		Short: "Make images of the nginx versions in Debian; print the paths of the archives",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			progress := newProgress(command)
@@ -153,9 +153,9 @@ func newImageNginxCommand() *cobra.Command {
 			})
 		},
 	}
-	command.Flags().StringVar(&out, "out", "", "where to put the archives; what is there already is kept")
+	command.Flags().StringVar(&out, "out", "", "folder for the archives; existing files are kept")
 	if err := command.MarkFlagRequired("out"); err != nil {
-		panic(err) // the flag does not exist: a mistake in the line above
+		panic(err) // the flag does not exist, because of a mistake in the line above
 	}
 	return command
 }

@@ -23,7 +23,7 @@ import (
 func newStatusCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "status",
-		Short: "Show whether the cluster runs, and how its components are",
+		Short: "Show whether the cluster runs, and the state of its components",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			cache, err := state.DefaultCache()
@@ -32,7 +32,7 @@ func newStatusCommand() *cobra.Command {
 			}
 			found, err := findRunning(cache)
 			if errors.Is(err, sandbox.ErrNotRunning) {
-				return lastWords(cache.Cluster())
+				return lastKnown(cache.Cluster())
 			}
 			if err != nil {
 				return err
@@ -42,17 +42,17 @@ func newStatusCommand() *cobra.Command {
 	}
 }
 
-// lastWords tells a cluster that died from one that was stopped.
-func lastWords(cluster state.Cluster) error {
+// lastKnown returns an error that distinguishes a cluster that died from one that was stopped.
+func lastKnown(cluster state.Cluster) error {
 	status, err := supervisor.ReadStatus(cluster)
 	if err != nil || status.Phase == "" {
 		return errors.Join(sandbox.ErrNotRunning, err)
 	}
-	return fmt.Errorf("%w: the last thing known of it is: %s (see `cluster logs supervisor`)",
+	return fmt.Errorf("%w: its last known state is: %s (see `cluster logs supervisor`)",
 		sandbox.ErrNotRunning, strings.TrimSuffix(string(status.Phase)+", "+status.Message, ", "))
 }
 
-func printStatus(out io.Writer, r running) error {
+func printStatus(out io.Writer, r runningCluster) error {
 	var rows strings.Builder
 	fmt.Fprintf(&rows, "%s %s\n\n", r.status.Phase, r.status.Message)
 	fmt.Fprintln(&rows, "COMPONENT\tNODE\tSTATE\tSINCE\tRESTARTS\tLAST EXIT")
@@ -76,7 +76,7 @@ func newKubeconfigCommand() *cobra.Command {
 	return newPathCommand("kubeconfig", "Print the path of the kubeconfig", state.Cluster.Kubeconfig)
 }
 
-func newAuditLogCommand() *cobra.Command {
+func newAuditLogPathCommand() *cobra.Command {
 	return newPathCommand("audit-log", "Print the path of the API server's audit log (JSON lines)",
 		func(cluster state.Cluster) string { return cluster.Audit("audit.log") })
 }
@@ -105,7 +105,7 @@ func newOldestCommand() *cobra.Command {
 	return newProgramsCommand("oldest-apiserver", "Print the folder of the kube-apiserver of the oldest supported Kubernetes; build it if needed", build.OldestComponent())
 }
 
-// newProgramsCommand prints the folder of a component.
+// newProgramsCommand returns a command that prints the folder of a component's programs.
 func newProgramsCommand(verb, short string, component build.Component) *cobra.Command {
 	return &cobra.Command{
 		Use:   verb,
@@ -130,7 +130,7 @@ func newLogsCommand() *cobra.Command {
 	var follow bool
 	command := &cobra.Command{
 		Use:   "logs COMPONENT",
-		Short: "Print the log of a component, of a running cluster or one that died",
+		Short: "Print the log of a component, also of a cluster that died",
 		Long: `Print the log of a component: supervisor, etcd, kube-apiserver,
 kube-controller-manager, kube-scheduler, or a node's containerd, kubelet or kube-proxy.`,
 		Args: cobra.ExactArgs(1),
@@ -154,7 +154,7 @@ kube-controller-manager, kube-scheduler, or a node's containerd, kubelet or kube
 			return tail.Run()
 		},
 	}
-	command.Flags().IntVar(&node, "node", 1, "whose containerd, kubelet or kube-proxy")
-	command.Flags().BoolVarP(&follow, "follow", "f", false, "go on with what is added")
+	command.Flags().IntVar(&node, "node", 1, "number of the node of a containerd, kubelet or kube-proxy")
+	command.Flags().BoolVarP(&follow, "follow", "f", false, "continue to print as the log grows")
 	return command
 }

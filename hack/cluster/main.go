@@ -41,14 +41,15 @@ on the machine is changed, and nothing it sends can leave the machine.`,
 	}
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(),
-		newKubeconfigCommand(), newAuditLogCommand(), newLogsCommand(), newExecCommand(),
+		newKubeconfigCommand(), newAuditLogPathCommand(), newLogsCommand(), newExecCommand(),
 		newEnvtestAssetsCommand(), newOldestCommand(), newImageCommand(), newCleanCommand(),
 	)
 	root.AddCommand(newSandboxCommands()...)
 	return root
 }
 
-// newSandboxCommands are how the tool calls itself inside of the cluster's namespaces.
+// newSandboxCommands returns the hidden commands that the tool runs inside the cluster's
+// namespaces.
 func newSandboxCommands() []*cobra.Command {
 	hidden := func(verb string, arguments int, run func(cluster state.Cluster, arguments []string) error) *cobra.Command {
 		return &cobra.Command{

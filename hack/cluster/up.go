@@ -24,8 +24,8 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// preferredPort of the forwarder. Another is taken when it is not free: the
-// kubeconfig says which.
+// preferredPort is the preferred port of the forwarder. If it is in use, another one is chosen; the
+// kubeconfig contains it.
 const preferredPort = 16443
 
 func newUpCommand() *cobra.Command {
@@ -36,7 +36,7 @@ func newUpCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			if nodes < 1 || nodes > topology.MaxNodes {
-				return fmt.Errorf("--nodes is %d, but must be from 1 to %d", nodes, topology.MaxNodes)
+				return fmt.Errorf("--nodes is %d: it must be from 1 to %d", nodes, topology.MaxNodes)
 			}
 			progress := newProgress(command)
 			return withCluster(progress, func(cache state.Cache) error {
@@ -51,7 +51,7 @@ func newUpCommand() *cobra.Command {
 func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, progress *log.Logger) error {
 	start := time.Now()
 	cluster := cache.Cluster()
-	err := sandbox.Find(cluster)
+	err := sandbox.CheckRunning(cluster)
 	if err == nil {
 		return upAgain(ctx, cluster, nodes, nodesGiven, progress)
 	}
@@ -62,7 +62,7 @@ func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, prog
 	if err != nil {
 		return err
 	}
-	// The last one may have died, a moment ago even.
+	// A previous cluster may have died without being cleaned up.
 	if err := endCluster(cluster); err != nil {
 		return err
 	}
@@ -73,8 +73,8 @@ func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, prog
 	return nil
 }
 
-// upAgain is `up` while the cluster runs, or is being started by a call that
-// was interrupted: it waits until the cluster is ready.
+// upAgain is `up` while the cluster runs, or while an interrupted call is still starting it. It
+// waits until the cluster is ready.
 func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven bool, progress *log.Logger) error {
 	if err := awaitReady(ctx, cluster, nil, progress); err != nil {
 		return err
@@ -84,13 +84,13 @@ func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven b
 		return err
 	}
 	if nodesGiven && nodes != len(status.Nodes) {
-		return fmt.Errorf("the cluster runs with %d node(s), not %d: call down first", len(status.Nodes), nodes)
+		return fmt.Errorf("the cluster runs with %d node(s), not %d: run down first", len(status.Nodes), nodes)
 	}
 	progress.Printf("the cluster is running already: export KUBECONFIG=%s", cluster.Kubeconfig())
 	return nil
 }
 
-// prepare makes everything that outlives a cluster.
+// prepare creates everything that outlives a cluster.
 func prepare(ctx context.Context, cache state.Cache, nodes int, progress *log.Logger) (supervisor.Config, error) {
 	if err := host.Install(ctx, progress, host.Cluster); err != nil {
 		return supervisor.Config{}, err
@@ -114,7 +114,7 @@ func prepare(ctx context.Context, cache state.Cache, nodes int, progress *log.Lo
 	if err := errors.Join(pause.Write(archives[0]), coreDNS.Write(archives[1])); err != nil {
 		return supervisor.Config{}, err
 	}
-	// A copy that `load` did not finish begins with a dot.
+	// The name of an unfinished copy by `load` begins with a dot.
 	loaded, err := filepath.Glob(filepath.Join(cache.LoadedImages(), "[^.]*"))
 	return supervisor.Config{
 		Nodes:        nodes,
@@ -125,7 +125,7 @@ func prepare(ctx context.Context, cache state.Cache, nodes int, progress *log.Lo
 	}, err
 }
 
-// launch makes everything that belongs to one cluster, and starts it.
+// launch creates everything that belongs to one cluster, and starts it.
 func launch(ctx context.Context, cluster state.Cluster, config supervisor.Config, progress *log.Logger) error {
 	listener, err := listen()
 	if err != nil {
@@ -136,7 +136,7 @@ func launch(ctx context.Context, cluster state.Cluster, config supervisor.Config
 	if err := writeFiles(cluster, nodes, forwarder, config); err != nil {
 		return err
 	}
-	for _, name := range append([]string{cgroup.System}, nodeNames(nodes)...) {
+	for _, name := range append([]string{cgroup.ComponentsCgroup}, nodeNames(nodes)...) {
 		if err := cgroup.Create(name); err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func launch(ctx context.Context, cluster state.Cluster, config supervisor.Config
 	return awaitReady(ctx, cluster, ended, progress)
 }
 
-// listen opens the machine's side of the forwarder, on loopback only.
+// listen opens the machine's side of the forwarder, on the loopback interface only.
 func listen() (*net.TCPListener, error) {
 	address := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: preferredPort}
 	listener, err := net.ListenTCP("tcp4", address)
@@ -203,8 +203,8 @@ func nodeNames(nodes []topology.Node) []string {
 	return names
 }
 
-// awaitReady follows the supervisor's status. A cluster that was started by
-// another call is not this process's child, and ended is nil.
+// awaitReady follows the supervisor's status until the cluster is ready. If another call has
+// started the cluster, it is not a child of this process, and ended is nil.
 func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, progress *log.Logger) error {
 	said := ""
 	for {
@@ -223,16 +223,16 @@ func awaitReady(ctx context.Context, cluster state.Cluster, ended <-chan error, 
 		case err := <-ended:
 			return startFailure(cluster, err)
 		case <-ctx.Done():
-			return fmt.Errorf("interrupted; the cluster goes on starting (call down to stop it): %w", ctx.Err())
+			return fmt.Errorf("interrupted; the cluster continues to start (run down to stop it): %w", ctx.Err())
 		case <-time.After(50 * time.Millisecond):
 		}
-		if err := sandbox.Find(cluster); ended == nil && err != nil {
+		if err := sandbox.CheckRunning(cluster); ended == nil && err != nil {
 			return startFailure(cluster, err)
 		}
 	}
 }
 
-// startFailure finds the reason: what the supervisor said, or else its log.
+// startFailure returns the reason: the supervisor's message or, without one, its log.
 func startFailure(cluster state.Cluster, ended error) error {
 	status, err := supervisor.ReadStatus(cluster)
 	if err == nil && status.Phase == supervisor.Failed {

@@ -75,7 +75,7 @@ func TestDeclared(t *testing.T) {
 }
 
 func TestSmallest(t *testing.T) {
-	texts := map[string][]byte{"a": make([]byte, 3), "b": make([]byte, 1), "c": make([]byte, 2), "d": make([]byte, largest+1)}
+	texts := map[string][]byte{"a": make([]byte, 3), "b": make([]byte, 1), "c": make([]byte, 2), "d": make([]byte, maxInputBytes+1)}
 	if diff := cmp.Diff([]string{"b", "c"}, smallest(texts, 2)); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}

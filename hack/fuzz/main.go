@@ -1,8 +1,8 @@
-// Command fuzz runs every native fuzz target of a module, each for a bounded time, and prints a
-// row for each: how many inputs were tried, how many of them reached code that none had reached
-// before, and what came of it. Of a failure it prints the command that tries its input again.
+// Command fuzz runs every native fuzz target of a module, each for a bounded time. For each target
+// it prints how many inputs were tried, how many of them reached new code, and the result. For a
+// failure it prints the command that repeats it.
 //
-// Targets are found in the sources, so that a new one is run without being listed anywhere.
+// It finds the targets in the sources, so that a new one needs no list.
 package main
 
 import (
@@ -29,10 +29,10 @@ func main() {
 
 func run(ctx context.Context, out io.Writer, args []string) error {
 	flags := flag.NewFlagSet("fuzz", flag.ContinueOnError)
-	each := flags.Duration("time", 3*time.Second, "for how long each target is run")
+	each := flags.Duration("time", 3*time.Second, "how long to run each target")
 	only := flags.String("run", "", "run the targets whose package.Name matches this regular expression")
-	budget := flags.Duration("budget", 0, "after which time no further target is begun, of which the first are drawn by lot then; 0: all are run")
-	keep := flags.Int("keep", 0, "keep so many of the smallest new inputs of each target in testdata/fuzz")
+	budget := flags.Duration("budget", 0, "start no target after this time, and run the targets in random order; 0: run all")
+	keep := flags.Int("keep", 0, "number of the smallest new inputs of each target to keep in testdata/fuzz")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -55,8 +55,8 @@ func run(ctx context.Context, out io.Writer, args []string) error {
 	return fuzz(ctx, table{out}, targets, *each, until, *keep)
 }
 
-// fuzz runs the targets one after the other: each has all processors. None is begun after until,
-// unless that is zero: where nothing was built before, that takes far longer than to run them.
+// fuzz runs the targets one after the other, since each uses all processors. It starts none after
+// until, unless that is zero: without a build cache, compiling takes far longer than fuzzing.
 func fuzz(ctx context.Context, t table, targets []target, each time.Duration, until time.Time, keep int) error {
 	if err := t.row("target", "executions", "new", "result"); err != nil {
 		return err
@@ -65,7 +65,7 @@ func fuzz(ctx context.Context, t table, targets []target, each time.Duration, un
 	failed := 0
 	for i, target := range targets {
 		if !until.IsZero() && time.Now().After(until) {
-			if err := t.row(fmt.Sprintf("%d others", len(targets)-i), "", "", "not run for want of time"); err != nil {
+			if err := t.row(fmt.Sprintf("%d others", len(targets)-i), "", "", "not run: the time is up"); err != nil {
 				return err
 			}
 			targets = targets[:i]
@@ -93,7 +93,7 @@ func fuzz(ctx context.Context, t table, targets []target, each time.Duration, un
 	return t.row(fmt.Sprintf("%d targets", len(targets)), total.executions, total.interesting, "ok")
 }
 
-// table prints rows under each other.
+// table prints rows with aligned columns.
 type table struct{ out io.Writer }
 
 func (t table) row(target, executions, interesting, result any) error {

@@ -19,35 +19,35 @@ import (
 	"strings"
 )
 
-// target is one function that fuzzes.
+// target is a fuzz function.
 type target struct {
 	// module and pkg are import paths, dir is the package's folder.
 	module, pkg, dir string
 	name             string
 }
 
-// folder of the package, as a command at the module's root names it.
-func (t target) folder() string { return "." + strings.TrimPrefix(t.pkg, t.module) }
+// relativePackage returns the package's path relative to the module's root, as the go command takes it.
+func (t target) relativePackage() string { return "." + strings.TrimPrefix(t.pkg, t.module) }
 
-// String is the name of a row.
-func (t target) String() string { return strings.TrimPrefix(t.folder(), "./") + "." + t.name }
+// String returns the name of the target's row.
+func (t target) String() string { return strings.TrimPrefix(t.relativePackage(), "./") + "." + t.name }
 
-// listed is what `go list` says of a package.
-type listed struct {
+// goListPackage is the output of `go list` for a package.
+type goListPackage struct {
 	ImportPath, Dir           string
 	TestGoFiles, XTestGoFiles []string
 	Module                    struct{ Path string }
 }
 
-// find returns the targets of the module that are wanted, in the order of their names.
+// find returns the module's targets whose names match wanted, sorted by name.
 func find(ctx context.Context, wanted *regexp.Regexp) ([]target, error) {
-	text, err := command(ctx, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Module", "./...").Output()
+	text, err := goCommand(ctx, "list", "-json=ImportPath,Dir,TestGoFiles,XTestGoFiles,Module", "./...").Output()
 	if err != nil {
 		return nil, fmt.Errorf("list the packages: %w", err)
 	}
 	var targets []target
 	for decoder := json.NewDecoder(strings.NewReader(string(text))); ; {
-		var p listed
+		var p goListPackage
 		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
@@ -69,7 +69,7 @@ func find(ctx context.Context, wanted *regexp.Regexp) ([]target, error) {
 	return targets, nil
 }
 
-// declared are the names of the functions of a file that fuzz, as the go command knows them.
+// declared returns the names of a file's fuzz functions, by the rules of the go command.
 func declared(file string) ([]string, error) {
 	source, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -84,22 +84,22 @@ func declared(file string) ([]string, error) {
 	return names, nil
 }
 
-func command(ctx context.Context, args ...string) *exec.Cmd {
+func goCommand(ctx context.Context, args ...string) *exec.Cmd {
 	c := exec.CommandContext(ctx, "go", args...)
 	c.Stderr = os.Stderr
 	return c
 }
 
-// largest is how many bytes an input may have that is kept.
-const largest = 4 << 10
+// maxInputBytes is the maximum size, in bytes, of an input that is kept.
+const maxInputBytes = 4 << 10
 
-// keep copies the smallest inputs that were found to reach something new to the package's testdata,
-// where every run of its tests tries them.
+// keep copies the smallest inputs that reached new code to the package's testdata, where every run
+// of its tests tries them.
 func (t target) keep(ctx context.Context, most int) error {
 	if most == 0 {
 		return nil
 	}
-	cache, err := command(ctx, "env", "GOCACHE").Output()
+	cache, err := goCommand(ctx, "env", "GOCACHE").Output()
 	if err != nil {
 		return fmt.Errorf("find the cache: %w", err)
 	}
@@ -129,11 +129,11 @@ func (t target) keep(ctx context.Context, most int) error {
 	return nil
 }
 
-// smallest are the names of the smallest texts.
+// smallest returns the names of the smallest texts.
 func smallest(texts map[string][]byte, most int) []string {
 	var names []string
 	for name, text := range texts {
-		if len(text) <= largest {
+		if len(text) <= maxInputBytes {
 			names = append(names, name)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package prometheus tests the alerts of config/prometheus with the library that Prometheus
-// evaluates them with. It is a module of its own, since that library is large.
+// Package prometheus tests the alerts of config/prometheus with Prometheus' own rule engine. It is
+// a separate module because that library is large.
 package prometheus
 
 import (
@@ -20,7 +20,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// interval is between two samples, and two evaluations.
+// interval is the time between two samples, and between two evaluations.
 const interval = 5 * time.Minute
 
 func must(t *testing.T, err error) {
@@ -30,7 +30,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// ruleFile is what a Prometheus is given: the spec of the PrometheusRule.
+// ruleFile writes the spec of the PrometheusRule, as Prometheus loads it, to a file and returns its
+// path.
 func ruleFile(t *testing.T) string {
 	t.Helper()
 	text, err := os.ReadFile("../../config/prometheus/alerts.yaml")
@@ -52,7 +53,7 @@ func ruleFile(t *testing.T) string {
 	return file
 }
 
-// load parses and validates the rules as a Prometheus does that has these series.
+// load parses and validates the rules, like a Prometheus with these series.
 func load(t *testing.T, series string) []*rules.Group {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, "load "+interval.String()+"\n"+series)
@@ -77,7 +78,7 @@ func load(t *testing.T, series string) []*rules.Group {
 	return groups
 }
 
-// firing are the alerts that fire at a time, and whom they are about.
+// firing returns the alerts that fire at a time, with their subjects.
 func firing(t *testing.T, series string, at time.Duration) []string {
 	t.Helper()
 	var found []string
@@ -100,7 +101,7 @@ func firing(t *testing.T, series string, at time.Duration) []string {
 	return found
 }
 
-// about is what an alert is about: a kind, or an application or a policy.
+// about returns the subject of an alert: a kind, an application or a policy.
 func about(alert *rules.Alert) string {
 	if kind := alert.Labels.Get("kind"); kind != "" {
 		return kind
@@ -108,7 +109,7 @@ func about(alert *rules.Alert) string {
 	return alert.Labels.Get("namespace") + "/" + alert.Labels.Get("target") + alert.Labels.Get("policy")
 }
 
-// worded looks whether an alert says whom it is about.
+// worded checks that an alert names its subject.
 func worded(t *testing.T, alert *rules.Alert, whom string) {
 	t.Helper()
 	summary, description := alert.Annotations.Get("summary"), alert.Annotations.Get("description")
@@ -120,7 +121,7 @@ func worded(t *testing.T, alert *rules.Alert, whom string) {
 	}
 }
 
-// Series of an application, and of a policy. Times are in seconds since the beginning.
+// Series of an application and of a policy. Times are in seconds since the start.
 const (
 	success = `nginx_backup_last_success_timestamp_seconds{namespace="shop",target="web"} `
 	wanted  = `nginx_backup_last_wanted_timestamp_seconds{namespace="shop",target="web"} `
@@ -177,7 +178,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// TestDocs: docs/metrics.md tells of every metric that an alert asks for, and how it asks.
+// TestDocs: docs/metrics.md describes every metric that an alert queries, and contains the query.
 func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/metrics.md")
 	must(t, err)

@@ -7,10 +7,10 @@ cd "$(dirname "$0")/../.."
 
 echo "installing the operator ($image)"
 manifests=$("$kubectl" kustomize "$kustomization" | sed -E "s|image: (localhost/)?nginx-operator:.*|image: $image|")
-# A conversion that has worked before goes on working: the CA is left as it is.
+# This leaves the CA in the CRD as it is, so conversions continue to work.
 "$kubectl" apply --server-side --force-conflicts -f - >/dev/null <<<"$manifests"
 if [ -f bin/nginx-operator ] && [ "$kustomization" = config/quickstart ]; then
-	# The tag of a local image stays the same: the pods have to be made again for another program.
+	# The tag of a local image never changes, so an annotation replaces the pods when the programs change.
 	build=$(cat bin/nginx-operator bin/nginx-instance | sha256sum | cut -c1-16)
 	"$kubectl" -n nginx-operator-system patch deployment nginx-operator --type=merge \
 		-p '{"spec":{"template":{"metadata":{"annotations":{"operator.example.com/build":"'"$build"'"}}}}}' >/dev/null

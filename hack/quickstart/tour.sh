@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Shows what the operator does with the samples. Usage: tour.sh KUBECTL
+# Demonstrates the operator with the samples. Usage: tour.sh KUBECTL
 set -euo pipefail
 kubectl=$1
 cd "$(dirname "$0")/../.."
@@ -15,8 +15,8 @@ show() {
 	"$@"
 }
 
-# answer NAME PORT PATH: an answer of nginx, fetched through a port-forward. It is tried
-# again, because a forward ends with its pod and a new operator may be replacing pods.
+# answer NAME PORT PATH fetches an answer of nginx through a port-forward. It retries, because a forward ends with its
+# pod, and a new operator may be replacing pods.
 answer() {
 	local tries
 	for tries in 1 2 3 4 5; do
@@ -72,5 +72,5 @@ That was real: $("$kubectl" get pods --no-headers | wc -l) nginx pods run on thi
   kubectl explain nginx.spec
   kubectl -n nginx-operator-system logs -l app.kubernetes.io/name=nginx-operator --tail=20
 
-  make test      # all tests      make down      # stop and remove all this
+  make test      # the tests       make down      # stop and remove all this
 TEXT

@@ -1,4 +1,4 @@
-// Command release makes what is released: the Helm chart and the OLM bundle, which are
+// Command release generates what is released: the Helm chart and the OLM bundle, which are
 // committed, and the archive of a release.
 package main
 
@@ -27,16 +27,18 @@ func main() {
 
 func newCommand() *cobra.Command {
 	var root string
-	command := &cobra.Command{Use: "release", Short: "Make what is released", SilenceUsage: true}
-	command.PersistentFlags().StringVar(&root, "root", ".", "the repository")
+	command := &cobra.Command{Use: "release", Short: "Make the chart, the bundle and the files of a release", SilenceUsage: true}
+	command.PersistentFlags().StringVar(&root, "root", ".", "root of the repository")
 	command.AddCommand(
 		&cobra.Command{
 			Use: "generate", Short: "Make charts/ and bundle/ from config/", Args: cobra.NoArgs,
 			RunE: func(*cobra.Command, []string) error { return generate(root) },
 		},
 		&cobra.Command{
-			Use: "validate DIR", Short: "Hold an OLM bundle against the published rules", Args: cobra.ExactArgs(1),
-			RunE: func(command *cobra.Command, args []string) error { return validate(command.OutOrStdout(), args[0]) },
+			Use: "validate DIR", Short: "Check an OLM bundle against the published rules", Args: cobra.ExactArgs(1),
+			RunE: func(command *cobra.Command, args []string) error {
+				return validateBundle(command.OutOrStdout(), args[0])
+			},
 		},
 		newArchiveCommand(&root),
 	)
@@ -61,8 +63,8 @@ func newArchiveCommand(root *string) *cobra.Command {
 			return errors.Join(a.Make(command.Context(), out), os.RemoveAll(programs))
 		},
 	}
-	command.Flags().StringVar(&out, "out", "dist", "folder to make them in; it is emptied")
-	command.Flags().StringVar(&revision, "revision", "", "the commit")
+	command.Flags().StringVar(&out, "out", "dist", "folder for the files; it is emptied first")
+	command.Flags().StringVar(&revision, "revision", "", "ID of the commit")
 	command.Flags().Int64Var(&date, "date", 0, "time of the commit, in seconds since the epoch")
 	for _, name := range []string{"revision", "date"} {
 		_ = command.MarkFlagRequired(name)
@@ -91,11 +93,11 @@ func generate(root string) error {
 	return bundle.Write(p.Path(bundle.Dir), files)
 }
 
-// kubeVersion is the newest Kubernetes that the bundle is held against.
-const kubeVersion = "1.37"
+// validatedKubeVersion is the newest Kubernetes that the bundle is validated for.
+const validatedKubeVersion = "1.37"
 
-func validate(out io.Writer, dir string) error {
-	findings, err := bundle.Validate(dir, kubeVersion)
+func validateBundle(out io.Writer, dir string) error {
+	findings, err := bundle.Validate(dir, validatedKubeVersion)
 	if err != nil {
 		return err
 	}

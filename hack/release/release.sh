@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
-# Makes the archive of a release out of a commit and of nothing else: a checkout in a folder
-# of its own. PROGRAMS_GOCACHE is a Go build cache for the programs, where it is not to be the
-# usual one. Usage: release.sh OUT [COMMIT]
+# Builds the archive of a release from a commit alone, in a temporary folder with its files. PROGRAMS_GOCACHE is the Go
+# build cache for the programs; the default is the usual one. Usage: release.sh OUT [COMMIT]
 set -euo pipefail
 out=$(realpath -m "$1")
 cd "$(dirname "$0")/../.."

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Generates everything again and fails on a difference to what is committed or staged.
+# Generates everything again, and fails if that changes a file of the working tree.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 echo "verify generated files"
 before=$(mktemp -d)
 trap 'rm -rf "$before"' EXIT
-paths=(api config/crd config/default config/migration config/namespaced docs/api-reference.md docs/installation.md README.md charts bundle)
+paths=(api config/crd config/default config/migration config/namespaced docs/api-reference.md docs/messages.md docs/installation.md README.md charts bundle)
 cp -r --parents "${paths[@]}" "$before"
 make generate
 for path in "${paths[@]}"; do

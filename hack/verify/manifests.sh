@@ -1,6 +1,5 @@
 #!/usr/bin/env bash
-# Renders every kustomization. That an API server takes them is what the
-# end-to-end tests show. Usage: manifests.sh KUBECTL
+# Renders every kustomization. The end-to-end tests verify that an API server accepts them. Usage: manifests.sh KUBECTL
 set -euo pipefail
 kubectl=$1
 cd "$(dirname "$0")/../.."

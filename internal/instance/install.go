@@ -9,8 +9,8 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Install copies this program into a folder, in one step: that is what the init
-// container does, as images of nginx do not have it.
+// Install copies this program into a folder, atomically. The init container runs it, because nginx
+// images do not contain this program.
 func Install(dir string) error {
 	source, err := os.Open("/proc/self/exe")
 	if err != nil {

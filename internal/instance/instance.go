@@ -1,6 +1,5 @@
-// Package instance puts the process together that is process 1 of every nginx
-// container: it supervises nginx, follows what the operator asks for, and answers what
-// nginx really serves.
+// Package instance assembles the instance manager, which is process 1 of every nginx container: it
+// supervises nginx, follows the requests of the operator, and reports what nginx actually serves.
 package instance
 
 import (
@@ -38,32 +37,32 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// What the instance needs beside nginx is paid for in every pod: a small heap is worth
-// more than the time to collect it.
+// The memory of the instance manager is paid for in every pod, so a small heap is worth more than
+// the time to collect it.
 const (
 	gcPercent   = 25
 	memoryLimit = 24 << 20
 )
 
-// Run runs an instance until it is told to stop, and nginx has finished.
+// Run runs an instance until it is signaled to stop and nginx has finished.
 func Run(o Options) error {
 	debug.SetGCPercent(gcPercent)
 	debug.SetMemoryLimit(memoryLimit)
-	// Threads that look for work cost more than the little work there is. It also bounds what
-	// process 1 takes from nginx under load.
+	// There is little work, and idle threads that look for it would cost more. This also bounds the
+	// CPU time that process 1 takes from nginx under load.
 	runtime.GOMAXPROCS(1)
-	// nginx takes it for sockets that an nginx before it has left open.
+	// nginx would interpret the variable as sockets that an earlier nginx left open.
 	if err := os.Unsetenv("NGINX"); err != nil {
 		return err
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	defer cancel()
-	// Answering goes on until nginx has finished.
+	// The HTTP server answers until nginx has finished.
 	life, end := context.WithCancel(context.Background())
 	defer end()
 	err := run(stop, life, o)
 	if err != nil {
-		leaveWord(o.TerminationLog, err)
+		writeTerminationMessage(o.TerminationLog, err)
 	}
 	return err
 }
@@ -83,15 +82,15 @@ func run(stop, life context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	binary.Hidden = hidden(o)
+	binary.Hidden = deniedPaths(o)
 	supervisor, err := newSupervisor(life, o, binary, requests)
 	if err != nil {
 		return err
 	}
 	go supervisor.Checks.Run(life)
-	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.Failing, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
-	registry.MustRegister(&metrics.Collector{Doctor: doctor, Asker: nginx.Asker{Socket: assemble.StatusSocket(o.State)}})
-	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Grant: supervisor.Grant})
+	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
+	registry.MustRegister(&metrics.Collector{Doctor: doctor, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
+	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Authorize: supervisor.Authorize})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
@@ -99,21 +98,21 @@ func run(stop, life context.Context, o Options) error {
 	return supervisor.Run(stop)
 }
 
-// hidden are the paths below which nginx cannot open files.
-func hidden(o Options) []string {
+// deniedPaths returns the paths below which nginx cannot open files.
+func deniedPaths(o Options) []string {
 	if err := confine.Supported(); err != nil {
-		slog.Warn("nginx can open the mounted Secrets: whoever may change its configuration can read the private keys", "error", err)
+		slog.Warn("nginx can open the mounted Secrets: every user who can change its configuration can read the private keys", "error", err)
 		return nil
 	}
 	return []string{o.Stable, o.Next, o.Requests, o.Secrets, certs.KeysDir(o.TLS)}
 }
 
-func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests answers) (*supervise.Supervisor, error) {
-	files, err := store.Open(o.State, imageFiles)
+func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics) (*supervise.Supervisor, error) {
+	files, err := store.Open(o.State, imageConfigDir)
 	if err != nil {
 		return nil, err
 	}
-	readers := keypipe.Readers{Proc: proc.Root, Started: binary.Children.Started}
+	readers := keypipe.Readers{Proc: proc.Root, Started: binary.Children.IsOwn}
 	keeper, err := certs.NewKeeper(o.Secrets, o.TLS, o.Certificates, readers)
 	if err != nil {
 		return nil, err
@@ -146,12 +145,12 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		Changed: changed, Signals: signals(life), Checks: &checks.Prober{},
 	}
 	if o.RequestMetrics {
-		options.Answers, options.Checks.Answered = requests, requests.Own
+		options.Answers, options.Checks.Answered = requests, requests.CountOwnRequest
 	}
 	return supervise.New(options), nil
 }
 
-// signals passes on those that do not stop nginx.
+// signals returns a channel of the signals that do not stop nginx.
 func signals(ctx context.Context) <-chan syscall.Signal {
 	raw, passed := make(chan os.Signal, 1), make(chan syscall.Signal, 1)
 	signal.Notify(raw, syscall.SIGHUP, syscall.SIGUSR1)
@@ -183,26 +182,26 @@ func reapOrphans(ctx context.Context, children *reap.Children) {
 	}
 }
 
-// answers is what is known of nginx's answers; zero: they are not counted.
-type answers struct {
+// requestMetrics counts nginx's responses; zero: they are not counted.
+type requestMetrics struct {
 	*requestlog.Log
 	*window.Ring
 }
 
-// logRequests counts requests in the background, if it is asked for.
-func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) (answers, error) {
+// logRequests counts requests in the background, if that is enabled.
+func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) (requestMetrics, error) {
 	if !o.RequestMetrics {
-		return answers{}, nil
+		return requestMetrics{}, nil
 	}
 	recent := window.NewRing(time.Now)
 	requests, err := requestlog.Open(o.requestLog(), requestlog.NewMetrics(registry), recent)
 	if err != nil {
-		return answers{}, err
+		return requestMetrics{}, err
 	}
 	go func() {
 		if err := requests.Run(ctx); err != nil {
-			slog.Error("requests are not measured any more", "error", err)
+			slog.Error("requests are no longer measured", "error", err)
 		}
 	}()
-	return answers{requests, recent}, nil
+	return requestMetrics{requests, recent}, nil
 }

@@ -14,45 +14,45 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// imageFiles is where images have files that configurations include by relative names.
-const imageFiles = "/etc/nginx"
+// imageConfigDir is the folder of the image with files that configurations include by relative names.
+const imageConfigDir = "/etc/nginx"
 
-// Options of an instance.
+// Options are the options of an instance.
 type Options struct {
 	Version      string
 	Ports        []instanceapi.DeclaredPort
 	Certificates []string
-	// ReloadOn are mounted folders whose changes make nginx reload.
+	// ReloadOn are mounted folders. A change in them reloads nginx.
 	ReloadOn []string
-	// DrainDelay is how long nginx goes on serving after the signal to stop, DrainTimeout
-	// how long it has to finish after that.
+	// DrainDelay is how long nginx keeps serving after the signal to stop, and DrainTimeout is how
+	// long it has to finish after that.
 	DrainDelay, DrainTimeout time.Duration
 	RequestMetrics           bool
 	// Listen is the address of the instance's own HTTP server.
 	Listen string
-	// Folders; see package instanceapi.
+	// These are folders; see package instanceapi.
 	Stable, Next, Requests, Secrets, TLS, State, RequestLog string
-	// TerminationLog gets the reason when the instance ends with an error.
+	// TerminationLog is the file for the reason if the instance ends with an error.
 	TerminationLog string
 }
 
 // AddFlags adds the options to flags.
 func (o *Options) AddFlags(flags *flag.FlagSet) {
-	flags.Func("port", "a port that nginx has to listen on, as NAME:PORT/PROTOCOL (repeatable)", o.addPort)
+	flags.Func("port", "a port that nginx must listen on, as NAME:PORT/PROTOCOL (repeatable)", o.addPort)
 	flags.Func("certificate", "name of a certificate that is mounted (repeatable)", o.addCertificate)
 	flags.Func("reload-on", "path of a mounted ConfigMap or Secret whose changes make nginx reload (repeatable)", o.addReloadOn)
-	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "how long to serve on after the signal to stop")
-	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "how long nginx has to finish its connections")
-	flags.BoolVar(&o.RequestMetrics, "request-metrics", true, "measure requests by an access log")
-	flags.StringVar(&o.Listen, "listen", fmt.Sprintf(":%d", instanceapi.Port), "address to answer on")
+	flags.DurationVar(&o.DrainDelay, "drain-delay", 5*time.Second, "how long to keep serving after the stop signal")
+	flags.DurationVar(&o.DrainTimeout, "drain-timeout", 30*time.Second, "how long nginx may take to finish its connections")
+	flags.BoolVar(&o.RequestMetrics, "request-metrics", true, "measure requests with an access log")
+	flags.StringVar(&o.Listen, "listen", fmt.Sprintf(":%d", instanceapi.Port), "address to listen on")
 	flags.StringVar(&o.Stable, "stable-dir", instanceapi.DirStable, "folder of the configuration to boot from")
 	flags.StringVar(&o.Next, "next-dir", instanceapi.DirNext, "folder of the next configuration")
-	flags.StringVar(&o.Requests, "requests-dir", instanceapi.DirRequests, "folder of the pod's annotations")
+	flags.StringVar(&o.Requests, "requests-dir", instanceapi.DirRequests, "folder with the pod's annotations")
 	flags.StringVar(&o.Secrets, "secrets-dir", instanceapi.DirSecrets, "folder of the mounted Secrets")
 	flags.StringVar(&o.TLS, "tls-dir", instanceapi.DirTLS, "folder where nginx finds certificates")
 	flags.StringVar(&o.State, "state-dir", instanceapi.DirState, "scratch space")
-	flags.StringVar(&o.RequestLog, "request-log-dir", instanceapi.DirRequestLog, "folder in memory for nginx's log of requests; where it is missing, --state-dir")
-	flags.StringVar(&o.TerminationLog, "termination-log", "/dev/termination-log", "file for the reason of an error")
+	flags.StringVar(&o.RequestLog, "request-log-dir", instanceapi.DirRequestLog, "folder in memory for the request log; if it is missing, --state-dir is used")
+	flags.StringVar(&o.TerminationLog, "termination-log", "/dev/termination-log", "file for the error that ended the process")
 }
 
 func (o *Options) addPort(text string) error {
@@ -60,7 +60,7 @@ func (o *Options) addPort(text string) error {
 	number, protocol, hasProtocol := strings.Cut(rest, "/")
 	port, err := strconv.ParseUint(number, 10, 16)
 	if !ok || name == "" || err != nil || port == 0 || (hasProtocol && protocol != "TCP" && protocol != "UDP") {
-		return errors.New("it has to look like http:8080/TCP")
+		return errors.New("must have the form http:8080/TCP")
 	}
 	if !hasProtocol {
 		protocol = "TCP"
@@ -69,12 +69,12 @@ func (o *Options) addPort(text string) error {
 	return nil
 }
 
-// certificateName is a name of spec.tls. It becomes the name of a folder.
+// certificateName matches a name in spec.tls, which becomes the name of a folder.
 var certificateName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
 
 func (o *Options) addCertificate(name string) error {
 	if !certificateName.MatchString(name) {
-		return errors.New("a name has lower case letters, digits, '-' and '.'")
+		return errors.New("a name must consist of lower case letters, digits, '-' and '.'")
 	}
 	o.Certificates = append(o.Certificates, name)
 	return nil
@@ -82,13 +82,13 @@ func (o *Options) addCertificate(name string) error {
 
 func (o *Options) addReloadOn(dir string) error {
 	if !filepath.IsAbs(dir) {
-		return errors.New("it has to be an absolute path")
+		return errors.New("must be an absolute path")
 	}
 	o.ReloadOn = append(o.ReloadOn, dir)
 	return nil
 }
 
-// requestLog is the file of the request metrics' log.
+// requestLog returns the path of the log for the request metrics.
 func (o *Options) requestLog() string {
 	const name = "requests.log"
 	if info, err := os.Stat(o.RequestLog); err == nil && info.IsDir() {
@@ -97,7 +97,7 @@ func (o *Options) requestLog() string {
 	return filepath.Join(o.State, name)
 }
 
-// Validate finds options that contradict each other.
+// Validate returns an error for an option that is out of range.
 func (o *Options) Validate() error {
 	switch {
 	case o.DrainDelay < 0:

@@ -11,7 +11,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// parse reads the arguments of `nginx-instance run`.
+// parse parses the arguments of `nginx-instance run`.
 func parse(arguments ...string) (Options, error) {
 	var o Options
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
@@ -47,18 +47,18 @@ func TestOptions(t *testing.T) {
 
 func TestOptionsThatAreRefused(t *testing.T) {
 	for argument, want := range map[string]string{
-		"--port=8080":            "has to look like",
-		"--port=:8080":           "has to look like",
-		"--port=http:0":          "has to look like",
-		"--port=http:65536":      "has to look like",
-		"--port=http:-1":         "has to look like",
-		"--port=http:80/SCTP":    "has to look like",
-		"--port=http:80/":        "has to look like",
-		"--certificate=":         "a name has",
-		"--certificate=..":       "a name has",
-		"--certificate=a/b":      "a name has",
-		"--certificate=../shop":  "a name has",
-		"--certificate=shop.":    "a name has",
+		"--port=8080":            "must have the form",
+		"--port=:8080":           "must have the form",
+		"--port=http:0":          "must have the form",
+		"--port=http:65536":      "must have the form",
+		"--port=http:-1":         "must have the form",
+		"--port=http:80/SCTP":    "must have the form",
+		"--port=http:80/":        "must have the form",
+		"--certificate=":         "a name must consist of",
+		"--certificate=..":       "a name must consist of",
+		"--certificate=a/b":      "a name must consist of",
+		"--certificate=../shop":  "a name must consist of",
+		"--certificate=shop.":    "a name must consist of",
 		"--reload-on=extra":      "absolute path",
 		"--drain-delay=-1s":      "--drain-delay",
 		"--drain-timeout=999ms":  "--drain-timeout",

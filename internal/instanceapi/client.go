@@ -14,20 +14,19 @@ import (
 	"time"
 )
 
-// maxAnswerBytes bounds what is read from an instance: a pod is not trusted to be
-// short.
+// maxAnswerBytes bounds what is read from an instance, because pods are not trusted.
 const maxAnswerBytes = 1 << 20
 
-// ErrNotSupported tells that an instance does not know what it was asked for: it was told
-// not to measure it, or its release cannot.
-var ErrNotSupported = errors.New("the instance does not know this")
+// ErrNotSupported means that an instance does not know the path: its request metrics are off, or
+// its release does not have them.
+var ErrNotSupported = errors.New("the instance does not support this request")
 
-// Client reads the status of instances.
+// Client is a client of the instances' API.
 type Client struct {
 	http *http.Client
 }
 
-// NewClient returns a Client that gives up on an instance after timeout.
+// NewClient returns a Client whose requests time out after timeout.
 func NewClient(timeout time.Duration) *Client {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
@@ -37,12 +36,12 @@ func NewClient(timeout time.Duration) *Client {
 	return &Client{http: &http.Client{
 		Transport: transport,
 		Timeout:   timeout,
-		// An instance never redirects; a pod must not send the operator elsewhere.
+		// Instances never redirect, and a pod must not redirect the operator.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("an instance does not redirect") },
 	}}
 }
 
-// Status asks the instance of the pod with the given address.
+// Status gets the status of the instance in the pod with the address.
 func (c *Client) Status(ctx context.Context, podIP string) (Status, error) {
 	text, err := c.get(ctx, podIP, PathStatus)
 	if err != nil {
@@ -51,10 +50,10 @@ func (c *Client) Status(ctx context.Context, podIP string) (Status, error) {
 	return decode(text)
 }
 
-// Requests asks the instance of the pod with the given address for the requests of the
-// last seconds that workers of a revision have answered; of the one that it serves, if revision is empty.
-// The error is ErrNotSupported where they are not measured. The window of a release that
-// does not tell revisions apart has none.
+// Requests gets the requests of the last seconds that workers of a revision have answered, from the
+// instance in the pod with the address. An empty revision stands for the served one. The error is
+// ErrNotSupported if requests are not measured. Releases that do not distinguish revisions return a
+// window without one.
 func (c *Client) Requests(ctx context.Context, podIP, revision string, seconds int) (RequestWindow, error) {
 	query := url.Values{ParameterSeconds: {strconv.Itoa(seconds)}}
 	if revision != "" {
@@ -66,12 +65,12 @@ func (c *Client) Requests(ctx context.Context, podIP, revision string, seconds i
 	}
 	window, err := decodeWindow(text)
 	if err == nil && revision != "" && window.Revision != "" && window.Revision != revision {
-		return RequestWindow{}, fmt.Errorf("%s told of another revision than the one that it was asked about", podIP)
+		return RequestWindow{}, fmt.Errorf("%s answered for another revision than the requested one", podIP)
 	}
 	return window, err
 }
 
-// get reads the answer to a question.
+// get returns the body of a response.
 func (c *Client) get(ctx context.Context, podIP, path string) ([]byte, error) {
 	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + path
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
@@ -100,8 +99,8 @@ func (c *Client) get(ctx context.Context, podIP, path string) ([]byte, error) {
 	return text, nil
 }
 
-// Load tells the instance of the pod with the given address the word at which it loads
-// what it was asked to test.
+// Load sends a load token to the instance in the pod with the address, which authorizes the load of
+// the revision whose test is requested.
 func (c *Client) Load(ctx context.Context, podIP, word string) error {
 	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathLoad
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(word))
@@ -130,7 +129,7 @@ func decode(text []byte) (Status, error) {
 	return status, nil
 }
 
-// spoken names a range of protocols.
+// spoken formats a range of protocol versions.
 func spoken(oldest, newest int) string {
 	if oldest == newest {
 		return strconv.Itoa(newest)

@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// clientOf returns a client of a pod that is played by a handler.
+// clientOf returns a client of a pod that the handler stands for.
 func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
 	t.Helper()
 	server := httptest.NewServer(handler)
@@ -33,7 +33,7 @@ func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
 	return client
 }
 
-// says is a pod that answers everything with a text.
+// says returns a handler that answers every request with the text.
 func says(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) }
 }
@@ -69,9 +69,9 @@ func TestClientRequestsRefuses(t *testing.T) {
 		"more errors":     {says(`{"requests": 1, "errors": 2}`), "contradict"},
 		"negative errors": {says(`{"requests": 1, "errors": -1}`), "contradict"},
 		"more latencies":  {says(`{"requests": 3, "errors": 1, "latency": [3]}`), "contradict"},
-		"negative bucket": {says(`{"requests": 3, "latency": [4, -1]}`), "not one"},
+		"negative bucket": {says(`{"requests": 3, "latency": [4, -1]}`), "latency count is impossible"},
 		"overflow":        {says(`{"requests": 9223372036854775807}`), "contradict"},
-		"overflowing sum": {says(`{"requests": 2, "latency": [9223372036854775807, 9223372036854775807, 2]}`), "not one"},
+		"overflowing sum": {says(`{"requests": 2, "latency": [9223372036854775807, 9223372036854775807, 2]}`), "latency count is impossible"},
 		"endless":         {says(strings.Repeat(" ", maxAnswerBytes+1)), "longer than"},
 		"elsewhere":       {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/else", http.StatusFound) }, "redirect"},
 	}
@@ -88,7 +88,7 @@ func TestClientRequestsRefuses(t *testing.T) {
 	}
 }
 
-// TestOlderInstance asks one of a release that did not count yet.
+// TestOlderInstance: an instance of a release that does not count requests is understood.
 func TestOlderInstance(t *testing.T) {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathStatus, says(`{"protocol": 1, "serving": "r1", "ready": true}`))
@@ -102,7 +102,7 @@ func TestOlderInstance(t *testing.T) {
 	}
 }
 
-// TestNewerInstance has fields that this release does not know.
+// TestNewerInstance: fields that this release does not know are ignored.
 func TestNewerInstance(t *testing.T) {
 	text := `{"protocol": 1, "serving": "r1", "servingSeconds": 0, "mood": "good", "workers": {"running": 2, "sleeping": 1}, "requests": 3, "latency": [1, 2` + strings.Repeat(", 0", 60) + `]}`
 	client := clientOf(t, says(text))

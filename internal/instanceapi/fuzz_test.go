@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// answer is what a pod says that is out of its mind. It counts how often it was asked, and how
-// much of its answer was read.
+// answer stands for a pod with arbitrary responses. It counts the requests, and how much of the
+// response was read.
 type answer struct {
 	code     int
 	location string
@@ -42,8 +42,9 @@ func (a *answer) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// FuzzStatus: whatever a pod answers, one question is asked, no more is read than the bound, and what
-// is understood is of a protocol that is spoken, and reads the same when it is written again.
+// FuzzStatus: for any response of a pod, the client sends one request and reads no more than the
+// bound, and a status that it accepts has a supported protocol and stays the same when it is
+// encoded and decoded again.
 func FuzzStatus(f *testing.F) {
 	f.Add(200, "", `{"protocol":1,"serving":"r1","revisions":[{"revision":"r1","test":"Passed"}]}`, 1)
 	f.Add(200, "", `{"protocol":2}`, 1)
@@ -75,7 +76,8 @@ func FuzzStatus(f *testing.F) {
 	})
 }
 
-// FuzzRequests: figures that are believed make sense, also those of many pods together.
+// FuzzRequests: windows that pass the check are consistent, alone and merged with those of many
+// pods.
 func FuzzRequests(f *testing.F) {
 	f.Add(`{"seconds":60,"requests":3,"errors":1,"latency":[1,0,1]}`, 0.9)
 	f.Add(`{"seconds":1,"requests":1099511627776,"errors":0,"latency":[1099511627776]}`, 0.5)

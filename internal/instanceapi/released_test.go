@@ -9,10 +9,10 @@ import (
 	"testing"
 )
 
-// TestReleasedAnswers reads what instances of every release said, as it was recorded (see
-// docs/upgrades.md), and the same of protocols that this release does not speak.
+// TestReleasedAnswers: recorded answers of all releases (see docs/upgrades.md) are understood, and
+// refused with a protocol that this release does not support.
 func TestReleasedAnswers(t *testing.T) {
-	files, err := filepath.Glob("../desired/testdata/released/*/*/instance-*.json")
+	files, err := filepath.Glob("../nginx/desired/testdata/released/*/*/instance-*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no answers of releases (%v)", err)
 	}
@@ -50,9 +50,9 @@ func TestReleasedAnswers(t *testing.T) {
 	}
 }
 
-// TestReleasedWindows reads what instances of every release said of their requests.
+// TestReleasedWindows: recorded request windows of all releases are understood.
 func TestReleasedWindows(t *testing.T) {
-	files, err := filepath.Glob("../desired/testdata/released/*/*/requests-*.json")
+	files, err := filepath.Glob("../nginx/desired/testdata/released/*/*/requests-*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("there are no windows of releases (%v)", err)
 	}
@@ -96,7 +96,7 @@ func checkWindow(t *testing.T, file string, text []byte) RequestWindow {
 	return window
 }
 
-// TestContractOfBuckets: instances of other releases sort durations into the same ones.
+// TestContractOfBuckets: durations fall into the same buckets as in other releases.
 func TestContractOfBuckets(t *testing.T) {
 	if LatencyBuckets != 52 {
 		t.Errorf("there are %d buckets", LatencyBuckets)
@@ -108,8 +108,8 @@ func TestContractOfBuckets(t *testing.T) {
 	}
 }
 
-// wantSame makes sure that nothing that a release told is lost on this one, and that what this
-// one decides from was told.
+// wantSame reports an error if a field of another release's answer is lost, or one that this
+// release needs is missing.
 func wantSame(t *testing.T, raw map[string]any, status Status) {
 	t.Helper()
 	var again map[string]any
@@ -121,12 +121,12 @@ func wantSame(t *testing.T, raw map[string]any, status Status) {
 			t.Errorf("%s: %s is read as %s", key, encode(t, raw[key]), encode(t, again[key]))
 		}
 	}
-	for what, told := range map[string]bool{
+	for what, known := range map[string]bool{
 		"serving": status.Serving != "", "stable": status.Stable != "", "next": status.Next != "", "ready": status.Ready,
 		"servingSeconds": status.ServingSeconds != nil, "version": status.Version != "", "nginxVersion": status.NginxVersion != "",
 		"workers": status.Workers.Running > 0, "ports": len(status.Ports) > 0,
 	} {
-		if !told {
+		if !known {
 			t.Errorf("there is no %s in %+v", what, status)
 		}
 	}

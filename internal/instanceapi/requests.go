@@ -6,37 +6,37 @@ import (
 	"sort"
 )
 
-// ParameterSeconds of PathRequests is a whole number of seconds from 1 to MaxWindow.
+// ParameterSeconds is a parameter of PathRequests: a whole number of seconds from 1 to MaxWindow.
 const (
 	ParameterSeconds = "seconds"
 	MaxWindow        = 3600
-	// ParameterRevision of PathRequests restricts the answer to the requests that workers of a
-	// configuration have answered. A release that does not know it ignores it, and leaves
-	// RequestWindow.Revision empty.
+	// ParameterRevision is a parameter of PathRequests that restricts the answer to the requests
+	// that workers of a configuration have answered. Releases that do not know it ignore it, and
+	// leave RequestWindow.Revision empty.
 	ParameterRevision = "revision"
-	// WindowSlot is the time in seconds by which a RequestWindow may begin too early.
+	// WindowSlot is how much earlier than requested a RequestWindow may begin, in seconds.
 	WindowSlot = 5
 )
 
-// RequestWindow is what became of the requests that ended within a time up to now. A
-// request of the instance itself is not in it.
+// RequestWindow counts the requests that ended within a time up to now, by their results. It does
+// not include requests of the instance itself.
 type RequestWindow struct {
-	// Revision of the configuration whose workers answered them; empty in answers of releases
-	// that do not tell: requests from before a load, and those of old workers, count there.
+	// Revision is the configuration whose workers answered the requests. It is empty in answers of
+	// older releases, which also count requests from before a load and those of old workers.
 	Revision string `json:"revision,omitempty"`
-	// Seconds that it covers, in whole ones. They are a few more than were asked for, as
-	// requests are counted in slots, and fewer for an instance that is younger.
+	// Seconds is the time that the window covers, in whole seconds. It can be slightly longer than
+	// requested, because requests are counted in slots, and is shorter for a younger instance.
 	Seconds int64 `json:"seconds"`
-	// Requests, whatever became of them, and Errors, those that were answered with 5xx. A
-	// client that hangs up (499) makes no error.
+	// Requests counts all requests, and Errors those that were answered with 5xx. A client that
+	// closes the connection (499) is not an error.
 	Requests int64 `json:"requests"`
 	Errors   int64 `json:"errors"`
-	// Latency of the requests that are not Errors: an error that comes fast must not make
-	// up for an answer that comes late.
+	// Latency holds the requests that are not Errors, so that fast errors cannot make up for slow
+	// responses.
 	Latency Histogram `json:"latency"`
 }
 
-// Merge adds what another instance counted meanwhile. Of which revisions that is is not kept.
+// Merge adds the window of another instance. It ignores the revisions.
 func (w *RequestWindow) Merge(other RequestWindow) {
 	w.Seconds = max(w.Seconds, other.Seconds)
 	w.Requests += other.Requests
@@ -46,15 +46,14 @@ func (w *RequestWindow) Merge(other RequestWindow) {
 	}
 }
 
-// mostCounted is more than a pod can answer in MaxWindow, and little enough for sums over
-// many pods.
+// mostCounted is more than a pod can answer in MaxWindow, and small enough for sums over many pods.
 const mostCounted = 1 << 40
 
-// check refuses what no instance counts. A pod is not trusted to tell the truth.
+// check returns an error for counts that no instance can have, because pods are not trusted.
 func (w *RequestWindow) check() error {
 	for _, n := range w.Latency {
 		if n < 0 || n > mostCounted {
-			return errors.New("a count of the latency is not one")
+			return errors.New("a latency count is impossible")
 		}
 	}
 	if w.Seconds < 0 || w.Errors < 0 || w.Requests > mostCounted || w.Errors > w.Requests || w.Latency.Count() > w.Requests-w.Errors {
@@ -63,17 +62,16 @@ func (w *RequestWindow) check() error {
 	return nil
 }
 
-// The buckets of a Histogram are part of the contract. They grow by a quarter, so that a
-// quantile is known well enough to compare with another one.
+// The buckets of a Histogram are part of the contract. Each bound is a quarter higher than the one
+// before, so quantiles are exact enough to be compared.
 const (
 	firstBound = 0.001
 	growth     = 1.25
-	// LatencyBuckets is the number of buckets: 50 from 1 ms to a minute, the one below and
-	// the one above.
+	// LatencyBuckets is the number of buckets: 50 from 1 ms to 70 s, one below and one above.
 	LatencyBuckets = 52
 )
 
-// bounds has the upper bounds of all buckets but the last one, in seconds.
+// bounds are the upper bounds of all buckets except the last, in seconds.
 var bounds = func() (b [LatencyBuckets - 1]float64) {
 	for i := range b {
 		b[i] = firstBound * math.Pow(growth, float64(i))
@@ -81,17 +79,17 @@ var bounds = func() (b [LatencyBuckets - 1]float64) {
 	return b
 }()
 
-// Histogram counts durations. Bucket i has those up to 1 ms · 1.25^i that are in no bucket
-// before it, and the last one all that are longer.
+// Histogram counts durations. Bucket i counts those up to 1 ms · 1.25^i that are in no earlier
+// bucket, and the last one counts all longer ones.
 type Histogram [LatencyBuckets]int64
 
-// Bucket is the index of the bucket that a duration in seconds belongs to.
+// Bucket returns the index of the bucket for a duration in seconds.
 func Bucket(seconds float64) int { return sort.SearchFloat64s(bounds[:], seconds) }
 
-// Observe counts durations of so many seconds.
+// Observe adds a duration in seconds the given number of times.
 func (h *Histogram) Observe(seconds float64, times int64) { h[Bucket(seconds)] += times }
 
-// Count is the number of durations.
+// Count returns the number of durations.
 func (h *Histogram) Count() int64 {
 	var all int64
 	for _, n := range h {
@@ -100,9 +98,9 @@ func (h *Histogram) Count() int64 {
 	return all
 }
 
-// Quantile is the number of seconds that the share q (0 to 1) of the durations does not
-// exceed; 0 if there are none. Inside a bucket they count as evenly spread, and what is
-// longer than all bounds counts as the last one.
+// Quantile returns the number of seconds that the share q (0 to 1) of the durations does not
+// exceed, or 0 if there are none. Durations are assumed to be evenly distributed within a bucket,
+// and those above all bounds count as the highest bound.
 func (h *Histogram) Quantile(q float64) float64 {
 	rank := q * float64(h.Count())
 	var below float64
@@ -117,7 +115,7 @@ func (h *Histogram) Quantile(q float64) float64 {
 	return 0
 }
 
-// Above is how many durations are longer than so many seconds, by the same reckoning.
+// Above returns how many durations are longer than the given seconds, with the same assumptions.
 func (h *Histogram) Above(seconds float64) float64 {
 	var above float64
 	for i, n := range h {
@@ -131,7 +129,7 @@ func (h *Histogram) Above(seconds float64) float64 {
 	return above
 }
 
-// bucket is what lies in bucket i. The last one has no width.
+// bucket returns the bounds of bucket i. The last one has no width.
 func bucket(i int) (low, high float64) {
 	if i > 0 {
 		low = bounds[i-1]

@@ -21,7 +21,7 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestQuantile compares with what is known exactly.
+// TestQuantile: quantiles are within one bucket of the exact values.
 func TestQuantile(t *testing.T) {
 	for name, duration := range map[string]func(share float64) float64{
 		"even":             func(share float64) float64 { return .01 + share },

@@ -1,174 +1,172 @@
-// Package instanceapi is what nginx-instance, the process that supervises nginx in
-// every pod, and the operator say to each other: the folders and annotations by which
-// the operator asks, and the answers that it reads over HTTP. It is the contract
-// between programs of different releases, and uses the standard library only.
+// Package instanceapi is the contract between the operator and nginx-instance, the process that
+// supervises nginx in every pod: the folders and annotations by which the operator sends requests,
+// and the HTTP API. The two programs can be of different releases. The package only uses the
+// standard library.
 package instanceapi
 
 import "time"
 
-// Protocol is the version of this contract that this release speaks, OldestProtocol the
-// oldest one that it understands: after an update of the operator, pods speak for a while
-// what the release before spoke. An instance of any other version cannot be understood.
+// Protocol is the version of this contract that this release implements, and OldestProtocol is the
+// oldest one that it understands: after an update of the operator, pods of the release before run
+// for a while. Instances with any other version cannot be understood.
 //
-// What is only added, a field or a path, does not make a new version: a program ignores
-// fields that it does not know, and takes one that is missing for unknown.
+// An addition, such as a field or a path, does not need a new version: a program ignores fields that
+// it does not know, and treats a missing one as unknown.
 const (
 	Protocol       = 1
 	OldestProtocol = 1
 )
 
-// Port is where every instance answers, and PortName is what the pod calls it.
+// Port is the port of every instance's HTTP API, and PortName is its name in the pod.
 const (
 	Port     = 9113
 	PortName = "metrics"
 )
 
-// Paths of the HTTP API. All but PathLoad are read with GET.
+// These are the paths of the HTTP API. All except PathLoad are requested with GET.
 const (
-	// PathLive answers 200 as long as the instance works.
+	// PathLive answers 200 while the instance works.
 	PathLive = "/livez"
-	// PathReady answers 200 when nginx serves a verified configuration on every
-	// declared port, and 503 with the reason otherwise.
+	// PathReady answers 200 if nginx serves a verified configuration on every declared port, and
+	// 503 with the reason otherwise.
 	PathReady = "/readyz"
 	// PathStatus answers with a Status as JSON.
 	PathStatus = "/v1/status"
-	// PathLoad takes the word (see Grant) with POST, and answers 202 when it is the right
-	// one: what the instance was asked to test is then loaded, if it passed.
+	// PathLoad accepts a load token (see TokenHash) with POST, and answers 202 if it is valid: the
+	// revision whose test is requested is then loaded, if it passed.
 	PathLoad = "/v1/load"
-	// PathRequests answers with a RequestWindow as JSON. The parameter ParameterSeconds
-	// tells for how long, up to now, and the optional ParameterRevision of which configuration.
-	// Where requests are not measured, and in releases that
-	// do not know the path, the answer is 404.
+	// PathRequests answers with a RequestWindow as JSON. The parameter ParameterSeconds is the
+	// length of the time up to now, and the optional ParameterRevision selects a configuration. The
+	// answer is 404 if requests are not measured, and in releases that do not know the path.
 	PathRequests = "/v1/requests"
 	// PathMetrics answers in the Prometheus text format.
 	PathMetrics = "/metrics"
 )
 
-// Status is everything that an instance knows. A field that a newer release adds is
-// ignored by an older one.
+// Status is everything that an instance reports. Older releases ignore fields that a newer one
+// adds.
 type Status struct {
 	// Protocol is the version of this contract that the instance speaks.
 	Protocol int `json:"protocol"`
-	// Version of nginx-instance.
+	// Version is the version of nginx-instance.
 	Version string `json:"version"`
-	// NginxVersion is that of the nginx binary in the image, such as 1.30.4.
+	// NginxVersion is the version of the nginx binary in the image, such as 1.30.4.
 	NginxVersion string `json:"nginxVersion,omitempty"`
-	// Serving is the revision that nginx's workers have answered with; empty while
-	// nginx does not run.
+	// Serving is the revision that nginx's workers have answered with. It is empty while nginx does
+	// not run.
 	Serving string `json:"serving,omitempty"`
-	// ServingSeconds is for how long they have done so, in whole seconds. Loading the same
-	// revision once more, for a new certificate, does not begin it anew. Nil while nothing
-	// is served, and in answers of releases that do not tell.
+	// ServingSeconds is for how long they have done so, in whole seconds. A reload of the same
+	// revision, for a new certificate, does not reset it. It is nil while no revision is served,
+	// and in answers of releases without it.
 	ServingSeconds *int64 `json:"servingSeconds,omitempty"`
-	// OnProbation tells that what is served was loaded a moment ago, and that the instance may go
-	// back from it. Releases before 0.5 do not tell.
+	// OnProbation reports whether the served configuration was loaded recently, so that the
+	// instance may still roll it back. Releases before 0.5 do not report it.
 	OnProbation bool `json:"onProbation,omitempty"`
-	// Comparing tells that its first answers are about to be compared with those before, and that
-	// no other pod should load it meanwhile. It takes a fraction of a second.
+	// Comparing reports whether its first answers are being compared with those before, and no
+	// other pod should load it yet. It takes a fraction of a second.
 	Comparing bool `json:"comparing,omitempty"`
-	// Stable and Next are the revisions of the two mounted configurations as the
-	// instance finds them now; empty where there are no files.
+	// Stable and Next are the current revisions of the two mounted configurations. They are empty
+	// if there are no files.
 	Stable string `json:"stable,omitempty"`
 	Next   string `json:"next,omitempty"`
-	// Requested is what the pod's annotations ask for.
+	// Requested is what the pod's annotations request.
 	Requested Requested `json:"requested"`
-	// Granted is the revision that the instance was told the word for, as long as it is
-	// asked to test it under the same grant.
-	Granted string `json:"granted,omitempty"`
-	// Revisions tell what became of the revisions that were tried, the latest first.
-	// Only a few are kept.
+	// Authorized is the revision whose load a load token authorized. It is reset if the requested
+	// test or the token hash changes.
+	Authorized string `json:"granted,omitempty"`
+	// Revisions are the outcomes of the revisions that were tried, the latest first. Only a few are
+	// kept.
 	Revisions []Revision `json:"revisions,omitempty"`
-	// Certificates has an entry for each certificate that was declared, in the order of
-	// their names.
+	// Certificates has an entry for each declared certificate, in the order of the names.
 	Certificates []Certificate `json:"certificates,omitempty"`
-	// Ports has an entry for each declared port, in the order of their declaration.
+	// Ports has an entry for each declared port, in the order of declaration.
 	Ports   []DeclaredPort `json:"ports,omitempty"`
 	Workers Workers        `json:"workers"`
 	Reloads Reloads        `json:"reloads"`
-	// ReloadProblems are why nginx did not take the present files of the folders that it is
-	// reloaded for. It goes on with what it has read before, and the reload is repeated. Bounded.
-	// Releases before 0.5 do not tell.
+	// ReloadProblems are why nginx refused the current files of the folders that reload it. nginx
+	// keeps using those that it has read before, and the reload is repeated. The number of problems
+	// is bounded. Releases before 0.5 do not report them.
 	ReloadProblems []Problem `json:"reloadProblems,omitempty"`
-	// Draining is set from the signal to stop on.
+	// Draining is set once the instance is signaled to stop.
 	Draining bool `json:"draining,omitempty"`
-	// Ready is what PathReady answers, and NotReady why not.
+	// Ready is the answer of PathReady, and NotReady is why the instance is not ready.
 	Ready    bool   `json:"ready"`
 	NotReady string `json:"notReady,omitempty"`
 }
 
-// Requested is what the pod's annotations ask for; empty: nothing.
+// Requested is what the pod's annotations request; an empty field: nothing.
 type Requested struct {
-	// Test is the revision to be tested, from *next*.
+	// Test is the revision to test, from DirNext.
 	Test string `json:"test,omitempty"`
-	// Load is the revision to be served.
+	// Load is the revision to serve.
 	Load string `json:"load,omitempty"`
-	// Grant is what Grant returns for the word at which Test is to be served, whatever
-	// Load says. Only instances of releases before GrantFingerprint send it.
-	Grant string `json:"grant,omitempty"`
-	// GrantFingerprint is Fingerprint of Grant.
-	GrantFingerprint string `json:"grantFingerprint,omitempty"`
+	// TokenHash is the hash of the load token that authorizes the load of Test, regardless of Load.
+	// Only instances of releases before TokenHashFingerprint send it.
+	TokenHash string `json:"grant,omitempty"`
+	// TokenHashFingerprint is the Fingerprint of TokenHash.
+	TokenHashFingerprint string `json:"grantFingerprint,omitempty"`
 }
 
-// Public returns what everybody in the pod's network may read: a fingerprint in place of
-// the grant.
+// Public returns the form for everyone in the pod's network, with a fingerprint instead of the
+// token hash.
 func (r Requested) Public() Requested {
-	if r.Grant != "" {
-		r.GrantFingerprint, r.Grant = Fingerprint(r.Grant), ""
+	if r.TokenHash != "" {
+		r.TokenHashFingerprint, r.TokenHash = TokenHashFingerprint(r.TokenHash), ""
 	}
 	return r
 }
 
-// Matches tells whether two requests are the same, whichever of them is public.
+// Matches reports whether two requests are the same. Either may be in its public form.
 func (r Requested) Matches(other Requested) bool { return r.Public() == other.Public() }
 
 // Verdict is the outcome of a test or a load.
 type Verdict string
 
-// The verdicts. The zero value means that it was not tried (yet).
+// The zero Verdict means that it was not tried yet.
 const (
 	Passed Verdict = "Passed"
 	Failed Verdict = "Failed"
 )
 
-// Revision tells what became of one revision of the configuration.
+// Revision is the outcome of the tests and loads of a configuration revision.
 type Revision struct {
 	Revision string `json:"revision"`
-	// Test is nginx's verdict on the files, by nginx -t and a look at the ports.
+	// Test is the verdict on the files, by nginx -t, the check of the ports and the dry run.
 	Test Verdict `json:"test,omitempty"`
-	// Load tells whether nginx's new workers answered with this revision.
+	// Load reports whether nginx's new workers answered with this revision.
 	Load Verdict `json:"load,omitempty"`
-	// Fatal tells of a load that failed that it ended worker processes, nginx or the container:
-	// no other pod may load the revision. Releases before 0.5 do not tell.
+	// Fatal reports whether a failed load ended worker processes, nginx or the container, so that
+	// no other pod may load the revision. Releases before 0.5 do not report it.
 	Fatal bool `json:"fatal,omitempty"`
-	// TakenBack tells of a load that failed that the workers had confirmed it: the instance went back.
-	// Releases before 0.5 do not tell.
+	// TakenBack reports whether the instance rolled back a load that the workers had confirmed.
+	// Releases before 0.5 do not report it.
 	TakenBack bool `json:"takenBack,omitempty"`
-	// Unread are the user's files that end in .conf and that nginx did not read when it tested
-	// the revision. Bounded. Releases that do not tell leave it out.
+	// Unread are the user's .conf files that nginx did not read when it tested the revision. Their
+	// number is bounded. Older releases do not report them.
 	Unread []string `json:"unread,omitempty"`
-	// Problems are why the last test or load failed, the first one first. Bounded.
+	// Problems are why the last test or load failed, the first one first. Their number is bounded.
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Problem is one thing that is wrong with a configuration.
+// Problem is a single problem of a configuration.
 type Problem struct {
-	// File is the name of the user's file, or the path of a file of the image; empty
-	// when nginx named none.
+	// File is the name of the user's file, or the path of a file of the image. It is empty if nginx
+	// named none.
 	File string `json:"file,omitempty"`
-	// Line in File, from 1 on; 0 when nginx named none.
+	// Line is the line in File, counted from 1; 0 if nginx named none.
 	Line int `json:"line,omitempty"`
-	// Message in nginx's words.
+	// Message is the message, usually nginx's own.
 	Message string `json:"message"`
 }
 
-// Certificate is one declared certificate.
+// Certificate describes a declared certificate.
 type Certificate struct {
-	// Name in spec.tls.
+	// Name is the name in spec.tls.
 	Name string `json:"name"`
-	// Error tells what is wrong with the mounted pair: missing, not PEM, key and
-	// certificate do not match. nginx keeps the earlier pair meanwhile, if there is one.
+	// Error is what is wrong with the mounted pair: it is missing, is not PEM, or the key does not
+	// match the certificate. Meanwhile, nginx keeps the earlier pair, if there is one.
 	Error string `json:"error,omitempty"`
-	// What follows is about the pair that nginx is given; empty when there is none.
+	// The fields below describe the pair that nginx is given. They are empty if there is none.
 
 	Subject   string     `json:"subject,omitempty"`
 	DNSNames  []string   `json:"dnsNames,omitempty"`
@@ -180,27 +178,27 @@ type Certificate struct {
 	Listeners []string `json:"listeners,omitempty"`
 }
 
-// Workers counts nginx's processes.
+// Workers counts nginx's worker processes.
 type Workers struct {
-	// Configured is the number of worker processes asked for.
+	// Configured is the configured number of worker processes.
 	Configured int `json:"configured"`
-	// Running serve; Exiting are of earlier generations and finish their connections.
+	// Running workers serve; Exiting ones are of earlier generations and finish their connections.
 	Running int `json:"running"`
 	Exiting int `json:"exiting"`
 }
 
-// Reloads counts since the instance started.
+// Reloads counts the reloads since the instance started.
 type Reloads struct {
 	Succeeded int64 `json:"succeeded"`
 	Failed    int64 `json:"failed"`
 }
 
-// DeclaredPort is one port that the pod declares.
+// DeclaredPort is a port that the pod declares.
 type DeclaredPort struct {
 	Name string `json:"name"`
 	Port int32  `json:"port"`
 	// Protocol is TCP or UDP.
 	Protocol string `json:"protocol"`
-	// Listening tells whether nginx listens there.
+	// Listening reports whether nginx listens on the port.
 	Listening bool `json:"listening"`
 }

@@ -11,7 +11,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// waitAddresses waits for status.addresses.
+// waitAddresses waits until status.addresses contains the wanted addresses.
 func waitAddresses(t *testing.T, nginx *v1alpha2.NginxOperator, want ...v1alpha2.Address) {
 	t.Helper()
 	eventually(t, "the addresses", func() error {
@@ -23,13 +23,14 @@ func waitAddresses(t *testing.T, nginx *v1alpha2.NginxOperator, want ...v1alpha2
 	})
 }
 
-// TestAddresses follows the Service, from pending to an address and back to the inside of the cluster.
+// TestAddresses: the addresses follow the Service, from pending to an address and back to an
+// address inside the cluster.
 func TestAddresses(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Service: &v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer}})
 	rests(t, nginx)
 	waitAddresses(t, nginx)
 
-	service := owned(t, nginx, "Service").(*corev1.Service)
+	service := ownedObject(t, nginx, "Service").(*corev1.Service)
 	service.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "web.example.com"}, {IP: "2001:db8::7"}, {IP: "192.0.2.7"}}
 	must(t, kube.Status().Update(t.Context(), service))
 	waitAddresses(t, nginx,

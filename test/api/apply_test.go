@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,6 +11,7 @@ import (
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -19,12 +21,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/desired"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// everyField is a spec that uses every part of the API.
+// everyField returns a spec that uses every part of the API.
 func everyField(t *testing.T) v1alpha2.NginxOperatorSpec {
 	t.Helper()
 	content := []v1alpha2.Content{
@@ -69,7 +71,8 @@ func imageContent() v1alpha2.Content {
 	return v1alpha2.Content{MountPath: "/srv/image", Image: &v1alpha2.ImageVolume{Reference: "pages:1", PullPolicy: ptr.To(corev1.PullAlways)}}
 }
 
-// knowsImageVolumes tells whether the API server has volumes of images, as from Kubernetes 1.31 on.
+// knowsImageVolumes reports whether the API server supports image volumes, as Kubernetes does from
+// 1.31 on.
 func knowsImageVolumes(t *testing.T) bool {
 	t.Helper()
 	clients, err := discovery.NewDiscoveryClientForConfig(plane.Config)
@@ -118,9 +121,9 @@ func everyPodField() *v1alpha2.PodTemplate {
 	}
 }
 
-// TestNothingIsWrittenTwice is what pitfalls of server-side apply are tested with:
-// normalized quantities, defaults, order, zero values. A restarted operator sees
-// the same objects with cold caches.
+// TestNothingIsWrittenTwice: neither a further pass nor a restarted operator with cold caches
+// writes an unchanged object. This covers the pitfalls of server-side apply: normalized quantities,
+// defaults, order, and zero values.
 func TestNothingIsWrittenTwice(t *testing.T) {
 	for name, spec := range map[string]v1alpha2.NginxOperatorSpec{"least": {}, "every-field": everyField(t)} {
 		t.Run(name, func(t *testing.T) {
@@ -143,12 +146,12 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 	}
 }
 
-// sentinelWrites are the writes for a new object of one replica: a revision, five owned objects,
-// a status and an event.
+// sentinelWrites is the number of writes for a new object with one replica: a revision, five owned
+// objects, a status and an event.
 const sentinelWrites = 8
 
-// waitWoken waits until a restarted operator works: a new object is reconciled
-// after those that existed before.
+// waitWoken waits until a restarted operator has reconciled a new object, which it does after those
+// that existed before.
 func waitWoken(t *testing.T, namespace string) {
 	t.Helper()
 	create(t, namespace, "sentinel", v1alpha2.NginxOperatorSpec{})
@@ -166,12 +169,13 @@ func versions(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
 	return found
 }
 
-// TestNothingIsCachedTwice: who writes an object in another form than it is read in has the client make
-// a cache of that form, as large as the first one, and reads do not wait for such writes any more.
+// TestNothingIsCachedTwice: no resource is cached twice. If the operator wrote an object in another
+// form than it reads it, the client would create a cache of that form, as large as the first one,
+// and reads would no longer wait for such writes.
 func TestNothingIsCachedTwice(t *testing.T) {
 	running.stop()
 	running = startOperator()
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+	nginx := create(t, newNamespace(t), "web", everyKind())
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
 	settled(t)
 	if twice := running.cachedTwice(); len(twice) > 0 || len(running.caches) == 0 {
@@ -180,43 +184,43 @@ func TestNothingIsCachedTwice(t *testing.T) {
 }
 
 func TestOwnedObjects(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+	nginx := create(t, newNamespace(t), "web", everyKind())
 	for _, kind := range desired.Kinds() {
 		obj := live(t, nginx, kind)
 		if obj == nil {
 			t.Errorf("there is no %s", kind.Name)
 			continue
 		}
-		if !desired.IsControlledBy(obj, nginx) {
+		if !metav1.IsControlledBy(obj, nginx) {
 			t.Errorf("%s is not controlled by the NginxOperator: %v", kind.Name, obj.GetOwnerReferences())
 		}
 	}
 }
 
-func TestDriftIsPutBack(t *testing.T) {
+func TestDriftIsCorrected(t *testing.T) {
 	tests := map[string]struct {
 		kind  string
-		drift func(observe.Object)
-		// back returns an error while the drift is there.
-		back func(observe.Object) error
+		drift func(owned.Object)
+		// back returns an error while the drift exists.
+		back func(owned.Object) error
 	}{
 		"replicas": {"Deployment",
-			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Replicas = new(int32(7)) },
-			func(o observe.Object) error { return same(*o.(*appsv1.Deployment).Spec.Replicas, int32(2)) }},
+			func(o owned.Object) { o.(*appsv1.Deployment).Spec.Replicas = new(int32(7)) },
+			func(o owned.Object) error { return same(*o.(*appsv1.Deployment).Spec.Replicas, int32(2)) }},
 		"image": {"Deployment",
-			func(o observe.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "evil" },
-			func(o observe.Object) error {
+			func(o owned.Object) { o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image = "evil" },
+			func(o owned.Object) error {
 				return same(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Image, defaultImage)
 			}},
 		"hardening": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot = new(false)
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(*o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.RunAsNonRoot, true)
 			}},
 		"what the hardening leaves out": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				pod := &o.(*appsv1.Deployment).Spec.Template.Spec
 				pod.HostPID, pod.HostIPC, pod.SecurityContext.FSGroup = true, true, new(int64(0))
 				c := &pod.Containers[0]
@@ -224,28 +228,28 @@ func TestDriftIsPutBack(t *testing.T) {
 				c.SecurityContext.Capabilities.Add = []corev1.Capability{"SYS_ADMIN"}
 				pod.InitContainers[0].SecurityContext.Capabilities.Add = []corev1.Capability{"NET_RAW"}
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				pod := o.(*appsv1.Deployment).Spec.Template.Spec
 				c, installs := pod.Containers[0], pod.InitContainers[0]
 				return same(fmt.Sprint(pod.HostPID, pod.HostIPC, pod.SecurityContext.FSGroup, c.Args, c.SecurityContext.RunAsUser,
 					c.SecurityContext.Capabilities.Add, installs.SecurityContext.Capabilities.Add), "false false <nil> [] <nil> [] []")
 			}},
 		"service port": {"Service",
-			func(o observe.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
-			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Ports[0].Port, int32(80)) }},
+			func(o owned.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
+			func(o owned.Object) error { return same(o.(*corev1.Service).Spec.Ports[0].Port, int32(80)) }},
 		"selector": {"Service",
-			func(o observe.Object) { o.(*corev1.Service).Spec.Selector["added"] = "by-somebody" },
-			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Selector["added"], "") }},
+			func(o owned.Object) { o.(*corev1.Service).Spec.Selector["added"] = "by-somebody" },
+			func(o owned.Object) error { return same(o.(*corev1.Service).Spec.Selector["added"], "") }},
 		"command": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				c := &o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0]
 				c.Command = append(c.Command, "-t")
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return differs(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Command[len(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].Command)-1], "-t")
 			}},
 		"volume of another type": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				volumes := o.(*appsv1.Deployment).Spec.Template.Spec.Volumes
 				for i := range volumes {
 					if volumes[i].Name == "config" {
@@ -253,7 +257,7 @@ func TestDriftIsPutBack(t *testing.T) {
 					}
 				}
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				for _, v := range o.(*appsv1.Deployment).Spec.Template.Spec.Volumes {
 					if v.Name == "config" && v.ConfigMap == nil {
 						return fmt.Errorf("it is still %+v", v.VolumeSource)
@@ -262,71 +266,85 @@ func TestDriftIsPutBack(t *testing.T) {
 				return nil
 			}},
 		"probe of another type": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].ReadinessProbe.ProbeHandler = corev1.ProbeHandler{
 					Exec: &corev1.ExecAction{Command: []string{"true"}},
 				}
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].ReadinessProbe.Exec, nil)
 			}},
 		"our label": {"Service",
-			func(o observe.Object) { delete(o.GetLabels(), naming.LabelApplication) },
-			func(o observe.Object) error { return same(o.GetLabels()[naming.LabelApplication], "web") }},
+			func(o owned.Object) { delete(o.GetLabels(), naming.LabelApplication) },
+			func(o owned.Object) error { return same(o.GetLabels()[naming.LabelApplication], "web") }},
+		"another rule of the policy": {"NetworkPolicy",
+			func(o owned.Object) {
+				spec := &o.(*networkingv1.NetworkPolicy).Spec
+				spec.Ingress = append(spec.Ingress, networkingv1.NetworkPolicyIngressRule{})
+			},
+			func(o owned.Object) error { return same(len(o.(*networkingv1.NetworkPolicy).Spec.Ingress), 2) }},
+		"another peer of the policy": {"NetworkPolicy",
+			func(o owned.Object) {
+				rule := &o.(*networkingv1.NetworkPolicy).Spec.Ingress[1]
+				rule.From = append(rule.From, networkingv1.NetworkPolicyPeer{NamespaceSelector: &metav1.LabelSelector{}})
+			},
+			func(o owned.Object) error {
+				return same(len(o.(*networkingv1.NetworkPolicy).Spec.Ingress[1].From), 1)
+			}},
 		"budget": {"PodDisruptionBudget",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy = ptr.To(policyv1.IfHealthyBudget)
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(*o.(*policyv1.PodDisruptionBudget).Spec.UnhealthyPodEvictionPolicy, policyv1.AlwaysAllow)
 			}},
 		"budget of another sort": {"PodDisruptionBudget",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*policyv1.PodDisruptionBudget).Spec.MaxUnavailable, o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable = nil, new(intstr.FromInt32(2))
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(o.(*policyv1.PodDisruptionBudget).Spec.MinAvailable == nil, true)
 			}},
 		"seccomp profile of another type": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.SeccompProfile = &corev1.SeccompProfile{
 					Type: corev1.SeccompProfileTypeLocalhost, LocalhostProfile: new("theirs.json"),
 				}
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(o.(*appsv1.Deployment).Spec.Template.Spec.SecurityContext.SeccompProfile.Type, corev1.SeccompProfileTypeRuntimeDefault)
 			}},
 		"strategy of another type": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*appsv1.Deployment).Spec.Strategy = appsv1.DeploymentStrategy{Type: appsv1.RecreateDeploymentStrategyType}
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(o.(*appsv1.Deployment).Spec.Strategy.Type, appsv1.RollingUpdateDeploymentStrategyType)
 			}},
 		"service of another type": {"Service",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*corev1.Service).Spec.Type, o.(*corev1.Service).Spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
 			},
-			func(o observe.Object) error { return same(o.(*corev1.Service).Spec.Type, corev1.ServiceTypeClusterIP) }},
+			func(o owned.Object) error { return same(o.(*corev1.Service).Spec.Type, corev1.ServiceTypeClusterIP) }},
 		"token": {"ServiceAccount",
-			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = new(true) },
-			func(o observe.Object) error {
+			func(o owned.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = new(true) },
+			func(o owned.Object) error {
 				return same(*o.(*corev1.ServiceAccount).AutomountServiceAccountToken, false)
 			}},
 		"token, as if nobody had asked": {"ServiceAccount",
-			func(o observe.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = nil },
-			func(o observe.Object) error {
+			func(o owned.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = nil },
+			func(o owned.Object) error {
 				return same(ptr.Deref(o.(*corev1.ServiceAccount).AutomountServiceAccountToken, true), false)
 			}},
 		"hardening, as if nobody had asked": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				return same(ptr.Deref(o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation, true), false)
 			}},
 		"empty volume of another type": {"Deployment",
-			func(o observe.Object) {
+			func(o owned.Object) {
 				volumes := o.(*appsv1.Deployment).Spec.Template.Spec.Volumes
 				for i := range volumes {
 					if volumes[i].EmptyDir != nil {
@@ -334,7 +352,7 @@ func TestDriftIsPutBack(t *testing.T) {
 					}
 				}
 			},
-			func(o observe.Object) error {
+			func(o owned.Object) error {
 				for _, v := range o.(*appsv1.Deployment).Spec.Template.Spec.Volumes {
 					if v.HostPath != nil {
 						return fmt.Errorf("it is still %+v", v.VolumeSource)
@@ -343,24 +361,24 @@ func TestDriftIsPutBack(t *testing.T) {
 				return nil
 			}},
 		"configuration, added": {"ConfigMap",
-			func(o observe.Object) { o.(*corev1.ConfigMap).Data["added.conf"] = "added" },
-			func(o observe.Object) error { return same(o.(*corev1.ConfigMap).Data["added.conf"], "") }},
+			func(o owned.Object) { o.(*corev1.ConfigMap).Data["added.conf"] = "added" },
+			func(o owned.Object) error { return same(o.(*corev1.ConfigMap).Data["added.conf"], "") }},
 		"configuration, added bytes": {"ConfigMap",
-			func(o observe.Object) { o.(*corev1.ConfigMap).BinaryData = map[string][]byte{"added.conf": {1}} },
-			func(o observe.Object) error { return same(len(o.(*corev1.ConfigMap).BinaryData), 0) }},
+			func(o owned.Object) { o.(*corev1.ConfigMap).BinaryData = map[string][]byte{"added.conf": {1}} },
+			func(o owned.Object) error { return same(len(o.(*corev1.ConfigMap).BinaryData), 0) }},
 		"label": {"Service",
-			func(o observe.Object) { delete(o.GetLabels(), "app.kubernetes.io/instance") },
-			func(o observe.Object) error { return same(o.GetLabels()["app.kubernetes.io/instance"], "web") }},
+			func(o owned.Object) { delete(o.GetLabels(), "app.kubernetes.io/instance") },
+			func(o owned.Object) error { return same(o.GetLabels()["app.kubernetes.io/instance"], "web") }},
 	}
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+	nginx := create(t, newNamespace(t), "web", everyKind())
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			eventually(t, "it is changed", func() error {
-				obj := owned(t, nginx, tt.kind)
+				obj := ownedObject(t, nginx, tt.kind)
 				tt.drift(obj)
 				return kube.Update(t.Context(), obj)
 			})
-			eventually(t, "it is put back", func() error { return tt.back(owned(t, nginx, tt.kind)) })
+			eventually(t, "it is put back", func() error { return tt.back(ownedObject(t, nginx, tt.kind)) })
 		})
 	}
 }
@@ -379,8 +397,8 @@ func differs[T comparable](got, unwanted T) error {
 	return nil
 }
 
-// TestWhatWasPutBackCanBeUndeclared: what could not be merged is replaced, and is the operator's own
-// as before.
+// TestWhatWasPutBackCanBeUndeclared: a field that could not be merged is replaced, and the operator
+// owns it as before.
 func TestWhatWasPutBackCanBeUndeclared(t *testing.T) {
 	p := newPortOfOurs(t)
 	p.change()
@@ -388,9 +406,10 @@ func TestWhatWasPutBackCanBeUndeclared(t *testing.T) {
 	p.undeclare()
 }
 
-// TestKilledWhilePuttingBack: an operator is killed when it has put back a port by a patch, and before it has applied
-// anything. The port is not declared any more when the next one comes, which is killed at each of its writes.
-func TestKilledWhilePuttingBack(t *testing.T) {
+// TestKilledWhileCorrecting: a port is removed even if an operator is killed after it has restored
+// the port with a patch and before it has applied anything. When the next operator starts, the port
+// is no longer declared, and that operator is killed at each of its writes.
+func TestKilledWhileCorrecting(t *testing.T) {
 	for k := int64(1); ; k++ {
 		p := newPortOfOurs(t)
 		settled(t)
@@ -427,8 +446,8 @@ func TestKilledWhilePuttingBack(t *testing.T) {
 	}
 }
 
-// portOfOurs is a port of an application's Service that somebody changes, so that it cannot be merged with what is
-// declared.
+// portOfOurs is a port of an application's Service that another client changes, so that it cannot
+// be merged with the declared port.
 type portOfOurs struct {
 	t        *testing.T
 	nginx    *v1alpha2.NginxOperator
@@ -445,9 +464,9 @@ func newPortOfOurs(t *testing.T) *portOfOurs {
 	return p
 }
 
-// number is that of the port; 0: there is none.
+// number returns the number of the port, or 0 if the port does not exist.
 func (p *portOfOurs) number() int32 {
-	service, ok := owned(p.t, p.nginx, "Service").(*corev1.Service)
+	service, ok := ownedObject(p.t, p.nginx, "Service").(*corev1.Service)
 	if !ok {
 		return 0
 	}
@@ -462,7 +481,7 @@ func (p *portOfOurs) number() int32 {
 func (p *portOfOurs) change() {
 	p.t.Helper()
 	eventually(p.t, "its number is changed", func() error {
-		service := owned(p.t, p.nginx, "Service").(*corev1.Service)
+		service := ownedObject(p.t, p.nginx, "Service").(*corev1.Service)
 		for i := range service.Spec.Ports {
 			if service.Spec.Ports[i].Name == "admin" {
 				service.Spec.Ports[i].Port = p.declared + 1
@@ -484,21 +503,23 @@ func (p *portOfOurs) undeclare() {
 	p.gone()
 }
 
-// allReconciled tells whether the operator has seen the last change of the spec.
+// allReconciled returns an error unless the operator has observed the last change of the spec.
 func (p *portOfOurs) allReconciled() error {
 	p.t.Helper()
 	must(p.t, get(p.t, p.nginx))
 	return same(p.nginx.Status.ObservedGeneration, p.nginx.Generation)
 }
 
-// gone waits until there is no such port, and makes sure that nothing tells of how it was put back.
+// gone waits until the port does not exist, and checks that no managed field shows how it was
+// restored.
 func (p *portOfOurs) gone() {
 	p.t.Helper()
 	eventually(p.t, "it is gone", func() error { return same(p.number(), 0) })
-	must(p.t, operatorOwnsByApplyAlone(owned(p.t, p.nginx, "Service")))
+	must(p.t, operatorOwnsByApplyAlone(ownedObject(p.t, p.nginx, "Service")))
 }
 
-// TestFrozenConfiguration: a ConfigMap that somebody has made immutable is made anew before it has to change.
+// TestFrozenConfiguration: a ConfigMap that a user has made immutable is recreated before it has to
+// change.
 func TestFrozenConfiguration(t *testing.T) {
 	config := &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "a"}}
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Config: config})
@@ -521,38 +542,41 @@ func TestFrozenConfiguration(t *testing.T) {
 		})
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config.Files["site.conf"] = "b" })
-	eventually(t, "it changes", func() error { return same(owned(t, nginx, "ConfigMap").(*corev1.ConfigMap).Data["site.conf"], "b") })
+	eventually(t, "it changes", func() error {
+		return same(ownedObject(t, nginx, "ConfigMap").(*corev1.ConfigMap).Data["site.conf"], "b")
+	})
 }
 
-// TestOnlyATestedConfigurationIsStable: there is no pod here that could test one.
+// TestOnlyATestedConfigurationIsStable: without a pod that could test a new configuration, the
+// stable one does not change.
 func TestOnlyATestedConfigurationIsStable(t *testing.T) {
 	config := func(text string) *v1alpha2.Config {
 		return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(text)}}
 	}
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Config: config("a")})
-	template := owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template
+	template := ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config("b") })
 	settled(t)
 	stable := &corev1.ConfigMap{}
 	must(t, kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: naming.ConfigMap("web")}, stable))
 	for _, err := range []error{
 		same(stable.Data["site.conf"], "a"),
-		same(owned(t, nginx, "ConfigMap").(*corev1.ConfigMap).Data["site.conf"], "b"),
+		same(ownedObject(t, nginx, "ConfigMap").(*corev1.ConfigMap).Data["site.conf"], "b"),
 	} {
 		if err != nil {
 			t.Error(err)
 		}
 	}
-	if diff := cmp.Diff(template, owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template); diff != "" {
+	if diff := cmp.Diff(template, ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template); diff != "" {
 		t.Errorf("a change of the configuration changed the pods:\n%s", diff)
 	}
 }
 
-// TestOwnRenderingIsNoSource: a resource that is configured by what was rendered for
-// it would change for ever.
+// TestOwnRenderingIsNoSource: a resource must not refer to the ConfigMap that is rendered for it,
+// because its configuration would change for ever.
 func TestOwnRenderingIsNoSource(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
-	name := owned(t, nginx, "ConfigMap").GetName()
+	name := ownedObject(t, nginx, "ConfigMap").GetName()
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Config = &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: name}}
 	})
@@ -560,30 +584,30 @@ func TestOwnRenderingIsNoSource(t *testing.T) {
 	settled(t)
 }
 
-// TestDeploymentWaitsForWhatItRequires: without its ServiceAccount a pod would run as
-// somebody else's.
+// TestDeploymentWaitsForWhatItRequires: the Deployment is not created while its ServiceAccount is
+// missing, because its pods would run under a foreign one.
 func TestDeploymentWaitsForWhatItRequires(t *testing.T) {
 	namespace := newNamespace(t)
 	must(t, kube.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.ServiceAccount("web")}}))
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 	settled(t)
-	if owned(t, nginx, "Deployment") != nil {
+	if ownedObject(t, nginx, "Deployment") != nil {
 		t.Error("pods were made that run under a foreign ServiceAccount")
 	}
-	if owned(t, nginx, "Service") == nil {
+	if ownedObject(t, nginx, "Service") == nil {
 		t.Error("what does not require the ServiceAccount was held back")
 	}
 }
 
 func TestDeletedObjectsComeBack(t *testing.T) {
-	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+	nginx := create(t, newNamespace(t), "web", everyKind())
 	for _, kind := range desired.Kinds() {
 		t.Run(kind.Name, func(t *testing.T) {
-			before := owned(t, nginx, kind.Name)
+			before := ownedObject(t, nginx, kind.Name)
 			must(t, kube.Delete(t.Context(), before))
 			eventually(t, "it is back", func() error {
-				if now := owned(t, nginx, kind.Name); now == nil || now.GetUID() == before.GetUID() {
+				if now := ownedObject(t, nginx, kind.Name); now == nil || now.GetUID() == before.GetUID() {
 					return fmt.Errorf("it is not there")
 				}
 				return nil
@@ -594,31 +618,31 @@ func TestDeletedObjectsComeBack(t *testing.T) {
 
 func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
-	d := owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	d := ownedObject(t, nginx, "Deployment").(*appsv1.Deployment)
 	d.Labels["example.com/extra"] = "label"
 	d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"] = "now"
 	d.Spec.Template.Spec.Containers = append(d.Spec.Template.Spec.Containers, corev1.Container{Name: "injected", Image: "sidecar"})
 	must(t, kube.Update(t.Context(), d))
-	svc := owned(t, nginx, "Service").(*corev1.Service)
+	svc := ownedObject(t, nginx, "Service").(*corev1.Service)
 	svc.Annotations["example.com/extra"] = "annotation"
 	must(t, kube.Update(t.Context(), svc))
 
 	before := settled(t)
-	version := owned(t, nginx, "Deployment").GetResourceVersion()
+	version := ownedObject(t, nginx, "Deployment").GetResourceVersion()
 	if err := same(version, d.ResourceVersion); err != nil {
 		t.Errorf("the Deployment was written over: %v", err)
 	}
-	// A change of our own keeps what others added.
+	// A change by the operator keeps what others have added.
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x") })
 	if settled(t) == before {
 		t.Error("the edit wrote nothing")
 	}
-	d = owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	d = ownedObject(t, nginx, "Deployment").(*appsv1.Deployment)
 	for _, err := range []error{
 		same(d.Labels["example.com/extra"], "label"),
 		same(d.Spec.Template.Annotations["kubectl.kubernetes.io/restartedAt"], "now"),
 		same(len(d.Spec.Template.Spec.Containers), 2),
-		same(owned(t, nginx, "Service").GetAnnotations()["example.com/extra"], "annotation"),
+		same(ownedObject(t, nginx, "Service").GetAnnotations()["example.com/extra"], "annotation"),
 	} {
 		if err != nil {
 			t.Error(err)
@@ -626,16 +650,18 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 	}
 }
 
-// TestForeignObjectIsNotAdopted also covers what label-filtered caches cannot see.
+// TestForeignObjectIsNotAdopted: a foreign object is not adopted, even if a label-filtered cache
+// does not contain it.
 func TestForeignObjectIsNotAdopted(t *testing.T) {
 	for _, kind := range desired.Kinds() {
 		t.Run(kind.Name+" "+kind.ObjectName("web"), func(t *testing.T) {
-			// That a foreign object is gone is noticed after half a minute: wait for all kinds at once.
+			// The operator notices after half a minute that a foreign object is gone, so wait for
+			// all kinds in parallel.
 			t.Parallel()
 			namespace := newNamespace(t)
 			foreign := foreignObject(kind, namespace)
 			must(t, kube.Create(t.Context(), foreign))
-			nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
+			nginx := create(t, namespace, "web", everyKind())
 			waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 			settled(t)
 			before := foreign.GetResourceVersion()
@@ -649,7 +675,7 @@ func TestForeignObjectIsNotAdopted(t *testing.T) {
 	}
 }
 
-func foreignObject(kind desired.Kind, namespace string) client.Object {
+func foreignObject(kind owned.Kind, namespace string) client.Object {
 	obj := kind.New()
 	obj.SetNamespace(namespace)
 	obj.SetName(kind.ObjectName("web"))
@@ -667,6 +693,41 @@ func foreignObject(kind desired.Kind, namespace string) client.Object {
 	return obj
 }
 
+// TestNetworkPolicy: the NetworkPolicy exists while the spec declares one, and follows the ports.
+func TestNetworkPolicy(t *testing.T) {
+	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
+	settled(t)
+	if ownedObject(t, nginx, "NetworkPolicy") != nil {
+		t.Error("there is one that nobody declared")
+	}
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{} })
+	eventually(t, "nobody is admitted", func() error { return sameRules(ownedObject(t, nginx, "NetworkPolicy"), "9113 from 0") })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
+		s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}
+		s.NetworkPolicy.IngressFrom = everyKind().NetworkPolicy.IngressFrom
+	})
+	eventually(t, "a peer is admitted", func() error { return sameRules(ownedObject(t, nginx, "NetworkPolicy"), "9113 from 0, 8080 from 1") })
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.NetworkPolicy = nil })
+	eventually(t, "it is gone", func() error { return same(ownedObject(t, nginx, "NetworkPolicy") == nil, true) })
+}
+
+// sameRules compares the ports of each rule and the number of its peers.
+func sameRules(object owned.Object, want string) error {
+	policy, ok := object.(*networkingv1.NetworkPolicy)
+	if !ok {
+		return fmt.Errorf("there is no NetworkPolicy")
+	}
+	var rules []string
+	for _, r := range policy.Spec.Ingress {
+		var ports []string
+		for _, p := range r.Ports {
+			ports = append(ports, p.Port.String())
+		}
+		rules = append(rules, fmt.Sprintf("%s from %d", strings.Join(ports, "+"), len(r.From)))
+	}
+	return same(strings.Join(rules, ", "), want)
+}
+
 func TestPodDisruptionBudgetFollowsReplicas(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(1))})
 	for _, step := range []struct {
@@ -675,7 +736,7 @@ func TestPodDisruptionBudgetFollowsReplicas(t *testing.T) {
 	}{{1, false}, {2, true}, {1, false}, {0, false}, {3, true}} {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(step.replicas) })
 		eventually(t, fmt.Sprintf("%d replicas", step.replicas), func() error {
-			return same(owned(t, nginx, "PodDisruptionBudget") != nil, step.exists)
+			return same(ownedObject(t, nginx, "PodDisruptionBudget") != nil, step.exists)
 		})
 	}
 }
@@ -693,14 +754,16 @@ func TestAutoscalerTakesOverReplicas(t *testing.T) {
 	must(t, kube.Create(t.Context(), hpa))
 	settled(t)
 	replicas := func(want int32) func() error {
-		return func() error { return same(*owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Replicas, want) }
+		return func() error {
+			return same(*ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Replicas, want)
+		}
 	}
 	must(t, replicas(3)())
 
 	scale(t, nginx, 5)
 	settled(t)
 	must(t, replicas(5)())
-	// A write of our own must not take the field back, nor let it fall to 1.
+	// A write by the operator must neither take the field back nor reset it to 1.
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x"); s.Replicas = new(int32(2)) })
 	settled(t)
 	must(t, replicas(5)())
@@ -712,7 +775,7 @@ func TestAutoscalerTakesOverReplicas(t *testing.T) {
 	eventually(t, "without the autoscaler spec.replicas counts again", replicas(2))
 }
 
-// scale does what an autoscaler does.
+// scale changes the replicas as an autoscaler does.
 func scale(t *testing.T, nginx *v1alpha2.NginxOperator, replicas int32) {
 	t.Helper()
 	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: nginx.Name}}
@@ -723,11 +786,11 @@ func scale(t *testing.T, nginx *v1alpha2.NginxOperator, replicas int32) {
 func TestSuspend(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Suspend: new(true)})
 	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended)
-	if owned(t, nginx, "Deployment") != nil {
+	if ownedObject(t, nginx, "Deployment") != nil {
 		t.Fatal("a suspended resource was carried out")
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = nil })
-	eventually(t, "it is carried out", func() error { return same(owned(t, nginx, "Deployment") != nil, true) })
+	eventually(t, "it is carried out", func() error { return same(ownedObject(t, nginx, "Deployment") != nil, true) })
 }
 
 func TestReferencedConfigMap(t *testing.T) {
@@ -740,7 +803,7 @@ func TestReferencedConfigMap(t *testing.T) {
 	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "conf"}, Data: map[string]string{"site.conf": "one"}}
 	serves := func(text string) func() error {
 		return func() error {
-			rendered := owned(t, nginx, "ConfigMap")
+			rendered := ownedObject(t, nginx, "ConfigMap")
 			if rendered == nil {
 				return fmt.Errorf("there is no rendered configuration")
 			}
@@ -754,7 +817,7 @@ func TestReferencedConfigMap(t *testing.T) {
 	conf.Data["site.conf"] = "two"
 	must(t, kube.Update(t.Context(), conf))
 	eventually(t, "it is changed", serves("two"))
-	first := owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Annotations
+	first := ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Annotations
 
 	conf.Data = map[string]string{"page.html": "no configuration"}
 	must(t, kube.Update(t.Context(), conf))
@@ -764,12 +827,13 @@ func TestReferencedConfigMap(t *testing.T) {
 	must(t, kube.Delete(t.Context(), conf))
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound)
 	must(t, serves("two")())
-	if diff := cmp.Diff(first, owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Annotations); diff != "" {
+	if diff := cmp.Diff(first, ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Annotations); diff != "" {
 		t.Errorf("the pods changed although the configuration did not:\n%s", diff)
 	}
 }
 
-// TestReferencedConfigMapWithChecks: later passes read the files from the candidate, which has one of the operator's own.
+// TestReferencedConfigMapWithChecks: later passes accept the candidate, from which they read the
+// files, although it also contains a file of the operator.
 func TestReferencedConfigMapWithChecks(t *testing.T) {
 	namespace := newNamespace(t)
 	conf := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "conf"}, Data: map[string]string{"site.conf": "one"}}
@@ -778,7 +842,7 @@ func TestReferencedConfigMapWithChecks(t *testing.T) {
 		Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}},
 		Checks: []v1alpha2.Check{{Path: "/"}},
 	})
-	eventually(t, "it is carried out", func() error { return same(owned(t, nginx, "Deployment") != nil, true) })
+	eventually(t, "it is carried out", func() error { return same(ownedObject(t, nginx, "Deployment") != nil, true) })
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(2)) })
 	settled(t)
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
@@ -787,12 +851,12 @@ func TestReferencedConfigMapWithChecks(t *testing.T) {
 func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 	namespace := newNamespace(t)
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
-	old := owned(t, nginx, "Deployment")
+	old := ownedObject(t, nginx, "Deployment")
 	must(t, kube.Delete(t.Context(), nginx))
 	again := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
 	settled(t)
-	// There is no garbage collector here: the old object must be as it was.
-	if err := same(owned(t, again, "Deployment").GetResourceVersion(), old.GetResourceVersion()); err != nil {
+	// There is no garbage collector here, so the old object must be unchanged.
+	if err := same(ownedObject(t, again, "Deployment").GetResourceVersion(), old.GetResourceVersion()); err != nil {
 		t.Errorf("an object of the earlier resource was written: %v", err)
 	}
 	for _, kind := range desired.Kinds() {
@@ -802,7 +866,7 @@ func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 	}
 	must(t, kube.DeleteAllOf(t.Context(), &appsv1.ControllerRevision{}, client.InNamespace(namespace)))
 	eventually(t, "the new resource gets its own", func() error {
-		d := owned(t, again, "Deployment")
+		d := ownedObject(t, again, "Deployment")
 		if d == nil {
 			return fmt.Errorf("there is none")
 		}

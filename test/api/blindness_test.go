@@ -14,11 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// TestBlindForAMoment: the watch of pods is broken, the operator writes to a pod, the pod is deleted, and the versions of
-// that time are gone when the watch comes back. Nothing ever tells the operator of the version that it has written.
+// TestBlindForAMoment: the operator recovers from a broken watch of pods. It writes to a pod, the
+// pod is deleted, and the versions of that time have expired when the watch resumes, so the
+// operator never observes the version that it has written.
 func TestBlindForAMoment(t *testing.T) {
 	b := newBlindness(t, "pods")
 	f := newFleet(t, 1)
@@ -43,14 +44,14 @@ func TestBlindForAMoment(t *testing.T) {
 	})
 }
 
-// TestBlindToADeletion: what was deleted, and comes again under its name before the operator is told of anything, is not
-// waited for ever after.
+// TestBlindToADeletion: the operator does not wait for ever for an object that was deleted and
+// recreated under its name before the operator observed anything.
 func TestBlindToADeletion(t *testing.T) {
 	b := newBlindness(t, "poddisruptionbudgets")
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	settled(t)
 	there := func(want bool) func() error {
-		return func() error { return same(owned(t, nginx, "PodDisruptionBudget") != nil, want) }
+		return func() error { return same(ownedObject(t, nginx, "PodDisruptionBudget") != nil, want) }
 	}
 	must(t, there(true)())
 	scale := func(replicas int32) {
@@ -72,22 +73,22 @@ func TestBlindToADeletion(t *testing.T) {
 	}
 }
 
-// blindness holds back what an operator would be told of a resource, as a broken network does that comes back later than the
-// API server remembers.
+// blindness holds back the watch events of a resource, like a network that is broken for longer
+// than the API server keeps old versions.
 type blindness struct {
 	resource string
-	// lists are those that went past the caches.
+	// lists counts the lists that bypassed the caches.
 	lists atomic.Int64
 	mu    sync.Mutex
-	// watches are what is closed when it begins.
+	// watches are closed when the blindness begins.
 	watches []io.Closer
-	// seeing is open while it lasts.
+	// seeing is closed except during the blindness.
 	seeing chan struct{}
-	// forgotten tells that the next watch that goes on from a version finds it gone.
+	// forgotten makes the next watch that resumes from a version find that version expired.
 	forgotten bool
 }
 
-// newBlindness starts the operator anew, with all its watches of the resource under control.
+// newBlindness restarts the operator with all its watches of the resource under control.
 func newBlindness(t *testing.T, resource string) *blindness {
 	seeing := make(chan struct{})
 	close(seeing)
@@ -110,7 +111,7 @@ func (b *blindness) begin() {
 	defer b.mu.Unlock()
 	b.seeing, b.forgotten = make(chan struct{}), true
 	for _, w := range b.watches {
-		_ = w.Close() // a watch that has ended
+		_ = w.Close() // it may have ended
 	}
 	b.watches = nil
 }
@@ -161,7 +162,7 @@ func (c closer) Close() error {
 	return nil
 }
 
-// expired is the API server's answer to a watch from a version that it does not remember.
+// expired returns the API server's response to a watch from a version that has expired.
 func expired(r *http.Request) *http.Response {
 	const status = `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Expired","message":"too old resource version","code":410}`
 	return &http.Response{

@@ -13,26 +13,26 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/conversion"
+	"example.com/nginx-operator/internal/nginx/conversion"
 )
 
-// hidden is an annotation as a client of v1alpha1 could write it.
+// hidden returns an annotation as a client of v1alpha1 could write it.
 func hidden(spec string) map[string]string {
 	return map[string]string{conversion.AnnotationSpec: spec}
 }
 
-// TestHiddenSpecIsValidated writes v1alpha2 specs by hand where v1alpha1's schema
-// does not see them.
+// TestHiddenSpecIsValidated: a v1alpha2 spec that is written manually where v1alpha1's schema does
+// not see it is validated.
 func TestHiddenSpecIsValidated(t *testing.T) {
 	namespace := newNamespace(t)
 	tests := []struct {
 		name, spec string
-		// want is part of the message; empty: accepted.
+		// want is part of the error message. If empty, the object is accepted.
 		want string
 	}{
 		{name: "valid", spec: `{"image":"nginx:1.30","ports":[{"name":"web","port":80},{"name":"admin","port":81}]}`},
-		{name: "no JSON", spec: `{`, want: "does not hold a v1alpha2 spec"},
-		{name: "endless quantity", spec: `{"resources":{"limits":{"cpu":"1e-99999999999"}}}`, want: "is no quantity"},
+		{name: "no JSON", spec: `{`, want: "does not contain a v1alpha2 spec"},
+		{name: "endless quantity", spec: `{"resources":{"limits":{"cpu":"1e-99999999999"}}}`, want: "is not a quantity"},
 		{name: "image", spec: `{"image":"nginx latest"}`, want: "must be an image reference"},
 		{name: "both configurations", spec: `{"config":{"files":{"a.conf":""},"configMap":{"name":"a"}}}`, want: "exactly one of config.files and config.configMap"},
 		{name: "same port twice", spec: `{"ports":[{"name":"a","port":80},{"name":"b","port":80}]}`, want: "same port number and protocol"},
@@ -76,9 +76,9 @@ func asV1Alpha2(namespace, name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// TestMergedObjectMayBeInvalid takes a port back that somebody else applies, too. On
-// the way, the API server has an object without it, whose default number is that of
-// another port, and converts that. What is stored in the end is valid.
+// TestMergedObjectMayBeInvalid: a client can stop applying a port that another client also applies.
+// The API server converts an intermediate object without that port, in which the default port has
+// the number of another port, but the stored object is valid.
 func TestMergedObjectMayBeInvalid(t *testing.T) {
 	namespace := newNamespace(t)
 	apply := func(version, owner, spec string) {
@@ -100,9 +100,9 @@ func TestMergedObjectMayBeInvalid(t *testing.T) {
 	}
 }
 
-// TestInvalidObjectCanBeDeleted has an object whose hidden spec is invalid, which is
-// possible only while it is being deleted: every version reads it, and a client of
-// v1alpha1 can take the finalizer away.
+// TestInvalidObjectCanBeDeleted: an object with an invalid hidden spec, which is possible only
+// while it is being deleted, can be read in every version, and a client of v1alpha1 can remove its
+// finalizer.
 func TestInvalidObjectCanBeDeleted(t *testing.T) {
 	namespace := newNamespace(t)
 	old := asV1Alpha1(namespace, "web")
@@ -129,13 +129,13 @@ func TestInvalidObjectCanBeDeleted(t *testing.T) {
 	}
 }
 
-// warnings keeps what the API server warns of.
+// warnings records the warnings of the API server.
 type warnings struct{ texts []string }
 
 func (w *warnings) HandleWarningHeader(_ int, _ string, text string) { w.texts = append(w.texts, text) }
 
-// TestV1Alpha1IsDeprecated reads an object in both versions: who uses the old one is
-// told so, and which to use, and who uses the new one is not bothered.
+// TestV1Alpha1IsDeprecated: a client of the old version gets a warning that names the new version,
+// and a client of the new version gets none.
 func TestV1Alpha1IsDeprecated(t *testing.T) {
 	namespace := newNamespace(t)
 	must(t, kube.Create(t.Context(), asV1Alpha2(namespace, "web")))

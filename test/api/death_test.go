@@ -7,12 +7,12 @@ import (
 	"sync/atomic"
 )
 
-// death kills an operator at one of its writes: nothing that it sends afterwards
-// reaches the API server.
+// death kills an operator at one of its writes: nothing that it sends afterwards reaches the API
+// server.
 type death struct {
-	// at is the number of the write, from 1 on.
+	// at is the number of the write, starting at 1.
 	at int64
-	// sent lets that write be carried out, and loses the answer.
+	// sent carries out that write and drops the response.
 	sent bool
 
 	writes   atomic.Int64

@@ -17,13 +17,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
-// deployer stands in for the Deployment controller and the kubelets: it replaces the pods of
-// an application by stand-ins of the Deployment's template, one after the other, and tells
-// how far it has come. It notes every template that the Deployment has ever had.
+// deployer stands in for the Deployment controller and the kubelets: it replaces the pods of an
+// application with stand-ins of the Deployment's template, one after the other, and reports its
+// progress. It records every template that the Deployment has had.
 type deployer struct {
 	t     *testing.T
 	nginx client.ObjectKey
@@ -35,7 +35,8 @@ type deployer struct {
 	fewest int
 }
 
-// deployerPause is how often it looks at the pods, beside the changes of the Deployment.
+// deployerPause is the interval at which the deployer checks the pods, in addition to each change
+// of the Deployment.
 const deployerPause = 50 * time.Millisecond
 
 func startDeployer(t *testing.T, nginx *v1alpha2.NginxOperator) *deployer {
@@ -103,7 +104,7 @@ func (d *deployer) note(template corev1.PodTemplateSpec) {
 	}
 }
 
-// reset forgets all templates but the present one.
+// reset forgets all templates but the current one.
 func (d *deployer) reset() corev1.PodTemplateSpec {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -112,14 +113,14 @@ func (d *deployer) reset() corev1.PodTemplateSpec {
 	return d.templates[0]
 }
 
-// sequence are the templates that the Deployment has had since reset, in their order.
+// sequence returns the templates that the Deployment has had since reset, in order.
 func (d *deployer) sequence() []corev1.PodTemplateSpec {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Clone(d.templates)
 }
 
-// seen are the templates that the Deployment has had since reset, each once.
+// seen returns the distinct templates that the Deployment has had since reset.
 func (d *deployer) seen() []corev1.PodTemplateSpec {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -138,7 +139,7 @@ func (d *deployer) fewestReady() int {
 	return d.fewest
 }
 
-// step does one thing about the pods, as the Deployment controller would, and tells.
+// step takes one step that the Deployment controller would take, and reports the status.
 func (d *deployer) step(ctx context.Context, live *appsv1.Deployment) error {
 	current, old, err := d.pods(ctx, live)
 	if err != nil {
@@ -162,10 +163,11 @@ func (d *deployer) step(ctx context.Context, live *appsv1.Deployment) error {
 	if err != nil {
 		return err
 	}
-	return d.tell(ctx, live, current, old)
+	return d.report(ctx, live, current, old)
 }
 
-// pods are those of the template and the others; of these, first who does not serve.
+// pods returns the pods of the current template and the old ones. Of the old ones, pods that are
+// not ready come first.
 func (d *deployer) pods(ctx context.Context, live *appsv1.Deployment) (current, old []corev1.Pod, err error) {
 	list := &corev1.PodList{}
 	if err := kube.List(ctx, list, client.InNamespace(live.Namespace), client.MatchingLabels(naming.SelectorLabels(live.Name))); err != nil {
@@ -200,8 +202,8 @@ func countReady(pods []corev1.Pod) int {
 	return n
 }
 
-// tell writes the Deployment's status, if it is another one.
-func (d *deployer) tell(ctx context.Context, live *appsv1.Deployment, current, old []corev1.Pod) error {
+// report writes the Deployment's status if it has changed.
+func (d *deployer) report(ctx context.Context, live *appsv1.Deployment, current, old []corev1.Pod) error {
 	want := int(*live.Spec.Replicas)
 	status := appsv1.DeploymentStatus{
 		ObservedGeneration: live.Generation,
@@ -225,7 +227,7 @@ func (d *deployer) tell(ctx context.Context, live *appsv1.Deployment, current, o
 	return kube.Status().Patch(ctx, live, client.RawPatch("application/merge-patch+json", text))
 }
 
-// rolled is an application whose pods are replaced by a deployer.
+// rolled is an application whose pods a deployer replaces.
 type rolled struct {
 	*deployer
 	t     *testing.T
@@ -241,7 +243,7 @@ func newRolled(t *testing.T, spec v1alpha2.NginxOperatorSpec) *rolled {
 	return r
 }
 
-// ask changes the spec, without waiting for anything.
+// ask changes the spec without waiting for anything.
 func (r *rolled) ask(change func(*v1alpha2.NginxOperatorSpec)) {
 	r.t.Helper()
 	eventually(r.t, "change the spec", func() error {
@@ -258,9 +260,10 @@ func (r *rolled) waitReady() {
 	waitCondition(r.t, r.nginx, v1alpha2.ConditionReady, "True", v1alpha2.ReasonReady)
 }
 
-// pods tells whether every pod is ready and of the Deployment's template, and what that is.
+// pods returns the Deployment's template, and an error unless every pod is ready and has that
+// template.
 func (r *rolled) pods() (corev1.PodTemplateSpec, error) {
-	live, ok := owned(r.t, r.nginx, "Deployment").(*appsv1.Deployment)
+	live, ok := ownedObject(r.t, r.nginx, "Deployment").(*appsv1.Deployment)
 	if !ok {
 		return corev1.PodTemplateSpec{}, errors.New("there is no Deployment")
 	}

@@ -28,7 +28,7 @@ func (r *rolled) waitWaiting() {
 	}
 }
 
-// open opens the gate for what waits, as far as the test knows.
+// open opens the gate for the rollout that was waiting at the last read.
 func (r *rolled) open() {
 	r.t.Helper()
 	waiting := r.nginx.Status.WaitingRollout
@@ -40,7 +40,7 @@ func (r *rolled) open() {
 	must(r.t, kube.Patch(r.t.Context(), opened, client.MergeFrom(r.nginx)))
 }
 
-// TestRolloutWaitsForItsGate changes the pods and the configuration at once.
+// TestRolloutWaitsForItsGate: a rollout of pods and configuration waits until its gate opens.
 func TestRolloutWaitsForItsGate(t *testing.T) {
 	r := newRolled(t, gatedSpec("nginx:1"))
 	r.prepare()
@@ -49,7 +49,7 @@ func TestRolloutWaitsForItsGate(t *testing.T) {
 	settled(t)
 	since := r.nginx.Status.WaitingRollout.Since
 
-	// Another operator finds it waiting, and has nothing to write.
+	// A new operator finds the rollout waiting and has nothing to write.
 	replaceOperator(startOperator)
 	settled(t)
 	if writes := running.writtenIn(r.nginx.Namespace); len(writes) > 0 {
@@ -74,8 +74,8 @@ func TestRolloutWaitsForItsGate(t *testing.T) {
 	settled(t)
 }
 
-// TestGateKilledAtEachWrite kills the operator at its k-th write, for every k, while a rollout
-// comes to wait and while its gate is opened.
+// TestGateKilledAtEachWrite: a rollout waits and its gate is opened correctly if the operator is
+// killed at its k-th write, for every k.
 func TestGateKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run(name, func(t *testing.T) {

@@ -9,24 +9,26 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/desired"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/desired"
 )
 
 type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// countWrites counts what changes something in the cluster: everything but reads,
-// leases and reviews of access. It also notes what a cache is filled with.
+// countWrites returns a configuration that counts the requests that change something: everything
+// but reads and leases. It also records what fills a cache.
 func countWrites(config *rest.Config, o *testOperator) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -51,7 +53,7 @@ func countWrites(config *rest.Config, o *testOperator) *rest.Config {
 	return config
 }
 
-// newNamespace makes a namespace for one test.
+// newNamespace creates a namespace for one test.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -59,18 +61,21 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must
 
 func asV1Alpha1(namespace, name string) *v1alpha1.NginxOperator {
 	return &v1alpha1.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
 
-// create creates an NginxOperator and waits until it has been reconciled.
+// everyKind returns a spec that makes the operator create an object of every owned kind.
+func everyKind() v1alpha2.NginxOperatorSpec {
+	peer := networkingv1.NetworkPolicyPeer{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "client"}}}
+	return v1alpha2.NginxOperatorSpec{
+		Replicas:      new(int32(2)),
+		NetworkPolicy: &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{peer}},
+	}
+}
+
 func create(t *testing.T, namespace, name string, spec v1alpha2.NginxOperatorSpec) *v1alpha2.NginxOperator {
 	t.Helper()
 	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
@@ -79,7 +84,7 @@ func create(t *testing.T, namespace, name string, spec v1alpha2.NginxOperatorSpe
 	return nginx
 }
 
-// edit changes the spec and waits until that has been reconciled.
+// edit changes the spec and waits until it has been reconciled.
 func edit(t *testing.T, nginx *v1alpha2.NginxOperator, change func(*v1alpha2.NginxOperatorSpec)) {
 	t.Helper()
 	eventually(t, "edit "+nginx.Name, func() error {
@@ -98,10 +103,7 @@ func waitObserved(t *testing.T, nginx *v1alpha2.NginxOperator) {
 		if err := get(t, nginx); err != nil {
 			return err
 		}
-		if nginx.Status.ObservedGeneration != nginx.Generation {
-			return fmt.Errorf("generation %d of %d is observed", nginx.Status.ObservedGeneration, nginx.Generation)
-		}
-		return nil
+		return kubetest.Observed(nginx)
 	})
 }
 
@@ -112,23 +114,17 @@ func get(t *testing.T, obj client.Object) error {
 // eventually waits until check returns nil.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		select {
-		case <-running.ended:
-			t.Fatalf("%s: the operator has ended: %v", what, running.err)
-		default:
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	polling.Eventually(t, what, check)
 }
+
+var polling = kubetest.Poll{Interval: 20 * time.Millisecond, Timeout: patience, Abort: func() error {
+	select {
+	case <-running.ended:
+		return fmt.Errorf("the operator has ended: %w", running.err)
+	default:
+		return nil
+	}
+}}
 
 // waitCondition waits until a condition has a status and reason.
 func waitCondition(t *testing.T, nginx *v1alpha2.NginxOperator, name string, status metav1.ConditionStatus, reason string) metav1.Condition {
@@ -138,22 +134,16 @@ func waitCondition(t *testing.T, nginx *v1alpha2.NginxOperator, name string, sta
 		if err := get(t, nginx); err != nil {
 			return err
 		}
-		c := meta.FindStatusCondition(nginx.Status.Conditions, name)
-		if c == nil {
-			return fmt.Errorf("there is no such condition")
-		}
-		if c.Status != status || c.Reason != reason || c.ObservedGeneration != nginx.Generation {
-			return fmt.Errorf("it is %s (%s) of generation %d: %s", c.Status, c.Reason, c.ObservedGeneration, c.Message)
-		}
-		found = *c
-		return nil
+		var err error
+		found, err = kubetest.Condition(nginx, name, status, reason)
+		return err
 	})
 	return found
 }
 
-// settled waits until the operator has written nothing for a while and returns how
-// much it has written since it started. A pause is the only way to see that
-// nothing follows; it is long enough for many passes.
+// settled waits until the operator has written nothing for a while, and returns how much it has
+// written since it started. A pause is the only way to detect that nothing follows, and it is long
+// enough for many passes.
 func settled(t *testing.T) int64 {
 	t.Helper()
 	last, since := running.writes.Load(), time.Now()
@@ -170,9 +160,10 @@ func settled(t *testing.T) int64 {
 	return last
 }
 
-// owned reads the object of a kind, nil when there is none. Of the two ConfigMaps it
-// is the candidate: what is asked for, whether a pod has served it or not.
-func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) observe.Object {
+// ownedObject reads the owned object of a kind, or returns nil if there is none. Of the two
+// ConfigMaps, it reads the candidate, which is the requested configuration, whether or not a pod
+// has served it.
+func ownedObject(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) owned.Object {
 	t.Helper()
 	for _, k := range slices.Backward(desired.Kinds()) {
 		if k.Name == kind {
@@ -183,8 +174,8 @@ func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) observe.Obj
 	return nil
 }
 
-// live reads the object of a row of the table, nil when there is none.
-func live(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) observe.Object {
+// live reads the object of an owned kind, or returns nil if there is none.
+func live(t *testing.T, nginx *v1alpha2.NginxOperator, kind owned.Kind) owned.Object {
 	t.Helper()
 	obj := kind.New()
 	err := kube.Get(context.WithoutCancel(t.Context()), client.ObjectKey{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}, obj)

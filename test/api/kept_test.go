@@ -18,14 +18,15 @@ import (
 
 func deployment(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deployment {
 	t.Helper()
-	d, ok := owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	d, ok := ownedObject(t, nginx, "Deployment").(*appsv1.Deployment)
 	if !ok {
 		t.Fatal("there is no Deployment")
 	}
 	return d
 }
 
-// waitKept waits until Accepted tells of fields that the cluster does not keep; empty: of none.
+// waitKept waits until Accepted reports the fields that the cluster does not keep, or none if words
+// is empty.
 func waitKept(t *testing.T, nginx *v1alpha2.NginxOperator, words string) {
 	t.Helper()
 	eventually(t, "Accepted tells of "+words, func() error {
@@ -38,7 +39,8 @@ func waitKept(t *testing.T, nginx *v1alpha2.NginxOperator, words string) {
 	})
 }
 
-// rests makes sure that nothing is written over and over again. What other tests have left behind is their business.
+// rests fails the test if an application's objects are written repeatedly. It ignores what other
+// tests have left behind.
 func rests(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	settled(t)
@@ -49,8 +51,8 @@ func rests(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	}
 }
 
-// TestDroppedField makes sure that the operator comes to rest where the API server does not keep a
-// field, whose feature is off, and says so; and that it heals all others as before.
+// TestDroppedField: the operator settles if the API server drops a field whose feature is off. It
+// reports the field and still reverts drift of all others.
 func TestDroppedField(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{
 		PodTemplate: &v1alpha2.PodTemplate{
@@ -76,7 +78,7 @@ func TestDroppedField(t *testing.T) {
 	waitKept(t, nginx, "")
 }
 
-// TestUnknownVolume declares content that an older API server cannot mount. It is refused: a volume
+// TestUnknownVolume: content that an older API server cannot mount is rejected, because a volume
 // without its source would be an empty folder.
 func TestUnknownVolume(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Content: []v1alpha2.Content{imageContent()}})
@@ -93,8 +95,7 @@ func TestUnknownVolume(t *testing.T) {
 	waitKept(t, nginx, "")
 }
 
-// TestMutatedField makes sure that the operator does not fight an admission policy that changes what
-// it writes.
+// TestMutatedField: the operator does not fight an admission policy that changes what it writes.
 func TestMutatedField(t *testing.T) {
 	namespace := newNamespace(t)
 	mutate(t, namespace, "apps", "deployments", `Object{spec: Object.spec{template: Object.spec.template{spec: Object.spec.template.spec{schedulerName: "theirs"}}}}`)
@@ -117,7 +118,8 @@ func TestMutatedField(t *testing.T) {
 	rests(t, nginx)
 }
 
-// TestAddedByAdmission makes sure of the same where the policy adds a file to what nginx is given.
+// TestAddedByAdmission: the operator does not fight a policy that adds a file to the configuration
+// either.
 func TestAddedByAdmission(t *testing.T) {
 	namespace := newNamespace(t)
 	mutate(t, namespace, "", "configmaps", `Object{data: Object.data{added: "theirs"}}`)
@@ -128,7 +130,7 @@ func TestAddedByAdmission(t *testing.T) {
 	rests(t, nginx)
 }
 
-// mutate has the API server change every object of a resource in a namespace.
+// mutate makes the API server change every object of a resource in a namespace.
 func mutate(t *testing.T, namespace, group, resource, expression string) {
 	t.Helper()
 	policy := &admissionregistrationv1.MutatingAdmissionPolicy{
@@ -157,7 +159,7 @@ func mutate(t *testing.T, namespace, group, resource, expression string) {
 	}
 }
 
-// inForce waits until a policy changes an object that is created for trial.
+// inForce waits until a policy changes an object that is created as a trial.
 func inForce[T client.Object](t *testing.T, object T, changed func(T) bool) {
 	t.Helper()
 	eventually(t, "the policy is in force", func() error {

@@ -12,11 +12,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// TestDeploymentWithoutItsLabel: it is not taken for one that there is not yet, which would get the replicas of the spec.
+// TestDeploymentWithoutItsLabel: a Deployment that has lost its label is not taken for a missing
+// one, which would reset the replicas to those of the spec.
 func TestDeploymentWithoutItsLabel(t *testing.T) {
 	namespace := newNamespace(t)
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(1))})
@@ -29,20 +30,21 @@ func TestDeploymentWithoutItsLabel(t *testing.T) {
 	}))
 	scale(t, nginx, 4)
 	settled(t)
-	live := owned(t, nginx, "Deployment").(*appsv1.Deployment)
+	live := ownedObject(t, nginx, "Deployment").(*appsv1.Deployment)
 	unlabel(t, live)
 	eventually(t, "it has its label again, and nothing of how it got it", func() error {
-		live = owned(t, nginx, "Deployment").(*appsv1.Deployment)
+		live = ownedObject(t, nginx, "Deployment").(*appsv1.Deployment)
 		if err := same(live.Labels[naming.LabelApplication], "web"); err != nil {
 			return err
 		}
 		return operatorOwnsByApplyAlone(live)
 	})
 	settled(t)
-	must(t, same(*owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Replicas, 4))
+	must(t, same(*ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Replicas, 4))
 }
 
-// TestHistoryWithoutItsLabel: it is found again before another one is begun.
+// TestHistoryWithoutItsLabel: a history that has lost its label is found before another one is
+// begun.
 func TestHistoryWithoutItsLabel(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
 	settled(t)
@@ -69,23 +71,23 @@ func TestHistoryWithoutItsLabel(t *testing.T) {
 
 	unlabelHistory()
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:other") })
-	eventually(t, "it goes on", labelled(2)) // the first one never was good
+	eventually(t, "it goes on", labelled(2)) // the first revision was never good
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
 }
 
-// TestPodOfSomebodyElse: one that has the label holds up no rollout, and is told of.
-func TestPodOfSomebodyElse(t *testing.T) {
+// TestForeignPod: a foreign pod with the application's label does not hold up a rollout.
+func TestForeignPod(t *testing.T) {
 	f := newFleet(t, 1)
-	stranger := &corev1.Pod{
+	foreign := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: f.nginx.Namespace, Name: "debug", Labels: naming.SelectorLabels("web")},
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sh", Image: "sh:1"}}},
 	}
-	must(t, kube.Create(t.Context(), stranger))
+	must(t, kube.Create(t.Context(), foreign))
 	f.ask("second")
 	f.waitServing("second")
 	edit(t, f.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:other") })
 	eventually(t, "the rollout begins", func() error {
-		return same(kubelet.Image(&owned(t, f.nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Spec), "nginx:other")
+		return same(kubelet.Image(&ownedObject(t, f.nginx, "Deployment").(*appsv1.Deployment).Spec.Template.Spec), "nginx:other")
 	})
 }
 
@@ -95,7 +97,7 @@ func unlabel(t *testing.T, object client.Object) {
 	must(t, kube.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("somebody")))
 }
 
-// revisionsOf are those of an application, with its label and without it.
+// revisionsOf returns the revisions of an application, with or without the label.
 func revisionsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []appsv1.ControllerRevision {
 	t.Helper()
 	list := &appsv1.ControllerRevisionList{}
@@ -103,7 +105,7 @@ func revisionsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []appsv1.Controlle
 	return list.Items
 }
 
-// operatorOwnsByApplyAlone tells of fields that the operator has in another way as well.
+// operatorOwnsByApplyAlone returns an error if the operator owns fields in another way as well.
 func operatorOwnsByApplyAlone(object client.Object) error {
 	for _, entry := range object.GetManagedFields() {
 		if entry.Manager == naming.FieldManager && entry.Operation != metav1.ManagedFieldsOperationApply {

@@ -1,6 +1,6 @@
-// Package api tests the operator against a real API server: what its schema
-// accepts, what server-side apply really does, watches and conversion. There is no
-// kubelet and no controller manager here; what pods do is tested in test/e2e.
+// Package api tests the operator against a real API server: what its schema accepts, what
+// server-side apply really does, watches and conversion. There is no kubelet and no controller
+// manager here. test/e2e tests what pods do.
 package api
 
 import (
@@ -23,15 +23,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/operator"
-	"example.com/nginx-operator/internal/webhookcert"
+	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/testenv"
 )
 
 const (
 	systemNamespace = "nginx-operator-system"
 	defaultImage    = "nginx:test"
-	// patience is how long a condition may take to come true; it is no measure of speed.
+	// patience bounds the wait for a condition. It does not measure speed.
 	patience = time.Minute
 )
 
@@ -96,7 +96,7 @@ func createSystemNamespace(ctx context.Context) error {
 	return kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "nginx-operator-webhook-cert"}})
 }
 
-// waitForConversion waits until both versions can be read.
+// waitForConversion waits until an object can be read in both versions.
 func waitForConversion(ctx context.Context) error {
 	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "conversion-probe"}}
 	if err := kube.Create(ctx, probe); err != nil {
@@ -119,7 +119,7 @@ func freePort() (int, error) {
 	return listener.Addr().(*net.TCPAddr).Port, listener.Close()
 }
 
-// testOperator is the operator, running inside the test's process.
+// testOperator is the operator, running in the test's process.
 type testOperator struct {
 	cancel context.CancelFunc
 	// ended is closed when the operator has ended, with err.
@@ -127,14 +127,14 @@ type testOperator struct {
 	err   error
 	// writes counts the requests that change something.
 	writes *atomic.Int64
-	// written are their methods and paths.
+	// written holds their methods and paths.
 	written []string
 	// caches counts the caches of each resource and selector.
 	caches    map[string]int
 	writtenMu sync.Mutex
-	// death cuts the operator off at a write, when it is set.
+	// death kills the operator at a write, if set.
 	death atomic.Pointer[death]
-	// blindness keeps the operator from seeing what becomes of pods, when it is set.
+	// blindness holds back watch events of a resource from the operator, if set.
 	blindness atomic.Pointer[blindness]
 }
 
@@ -153,7 +153,7 @@ func (o *testOperator) noteCache(of string) {
 	o.caches[of]++
 }
 
-// cachedTwice are the resources, with their selectors, that are in more than one cache.
+// cachedTwice returns the resources, with their selectors, that are in more than one cache.
 func (o *testOperator) cachedTwice() []string {
 	o.writtenMu.Lock()
 	defer o.writtenMu.Unlock()
@@ -166,8 +166,8 @@ func (o *testOperator) cachedTwice() []string {
 	return twice
 }
 
-// writtenIn are the writes to a namespace. Where a name is somebody else's, as other tests leave it,
-// every operator asks the API server once.
+// writtenIn returns the writes to a namespace. If a name is taken by a foreign object, as other
+// tests leave behind, every operator sends one request to the API server.
 func (o *testOperator) writtenIn(namespace string) []string {
 	o.writtenMu.Lock()
 	defer o.writtenMu.Unlock()
@@ -182,9 +182,9 @@ func startOperator() *testOperator {
 	config := countWrites(plane.Config, o)
 	go func() {
 		defer close(o.ended)
-		o.err = operator.Run(ctx, config, operator.Options{
+		o.err = manager.Run(ctx, config, manager.Options{
 			Version:           "test",
-			Controllers:       []string{operator.ControllerNginx, operator.ControllerBackup},
+			Controllers:       []string{manager.ControllerNginx, manager.ControllerBackup},
 			BackupJobs:        10,
 			DefaultImage:      defaultImage,
 			InstanceImage:     "nginx-operator:test",
@@ -204,7 +204,7 @@ func startOperator() *testOperator {
 	return o
 }
 
-// stop ends the operator and panics when it had failed: no test can mean anything then.
+// stop stops the operator and panics if it had failed, because no test means anything then.
 func (o *testOperator) stop() {
 	o.cancel()
 	<-o.ended

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// startRenewing replaces the operator by one of the next release that renews the pods of
-// applications: what other tests left behind would not end its turn.
+// startRenewing replaces the operator with one of the next release that renews pods. It is limited
+// to the namespaces of apps, because the renewal of what other tests left behind would not end.
 func startRenewing(t *testing.T, apps []*rolled, flags ...string) {
 	t.Helper()
 	flags = append(flags, "--renew-pods")
@@ -23,7 +23,7 @@ func startRenewing(t *testing.T, apps []*rolled, flags ...string) {
 	replaceOperator(func() *testOperator { return startNext(t, &atomic.Int64{}, flags...) })
 }
 
-// TestRenewPods: one application after the other gets the pods of the next release.
+// TestRenewPods: the applications get the pods of the next release one after the other.
 func TestRenewPods(t *testing.T) {
 	apps := []*rolled{
 		newRolled(t, v1alpha2.NginxOperatorSpec{}),
@@ -34,7 +34,7 @@ func TestRenewPods(t *testing.T) {
 		underWay := 0
 		for _, app := range apps {
 			for _, r := range app.history() {
-				if r.OfOperator() && r.Unsettled() {
+				if r.OfOperator() && r.RollingOutOrFailed() {
 					underWay++
 				}
 			}
@@ -54,8 +54,8 @@ func TestRenewPods(t *testing.T) {
 	}
 }
 
-// TestRenewalStopsAtTheFirstFailure: of two applications whose new pods crash one is tried,
-// and goes back; the other one is left alone.
+// TestRenewalStopsAtTheFirstFailure: if the new pods of applications crash, only one application is
+// tried and rolled back, and the other one is left alone.
 func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 	apps := []*rolled{newRolled(t, v1alpha2.NginxOperatorSpec{}), newRolled(t, v1alpha2.NginxOperatorSpec{})}
 	startRenewing(t, apps, "--default-image="+kubelet.Crashes+":2")
@@ -79,7 +79,7 @@ func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 	}
 }
 
-// failedRenewals are the namespaces of the applications that were tried and failed.
+// failedRenewals returns the namespaces of the applications whose renewal failed.
 func failedRenewals(apps []*rolled) (namespaces []string) {
 	for _, app := range apps {
 		for _, r := range app.history() {
@@ -91,8 +91,8 @@ func failedRenewals(apps []*rolled) (namespaces []string) {
 	return namespaces
 }
 
-// left tells whether an application has the pods that it had, and says so if it has gone
-// back to them.
+// left returns an error unless an application has its previous pods, and reports a rollback if it
+// was tried.
 func (r *rolled) left() error {
 	template, err := r.pods()
 	if err != nil {

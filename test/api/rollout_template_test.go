@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/history"
+	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
@@ -22,7 +22,7 @@ func rolledSpec(image string) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{Image: new(image), Replicas: new(int32(rolledReplicas)), Config: inline("first")}
 }
 
-// history reads what is remembered of the application.
+// history reads the history of the application.
 func (r *rolled) history() history.History {
 	r.t.Helper()
 	list := &appsv1.ControllerRevisionList{}
@@ -39,9 +39,9 @@ func TestTemplateIsRolledOut(t *testing.T) {
 	settled(t)
 }
 
-// TestReadyTellsItsRevision looks at every version of the status: what says that everything is as declared says as well
-// which revision that is.
-func TestReadyTellsItsRevision(t *testing.T) {
+// TestReadyReportsItsRevision: the first status that reports a new spec as Ready also reports the
+// new revision.
+func TestReadyReportsItsRevision(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:1"))
 	watching, err := client.NewWithWatch(plane.Config, client.Options{Scheme: kube.Scheme()})
 	must(t, err)
@@ -77,7 +77,7 @@ func TestTemplateThatFailsIsTakenBack(t *testing.T) {
 	r.waitRolledBack()
 	r.checkRolledBack(kubelet.Crashes+":2", "nginx:1")
 	settled(t)
-	// It is tried again when the spec changes, and the next good one is taken.
+	// The rollout is retried when the spec changes, and the next good one succeeds.
 	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
 	r.waitReady()
 	r.checkRolledOut("nginx:3", "nginx:1", kubelet.Crashes+":2", "nginx:1")
@@ -92,8 +92,8 @@ func (r *rolled) waitRolledBack() {
 	}
 }
 
-// checkTemplates makes sure that the Deployment has had templates with some images since
-// reset, in this order and no others in between, and that no pod is missed.
+// checkTemplates checks that the Deployment has had templates with exactly these images since
+// reset, in this order, and that no pod is missing.
 func (r *rolled) checkTemplates(images ...string) {
 	r.t.Helper()
 	last := images[len(images)-1]
@@ -116,7 +116,7 @@ func (r *rolled) checkTemplates(images ...string) {
 	}
 }
 
-// checkRolledOut makes sure that an image runs after some others, and that the history says so.
+// checkRolledOut checks that an image runs after the others, and that the history contains it.
 func (r *rolled) checkRolledOut(image string, before ...string) {
 	r.t.Helper()
 	r.checkTemplates(append(before, image)...)
@@ -129,8 +129,8 @@ func (r *rolled) checkRolledOut(image string, before ...string) {
 	})
 }
 
-// checkRolledBack makes sure that an image failed and another one runs, and that the history
-// says so.
+// checkRolledBack checks that one image failed and another one runs, and that the history contains
+// the failure.
 func (r *rolled) checkRolledBack(failed, image string) {
 	r.t.Helper()
 	r.checkTemplates(image, failed, image)
@@ -161,9 +161,9 @@ func (r *rolled) nothingUnderWay() error {
 	return nil
 }
 
-// TestRolloutKilledAtEachWrite kills the operator at its k-th write of a rollout, for every
-// k, before the write is sent and after it was carried out: the next operator gets to the
-// right end, and the Deployment never has a template that nobody asked for.
+// TestRolloutKilledAtEachWrite: a rollout reaches the right end if the operator is killed at its
+// k-th write, for every k, before the write is sent or after it was carried out. The Deployment
+// never has a template that was not requested.
 func TestRolloutKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run("one that succeeds/"+name, func(t *testing.T) {
@@ -204,7 +204,7 @@ func (r *rolled) isReady() bool {
 	return meta.IsStatusConditionTrue(r.nginx.Status.Conditions, v1alpha2.ConditionReady)
 }
 
-// prepare waits until nothing is under way, and returns the image that runs.
+// prepare waits until no rollout is in progress, and returns the image that runs.
 func (r *rolled) prepare() string {
 	r.t.Helper()
 	settled(r.t)
@@ -216,14 +216,14 @@ func (r *rolled) prepare() string {
 	return kubelet.Image(&old.Spec)
 }
 
-// killedAt asks for an image and kills the operator at its k-th write; the next one takes
-// over. It returns false when there was no such write until everything was over.
+// killedAt requests an image and kills the operator at its k-th write. The next operator takes
+// over. It returns false if everything was over without such a write.
 func (r *rolled) killedAt(k int64, sent bool, image string, over func() bool) bool {
 	r.t.Helper()
 	return r.replacedAt(k, sent, image, over, startOperator)
 }
 
-// replacedAt is killedAt, with what starts the next operator.
+// replacedAt is like killedAt, with a function that starts the next operator.
 func (r *rolled) replacedAt(k int64, sent bool, image string, over func() bool, start func() *testOperator) bool {
 	r.t.Helper()
 	d := &death{at: k, sent: sent}

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 func inline(text string) *v1alpha2.Config {
@@ -39,7 +39,7 @@ func newFleet(t *testing.T, pods int) *fleet {
 	return f
 }
 
-// ask changes the configuration, without waiting for anything.
+// ask changes the configuration without waiting for anything.
 func (f *fleet) ask(text string) {
 	f.t.Helper()
 	eventually(f.t, "ask for "+text, func() error {
@@ -51,7 +51,7 @@ func (f *fleet) ask(text string) {
 	})
 }
 
-// waitServing waits until every pod serves a configuration and new ones start with it.
+// waitServing waits until every pod serves a configuration and new pods start with it.
 func (f *fleet) waitServing(text string) {
 	f.t.Helper()
 	eventually(f.t, text+" is served by all", func() error {
@@ -87,8 +87,8 @@ func TestConfigurationGoesLive(t *testing.T) {
 	settled(t)
 }
 
-// TestBadConfigurationHarmsNothing submits one that nginx refuses, and one that it
-// accepts and cannot load.
+// TestBadConfigurationHarmsNothing: neither a configuration that nginx rejects nor one that it
+// cannot load affects the pods.
 func TestBadConfigurationHarmsNothing(t *testing.T) {
 	f := newFleet(t, 3)
 	for text, words := range map[string]string{"bad": "site.conf:1: it is bad", "sticky": "site.conf:1: it sticks"} {
@@ -108,9 +108,9 @@ func TestBadConfigurationHarmsNothing(t *testing.T) {
 	f.waitServing("good")
 }
 
-// TestKilledAtEachWrite kills the operator at its k-th write during a change of the
-// configuration, for every k: before the write is sent, and after it was carried out
-// but before the answer arrives. The next operator always gets there.
+// TestKilledAtEachWrite: a change of the configuration is always completed if the operator is
+// killed at its k-th write, for every k, before the write is sent or after it was carried out but
+// before the response arrives.
 func TestKilledAtEachWrite(t *testing.T) {
 	for name, sent := range map[string]bool{"before it is sent": false, "after it was carried out": true} {
 		t.Run(name, func(t *testing.T) {
@@ -127,8 +127,8 @@ func TestKilledAtEachWrite(t *testing.T) {
 	}
 }
 
-// killedAt changes the configuration and kills the operator at its k-th write. It
-// returns false when there was no such write.
+// killedAt changes the configuration and kills the operator at its k-th write. It returns false if
+// there was no such write.
 func (f *fleet) killedAt(k int64, sent bool, text string) bool {
 	f.t.Helper()
 	settled(f.t)
@@ -144,7 +144,7 @@ func (f *fleet) killedAt(k int64, sent bool, text string) bool {
 	return true
 }
 
-// reached waits until the operator was killed, or has done everything.
+// reached waits until the operator was killed or has done everything.
 func (f *fleet) reached(d *death, text string) bool {
 	f.t.Helper()
 	eventually(f.t, "killed or done", func() error {

@@ -10,16 +10,16 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestSchema submits specs and looks at the API server's answer: what is refused
-// has to say what to change.
+// TestSchema: the API server accepts valid specs and rejects others with a message that says what
+// to change.
 func TestSchema(t *testing.T) {
 	namespace := newNamespace(t)
 	tests := []struct {
 		name string
-		// object overrides the metadata.name, which is web otherwise.
+		// object overrides the metadata.name, which is web by default.
 		object string
 		spec   string
-		// want is part of the message; empty: accepted.
+		// want is part of the error message. If empty, the object is accepted.
 		want string
 	}{
 		{name: "empty", spec: `{}`},
@@ -73,8 +73,8 @@ func TestSchema(t *testing.T) {
 		{name: "host network", spec: `{podTemplate: {hostNetwork: true}}`, want: "unknown field"},
 		{name: "token volume", spec: `{podTemplate: {volumes: [{name: a, projected: {}}]}}`, want: "unknown field"},
 		{name: "sidecar as root", spec: `{podTemplate: {containers: [{name: a, image: b, runAsUser: 0}]}}`, want: "greater than or equal to 1"},
-		{name: "our container's name", spec: `{podTemplate: {containers: [{name: nginx, image: b}]}}`, want: "are the operator's"},
-		{name: "our volume's name", spec: `{podTemplate: {volumes: [{name: config, emptyDir: {}}]}}`, want: "are the operator's"},
+		{name: "our container's name", spec: `{podTemplate: {containers: [{name: nginx, image: b}]}}`, want: "are reserved for the operator"},
+		{name: "our volume's name", spec: `{podTemplate: {volumes: [{name: config, emptyDir: {}}]}}`, want: "are reserved for the operator"},
 		{name: "reload on a Secret", spec: `{podTemplate: {volumes: [{name: a, secret: {secretName: s}}], volumeMounts: [{name: a, mountPath: /srv/x, subPath: x}, {name: a, mountPath: /srv/a}], reloadOn: [a]}}`},
 		{name: "reload on nothing", spec: `{podTemplate: {reloadOn: [a]}}`, want: "must be that of a volume of podTemplate.volumes with configMap or secret"},
 		{name: "reload on scratch space", spec: `{podTemplate: {volumes: [{name: a, emptyDir: {}}], volumeMounts: [{name: a, mountPath: /srv/a}], reloadOn: [a]}}`, want: "with configMap or secret"},

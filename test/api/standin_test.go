@@ -12,28 +12,28 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/instance"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// standIn is a pod where there is no kubelet, with the stand-in of its instance.
+// standIn is a pod without a kubelet, with a stand-in of its instance.
 type standIn struct {
 	key client.ObjectKey
-	// instance is nil in a pod that crashes.
+	// instance is nil for a pod that crashes.
 	instance *instance.Instance
 }
 
 // newStandIn creates a ready pod of an application's template.
 func newStandIn(t *testing.T, nginx *v1alpha2.NginxOperator, name string) *standIn {
 	t.Helper()
-	s, err := startStandIn(t.Context(), t, nginx, name, owned(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template)
+	s, err := startStandIn(t.Context(), t, nginx, name, ownedObject(t, nginx, "Deployment").(*appsv1.Deployment).Spec.Template)
 	must(t, err)
 	return s
 }
 
-// startStandIn creates a pod of a template. It is ready, and has been for a while; if the
-// template's image crashes, it is in a crash loop, and does not answer.
+// startStandIn creates a pod of a template. It appears to have been ready for a while. If the
+// template's image crashes, the pod is in a crash loop and does not respond.
 func startStandIn(ctx context.Context, t *testing.T, nginx *v1alpha2.NginxOperator, name string, template corev1.PodTemplateSpec) (*standIn, error) {
 	s := &standIn{key: client.ObjectKey{Namespace: nginx.Namespace, Name: name}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{

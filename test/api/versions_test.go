@@ -30,7 +30,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/nextrelease"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
@@ -40,19 +40,18 @@ const (
 	nextInstanceImage = "nginx-operator:next"
 )
 
-// next is the program of the next release, built once.
+// next holds the programs of the next release, built once.
 var next struct {
 	once     sync.Once
 	programs nextrelease.Programs
 	err      error
 }
 
-// startNext starts an operator of the next release as a process of its own. writes counts
-// what it writes.
+// startNext starts an operator of the next release as a separate process. writes counts its writes.
 func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperator {
 	t.Helper()
 	next.once.Do(func() {
-		// The folder of the control plane is removed at the end.
+		// The directory of the control plane is removed at the end.
 		dir := filepath.Join(filepath.Dir(plane.Kubeconfig), "next")
 		if next.err = os.Mkdir(dir, 0o755); next.err == nil {
 			next.programs, next.err = nextrelease.Build(context.Background(), dir)
@@ -67,14 +66,15 @@ func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperato
 	}, flags...)
 	command := exec.CommandContext(ctx, next.programs.Operator, flags...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+behindProxy(t, o))
-	// It ends with the tests, however they end.
+	// The process dies with the tests, however they end.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	log, err := os.Create(filepath.Join(t.TempDir(), "next.log"))
 	must(t, err)
 	command.Stdout, command.Stderr = log, log
 	must(t, command.Start())
-	// Registered after that of its proxy, which waits for its last connection, and so earlier.
+	// This cleanup runs before that of the proxy, which waits for its last connection, because it
+	// is registered later.
 	t.Cleanup(func() {
 		if running == o {
 			replaceOperator(startOperator)
@@ -92,8 +92,7 @@ func startNext(t *testing.T, writes *atomic.Int64, flags ...string) *testOperato
 	return o
 }
 
-// behindProxy writes a kubeconfig by which everything passes through this process, which
-// counts it.
+// behindProxy writes a kubeconfig that sends all requests through this process, which counts them.
 func behindProxy(t *testing.T, o *testOperator) string {
 	t.Helper()
 	transport, err := rest.TransportFor(countWrites(plane.Config, o))
@@ -123,25 +122,25 @@ func behindProxy(t *testing.T, o *testOperator) string {
 	return path
 }
 
-// replaceOperator ends the operator that runs and starts another one.
+// replaceOperator stops the running operator and starts another one.
 func replaceOperator(start func() *testOperator) {
 	running.stop()
 	running = start()
 }
 
-// restoreAtEnd lets the tests that follow have this tree's operator.
+// restoreAtEnd restores this tree's operator for the tests that follow.
 func restoreAtEnd(t *testing.T) {
 	t.Cleanup(func() { replaceOperator(startOperator) })
 }
 
-// waitTakenOver waits until the operator that runs now reconciles, and has nothing to write.
+// waitTakenOver waits until the running operator reconciles and has nothing to write.
 func waitTakenOver(t *testing.T) {
 	t.Helper()
 	create(t, newNamespace(t), "witness", v1alpha2.NginxOperatorSpec{Replicas: new(int32(0))})
 	settled(t)
 }
 
-// upgradable are applications of several sorts, settled.
+// upgradable returns settled applications in several states.
 func upgradable(t *testing.T) []*rolled {
 	t.Helper()
 	failed := newRolled(t, v1alpha2.NginxOperatorSpec{Replicas: new(int32(1)), Config: inline("first")})
@@ -163,7 +162,7 @@ func upgradable(t *testing.T) []*rolled {
 	return all
 }
 
-// everything are the objects of applications, their pods and status included.
+// everything returns the objects of applications, including their pods and status.
 func everything(t *testing.T, apps []*rolled) map[string]client.Object {
 	t.Helper()
 	all := map[string]client.Object{}
@@ -183,8 +182,8 @@ func everything(t *testing.T, apps []*rolled) map[string]client.Object {
 	return all
 }
 
-// instanceImage is that of the container that brings the instance manager, and env the
-// variables that it has.
+// instanceImage returns the image and the variables of the container that installs the instance
+// manager.
 func instanceImage(template *corev1.PodTemplateSpec) (image string, env []corev1.EnvVar) {
 	for _, c := range template.Spec.InitContainers {
 		if c.Name == naming.InstallContainer {
@@ -194,14 +193,14 @@ func instanceImage(template *corev1.PodTemplateSpec) (image string, env []corev1
 	return "", nil
 }
 
-// isNext tells whether a template is one that the next release makes.
+// isNext reports whether a template is one of the next release.
 func isNext(template *corev1.PodTemplateSpec) bool {
 	image, env := instanceImage(template)
 	return image == nextInstanceImage && slices.Contains(env, corev1.EnvVar{Name: nextrelease.EnvName, Value: nextrelease.Version})
 }
 
-// TestUpgradeAndDowngrade replaces the operator by one of the next release, which makes other
-// pods of the same specs, and back again. Nothing is written until the user changes something.
+// TestUpgradeAndDowngrade: an upgrade to the next release, which builds other pods for the same
+// specs, and a downgrade write nothing until the user changes something.
 func TestUpgradeAndDowngrade(t *testing.T) {
 	apps := upgradable(t)
 	restoreAtEnd(t)
@@ -210,7 +209,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	waitTakenOver(t)
 	checkUntouched(t, "an upgrade", before, everything(t, apps))
 
-	// The next rollouts that users cause are of the next release.
+	// The next rollouts that users cause use the next release.
 	for i, app := range apps {
 		app.ask(func(s *v1alpha2.NginxOperatorSpec) {
 			s.ForceRedeploy = new("now")
@@ -247,9 +246,9 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	settled(t)
 }
 
-// TestUpgradeAtEachWriteOfARollout replaces the operator after its k-th write of a rollout, for
-// every k, by the next release, and at the next rollout that by this one. Whoever goes on
-// goes on with the template that the rollout began with: no pod is replaced twice.
+// TestUpgradeAtEachWriteOfARollout: if another release replaces the operator after its k-th write
+// of a rollout, for every k, the rollout continues with the template that it began with, and no pod
+// is replaced twice. The upgrade to the next release and the downgrade alternate.
 func TestUpgradeAtEachWriteOfARollout(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:0"))
 	restoreAtEnd(t)
@@ -286,8 +285,8 @@ func checkUntouched(t *testing.T, what string, before, after map[string]client.O
 	}
 }
 
-// TestNewerHistoryIsRead lets the history be one of a later release, with fields that this one
-// does not know.
+// TestNewerHistoryIsRead: a history of a later release can be read, although it has fields that
+// this release does not know.
 func TestNewerHistoryIsRead(t *testing.T) {
 	apps := upgradable(t)
 	running.stop()
@@ -298,7 +297,7 @@ func TestNewerHistoryIsRead(t *testing.T) {
 	running = startOperator()
 	waitTakenOver(t)
 	checkUntouched(t, "a downgrade", before, everything(t, apps))
-	// It is kept when this release writes to it.
+	// The history is kept when this release writes to it.
 	app := apps[0]
 	app.ask(func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("now") })
 	app.waitReady()
@@ -317,7 +316,8 @@ func (r *rolled) revisions() []appsv1.ControllerRevision {
 	return list.Items
 }
 
-// addToHistory makes the revisions again with more fields: those of one that exists are final.
+// addToHistory recreates the revisions with more fields, because those of an existing revision are
+// immutable.
 func (r *rolled) addToHistory() {
 	r.t.Helper()
 	for _, revision := range r.revisions() {
@@ -337,8 +337,8 @@ func (r *rolled) addToHistory() {
 	}
 }
 
-// TestTwoVersionsAtOnce has operators of two releases work on the same applications: at a
-// change of leaders that may be for a moment, here it is for as long as the test takes.
+// TestTwoVersionsAtOnce: operators of two releases can reconcile the same applications. After a
+// change of leaders that can last for a moment; here it lasts for the whole test.
 func TestTwoVersionsAtOnce(t *testing.T) {
 	apps := upgradable(t)
 	before := everything(t, apps)
@@ -347,7 +347,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	waitTakenOver(t)
 	checkUntouched(t, "a second operator", before, everything(t, apps))
 
-	// What users change goes live under both, and they come to rest.
+	// Changes by users are served under both, and both settle.
 	app := apps[2]
 	app.reset()
 	for i := range 5 {
@@ -377,7 +377,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	}
 }
 
-// waitServed waits until all pods serve a configuration, and new ones will.
+// waitServed waits until all pods serve a configuration and new pods will.
 func (r *rolled) waitServed(text string) {
 	r.t.Helper()
 	eventually(r.t, text+" is served by all", func() error {
@@ -390,7 +390,7 @@ func (r *rolled) waitServed(text string) {
 	})
 }
 
-// bounded makes sure that the operators write no more than so much, and come to rest.
+// bounded checks that the operators make at most that many writes, and settle.
 func bounded(t *testing.T, what string, most int64, do func()) {
 	t.Helper()
 	before := running.writes.Load()
@@ -402,8 +402,8 @@ func bounded(t *testing.T, what string, most int64, do func()) {
 	}
 }
 
-// checkSettled makes sure that a rollout under two operators has ended at one template: each
-// of them may have made its own at first.
+// checkSettled checks that a rollout under two operators has ended with one template. Each of them
+// may have built its own at first.
 func (r *rolled) checkSettled() {
 	r.t.Helper()
 	template, err := r.pods()

@@ -1,7 +1,6 @@
-// Package badconfig is a corpus of configurations that nginx must not serve, each with
-// the diagnosis that a user has to be given. They are made by code: some dozens of
-// sorts, each in variants. What each of them makes nginx say was found out by asking
-// nginx 1.22, 1.26 and 1.30: see TestNginx.
+// Package badconfig is a corpus of configurations that nginx must not serve, each with the
+// diagnosis that a user must get. Code generates them: several dozen sorts, each with variants. The
+// expected messages were taken from nginx 1.22, 1.26 and 1.30: see TestNginx.
 package badconfig
 
 import (
@@ -9,50 +8,51 @@ import (
 	"strings"
 )
 
-// Case is one bad configuration. An application that declares Port serves it with
-// certificates or other fields unset.
+// Case is one bad configuration. It is for an application that declares Port, with no certificates
+// or other fields set.
 type Case struct {
-	// Name is the sort and a number.
+	// Name consists of the sort and a number.
 	Name string
-	// Sort is what is wrong, in a word or two.
+	// Sort says what is wrong, in a word or two.
 	Sort string
 	// Files are spec.config.files.
 	Files map[string]string
-	// Finder tells who can find that it is bad.
+	// Finder is what can find the fault.
 	Finder Finder
-	// Want is what the user has to be told.
+	// Want is the diagnosis that the user must get.
 	Want Diagnosis
 }
 
-// Finder is who finds a fault.
+// Finder is what can find a fault.
 type Finder int
 
 const (
-	// Test means: nginx -t refuses it.
+	// Test means that nginx -t rejects the configuration.
 	Test Finder = iota
-	// Load means: nginx -t accepts it, and the running nginx that is served Good refuses it.
+	// Load means that nginx -t accepts it, but a running nginx that serves Good rejects it.
 	Load
-	// Workers means: nginx accepts it, and then its workers die.
+	// Workers means that nginx accepts it, but its workers die.
 	Workers
-	// Ports means: nginx accepts it, but does not listen where the application declares it.
+	// Ports means that nginx accepts it, but does not listen on the port that the application
+	// declares.
 	Ports
-	// Crash means: nginx -t itself crashes, or takes more memory or time than it may have.
+	// Crash means that nginx -t itself crashes, or exceeds its limit of memory or time.
 	Crash
-	// Operator means: the operator refuses it, before any pod sees it.
+	// Operator means that the operator rejects it before any pod gets it.
 	Operator
 )
 
-// Diagnosis is where a fault is and what nginx says.
+// Diagnosis is the place of a fault and nginx's message.
 type Diagnosis struct {
-	// File is the user's file, empty where nginx names none. Line is 0 then.
+	// File is the user's file; empty: nginx names none, and Line is 0.
 	File string
 	Line int
-	// Messages are parts of messages. One of them has to be told: versions of nginx
-	// word some differently. Empty: any message will do.
+	// Messages are parts of messages, one of which must be reported: the wording differs between
+	// versions of nginx. Empty: any message is accepted.
 	Messages []string
 }
 
-// Place is file:line, empty where nginx names none.
+// Place returns file:line; empty: nginx names no file.
 func (d Diagnosis) Place() string {
 	if d.File == "" {
 		return ""
@@ -60,7 +60,7 @@ func (d Diagnosis) Place() string {
 	return fmt.Sprintf("%s:%d", d.File, d.Line)
 }
 
-// In tells what of the diagnosis is missing in a message; nil when it is all there.
+// In returns an error if a message lacks a part of the diagnosis.
 func (d Diagnosis) In(message string) error {
 	if place := d.Place(); !strings.Contains(message, place) {
 		return fmt.Errorf("%s is not named", place)
@@ -76,14 +76,14 @@ func (d Diagnosis) In(message string) error {
 	return fmt.Errorf("none of %q is told", d.Messages)
 }
 
-// Port is what an application that is given these configurations declares.
+// Port is the port that an application with these configurations declares.
 const Port = 8080
 
-// OccupiedPort is taken in every pod, by the instance manager.
+// OccupiedPort is used by the instance manager in every pod.
 const OccupiedPort = 9113
 
-// Good is what is served while the bad ones are tried. It has the zones whose keys some of
-// them change. Every request is answered with the revision.
+// Good is the configuration that is served while the bad ones are tried. It has the zones whose
+// keys some of them change. It answers every request with the revision.
 func Good(revision string) map[string]string {
 	return map[string]string{"site.conf": fmt.Sprintf(`limit_req_zone $binary_remote_addr zone=requests:1m rate=100000r/s;
 limit_conn_zone $binary_remote_addr zone=connections:1m;
@@ -100,7 +100,7 @@ server {
 `, Port, revision, revision)}
 }
 
-// All are all cases. Two calls give the same.
+// All returns all cases. They are the same for each call.
 func All() []Case {
 	var all []Case
 	for _, s := range sorts() {

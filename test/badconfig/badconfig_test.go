@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/badconfig"
 	"example.com/nginx-operator/test/internal/corpus"
 )
@@ -29,8 +29,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCases looks whether an API server would take each case, and the operator refuses
-// those that are said to be refused by it.
+// TestCases: an API server would accept each case, and the operator rejects exactly those that are
+// meant for it.
 func TestCases(t *testing.T) {
 	seen := map[string]string{}
 	for _, c := range badconfig.All() {

@@ -22,7 +22,7 @@ func certificates() []sort {
 	}
 }
 
-// pair is a certificate and its key, the same at each call.
+// pair returns a certificate and its key. They are the same for each call.
 func pair(number byte) (certificate, key string) {
 	private := ed25519.NewKeyFromSeed([]byte(strings.Repeat(string(rune('a'+number)), ed25519.SeedSize)))
 	template := &x509.Certificate{
@@ -32,7 +32,7 @@ func pair(number byte) (certificate, key string) {
 		NotBefore:    time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC),
 		NotAfter:     time.Date(2120, 1, 1, 0, 0, 0, 0, time.UTC),
 	}
-	// A signature by Ed25519 needs nothing random.
+	// An Ed25519 signature needs no random data.
 	raw, err := x509.CreateCertificate(nil, template, template, private.Public(), private)
 	if err != nil {
 		panic("badconfig: the template of a certificate is good: " + err.Error())
@@ -45,8 +45,8 @@ func pair(number byte) (certificate, key string) {
 		string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}))
 }
 
-// secure is a server with TLS beside a healthy one. The certificates are flat files of
-// the configuration, and the extra ones belong to the case.
+// secure returns a server with TLS and a healthy one. The certificates are flat files of the
+// configuration; extra are more files of the case.
 func secure(i int, certificate, key string, extra map[string]string) map[string]string {
 	text := fmt.Sprintf("%sserver {\n    listen 8443 ssl;\n    ssl_certificate %s;\n    ssl_certificate_key %s;\n}\n", padding(i), certificate, key)
 	files := map[string]string{fileNames[i%len(fileNames)]: text, "healthy.conf": healthy}
@@ -80,11 +80,11 @@ func certificatesWithoutKey() []Case {
 		text := fmt.Sprintf("%sserver {\n    listen 8443 ssl;\n    ssl_certificate shop.pem;\n}\n", padding(3*i))
 		cases = append(cases, found(map[string]string{fileNames[i]: text, "shop.pem": certificate, "healthy.conf": healthy}, `no "ssl_certificate_key" is defined`))
 	}
-	// On one line, because versions of nginx name the one or the other.
+	// Write both on one line, because versions of nginx name the one or the other.
 	return append(cases, found(inStream(2, mark+"server { listen 9000 ssl;\n    return a;\n}"), message))
 }
 
-// notMatching: the key is that of another certificate.
+// notMatching: the key belongs to another certificate.
 func notMatching() []Case {
 	var cases []Case
 	for i := range 10 {

@@ -29,8 +29,8 @@ func missingIncludes() []Case {
 	return append(cases, found(inMain(3, mark+"include missing.inc;"), "(2: No such file or directory)"))
 }
 
-// infiniteIncludes include themselves. nginx goes on until it has too many open files or its
-// stack is full; what it says then is not told in advance.
+// infiniteIncludes include themselves. nginx continues until it has too many open files or its
+// stack is full; its message is not predictable.
 func infiniteIncludes() []Case {
 	var cases []Case
 	add := func(marked map[string]string) { cases = append(cases, by(Crash, marked)) }
@@ -47,7 +47,7 @@ func infiniteIncludes() []Case {
 	return cases
 }
 
-// missingFiles: nginx names a line for what it includes, and none for what TLS needs.
+// missingFiles: nginx names a line for included files, but none for files of TLS.
 func missingFiles() []Case {
 	const message = "No such file or directory"
 	certificate, key := pair(0)

@@ -5,20 +5,20 @@ import (
 	"strings"
 )
 
-// mark stands in the line that nginx names. It is taken out.
+// mark marks the line that nginx names. It is removed from the files.
 const mark = "¶"
 
-// answer is the part of a server that would answer, were the configuration served.
-// A client that is answered so knows that a bad configuration went live.
+// answer is the part of a server that answers requests if the configuration is served. Its response
+// shows a client that a bad configuration went live.
 const answer = "add_header X-Revision bad always;\n    location = /answer {\n        return 200 \"revision=bad\\n\";\n    }\n"
 
-// healthy is a file with nothing wrong in it.
+// healthy is a file without a fault.
 var healthy = fmt.Sprintf("server {\n    listen %d;\n    %s}\n", Port, answer)
 
-// padding are comments of some lines, so that the same fault is found in different lines.
+// padding returns lines of comments, so that the same fault is in different lines.
 func padding(lines int) string { return strings.Repeat("# nothing is wrong here\n", lines) }
 
-// place takes the mark out of the files and returns where it was.
+// place removes the mark from the files and returns its position.
 func place(marked map[string]string) (map[string]string, string, int) {
 	clean := make(map[string]string, len(marked))
 	file, line := "", 0
@@ -32,21 +32,21 @@ func place(marked map[string]string) (map[string]string, string, int) {
 	return clean, file, line
 }
 
-// found is a case of marked files that nginx -t refuses.
+// found returns a case of marked files that nginx -t rejects.
 func found(marked map[string]string, messages ...string) Case {
 	return by(Test, marked, messages...)
 }
 
-// by is a case of marked files and who finds the fault.
+// by returns a case of marked files with what finds the fault.
 func by(finder Finder, marked map[string]string, messages ...string) Case {
 	clean, file, line := place(marked)
 	return Case{Files: clean, Finder: finder, Want: Diagnosis{File: file, Line: line, Messages: messages}}
 }
 
-// fault is a marked text and what nginx says of it.
+// fault is a marked text with nginx's message.
 type fault struct{ text, message string }
 
-// each makes a case of each fault, by a layout.
+// each returns a case with the given layout for each fault.
 func each(layout func(i int, text string) map[string]string, faults ...fault) []Case {
 	var cases []Case
 	for i, f := range faults {
@@ -55,11 +55,11 @@ func each(layout func(i int, text string) map[string]string, faults ...fault) []
 	return cases
 }
 
-// fileNames are what users call their files.
+// fileNames are typical names of users' files.
 var fileNames = []string{"site.conf", "default.conf", "00-base.conf", "shop.example.com.conf", "zz_last.conf"}
 
-// inHTTP puts a text into the http context, alone in a file beside a healthy one, or
-// before or after the server in the only file.
+// inHTTP puts a text into the http context: in a file next to a healthy one, or before or after the
+// server in the only file.
 func inHTTP(i int, text string) map[string]string {
 	name := fileNames[i%len(fileNames)]
 	switch i % 3 {
@@ -72,7 +72,7 @@ func inHTTP(i int, text string) map[string]string {
 	}
 }
 
-// inServer puts a text into the server that would answer, or into one beside it.
+// inServer puts a text into the server that would answer, or into another one.
 func inServer(i int, text string) map[string]string {
 	name := fileNames[i%len(fileNames)]
 	server := fmt.Sprintf("%sserver {\n    listen %d;\n    %s\n    %s}\n", padding(i), Port, text, answer)
@@ -98,17 +98,17 @@ func inMain(i int, text string) map[string]string {
 	return map[string]string{"top.main.conf": padding(i) + text + "\n", "healthy.conf": healthy}
 }
 
-// whole makes a text a whole nginx.conf, if need be with what belongs into one.
+// whole makes a text a complete nginx.conf.
 func whole(_ int, text string) map[string]string {
 	return map[string]string{"nginx.conf": text + "\n"}
 }
 
-// wholeHTTP is a whole nginx.conf with a text in its http context.
+// wholeHTTP returns a complete nginx.conf with a text in its http context.
 func wholeHTTP(i int, text string) map[string]string {
 	return whole(i, padding(i)+"events {\n}\nhttp {\n"+text+"\n"+healthy+"}")
 }
 
-// inEvents is a whole nginx.conf with a text in its events context.
+// inEvents returns a complete nginx.conf with a text in its events context.
 func inEvents(i int, text string) map[string]string {
 	return whole(i, padding(i)+"events {\n"+text+"\n}\nhttp {\n"+healthy+"}")
 }

@@ -13,7 +13,7 @@ func names() []sort {
 	}
 }
 
-// unresolvable names end in .invalid, which no resolver may know.
+// unresolvable names end in .invalid, which no resolver may resolve.
 func unresolvable() []Case {
 	var cases []Case
 	for i, directive := range []string{"proxy_pass http", "proxy_pass https", "fastcgi_pass", "uwsgi_pass", "scgi_pass", "memcached_pass", "grpc_pass grpc"} {

@@ -20,10 +20,10 @@ import (
 	"example.com/nginx-operator/test/badconfig"
 )
 
-// TestNginx asks real nginx about every case: BADCONFIG_ROOTS are folders with the root
-// file systems of images of nginx, separated by colons, and the test has to be root.
-// It is how the corpus' diagnoses were found (go test -tags=roots ./test/badconfig); what
-// becomes of each case in a pod is tested by test/instance.
+// TestNginx: real nginx diagnoses every case as expected. BADCONFIG_ROOTS are folders with the root
+// file systems of nginx images, separated by colons, and the test must run as root. The diagnoses
+// in the corpus were found with it (go test -tags=roots ./test/badconfig). test/instance tests each
+// case in a pod.
 func TestNginx(t *testing.T) {
 	roots := os.Getenv("BADCONFIG_ROOTS")
 	if roots == "" {
@@ -40,8 +40,8 @@ func TestNginx(t *testing.T) {
 	}
 }
 
-// nginx runs in the root file system of an image, in a network of its own in which
-// somebody holds the occupied port.
+// nginx runs in the root file system of an image, in a separate network in which another process
+// uses the occupied port.
 type nginx struct {
 	root    string
 	network int
@@ -50,7 +50,7 @@ type nginx struct {
 func newNginx(t *testing.T, root string) *nginx {
 	t.Helper()
 	n := &nginx{root: root}
-	// As in every pod.
+	// This is the same in every pod.
 	hosts := "127.0.0.1 localhost\n::1 localhost\n"
 	if err := os.WriteFile(filepath.Join(root, "etc", "hosts"), []byte(hosts), 0o644); err != nil {
 		t.Fatal(err)
@@ -80,14 +80,14 @@ func start(t *testing.T, command *exec.Cmd) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		// The workers as well, which outlive a killed master.
+		// Also kill the workers, which outlive a killed master process.
 		_ = syscall.Kill(-command.Process.Pid, syscall.SIGKILL)
 		_ = command.Wait()
 	})
 }
 
-// live starts nginx with files, and returns how to read what it has said. That is a
-// file, not a pipe, which workers would hold open.
+// live starts nginx with files, and returns a function that reads its output. The output goes to a
+// file, because workers would hold a pipe open.
 func (n *nginx) live(t *testing.T, files map[string]string) (*exec.Cmd, func() string) {
 	t.Helper()
 	all, main := wrap(files)
@@ -125,7 +125,7 @@ func (n *nginx) write(t *testing.T, dir string, files map[string]string) {
 	}
 }
 
-// wrap adds the least of a main file, where the case is not a whole configuration.
+// wrap adds a minimal main file, unless the case is a complete configuration.
 func wrap(files map[string]string) (map[string]string, string) {
 	if _, whole := files["nginx.conf"]; whole {
 		return files, "nginx.conf"
@@ -153,14 +153,14 @@ func wrap(files map[string]string) (map[string]string, string) {
 
 const arguments = "daemon off; master_process on; pid /tmp/badconfig.pid;"
 
-// command runs nginx in the network, with bounded memory and files.
+// command runs nginx in the network, with limits on memory and open files.
 func (n *nginx) command(ctx context.Context, args ...string) *exec.Cmd {
 	script := `ulimit -v 1000000; ulimit -n 1024; exec "$@"`
 	all := append([]string{"-t", strconv.Itoa(n.network), "-n", "sh", "-c", script, "sh", "chroot", n.root, "nginx"}, args...)
 	return exec.CommandContext(ctx, "nsenter", all...)
 }
 
-// test runs nginx -t and returns what it said.
+// test runs nginx -t and returns its output.
 func (n *nginx) test(t *testing.T, files map[string]string) (string, error) {
 	t.Helper()
 	all, main := wrap(files)
@@ -182,7 +182,7 @@ func (n *nginx) good(t *testing.T) {
 
 var placed = regexp.MustCompile(`^(.*) in /badconfig/candidate/([^ ]+):(\d+)$`)
 
-// errors are the messages of the level, without what comes before them.
+// errors returns the messages with a level, without their prefixes.
 func errors(output, level string) []string {
 	var found []string
 	for line := range strings.SplitSeq(output, "\n") {
@@ -209,11 +209,11 @@ func (n *nginx) check(t *testing.T, c badconfig.Case) {
 	case badconfig.Workers:
 		n.workers(t, c)
 	default:
-		// There is nothing that nginx says.
+		// There is no message from nginx to compare.
 	}
 }
 
-// compare holds what nginx said first against what is expected.
+// compare compares nginx's first message with the expected one.
 func (n *nginx) compare(t *testing.T, c badconfig.Case, messages []string, output string) {
 	t.Helper()
 	if len(messages) == 0 {
@@ -236,7 +236,7 @@ func (n *nginx) compare(t *testing.T, c badconfig.Case, messages []string, outpu
 	}
 }
 
-// load gives the case to a running nginx.
+// load reloads a running nginx with the case.
 func (n *nginx) load(t *testing.T, c badconfig.Case) {
 	master, said := n.live(t, badconfig.Good("1"))
 	time.Sleep(150 * time.Millisecond)

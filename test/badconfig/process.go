@@ -4,16 +4,16 @@ import "fmt"
 
 func process() []sort {
 	return []sort{
-		{"daemon", owned("daemon", "stay in the foreground", "on", "On", "ON")},
+		{"daemon", owned("daemon", "run in the foreground", "on", "On", "ON")},
 		{"master-process", owned("master_process", "its master process", "off", "Off", "OFF")},
-		{"pid", owned("pid", "process id", "/tmp/other.pid", "/run/web.pid", "web.pid", "/dev/null", "/no/such/folder/nginx.pid")},
+		{"pid", owned("pid", "process ID", "/tmp/other.pid", "/run/web.pid", "web.pid", "/dev/null", "/no/such/folder/nginx.pid")},
 		{"top-level", topLevel()},
 	}
 }
 
-// owned are directives that belong to the instance manager. Where it does not look for
-// them itself, nginx finds duplicates. Values that everybody has (daemon off, the pid file of the
-// image) do no harm and are not among them.
+// owned returns directives that belong to the instance manager. If the instance manager does not
+// check for them, nginx finds duplicates. Values that are common and harmless (daemon off, the pid
+// file of the image) are not among them.
 func owned(name, words string, values ...string) []Case {
 	duplicate := fmt.Sprintf("%q directive is duplicate", name)
 	var cases []Case

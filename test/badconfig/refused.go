@@ -6,7 +6,7 @@ func refused() []sort {
 	return []sort{{"reserved-name", reservedNames()}, {"no-conf-file", noConfFiles()}}
 }
 
-// reservedNames are the operator's own.
+// reservedNames are names that the operator reserves.
 func reservedNames() []Case {
 	var cases []Case
 	for i, name := range []string{"nginx-operator.conf", "nginx-operator.stream.conf", "nginx-operator.main.conf", "nginx-operator-site.conf", "nginx-operator"} {
@@ -16,7 +16,7 @@ func reservedNames() []Case {
 	return cases
 }
 
-// noConfFiles have nothing that nginx would read.
+// noConfFiles have no file that nginx would read.
 func noConfFiles() []Case {
 	var cases []Case
 	for i, name := range []string{"site", "site.conf.bak", "README.md", "site.CONF", "conf", "site.conf.disabled", "nginx", "site.txt"} {

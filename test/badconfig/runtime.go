@@ -10,8 +10,8 @@ func runtime() []sort {
 	}
 }
 
-// zoneKeys change the keys of the zones of Good. nginx -t cannot know; a running
-// nginx refuses, in its log alone.
+// zoneKeys change the keys of the zones in Good. nginx -t cannot detect this; a running nginx
+// rejects it, and reports that only in its log.
 func zoneKeys() []Case {
 	var cases []Case
 	for i, key := range []string{"$uri", "$host", "$remote_addr", "$request_uri", "$server_name", `"$uri$args"`, "$http_user_agent"} {
@@ -25,7 +25,7 @@ func zoneKeys() []Case {
 	return cases
 }
 
-// caches change what Good's cache is.
+// caches change the cache in Good.
 func caches() []Case {
 	var cases []Case
 	for i, path := range []string{"/tmp/other", "/tmp/pages2", "/tmp/pages/inner", "/tmp/p"} {
@@ -37,8 +37,8 @@ func caches() []Case {
 	return cases
 }
 
-// workers end as soon as they start. nginx tells the old ones to go all the same: who
-// relies on nginx alone has nobody left who serves.
+// workers exit as soon as they start. nginx stops the old ones all the same, so without the
+// operator no worker would be left.
 func workers() []Case {
 	var cases []Case
 	for i, folder := range []string{"/no/such/folder", "/missing", "/etc/passwd", "/tmp/not/there", "/srv/nowhere", "/proc/1/nowhere", "relative/nowhere", "/etc/nginx/mime.types"} {

@@ -30,13 +30,13 @@ func invalidListens() []Case {
 		found(inStream(1, "server {\n    "+mark+"listen 99999;\n    return a;\n}"), "invalid port in"))
 }
 
-// foreignAddresses are no pod's.
+// foreignAddresses are addresses that no pod has.
 func foreignAddresses() []Case {
 	var cases []Case
 	for i, address := range []string{"192.0.2.1:8090", "198.51.100.7:8090", "203.0.113.9:80", "[2001:db8::1]:8090", "192.0.2.1:8443", "198.18.0.1:8081", "8.8.8.8:53", "192.0.2.255:8099"} {
 		c := found(inServer(i, "listen "+address+";"), fmt.Sprintf("bind() to %s failed", address))
 		if strings.HasPrefix(address, "[") {
-			// Where there is no IPv6 at all, nginx fails a step earlier.
+			// Without IPv6, nginx fails one step earlier.
 			c.Want.Messages = append(c.Want.Messages, "socket() "+address+" failed")
 		}
 		cases = append(cases, c)
@@ -44,7 +44,7 @@ func foreignAddresses() []Case {
 	return append(cases, found(inStream(1, "server {\n    listen 192.0.2.1:9000;\n    return a;\n}"), "bind() to 192.0.2.1:9000 failed"))
 }
 
-// portsInUse listen where the instance manager does. nginx -t does not mind.
+// portsInUse listen on the instance manager's port, which nginx -t does not detect.
 func portsInUse() []Case {
 	var cases []Case
 	for i, address := range []string{"9113", "*:9113", "0.0.0.0:9113", "127.0.0.1:9113", "9113 default_server", "localhost:9113", "9113 backlog=16"} {
@@ -56,7 +56,7 @@ func portsInUse() []Case {
 	return cases
 }
 
-// declaredPorts listen anywhere but where the application says.
+// declaredPorts do not listen on the port that the application declares.
 func declaredPorts() []Case {
 	var cases []Case
 	for i, text := range []string{
@@ -132,8 +132,7 @@ func invalidLocations() []Case {
 		each(inLocation, fault{mark + "try_files /a;", "invalid number of arguments"}, fault{mark + "try_files;", "invalid number of arguments"})...)
 }
 
-// serverNames are longer than what the hash has room for. It is only made where there
-// is more than one server.
+// serverNames are too long for the hash, which nginx builds only if there is more than one server.
 func serverNames() []Case {
 	var cases []Case
 	for i, length := range []int{80, 90, 100, 110, 128, 150, 200, 250, 400, 600} {

@@ -28,18 +28,18 @@ func sharedZones() []Case {
 }
 
 const (
-	// fileLimit and filesLimit are what a file and all files may have: the API's limit
-	// and the operator's, less some room for names.
+	// fileLimit and filesLimit bound one file and all files together. They are the limits of the
+	// API and of the operator, the latter with some room for names.
 	fileLimit  = 262144
 	filesLimit = 900<<10 - 4096
 )
 
-// fill is text of a length, in lines.
+// fill returns a text of about the given length, in lines.
 func fill(line string, length int) string {
 	return strings.Repeat(line, length/len(line))
 }
 
-// huge are near the limits, with the fault at the very end.
+// huge files are near the limits, with the fault at the very end.
 func huge() []Case {
 	const comment = "# nothing is wrong here, there is just very much of it, line after line after line\n"
 	full := func(tail string) string { return fill(comment, fileLimit-len(tail)) + tail }
@@ -67,7 +67,7 @@ func huge() []Case {
 	return cases
 }
 
-// tooMuchMemory is asked for while nginx tests: what it may take is bounded.
+// tooMuchMemory is requested while nginx tests the configuration, with limited memory.
 func tooMuchMemory() []Case {
 	var cases []Case
 	for i, text := range []string{

@@ -48,7 +48,7 @@ func duplicateDirectives() []Case {
 	return append(cases, each(inHTTP, twice("gzip", "on"), twice("server_names_hash_max_size", "1024"), twice("map_hash_max_size", "1024"))...)
 }
 
-// noEvents are whole configurations without the section that nginx insists on.
+// noEvents are complete configurations without the section that nginx requires.
 func noEvents() []Case {
 	var cases []Case
 	for i, text := range []string{

@@ -31,7 +31,7 @@ func unknownDirectives() []Case {
 	return append(cases, each(inEvents, unknown("use_epoll", ""))...)
 }
 
-// missingSemicolons: nginx takes the next directive as arguments, and complains there.
+// missingSemicolons: nginx parses the next directive as arguments, and reports the error there.
 func missingSemicolons() []Case {
 	arguments := func(name string) string { return fmt.Sprintf("invalid number of arguments in %q directive", name) }
 	cases := each(inServer,
@@ -69,11 +69,11 @@ func missingBraces() []Case {
 	}
 	var cases []Case
 	for i, text := range broken {
-		// nginx counts the line that begins after the last newline, too.
+		// nginx also counts the line that begins after the last newline.
 		cases = append(cases, found(map[string]string{fileNames[i%len(fileNames)]: padding(i) + text + mark}, message))
 	}
 	cases = append(cases, found(inStream(0, "server {\n    listen 9000;\n    return hello;\n"+mark), message))
-	// inStream ends each text with a newline of its own, which begins one more line.
+	// inStream ends each text with another newline, which begins one more line.
 	cases[len(cases)-1].Want.Line++
 	return append(cases, found(map[string]string{"nginx.conf": "events {\n}\nhttp {\n" + healthy + mark}, message))
 }
@@ -89,7 +89,7 @@ func strayBraces() []Case {
 	return append(cases, each(inMain, fault{mark + "}", message})...)
 }
 
-// unclosedQuotes: nginx reads on to the end of the file, and names its last line.
+// unclosedQuotes: nginx reads to the end of the file, and names its last line.
 func unclosedQuotes() []Case {
 	server := func(text string) string { return "server {\n    listen 8080;\n    " + text + "\n}\n" }
 	var cases []Case
@@ -112,11 +112,11 @@ func unclosedQuotes() []Case {
 	)
 }
 
-// lines is the number of the line in which a text ends, as nginx counts them.
+// lines returns the number of the line in which a text ends, as nginx counts.
 func lines(text string) int { return strings.Count(text, "\n") + 1 }
 
-// binaries are what gets into a file that is not text. What is not UTF-8 cannot be in
-// a Kubernetes object.
+// binaries have binary data in a file. It has to be UTF-8, because a Kubernetes object can hold
+// nothing else.
 func binaries() []Case {
 	var every strings.Builder
 	for b := range 32 {
@@ -136,8 +136,7 @@ func binaries() []Case {
 	return cases
 }
 
-// unwritable are some of the characters that the API server cannot be sent by
-// server-side apply.
+// unwritable are some of the characters that server-side apply cannot send to the API server.
 const unwritable = "\x7f\u0080\u0085\ufeff\ufffe"
 
 // notConfigurations are files of other programs.

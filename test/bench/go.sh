@@ -5,7 +5,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 root=$PWD base=${1:-}
-packages=(desired apply status nginxconf instance/assemble conversion)
+# Both homes of a package: benchmarks are compared with commits from before it moved.
+packages=({nginx/,}{desired,apply,status,nginxconf,conversion} kube/apply instance/assemble)
 rounds=${COUNT:-6}
 
 dir=$(mktemp -d)
@@ -25,8 +26,8 @@ measure() {
 			present+=("./internal/$package")
 		fi
 	done
-	# The table is of figures, not of what the tests' packages say.
-	(cd "$1" && go test -run='^$' -bench=. -benchmem -benchtime="${BENCHTIME:-300ms}" "${present[@]}") | grep -v '^ok' >>"$2"
+	# The table is of figures, not of what the tests' packages say, nor of the folder that they are in.
+	(cd "$1" && go test -run='^$' -bench=. -benchmem -benchtime="${BENCHTIME:-300ms}" "${present[@]}") | grep -v '^ok' | sed 's#^pkg: .*/#pkg: #' >>"$2"
 }
 
 tables=("this=$dir/this.txt")

@@ -10,26 +10,27 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// refusesAll is what nginx accepts, and what serves nobody.
+// refusesAll returns a configuration that nginx accepts but that answers every request with an
+// error.
 func refusesAll() *v1alpha2.Config {
 	return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": "server { listen 8080; return 503; }"}}
 }
 
-// TestFirstAnswers gives an application under load a configuration that refuses everybody. It goes live
-// only when that is meant.
+// TestFirstAnswers: a configuration that rejects every request is rolled back, unless the first
+// answers are to be ignored.
 func TestFirstAnswers(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
 	pods := podUIDs(t, nginx)
 	traffic := startTraffic(t, nginx, "hello")
-	// What the first answers are compared with.
+	// These responses are the baseline for the first answers.
 	for range 100 {
 		_, err := fetch(t.Context(), nginx)
 		must(t, err)
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = refusesAll() })
-	waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "went back", "answers are 4xx or 5xx", "rollout.firstAnswers: Ignore")
-	// The pods that loaded it have answered some requests.
+	waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, "rolled it back", "answers are 4xx or 5xx", "rollout.firstAnswers: Ignore")
+	// The pods that loaded the bad configuration have answered some requests.
 	traffic.cancel()
 	<-traffic.done
 	waitAnswer(t, nginx, "hello")
@@ -41,7 +42,8 @@ func TestFirstAnswers(t *testing.T) {
 	waitOnly(t, nginx, pods)
 }
 
-// TestChecks: what a check refuses reaches no second pod, and what passes is live.
+// TestChecks: a configuration that fails a check reaches no second pod, and one that passes is
+// served.
 func TestChecks(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)

@@ -16,7 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 func waitReplicas(t *testing.T, nginx *v1alpha2.NginxOperator, want int32) {
@@ -29,8 +29,8 @@ func waitReplicas(t *testing.T, nginx *v1alpha2.NginxOperator, want int32) {
 	})
 }
 
-// TestAutoscaler lets a HorizontalPodAutoscaler have the replicas and takes it away
-// again. Below minReplicas it scales without any metrics.
+// TestAutoscaler: the operator leaves the replicas to a HorizontalPodAutoscaler until that is
+// deleted. Below minReplicas, the autoscaler scales without any metrics.
 func TestAutoscaler(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
@@ -80,8 +80,8 @@ func budgetOf(nginx *v1alpha2.NginxOperator) *policyv1.PodDisruptionBudget {
 	}}
 }
 
-// TestDisruptionBudget exists from 2 replicas on: below, it would hold up a drain
-// for ever.
+// TestDisruptionBudget: the budget exists only with 2 or more replicas. With fewer, it would block
+// a drain for ever.
 func TestDisruptionBudget(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 1))
@@ -96,8 +96,8 @@ func TestDisruptionBudget(t *testing.T) {
 	must(t, gone(get(t, budgetOf(nginx))))
 }
 
-// TestDrain evicts one pod after the other, as a drain of their nodes does, under
-// traffic. The second one may go only when the first has been replaced.
+// TestDrain: when the pods are evicted one after the other, as in a drain of their nodes, no
+// request is lost. The second pod may be evicted only after the first has been replaced.
 func TestDrain(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))

@@ -24,7 +24,7 @@ import (
 
 const bucket = "backups"
 
-// inS3 is a destination on a server of the namespace's own.
+// inS3 returns a destination on a separate S3 server in the namespace.
 func inS3(t *testing.T, namespace string) (*s3Server, backupv1alpha1.Destination) {
 	t.Helper()
 	server := startS3(t, namespace)
@@ -33,7 +33,8 @@ func inS3(t *testing.T, namespace string) (*s3Server, backupv1alpha1.Destination
 	return server, backupv1alpha1.Destination{URL: server.location(bucket, "nginx"), Secret: &backupv1alpha1.SecretReference{Name: "s3"}}
 }
 
-// createPolicy backs up all applications of a namespace, two seconds after a change.
+// createPolicy creates a policy that backs up all applications of a namespace, two seconds after a
+// change.
 func createPolicy(t *testing.T, namespace string, destination backupv1alpha1.Destination, change ...func(*backupv1alpha1.NginxBackupPolicySpec)) *backupv1alpha1.NginxBackupPolicy {
 	t.Helper()
 	settle := &backupv1alpha1.ChangeTrigger{SettleSeconds: new(int32(2))}
@@ -65,7 +66,7 @@ func createBackup(t *testing.T, namespace, name, target string, destination back
 	return backup
 }
 
-// backupsOf are the backups of a namespace, in the order in which they were made.
+// backupsOf returns the backups of a namespace, in the order of their creation.
 func backupsOf(t *testing.T, namespace string) []backupv1alpha1.NginxBackup {
 	t.Helper()
 	list := &backupv1alpha1.NginxBackupList{}
@@ -76,7 +77,7 @@ func backupsOf(t *testing.T, namespace string) []backupv1alpha1.NginxBackup {
 	return list.Items
 }
 
-// waitBackups waits until there are so many good backups, and returns them.
+// waitBackups waits until there are n good backups and returns them.
 func waitBackups(t *testing.T, namespace string, n int) []backupv1alpha1.NginxBackup {
 	t.Helper()
 	var found []backupv1alpha1.NginxBackup
@@ -106,7 +107,8 @@ func completed(b *backupv1alpha1.NginxBackup) string {
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
-// waitBackup waits until a backup is completed, or is not for a reason.
+// waitBackup waits until the Completed condition of a backup has a reason, and its message contains
+// the words.
 func waitBackup(t *testing.T, b *backupv1alpha1.NginxBackup, reason string, words ...string) {
 	t.Helper()
 	eventually(t, "the backup's reason is "+reason, func() error {
@@ -126,7 +128,8 @@ func waitBackup(t *testing.T, b *backupv1alpha1.NginxBackup, reason string, word
 	})
 }
 
-// verifyInS3 reads a backup's archive as anybody can, and returns its documents by their path.
+// verifyInS3 reads and verifies a backup's archive directly from the store, and returns its
+// documents by path.
 func verifyInS3(t *testing.T, server *s3Server, b *backupv1alpha1.NginxBackup) map[string]string {
 	t.Helper()
 	key := strings.TrimPrefix(b.Status.Location, "s3://"+bucket+"/")
@@ -172,15 +175,15 @@ func newFollowed(t *testing.T) *followed {
 	return f
 }
 
-// TestBackupsFollowChanges: each change that comes to rest is one backup, with what was served;
-// retention lets the data of old ones go, and deleting the application none.
+// TestBackupsFollowChanges: changes that have settled produce one backup, with what was served.
+// Retention deletes the data of old backups, and deleting the application deletes none.
 func TestBackupsFollowChanges(t *testing.T) {
 	t.Parallel()
 	f := newFollowed(t)
 	first := waitBackups(t, f.nginx.Namespace, 1)[0]
 	f.checkFirst(t, &first)
 
-	// A burst of changes: of the spec, and of the ConfigMap.
+	// A burst of changes to the spec and to the ConfigMap.
 	for i := range 5 {
 		edit(t, f.nginx, func(spec *v1alpha2.NginxOperatorSpec) { spec.ForceRedeploy = new(fmt.Sprint(i)) })
 	}
@@ -229,7 +232,7 @@ func (f *followed) checkFirst(t *testing.T, first *backupv1alpha1.NginxBackup) {
 	}
 }
 
-// checkKeys: of each backup there are two objects in the store.
+// checkKeys fails the test unless the store holds two objects for each backup.
 func (f *followed) checkKeys(t *testing.T, backups int) {
 	t.Helper()
 	if keys := f.server.keys(t, bucket, "nginx/"); len(keys) != 2*backups {
@@ -237,7 +240,7 @@ func (f *followed) checkKeys(t *testing.T, backups int) {
 	}
 }
 
-// retain keeps the last backup alone.
+// retain keeps only the last backup.
 func (f *followed) retain(t *testing.T, last string) {
 	t.Helper()
 	update(t, f.policy, func() { f.policy.Spec.Retention = &backupv1alpha1.Retention{KeepLast: new(int32(1))} })
@@ -247,7 +250,8 @@ func (f *followed) retain(t *testing.T, last string) {
 	f.checkKeys(t, 1)
 }
 
-// comeBack deletes the object of the last backup: it comes back, as what it was.
+// comeBack deletes the object of the last backup and checks that it is recreated with the same
+// content.
 func (f *followed) comeBack(t *testing.T, last *backupv1alpha1.NginxBackup) {
 	t.Helper()
 	must(t, kube.Delete(t.Context(), last, client.Preconditions{UID: &last.UID}))
@@ -279,7 +283,8 @@ func waitPolicy(t *testing.T, p *backupv1alpha1.NginxBackupPolicy, status metav1
 	})
 }
 
-// TestBackupToClaim keeps backups on a claim, with the files of a volume that nginx serves.
+// TestBackupToClaim: a backup can be stored on a claim, with the files of a volume that nginx
+// serves.
 func TestBackupToClaim(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -306,7 +311,7 @@ func TestBackupToClaim(t *testing.T) {
 	}
 }
 
-// runOnClaims runs a script in a pod that has claims mounted below /claims.
+// runOnClaims runs a script in a pod that mounts claims below /claims.
 func runOnClaims(t *testing.T, namespace, name, script string, claims ...string) string {
 	t.Helper()
 	return runPod(t, podOnClaims(namespace, name, script, claims...))
@@ -335,9 +340,9 @@ func runPod(t *testing.T, pod *corev1.Pod) string {
 	return said
 }
 
-// TestBackupTroubles: a backup that does not come about says why in the store's words, and
-// comes about when that is mended.
-func TestBackupTroubles(t *testing.T) {
+// TestFailingBackups: a backup that fails reports the store's reason, and completes once the cause
+// is fixed.
+func TestFailingBackups(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	server, destination := inS3(t, namespace)
@@ -374,7 +379,7 @@ func TestBackupTroubles(t *testing.T) {
 	noneLeft(t, namespace, nowhere)
 }
 
-// noneLeft waits until nothing of what a backup's job needed is left.
+// noneLeft waits until everything that a backup's job needed is deleted.
 func noneLeft(t *testing.T, namespace string, b *backupv1alpha1.NginxBackup) {
 	t.Helper()
 	eventually(t, "the job and the snapshot are gone", func() error {
@@ -393,8 +398,8 @@ func noneLeft(t *testing.T, namespace string, b *backupv1alpha1.NginxBackup) {
 	})
 }
 
-// TestBackupDeleted: deleting the object deletes the data only if that was asked for, and an
-// administrator can let go of data that cannot be deleted.
+// TestBackupDeleted: deleting the object deletes the data only if requested, and an administrator
+// can give up data that cannot be deleted.
 func TestBackupDeleted(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -423,7 +428,8 @@ func TestBackupDeleted(t *testing.T) {
 	eventually(t, "the backup is let go", func() error { return gone(get(t, stuck)) })
 }
 
-// TestScheduledBackup takes a backup every minute, as of the time that it was due.
+// TestScheduledBackup: a schedule takes a backup every minute, and the backup records the time at
+// which it was due.
 func TestScheduledBackup(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

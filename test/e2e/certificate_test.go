@@ -13,8 +13,8 @@ import (
 	"example.com/nginx-operator/test/load/site"
 )
 
-// TestCertificateRotation gives the pods bad pairs under load, which leave the good one in
-// place, and then a new one.
+// TestCertificateRotation: under load, bad pairs leave the good one in place, and a new good pair
+// is served.
 func TestCertificateRotation(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 1, true)
@@ -46,7 +46,7 @@ func TestCertificateRotation(t *testing.T) {
 	samePods(t, s.NginxOperator, before)
 }
 
-// TestCertificateMissing starts without the Secret, and creates it afterwards.
+// TestCertificateMissing: an application whose Secret is missing starts once the Secret is created.
 func TestCertificateMissing(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -67,7 +67,7 @@ func TestCertificateMissing(t *testing.T) {
 	waitAnswer(t, nginx, "revision=one")
 }
 
-// TestCertificateAdded adds a certificate to an application that serves without one.
+// TestCertificateAdded: a certificate can be added to an application that serves without one.
 func TestCertificateAdded(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -83,7 +83,7 @@ func TestCertificateAdded(t *testing.T) {
 	})
 	waitReady(t, nginx)
 	traffic.stop(t)
-	// The mount is there now: the configuration that uses it goes live without a restart.
+	// The mount now exists, so the configuration that uses it is loaded without a restart.
 	before := podStates(t, nginx)
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = filesConfig(site.Site{TLS: true}.Files("secure")) })
 	waitReady(t, nginx)
@@ -92,7 +92,7 @@ func TestCertificateAdded(t *testing.T) {
 	samePods(t, nginx, before)
 }
 
-// TestCertificateExpiring tells of an end that is near.
+// TestCertificateExpiring: a certificate that expires soon is reported.
 func TestCertificateExpiring(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 1, true)

@@ -7,19 +7,29 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/desired"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// TestDrift changes by hand what the operator owns.
+// everyKind adds to a spec what makes the operator own an object of every kind. The network policy
+// admits all traffic.
+func everyKind(spec v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
+	all := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}}
+	spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{all}}
+	return spec
+}
+
+// TestDrift: manual changes to owned objects are reverted.
 func TestDrift(t *testing.T) {
 	t.Parallel()
-	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
+	nginx := createReady(t, newNamespace(t), "web", everyKind(saying("hello", 2)))
 
 	t.Run("scaled by hand", func(t *testing.T) {
 		for _, replicas := range []int32{4, 0} {
@@ -42,17 +52,18 @@ func TestDrift(t *testing.T) {
 	t.Run("configuration made immutable", func(t *testing.T) { checkImmutable(t, nginx) })
 }
 
-// checkImmutable: a ConfigMap is made anew as soon as somebody has made it immutable. A kubelet that has read it meanwhile
-// looks at no other one of its name, as long as a pod of its node refers to it, and after that it does.
+// checkImmutable checks that a ConfigMap is recreated when a user has made it immutable. A kubelet
+// that has read the immutable ConfigMap ignores its replacement for as long as a pod on its node
+// refers to it, and then reads it.
 func checkImmutable(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	for _, kind := range desired.Kinds() {
 		if kind.Name != "ConfigMap" {
 			continue
 		}
-		cm := owned(t, nginx, kind).(*corev1.ConfigMap)
+		cm := ownedObject(t, nginx, kind).(*corev1.ConfigMap)
 		update(t, cm, func() { cm.Immutable = new(true) })
 		eventually(t, cm.Name+" is made anew", func() error {
-			anew, ok := owned(t, nginx, kind).(*corev1.ConfigMap)
+			anew, ok := ownedObject(t, nginx, kind).(*corev1.ConfigMap)
 			if !ok || anew.UID == cm.UID || ptr.Deref(anew.Immutable, false) {
 				return fmt.Errorf("there is no new one")
 			}
@@ -71,14 +82,14 @@ func checkImmutable(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	waitAnswer(t, nginx, "another")
 }
 
-func checkDeleted(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) {
-	before := owned(t, nginx, kind)
+func checkDeleted(t *testing.T, nginx *v1alpha2.NginxOperator, kind owned.Kind) {
+	before := ownedObject(t, nginx, kind)
 	if before == nil {
 		t.Fatal("there is none")
 	}
 	must(t, kube.Delete(t.Context(), before, client.PropagationPolicy(metav1.DeletePropagationBackground)))
 	eventually(t, "it is back", func() error {
-		after := owned(t, nginx, kind)
+		after := ownedObject(t, nginx, kind)
 		if after == nil || after.GetUID() == before.GetUID() {
 			return fmt.Errorf("there is no new one")
 		}
@@ -86,11 +97,11 @@ func checkDeleted(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind
 	})
 }
 
-// TestOthersFields are left alone: a restart by kubectl, and labels and annotations
-// of others on the objects.
+// TestOthersFields: a restart by kubectl is left alone, and so are the labels and annotations of
+// others.
 func TestOthersFields(t *testing.T) {
 	t.Parallel()
-	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
+	nginx := createReady(t, newNamespace(t), "web", everyKind(saying("hello", 2)))
 	before := podUIDs(t, nginx)
 	output, err := kubectl(t, "-n", nginx.Namespace, "rollout", "restart", "deployment/"+naming.Deployment(nginx.Name))
 	if err != nil {
@@ -101,11 +112,11 @@ func TestOthersFields(t *testing.T) {
 		t.Fatal("kubectl has left no mark")
 	}
 	for _, kind := range desired.Kinds() {
-		obj := owned(t, nginx, kind)
+		obj := ownedObject(t, nginx, kind)
 		update(t, obj, func() { addLabel(obj) })
 	}
 	passOver(t, nginx, "others")
-	// What changes the template must not take the mark away either.
+	// A change of the template must not remove the restart annotation either.
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("others") })
 	waitReady(t, nginx)
 
@@ -118,7 +129,7 @@ func TestOthersFields(t *testing.T) {
 		}
 	}
 	for _, kind := range desired.Kinds() {
-		if obj := owned(t, nginx, kind); obj.GetLabels()["example.com/other"] != "stays" {
+		if obj := ownedObject(t, nginx, kind); obj.GetLabels()["example.com/other"] != "stays" {
 			t.Errorf("%s has lost the label of somebody else: %v", kind.Name, obj.GetLabels())
 		}
 	}
@@ -130,12 +141,12 @@ func addLabel(obj client.Object) {
 	obj.SetLabels(labels)
 }
 
-// TestDelete waits until garbage collection has removed everything.
+// TestDelete: garbage collection removes everything.
 func TestDelete(t *testing.T) {
 	t.Parallel()
-	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
+	nginx := createReady(t, newNamespace(t), "web", everyKind(saying("hello", 2)))
 	for _, kind := range desired.Kinds() {
-		if owned(t, nginx, kind) == nil {
+		if ownedObject(t, nginx, kind) == nil {
 			t.Errorf("%s does not exist before", kind.Name)
 		}
 	}
@@ -143,13 +154,13 @@ func TestDelete(t *testing.T) {
 	waitNothingLeft(t, nginx)
 }
 
-// waitNothingLeft waits until nothing of an application exists any more.
+// waitNothingLeft waits until all objects of an application are gone.
 func waitNothingLeft(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	eventually(t, nginx.Name+" is gone", func() error { return gone(get(t, nginx)) })
 	for _, kind := range desired.Kinds() {
 		eventually(t, "its "+kind.Name+" is gone", func() error {
-			if obj := owned(t, nginx, kind); obj != nil {
+			if obj := ownedObject(t, nginx, kind); obj != nil {
 				return fmt.Errorf("%s exists", obj.GetName())
 			}
 			return nil

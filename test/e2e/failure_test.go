@@ -15,14 +15,14 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// broken is a configuration with an error in the second line of its file.
+// broken returns a configuration with an error in the second line of its file.
 func broken() *v1alpha2.Config {
 	return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{
 		"site.conf": "server {\n    nonsense on;\n}\n",
 	}}
 }
 
-// TestBadImage asks for an image that does not exist. What runs goes on serving.
+// TestBadImage: with an image that does not exist, the running pods keep serving.
 func TestBadImage(t *testing.T) {
 	t.Parallel()
 	const missing = "localhost/nginx:there-is-no-such-version"
@@ -46,8 +46,8 @@ func TestBadImage(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestBadImageIsSteady watches the kubelet try again and again to pull an image: the
-// conditions tell why it fails, and not another thing at each attempt.
+// TestBadImageIsSteady: while the kubelet retries to pull an image, the conditions report the
+// failure and do not change with each attempt.
 func TestBadImageIsSteady(t *testing.T) {
 	t.Parallel()
 	const missing = "localhost/nginx:there-is-no-such-version"
@@ -80,7 +80,7 @@ func TestBadImageIsSteady(t *testing.T) {
 	}
 }
 
-// waitingState is why the container of the only pod waits, nil when it does not.
+// waitingState returns why the container of the only pod waits, or nil if it does not.
 func waitingState(t *testing.T, nginx *v1alpha2.NginxOperator) *corev1.ContainerStateWaiting {
 	t.Helper()
 	for _, pod := range podsOf(t, nginx) {
@@ -91,7 +91,7 @@ func waitingState(t *testing.T, nginx *v1alpha2.NginxOperator) *corev1.Container
 	return nil
 }
 
-// waitServing waits for Available, and looks whether these pods still exist.
+// waitServing waits for Available and checks that these pods still exist.
 func waitServing(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool) {
 	t.Helper()
 	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
@@ -103,7 +103,7 @@ func waitServing(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID
 	}
 }
 
-// TestBadConfiguration changes a good configuration to a bad one.
+// TestBadConfiguration: a bad configuration is rejected while the good one is served.
 func TestBadConfiguration(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("good", 2))
@@ -121,8 +121,8 @@ func TestBadConfiguration(t *testing.T) {
 	waitAnswer(t, nginx, "good again")
 }
 
-// waitRejected waits until nginx's own words about a broken configuration stand in
-// the conditions, with file and line.
+// waitRejected waits until the conditions contain nginx's message about a broken configuration,
+// with file and line.
 func waitRejected(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	words := []string{`unknown directive "nonsense"`, "site.conf:2"}
@@ -130,8 +130,8 @@ func waitRejected(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, words...)
 }
 
-// TestFirstConfigurationBad starts with a bad one: there is nothing that could
-// serve, and still the reason is told.
+// TestFirstConfigurationBad: if the first configuration is bad, nothing can serve, but the reason
+// is reported.
 func TestFirstConfigurationBad(t *testing.T) {
 	t.Parallel()
 	spec := saying("", 1)
@@ -144,8 +144,8 @@ func TestFirstConfigurationBad(t *testing.T) {
 	waitAnswer(t, nginx, "good")
 }
 
-// TestCrashLoopIsSteady watches a pod that crashes again and again: the conditions
-// tell one thing all the time, and not another one at each attempt.
+// TestCrashLoopIsSteady: while a pod crashes repeatedly, the conditions report the same failure all
+// the time.
 func TestCrashLoopIsSteady(t *testing.T) {
 	t.Parallel()
 	spec := saying("", 1)
@@ -172,7 +172,7 @@ func TestCrashLoopIsSteady(t *testing.T) {
 	}
 }
 
-// TestQuota runs into a quota of the namespace.
+// TestQuota: a quota of the namespace that blocks pods is reported.
 func TestQuota(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -14,8 +14,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// TestRolloutWaitsForBackup: a rollout waits while no backup can be taken, what runs serves on,
-// and it begins when there is one, or when somebody lets it.
+// TestRolloutWaitsForBackup: a rollout waits while no backup can be taken, and the running pods
+// keep serving. It starts when there is a backup or when a user opens the gate.
 func TestRolloutWaitsForBackup(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -57,8 +57,8 @@ func TestRolloutWaitsForBackup(t *testing.T) {
 	traffic.stop(t)
 }
 
-// openByHand lets the backup operator have no place for backups, and a rollout begin all the same
-// with the command of the condition.
+// openByHand takes the backup operator's destination away, and starts a rollout all the same with
+// the command in the condition.
 func openByHand(t *testing.T, nginx *v1alpha2.NginxOperator, policy *backupv1alpha1.NginxBackupPolicy) {
 	t.Helper()
 	update(t, policy, func() { policy.Spec.Destination.URL = "pvc://gone" })
@@ -76,7 +76,7 @@ func openByHand(t *testing.T, nginx *v1alpha2.NginxOperator, policy *backupv1alp
 	waitReady(t, nginx)
 }
 
-// waitClosed waits until nothing opens the gate any more.
+// waitClosed waits until the gate is closed.
 func waitClosed(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	eventually(t, "the gate is closed", func() error {

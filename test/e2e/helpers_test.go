@@ -12,38 +12,33 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/desired"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 const (
-	// patience is how long anything may take to come true; it is no measure of
-	// speed. Pods that fail are started again ever more rarely, hence minutes.
+	// patience bounds the wait for any condition. It does not measure speed: failing pods are
+	// restarted at growing intervals, so it has to be minutes.
 	patience = 4 * time.Minute
 	pause    = 250 * time.Millisecond
-	// cleanupLimit bounds what follows a test, whose own context has ended then.
+	// cleanupLimit bounds the cleanup after a test, whose own context has ended by then.
 	cleanupLimit = time.Minute
-	// httpPort is the port of most applications here.
+	// httpPort is the port of most applications in these tests.
 	httpPort = 8080
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must
 
-// newNamespace makes a namespace for one test, as strict as any may be.
+// newNamespace creates a namespace for one test, with the strictest Pod Security Standard.
 func newNamespace(t *testing.T) string {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -60,7 +55,7 @@ func newNamespace(t *testing.T) string {
 	return namespace.Name
 }
 
-// cleanup runs f when the test is over.
+// cleanup runs f after the test.
 func cleanup(t *testing.T, f func(ctx context.Context) error) {
 	t.Helper()
 	t.Cleanup(func() {
@@ -75,17 +70,7 @@ func cleanup(t *testing.T, f func(ctx context.Context) error) {
 // eventually waits until check returns nil.
 func eventually(t *testing.T, what string, check func() error) {
 	t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: %v", what, err)
-		}
-		time.Sleep(pause)
-	}
+	kubetest.Poll{Interval: pause, Timeout: patience}.Eventually(t, what, check)
 }
 
 func get(t *testing.T, obj client.Object) error {
@@ -93,7 +78,7 @@ func get(t *testing.T, obj client.Object) error {
 	return kube.Get(t.Context(), client.ObjectKeyFromObject(obj), obj)
 }
 
-// gone judges the error of a get: nil when it says that the object does not exist.
+// gone returns nil if the error of a get says that the object does not exist.
 func gone(err error) error {
 	if err == nil {
 		return errors.New("it still exists")
@@ -105,7 +90,7 @@ func ports(number int32) []v1alpha2.Port {
 	return []v1alpha2.Port{{Name: "http", Port: number}}
 }
 
-// says is a configuration that answers every request with a text.
+// says returns a configuration that answers every request with a text.
 func says(text string) *v1alpha2.Config {
 	return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(siteSaying(text))}}
 }
@@ -114,12 +99,12 @@ func siteSaying(text string) string {
 	return fmt.Sprintf("server {\n    listen %d;\n    return 200 %q;\n}\n", httpPort, text)
 }
 
-// saying is the spec of an application that answers every request with a text.
+// saying returns the spec of an application that answers every request with a text.
 func saying(text string, replicas int32) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{Replicas: new(replicas), Ports: ports(httpPort), Config: says(text)}
 }
 
-// create creates an NginxOperator and does not wait for anything.
+// create creates an NginxOperator without waiting for anything.
 func create(t *testing.T, namespace, name string, spec v1alpha2.NginxOperatorSpec) *v1alpha2.NginxOperator {
 	t.Helper()
 	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: spec}
@@ -135,13 +120,13 @@ func createReady(t *testing.T, namespace, name string, spec v1alpha2.NginxOperat
 	return nginx
 }
 
-// edit changes the spec. Conflicts with the operator's own writes are tried again.
+// edit changes the spec. It retries after conflicts with the operator's own writes.
 func edit(t *testing.T, nginx *v1alpha2.NginxOperator, change func(*v1alpha2.NginxOperatorSpec)) {
 	t.Helper()
 	update(t, nginx, func() { change(&nginx.Spec) })
 }
 
-// update changes any object, and tries again when somebody else was faster.
+// update changes an object, and retries after conflicts.
 func update(t *testing.T, obj client.Object, change func()) {
 	t.Helper()
 	for {
@@ -160,8 +145,8 @@ func waitReady(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionTrue, v1alpha2.ReasonReady)
 }
 
-// waitCondition waits until a condition has a status and a reason, for the present
-// generation of the spec.
+// waitCondition waits until a condition has a status and a reason for the current generation of the
+// spec.
 func waitCondition(t *testing.T, nginx *v1alpha2.NginxOperator, name string, status metav1.ConditionStatus, reason string) metav1.Condition {
 	t.Helper()
 	var found metav1.Condition
@@ -169,21 +154,15 @@ func waitCondition(t *testing.T, nginx *v1alpha2.NginxOperator, name string, sta
 		if err := get(t, nginx); err != nil {
 			return err
 		}
-		c := meta.FindStatusCondition(nginx.Status.Conditions, name)
-		if c == nil {
-			return fmt.Errorf("there is no such condition")
-		}
-		if c.Status != status || c.Reason != reason || c.ObservedGeneration != nginx.Generation {
-			return fmt.Errorf("it is %s (%s) of generation %d of %d: %s", c.Status, c.Reason, c.ObservedGeneration, nginx.Generation, c.Message)
-		}
-		found = *c
-		return nil
+		var err error
+		found, err = kubetest.Condition(nginx, name, status, reason)
+		return err
 	})
 	return found
 }
 
-// waitMessage waits until a condition has a status and reason, and its message
-// holds every one of the parts.
+// waitMessage waits until a condition has a status and a reason, and its message contains all
+// parts.
 func waitMessage(t *testing.T, nginx *v1alpha2.NginxOperator, name string, status metav1.ConditionStatus, reason string, parts ...string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s is %s (%s) and tells of %q", name, status, reason, parts), func() error {
@@ -197,9 +176,8 @@ func waitMessage(t *testing.T, nginx *v1alpha2.NginxOperator, name string, statu
 	})
 }
 
-// passOver makes the operator look at everything again, and waits until it has:
-// what has not been changed by then is what the operator leaves alone. The change
-// that it makes is one of the Service only.
+// passOver makes the operator reconcile again and waits until it has: what it has not changed by
+// then, it leaves alone. It does so with a change that affects only the Service.
 func passOver(t *testing.T, nginx *v1alpha2.NginxOperator, mark string) {
 	t.Helper()
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
@@ -212,10 +190,7 @@ func passOver(t *testing.T, nginx *v1alpha2.NginxOperator, mark string) {
 		if err := get(t, nginx); err != nil {
 			return err
 		}
-		if nginx.Status.ObservedGeneration != nginx.Generation {
-			return fmt.Errorf("generation %d of %d is observed", nginx.Status.ObservedGeneration, nginx.Generation)
-		}
-		return nil
+		return kubetest.Observed(nginx)
 	})
 }
 
@@ -226,13 +201,13 @@ func deploymentOf(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deploymen
 	return d
 }
 
-// podsOf are the pods of an application that are not on their way out.
+// podsOf returns the pods of an application that are not terminating.
 func podsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []corev1.Pod {
 	t.Helper()
 	return slices.DeleteFunc(allPodsOf(t, nginx), func(p corev1.Pod) bool { return p.DeletionTimestamp != nil })
 }
 
-// allPodsOf are the pods of an application, those on their way out as well.
+// allPodsOf returns the pods of an application, including terminating ones.
 func allPodsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []corev1.Pod {
 	t.Helper()
 	list := &corev1.PodList{}
@@ -247,8 +222,8 @@ func replicaSetsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []appsv1.Replica
 	return list.Items
 }
 
-// owned reads the object of a kind, nil when there is none.
-func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) observe.Object {
+// ownedObject reads the owned object of a kind, or returns nil if there is none.
+func ownedObject(t *testing.T, nginx *v1alpha2.NginxOperator, kind owned.Kind) owned.Object {
 	t.Helper()
 	obj := kind.New()
 	err := kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}, obj)
@@ -259,7 +234,7 @@ func owned(t *testing.T, nginx *v1alpha2.NginxOperator, kind desired.Kind) obser
 	return obj
 }
 
-// kubectl runs kubectl and returns what it wrote, errors included.
+// kubectl runs kubectl and returns its output, including errors.
 func kubectl(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	output, err := exec.CommandContext(t.Context(), kubectlPath, args...).CombinedOutput()

@@ -17,18 +17,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/history"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// revision is what somebody who looks at the history sees of an entry.
+// revision is an entry of the history as a user sees it.
 type revision struct {
 	Name, State, Cause, Image, Digest, Config, Served, Failed string
 	Number                                                    int64
 }
 
-// revisionsOf are the history of an application, by number.
+// revisionsOf returns the history of an application, sorted by number.
 func revisionsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []revision {
 	t.Helper()
 	list := &appsv1.ControllerRevisionList{}
@@ -46,7 +46,7 @@ func revisionsOf(t *testing.T, nginx *v1alpha2.NginxOperator) []revision {
 	return all
 }
 
-// recordedConfig reads a configuration out of a ControllerRevision.
+// recordedConfig reads the configuration in a ControllerRevision.
 func recordedConfig(t *testing.T, nginx *v1alpha2.NginxOperator, name string) nginxconf.Files {
 	t.Helper()
 	o := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: name}}
@@ -56,7 +56,7 @@ func recordedConfig(t *testing.T, nginx *v1alpha2.NginxOperator, name string) ng
 	return data.Config.Files
 }
 
-// checkGood looks at what differs from run to run.
+// checkGood checks the values that differ from run to run.
 func checkGood(t *testing.T, r revision, start time.Time) {
 	t.Helper()
 	if r.State != string(history.Good) {
@@ -71,7 +71,7 @@ func checkGood(t *testing.T, r revision, start time.Time) {
 	}
 }
 
-// TestHistory looks what is remembered of an image, of a configuration, of a failure.
+// TestHistory: the history records images, configurations and failures.
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	start := time.Now().Add(-time.Second)
@@ -79,7 +79,7 @@ func TestHistory(t *testing.T) {
 	spec.Image, spec.Rollout = new(oldestImage()), hasty()
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	eventually(t, "the first revision has its image's digest", func() error {
-		// A kubelet may tell that a pod is ready before it tells what it runs.
+		// A kubelet may report that a pod is ready before it reports the image that the pod runs.
 		if all := revisionsOf(t, nginx); len(all) != 1 || all[0].Digest == "" {
 			return fmt.Errorf("there are %+v", all)
 		}
@@ -120,7 +120,7 @@ func TestHistory(t *testing.T) {
 	}
 }
 
-// TestHistoryIsLimited keeps the last ten good revisions.
+// TestHistoryIsLimited: the history keeps the last ten good revisions.
 func TestHistoryIsLimited(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("0", 1))
@@ -140,7 +140,8 @@ func TestHistoryIsLimited(t *testing.T) {
 	})
 }
 
-// TestToRevision goes back to an older revision, pods and configuration, and forward again.
+// TestToRevision: an application can return to an older revision, with pods and configuration, and
+// forward again.
 func TestToRevision(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello one", 2)

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// request is a GET of a path of a Service, by the API server's proxy.
+// request returns a GET request for a path of a Service, through the API server's proxy.
 func request(namespace, service, port, path string) *rest.Request {
 	return clientset.CoreV1().RESTClient().Get().
 		Namespace(namespace).
@@ -25,14 +25,14 @@ func request(namespace, service, port, path string) *rest.Request {
 		Suffix(path)
 }
 
-// fetch gets the page at the root of an application's port http.
+// fetch gets the root page of an application at the port http.
 func fetch(ctx context.Context, nginx *v1alpha2.NginxOperator) (string, error) {
 	body, err := request(nginx.Namespace, naming.Service(nginx.Name), "http", "/").DoRaw(ctx)
 	return string(body), err
 }
 
-// waitAnswer waits until the application answers with a text that holds want.
-// Right after a rollout, endpoints may still name the last of the old pods.
+// waitAnswer waits until the application responds with a text that contains want. Right after a
+// rollout, endpoints may still contain the last of the old pods.
 func waitAnswer(t *testing.T, nginx *v1alpha2.NginxOperator, want string) {
 	t.Helper()
 	eventually(t, fmt.Sprintf("%s answers %q", nginx.Name, want), func() error {
@@ -47,7 +47,7 @@ func waitAnswer(t *testing.T, nginx *v1alpha2.NginxOperator, want string) {
 	})
 }
 
-// traffic is a client that asks again and again.
+// traffic is a client that sends requests continuously.
 type traffic struct {
 	cancel   context.CancelFunc
 	done     chan struct{}
@@ -55,7 +55,8 @@ type traffic struct {
 	failures []string
 }
 
-// startTraffic asks an application until stop, and expects answers that hold want.
+// startTraffic sends requests to an application until stop, and expects responses that contain
+// want.
 func startTraffic(t *testing.T, nginx *v1alpha2.NginxOperator, want string) *traffic {
 	t.Helper()
 	waitAnswer(t, nginx, want)
@@ -68,7 +69,7 @@ func startTraffic(t *testing.T, nginx *v1alpha2.NginxOperator, want string) *tra
 func (c *traffic) run(ctx context.Context, nginx *v1alpha2.NginxOperator, want string) {
 	defer close(c.done)
 	for ctx.Err() == nil {
-		// A request under way is finished: a cancelled one would look like a failure.
+		// Finish a request in progress: a cancelled one would look like a failure.
 		body, err := fetch(context.WithoutCancel(ctx), nginx)
 		c.requests++
 		if err != nil {
@@ -80,7 +81,7 @@ func (c *traffic) run(ctx context.Context, nginx *v1alpha2.NginxOperator, want s
 	}
 }
 
-// stop fails the test when a single request was not answered.
+// stop fails the test if a single request has failed.
 func (c *traffic) stop(t *testing.T) {
 	t.Helper()
 	c.cancel()

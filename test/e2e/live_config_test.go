@@ -10,10 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// revisionSaying is the revision of the configuration that says a text.
+// revisionSaying returns the revision of the configuration that answers with a text.
 func revisionSaying(text string) string {
 	return nginxconf.Revision(nginxconf.Files{"site.conf": siteSaying(text)})
 }
@@ -23,7 +23,8 @@ func say(t *testing.T, nginx *v1alpha2.NginxOperator, text string) {
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = says(text) })
 }
 
-// TestLiveFiles changes inline files: there, back and there again, with no pod restarted.
+// TestLiveFiles: changes of inline files, also back and forth, are loaded without a restart of a
+// pod.
 func TestLiveFiles(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("one", 2))
@@ -41,8 +42,8 @@ func TestLiveFiles(t *testing.T) {
 	}
 }
 
-// TestLiveReference changes the ConfigMap that the spec names, takes it away and
-// brings it back.
+// TestLiveReference: changes of the referenced ConfigMap are loaded, and deleting and recreating it
+// interrupts nothing.
 func TestLiveReference(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -65,7 +66,8 @@ func TestLiveReference(t *testing.T) {
 	must(t, kube.Delete(t.Context(), source))
 	waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonConfigMapNotFound, "web-conf")
 	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
-	// A pod that starts while the reference is missing serves what was served before.
+	// A pod that starts while the referenced ConfigMap is missing serves the previous
+	// configuration.
 	must(t, kube.Delete(t.Context(), &podsOf(t, nginx)[0]))
 	eventually(t, "two pods are ready again", func() error {
 		must(t, get(t, nginx))
@@ -87,8 +89,8 @@ func TestLiveReference(t *testing.T) {
 	samePods(t, nginx, before)
 }
 
-// TestLiveBadConfiguration makes mistakes while the application serves: the condition
-// names file and line, nothing else changes, and what follows goes live.
+// TestLiveBadConfiguration: for a bad configuration, the condition names file and line, nothing
+// else changes, and the next good one is loaded.
 func TestLiveBadConfiguration(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("good", 2))
@@ -119,7 +121,7 @@ func TestLiveBadConfiguration(t *testing.T) {
 	samePods(t, nginx, before)
 }
 
-// TestLiveDeclaredPort forgets the port that the application declares.
+// TestLiveDeclaredPort: a configuration that does not listen on the declared port is rejected.
 func TestLiveDeclaredPort(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("good", 1))
@@ -134,7 +136,8 @@ func TestLiveDeclaredPort(t *testing.T) {
 	samePods(t, nginx, before)
 }
 
-// TestLiveNewestWins changes the configuration while a change is under way.
+// TestLiveNewestWins: if the configuration changes during a load, the newest one is served in the
+// end.
 func TestLiveNewestWins(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 3, false)
@@ -147,7 +150,7 @@ func TestLiveNewestWins(t *testing.T) {
 		waitLive(t, s.NginxOperator, last)
 		waitAnswer(t, s.NginxOperator, "revision="+s.revision())
 	}
-	// A bad one in between is overtaken, too.
+	// A bad configuration in between is replaced, too.
 	edit(t, s.NginxOperator, func(spec *v1alpha2.NginxOperatorSpec) { spec.Config = broken() })
 	last = s.submit(t)
 	waitLive(t, s.NginxOperator, last)
@@ -156,8 +159,8 @@ func TestLiveNewestWins(t *testing.T) {
 	samePods(t, s.NginxOperator, before)
 }
 
-// TestLiveScaling scales while the configuration changes, and back from zero: pods that
-// start late serve the newest configuration like the others.
+// TestLiveScaling: pods that start during a change, or after scaling from zero, serve the newest
+// configuration.
 func TestLiveScaling(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("one", 1))
@@ -179,7 +182,7 @@ func TestLiveScaling(t *testing.T) {
 		}
 		return nil
 	})
-	// There is no pod that could test it. It is tested and served when there is one.
+	// No pod can test the configuration. It is tested and served as soon as there is one.
 	scale(0, "four")
 	waitCondition(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionUnknown, v1alpha2.ReasonConfigPending)
 	scale(2, "four")
@@ -188,7 +191,8 @@ func TestLiveScaling(t *testing.T) {
 	waitAnswer(t, nginx, "four")
 }
 
-// TestLiveOperatorKilled kills the operator in the middle of changes, good and bad.
+// TestLiveOperatorKilled: a change, good or bad, is completed although the operator is killed in
+// the middle of it.
 func TestLiveOperatorKilled(t *testing.T) {
 	nginx := createReady(t, newNamespace(t), "web", saying("one", 3))
 	t.Cleanup(func() { waitOperatorAgain(t) })

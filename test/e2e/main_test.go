@@ -1,13 +1,12 @@
 //go:build e2e
 
-// Package e2e tests the operator on a real cluster: what pods do, what users see,
-// and what happens when others interfere. The operator has to be installed already
-// (by make deploy or make deploy-helm); the cluster is that of KUBECONFIG, whichever
-// it is. Every HTTP request goes through the API server's proxy, so that the tests
-// run wherever the API server can be reached.
+// Package e2e tests the operator on a real cluster: what pods do, what users see, and what happens
+// when other clients interfere. The operator must be installed already (by make deploy or make
+// deploy-helm). The cluster is the one that KUBECONFIG names. Every HTTP request goes through the
+// API server's proxy, so the tests run wherever the API server can be reached.
 //
-// Tests that take the operator itself away are not parallel. Go runs those first
-// and alone, so that they disturb no other.
+// Tests that stop the operator itself are not parallel. Go runs those first and alone, so they disturb
+// no other test.
 //
 // Settings, all optional:
 //
@@ -35,7 +34,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 )
 
 // operatorName is the name of the operator's Deployment, Lease and more.
@@ -44,7 +43,7 @@ const operatorName = "nginx-operator"
 var (
 	// kube reads and writes as an administrator, without a cache.
 	kube client.Client
-	// clientset has what kube has not: logs, proxies, evictions and tokens.
+	// clientset provides what kube lacks: logs, proxies, evictions and tokens.
 	clientset kubernetes.Interface
 
 	nginxImages       = strings.Split(env("E2E_NGINX_IMAGES", "localhost/nginx:1.22-debian,localhost/nginx:1.26-debian,localhost/nginx:1.30-debian"), ",")
@@ -74,7 +73,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// connect makes the clients and looks whether the operator is there.
+// connect creates the clients and checks that the operator is installed.
 func connect() error {
 	ctrl.SetLogger(logr.Discard())
 	if len(nginxImages) < 2 {
@@ -84,9 +83,9 @@ func connect() error {
 	if err != nil {
 		return fmt.Errorf("find the cluster: %w", err)
 	}
-	// The tests poll; a limit in the client would only make them slow.
+	// The tests poll, so a limit in the client would only make them slow.
 	config.QPS, config.Burst = -1, 0
-	scheme, err := operator.Scheme()
+	scheme, err := manager.Scheme()
 	if err != nil {
 		return err
 	}

@@ -15,9 +15,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestMigrationJob runs the Job of config/migration, with its own few rights, over all
-// NginxOperators of the cluster. They are stored in the newest version already, so
-// nothing is written: what a migration does is tested in test/api/migration.
+// TestMigrationJob: the Job of config/migration completes over all NginxOperators of the cluster,
+// with its own few permissions. They are already stored in the newest version, so the test cannot
+// show what a migration changes: test/api/migration does.
 func TestMigrationJob(t *testing.T) {
 	t.Parallel()
 	nginx := create(t, newNamespace(t), "web", saying("hello", 0))
@@ -48,8 +48,8 @@ func TestMigrationJob(t *testing.T) {
 	must(t, get(t, nginx))
 }
 
-// migrationOverlay is config/migration with the image under test, and told to write
-// every object although there is no need.
+// migrationOverlay creates an overlay of config/migration that uses the image under test and writes
+// every object although that is not necessary. It returns the overlay's directory.
 func migrationOverlay(t *testing.T) string {
 	t.Helper()
 	base, err := filepath.Abs("../../config/migration")

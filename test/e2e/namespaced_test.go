@@ -21,9 +21,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// TestNamespaced installs a second operator that has Roles only, for one namespace,
-// and stops the first one meanwhile, so that whatever happens there is the second
-// one's work.
+// TestNamespaced: an operator that has only Roles, for one namespace, works there and nowhere else.
+// The first operator is stopped meanwhile, so that only the second one can act.
 func TestNamespaced(t *testing.T) {
 	stopOperator(t)
 	namespace, elsewhere := newNamespace(t), newNamespace(t)
@@ -73,9 +72,8 @@ func stopOperator(t *testing.T) {
 	})
 }
 
-// installNamespaced installs the operator for a namespace as an administrator of the
-// namespace does, with the image under test: by kustomize, or by Helm where that is under
-// test.
+// installNamespaced installs the operator for a namespace as an administrator of the namespace
+// does, with the image under test: with kustomize, or with Helm if that is under test.
 func installNamespaced(t *testing.T, namespace string) {
 	t.Helper()
 	colon := strings.LastIndex(operatorImage, ":")
@@ -114,7 +112,7 @@ func installNamespacedByHelm(t *testing.T, namespace, repository, tag string) {
 		"--set", "watchNamespaces={"+namespace+"}", "--set", "image.repository="+repository, "--set", "image.tag="+tag))
 }
 
-// checkNoForbidden looks for requests that the confined operator may not make.
+// checkNoForbidden checks the operator's log for forbidden requests.
 func checkNoForbidden(t *testing.T, namespace string) {
 	t.Helper()
 	for _, pod := range operatorPods(t, namespace) {

@@ -26,7 +26,7 @@ func operatorPods(t *testing.T, namespace string) []corev1.Pod {
 	return list.Items
 }
 
-// killOperator ends every replica of the operator, without any time to tidy up.
+// killOperator kills every replica of the operator without any time for cleanup.
 func killOperator(t *testing.T) {
 	t.Helper()
 	for _, pod := range operatorPods(t, operatorNamespace) {
@@ -35,8 +35,7 @@ func killOperator(t *testing.T) {
 	}
 }
 
-// waitOperator waits until every replica of an operator is available, and no other
-// one is left.
+// waitOperator waits until every replica of an operator is available and no other one is left.
 func waitOperator(t *testing.T, namespace string) {
 	t.Helper()
 	eventually(t, "the operator is available in "+namespace, func() error {
@@ -53,7 +52,7 @@ func operatorAvailable(ctx context.Context, namespace string) error {
 	if s := d.Status; s.ObservedGeneration < d.Generation || s.UpdatedReplicas != want || s.AvailableReplicas != want || s.Replicas != want {
 		return fmt.Errorf("%d of %d replicas are available", s.AvailableReplicas, want)
 	}
-	// The Deployment's status does not count pods that are about to end.
+	// The Deployment's status does not count terminating pods.
 	pods := &corev1.PodList{}
 	if err := kube.List(ctx, pods, client.InNamespace(namespace), client.MatchingLabels(operatorLabels)); err != nil {
 		return err
@@ -64,8 +63,8 @@ func operatorAvailable(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// TestOperatorKilled kills the operator in the middle of many changes, twice. What
-// was asked for has to come true all the same.
+// TestOperatorKilled: many changes are completed although the operator is killed twice in the
+// middle of them.
 func TestOperatorKilled(t *testing.T) {
 	namespace := newNamespace(t)
 	t.Cleanup(func() { waitOperatorAgain(t) })
@@ -96,8 +95,8 @@ func TestOperatorKilled(t *testing.T) {
 	waitNothingLeft(t, apps[5])
 }
 
-// waitOperatorAgain is for the end of a test that took the operator away: the next
-// one relies on it. The test's own context has ended then.
+// waitOperatorAgain waits for the operator at the end of a test that stopped it, because the next
+// test relies on it. It does not use the test's context, which has ended by then.
 func waitOperatorAgain(t *testing.T) {
 	t.Helper()
 	eventually(t, "the operator is available again", func() error {

@@ -13,14 +13,14 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// nginxUser is the user called nginx in the official images.
+// nginxUser is the ID of the user nginx in the official images.
 const nginxUser = 101
 
-// TestHardening looks at a running pod. The namespace already refuses what the
-// restricted Pod Security Standard forbids; this is about what goes beyond it.
+// TestHardening: a running pod is more restricted than the restricted Pod Security Standard, which
+// the namespace already enforces.
 func TestHardening(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 1))
@@ -55,15 +55,15 @@ func checkUser(t *testing.T, pod *corev1.Pod) {
 		t.Errorf("the pod's security context is %+v", security)
 	}
 	for _, s := range pod.Status.ContainerStatuses {
-		// Runtimes tell the user since KEP-3619; with others the kubelet alone enforces it.
+		// Runtimes report the user since KEP-3619. With others, only the kubelet enforces it.
 		if s.User != nil && s.User.Linux != nil && s.User.Linux.UID != nginxUser {
 			t.Errorf("container %s runs as user %d", s.Name, s.User.Linux.UID)
 		}
 	}
 }
 
-// checkReadOnlyRoot makes nginx try to write its error log to the root folder. It
-// needs no other program in the image.
+// checkReadOnlyRoot makes nginx try to write its error log to the root directory, so it needs no
+// other program in the image.
 func checkReadOnlyRoot(t *testing.T, pod *corev1.Pod) {
 	output, err := kubectl(t, "exec", "-n", pod.Namespace, pod.Name, "-c", naming.NginxContainer, "--",
 		"nginx", "-t", "-e", "/probe.log")
@@ -85,8 +85,8 @@ func checkPrivileges(t *testing.T, pod *corev1.Pod) {
 	}
 }
 
-// TestImages runs every version of nginx, with the built-in configuration and with
-// a port that only root may bind elsewhere.
+// TestImages: every version of nginx runs with the built-in configuration and with a port that only
+// root could bind elsewhere.
 func TestImages(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -100,7 +100,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestScale follows the counts through scaling, to zero and back.
+// TestScale: the reported counts follow scaling, to zero and back.
 func TestScale(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 1))

@@ -8,16 +8,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// TestReferencedConfiguration follows a ConfigMap that spec.config names: missing,
-// created, changed and deleted.
+// TestReferencedConfiguration: the operator follows the ConfigMap in spec.config when it is
+// missing, created, changed and deleted.
 func TestReferencedConfiguration(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -50,7 +51,7 @@ func TestReferencedConfiguration(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestReferencedContent follows a ConfigMap of pages that spec.content names.
+// TestReferencedContent: the operator follows a ConfigMap of pages in spec.content.
 func TestReferencedContent(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -78,7 +79,7 @@ func TestReferencedContent(t *testing.T) {
 	}
 }
 
-// TestEqualNames runs two applications of one name in two namespaces.
+// TestEqualNames: two applications can have the same name in two namespaces.
 func TestEqualNames(t *testing.T) {
 	t.Parallel()
 	one := create(t, newNamespace(t), "web", saying("one", 1))
@@ -95,8 +96,8 @@ func TestEqualNames(t *testing.T) {
 	waitReady(t, two)
 }
 
-// TestNameConflict makes a Service of somebody else stand where the operator wants
-// its own.
+// TestNameConflict: a foreign Service with the required name is reported, and replaced once it is
+// deleted.
 func TestNameConflict(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -112,8 +113,8 @@ func TestNameConflict(t *testing.T) {
 	waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict, "Service web")
 	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 
-	// Once the pods serve, nothing wakes the operator: only its own retries can see
-	// the foreign Service go.
+	// Once the pods serve, no event triggers a pass: only the operator's retries can notice that
+	// the foreign Service is gone.
 	waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
 
 	before := foreign.ResourceVersion
@@ -126,9 +127,9 @@ func TestNameConflict(t *testing.T) {
 	waitAnswer(t, nginx, "hello")
 }
 
-// TestEveryNameTaken lets objects of somebody else stand under all other derived
-// names: each is looked at, and none is touched. The Deployment has a turn of its own,
-// because it is not tried while what it requires cannot be had.
+// TestEveryNameTaken: foreign objects with any of the other derived names are reported and not
+// changed. The Deployment is tested separately, because the operator does not apply it while the
+// objects that it requires are blocked.
 func TestEveryNameTaken(t *testing.T) {
 	t.Parallel()
 	other := map[string]string{"app": "other"}
@@ -138,6 +139,10 @@ func TestEveryNameTaken(t *testing.T) {
 		&policyv1.PodDisruptionBudget{
 			ObjectMeta: metav1.ObjectMeta{Name: naming.PodDisruptionBudget("web")},
 			Spec:       policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: other}},
+		},
+		&networkingv1.NetworkPolicy{
+			ObjectMeta: metav1.ObjectMeta{Name: "web"},
+			Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: other}},
 		})
 	checkTaken(t, &appsv1.Deployment{
 		ObjectMeta: metav1.ObjectMeta{Name: naming.Deployment("web")},
@@ -152,7 +157,8 @@ func TestEveryNameTaken(t *testing.T) {
 	})
 }
 
-// checkTaken lets foreign objects stand in the way of an application, and go.
+// checkTaken creates foreign objects with the names that an application requires, checks the
+// reports, and deletes them.
 func checkTaken(t *testing.T, foreign ...client.Object) {
 	t.Helper()
 	namespace := newNamespace(t)
@@ -160,7 +166,7 @@ func checkTaken(t *testing.T, foreign ...client.Object) {
 		obj.SetNamespace(namespace)
 		must(t, kube.Create(t.Context(), obj))
 	}
-	nginx := create(t, namespace, "web", saying("hello", 2))
+	nginx := create(t, namespace, "web", everyKind(saying("hello", 2)))
 	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
 	for _, obj := range foreign {
 		must(t, get(t, obj))
@@ -172,9 +178,13 @@ func checkTaken(t *testing.T, foreign ...client.Object) {
 		must(t, kube.Delete(t.Context(), obj))
 	}
 	waitReady(t, nginx)
+	// An object of a kind that is no longer declared is deleted.
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.NetworkPolicy = nil })
+	policy := &networkingv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "web"}}
+	eventually(t, "the NetworkPolicy is gone", func() error { return gone(get(t, policy)) })
 }
 
-// TestSuspend changes things under a suspended resource.
+// TestSuspend: nothing is changed for a suspended resource.
 func TestSuspend(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("before", 1))
@@ -186,7 +196,7 @@ func TestSuspend(t *testing.T) {
 	})
 	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended,
 		"ConfigMap", "Deployment", "PodDisruptionBudget")
-	// Now the Service is missing as well, and the operator says so, but does nothing.
+	// Now the Service is missing as well. The operator reports that, but does nothing.
 	must(t, kube.Delete(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: "web"}}))
 	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonSuspended, "Service")
 	if now := deploymentOf(t, nginx).Generation; now != generation {

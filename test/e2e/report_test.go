@@ -15,10 +15,10 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// logLines is how much of the operator's log a report shows.
+// logLines is the number of lines of the operator's log in a report.
 const logLines = 60
 
-// report tells what a person needs to understand a failed test.
+// report returns what a person needs to understand a failed test.
 func report(ctx context.Context, namespace string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "state of namespace %s\n", namespace)
@@ -94,8 +94,7 @@ func reportEvents(ctx context.Context, b *strings.Builder, namespace string) err
 	return nil
 }
 
-// reportOperator shows the operator's log where it speaks of the namespace, and
-// all of its errors.
+// reportOperator writes the lines of the operator's log that mention the namespace, and all errors.
 func reportOperator(ctx context.Context, b *strings.Builder, namespace string) error {
 	pods := &corev1.PodList{}
 	if err := kube.List(ctx, pods, client.InNamespace(operatorNamespace), client.MatchingLabels(operatorLabels)); err != nil {
@@ -118,7 +117,7 @@ func reportOperator(ctx context.Context, b *strings.Builder, namespace string) e
 	return nil
 }
 
-// operatorLog reads the log of a pod of the operator; tail nil reads all of it.
+// operatorLog reads the log of an operator pod. If tail is nil, it reads the whole log.
 func operatorLog(ctx context.Context, pod *corev1.Pod, tail *int64) (string, error) {
 	text, err := clientset.CoreV1().Pods(pod.Namespace).GetLogs(pod.Name, &corev1.PodLogOptions{TailLines: tail}).DoRaw(ctx)
 	return string(text), err

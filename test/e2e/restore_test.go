@@ -19,24 +19,24 @@ import (
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// museum is an application of every kind of part: its configuration and a folder of pages come
-// from ConfigMaps, films from a volume.
+// museum is an application with every kind of part: its configuration and a folder of pages come
+// from ConfigMaps, and films from a volume.
 type museum struct {
 	namespace string
 	nginx     *v1alpha2.NginxOperator
-	// policy keeps backups of it.
+	// policy backs it up.
 	policy *backupv1alpha1.NginxBackupPolicy
-	// answers are what it has answered, by the paths.
+	// answers are its responses, by path.
 	answers map[string]string
-	// compared counts the answers that were compared with them.
+	// compared counts the responses that were compared with answers.
 	compared int
 }
 
-// museumPaths is what is asked for: a text, a page, a film in a folder, and something that is
-// not there.
+// museumPaths are the requested paths: a text, a page, a film in a folder, and one that does not
+// exist.
 var museumPaths = []string{"/", "/pages/index.html", "/films/a/film.bin", "/films/none"}
 
 const museumConf = `server {
@@ -48,7 +48,7 @@ const museumConf = `server {
 }
 `
 
-// newMuseum opens one whose claim films is filled already.
+// newMuseum creates a museum whose claim films is already filled.
 func newMuseum(t *testing.T, namespace string) *museum {
 	t.Helper()
 	for _, cm := range []corev1.ConfigMap{
@@ -67,7 +67,7 @@ func newMuseum(t *testing.T, namespace string) *museum {
 	})}
 }
 
-// ask asks an application for every path.
+// ask requests every path of an application.
 func ask(ctx context.Context, nginx *v1alpha2.NginxOperator) (map[string]string, error) {
 	answers := map[string]string{}
 	for _, path := range museumPaths {
@@ -83,7 +83,7 @@ func ask(ctx context.Context, nginx *v1alpha2.NginxOperator) (map[string]string,
 	return answers, nil
 }
 
-// remember notes what is answered, once it is the edition.
+// remember records the responses once the application serves the edition.
 func (m *museum) remember(t *testing.T, edition int) {
 	t.Helper()
 	waitAnswer(t, m.nginx, fmt.Sprintf("edition %d", edition))
@@ -95,7 +95,7 @@ func (m *museum) remember(t *testing.T, edition int) {
 	}
 }
 
-// compare makes sure that an application answers the same bytes.
+// compare fails the test unless an application responds with the same bytes.
 func (m *museum) compare(t *testing.T, name string) {
 	t.Helper()
 	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: name}}
@@ -111,7 +111,7 @@ func (m *museum) compare(t *testing.T, name string) {
 	m.compared += len(answers)
 }
 
-// remove takes away the application and its ConfigMaps, so that nothing of them is left.
+// remove deletes the application and its ConfigMaps, and waits until they are gone.
 func (m *museum) remove(t *testing.T) {
 	t.Helper()
 	must(t, kube.Delete(t.Context(), m.nginx))
@@ -121,8 +121,8 @@ func (m *museum) remove(t *testing.T) {
 	waitNothingLeft(t, m.nginx)
 }
 
-// follow makes a policy, and changes and scales the application: each is one backup. It returns
-// the last one, and how long it took after the change.
+// follow creates a policy, then changes and scales the application, which produces one backup each.
+// It returns the last backup and logs how long each took after its change.
 func (m *museum) follow(t *testing.T, destination backupv1alpha1.Destination) *backupv1alpha1.NginxBackup {
 	t.Helper()
 	m.policy = createPolicy(t, m.namespace, destination)
@@ -153,7 +153,7 @@ func createRestore(t *testing.T, namespace, name string, spec backupv1alpha1.Ngi
 	return restore
 }
 
-// waitRestore waits until a condition of a restore has a reason, and returns it.
+// waitRestore waits until a condition of a restore has a reason, and returns the condition.
 func waitRestore(t *testing.T, r *backupv1alpha1.NginxRestore, condition, reason string) *metav1.Condition {
 	t.Helper()
 	var c *metav1.Condition
@@ -174,7 +174,7 @@ func from(b *backupv1alpha1.NginxBackup) *backupv1alpha1.BackupReference {
 	return &backupv1alpha1.BackupReference{Name: b.Name}
 }
 
-// restored waits until a restore is completed and verified.
+// restored waits until a restore has completed and is verified.
 func (m *museum) restored(t *testing.T, what, name string, spec backupv1alpha1.NginxRestoreSpec) {
 	t.Helper()
 	start := time.Now()
@@ -192,7 +192,8 @@ func (m *museum) restored(t *testing.T, what, name string, spec backupv1alpha1.N
 	})
 }
 
-// checkRefused: what exists and is another stays as it is, unless asked for.
+// checkRefused checks that a restore does not change existing objects that differ, unless
+// requested.
 func (m *museum) checkRefused(t *testing.T, backup *backupv1alpha1.NginxBackup) {
 	t.Helper()
 	site := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: m.namespace, Name: "site"}}
@@ -219,8 +220,8 @@ func (m *museum) checkRefused(t *testing.T, backup *backupv1alpha1.NginxBackup) 
 	m.restored(t, "in place, over what exists", "over", backupv1alpha1.NginxRestoreSpec{Backup: from(backup), OnConflict: backupv1alpha1.ConflictOverwrite})
 }
 
-// checkVolumeUntouched: a volume with other files is left as it is, to the groups that they belong
-// to, which Kubernetes changes for a pod that may write there.
+// checkVolumeUntouched checks that a rejected restore leaves a volume with other files unchanged,
+// including the groups of the files, which Kubernetes changes for a pod that may write there.
 func (m *museum) checkVolumeUntouched(t *testing.T, backup *backupv1alpha1.NginxBackup) {
 	t.Helper()
 	newClaim(t, m.namespace, "others")
@@ -247,21 +248,22 @@ func (m *museum) checkVolumeUntouched(t *testing.T, backup *backupv1alpha1.Nginx
 	}
 }
 
-// fillFilms puts a film of random bytes onto a claim.
+// fillFilms writes a film of random bytes to a claim.
 func fillFilms(t *testing.T, namespace string) {
 	t.Helper()
 	newClaim(t, namespace, "films")
 	runOnClaims(t, namespace, "fill", `mkdir /claims/films/a && head -c 200000 /dev/urandom | base64 > /claims/films/a/film.bin`, "films")
 }
 
-// emptyFilms takes away what is on a claim.
+// emptyFilms deletes the files on a claim.
 func emptyFilms(t *testing.T, namespace string) {
 	t.Helper()
 	runOnClaims(t, namespace, "empty", `rm -r /claims/films/a`, "films")
 }
 
-// TestBackupAndRestoreOnS3: change, scale, delete, restore in place and under another name, and
-// into a cluster that has nothing of it but the store.
+// TestBackupAndRestoreOnS3: after a change, a scaling and a deletion, an application can be
+// restored in place, under another name, and in a cluster where nothing of it is left but the
+// store.
 func TestBackupAndRestoreOnS3(t *testing.T) {
 	t.Parallel()
 	namespace, elsewhere := newNamespace(t), newNamespace(t)
@@ -296,7 +298,7 @@ func TestBackupAndRestoreOnS3(t *testing.T) {
 	t.Logf("measured: answers compared byte for byte: %d", m.compared)
 }
 
-// emptyCluster deletes a namespace with everything in it, and makes it again.
+// emptyCluster deletes a namespace with everything in it, and recreates it.
 func emptyCluster(t *testing.T, name string) {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}
@@ -313,13 +315,13 @@ func emptyCluster(t *testing.T, name string) {
 	})
 }
 
-// pathOf is the folder of a backup below its destination.
+// pathOf returns the folder of a backup below its destination.
 func pathOf(b *backupv1alpha1.NginxBackup) string {
 	parts := strings.Split(b.Status.Location, "/")
 	return strings.Join(parts[len(parts)-4:len(parts)-1], "/")
 }
 
-// TestBackupAndRestoreOnClaim: the same with a claim as the store.
+// TestBackupAndRestoreOnClaim: the same works with a claim as the store.
 func TestBackupAndRestoreOnClaim(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

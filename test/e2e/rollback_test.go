@@ -17,23 +17,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// hasty is a rollout that may not stand still for long.
+// hasty returns a rollout with a short progress deadline.
 func hasty() *v1alpha2.Rollout {
 	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(20))}
 }
 
-// crashing adds a container that ends with words.
+// crashing adds a container that prints words and fails.
 func crashing(words string) *v1alpha2.PodTemplate {
 	return &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{
 		{Name: "helper", Image: newestImage(), Command: []string{"sh", "-c", "echo " + words + " >&2; exit 3"}},
 	}}
 }
 
-// waitRolledBack waits until the status tells that a rollout failed, for these reasons, and
-// until the pods are those from before and no others.
+// waitRolledBack waits until the status reports that a rollout failed, for these reasons, and until
+// the pods are exactly the previous ones.
 func waitRolledBack(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool, words ...string) {
 	t.Helper()
 	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack, words...)
@@ -43,7 +43,7 @@ func waitRolledBack(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.
 	waitOnly(t, nginx, pods)
 }
 
-// waitOnly waits until an application has these pods and no others, all of which serve.
+// waitOnly waits until an application has exactly these pods, and all of them serve.
 func waitOnly(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool) {
 	t.Helper()
 	eventually(t, "only the pods from before are left", func() error {
@@ -57,8 +57,8 @@ func waitOnly(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bo
 	})
 }
 
-// readySince tells since when each pod has been ready: one that was not ready for a moment
-// has another time.
+// readySince returns since when each pod has been ready. The time changes if a pod was not ready
+// for a moment.
 func readySince(t *testing.T, nginx *v1alpha2.NginxOperator) map[types.UID]string {
 	t.Helper()
 	since := map[types.UID]string{}
@@ -72,7 +72,7 @@ func readySince(t *testing.T, nginx *v1alpha2.NginxOperator) map[types.UID]strin
 	return since
 }
 
-// eventNotes are what the events of a reason say about an application.
+// eventNotes returns the notes of an application's events with a reason.
 func eventNotes(t *testing.T, nginx *v1alpha2.NginxOperator, reason string) []string {
 	t.Helper()
 	list := &eventsv1.EventList{}
@@ -86,9 +86,9 @@ func eventNotes(t *testing.T, nginx *v1alpha2.NginxOperator, reason string) []st
 	return notes
 }
 
-// TestCrashingRolloutGoesBack rolls out pods that crash: those that serve stay, also when
-// there are to be more of them, until something else is asked for.
-func TestCrashingRolloutGoesBack(t *testing.T) {
+// TestCrashingRolloutIsRolledBack: if new pods crash, the serving pods stay, even when the application
+// is scaled up, until something else is requested.
+func TestCrashingRolloutIsRolledBack(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
 	spec.Rollout = hasty()
@@ -130,8 +130,8 @@ func TestCrashingRolloutGoesBack(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestRolledBackStaysBack restarts the operator after a rollback: it is not tried again.
-func TestRolledBackStaysBack(t *testing.T) {
+// TestRolledBackStays: a rolled back revision is not retried when the operator restarts.
+func TestRolledBackStays(t *testing.T) {
 	spec := saying("hello", 2)
 	spec.Rollout = hasty()
 	nginx := createReady(t, newNamespace(t), "web", spec)
@@ -153,13 +153,13 @@ func TestRolledBackStaysBack(t *testing.T) {
 	}
 }
 
-// TestNewVersionRefusesConfiguration changes to a version of nginx that does not know a
-// directive of the configuration any more: it is asked before any pod is touched.
+// TestNewVersionRefusesConfiguration: if a new version of nginx no longer knows a directive of the
+// configuration, this is found out before any pod is replaced.
 func TestNewVersionRefusesConfiguration(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
 	spec.Image, spec.Rollout = new(oldestImage()), hasty()
-	// nginx 1.25.1 has dropped the directive.
+	// nginx 1.25.1 removed the directive.
 	spec.Config.Files["old.conf"] = "\nssl off;\n"
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	pods, since := podUIDs(t, nginx), readySince(t, nginx)
@@ -182,7 +182,7 @@ func TestNewVersionRefusesConfiguration(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestHold leaves a rollout that fails as it is, for somebody to look at.
+// TestHold: a failed rollout is left as it is, so that a user can examine it.
 func TestHold(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
@@ -213,8 +213,8 @@ func TestHold(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestCanaryServesOn lets canaries of new pods and of a configuration serve for a while
-// before the others follow.
+// TestCanaryServesOn: canaries, both new pods and a new configuration, serve for a while before the
+// others follow.
 func TestCanaryServesOn(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
@@ -246,15 +246,16 @@ func shortCanary() *v1alpha2.Rollout {
 	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(60)), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(5))}}
 }
 
-// answering is a configuration with a statement that comes before the answer.
+// answering returns a configuration with a statement before the response.
 func answering(statement string) *v1alpha2.Config {
 	return filesConfig(map[string]string{
 		"site.conf": fmt.Sprintf("server {\n    listen %d;\n    location / {\n        %s\n        return 200 hello;\n    }\n}\n", httpPort, statement),
 	})
 }
 
-// TestBadCanaryGoesBack rolls out pods, and then a configuration, that answer with errors.
-func TestBadCanaryGoesBack(t *testing.T) {
+// TestBadCanaryIsRolledBack: pods that respond with errors are rolled back, and so is such a
+// configuration.
+func TestBadCanaryIsRolledBack(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	must(t, kube.Create(t.Context(), &corev1.ConfigMap{
@@ -262,9 +263,9 @@ func TestBadCanaryGoesBack(t *testing.T) {
 	}))
 	spec := saying("", 2)
 	spec.Rollout = shortCanary()
-	// Only the canary is to find it out.
+	// Only the canary analysis is to find the errors.
 	spec.Rollout.FirstAnswers = v1alpha2.FirstAnswersIgnore
-	// Long enough for twenty requests on a busy machine; a bad canary ends earlier.
+	// This is long enough for twenty requests on a busy machine. A bad canary ends earlier.
 	spec.Rollout.Canary.DurationSeconds = new(int32(60))
 	const flawed = "if (-f /srv/flaw/there) { return 503; }"
 	spec.Config = answering(flawed)
@@ -297,7 +298,7 @@ func TestBadCanaryGoesBack(t *testing.T) {
 	// The bad canaries have answered some requests.
 	traffic.cancel()
 	<-traffic.done
-	// A worker that was replaced answers once more on a connection that was kept alive.
+	// A replaced worker answers once more on a kept connection.
 	eventually(t, "nobody is answered by the bad configuration any more", func() error {
 		for range 20 {
 			if body, err := fetch(t.Context(), nginx); err != nil || !strings.Contains(body, "hello") {
@@ -316,9 +317,9 @@ func TestBadCanaryGoesBack(t *testing.T) {
 	}
 }
 
-// TestHeldCanaryIsNoSuccessor: with one replica a canary is as many pods as there have to
-// be. The Deployment controller must not take the pod that serves away for it, neither
-// while it is on trial nor while it is held, and its configuration must not reach others.
+// TestHeldCanaryIsNoSuccessor: with one replica, a canary is as many pods as required. The
+// Deployment controller must not remove the serving pod for it, neither during the canary nor while
+// it is held, and its configuration must not reach other pods.
 func TestHeldCanaryIsNoSuccessor(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -357,7 +358,7 @@ func TestHeldCanaryIsNoSuccessor(t *testing.T) {
 	waitRolledBack(t, nginx, pods, v1alpha2.ReasonCanaryFailed)
 }
 
-// stableFiles are what pods start with.
+// stableFiles returns the configuration that pods start with.
 func stableFiles(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
 	t.Helper()
 	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: naming.ConfigMap(nginx.Name)}}

@@ -12,10 +12,10 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// podUIDs are the identities of the pods of an application.
+// podUIDs returns the UIDs of the pods of an application.
 func podUIDs(t *testing.T, nginx *v1alpha2.NginxOperator) map[types.UID]bool {
 	t.Helper()
 	uids := map[types.UID]bool{}
@@ -25,7 +25,7 @@ func podUIDs(t *testing.T, nginx *v1alpha2.NginxOperator) map[types.UID]bool {
 	return uids
 }
 
-// TestChangePort changes the port: the Service and nginx follow.
+// TestChangePort: the Service and nginx follow a change of the port.
 func TestChangePort(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Ports: ports(80)})
@@ -39,7 +39,7 @@ func TestChangePort(t *testing.T) {
 	must(t, unanswered(string(body), err))
 }
 
-// unanswered turns an answer into an error, and the other way round.
+// unanswered turns a response into an error, and vice versa.
 func unanswered(body string, err error) error {
 	if err == nil {
 		return fmt.Errorf("it still answers %q", body)
@@ -47,8 +47,7 @@ func unanswered(body string, err error) error {
 	return nil
 }
 
-// TestChangeImage upgrades nginx from the oldest to the newest version under
-// traffic.
+// TestChangeImage: nginx can be upgraded from the oldest to the newest version under traffic.
 func TestChangeImage(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
@@ -68,7 +67,7 @@ func TestChangeImage(t *testing.T) {
 	}
 }
 
-// TestForceRedeploy rolls every pod, once.
+// TestForceRedeploy: every pod is replaced, once.
 func TestForceRedeploy(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("hello", 2))
@@ -100,8 +99,8 @@ func TestForceRedeploy(t *testing.T) {
 	}
 }
 
-// TestV1Alpha1EditLosesNothing edits an object that has far more than v1alpha1 can
-// say, as a client of v1alpha1 does: it reads, changes and writes all it sees.
+// TestV1Alpha1EditLosesNothing: a client of v1alpha1 that reads, changes and writes an object loses
+// none of its fields that only v1alpha2 has.
 func TestV1Alpha1EditLosesNothing(t *testing.T) {
 	t.Parallel()
 	shop := createSample(t, newNamespace(t), "v1alpha2_full.yaml")["shop"]

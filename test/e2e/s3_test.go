@@ -29,10 +29,10 @@ const (
 	s3Region    = "us-east-1"
 )
 
-// s3Server is an S3 server of a test's own, whose objects end with it.
+// s3Server is an S3 server for one test. Its objects are lost when it ends.
 type s3Server struct{ pod *corev1.Pod }
 
-// startS3 starts a server as a pod and a Service of the name s3, and waits until it answers.
+// startS3 starts a server as a pod and a Service named s3, and waits until it responds.
 func startS3(t *testing.T, namespace string) *s3Server {
 	t.Helper()
 	labels := map[string]string{"app.kubernetes.io/name": "s3"}
@@ -66,12 +66,12 @@ func startS3(t *testing.T, namespace string) *s3Server {
 	return &s3Server{pod: pod}
 }
 
-// location is the URL of a folder, for pods.
+// location returns the URL of a folder for pods.
 func (s *s3Server) location(bucket, folder string) string {
 	return fmt.Sprintf("s3://%s/%s?endpoint=http://s3.%s.svc:%d&use_path_style=true", bucket, folder, s.pod.Namespace, s3Port)
 }
 
-// secret makes the Secret with the server's credentials.
+// secret creates the Secret with the server's credentials.
 func (s *s3Server) secret(t *testing.T, namespace, name string) {
 	t.Helper()
 	must(t, kube.Create(t.Context(), &corev1.Secret{
@@ -88,7 +88,7 @@ func (s *s3Server) makeBucket(t *testing.T, name string) {
 	})
 }
 
-// keys are the keys of a bucket that begin with a prefix, in their order.
+// keys returns the sorted keys of a bucket that have a prefix.
 func (s *s3Server) keys(t *testing.T, bucket, prefix string) []string {
 	t.Helper()
 	query := url.Values{"list-type": {"2"}, "prefix": {prefix}}
@@ -112,7 +112,7 @@ func (s *s3Server) keys(t *testing.T, bucket, prefix string) []string {
 	}
 }
 
-// read is what an object holds.
+// read returns the content of an object.
 func (s *s3Server) read(t *testing.T, bucket, key string) []byte {
 	t.Helper()
 	data, err := s.ask(t.Context(), http.MethodGet, bucket+"/"+key, nil, nil)
@@ -120,22 +120,22 @@ func (s *s3Server) read(t *testing.T, bucket, key string) []byte {
 	return data
 }
 
-// write puts an object there, or breaks one.
+// write creates or overwrites an object.
 func (s *s3Server) write(t *testing.T, bucket, key string, data []byte) {
 	t.Helper()
 	_, err := s.ask(t.Context(), http.MethodPut, bucket+"/"+key, nil, data)
 	must(t, err)
 }
 
-// remove takes an object away.
+// remove deletes an object.
 func (s *s3Server) remove(t *testing.T, bucket, key string) {
 	t.Helper()
 	_, err := s.ask(t.Context(), http.MethodDelete, bucket+"/"+key, nil, nil)
 	must(t, err)
 }
 
-// ask sends a request through the API server, which takes the header with a signature for
-// itself, and hands on the name of the host by which it was asked. So the signature is in the
+// ask sends a request through the API server. The API server keeps the header with a signature to
+// itself and passes on the host name under which it was called. Therefore the signature is in the
 // query, for that host.
 func (s *s3Server) ask(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
 	request := clientset.CoreV1().RESTClient().Verb(verb).Namespace(s.pod.Namespace).Resource("pods").
@@ -173,7 +173,7 @@ func (s *s3Server) ask(ctx context.Context, verb, path string, query url.Values,
 	return data, nil
 }
 
-// restrictedPod is as restricted as a pod may be, and of the user that nginx is.
+// restrictedPod returns a pod under the restricted Pod Security Standard, with the user of nginx.
 func restrictedPod(namespace, name, image string) *corev1.Pod {
 	user := int64(101)
 	return &corev1.Pod{
@@ -197,7 +197,7 @@ func restrictedPod(namespace, name, image string) *corev1.Pod {
 	}
 }
 
-// TestS3Server: what backups are tested with works.
+// TestS3Server: the S3 server that the backup tests use works.
 func TestS3Server(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)

@@ -20,13 +20,13 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 const samplesDir = "../../config/samples"
 
-// createSample creates the objects of a sample and returns its NginxOperators, by
-// name, as they can be read as v1alpha2.
+// createSample creates the objects of a sample and returns its NginxOperators by name, read as
+// v1alpha2.
 func createSample(t *testing.T, namespace, file string) map[string]*v1alpha2.NginxOperator {
 	t.Helper()
 	apps := map[string]*v1alpha2.NginxOperator{}
@@ -61,7 +61,7 @@ func readObjects(t *testing.T, path string) []*unstructured.Unstructured {
 	}
 }
 
-// TestFirstManifest applies the very first manifest there was, word by word.
+// TestFirstManifest: the very first manifest still works, word for word.
 func TestFirstManifest(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -97,7 +97,7 @@ func TestSampleInstance(t *testing.T) {
 	waitAnswer(t, nginx, "nginx")
 }
 
-// TestSampleProxy runs the static site and the reverse proxy in front of it.
+// TestSampleProxy: the static site and the reverse proxy in front of it work.
 func TestSampleProxy(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -110,7 +110,7 @@ func TestSampleProxy(t *testing.T) {
 	waitAnswer(t, proxy, "Hello from a ConfigMap")
 }
 
-// TestSampleFull runs the sample that has every part of the API.
+// TestSampleFull: the sample with every part of the API works.
 func TestSampleFull(t *testing.T) {
 	t.Parallel()
 	shop := createSample(t, newNamespace(t), "v1alpha2_full.yaml")["shop"]

@@ -12,8 +12,9 @@ import (
 	"example.com/nginx-operator/test/load/site"
 )
 
-// TestContainerBesideNginx replaces pods whose nginx passes requests to a container in the
-// same pod, which ends at once when it is told to: while nginx drains it must still be there.
+// TestContainerBesideNginx: no request fails when pods are replaced whose nginx passes requests to
+// a container in the same pod. That container ends at once when signalled, so it must not be
+// signalled while nginx drains.
 func TestContainerBesideNginx(t *testing.T) {
 	namespace := newNamespace(t)
 	const address = "127.0.0.1:8090"

@@ -19,8 +19,8 @@ import (
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/status"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/status"
 )
 
 // countEvents counts the events about an application, by reason.
@@ -41,7 +41,7 @@ func countEvents(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]int {
 	return counts
 }
 
-// TestEvents counts the events of three changes.
+// TestEvents: three changes produce the expected numbers of events.
 func TestEvents(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", saying("one", 2))
@@ -72,12 +72,12 @@ func TestEvents(t *testing.T) {
 	want(map[string]int{status.EventRolloutStarted: 2, status.EventRolloutCompleted: 2, status.EventConfigApplied: 2, status.EventAvailable: 1})
 }
 
-// tokenHeader carries a token past the API server's proxy, which keeps the header
-// Authorization to itself.
+// tokenHeader passes a token through the API server's proxy, which keeps the header Authorization
+// to itself.
 const tokenHeader = "X-Metrics-Authorization"
 
-// TestMetrics scrapes the operator from inside the cluster: an nginx in front of it
-// turns tokenHeader into the header that the operator looks at.
+// TestMetrics: the operator can be scraped from inside the cluster. An nginx in front of it turns
+// tokenHeader into the header that the operator reads.
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -132,7 +132,7 @@ func scrape(ctx context.Context, scraper *v1alpha2.NginxOperator, token string) 
 	return string(body), err
 }
 
-// newToken makes a ServiceAccount and returns a token for it.
+// newToken creates a ServiceAccount and returns a token for it.
 func newToken(t *testing.T, namespace string) string {
 	t.Helper()
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "prometheus"}}

@@ -14,20 +14,20 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/incluster"
 	"example.com/nginx-operator/test/load/site"
 )
 
-// loadImage has test/load/cmd/nginx-load: E2E_LOAD_IMAGE.
+// loadImage is the image of test/load/cmd/nginx-load, from E2E_LOAD_IMAGE.
 var loadImage = env("E2E_LOAD_IMAGE", "localhost/nginx-load:dev")
 
-// e2eRate is a modest load: the tests share the machine with the cluster.
+// e2eRate is a modest load, because the tests share the machine with the cluster.
 const e2eRate = 150
 
-// shop is an application under load, whose every answer tells its revision.
+// shop is an application under load whose responses all contain its revision.
 type shop struct {
 	*v1alpha2.NginxOperator
 	site      site.Site
@@ -36,7 +36,7 @@ type shop struct {
 	edits     int
 }
 
-// newShop makes an application with a certificate and a backend, and puts load on it.
+// newShop creates an application with a certificate and a backend, and starts load on it.
 func newShop(t *testing.T, replicas int32, secure bool) *shop {
 	t.Helper()
 	namespace := newNamespace(t)
@@ -73,8 +73,7 @@ func (s *shop) issue(t *testing.T) load.Pair {
 
 func (s *shop) revision() string { return fmt.Sprintf("r%d", s.edits) }
 
-// submit gives the application a new configuration, and returns the revision that the
-// operator knows it by.
+// submit requests a new configuration and returns the revision by which the operator knows it.
 func (s *shop) submit(t *testing.T) string {
 	t.Helper()
 	s.edits++
@@ -84,10 +83,10 @@ func (s *shop) submit(t *testing.T) string {
 	return nginxconf.Revision(files)
 }
 
-// stop ends the load. Not one request may have failed.
+// stop ends the load, and fails the test if a single request has failed.
 func (s *shop) stop(t *testing.T) load.Report {
 	t.Helper()
-	// What ends late, old workers and old pods, has to end under load, too.
+	// Old workers and old pods, which end late, have to end under load, too.
 	time.Sleep(6 * time.Second)
 	report, err := s.load.Stop(t.Context())
 	must(t, err)
@@ -121,7 +120,7 @@ func serviceAddress(t *testing.T, nginx *v1alpha2.NginxOperator, port int) strin
 	return net.JoinHostPort(service.Spec.ClusterIP, strconv.Itoa(port))
 }
 
-// waitLive waits until every pod serves a configuration, as the status says.
+// waitLive waits until, according to the status, every pod serves a configuration.
 func waitLive(t *testing.T, nginx *v1alpha2.NginxOperator, revision string) {
 	t.Helper()
 	eventually(t, "every pod serves "+revision, func() error {
@@ -139,7 +138,7 @@ func waitLive(t *testing.T, nginx *v1alpha2.NginxOperator, revision string) {
 	})
 }
 
-// podStates are the identities of pods and how often their containers were restarted.
+// podStates returns how often the containers of each pod have been restarted.
 func podStates(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]int32 {
 	t.Helper()
 	states := map[string]int32{}
@@ -151,7 +150,7 @@ func podStates(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]int32 {
 	return states
 }
 
-// TestTrafficConfiguration changes the configuration again and again under load.
+// TestTrafficConfiguration: repeated changes of the configuration fail no request.
 func TestTrafficConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 2, false)
@@ -166,7 +165,7 @@ func TestTrafficConfiguration(t *testing.T) {
 	samePods(t, s.NginxOperator, before)
 }
 
-// TestTrafficCertificates rotates the certificate again and again under load over TLS.
+// TestTrafficCertificates: repeated rotations of the certificate fail no request over TLS.
 func TestTrafficCertificates(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 2, true)
@@ -182,7 +181,7 @@ func TestTrafficCertificates(t *testing.T) {
 	samePods(t, s.NginxOperator, before)
 }
 
-// TestTrafficPods rolls, scales and deletes pods under load.
+// TestTrafficPods: replacing, scaling and deleting pods fails no request.
 func TestTrafficPods(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, 2, false)
@@ -202,8 +201,8 @@ func TestTrafficPods(t *testing.T) {
 	s.stop(t)
 }
 
-// TestTrafficOperator kills and upgrades the operator under load, while the
-// configuration changes.
+// TestTrafficOperator: killing and upgrading the operator while the configuration changes fails no
+// request.
 func TestTrafficOperator(t *testing.T) {
 	s := newShop(t, 2, false)
 	t.Cleanup(func() { waitOperatorAgain(t) })
@@ -226,7 +225,7 @@ func TestTrafficOperator(t *testing.T) {
 	samePods(t, s.NginxOperator, before)
 }
 
-// samePods fails the test when a pod was replaced or a container restarted.
+// samePods fails the test if a pod was replaced or a container restarted.
 func samePods(t *testing.T, nginx *v1alpha2.NginxOperator, before map[string]int32) {
 	t.Helper()
 	now := podStates(t, nginx)
@@ -237,8 +236,8 @@ func samePods(t *testing.T, nginx *v1alpha2.NginxOperator, before map[string]int
 	}
 }
 
-// rotate replaces the certificate, has it brought to the pods at once, and waits until
-// the pods serve it.
+// rotate replaces the certificate, makes the pods receive it at once, and waits until they serve
+// it.
 func (s *shop) rotate(t *testing.T, pair load.Pair) {
 	t.Helper()
 	must(t, kube.Update(t.Context(), tlsSecret(s.Namespace, "shop-tls", pair)))
@@ -246,8 +245,8 @@ func (s *shop) rotate(t *testing.T, pair load.Pair) {
 	waitSerial(t, s.NginxOperator, pair.Serial)
 }
 
-// syncSecrets asks for the Secrets to be brought to the pods at once. The kubelet does so
-// by itself within its period of about a minute.
+// syncSecrets makes the pods receive their Secrets at once. The kubelet itself updates them about
+// once a minute.
 func syncSecrets(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	update(t, nginx, func() {

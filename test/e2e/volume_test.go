@@ -15,15 +15,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// volumesFolder is where volumes are on a node.
+// volumesFolder is the directory of the volumes on a node.
 const volumesFolder = "/var/lib/nginx-operator-e2e"
 
-// newClaim makes a PersistentVolumeClaim that is bound, and writable for the user of nginx. Its
-// volume is a folder of one node, so that no provisioner is needed, and is gone after the test.
+// newClaim creates a bound PersistentVolumeClaim that the user of nginx can write to. Its volume is
+// a directory on one node, so no provisioner is needed, and is deleted after the test.
 func newClaim(t *testing.T, namespace, name string) {
 	t.Helper()
 	node := schedulableNode(t)
-	// Only root makes folders on a node, and only where pods are not restricted.
+	// Only root can create directories on a node, and only in a namespace where pods are not
+	// restricted.
 	makers := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		GenerateName: "e2e-volumes-",
 		Labels:       map[string]string{"pod-security.kubernetes.io/enforce": "privileged"},
@@ -71,7 +72,7 @@ func schedulableNode(t *testing.T) string {
 	return ""
 }
 
-// localVolume is a folder of a node, for one claim and no other.
+// localVolume returns a volume in a directory of a node, for exactly one claim.
 func localVolume(folder, node, namespace, name string) *corev1.PersistentVolume {
 	return &corev1.PersistentVolume{
 		ObjectMeta: metav1.ObjectMeta{Name: folder},
@@ -88,8 +89,7 @@ func localVolume(folder, node, namespace, name string) *corev1.PersistentVolume 
 	}
 }
 
-// onNode runs a script as root in the folder of a node's volumes. The images of nginx have a
-// shell.
+// onNode runs a script as root in the directory of a node's volumes. The nginx images have a shell.
 func onNode(ctx context.Context, namespace, name, node, script string) error {
 	folder := corev1.HostPathDirectoryOrCreate
 	pod := &corev1.Pod{
@@ -114,7 +114,7 @@ func onNode(ctx context.Context, namespace, name, node, script string) error {
 	return err
 }
 
-// waitEnded waits until a pod has ended well, and returns what it has said.
+// waitEnded waits until a pod has succeeded, and returns its output.
 func waitEnded(ctx context.Context, pod *corev1.Pod) (string, error) {
 	for {
 		if err := kube.Get(ctx, client.ObjectKeyFromObject(pod), pod); err != nil {
@@ -133,8 +133,8 @@ func waitEnded(ctx context.Context, pod *corev1.Pod) (string, error) {
 	}
 }
 
-// TestClaim: a pod as restricted as those of backups can write to a claim, and the next one
-// reads what it wrote.
+// TestClaim: a pod as restricted as those of backups can write to a claim, and the next pod reads
+// what it wrote.
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -160,7 +160,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// sleep waits a little, unless there is no time left.
+// sleep waits for a short time, unless the context ends.
 func sleep(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

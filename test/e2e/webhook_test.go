@@ -28,7 +28,7 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// readsPerSecond is how often the survival tests read, in both versions.
+// readsPerSecond is the rate at which these tests read, in both versions.
 const readsPerSecond = 50
 
 // startReads reads an application in both versions until stopReads.
@@ -41,7 +41,7 @@ func startReads(t *testing.T, nginx *v1alpha2.NginxOperator) *testenv.Reads {
 	return reads
 }
 
-// stopReads fails the test for every read that failed.
+// stopReads fails the test if any read has failed.
 func stopReads(t *testing.T, reads *testenv.Reads) {
 	t.Helper()
 	report := reads.Stop()
@@ -51,8 +51,8 @@ func stopReads(t *testing.T, reads *testenv.Reads) {
 	}
 }
 
-// prepareReads returns an application that nobody needs to run, with every replica of the
-// operator available before the test and after it.
+// prepareReads returns an application without replicas, and makes sure that every replica of the
+// operator is available before and after the test.
 func prepareReads(t *testing.T) *v1alpha2.NginxOperator {
 	t.Helper()
 	waitOperator(t, operatorNamespace)
@@ -60,7 +60,8 @@ func prepareReads(t *testing.T) *v1alpha2.NginxOperator {
 	return create(t, newNamespace(t), "web", saying("hello", 0))
 }
 
-// TestReadsWhileAReplicaEnds deletes both replicas of the operator, one after the other.
+// TestReadsWhileAReplicaEnds: no read fails when the replicas of the operator are deleted one after
+// the other.
 func TestReadsWhileAReplicaEnds(t *testing.T) {
 	nginx := prepareReads(t)
 	reads := startReads(t, nginx)
@@ -72,8 +73,8 @@ func TestReadsWhileAReplicaEnds(t *testing.T) {
 	stopReads(t, reads)
 }
 
-// TestReadsWhileTheOperatorIsRestarted restarts the operator as `kubectl rollout restart`
-// does.
+// TestReadsWhileTheOperatorIsRestarted: no read fails when the operator is restarted as by `kubectl
+// rollout restart`.
 func TestReadsWhileTheOperatorIsRestarted(t *testing.T) {
 	nginx := prepareReads(t)
 	reads := startReads(t, nginx)
@@ -101,8 +102,8 @@ func parse(t *testing.T, text []byte) *x509.Certificate {
 	return cert
 }
 
-// TestReadsWhileCertificatesEnd brings the webhook's certificate close to its end, and
-// then its CA, as time does: the operator replaces both, and no read fails.
+// TestReadsWhileCertificatesEnd: the operator replaces the webhook's certificate and its CA before
+// they expire, and no read fails.
 func TestReadsWhileCertificatesEnd(t *testing.T) {
 	nginx := prepareReads(t)
 	reads := startReads(t, nginx)
@@ -126,8 +127,8 @@ func TestReadsWhileCertificatesEnd(t *testing.T) {
 		}
 		return nil
 	})
-	// The API server opens new connections, with the new certificate, for replicas that
-	// have never had one.
+	// The API server opens new connections, which use the new certificate, to replicas that it has
+	// not connected to before.
 	pod := operatorPods(t, operatorNamespace)[0]
 	must(t, kube.Delete(t.Context(), &pod))
 	eventually(t, "a replica has ended", func() error { return gone(get(t, &pod)) })
@@ -142,8 +143,8 @@ func liveCRD(t *testing.T) *apiextensionsv1.CustomResourceDefinition {
 	return crd
 }
 
-// TestWebhookDown takes every replica of the operator away: what runs goes on serving, and
-// v1alpha2 goes on working. The steps are those of docs/runbooks/conversion-webhook.md.
+// TestWebhookDown: without any replica of the operator, running applications keep serving and
+// v1alpha2 keeps working. The steps are those of docs/runbooks/conversion-webhook.md.
 func TestWebhookDown(t *testing.T) {
 	waitOperator(t, operatorNamespace)
 	namespace := newNamespace(t)
@@ -190,7 +191,7 @@ func TestWebhookDown(t *testing.T) {
 	traffic.stop(t)
 }
 
-// serveV1Alpha1 does what the runbook says for a webhook that will be away for long.
+// serveV1Alpha1 follows the runbook for a webhook that will be unavailable for a long time.
 func serveV1Alpha1(t *testing.T, served bool) {
 	t.Helper()
 	patch := fmt.Sprintf(`[{"op":"test","path":"/spec/versions/0/name","value":"v1alpha1"},{"op":"replace","path":"/spec/versions/0/served","value":%t}]`, served)
@@ -200,8 +201,8 @@ func serveV1Alpha1(t *testing.T, served bool) {
 	}
 }
 
-// TestBrokenCertificate has the webhook's certificate made again from nothing, as the
-// runbook says, and its CA published again.
+// TestBrokenCertificate: the operator recreates the webhook's certificate after its data is
+// deleted, as in the runbook, and publishes the CA again.
 func TestBrokenCertificate(t *testing.T) {
 	nginx := prepareReads(t)
 	works := func() error {
@@ -220,7 +221,7 @@ func TestBrokenCertificate(t *testing.T) {
 		}
 		return nil
 	})
-	// A connection from before may still do for a read.
+	// A read may still succeed over an old connection.
 	published := func() error {
 		if ca := webhookSecret(t).Data["ca.crt"]; !bytes.Contains(liveCRD(t).Spec.Conversion.Webhook.ClientConfig.CABundle, bytes.TrimSpace(ca)) {
 			return errors.New("it is not")

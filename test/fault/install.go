@@ -13,17 +13,17 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// webhookArguments are those with which this project's operator serves the conversion, and looks after
-// no application.
+// webhookArguments are the arguments with which this project's operator only serves the conversion
+// webhook and manages no application.
 var webhookArguments = []string{
 	"--namespaces=" + testenv.SystemNamespace, "--own-namespace=" + testenv.SystemNamespace, "--controllers=nginx",
 	"--leader-elect=false", "--conversion-webhook=true", "--webhook-port={port}", "--webhook-hosts=localhost",
 	"--metrics-bind-address=0", "--health-probe-bind-address=0", "--instance-image=nginx-operator:test",
 }
 
-// install installs the CRDs, and has the operator's program serve the conversion between their versions
-// until the function is called that it returns. No fault comes over that process: the API server
-// cannot do without it.
+// install installs the CRDs and starts the operator's program as their conversion webhook. The
+// returned function stops the webhook. The webhook gets no faults, because the API server depends
+// on it.
 func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, dir string) (func(), error) {
 	if len(o.webhook) == 0 {
 		return func() {}, plane.InstallCRD(ctx, 0)
@@ -56,8 +56,8 @@ func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, dir 
 		return nil, fmt.Errorf("start the conversion webhook: %w", err)
 	}
 	end := func() {
-		_ = webhook.Process.Kill() // it has ended before
-		_ = webhook.Wait()         // it was killed
+		_ = webhook.Process.Kill() // it may have ended already
+		_ = webhook.Wait()         // it was killed, so it has an error
 	}
 	if err := plane.WaitForConversion(ctx); err != nil {
 		end()

@@ -9,23 +9,24 @@ import (
 	"slices"
 	"time"
 
-	"example.com/nginx-operator/test/fault/internal/campaign"
 	"example.com/nginx-operator/test/fault/internal/journey"
+	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/standin"
 )
 
-// backups is the argument of journeys that need the backup controllers.
-const backups = "--controllers=backup"
+// backupControllersArg is the operator's argument in journeys that need the backup controllers.
+const backupControllersArg = "--controllers=backup"
 
-// drawn are the backups that policies make: their names follow from UIDs.
+// drawn matches the backups that policies create. Their names are derived from UIDs.
 var drawn = regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{10}$`)
 
-// lookPause is how often it is looked for jobs.
-const lookPause = 100 * time.Millisecond
+// pollInterval is the time between two polls for jobs.
+const pollInterval = 100 * time.Millisecond
 
-// withJobs does something while the jobs of backups run in the namespaces of a stage's journeys that need it. If they
-// can't go on, the context of what is done ends: every journey with a backup would fail.
-func (h *house) withJobs(ctx context.Context, stage *campaign.Stage, do func(context.Context) error) error {
+// withJobs runs a function while the backup jobs run in the namespaces of the stage's journeys that
+// need them. If the jobs fail, it cancels the function's context, because every journey with a
+// backup would fail.
+func (h *environment) withJobs(ctx context.Context, stage *suite.Stage, do func(context.Context) error) error {
 	ctx, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
 	nodes := h.nodesOf(stage)
@@ -43,20 +44,20 @@ func (h *house) withJobs(ctx context.Context, stage *campaign.Stage, do func(con
 	return errors.Join(err, <-ended)
 }
 
-// nodesOf are those that run the jobs of a stage's journeys.
-func (h *house) nodesOf(stage *campaign.Stage) *standin.Cluster {
-	nodes := standin.New(h.plane.Client, lookPause)
+// nodesOf returns the nodes that run the jobs of a stage's journeys.
+func (h *environment) nodesOf(stage *suite.Stage) *standin.Cluster {
+	nodes := standin.New(h.plane.Client, pollInterval)
 	nodes.BesideOperator()
 	stage.Draw(drawn)
 	stage.Begin = func(j *journey.Journey, namespace string) error {
-		if !slices.Contains(j.Arguments, backups) {
+		if !slices.Contains(j.Arguments, backupControllersArg) {
 			return nil
 		}
 		root, err := filepath.Abs(filepath.Join(h.dir, namespace))
 		if err != nil {
 			return err
 		}
-		place := &standin.Place{Claim: filepath.Join(root, "claim"), Content: filepath.Join(root, "content")}
+		place := &standin.NodeStorage{Claim: filepath.Join(root, "claim"), Content: filepath.Join(root, "content")}
 		for _, folder := range []string{place.Claim, place.Content} {
 			if err := os.MkdirAll(folder, 0o700); err != nil {
 				return err

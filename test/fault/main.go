@@ -1,5 +1,6 @@
-// Command fault puts an operator under faults: it stands between the operator and a real API
-// server, plays what users do, and makes sure that the end is always the same.
+// Command fault injects faults into an operator's requests. Its proxy stands between the operator
+// and a real API server while it plays what users do. It verifies that each run ends in the same
+// state as an undisturbed one.
 package main
 
 import (
@@ -21,19 +22,21 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
-	"example.com/nginx-operator/test/fault/internal/campaign"
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/subject"
+	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/hostile"
 	"example.com/nginx-operator/test/standin/container"
 	"example.com/nginx-operator/test/standin/node"
 )
 
-// means are the annotations by which pods are asked and nudged, and their managers; for which generation
-// and from which intent something was written; the numbers of the history, which count what was tried; the
-// words of the Deployment controller, who remembers the ReplicaSet that progressed last, and what it did
-// then; what an autoscaler saw when it looked last, some time in a quarter of a minute; how large an
-// archive is, which holds UIDs and times; and how many there were when a store was listed.
+// means matches the paths that show how a state was reached, which differs between runs: the
+// annotations for requests to pods and for faster syncs of their volumes, and the managers of pods'
+// fields; the generation and the intent for which an object was written; revision numbers, which
+// count attempts; the messages and reasons of the Deployment controller, which remembers the last
+// ReplicaSet that progressed and what it did then; what an autoscaler read within the last 15
+// seconds; the size of an archive, which contains UIDs and times; and how many backups a store had
+// when it was listed.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/(config(-test|-grant)?|sync)|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/(generation|intent)$` +
 	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
@@ -42,8 +45,8 @@ const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/(confi
 	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$` +
 	`|^NginxBackupPolicy/[^.]*\.status\.conditions\[1\]\.message$`
 
-//go:embed specimen.yaml
-var specimen []byte
+//go:embed fixture.yaml
+var fixtureFile []byte
 
 func main() {
 	ctrl.SetLogger(logr.Discard())
@@ -59,14 +62,14 @@ func main() {
 func newCommand() *cobra.Command {
 	var o options
 	cmd := &cobra.Command{
-		Use: "fault", Short: "Put an operator under faults", Args: cobra.NoArgs, SilenceUsage: true,
+		Use: "fault", Short: "Test an operator under faults", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.remember(cmd.Flags())
 			return run(cmd.Context(), cmd.OutOrStdout(), o)
 		},
 	}
 	cmd.Flags().AddFlagSet(newFlags(&o))
-	cmd.AddCommand(newSeeded())
+	cmd.AddCommand(newMutationTestCommand())
 	return cmd
 }
 
@@ -75,15 +78,15 @@ func progress(format string, args ...any) {
 }
 
 func run(ctx context.Context, out io.Writer, o options) (err error) {
-	journeys, err := o.prepare()
+	journeys, err := o.loadJourneys()
 	if err != nil {
 		return err
 	}
-	part, err := campaign.ParsePart(o.part)
+	part, err := suite.ParsePart(o.part)
 	if err != nil {
 		return fmt.Errorf("--part: %w", err)
 	}
-	object, err := readSpecimen(o.specimen)
+	object, err := readFixture(o.fixture)
 	if err != nil {
 		return err
 	}
@@ -92,19 +95,19 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	return inHouse(ctx, o.keep, o.install, func(ctx context.Context, h *house) error {
-		return o.perform(ctx, h, images, func(ctx context.Context, stage *campaign.Stage) error {
-			return o.play(ctx, out, &campaign.Campaign{
-				Stage: stage, Specimen: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Part: part,
+	return inEnvironment(ctx, o.keep, o.install, func(ctx context.Context, h *environment) error {
+		return o.perform(ctx, h, images, func(ctx context.Context, stage *suite.Stage) error {
+			return o.play(ctx, out, &suite.Suite{
+				Stage: stage, Fixture: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Part: part,
 				RealSample: o.realSample, Seed: o.seed, Silence: o.silence, Progress: progress,
 			}, journeys)
 		})
 	})
 }
 
-// perform does something on a stage with everything that this project's operator needs.
-func (o *options) perform(ctx context.Context, h *house, images *node.Images, do func(context.Context, *campaign.Stage) error) (err error) {
-	stage, err := h.stage(ctx)
+// perform runs a function on a stage that has everything this project's operator needs.
+func (o *options) perform(ctx context.Context, h *environment, images *node.Images, do func(context.Context, *suite.Stage) error) (err error) {
+	stage, err := h.newStage(ctx)
 	if err != nil {
 		return err
 	}
@@ -127,8 +130,8 @@ func (o *options) perform(ctx context.Context, h *house, images *node.Images, do
 	})
 }
 
-// equip gives a stage the operator, and what only this project's journeys need.
-func (o *options) equip(stage *campaign.Stage) (err error) {
+// equip gives a stage the operator and everything that only this project's journeys need.
+func (o *options) equip(stage *suite.Stage) (err error) {
 	if stage.Means, err = regexp.Compile(o.means); err != nil {
 		return fmt.Errorf("--means: %w", err)
 	}
@@ -138,8 +141,8 @@ func (o *options) equip(stage *campaign.Stage) (err error) {
 	return err
 }
 
-// prepare finds the program, and reads the journeys that can be played.
-func (o *options) prepare() (all []*journey.Journey, err error) {
+// loadJourneys makes the operator's path absolute, and reads the journeys that can be played.
+func (o *options) loadJourneys() (all []*journey.Journey, err error) {
 	if o.operator, err = filepath.Abs(o.operator); err != nil {
 		return nil, err
 	}
@@ -153,22 +156,23 @@ func (o *options) prepare() (all []*journey.Journey, err error) {
 	}
 	return slices.DeleteFunc(all, func(j *journey.Journey) bool {
 		if j.Upgrades() {
-			progress("%s is left out: there is no --next", j.Name)
+			progress("leaving out %s: --next is not set", j.Name)
 		}
 		return j.Upgrades()
 	}), nil
 }
 
-// readSpecimen reads a file. That of this project has the specs of the hostile resources.
-func readSpecimen(file string) (s *campaign.Specimen, err error) {
-	s, text := &campaign.Specimen{}, specimen
+// readFixture reads a fixture from a file. This project's own fixture also has the specs of the
+// hostile resources.
+func readFixture(file string) (s *suite.Fixture, err error) {
+	s, text := &suite.Fixture{}, fixtureFile
 	if file != "" {
 		if text, err = os.ReadFile(file); err != nil {
 			return nil, err
 		}
 	}
 	if err := yaml.UnmarshalStrict(text, s); err != nil {
-		return nil, fmt.Errorf("--specimen: %w", err)
+		return nil, fmt.Errorf("--fixture: %w", err)
 	}
 	if file == "" {
 		s.Seeds, err = hostile.Bases("v1alpha2")
@@ -176,13 +180,13 @@ func readSpecimen(file string) (s *campaign.Specimen, err error) {
 	return s, err
 }
 
-// play plays, prints what became of it, and fails if a case did.
-func (o *options) play(ctx context.Context, out io.Writer, c *campaign.Campaign, journeys []*journey.Journey) error {
+// play plays the suite and prints its results. It returns an error if a case failed.
+func (o *options) play(ctx context.Context, out io.Writer, c *suite.Suite, journeys []*journey.Journey) error {
 	if o.budget > 0 {
 		c.Until = time.Now().Add(o.budget)
 	}
 	start := time.Now()
-	var report *campaign.Report
+	var report *suite.Report
 	var err error
 	if o.replay != "" {
 		report, err = c.Replay(ctx, journeys, o.replay)
@@ -192,6 +196,6 @@ func (o *options) play(ctx context.Context, out io.Writer, c *campaign.Campaign,
 	if report == nil {
 		return err
 	}
-	// What was found counts, whatever ended it.
+	// Print the results even if the run ended early.
 	return errors.Join(o.print(out, report, time.Since(start)), err)
 }

@@ -15,7 +15,7 @@ type options struct {
 	webhook  []string
 	means    string
 	journeys string
-	specimen string
+	fixture  string
 	replay   string
 	only     []string
 	sample   float64
@@ -32,11 +32,11 @@ type options struct {
 	realSample   float64
 	realParallel int
 
-	// given are the flags with which something is played again.
+	// given are the flags for a replay.
 	given []given
 }
 
-// arguments are those of this project's operator.
+// arguments are the arguments of this project's operator.
 var arguments = []string{
 	"--namespaces={namespace}", "--controllers=nginx", "--leader-elect=false", "--conversion-webhook=false",
 	"--metrics-bind-address=0", "--health-probe-bind-address=0", "--instance-image=nginx-operator:test", "--default-image=nginx:test",
@@ -44,28 +44,28 @@ var arguments = []string{
 
 func newFlags(o *options) *pflag.FlagSet {
 	flags := pflag.NewFlagSet("fault", pflag.ContinueOnError)
-	flags.StringVar(&o.operator, "operator", "bin/nginx-operator", "program of the operator; it finds its API server by KUBECONFIG")
-	flags.StringSliceVar(&o.args, "arg", arguments, "its arguments; {namespace} stands for the namespace that it looks after")
-	flags.StringVar(&o.next, "next", "", "program of the release to which journeys upgrade; without it, those that do are left out")
-	flags.StringSliceVar(&o.nextArgs, "next-arg", []string{"--instance-image=nginx-operator:next", "--default-image=nginx:next"}, "its arguments, after those of --arg")
+	flags.StringVar(&o.operator, "operator", "bin/nginx-operator", "program of the operator; it finds its API server through KUBECONFIG")
+	flags.StringSliceVar(&o.args, "arg", arguments, "arguments of the operator; {namespace} stands for the namespace that it manages")
+	flags.StringVar(&o.next, "next", "", "program of the release that journeys upgrade to; without it, these journeys are left out")
+	flags.StringSliceVar(&o.nextArgs, "next-arg", []string{"--instance-image=nginx-operator:next", "--default-image=nginx:next"}, "arguments of that program, after those of --arg")
 	flags.StringSliceVar(&o.webhook, "webhook-arg", webhookArguments,
-		"arguments with which the operator's program serves the conversion all the while, at {port}; empty: the newest version is served alone")
-	flags.StringVar(&o.means, "means", means, "regular expression of fields that tell how an end was reached, and are no part of it")
-	flags.StringVar(&o.journeys, "journeys", "", "folder with what users do (default: what comes with this program)")
-	flags.StringVar(&o.specimen, "specimen", "", "file with an object whose fields are changed (default: what comes with this program)")
-	flags.StringVar(&o.replay, "case", "", "play this case alone, by its name")
-	flags.StringSliceVar(&o.only, "only", nil, "play the cases whose names begin so")
-	flags.Float64Var(&o.sample, "sample", 1, "part of the cases that is played")
-	flags.StringVar(&o.part, "part", "", "play one of several parts of the cases, such as 3/10: runs on other days or machines play the others")
-	flags.Uint64Var(&o.seed, "seed", 1, "what the part is drawn by")
-	flags.IntVar(&o.random, "random", 10000, "how many random cases there are")
-	flags.IntVar(&o.parallel, "parallel", 12, "cases at a time")
-	flags.DurationVar(&o.budget, "budget", 0, "after which time no further case is begun; 0: all are played")
-	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator looks after the ends of cases afterwards, without a write")
-	flags.StringVar(&o.images, "images", "", "folder with the archives of nginx images, for cases with real instances, as root; empty: there are none")
+		"arguments with which the operator's program serves the conversion during the run, at {port}; empty: only the newest version is served")
+	flags.StringVar(&o.means, "means", means, "regular expression of fields that show how an end was reached and are not compared")
+	flags.StringVar(&o.journeys, "journeys", "", "folder with the journeys (default: the embedded ones)")
+	flags.StringVar(&o.fixture, "fixture", "", "file with an object whose fields are changed (default: the embedded one)")
+	flags.StringVar(&o.replay, "case", "", "play only the case with this name")
+	flags.StringSliceVar(&o.only, "only", nil, "play only the cases whose names begin with one of these")
+	flags.Float64Var(&o.sample, "sample", 1, "share of the cases to play, from 0 to 1")
+	flags.StringVar(&o.part, "part", "", "play one of several parts of the cases, such as 3/10; runs on other days or machines play the others")
+	flags.Uint64Var(&o.seed, "seed", 1, "seed of the random selection of cases")
+	flags.IntVar(&o.random, "random", 10000, "number of random cases")
+	flags.IntVar(&o.parallel, "parallel", 12, "number of cases to play at the same time")
+	flags.DurationVar(&o.budget, "budget", 0, "start no case after this time; 0: play all")
+	flags.DurationVar(&o.silence, "silence", time.Minute, "how long one operator then manages the ends of the cases, without a write")
+	flags.StringVar(&o.images, "images", "", "folder with the archives of nginx images, for cases with real instances, which need root; empty: no such cases")
 	flags.StringVar(&o.instance, "instance", "bin/nginx-instance", "program of the instance manager")
-	flags.Float64Var(&o.realSample, "real-sample", 1, "part of the cases with real instances that is played")
-	flags.IntVar(&o.realParallel, "real-parallel", 3, "cases with real instances at a time")
-	flags.StringVar(&o.keep, "keep", "", "folder that keeps the logs of the operators")
+	flags.Float64Var(&o.realSample, "real-sample", 1, "share of the cases with real instances to play, from 0 to 1")
+	flags.IntVar(&o.realParallel, "real-parallel", 3, "number of cases with real instances to play at the same time")
+	flags.StringVar(&o.keep, "keep", "", "folder for the logs of the operators, which are kept")
 	return flags
 }

@@ -8,26 +8,26 @@ import (
 	"strings"
 	"time"
 
-	"example.com/nginx-operator/test/fault/internal/campaign"
+	"example.com/nginx-operator/test/fault/internal/suite"
 )
 
-// print prints what became of a campaign, and fails if a case did.
-func (o *options) print(out io.Writer, report *campaign.Report, took time.Duration) error {
+// print prints the results of a suite, and returns an error if a case failed.
+func (o *options) print(out io.Writer, report *suite.Report, took time.Duration) error {
 	var text strings.Builder
 	text.WriteString("| cases | possible | played | not reached | failed |\n|---|---|---|---|---|\n")
 	for _, t := range report.Tallies {
-		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", t.Kind, t.Possible, t.Played, t.Missed, t.Failed)
+		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", t.Kind, t.Possible, t.Ran, t.Missed, t.Failed)
 	}
-	fmt.Fprintf(&text, "\nseed %d, %s, %d not played for want of time\n", o.seed, took.Round(time.Second), report.Left)
+	fmt.Fprintf(&text, "\nseed %d, %s, %d not played because the time was up\n", o.seed, took.Round(time.Second), report.Left)
 	var failed []string
 	if tried, changed, of := report.Coverage(); of > 0 {
-		fmt.Fprintf(&text, "%d of %d fields of the schema were to be changed, and %d were\n", tried, of, changed)
+		fmt.Fprintf(&text, "%d of %d fields of the schema were selected for a change, and %d were changed\n", tried, of, changed)
 	}
-	if v := report.Vigil; v != nil {
-		fmt.Fprintf(&text, "the ends of %d cases were looked after for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)
+	if v := report.Quiescence; v != nil {
+		fmt.Fprintf(&text, "quiescence check of the ends of %d cases for %s: %d writes %v\n", v.Ends, v.Silence, len(v.Writes), v.Writes)
 		if len(v.Writes) > 0 {
-			fmt.Fprintf(&text, "\nFAILED the vigil\nreplay: make fault %s\n", o.again(""))
-			failed = append(failed, "the vigil")
+			fmt.Fprintf(&text, "\nFAILED the quiescence check\nreplay: make fault %s\n", o.again(""))
+			failed = append(failed, "the quiescence check")
 		}
 	}
 	for _, f := range report.Failures {
@@ -37,12 +37,12 @@ func (o *options) print(out io.Writer, report *campaign.Report, took time.Durati
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return err
 	}
-	played := slices.ContainsFunc(report.Tallies, func(t *campaign.Tally) bool { return t.Played > 0 })
+	played := slices.ContainsFunc(report.Tallies, func(t *suite.Tally) bool { return t.Ran > 0 })
 	switch {
 	case len(failed) > 0:
 		return fmt.Errorf("%d cases failed: %s", len(failed), strings.Join(failed, ", "))
 	case !played:
-		return errors.New("no case was played: there is none of the name or the beginning, none was drawn, or the time was over")
+		return errors.New("no case was played: no name matches, none was selected, or the time was up")
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 // hidden is the annotation of a v1alpha1 object that holds a v1alpha2 spec.
 const hidden = "operator.example.com/v1alpha2-spec"
 
-// annotations tries to bring something in by annotations, past the schema of v1alpha1.
+// annotations tries to bypass the schema of v1alpha1 with annotations.
 func annotations() []Case {
 	var all []Case
 	n := 0

@@ -2,7 +2,8 @@ package hostile
 
 import "fmt"
 
-// collisions tries names that others have, and names of applications that look like derived ones.
+// collisions tries names that other objects have, and names of applications that look like derived
+// names.
 func collisions() []Case {
 	var all []Case
 	for i, name := range []string{"pair", "pair-config", "pair-config-next", "pair-nginx", "pair-config-config", "pair-nginx-nginx", "pair-0123456789"} {
@@ -24,7 +25,7 @@ func collisions() []Case {
 	foreign("PodDisruptionBudget", "apis/policy/v1 poddisruptionbudgets", "%s", `,"spec":{"maxUnavailable":1}`, conflict("PodDisruptionBudget"))
 	const template = `"template":{"metadata":{"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","image":"b"}]}}`
 	foreign("Deployment", "apis/apps/v1 deployments", "%s", `,"spec":{"replicas":0,"selector":{"matchLabels":{"a":"b"}},`+template+`}`, conflict("Deployment"))
-	// What carries the operator's label looks like one of its own.
+	// An object with the operator's label looks like one that the operator owns.
 	labelled := func(kind, path, name, rest string, want Want) {
 		short := fmt.Sprintf("foreign-%d", len(all))
 		c := application("collisions", short, "somebody's "+kind+" with the operator's label", `{"replicas":2}`, want)

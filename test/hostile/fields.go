@@ -12,16 +12,18 @@ import (
 	"example.com/nginx-operator/config/crd"
 )
 
-// Field is a field of a schema, as far as this package needs it.
+// Field is a field of a schema, with what this package needs of it.
 type Field struct {
-	// text tells that it holds text, number that it holds a number; both: either.
+	// text is set if the field holds text, number if it holds a number, and both if it can hold
+	// either.
 	text, number bool
-	// fields are those of an object, items those of a list, values those of a map.
+	// fields are the fields of an object, items those of a list's items, and values those of a
+	// map's values.
 	fields        map[string]*Field
 	items, values *Field
 }
 
-// Specs are the fields of spec of every kind, as the API server is given them.
+// Specs returns the spec fields of every kind, from the installed CRDs.
 func Specs() (map[Kind]*Field, error) {
 	specs := map[Kind]*Field{}
 	for _, text := range [][]byte{crd.NginxOperators, crd.NginxBackups, crd.NginxBackupPolicies, crd.NginxRestores} {
@@ -55,13 +57,13 @@ func field(s *apiextensionsv1.JSONSchemaProps) *Field {
 	return f
 }
 
-// Texts are the paths of all fields below this one that hold text, in their order: "[]" stands for
-// the items of a list, "{}" for the values of a map, "{key}" for its keys.
+// Texts returns the sorted paths of all fields below this one that hold text. "[]" stands for the
+// items of a list, "{}" for the values of a map, and "{key}" for its keys.
 func (f *Field) Texts(path string) []string {
 	return f.paths(path, true, func(f *Field) bool { return f.text })
 }
 
-// Numbers are the paths of all fields below this one that hold a number.
+// Numbers returns the paths of all fields below this one that hold a number.
 func (f *Field) Numbers(path string) []string {
 	return f.paths(path, false, func(f *Field) bool { return f.number })
 }
@@ -86,16 +88,16 @@ func (f *Field) paths(path string, keys bool, wanted func(*Field) bool) []string
 	return paths
 }
 
-// injector puts a value into the first field of a path; a text, where that is the key of a map, and what
-// is no text also where the field is left out.
+// injector puts a value into the first field with a path. A text can also replace the key of a map,
+// and a field that holds no text is added where it is missing.
 type injector struct {
 	target string
 	value  any
-	// done tells that there was such a field.
+	// done is set when the injector has found the field.
 	done bool
 }
 
-// into returns a copy of a value with the text in its place.
+// into returns a copy of a value with the injected value in its place.
 func (in *injector) into(value any, f *Field, path string) any {
 	if (f.text || f.number) && path == in.target && !in.done {
 		in.done = true

@@ -1,7 +1,7 @@
-// Package hostile is a corpus of resources that somebody sends who wants to break something, or to
-// get out of a namespace: each has to be refused in words that say what to change, or to do no harm.
-// They are made by code: some sorts, each in variants. What becomes of each is found out by sending
-// it to an API server with the operator behind it: see test/api/hostile.
+// Package hostile is a corpus of resources from a user who wants to break something or to get out
+// of a namespace. Each of them must be rejected with a message that says what to change, or do no
+// harm. Code generates them: each sort has several variants. test/api/hostile sends each resource
+// to an API server with the operator behind it, and records the result.
 package hostile
 
 import (
@@ -9,12 +9,12 @@ import (
 	"fmt"
 )
 
-// Kind is a kind of resource, in a version of its API.
+// Kind is a kind of resource in a version of its API.
 type Kind struct {
 	Group, Version, Resource, Name string
 }
 
-// The kinds that users write.
+// The kinds that users create.
 var (
 	Nginx    = Kind{"operator.example.com", "v1alpha2", "nginxoperators", "NginxOperator"}
 	NginxOld = Kind{"operator.example.com", "v1alpha1", "nginxoperators", "NginxOperator"}
@@ -23,51 +23,54 @@ var (
 	Restore  = Kind{"backup.operator.example.com", "v1alpha1", "nginxrestores", "NginxRestore"}
 )
 
-// APIVersion is group and version.
+// APIVersion returns the group and the version.
 func (k Kind) APIVersion() string { return k.Group + "/" + k.Version }
 
-// Namespace stands for the namespace that a resource is sent to, wherever it is in a Body.
+// Namespace stands for the namespace that a resource is sent to, wherever it occurs in a Body.
 const Namespace = "NAMESPACE"
 
 // Case is one hostile resource.
 type Case struct {
-	// Name is the sort and what is tried.
+	// Name is the sort and what the case tries.
 	Name string
-	// Sort is what is tried, in a word or two.
+	// Sort names the kind of attempt in a word or two.
 	Sort string
 	Kind Kind
 	// Object is the name of the resource.
 	Object string
-	// Body is what is sent, byte for byte.
+	// Body is sent byte for byte.
 	Body string
-	// Lenient has the API server drop what it does not know, in place of refusing it.
+	// Lenient makes the API server drop unknown fields instead of rejecting them.
 	Lenient bool
-	// DryRun asks the API server whether it would take it.
+	// DryRun only asks the API server whether it would accept the resource.
 	DryRun bool
-	// Before are objects of other people, or other resources, that are there already.
+	// Before are objects that exist already: those of other users, or other resources.
 	Before []Object
 	Want   Want
 }
 
-// Object is another one that is there already.
+// Object is another object that exists already.
 type Object struct {
-	// Path of the collection below that of the namespace, such as "api/v1 configmaps".
+	// Path is the path of the collection below that of the namespace, such as "api/v1 configmaps".
 	Path string
 	Body string
 }
 
-// Want is what is expected.
+// Want is the expected result.
 type Want struct {
-	// Refused is a part of what the API server says; empty: it accepts.
+	// Refused is a part of the API server's error message. If empty, the API server accepts the
+	// resource.
 	Refused string
-	// Reason and Words are what Accepted tells of a resource that is accepted (of a backup or a
-	// restore: Completed), one of those that "|" separates. No reason: nothing stands in its way.
+	// Reason and Words are expected in the condition Accepted of an accepted resource, or in
+	// Completed of a backup or a restore. "|" separates alternatives. Without a reason, the
+	// resource must be accepted without a problem.
 	Reason, Words string
-	// Either: it may be refused or be harmless; the golden file has what it is.
+	// Either allows a rejection as well as harmless acceptance. The golden file holds the actual
+	// result.
 	Either bool
 }
 
-// All are all cases. Two calls give the same.
+// All returns all cases. Every call returns the same cases.
 func All() ([]Case, error) {
 	all, err := injections()
 	if err != nil {
@@ -79,7 +82,7 @@ func All() ([]Case, error) {
 	return all, nil
 }
 
-// body is a resource of a kind as JSON.
+// body returns a resource of a kind as JSON.
 func body(kind Kind, name string, spec any) string {
 	return resource(kind, map[string]any{"name": name}, spec)
 }
@@ -94,7 +97,7 @@ func resource(kind Kind, meta map[string]any, spec any) string {
 	return string(text)
 }
 
-// spec reads a spec that is written as JSON in this package.
+// spec parses a spec that is written as JSON in this package.
 func spec(text string) any {
 	var value any
 	if err := json.Unmarshal([]byte(text), &value); err != nil {
@@ -103,7 +106,7 @@ func spec(text string) any {
 	return value
 }
 
-// application is a case about an NginxOperator. short is its name, of 20 characters at most.
+// application returns a case about an NginxOperator. short is its name, of at most 20 characters.
 func application(sort, short, what, text string, want Want) Case {
 	return Case{Name: sort + ": " + what, Sort: sort, Kind: Nginx, Object: short, Body: body(Nginx, short, spec(text)), Want: want}
 }

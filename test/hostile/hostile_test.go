@@ -39,7 +39,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestEveryText: of every kind that the API has, every field that holds text is injected into.
+// TestEveryText: the corpus injects into every text field of every kind in the API.
 func TestEveryText(t *testing.T) {
 	all, err := hostile.All()
 	if err != nil {

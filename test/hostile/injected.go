@@ -11,7 +11,7 @@ import (
 //go:embed testdata/*.yaml
 var bases embed.FS
 
-// based are the kinds, and the files with specs of them that are accepted.
+// based lists the kinds and the files with accepted specs of them.
 var based = []struct {
 	kind Kind
 	file string
@@ -19,16 +19,16 @@ var based = []struct {
 	{Nginx, "v1alpha2"}, {NginxOld, "v1alpha1"}, {Backup, "backups"}, {Policy, "policies"}, {Restore, "restores"},
 }
 
-// payloads are texts that mean something to whoever interprets them: nginx, a shell, a template, a
-// log, a terminal, a file system, YAML.
+// payloads are texts with a special meaning to some interpreter: nginx, a shell, a template, a log,
+// a terminal, a file system or YAML.
 var payloads = []struct{ name, text string }{
 	{"syntax", "x\"'; }\n\tdaemon on; #$(id)`id`${A}{{.}}<b>%n\\"},
 	{"unicode", "\u00e9e\u0301\u202e\u0085\u007f\ufeff\u2028\U0001F600"},
 	{"path", "../../kube-system/secrets/x"},
 }
 
-// injections put every payload into every field that holds text. Of each field's, one is for the
-// operator, in turn; of the others the API server is asked only whether it would take them.
+// injections puts every payload into every text field. For each field, the operator handles one
+// payload, in turn; for the others, only the API server is asked whether it would accept them.
 func injections() ([]Case, error) {
 	fields, err := Specs()
 	if err != nil {
@@ -58,8 +58,8 @@ func injections() ([]Case, error) {
 	return all, nil
 }
 
-// honest are the specs as they are: nothing but what is injected may stand in their way. The last one of
-// v1alpha2 has what pods of ours never have.
+// honest returns the specs without any injection: only an injected value may cause a rejection. The
+// last spec of v1alpha2 is left out, because it contains fields that our pods never have.
 func honest(kind Kind, specs []map[string]any) []Case {
 	var all []Case
 	for i, spec := range specs {
@@ -75,7 +75,8 @@ func honest(kind Kind, specs []map[string]any) []Case {
 	return all
 }
 
-// inject returns the first of the specs that has the field, with the value in it; nil: none has.
+// inject returns the first of the specs that has the field, with the value in it, or nil if none
+// has it.
 func inject(field *Field, specs []map[string]any, path string, value any) any {
 	for _, spec := range specs {
 		in := injector{target: path, value: value}
@@ -86,7 +87,7 @@ func inject(field *Field, specs []map[string]any, path string, value any) any {
 	return nil
 }
 
-// Bases are the specs of a file of testdata.
+// Bases reads the specs in a file of testdata.
 func Bases(file string) ([]map[string]any, error) {
 	text, err := bases.ReadFile("testdata/" + file + ".yaml")
 	if err != nil {

@@ -12,7 +12,7 @@ const (
 	longestPolicy = 63
 )
 
-// names tries names of every length up to the limit and one more, and names that are none.
+// names tries names of every length up to the limit, one that is longer, and invalid names.
 func names() []Case {
 	var all []Case
 	for length := 1; length <= longestNginx+1; length++ {
@@ -20,7 +20,7 @@ func names() []Case {
 		if length > longestNginx {
 			want = refused("metadata.name must be at most 45 characters long")
 		}
-		// An "n" for every length, and another letter than any other case has.
+		// The letter "n" is used for all lengths here, and no other case uses it.
 		all = append(all, named(Nginx, strings.Repeat("n", length), `{}`, want))
 	}
 	all = append(all, named(NginxOld, strings.Repeat("o", longestNginx), `{}`, Want{}), named(NginxOld, strings.Repeat("o", longestNginx+1), `{}`, refused("metadata.name must be at most 45 characters long")))
@@ -54,7 +54,8 @@ func named(kind Kind, name, text string, want Want) Case {
 	}
 }
 
-// noNames are refused by the API server for every kind, or by the schema's own rules.
+// noNames returns names that the API server rejects for every kind, or that the schema's own rules
+// reject.
 func noNames() []Case {
 	var all []Case
 	for what, name := range pairs(
@@ -78,7 +79,7 @@ func noName(what, name, words string) Case {
 	return Case{Name: "names: " + what, Sort: "names", Kind: Nginx, Object: name, Body: body(Nginx, name, map[string]any{}), Want: refused(words)}
 }
 
-// pairs iterates over keys and values in turn, in their order.
+// pairs iterates over keys and values in order.
 func pairs(texts ...string) func(yield func(string, string) bool) {
 	return func(yield func(string, string) bool) {
 		for i := 0; i+1 < len(texts); i += 2 {

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// numbers do not fit into what programs keep numbers in: 32 bits, 64 bits, whole ones, or, as texts, what
-// Kubernetes has for quantities.
+// numbers do not fit into what programs store numbers in: 32 bits, 64 bits, integers or, as texts,
+// quantities of Kubernetes.
 var numbers = []string{
 	"2147483648", "-2147483649", "9223372036854775807", "9223372036854775808", "1e30", "0.5",
 	`"1e2147483648"`, `"1E-99999999999"`, `"-1e-2147483649"`, `"` + strings.Repeat("9", 400) + `"`, `"0.` + strings.Repeat("1", 400) + `Ei"`,
 }
 
-// Numbers put such numbers into every field that holds one. The API server is only asked whether it would
-// take them: an object that is stored, and that the operator cannot read, would keep it from reading all
+// Numbers puts these numbers into every numeric field. It only asks the API server whether it would
+// accept the objects: a stored object that the operator cannot read would keep it from reading all
 // others.
 func Numbers() ([]Case, error) {
 	fields, err := Specs()

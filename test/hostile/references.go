@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// references tries to name objects of other namespaces, the operator's own objects, and files.
+// references tries to name objects in other namespaces, the operator's own objects, and files.
 func references() []Case {
 	var all []Case
 	n := 0
@@ -21,7 +21,7 @@ func references() []Case {
 			all = append(all, application("references", fmt.Sprintf("refer-%d", n), fmt.Sprintf("%s %q", what, name), fmt.Sprintf(replaced(field), name), refused("should match")))
 		}
 	}
-	// The API server does not look at these names before there is a pod: there is none.
+	// The API server checks these names only for a pod, and no pod is created here.
 	for what, field := range pairs(
 		"variable of a Secret", `{"podTemplate":{"env":[{"name":"A","valueFrom":{"secretKeyRef":{"name":"NAME","key":"a"}}}]}}`,
 		"variable of a ConfigMap", `{"podTemplate":{"env":[{"name":"A","valueFrom":{"configMapKeyRef":{"name":"NAME","key":"a"}}}]}}`,
@@ -42,5 +42,5 @@ func references() []Case {
 	)
 }
 
-// replaced is a format of a field's value, quoted.
+// replaced returns a format string for a field with a quoted value.
 func replaced(field string) string { return strings.Replace(field, `"NAME"`, "%q", 1) }

@@ -6,12 +6,12 @@ import (
 	"strings"
 )
 
-// sizes tries what is too long, too many, too deep, and as large as a request can be.
+// sizes tries values that are too long, too many or too deep, and requests of the maximum size.
 func sizes() []Case {
 	return append(append(lengths(), counts()...), append(huge(), deep()...)...)
 }
 
-// lengths are at the limit of a text, and one above.
+// lengths tries texts at the limit and one character above it.
 func lengths() []Case {
 	var all []Case
 	for i, limit := range []struct {
@@ -45,13 +45,13 @@ func lengths() []Case {
 	return all
 }
 
-// counts are at the limit of a list or a map, and one above.
+// counts tries lists and maps at the limit and one item above it.
 func counts() []Case {
 	var all []Case
 	for i, limit := range []struct {
 		what  string
 		count int
-		// item has %[1]d for its number.
+		// item contains %[1]d in place of its number.
 		spec, item string
 	}{
 		{"ports", 32, `{"ports":[ITEMS]}`, `{"name":"p%[1]d","port":%[1]d}`},
@@ -80,8 +80,8 @@ func counts() []Case {
 	return all
 }
 
-// huge are resources of about as many bytes as etcd takes, 1.5 MiB, and of more than a request may
-// have, 3 MiB.
+// huge returns resources of about the size that etcd accepts, 1.5 MiB, and of more than a request
+// may have, 3 MiB.
 func huge() []Case {
 	large := func(what, short string, each, n int, item, text string, want Want) Case {
 		var items []string
@@ -110,7 +110,7 @@ func huge() []Case {
 	}
 }
 
-// deep are values in values in values.
+// deep tries deeply nested values.
 func deep() []Case {
 	nested := func(open, close string, n int) json.RawMessage {
 		return json.RawMessage(strings.Repeat(open, n) + "1" + strings.Repeat(close, n))
@@ -128,7 +128,7 @@ func deep() []Case {
 	}
 }
 
-// raw is an NginxOperator whose spec need not be one that can be read.
+// raw returns an NginxOperator whose spec may be unreadable.
 func raw(name, spec string) string {
 	return fmt.Sprintf(`{"apiVersion":%q,"kind":%q,"metadata":{"name":%q},"spec":%s}`, Nginx.APIVersion(), Nginx.Name, name, spec)
 }

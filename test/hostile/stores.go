@@ -36,11 +36,11 @@ func destinations() []Case {
 	try("pvc://backups/%2e%2e/%2e%2e/etc", invalid(`".."`))
 	try("pvc://backups/a\nb", invalid(""))
 	try("pvc://backups/\u202ea", invalid(""))
-	try("s3://bucket?endpoint=http://me:you@169.254.169.254", invalid("credentials belong into the Secret"))
+	try("s3://bucket?endpoint=http://me:you@169.254.169.254", invalid("credentials belong in the Secret"))
 	try("s3://bucket?aws_secret=x", invalid("looks like a credential"))
 	try("s3://bucket?region=a;b", invalid("cannot be read"))
 	try("s3://a b", invalid("is not a URL"))
-	// What is in a variable of the Secret must not become a part of an argument.
+	// A variable from the Secret must not become part of an argument.
 	try("s3://bucket/$(AWS_SECRET_ACCESS_KEY)", Want{Reason: "InProgress|PodNotStarted"})
 	try("pvc://backups/a;rm -rf", Want{Reason: "InProgress|PodNotStarted"})
 	return all

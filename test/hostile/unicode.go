@@ -1,6 +1,6 @@
 package hostile
 
-// unicode tries characters that are none, that cannot be seen, and that look like others.
+// unicode tries invalid characters, invisible ones, and ones that look like others.
 func unicode() []Case {
 	wire := func(short, what, spec string, want Want) Case {
 		return Case{Name: "unicode: " + what, Sort: "unicode", Kind: Nginx, Object: short, Body: raw(short, spec), Want: want}

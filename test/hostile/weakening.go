@@ -2,8 +2,9 @@ package hostile
 
 import "fmt"
 
-// weakening tries to take the pods' hardening away. What the schema does not know is tried twice:
-// a client that validates is told, and one that does not has it dropped.
+// weakening tries to remove the hardening of the pods. It tries each field that the schema does not
+// know twice: a client that validates gets an error, and for one that does not, the field is
+// dropped.
 func weakening() []Case {
 	var all []Case
 	n := 0
@@ -59,9 +60,9 @@ func weakening() []Case {
 	return append(append(all, forbidden()...), overlaid()...)
 }
 
-// forbidden is what the schema knows, and does not allow.
+// forbidden tries fields that the schema knows but does not allow.
 func forbidden() []Case {
-	const taken = "are the operator's"
+	const taken = "are reserved for the operator"
 	var all []Case
 	n := 0
 	try := func(what, text string, want Want) {
@@ -86,12 +87,12 @@ func forbidden() []Case {
 		try("a mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"volumeMounts":[{"name":"a","mountPath":"`+path+`"}]`, refused(words))
 		beside := refused(words)
 		if words == reserved {
-			// A container beside nginx has files of its own there.
+			// A container beside nginx has its own files there.
 			beside = Want{}
 		}
 		try("a sidecar's mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"containers":[{"name":"a","image":"b","volumeMounts":[{"name":"a","mountPath":"`+path+`"}]}]`, beside)
 	}
-	const host = "a probe's host must be left out"
+	const host = "a probe's host must not be set"
 	for _, probe := range []string{"livenessProbe", "readinessProbe", "startupProbe"} {
 		try("a "+probe+" of another machine", `"containers":[{"name":"a","image":"b","`+probe+`":{"httpGet":{"host":"169.254.169.254","port":80}}}]`, refused(host))
 		try("a "+probe+" that dials another machine", `"containers":[{"name":"a","image":"b","`+probe+`":{"tcpSocket":{"host":"127.0.0.1","port":80}}}]`, refused(host))
@@ -100,7 +101,7 @@ func forbidden() []Case {
 	return all
 }
 
-// overlaid is said where the operator says something else: its word stands.
+// overlaid tries accepted values. Where the operator sets another value, its own wins.
 func overlaid() []Case {
 	var all []Case
 	n := 0

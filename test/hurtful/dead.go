@@ -1,6 +1,6 @@
 package hurtful
 
-// deadWorkers do not start, or start and never look at their connections.
+// deadWorkers do not start, or start and never handle their connections.
 func deadWorkers() []Case {
 	f := family{DeadWorkers, Foreseeable, WorkersDie, []string{"worker"}}
 	const files, allocation, folder = "a worker cannot open what it needs", "a worker cannot allocate what it needs", "a worker may not enter its folder"

@@ -20,7 +20,7 @@ import (
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// How long an nginx is watched, by clients that wait for at most patience for an answer.
+// These are how long nginx is watched, and how long its clients wait for a response (patience).
 const (
 	watched  = 3 * time.Second
 	patience = time.Second
@@ -28,16 +28,16 @@ const (
 	rounds   = 6
 )
 
-// Bounds beyond which a configuration is said to hurt.
+// A configuration hurts if it exceeds one of these.
 const (
 	failedShare    = 0.05
 	secondsOfLoad  = 1.0
-	millisecondsOf = 20.0 // processor time for a request
+	millisecondsOf = 20.0 // processor time per request
 	bytesOfLog     = 4000.0
 )
 
-// TestHurts lets an nginx that serves the good configuration load each of the others, without the
-// instance manager, and compares what happens with what the corpus says.
+// TestHurts: a configuration has the effect that the corpus says. An nginx with the good
+// configuration loads each of the others, without the instance manager.
 func TestHurts(t *testing.T) {
 	root := newest(t)
 	t.Run("good", func(t *testing.T) {
@@ -61,7 +61,7 @@ func TestHurts(t *testing.T) {
 	}
 }
 
-// newest is the root file system of the latest version.
+// newest returns the root file system of the latest version.
 func newest(t *testing.T) string {
 	t.Helper()
 	var root, latest string
@@ -105,7 +105,7 @@ func observe(t *testing.T, root string, c hurtful.Case) *observation {
 	n.write(c.Files, 2)
 	must(t, n.container.Signal(syscall.SIGHUP))
 	seen.loading = n.loaded(before)
-	// What takes memory takes its time, where processors are busy.
+	// On a busy machine, it takes some time to use up memory.
 	for range rounds {
 		seen.ask(n)
 		seen.killed = n.killed()
@@ -120,7 +120,7 @@ func observe(t *testing.T, root string, c hurtful.Case) *observation {
 	return seen
 }
 
-// loaded waits until nginx has said what became of the signal.
+// loaded waits until nginx has reported the result of the signal.
 func (n *nginx) loaded(mark int) time.Duration {
 	start := time.Now()
 	for time.Since(start) < watched {
@@ -133,7 +133,7 @@ func (n *nginx) loaded(mark int) time.Duration {
 	return time.Since(start)
 }
 
-// ask lets clients of each kind ask for a while.
+// ask sends requests from clients of each kind for a while.
 func (o *observation) ask(n *nginx) {
 	end := time.Now().Add(watched)
 	var all sync.WaitGroup
@@ -179,14 +179,14 @@ func (n *nginx) killed() int64 {
 	return killed
 }
 
-// workers are the worker processes that are not on their way out.
+// workers returns the worker processes that are not shutting down.
 func (n *nginx) workers() []int {
 	return slices.DeleteFunc(container.Children(n.container.PID()), func(pid int) bool {
 		return !strings.HasPrefix(container.Title(pid), "nginx: worker process\x00")
 	})
 }
 
-// processor is the time in seconds that nginx has used, its processes that have ended included.
+// processor returns the processor time of nginx in seconds, including that of its ended processes.
 func (n *nginx) processor() float64 {
 	const hertz = 100
 	ticks := 0

@@ -1,11 +1,10 @@
-// Package hurtful is a corpus of configurations that nginx -t accepts and that hurt the
-// nginx that serves them: they take its memory, its descriptors or its processor time, its
-// workers do not start, or it answers with nothing that a client wants. Package badconfig
-// has those that nginx refuses.
+// Package hurtful is a corpus of configurations that nginx -t accepts and that hurt the nginx that serves
+// them: they use up its memory, descriptors or processor time, its workers do not start, or no client
+// gets what it requests. Package badconfig has the configurations that nginx rejects.
 //
-// Each configuration is the good one (Good) with a directive or two changed. TestAccepted
-// asks nginx 1.22, 1.26 and 1.30 whether they accept them; TestHurts runs each of them in a
-// container with a memory limit of MemoryLimit and compares what happens with Case.Effect.
+// Each configuration is the good one (Good) with one or two directives changed. TestAccepted checks that
+// nginx 1.22, 1.26 and 1.30 accept them. TestHurts runs each one in a container with a memory limit of
+// MemoryLimit and compares the effect with Case.Effect.
 package hurtful
 
 import (
@@ -15,38 +14,38 @@ import (
 	"example.com/nginx-operator/test/badconfig"
 )
 
-// Port is what an application that is given these configurations declares.
+// Port is the port that an application with these configurations declares.
 const Port = badconfig.Port
 
-// Paths that clients ask for: one that is answered with Body, by requests that are as long as those
-// with a cookie or two, and one that is answered with a file.
+// Path and PagePath are the paths that clients request. Path is answered with Body; its requests
+// are as long as those with a cookie or two. PagePath is answered with a file.
 const (
 	Path     = "/?session=0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 	PagePath = "/page"
 )
 
-// MemoryLimit of the container in bytes, at which the configurations hurt.
+// MemoryLimit is the container's memory limit in bytes, at which the configurations hurt.
 const MemoryLimit = 64 << 20
 
 // Case is one configuration.
 type Case struct {
-	// Name is unique. It names the directive and what is wrong with it.
+	// Name is unique. It contains the directive and what is wrong with it.
 	Name   string
 	Family Family
 	// Files are spec.config.files.
 	Files map[string]string
 	// Since is the first version of nginx that accepts it; empty: any.
 	Since string
-	// Hurts tells what it does, in a few words.
+	// Hurts describes the harm in a few words.
 	Hurts     string
 	Detection Detection
 	// Effect is what happens to an nginx that loads it without the operator.
 	Effect Effect
-	// Want is what the condition has to say.
+	// Want is what the condition must say.
 	Want badconfig.Diagnosis
 }
 
-// Family is what a configuration takes from nginx.
+// Family groups configurations by what they take from nginx.
 type Family string
 
 // The families.
@@ -61,19 +60,19 @@ const (
 	Requests      Family = "requests"
 )
 
-// Families are all families, in the order of the corpus.
+// Families returns all families, in the order of the corpus.
 func Families() []Family {
 	return []Family{Memory, Processes, Descriptors, DeadWorkers, Time, Logs, NothingServed, Requests}
 }
 
-// Detection is when a configuration can be found to hurt.
+// Detection is the time at which the harm can be detected.
 type Detection string
 
 const (
-	// Foreseeable means: before a worker serves with it, by what it asks for or by a start
-	// of its workers that nobody is sent to.
+	// Foreseeable means before a worker serves with it: from the resources that it requests, or
+	// from a start of its workers without requests.
 	Foreseeable Detection = "foreseeable"
-	// InAnswers means: only when clients are answered by it.
+	// InAnswers means only when clients get its responses.
 	InAnswers Detection = "in answers"
 )
 
@@ -82,27 +81,28 @@ type Effect string
 
 // The effects.
 const (
-	// OutOfMemory means: the kernel kills a process of the container.
+	// OutOfMemory means that the kernel kills a process of the container.
 	OutOfMemory Effect = "out of memory"
-	// WorkersDie means: no worker serves, because they end or are stuck.
+	// WorkersDie means that no worker serves, because the workers end or are stuck.
 	WorkersDie Effect = "workers die"
-	// Fails means: requests are answered wrongly or not at all.
+	// Fails means that requests get a wrong response or none.
 	Fails Effect = "requests fail"
-	// Slow means: answers take long, or most of a processor.
+	// Slow means that responses take long, or most of a processor.
 	Slow Effect = "slow"
-	// SlowLoad means: the master process takes long to load it, in which it does nothing else.
+	// SlowLoad means that the master process takes long to load it, and does nothing else in that
+	// time.
 	SlowLoad Effect = "slow to load"
-	// Floods means: a request writes many lines to the container's log.
+	// Floods means that a request writes many lines to the container's log.
 	Floods Effect = "floods the log"
 )
 
-// All are all cases. Two calls give the same.
+// All returns all cases. They are the same for each call.
 func All() []Case {
 	return slices.Concat(memory(), processes(), descriptors(), deadWorkers(), slow(), logs(), nothingServed(), requests())
 }
 
-// ServingNothing are 16 configurations of which every part of the instance says that all is
-// well, and that serve nothing.
+// ServingNothing returns 16 configurations that serve nothing although no part of the instance
+// reports a problem.
 func ServingNothing() []Case {
 	var found []Case
 	for _, c := range All() {
@@ -113,24 +113,24 @@ func ServingNothing() []Case {
 	return found
 }
 
-// servingNothing are the names of ServingNothing.
+// servingNothing are the names of the cases in ServingNothing.
 var servingNothing = []string{
 	"return-444", "deny-all", "redirect-to-itself", "proxy-to-itself", "listen-ssl", "variable-upstream-without-resolver",
 	"auth-file-missing", "listen-proxy-protocol", "stream-on-the-http-port", "rewrite-loop", "try-files-loop",
 	"redirect-to-https-without-listener", "auth-request-to-nowhere", "internal", "wrong-root", "default-server-421",
 }
 
-// Good is what is served before and after.
+// Good is the configuration that is served before and after.
 func Good() map[string]string { return site{}.files(false) }
 
-// Body is what Good answers to a method at Path with.
+// Body returns the body of Good's response to a method at Path.
 func Body(method string) string { return fmt.Sprintf("served %s\n", method) }
 
 // entry is a case in the table of its family.
 type entry struct {
 	name, hurts string
 	site        site
-	// since, detection, effect and words are those of the family, unless they are set here.
+	// since, detection, effect and words override those of the family.
 	since     string
 	detection Detection
 	effect    Effect
@@ -142,11 +142,11 @@ type family struct {
 	name      Family
 	detection Detection
 	effect    Effect
-	// words are parts of messages, one of which the condition has to have.
+	// words are parts of messages, one of which the condition must contain.
 	words []string
 }
 
-// cases makes a case of each entry. Every other one is a whole nginx.conf.
+// cases returns a case for each entry. Every other one is a complete nginx.conf.
 func (f family) cases(entries ...entry) []Case {
 	var all []Case
 	for i, e := range entries {

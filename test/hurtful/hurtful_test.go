@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/hurtful"
 	"example.com/nginx-operator/test/internal/corpus"
 )
@@ -43,7 +43,7 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestCases looks whether an API server and the operator would take each case.
+// TestCases: an API server and the operator would accept each case.
 func TestCases(t *testing.T) {
 	names, revisions := map[string]bool{}, map[string]string{nginxconf.Revision(hurtful.Good()): "the good configuration"}
 	for _, c := range hurtful.All() {

@@ -2,7 +2,7 @@ package hurtful
 
 import "fmt"
 
-// logs write so much that the container's log, or who reads it, is full.
+// logs write so much that they fill the container's log, or overwhelm what reads it.
 func logs() []Case {
 	f := family{Logs, InAnswers, Floods, []string{"log"}}
 	copies := repeat(100, func(int) string { return "access_log /dev/stdout combined;\n" })

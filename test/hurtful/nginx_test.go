@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/test/hurtful"
 	"example.com/nginx-operator/test/standin/container"
@@ -35,7 +37,7 @@ func run(m *testing.M) int {
 	dir, err := os.MkdirTemp("", "nginx-hurtful-")
 	if err == nil {
 		defer func() { _ = os.RemoveAll(dir) }()
-		// nginx, which is not root, has to reach it.
+		// nginx does not run as root, and must be able to access it.
 		err = os.Chmod(dir, 0o755)
 	}
 	folder := os.Getenv("INSTANCE_IMAGES")
@@ -52,7 +54,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// TestAccepted: nginx -t of every version accepts every configuration that is meant for it.
+// TestAccepted: nginx -t of every version accepts every configuration for that version.
 func TestAccepted(t *testing.T) {
 	for name, root := range images {
 		t.Run(name, func(t *testing.T) {
@@ -105,7 +107,7 @@ func compareVersions(t *testing.T, a, b string) int {
 	return 0
 }
 
-// nginx is one that runs in a container as its process 1.
+// nginx runs in a container as its process 1.
 type nginx struct {
 	t         *testing.T
 	root, dir string
@@ -131,7 +133,8 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// configuration is where the container finds the files, scratch what it may write to.
+// configuration is where the container finds the files, and scratch are the folders that it may
+// write to.
 const configuration = "/etc/nginx-operator"
 
 var scratch = []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx"}
@@ -151,8 +154,8 @@ func newNginx(t *testing.T, root string, files map[string]string) *nginx {
 	return n
 }
 
-// write puts the files where nginx reads them, as the instance manager assembles them. What it
-// refuses by itself is nginx's to accept here.
+// write writes the files like the instance manager assembles them. It ignores what the instance
+// manager itself would refuse, because here only nginx must accept the files.
 func (n *nginx) write(files map[string]string, generation int64) {
 	n.t.Helper()
 	const workers = 2
@@ -181,7 +184,7 @@ func (n *nginx) start(memory int64, arguments ...string) {
 	n.t.Cleanup(started.Stop)
 }
 
-// client asks with connections of its own.
+// client returns a client with its own connections.
 func (n *nginx) client(timeout time.Duration, keepAlive bool) *http.Client {
 	return &http.Client{
 		Transport:     &http.Transport{DialContext: n.container.Dial, DisableKeepAlives: !keepAlive, DisableCompression: true},
@@ -190,7 +193,7 @@ func (n *nginx) client(timeout time.Duration, keepAlive bool) *http.Client {
 	}
 }
 
-// ask makes a request, and returns an error unless the answer is the good configuration's.
+// ask sends a request, and returns an error unless the response is that of the good configuration.
 func ask(client *http.Client, method, path, body string) error {
 	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d%s", hurtful.Port, path), strings.NewReader(body))
 	if err != nil {
@@ -214,9 +217,4 @@ func ask(client *http.Client, method, path, body string) error {
 	return nil
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must

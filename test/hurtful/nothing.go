@@ -1,12 +1,12 @@
 package hurtful
 
-// nothingServed answer nobody as wanted, while every worker lives and every port is listened on.
+// nothingServed give no client what it wants, although all workers live and all ports are open.
 func nothingServed() []Case {
 	f := family{NothingServed, InAnswers, Fails, []string{"answer", "request"}}
 	return append(append(f.cases(known()...), f.cases(returned()...)...), append(f.cases(loops()...), f.cases(streams()...)...)...)
 }
 
-// known are those that are seen most.
+// known are the most common ones.
 func known() []entry {
 	return []entry{
 		{name: "return-444", hurts: "connections are closed without an answer", site: site{server: "return 444;"}},
@@ -28,7 +28,7 @@ func known() []entry {
 	}
 }
 
-// returned answer something, which is not what clients ask for.
+// returned give a response, but not the requested one.
 func returned() []entry {
 	server := func(text string) site { return site{server: text} }
 	shadow := func(text string) site {
@@ -69,7 +69,7 @@ func returned() []entry {
 	}
 }
 
-// loops come back to where they were.
+// loops lead back to where they started.
 func loops() []entry {
 	return []entry{
 		{name: "redirect-loop-of-two", hurts: "two addresses that redirect to each other", site: site{location: "location / {\n    return 302 /a;\n}\nlocation = /a {\n    return 302 /;\n}"}},
@@ -86,7 +86,7 @@ func loops() []entry {
 	}
 }
 
-// streams take the port of HTTP.
+// streams use the port of HTTP.
 func streams() []entry {
 	on := func(text string) site {
 		return site{listen: "listen 8082;", stream: "server {\n    listen 8080;\n    " + text + "\n}"}

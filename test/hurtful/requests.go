@@ -1,12 +1,12 @@
 package hurtful
 
-// requests fail, some or all of them.
+// requests make some or all requests fail.
 func requests() []Case {
 	f := family{Requests, InAnswers, Fails, []string{"answer", "request"}}
 	return append(append(f.cases(limits()...), f.cases(proxies()...)...), f.cases(spoiled()...)...)
 }
 
-// limits are those that common clients exceed.
+// limits are limits that common clients exceed.
 func limits() []entry {
 	rate := func(zone, rule string) site { return site{http: zone, server: rule} }
 	return []entry{
@@ -66,7 +66,7 @@ func proxies() []entry {
 	}
 }
 
-// spoiled are answers that clients cannot read, or that are not what the backend has said.
+// spoiled are responses that clients cannot read, or that differ from those of the backend.
 func spoiled() []entry {
 	in := func(text string) site { return site{in: text} }
 	return []entry{

@@ -7,27 +7,28 @@ import (
 	"strings"
 )
 
-// BackendPort is where the good configuration's backend listens, inside of the pod.
+// BackendPort is where the good configuration's backend listens, inside the pod.
 const BackendPort = 8081
 
-// site is the good configuration with texts at each level. Clients are answered by a backend,
-// as in most applications, which is another server of the same nginx.
+// site is the good configuration with additional texts at each level. A backend answers the
+// clients, as in most applications; it is another server of the same nginx.
 type site struct {
 	main, events, http, stream string
-	// listen is instead of "listen 8080;", location instead of all of the server's locations,
-	// and pass instead of the location's proxy_pass.
+	// listen replaces "listen 8080;", location replaces all locations of the server, and pass
+	// replaces the proxy_pass of the location.
 	listen, location, pass string
-	// server is in the server, in is in its location.
+	// server is added to the server, in to its location.
 	server, in string
-	// backend is instead of what the backend answers with.
+	// backend replaces the backend's response.
 	backend string
 	// alone leaves the server out.
 	alone bool
-	// more files, which the texts include. Each *.conf is included in the http context.
+	// more are additional files, which the texts include. Each *.conf is included in the http
+	// context.
 	more map[string]string
 }
 
-// files renders the site as files for each context, or as a whole nginx.conf.
+// files renders the site as files for each context, or as a complete nginx.conf.
 func (s site) files(whole bool) map[string]string {
 	files := maps.Clone(s.more)
 	if files == nil {
@@ -67,7 +68,7 @@ func (s site) whole() string {
 	return text
 }
 
-// context is what stands in the http context.
+// context returns the content of the http context.
 func (s site) context() string {
 	var b strings.Builder
 	if s.http != "" {
@@ -76,16 +77,16 @@ func (s site) context() string {
 	if !s.alone {
 		b.WriteString(s.frontend())
 	}
-	answer := orElse(s.backend, `return 200 "served $request_method\n";`)
+	answer := orDefault(s.backend, `return 200 "served $request_method\n";`)
 	b.WriteString(block("server", fmt.Sprintf("listen 127.0.0.1:%d;\n%s", BackendPort, answer)))
 	return b.String()
 }
 
 func (s site) frontend() string {
-	listen := orElse(s.listen, fmt.Sprintf("listen %d;", Port))
+	listen := orDefault(s.listen, fmt.Sprintf("listen %d;", Port))
 	location := s.location
 	if location == "" {
-		pass := orElse(s.pass, fmt.Sprintf("proxy_pass http://127.0.0.1:%d;", BackendPort))
+		pass := orDefault(s.pass, fmt.Sprintf("proxy_pass http://127.0.0.1:%d;", BackendPort))
 		location = block("location /", join(s.in, pass)) +
 			block("location = /page", join(s.in, "root /usr/share/nginx/html;\ntry_files /index.html =404;"))
 	}
@@ -105,18 +106,18 @@ func join(texts ...string) string {
 	return strings.Join(slices.DeleteFunc(texts, func(text string) bool { return text == "" }), "\n")
 }
 
-func orElse(text, fallback string) string {
+func orDefault(text, fallback string) string {
 	if text == "" {
 		return fallback
 	}
 	return text
 }
 
-// maxFileBytes is less than what the API lets a file have.
+// maxFileBytes is less than the API's limit for a file.
 const maxFileBytes = 250_000
 
-// many makes n lines and spreads them over as many files as are needed, named name-0 and so
-// on with an extension.
+// many creates n lines and spreads them over as many files as necessary. The files are named name-0
+// and so on, with an extension.
 func many(name, extension string, n int, line func(i int) string) map[string]string {
 	files := map[string]string{}
 	var b strings.Builder
@@ -135,7 +136,7 @@ func many(name, extension string, n int, line func(i int) string) map[string]str
 	return files
 }
 
-// includes are the statements that include all of the files.
+// includes returns the directives that include all of the files.
 func includes(files map[string]string) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -144,7 +145,7 @@ func includes(files map[string]string) string {
 	return b.String()
 }
 
-// repeat makes n lines.
+// repeat returns n lines.
 func repeat(n int, line func(i int) string) string {
 	var b strings.Builder
 	for i := range n {

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// slow are configurations whose answers take seconds, or most of a processor.
+// slow returns configurations whose responses take seconds, or most of a processor.
 func slow() []Case {
 	f := family{Time, InAnswers, Fails, []string{"answer", "request"}}
 	timeouts := f.cases(
@@ -32,7 +32,7 @@ func slow() []Case {
 	return append(append(timeouts, f.cases(expensive()...)...), slowToLoad()...)
 }
 
-// expensive take a processor for each request.
+// expensive configurations use a processor for each request.
 func expensive() []entry {
 	const hurts = "an expression that goes back and forth over what does not match"
 	long := strings.Repeat("a", 40) + "!"
@@ -66,7 +66,7 @@ func expensive() []entry {
 	}
 }
 
-// slowToLoad keep the master process at work before it starts the workers.
+// slowToLoad keep the master process busy before it starts the workers.
 func slowToLoad() []Case {
 	f := family{Time, Foreseeable, SlowLoad, []string{"test", "time"}}
 	return f.cases(

@@ -9,19 +9,20 @@ import (
 	"testing"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// rejected tells that a load has failed without harm to nginx.
+// rejected reports whether a load has failed without harm to nginx.
 func rejected(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed && !r.Fatal }
 
-// checked is a configuration with checks.
+// checked returns a configuration with checks.
 func checked(files map[string]string, json string) map[string]string {
 	files[instanceapi.FileChecks] = json
 	return files
 }
 
-// TestFirstAnswers loads what nginx accepts, and what refuses everybody, under load: the pod goes back by itself.
+// TestFirstAnswers: a configuration that nginx accepts but that rejects every request is rolled
+// back by the pod itself.
 func TestFirstAnswers(t *testing.T) {
 	server := func(lines string) map[string]string { return map[string]string{"site.conf": lines} }
 	worse := map[string]struct {
@@ -30,7 +31,7 @@ func TestFirstAnswers(t *testing.T) {
 	}{
 		"refused":        {server("server { listen 80; deny all; }"), "100% of the first "},
 		"closed":         {server("server { listen 80; return 444; }"), "100% of the first "},
-		"proxy protocol": {server("server { listen 80 proxy_protocol; return 200 bad; }"), "did not become a request"},
+		"proxy protocol": {server("server { listen 80 proxy_protocol; return 200 bad; }"), "did not result in a request"},
 	}
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("good")).start(image, http80)
@@ -59,8 +60,8 @@ func TestFirstAnswers(t *testing.T) {
 	})
 }
 
-// TestChecks: what does not pass is not served for longer than it takes to find out, and a pod is ready
-// only while its checks pass.
+// TestChecks: a configuration that fails its checks is served only until that is found out, and a
+// pod is ready only while its checks pass.
 func TestChecks(t *testing.T) {
 	const says = `{"checks":[{"scheme":"HTTP","host":"shop","port":80,"path":"/","timeoutSeconds":1,"expectStatus":200,"expectBody":"good"}]}`
 	eachNginx(t, func(t *testing.T, image string) {
@@ -77,13 +78,16 @@ func TestChecks(t *testing.T) {
 		p.serves(better)
 		broken := filepath.Join(scratchOf(p.dir, "/run"), "broken")
 		must(t, os.WriteFile(broken, nil, 0o644))
-		p.until("a check fails", func(s instanceapi.Status) bool { return strings.Contains(s.NotReady, "the status is 503, and not 200") })
+		p.until("a check fails", func(s instanceapi.Status) bool {
+			return strings.Contains(s.NotReady, "the status is 503; expected 200")
+		})
 		must(t, os.Remove(broken))
 		p.ready()
 	})
 }
 
-// TestChecksOfABoot: a pod that boots with what does not pass is not ready, and nginx goes on.
+// TestChecksOfABoot: a pod that boots with a configuration that fails its checks is not ready, and
+// nginx keeps running.
 func TestChecksOfABoot(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, checked(site("good"), `{"checks":[{"scheme":"HTTP","port":80,"path":"/none","timeoutSeconds":1,"expectStatus":404}]}`)).start(image, http80)
@@ -95,9 +99,9 @@ func TestChecksOfABoot(t *testing.T) {
 	})
 }
 
-// TestGoingBackIsNotJudged: what the pod boots from is served when it is asked for, however bad its answers look
-// beside those of what is gone back from, and whatever its checks say.
-func TestGoingBackIsNotJudged(t *testing.T) {
+// TestRollbackIsNotCompared: the configuration that the pod boots from is served when it is
+// requested, even if its answers are worse than those of the current one or its checks fail.
+func TestRollbackIsNotCompared(t *testing.T) {
 	stable := checked(map[string]string{"site.conf": "server { listen 80; location / { return 404; } }"},
 		`{"checks":[{"scheme":"HTTP","port":80,"path":"/","timeoutSeconds":1,"expectStatus":200}]}`)
 	eachNginx(t, func(t *testing.T, image string) {
@@ -115,7 +119,7 @@ func TestGoingBackIsNotJudged(t *testing.T) {
 	})
 }
 
-// TestEditBackIsChecked: a configuration that has passed its checks once has to pass them again.
+// TestEditBackIsChecked: a configuration that has passed its checks before has to pass them again.
 func TestEditBackIsChecked(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("stable")).start(image, http80)
@@ -133,8 +137,8 @@ func TestEditBackIsChecked(t *testing.T) {
 	})
 }
 
-// TestWayBackIsNotConfirmed: while nginx cannot load what was served before either, the pod does not end up
-// with what it went back from.
+// TestWayBackIsNotConfirmed: while nginx cannot load the previous configuration either, the pod
+// does not end up with the one that it rolls back.
 func TestWayBackIsNotConfirmed(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		files := map[string]string{"site.conf": `server { listen 80; include /run/passing.conf; location / { return 200 "good"; } }`}

@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/badconfig"
 )
 
-// TestCorpus rolls every bad configuration of the corpus out. Each has to be diagnosed,
-// and nginx has to serve what it served.
+// TestCorpus: every bad configuration of the corpus is diagnosed, and nginx keeps serving the
+// previous one.
 func TestCorpus(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		good := badconfig.Good("good")
@@ -33,7 +33,7 @@ func (p *Pod) refuses(c badconfig.Case, good string) {
 	found := p.outcome(revision, func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed || failed(r) })
 	var missing error
 	for _, problem := range found.Problems {
-		// The operator puts file and line in front.
+		// The operator prefixes the message with file and line.
 		err := c.Want.In(place(problem) + problem.Message)
 		if err == nil {
 			missing = nil

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 const http80 = "--port=http:80/TCP"

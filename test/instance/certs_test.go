@@ -21,7 +21,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// pair makes a Secret with a certificate of the serial number.
+// pair returns the files of a Secret with a certificate that has the serial number.
 func pair(t *testing.T, serial int64) map[string]string {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -40,7 +40,7 @@ func pair(t *testing.T, serial int64) map[string]string {
 	}
 }
 
-// served asks nginx for its certificate.
+// served returns the serial number of the certificate that nginx presents.
 func (p *Pod) served() int64 {
 	p.t.Helper()
 	conn, err := p.container.Dial(p.t.Context(), "tcp", "127.0.0.1:443")
@@ -53,7 +53,7 @@ func (p *Pod) served() int64 {
 	return client.ConnectionState().PeerCertificates[0].SerialNumber.Int64()
 }
 
-// withCertificate starts a site over TLS whose Secret has files.
+// withCertificate starts a TLS site whose Secret has the files.
 func withCertificate(t *testing.T, image string, files map[string]string) *Pod {
 	t.Helper()
 	p := newPod(t, map[string]string{"site.conf": tlsSite})
@@ -112,9 +112,9 @@ func TestBadCertificateLeavesTheOldOne(t *testing.T) {
 		}
 		stays("a bad pair")
 
-		// A good pair that nginx does not take: its key is too weak for its standards.
+		// A valid pair that nginx rejects: its key is too weak.
 		p.mount(shop, weak(t))
-		p.until("refused", func(s instanceapi.Status) bool { return strings.Contains(first(s).Error, "nginx did not take it") })
+		p.until("refused", func(s instanceapi.Status) bool { return strings.Contains(first(s).Error, "nginx rejected it") })
 		stays("a refused pair")
 
 		p.mount(shop, pair(t, 5))
@@ -128,7 +128,7 @@ func TestBadCertificateLeavesTheOldOne(t *testing.T) {
 	})
 }
 
-// TestConnectionsSurviveRotation keeps a connection through a rotation.
+// TestConnectionsSurviveRotation: a connection survives the rotation of a certificate.
 func TestConnectionsSurviveRotation(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withCertificate(t, image, pair(t, 1))

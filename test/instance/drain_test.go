@@ -20,8 +20,7 @@ import (
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// clients ask as fast as they can, each request on a connection of its own, until told
-// that the endpoint is gone.
+// clients send requests as fast as they can, each on a new connection, until the endpoint is gone.
 type clients struct {
 	asked atomic.Int64
 	gone  chan struct{}
@@ -31,7 +30,7 @@ type clients struct {
 	losses []loss
 }
 
-// loss is a request that was not answered as it should.
+// loss is a request without the expected response.
 type loss struct {
 	at  time.Time
 	why string
@@ -74,7 +73,8 @@ func (c *clients) check(t *testing.T) {
 	c.checkBefore(t, time.Now())
 }
 
-// checkBefore is about what was lost before a moment: later, nobody has promised an answer.
+// checkBefore fails the test if a request was lost before a moment. After it, no response is
+// guaranteed.
 func (c *clients) checkBefore(t *testing.T, moment time.Time) {
 	t.Helper()
 	t.Logf("%d requests", c.asked.Load())
@@ -93,7 +93,7 @@ func TestDrain(t *testing.T) {
 				files["slow.conf"] = `server { listen 81; location / { limit_rate 30k; root /usr/lib/nginx/modules; } }`
 				p := newPod(t, files).start(image, http80, "--drain-delay="+delay.String(), "--drain-timeout=20s")
 				p.ready()
-				// A download that takes longer than the delay.
+				// A download that takes longer than the drain delay.
 				patient := &http.Client{Transport: p.client.Transport, Timeout: patience}
 				slow, err := patient.Get("http://127.0.0.1:81/ngx_stream_module.so")
 				must(t, err)
@@ -102,8 +102,8 @@ func TestDrain(t *testing.T) {
 				start := time.Now()
 				p.signal(signal)
 				p.until("drains, and is ready", func(s instanceapi.Status) bool { return s.Draining && s.Ready })
-				// Endpoints forget the pod within the delay, which begins when the signal is
-				// heard. Clients that a busy machine holds up past its end are refused.
+				// Endpoints remove the pod within the delay, which starts when the signal arrives.
+				// Clients that a busy machine holds up past its end are refused.
 				<-time.After(time.Until(start.Add(delay)))
 				traffic.stop()
 				traffic.checkBefore(t, start.Add(delay))
@@ -172,7 +172,7 @@ func TestOrphansAreReaped(t *testing.T) {
 		}
 		return nil
 	})
-	// Our own children are waited for as before.
+	// The instance manager still waits for its own children.
 	p.serves(p.roll(site("two")))
 }
 
@@ -188,7 +188,7 @@ func TestManyReloads(t *testing.T) {
 		start := time.Now()
 		worst := 0
 		for n := range reloads {
-			// Each generation keeps a connection that does not end by itself.
+			// Each generation of workers keeps a connection that does not end by itself.
 			conn, err := p.container.Dial(t.Context(), "tcp", "127.0.0.1:80")
 			must(t, err)
 			defer func() { _ = conn.Close() }()

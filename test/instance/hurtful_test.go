@@ -11,12 +11,12 @@ import (
 	"testing"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 const smallMemory = 64 << 20
 
-// whole is an nginx.conf that serves, with lines of its own at the top level.
+// whole returns an nginx.conf that serves requests and has additional lines at the top level.
 func whole(lines string) map[string]string {
 	if !strings.Contains(lines, "events") {
 		lines += "\nevents {}"
@@ -24,8 +24,8 @@ func whole(lines string) map[string]string {
 	return map[string]string{"nginx.conf": lines + "\nhttp { server { listen 80; location / { return 200 \"hurt\"; } } }"}
 }
 
-// TestHurtful offers what nginx -t accepts and what would end the container, or leave it
-// without workers that answer. It is refused before the nginx that serves hears of it.
+// TestHurtful: a configuration that nginx -t accepts, but that would end the container or leave it
+// without workers that respond, is rejected before it reaches the running nginx.
 func TestHurtful(t *testing.T) {
 	hurtful := map[string]struct {
 		files   map[string]string
@@ -66,14 +66,14 @@ func TestHurtful(t *testing.T) {
 		if status := p.ready(); status.Serving != good || status.Reloads.Succeeded > 0 {
 			t.Errorf("status %+v", status)
 		}
-		// What fits is loaded as ever.
+		// A configuration that fits is loaded as usual.
 		p.serves(p.roll(whole("worker_processes 4;\nthread_pool default threads=16;")))
 		p.body(80, "hurt")
 	})
 }
 
-// TestDryRunLeavesNothing: its sockets, folders and processes go with it, and the ports stay
-// with the nginx that serves.
+// TestDryRunLeavesNothing: the sockets, folders and processes of a dry run are removed with it, and
+// the running nginx keeps its ports.
 func TestDryRunLeavesNothing(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		files := site("one")
@@ -96,8 +96,8 @@ func TestDryRunLeavesNothing(t *testing.T) {
 	})
 }
 
-// TestCrashAfterTheLoad: workers that answer and then crash cost one pod its requests for a
-// moment, and never a second pod.
+// TestCrashAfterTheLoad: workers that crash after they have responded interrupt the requests of one
+// pod for a moment, and never affect a second pod.
 func TestCrashAfterTheLoad(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("good")).start(image, http80)
@@ -114,8 +114,8 @@ func TestCrashAfterTheLoad(t *testing.T) {
 	})
 }
 
-// TestOldWorkerCrashes: that a worker of the configuration before crashes while it finishes a request is not the fault
-// of the one that has replaced it.
+// TestOldWorkerCrashes: if a worker of the previous configuration crashes while it finishes a
+// request, the new configuration is not blamed.
 func TestOldWorkerCrashes(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		slow := func(text string) map[string]string {
@@ -137,8 +137,8 @@ func TestOldWorkerCrashes(t *testing.T) {
 	})
 }
 
-// TestContainerEndsInALoad: the next container does not load again what has ended the one
-// before it.
+// TestContainerEndsInALoad: the next container does not load the configuration that ended the
+// previous container.
 func TestContainerEndsInALoad(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		bad := site("bad")
@@ -159,7 +159,8 @@ func TestContainerEndsInALoad(t *testing.T) {
 		if status := p.ready(); status.Serving != good {
 			t.Errorf("status %+v", status)
 		}
-		// It is forgotten when nobody asks any more: the next one who does decides anew.
+		// The failure is forgotten when no load is requested any more. The next request starts
+		// over.
 		p.ask("", "")
 		p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == "" && !r.Fatal })
 	})

@@ -16,12 +16,12 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// think is the pause of a client between two requests on one connection. Clients with
-// longer ones than keepalive_min_timeout have to look for the end of the connection.
+// think is the pause of a client between two requests on a connection. A client that pauses for
+// longer than keepalive_min_timeout has to check whether the connection has been closed.
 const think = 20 * time.Millisecond
 
-// keeper is a client that does not ask again: it uses a connection for as long as the
-// server does not say that it closes it.
+// keeper is a client that does not retry. It uses a connection until the server announces that it
+// will close it.
 type keeper struct {
 	pod  *Pod
 	conn net.Conn
@@ -62,7 +62,7 @@ func (k *keeper) close() {
 	k.conn = nil
 }
 
-// keep lets clients ask until stop is closed.
+// keep runs clients that send requests until stop is closed.
 func (p *Pod) keep(number int, stop <-chan struct{}) (asked, lost *atomic.Int64, wait *sync.WaitGroup) {
 	asked, lost, wait = &atomic.Int64{}, &atomic.Int64{}, &sync.WaitGroup{}
 	for range number {
@@ -86,8 +86,8 @@ func (p *Pod) keep(number int, stop <-chan struct{}) (asked, lost *atomic.Int64,
 	return asked, lost, wait
 }
 
-// TestDrainEndsConnections drains under clients that keep their connections, and have
-// nowhere to come back to: every nginx has to tell each of them before it ends.
+// TestDrainEndsConnections: a drain announces the end of every kept connection. The clients cannot
+// reconnect, so every nginx has to tell each of them before it ends.
 func TestDrainEndsConnections(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("0")).start(image, http80, "--drain-delay=2s")
@@ -124,9 +124,9 @@ func TestDrainEndsConnections(t *testing.T) {
 	})
 }
 
-// TestIdleConnectionsAreNotLost reloads, and then drains, under clients that keep their
-// connections. No request is lost where nginx knows keepalive_min_timeout; of older
-// versions, the number is only told.
+// TestIdleConnectionsAreNotLost: a reload and a drain lose no request on kept connections if nginx
+// supports keepalive_min_timeout. For older versions, the test only logs the number of lost
+// requests.
 func TestIdleConnectionsAreNotLost(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("0")).start(image, http80, "--drain-delay=2s")

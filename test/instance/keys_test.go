@@ -17,7 +17,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// open serves all that a worker can open, by every module that serves or moves files.
+// open serves every file that a worker can open, with every module that serves or moves files.
 const open = `
 server {
   listen 80;
@@ -57,7 +57,7 @@ server {
 }
 `
 
-// secret has, beside the pair, what else people put into such Secrets.
+// secret returns a pair and what else users put into such Secrets.
 func secret(t *testing.T, serial int64) map[string]string {
 	t.Helper()
 	files := pair(t, serial)
@@ -72,7 +72,7 @@ func withOpenFiles(t *testing.T, image string) *Pod {
 	t.Helper()
 	p := newPod(t, map[string]string{"open.conf": open, "tls.conf": tlsServer})
 	p.mount(shop, secret(t, 1))
-	p.mount(instanceapi.DirRequests, map[string]string{instanceapi.FileGrant: "GRANT"})
+	p.mount(instanceapi.DirRequests, map[string]string{instanceapi.FileTokenHash: "GRANT"})
 	tmp := scratchOf(p.dir, "/tmp")
 	page := `<!--#include virtual="/etc/nginx/tls/shop/tls.key" --> <!--#include virtual="/operator/tls/shop/tls.key" --> <!--#include file="../etc/nginx/tls/shop/combined.pem" -->`
 	must(t, os.WriteFile(filepath.Join(tmp, "page.html"), []byte(page), 0o644))
@@ -84,7 +84,7 @@ func withOpenFiles(t *testing.T, image string) *Pod {
 	return p
 }
 
-// paths by which a worker could find a key, or what the operator asks of the pod.
+// paths returns the paths at which a worker could find a key or the operator's requests to the pod.
 func (p *Pod) paths() []string {
 	var found []string
 	files := []string{shop + "/tls.key", shop + "/..data/tls.key", shop + "/combined.pem", instanceapi.DirRequests + "/grant", instanceapi.DirStable + "/open.conf"}
@@ -106,7 +106,7 @@ func (p *Pod) paths() []string {
 		"/tmp/page.html", "/tmp/key", "/tmp/secret", "/proc/1/environ", "/proc/1/mem", "/proc/1/maps", "/proc/1/fd/0", "/proc/1/fd/3", "/proc/1/fd/7", "/proc/self/mem", "/proc/self/maps")
 }
 
-// send sends a request to the server of open.
+// send sends a request to the server in open.
 func (p *Pod) send(method, path, destination string) (int, string) {
 	request, err := http.NewRequestWithContext(p.t.Context(), method, "http://127.0.0.1"+path, nil)
 	if err != nil {
@@ -125,8 +125,8 @@ func (p *Pod) send(method, path, destination string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// private is in what nobody may get: a part of a key, the grant's hash, and what instances
-// mount from the operator.
+// private returns words from files that no client may read: a part of a key, the hash of the load
+// token, and what instances mount from the operator.
 func (p *Pod) private() []string {
 	words := []string{"PRIVATE KEY", "GRANT", "dav_methods"}
 	content, err := os.ReadFile(filepath.Join(p.volume(shop), "tls.key"))
@@ -138,8 +138,8 @@ func holdsPrivate(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
 }
 
-// TestKeysAreNotServed fails where the kernel has no Landlock: the Secret's own mount would
-// be served.
+// TestKeysAreNotServed: no request reads a private file. The test fails if the kernel has no
+// Landlock, because the Secret's own mount would be served.
 func TestKeysAreNotServed(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withOpenFiles(t, image)
@@ -152,7 +152,7 @@ func TestKeysAreNotServed(t *testing.T) {
 		p.copyAll()
 		p.nothingStolen(t, words)
 
-		// What is not private is served, and used, as before.
+		// Files that are not private are served and used as before.
 		for _, path := range []string{"/alias/tls.crt", "/alias/ca.crt", "/etc/nginx/mime.types", "/etc/passwd", "/alias/"} {
 			if code, body := p.send(http.MethodGet, path, ""); code != http.StatusOK || body == "" {
 				t.Errorf("GET %s: %d %q", path, code, body)
@@ -179,14 +179,14 @@ func (p *Pod) copyAll() {
 		target := "/tmp/stolen-" + string(rune('a'+i%26)) + string(rune('a'+i/26))
 		for _, method := range []string{"COPY", "MOVE"} {
 			if strings.Contains(path, "/proc/") || (method == "MOVE" && strings.HasPrefix(path, instanceapi.DirTLS)) {
-				continue // The files of /proc never end, and what is moved away is not there any more.
+				continue // The files of /proc never end, and a moved file is no longer there.
 			}
 			p.send(method, path, "http://127.0.0.1"+target)
 		}
 	}
 }
 
-// nothingStolen looks into what was copied.
+// nothingStolen fails the test if a copied file contains one of the words.
 func (p *Pod) nothingStolen(t *testing.T, words []string) {
 	t.Helper()
 	stolen, err := filepath.Glob(filepath.Join(scratchOf(p.dir, "/tmp"), "stolen-*"))
@@ -205,7 +205,7 @@ func (p *Pod) nothingStolen(t *testing.T, words []string) {
 	}
 }
 
-// usersOfTheSecret expects that a list of users in the Secret is used.
+// usersOfTheSecret fails the test unless nginx uses the list of users in the Secret.
 func (p *Pod) usersOfTheSecret(t *testing.T) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://127.0.0.1/users", nil)
@@ -219,7 +219,7 @@ func (p *Pod) usersOfTheSecret(t *testing.T) {
 	}
 }
 
-// TestKeysAreNotServedDuringReloads asks for the keys all the time while nginx loads them.
+// TestKeysAreNotServedDuringReloads: no request reads a key while nginx loads keys.
 func TestKeysAreNotServedDuringReloads(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withOpenFiles(t, image)
@@ -256,7 +256,8 @@ func TestKeysAreNotServedDuringReloads(t *testing.T) {
 	})
 }
 
-// TestKeysCannotBeIncluded reads a key as a configuration, whose text nginx would quote.
+// TestKeysCannotBeIncluded: including a key as a configuration fails, and no error message quotes
+// the key's text.
 func TestKeysCannotBeIncluded(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withOpenFiles(t, image)
@@ -276,7 +277,7 @@ func TestKeysCannotBeIncluded(t *testing.T) {
 	})
 }
 
-// TestKeyAfterRestart boots from the last good pair, while the Secret has a bad one.
+// TestKeyAfterRestart: a pod boots with the last good pair while the Secret holds a bad one.
 func TestKeyAfterRestart(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withCertificate(t, image, pair(t, 1))
@@ -294,7 +295,7 @@ func TestKeyAfterRestart(t *testing.T) {
 	})
 }
 
-// TestKeyPerHandshake refuses what would make every handshake fail.
+// TestKeyPerHandshake: a configuration that would make every handshake fail is rejected.
 func TestKeyPerHandshake(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withCertificate(t, image, pair(t, 1))

@@ -15,10 +15,10 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// geoFolder has what a user mounts beside the configuration.
+// geoFolder is a volume that a user mounts beside the configuration.
 const geoFolder = "/etc/nginx-operator/data"
 
-// geo writes so many lines of a geo block.
+// geo writes a geo block with the given number of lines.
 func (p *Pod) geo(lines int) {
 	p.t.Helper()
 	must(p.t, os.MkdirAll(p.volume(geoFolder), 0o755))
@@ -33,7 +33,7 @@ func (p *Pod) geo(lines int) {
 	must(p.t, file.Close())
 }
 
-// peak is the most memory that a process had.
+// peak returns the peak memory of a process.
 func peak(t *testing.T, pid int) int {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -49,7 +49,8 @@ func peak(t *testing.T, pid int) int {
 	return 0
 }
 
-// TestLargeConfiguration: what comes after a file with a million lines is found, and process 1 stays small.
+// TestLargeConfiguration: what follows a file with a million lines is found, and process 1 stays
+// small.
 func TestLargeConfiguration(t *testing.T) {
 	files := map[string]string{
 		"a.conf": "geo $place { ranges; default none; include " + geoFolder + "/geo.conf; }\n",
@@ -57,7 +58,7 @@ func TestLargeConfiguration(t *testing.T) {
 	}
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("small"))
-		// nginx itself takes seconds for it, and fails where a machine gives it too few.
+		// nginx itself takes seconds for this, and fails on a machine with too little memory.
 		p.patience = 3 * time.Minute
 		p.geo(1_000_000)
 		p.start(image, http80)
@@ -78,8 +79,8 @@ func TestLargeConfiguration(t *testing.T) {
 	})
 }
 
-// TestDeclaredFilesOfAWholeConfiguration: the include of an image's nginx.conf finds them, and what nothing
-// includes is reported.
+// TestDeclaredFilesOfAWholeConfiguration: the include of an image's nginx.conf finds the declared
+// files, and a file that nothing includes is reported.
 func TestDeclaredFilesOfAWholeConfiguration(t *testing.T) {
 	whole := func(include string) map[string]string {
 		return map[string]string{
@@ -103,7 +104,8 @@ func TestDeclaredFilesOfAWholeConfiguration(t *testing.T) {
 	})
 }
 
-// TestChecksAtTheEndOfABlock: nginx names a line of a file that the user never saw, or the end of a block.
+// TestChecksAtTheEndOfABlock: a problem is reported at the user's line, although nginx reports a
+// line of a generated file or the end of a block.
 func TestChecksAtTheEndOfABlock(t *testing.T) {
 	const server = "server { listen 80; }\n"
 	bad := map[string]struct {
@@ -131,7 +133,8 @@ func TestChecksAtTheEndOfABlock(t *testing.T) {
 	})
 }
 
-// TestLockFileIsNoRefusal: nginx complains about another one, and takes the configuration.
+// TestLockFileIsNoRefusal: a configuration is accepted although nginx complains about a changed
+// lock file.
 func TestLockFileIsNoRefusal(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("good")).start(image, http80)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 func TestLoad(t *testing.T) {
@@ -27,7 +27,7 @@ func TestLoad(t *testing.T) {
 		if status.Reloads.Succeeded != 1 || status.Reloads.Failed != 0 {
 			t.Errorf("reloads %+v", status.Reloads)
 		}
-		// The way back leads to a revision that is mounted nowhere any more.
+		// The rollback leads to a revision that is no longer mounted.
 		p.mount(instanceapi.DirStable, site("two"))
 		old := nginxconf.Revision(site("one"))
 		p.ask(revision, old)
@@ -61,7 +61,7 @@ func TestStableAloneChangesNothing(t *testing.T) {
 	})
 }
 
-// TestBadConfigurations offers what nginx -t refuses, or what it should.
+// TestBadConfigurations: a configuration that nginx -t rejects, or should reject, fails its test.
 func TestBadConfigurations(t *testing.T) {
 	bad := map[string]struct {
 		files   map[string]string
@@ -75,7 +75,7 @@ func TestBadConfigurations(t *testing.T) {
 		"declared port":     {map[string]string{"a.conf": "server { listen 8080; }"}, "", 0, "port http (80/TCP) is declared, but no server listens on it"},
 		"own port":          {map[string]string{"a.conf": "server { listen 80;\n listen 9113; }"}, "a.conf", 2, "9113"},
 		"daemon on":         {map[string]string{"a.main.conf": "\ndaemon on;", "b.conf": "server { listen 80; }"}, "a.main.conf", 2, "foreground"},
-		"infinite include":  {map[string]string{"a.conf": "server { listen 80;\n include b.inc; }", "b.inc": "include b.inc;"}, "b.inc", 1, "never come to an end"},
+		"infinite include":  {map[string]string{"a.conf": "server { listen 80;\n include b.inc; }", "b.inc": "include b.inc;"}, "b.inc", 1, "include cycle"},
 		"hidden loop":       {map[string]string{"a.conf": "server { listen 80;\n include /etc/nginx-operator/next/b.inc; }", "b.inc": "include /etc/nginx-operator/next/b.inc;"}, "a.conf", 2, "Permission denied"},
 		"no such resolver":  {map[string]string{"a.conf": "server { listen 80;\n location / { proxy_pass http://nowhere.invalid; } }"}, "a.conf", 2, "host not found in upstream"},
 		"missing module":    {map[string]string{"a.main.conf": "load_module /usr/lib/nginx/modules/none.so;", "a.conf": "server { listen 80; }"}, "a.main.conf", 1, "none.so"},
@@ -108,7 +108,7 @@ func TestBadConfigurations(t *testing.T) {
 	})
 }
 
-// TestRefusedLoads loads what nginx -t accepts, and what does not work nonetheless.
+// TestRefusedLoads: a configuration that nginx -t accepts but nginx cannot load fails its load.
 func TestRefusedLoads(t *testing.T) {
 	with := func(prefix string, more ...string) map[string]string {
 		files := site("good")
@@ -141,7 +141,7 @@ func TestRefusedLoads(t *testing.T) {
 				}
 				p.body(80, "good")
 				p.serves(nginxconf.Revision(good))
-				// The verdict stands while the operator goes back to what is stable.
+				// The verdict stays while the operator rolls back to the stable configuration.
 				p.ask(revision, nginxconf.Revision(good))
 				p.until("the way back is asked for", func(s instanceapi.Status) bool { return s.Requested.Load == nginxconf.Revision(good) })
 				p.outcome(revision, func(r instanceapi.Revision) bool { return r.Load == found.Load })

@@ -1,9 +1,8 @@
 //go:build instance
 
-// Package instance_test runs nginx-instance with real nginx, of every version that
-// there is an image of, as process 1 of a container: with namespaces, a read-only root
-// and no capabilities. Nothing but root and the archives of `cluster image nginx` is
-// needed.
+// Package instance_test runs nginx-instance with real nginx, in every version for which there is an
+// image, as process 1 of a container with its own namespaces, a read-only root and no capabilities.
+// The tests need only root and the archives of `cluster image nginx`.
 package instance_test
 
 import (
@@ -16,11 +15,11 @@ import (
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// environment is what all tests share.
+// environment is shared by all tests.
 var environment struct {
-	// programs is the folder of nginx-instance.
+	// programs is the directory of nginx-instance.
 	programs string
-	// images are the root file systems, by the name of the archive.
+	// images holds the root file systems, by the name of the archive.
 	images map[string]string
 }
 
@@ -48,7 +47,7 @@ func run(m *testing.M) int {
 
 // prepare builds the program and unpacks the images.
 func prepare(dir string) error {
-	// The instance, which is not root, has to reach it.
+	// The instance does not run as root and has to read this directory.
 	if err := os.Chmod(dir, 0o755); err != nil {
 		return err
 	}

@@ -54,7 +54,8 @@ func TestMetricsWithoutRequests(t *testing.T) {
 	}
 }
 
-// metrics checks that each line is there, up to its end or to a value.
+// metrics returns an error unless the metrics contain each line, either up to its end or up to the
+// value.
 func (p *Pod) metrics(lines ...string) error {
 	code, text, err := p.get(instanceapi.Port, instanceapi.PathMetrics)
 	if err != nil || code != 200 {

@@ -19,11 +19,13 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// patience is how long a condition may take to become true, mostly.
+// patience bounds the wait for most conditions.
 const patience = 20 * time.Second
 
 // Pod is a running instance.
@@ -33,7 +35,7 @@ type Pod struct {
 	dir      string
 	output   *output
 	client   *http.Client
-	// memory limits the container, in bytes; 0: it has no limit.
+	// memory limits the container, in bytes. With 0, there is no limit.
 	memory int64
 	// mounts are volumes of the user.
 	mounts []container.Mount
@@ -41,18 +43,18 @@ type Pod struct {
 	container *container.Container
 }
 
-// volumes is where a pod mounts what the operator and the user bring.
+// volumes is where a pod mounts the volumes of the operator and the user.
 const volumes = "/etc/nginx-operator"
 
-// scratch is all that can be written to. As in a pod, it outlives the container.
+// scratch lists all writable directories. As in a pod, they outlive the container.
 var scratch = []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx", instanceapi.DirTLS, instanceapi.DirRequestLog}
 
-// scratchOf is the folder on this machine of one of the pod's.
+// scratchOf returns the directory on this machine for a scratch directory of the pod.
 func scratchOf(pod, dir string) string {
 	return filepath.Join(pod, "scratch", strings.ReplaceAll(strings.Trim(dir, "/"), "/", "-"))
 }
 
-// output collects what the container writes.
+// output collects the output of the container.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer
@@ -70,7 +72,7 @@ func (o *output) String() string {
 	return o.text.String()
 }
 
-// newPod prepares a pod with a stable configuration; start starts it.
+// newPod prepares a pod with a stable configuration. start starts it.
 func newPod(t *testing.T, stable map[string]string) *Pod {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "pod-") //nolint:usetesting // Others than root have to reach it.
@@ -92,7 +94,7 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 	return p
 }
 
-// start starts the container, once more if it has ended. The arguments are those of
+// start starts the container, or restarts one that has ended. The arguments are those of
 // `nginx-instance run`.
 func (p *Pod) start(image string, arguments ...string) *Pod {
 	p.t.Helper()
@@ -126,7 +128,7 @@ func (p *Pod) stop(started *container.Container) {
 	}
 }
 
-// in lets a subtest use the pod.
+// in returns the pod for use in a subtest.
 func (p *Pod) in(t *testing.T) *Pod {
 	t.Helper()
 	same := *p
@@ -134,7 +136,7 @@ func (p *Pod) in(t *testing.T) *Pod {
 	return &same
 }
 
-// occupy takes a port away.
+// occupy listens on a port in the pod's network, so that nginx cannot.
 func (p *Pod) occupy(port int) {
 	p.t.Helper()
 	must(p.t, p.container.Inside(func() error {
@@ -146,7 +148,7 @@ func (p *Pod) occupy(port int) {
 	}))
 }
 
-// get asks for an URL of the pod.
+// get requests a URL of the pod.
 func (p *Pod) get(port int, path string) (int, string, error) {
 	response, err := p.client.Get("http://" + net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) + path)
 	if err != nil {
@@ -169,7 +171,7 @@ func (p *Pod) status() (instanceapi.Status, error) {
 	return status, json.Unmarshal([]byte(body), &status)
 }
 
-// until waits for a status.
+// until waits until the status meets a condition.
 func (p *Pod) until(what string, holds func(instanceapi.Status) bool) instanceapi.Status {
 	p.t.Helper()
 	var last instanceapi.Status
@@ -197,7 +199,7 @@ func (p *Pod) serves(revision string) instanceapi.Status {
 	return p.until("serves "+revision, func(s instanceapi.Status) bool { return s.Ready && s.Serving == revision })
 }
 
-// outcome waits for what becomes of a revision.
+// outcome waits until the result of a revision meets a condition.
 func (p *Pod) outcome(revision string, holds func(instanceapi.Revision) bool) instanceapi.Revision {
 	p.t.Helper()
 	var found instanceapi.Revision
@@ -232,7 +234,7 @@ func (p *Pod) eventually(what string, check func() error) {
 	}
 }
 
-// body expects an answer of nginx.
+// body fails the test unless the response of nginx contains a text.
 func (p *Pod) body(port int, want string) {
 	p.t.Helper()
 	_, body, err := p.get(port, "/")
@@ -241,7 +243,7 @@ func (p *Pod) body(port int, want string) {
 	}
 }
 
-// master is the process id of nginx, as this machine counts.
+// master returns the ID of nginx's master process on this machine.
 func (p *Pod) master() int {
 	p.t.Helper()
 	master := p.container.Master()
@@ -256,7 +258,7 @@ func (p *Pod) signal(signal syscall.Signal) {
 	must(p.t, p.container.Signal(signal))
 }
 
-// exit waits for the end of the container.
+// exit waits for the end of the container and returns its exit code.
 func (p *Pod) exit(within time.Duration) int {
 	p.t.Helper()
 	select {
@@ -268,9 +270,4 @@ func (p *Pod) exit(within time.Duration) int {
 	}
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must

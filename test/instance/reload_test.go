@@ -10,11 +10,11 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// extra is a volume of the user that the configuration includes files of.
+// extra is a volume of the user from which the configuration includes files.
 const extra = "/etc/extra"
 
 var including = map[string]string{"site.conf": "server { listen 80; location / { include " + extra + "/*.conf; } }"}
@@ -45,7 +45,8 @@ func (p *Pod) answers(want string) {
 	})
 }
 
-// TestReloadOnChangedFiles: changed files of a mounted volume go live, unless nginx refuses them.
+// TestReloadOnChangedFiles: changed files in a mounted volume are loaded, unless nginx rejects
+// them.
 func TestReloadOnChangedFiles(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withExtra(t, `return 200 "one";`).start(image, "--port=http:80/TCP", "--reload-on="+extra)
@@ -75,10 +76,11 @@ func TestReloadOnChangedFiles(t *testing.T) {
 	})
 }
 
-// refusedFile: what is wrong is told, and what is served is as it was.
+// refusedFile checks that the status reports the rejected file and that nginx serves what it served
+// before.
 func refusedFile(t *testing.T, s instanceapi.Status) {
 	t.Helper()
-	// The file may hold a secret, so nginx's words about it are not shown.
+	// The file may hold a secret, so nginx's message about it is not shown.
 	if p := s.ReloadProblems[0]; p.File != extra+"/answer.conf" || p.Line != 1 || strings.Contains(p.Message, "retrun") {
 		t.Errorf("the problem is %+v", p)
 	}
@@ -90,9 +92,9 @@ func refusedFile(t *testing.T, s instanceapi.Status) {
 	}
 }
 
-// TestBootWithMendedFiles: a start that failed because of a mounted file does not wait for the next
-// attempt when the file has changed.
-func TestBootWithMendedFiles(t *testing.T) {
+// TestBootWithCorrectedFiles: after a boot that failed because of a mounted file, a change of the file
+// starts the next attempt at once.
+func TestBootWithCorrectedFiles(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withExtra(t, `retrun 200 "one";`).start(image, "--port=http:80/TCP", "--reload-on="+extra)
 		p.outcome(nginxconf.Revision(including), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })

@@ -13,12 +13,13 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// keepAlive lets the pod's client use connections again.
+// keepAlive makes the pod's client reuse connections.
 func (p *Pod) keepAlive() {
 	p.client.Transport = &http.Transport{DialContext: p.container.Dial}
 }
 
-// TestNoLineIsLost counts exactly, through reloads and the ends of old workers.
+// TestNoLineIsLost: every request is counted exactly once, even during reloads and when old workers
+// end.
 func TestNoLineIsLost(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
@@ -34,8 +35,8 @@ func TestNoLineIsLost(t *testing.T) {
 	})
 }
 
-// TestReaderStandsStill fills the memory of the log while process 1 does not read it: nginx goes on
-// serving, and requests are counted again when it reads.
+// TestReaderStandsStill: if process 1 stops reading and the log's memory is full, nginx keeps
+// serving, and requests are counted again when process 1 reads again.
 func TestReaderStandsStill(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one"))
@@ -78,7 +79,7 @@ func TestReaderStandsStill(t *testing.T) {
 	})
 }
 
-// fillLog sends requests until the memory of the log, a file system of its own, is full.
+// fillLog sends requests until the log's memory, a separate file system, is full.
 func (p *Pod) fillLog(t *testing.T, dir string) {
 	t.Helper()
 	var full unix.Statfs_t
@@ -94,7 +95,8 @@ func (p *Pod) fillLog(t *testing.T, dir string) {
 	}
 }
 
-// TestWithoutMemoryForTheLog is how pods start whose template is of an earlier release.
+// TestWithoutMemoryForTheLog: a pod whose template is from an earlier release starts without memory
+// for the log.
 func TestWithoutMemoryForTheLog(t *testing.T) {
 	p := newPod(t, site("one")).start("forky", http80, "--request-log-dir=/nowhere")
 	p.ready()

@@ -16,10 +16,10 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// slowness is how long the backend takes.
+// slowness is the response time of the backend.
 const slowness = 200 * time.Millisecond
 
-// backend serves inside of the pod's network: /slow and /bad after a while.
+// backend serves in the pod's network. It responds to /slow and /bad after a delay.
 func (p *Pod) backend(port int) {
 	p.t.Helper()
 	var listener net.Listener
@@ -38,7 +38,7 @@ func (p *Pod) backend(port int) {
 	p.t.Cleanup(func() { _ = server.Close() })
 }
 
-// times asks for a path of port 80 again and again.
+// times requests a path of port 80 a number of times.
 func (p *Pod) times(number int, path string) {
 	p.t.Helper()
 	for range number {
@@ -47,7 +47,7 @@ func (p *Pod) times(number int, path string) {
 	}
 }
 
-// window is what the instance says of the last seconds.
+// window returns the instance's request window of the last seconds.
 func (p *Pod) window(seconds int) (instanceapi.RequestWindow, error) {
 	var window instanceapi.RequestWindow
 	code, body, err := p.get(instanceapi.Port, fmt.Sprintf("%s?%s=%d", instanceapi.PathRequests, instanceapi.ParameterSeconds, seconds))
@@ -60,7 +60,7 @@ func (p *Pod) window(seconds int) (instanceapi.RequestWindow, error) {
 	return window, json.Unmarshal([]byte(body), &window)
 }
 
-// counts waits until so many requests and errors have been counted.
+// counts waits until the given numbers of requests and errors have been counted.
 func (p *Pod) counts(requests, errors int64) instanceapi.RequestWindow {
 	p.t.Helper()
 	var last instanceapi.RequestWindow
@@ -91,7 +91,7 @@ func TestRequestsOfTheLastSeconds(t *testing.T) {
 		p.times(2, "/off/")
 		p.times(10, "/up/slow")
 		p.times(3, "/up/bad")
-		// A client that does not wait makes no error.
+		// A client that does not wait for the response causes no error.
 		conn, err := p.container.Dial(t.Context(), "tcp", "127.0.0.1:80")
 		must(t, err)
 		_, err = fmt.Fprint(conn, "GET /up/slow HTTP/1.1\r\nHost: x\r\n\r\n")
@@ -112,7 +112,7 @@ func TestRequestsOfTheLastSeconds(t *testing.T) {
 			t.Errorf("the window of a young instance covers %d s", window.Seconds)
 		}
 
-		// What the instance itself asks nginx, at reloads and for metrics, does not count.
+		// The instance's own requests to nginx, for reloads and metrics, do not count.
 		p.serves(p.roll(files("two")))
 		for range 5 {
 			must(t, p.metrics(`nginx_up 1`))
@@ -127,8 +127,8 @@ func TestRequestsOfTheLastSeconds(t *testing.T) {
 	})
 }
 
-// TestRequestsOfANewConfiguration: those of the one before do not dilute its figures, and it cannot keep its own
-// from being counted.
+// TestRequestsOfANewConfiguration: the requests of the previous configuration are not part of the
+// new one's figures, and a configuration cannot keep its own requests from being counted.
 func TestRequestsOfANewConfiguration(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)

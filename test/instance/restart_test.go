@@ -13,15 +13,15 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// crash ends the container without a word, as a lack of memory does.
+// crash ends the container without a message, as when it runs out of memory.
 func (p *Pod) crash() {
 	p.t.Helper()
 	p.signal(syscall.SIGKILL)
 	p.exit(patience)
 }
 
-// TestRestartAfterACrash starts the container again on the scratch space that the first
-// one left: with sockets that nobody listens on, and folders of configurations.
+// TestRestartAfterACrash: the container restarts on the scratch space of the previous one, with
+// sockets that no process listens on and folders of configurations.
 func TestRestartAfterACrash(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		files := site("one")
@@ -47,8 +47,9 @@ func TestRestartAfterACrash(t *testing.T) {
 	})
 }
 
-// TestRestartFollowsTheRequest restarts a pod that was told to serve what is not stable. It has proven itself: what a
-// container has ended with at once is not loaded again at once (TestContainerEndsInALoad).
+// TestRestartFollowsTheRequest: a restarted pod serves the requested configuration even if that is
+// not the stable one. The configuration has served before: one that ended its container at once is
+// not loaded again at once (TestContainerEndsInALoad).
 func TestRestartFollowsTheRequest(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
@@ -63,7 +64,8 @@ func TestRestartFollowsTheRequest(t *testing.T) {
 	})
 }
 
-// TestRestartKeepsTheCertificate takes the Secret away while the container is down.
+// TestRestartKeepsTheCertificate: a certificate is kept if its Secret disappears while the
+// container is down.
 func TestRestartKeepsTheCertificate(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withCertificate(t, image, pair(t, 1))
@@ -78,8 +80,8 @@ func TestRestartKeepsTheCertificate(t *testing.T) {
 	})
 }
 
-// TestRefusedCertificateIsTriedAgain rotates while nginx does not take any
-// configuration, for a reason that passes.
+// TestRefusedCertificateIsTriedAgain: a rotation is retried if nginx temporarily rejects every
+// configuration.
 func TestRefusedCertificateIsTriedAgain(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		files := map[string]string{"site.conf": tlsSite + "\ninclude /run/passing.conf;"}
@@ -92,7 +94,7 @@ func TestRefusedCertificateIsTriedAgain(t *testing.T) {
 		must(t, os.Remove(passing))
 		p.mount(shop, pair(t, 2))
 		status := p.until("refused", func(s instanceapi.Status) bool { return first(s).Error != "" })
-		if !status.Ready || p.served() != 1 || !strings.Contains(first(status).Error, "did not take") {
+		if !status.Ready || p.served() != 1 || !strings.Contains(first(status).Error, "nginx rejected it") {
 			t.Errorf("status %+v", status)
 		}
 		must(t, os.WriteFile(passing, nil, 0o644))

@@ -7,11 +7,11 @@ import (
 	"strings"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// volume is the folder on this machine that is mounted at a path of the pod.
+// volume returns the directory on this machine that is mounted at a path of the pod.
 func (p *Pod) volume(path string) string {
 	return filepath.Join(p.dir, "volumes", strings.TrimPrefix(path, volumes))
 }
@@ -22,13 +22,13 @@ func (p *Pod) mount(path string, files map[string]string) {
 	must(p.t, container.Publish(p.volume(path), files))
 }
 
-// ask asks for revisions by the pod's annotations.
+// ask requests revisions by the pod's annotations.
 func (p *Pod) ask(test, load string) {
 	p.t.Helper()
 	p.mount(instanceapi.DirRequests, map[string]string{instanceapi.FileTest: test, instanceapi.FileLoad: load})
 }
 
-// next offers a configuration, asks for its test, and returns its revision.
+// next mounts a configuration, requests its test, and returns its revision.
 func (p *Pod) next(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
@@ -37,7 +37,7 @@ func (p *Pod) next(files map[string]string) string {
 	return revision
 }
 
-// roll offers a configuration and asks for it to be loaded.
+// roll mounts a configuration, requests its test and its load, and returns its revision.
 func (p *Pod) roll(files map[string]string) string {
 	p.t.Helper()
 	revision := p.next(files)
@@ -45,7 +45,7 @@ func (p *Pod) roll(files map[string]string) string {
 	return revision
 }
 
-// site is a configuration that answers with a text.
+// site returns a configuration that responds with a text.
 func site(text string) map[string]string {
 	return map[string]string{"site.conf": `server { listen 80; location / { return 200 "` + text + `"; } }`}
 }

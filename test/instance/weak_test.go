@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// weak makes a Secret whose key OpenSSL finds too small, although it matches.
+// weak returns a Secret with a matching key that OpenSSL considers too small.
 func weak(t *testing.T) map[string]string {
 	t.Helper()
 	t.Setenv("GODEBUG", "rsa1024min=0")

@@ -9,19 +9,19 @@ import (
 	"strings"
 )
 
-// answer is what was learnt of an answer, also of one that fails.
+// answer has the information from a response, even one that fails.
 type answer struct {
 	revision string
-	// closing: the server ends the connection after this answer.
+	// closing reports whether the server closes the connection after this response.
 	closing bool
 }
 
-// expectation is what an answer has to be.
+// expectation is what a response must be.
 type expectation struct {
 	status int
 	header string
-	// any body is right when checked is false. Otherwise it is before, the revision
-	// if the body tells one, and after.
+	// If checked is false, any body is accepted. Otherwise the body must be before, the revision if
+	// marked is set, and after.
 	checked, marked bool
 	before, after   string
 }
@@ -37,7 +37,7 @@ func newExpectation(kind Clients, header string, length int, sum uint32) expecta
 	return e
 }
 
-// read reads a whole answer and checks it.
+// read reads a complete response and checks it.
 func (e expectation) read(r *bufio.Reader, request *http.Request) (answer, *Failure) {
 	var a answer
 	response, err := http.ReadResponse(r, request)
@@ -64,7 +64,7 @@ func (e expectation) read(r *bufio.Reader, request *http.Request) (answer, *Fail
 			return a, &Failure{WrongBody, "the answer has no header " + e.header}
 		}
 	}
-	// Two revisions in one answer: a mix of configurations has made it.
+	// Two revisions in one response come from a mix of configurations.
 	if inHeader != "" && e.marked && inHeader != inBody {
 		return a, &Failure{WrongBody, fmt.Sprintf("the header tells of revision %s, the body of %s", inHeader, inBody)}
 	}
@@ -75,7 +75,7 @@ func (e expectation) read(r *bufio.Reader, request *http.Request) (answer, *Fail
 	return a, nil
 }
 
-// match compares a body with the one expected and returns the revision in it.
+// match compares a body with the expected one and returns its revision.
 func (e expectation) match(body string) (revision string, ok bool) {
 	if !e.checked {
 		return "", true

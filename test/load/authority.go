@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Authority is a certificate authority for tests: it signs the certificates that are
-// rotated under load.
+// Authority is a certificate authority for tests. It signs the certificates that are rotated under
+// load.
 type Authority struct {
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
@@ -22,11 +22,11 @@ type Authority struct {
 // Pair is a certificate with its private key, both in PEM.
 type Pair struct {
 	Certificate, Key string
-	// Serial is the serial number in hexadecimal digits, as reports tell it.
+	// Serial is the serial number in hexadecimal digits, as in reports.
 	Serial string
 }
 
-// NewAuthority makes an authority of its own.
+// NewAuthority creates an authority with a new key.
 func NewAuthority() (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -50,10 +50,10 @@ func NewAuthority() (*Authority, error) {
 	return &Authority{certificate, key, encode("CERTIFICATE", raw)}, nil
 }
 
-// PEM is the authority's certificate.
+// PEM returns the authority's certificate.
 func (a *Authority) PEM() string { return a.pem }
 
-// Issue makes a pair for a name that is valid for a time from an hour ago on.
+// Issue creates a pair for a name. It is valid from an hour ago, for the given time from now.
 func (a *Authority) Issue(name string, valid time.Duration) (Pair, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {

@@ -13,29 +13,29 @@ import (
 	"time"
 )
 
-// failurePause keeps a client that fails at once from doing nothing else.
+// failurePause limits the rate of a client whose requests fail at once.
 const failurePause = 20 * time.Millisecond
 
-// client makes one request after the other.
+// client sends one request after the other.
 type client struct {
 	run    *Run
 	kind   Clients
 	target string
 	secure *tls.Config
-	// request is what http.ReadResponse wants to know, and wire the same as bytes.
+	// request is what http.ReadResponse needs, and wire is the same request as bytes.
 	request *http.Request
 	wire    []byte
 	expect  expectation
 
-	// conn is nil when the next request needs a new one.
+	// conn is nil if the next request needs a new connection.
 	conn   net.Conn
 	source *source
 	reader *bufio.Reader
 	serial string
 }
 
-// source remembers how reading a connection ended: net/http tells of headers that break
-// off as if they were malformed.
+// source remembers how reading from a connection ended, because net/http reports truncated headers
+// as malformed.
 type source struct {
 	net.Conn
 	err error
@@ -74,7 +74,7 @@ func newClient(r *Run, kind Clients, target string, secure *tls.Config, number i
 	return c, nil
 }
 
-// requestBody is a text that differs between clients.
+// requestBody returns a text that differs between clients.
 func requestBody(length, number int) []byte {
 	text := strings.Repeat("0123456789abcdefghijklmnopqrstuvwxyz", length/36+1)
 	body := []byte(text[:length])
@@ -85,7 +85,7 @@ func requestBody(length, number int) []byte {
 	return body
 }
 
-// loop asks until ctx ends, at most once in every pace.
+// loop sends requests until ctx ends, at most one per pace.
 func (c *client) loop(ctx context.Context, delay, pace time.Duration) {
 	defer c.close()
 	next := time.Now().Add(delay)
@@ -94,8 +94,8 @@ func (c *client) loop(ctx context.Context, delay, pace time.Duration) {
 		if failed := c.once(); failed {
 			pause = max(pause, failurePause)
 		}
-		// From when it was due, so that waking up late does not add up. What is missed
-		// is not made up for in a burst.
+		// Count from the due time, so that late wake-ups do not add up. Missed requests are not
+		// made up for in a burst.
 		next = next.Add(pace)
 		if earliest := time.Now().Add(pause); earliest.After(next) {
 			next = earliest
@@ -103,7 +103,7 @@ func (c *client) loop(ctx context.Context, delay, pace time.Duration) {
 	}
 }
 
-// wait returns false when ctx has ended.
+// wait waits for d. It returns false if ctx has ended.
 func wait(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
@@ -118,7 +118,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// once makes one request and records what became of it.
+// once makes one request and records the outcome.
 func (c *client) once() (failed bool) {
 	o := outcome{kind: c.kind.Name, target: c.target, start: time.Now()}
 	answer, failure := c.ask(o.start.Add(c.run.options.Timeout))
@@ -135,7 +135,7 @@ func (c *client) once() (failed bool) {
 	return o.failure != nil
 }
 
-// ask writes the request and reads the answer, once.
+// ask sends the request and reads the response, without a retry.
 func (c *client) ask(deadline time.Time) (answer, *Failure) {
 	if c.conn != nil && c.kind.NoticeClose && ended(c.conn) {
 		c.close()

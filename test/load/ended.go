@@ -7,9 +7,8 @@ import (
 	"syscall"
 )
 
-// ended tells whether there is something to read on an idle connection. Between two
-// requests that can only be its end: a FIN, a reset, or the alert by which TLS says
-// that it closes.
+// ended reports whether there is something to read on an idle connection. Between two requests this
+// can only be its end: a FIN, a reset, or the TLS alert that closes it.
 func ended(conn net.Conn) bool {
 	if secured, ok := conn.(*tls.Conn); ok {
 		conn = secured.NetConn()

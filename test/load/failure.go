@@ -9,45 +9,45 @@ import (
 	"syscall"
 )
 
-// Kind is a way in which a request can fail.
+// Kind is a kind of failure.
 type Kind string
 
 // The kinds of failures.
 const (
-	// Refused: nobody listens.
+	// Refused: there is no listener.
 	Refused Kind = "connection refused"
-	// Connect: the connection could not be made for another reason.
+	// Connect: the connection failed for another reason.
 	Connect Kind = "no connection"
-	// Handshake: TLS could not be agreed upon.
+	// Handshake: the TLS handshake failed.
 	Handshake Kind = "TLS handshake"
-	// Untrusted: the certificate is not one that the CA has signed for this name.
+	// Untrusted: the CA has not signed the certificate for this name.
 	Untrusted Kind = "certificate not trusted"
 	// Reset: the connection was reset.
 	Reset Kind = "connection reset"
-	// EOF: the connection was closed before the answer began. Of a request in a
-	// connection that is used again, it means that the server had closed it while it was idle.
+	// EOF: the connection was closed before the response began. On a reused connection, this means
+	// that the server had closed it while it was idle.
 	EOF Kind = "closed before the answer"
-	// Truncated: the connection was closed in the middle of the answer.
+	// Truncated: the connection was closed in the middle of the response.
 	Truncated Kind = "closed in the answer"
-	// Malformed: the answer is not HTTP.
+	// Malformed: the response is not HTTP.
 	Malformed Kind = "not HTTP"
-	// WrongStatus, WrongBody: the answer is not the one expected.
+	// WrongStatus, WrongBody: the response is not the expected one.
 	WrongStatus Kind = "wrong status"
 	WrongBody   Kind = "wrong body"
-	// UnknownRevision: the answer is of a revision that nobody had submitted.
+	// UnknownRevision: the response has a revision that was not submitted.
 	UnknownRevision Kind = "unknown revision"
-	// Timeout: there was no complete answer in time.
+	// Timeout: there was no complete response in time.
 	Timeout Kind = "timeout"
 )
 
-// Failure is why one request failed.
+// Failure describes why one request failed.
 type Failure struct {
 	Kind Kind   `json:"kind"`
 	Text string `json:"text"`
 }
 
-// classify tells what an error of a connection means. An end of the connection is of
-// the given kind, which depends on how far the request had come.
+// classify converts an error of a connection to a failure. If the connection ended, the failure is
+// of kind end, which depends on the progress of the request.
 func classify(err error, end Kind) *Failure {
 	kind := end
 	var untrusted *tls.CertificateVerificationError

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Latency tells how long requests took, failed ones aside, in seconds.
+// Latency has the times of successful requests, in seconds.
 type Latency struct {
 	P50  float64 `json:"p50"`
 	P90  float64 `json:"p90"`
@@ -15,15 +15,14 @@ type Latency struct {
 }
 
 const (
-	// latencyGrowth is how much wider each bucket is than the one before: the error of
-	// a quantile.
+	// latencyGrowth is the ratio of the widths of adjacent buckets, which bounds the error of a
+	// quantile.
 	latencyGrowth  = 1.05
 	latencyBuckets = 420
 	latencyUnit    = time.Microsecond
 )
 
-// histogram keeps durations in buckets, so that its size does not depend on how many
-// there are.
+// histogram keeps durations in buckets, so that its size does not depend on their number.
 type histogram struct {
 	buckets [latencyBuckets]int64
 	count   int64
@@ -44,7 +43,7 @@ func bucket(d time.Duration) int {
 	return min(int(math.Log(units)/math.Log(latencyGrowth)), latencyBuckets-1)
 }
 
-// quantile is the upper end of the bucket in which the share q of all lies.
+// quantile returns the upper end of the bucket that contains the quantile q.
 func (h *histogram) quantile(q float64) float64 {
 	rank, seen := int64(math.Ceil(q*float64(h.count))), int64(0)
 	for i, n := range h.buckets {

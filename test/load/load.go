@@ -1,10 +1,10 @@
-// Package load asks an HTTP server again and again and counts what goes wrong: every
-// request that is not answered as it should be, for whatever reason.
+// Package load sends requests to an HTTP server and counts everything that goes wrong: every request
+// that does not get the expected response, for whatever reason.
 //
-// Its clients are naive on purpose. They write to connections of their own, because
-// net/http quietly repeats a request that is lost in a dead connection, and so hides
-// what is to be found. A client never repeats anything. The server may end a
-// connection by answering "Connection: close"; a client follows, and that is no failure.
+// Its clients are naive on purpose. They write directly to their connections, because net/http silently
+// retries a request that is lost in a dead connection, and so hides what the load should find. A client
+// never retries. A server may announce the end of a connection with "Connection: close"; the client then
+// closes it, and that is not a failure.
 package load
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Run is a load that is under way.
+// Run is a running load.
 type Run struct {
 	options Options
 	stats   *stats
@@ -24,8 +24,8 @@ type Run struct {
 	done    chan struct{}
 }
 
-// Start starts all clients. They go on until Stop, the end of ctx, or of the options'
-// Duration, and then finish the requests that are under way.
+// Start starts all clients. They run until Stop, the end of ctx, or the end of the options'
+// Duration, and then finish their requests in progress.
 func Start(ctx context.Context, options Options) (*Run, error) {
 	options, err := options.complete()
 	if err != nil {
@@ -57,8 +57,8 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	return r, nil
 }
 
-// Reachable waits until something listens at every target: a Service that was made a
-// moment ago is not known to every node yet.
+// Reachable waits until every target accepts connections, because a new Service is not known on
+// every node at once.
 func Reachable(ctx context.Context, options Options) error {
 	for _, target := range options.Targets {
 		dialer := net.Dialer{Timeout: time.Second}
@@ -79,7 +79,7 @@ func (r *Run) run(ctx context.Context, clients []*client) {
 	pace := r.options.pace()
 	var running sync.WaitGroup
 	for i, c := range clients {
-		// Spread over the first interval, so that they do not all ask at once.
+		// Spread the clients over the first interval, so that they do not all start at once.
 		delay := pace / time.Duration(len(clients)) * time.Duration(i)
 		running.Go(func() { c.loop(ctx, delay, pace) })
 	}
@@ -87,17 +87,17 @@ func (r *Run) run(ctx context.Context, clients []*client) {
 	r.stats.end()
 }
 
-// Submit tells that answers may be of this revision from now on. It has to be called
-// before the revision is given to whom is asked.
+// Submit allows responses with this revision from now on. Call it before the target gets the
+// revision.
 func (r *Run) Submit(revision string) { r.known.add(revision) }
 
-// Done is closed when all clients have ended.
+// Done returns a channel that is closed when all clients have ended.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Report tells what has happened so far.
+// Report returns the report so far.
 func (r *Run) Report() Report { return r.stats.report() }
 
-// Stop ends the run, waits for the requests that are under way, and tells what happened.
+// Stop ends the run, waits for the requests in progress, and returns the report.
 func (r *Run) Stop() Report {
 	r.stop()
 	<-r.done

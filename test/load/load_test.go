@@ -21,7 +21,7 @@ import (
 
 const body = "revision={revision} {method} {length} {sum}\n"
 
-// echo answers as the configurations under test do.
+// echo responds like the configurations under test.
 func echo(revision *atomic.Value) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		content, err := io.ReadAll(r.Body)
@@ -39,7 +39,7 @@ func serving(name string) *atomic.Value {
 	return v
 }
 
-// every is one kind of clients for each combination.
+// every returns one kind of clients for each combination.
 func every() []load.Clients {
 	return []load.Clients{
 		{Expect: body},
@@ -49,7 +49,7 @@ func every() []load.Clients {
 	}
 }
 
-// run asks until there have been n requests.
+// run sends requests until there were n.
 func run(t *testing.T, n int64, options load.Options) load.Report {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
@@ -91,7 +91,7 @@ func TestGoodServer(t *testing.T) {
 	}
 }
 
-// TestRevisions changes the revision, once announced and once not.
+// TestRevisions: a new revision is accepted only if it was submitted.
 func TestRevisions(t *testing.T) {
 	revision := serving("1")
 	server := httptest.NewServer(echo(revision))
@@ -130,7 +130,7 @@ func TestRevisions(t *testing.T) {
 	}
 }
 
-// raw serves each connection by a function.
+// raw serves each connection with a function.
 func raw(t *testing.T, serve func(conn *net.TCPConn, r *bufio.Reader)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -153,7 +153,7 @@ func raw(t *testing.T, serve func(conn *net.TCPConn, r *bufio.Reader)) string {
 	return listener.Addr().String()
 }
 
-// next reads one request and returns false when there is none.
+// next reads one request; false: there is none.
 func next(r *bufio.Reader) bool {
 	request, err := http.ReadRequest(r)
 	if err != nil {
@@ -213,7 +213,8 @@ func TestFailures(t *testing.T) {
 		for _, tt := range tests {
 			t.Run(fmt.Sprintf("%s, keepalive %t", tt.name, keepAlive), func(t *testing.T) {
 				t.Parallel()
-				// Only where it is waited for: on a slow machine, an answer takes its time.
+				// Only the timeout case needs a short timeout; a slow machine may take long to
+				// respond.
 				timeout := time.Minute
 				if tt.want == load.Timeout {
 					timeout = 200 * time.Millisecond
@@ -262,9 +263,9 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// TestIdleConnectionClosed closes each connection while it is idle after its first
-// answer, without having said so. net/http would ask again on a new connection
-// and hide the loss of every second request.
+// TestIdleConnectionClosed: a connection that the server closes without notice, while it is idle
+// after its first response, loses a request. net/http would retry on a new connection and hide the
+// loss of every second request.
 func TestIdleConnectionClosed(t *testing.T) {
 	var served atomic.Int64
 	target := raw(t, func(conn *net.TCPConn, r *bufio.Reader) {
@@ -281,7 +282,7 @@ func TestIdleConnectionClosed(t *testing.T) {
 	if naive.Failed != lost || lost < naive.Requests/2-1 || naive.Closed != 0 {
 		t.Errorf("a naive client should lose every second request: %v", naive)
 	}
-	// What the server has not answered was not asked again.
+	// The client did not retry what the server did not answer.
 	if answered := naive.Requests - naive.Failed; served.Load() != answered {
 		t.Errorf("the server has answered %d times, the client counts %d", served.Load(), answered)
 	}
@@ -290,7 +291,7 @@ func TestIdleConnectionClosed(t *testing.T) {
 	}
 }
 
-// TestOrderlyClose is a server that says so before it closes: no failure.
+// TestOrderlyClose: a server that announces the close of a connection causes no failure.
 func TestOrderlyClose(t *testing.T) {
 	target := raw(t, func(conn *net.TCPConn, r *bufio.Reader) {
 		for i := 1; next(r); i++ {
@@ -336,7 +337,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// otherCA is a certificate that has signed nothing.
+// otherCA returns a CA certificate that has signed nothing.
 func otherCA(t *testing.T) string {
 	t.Helper()
 	authority, err := load.NewAuthority()
@@ -346,7 +347,7 @@ func otherCA(t *testing.T) string {
 	return authority.PEM()
 }
 
-// TestMix is an answer whose header and body are of two revisions.
+// TestMix: a response with different revisions in header and body is a failure.
 func TestMix(t *testing.T) {
 	target := raw(t, func(conn *net.TCPConn, r *bufio.Reader) {
 		for next(r) {
@@ -361,7 +362,7 @@ func TestMix(t *testing.T) {
 	}
 }
 
-// TestPace keeps to a rate and to the time to think.
+// TestPace: clients keep to the rate and to their think time.
 func TestPace(t *testing.T) {
 	server := httptest.NewServer(echo(serving("1")))
 	defer server.Close()

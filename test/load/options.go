@@ -11,71 +11,70 @@ import (
 	"time"
 )
 
-// Options say whom to ask, how, and what the answer has to be. They travel as JSON to
-// the command that runs inside a cluster.
+// Options describe the targets, the requests, and the expected responses. They are passed as JSON
+// to the command that runs in a cluster.
 type Options struct {
-	// Targets are the addresses (host:port) to ask. Each gets clients of its own.
+	// Targets are the addresses (host:port) that get requests. Each target has its own clients.
 	Targets []string `json:"targets"`
-	// Host is the name asked for: the Host header, and what a certificate has to be
-	// for. Empty: the target's.
+	// Host is the requested name, for the Host header and for the certificate. Empty: the target's.
 	Host string `json:"host,omitempty"`
-	// TLS makes every connection a TLS connection. The chain is verified against CA
-	// (PEM), never skipped.
+	// TLS makes all connections use TLS. The chain is always verified against CA (PEM).
 	TLS bool   `json:"tls,omitempty"`
 	CA  string `json:"ca,omitempty"`
 	// Clients are the kinds of clients.
 	Clients []Clients `json:"clients"`
-	// Rate is how many requests a second all clients make together; 0: as many as they can.
+	// Rate is the number of requests per second of all clients together; 0: as many as possible.
 	Rate float64 `json:"rate,omitempty"`
-	// Timeout bounds one request, connecting included. Default: 10 s.
+	// Timeout bounds one request, including the connection. Default: 10 s.
 	Timeout time.Duration `json:"timeout,omitempty"`
-	// Duration ends the run by itself; 0: it goes on until it is stopped.
+	// Duration ends the run after a time; 0: it runs until it is stopped.
 	Duration time.Duration `json:"duration,omitempty"`
-	// RevisionHeader is the header that carries the revision of an answer. Empty: only
-	// the body does, where a Clients.Expect says so.
+	// RevisionHeader is the response header with the revision. Empty: only the body has it, if
+	// Clients.Expect says so.
 	RevisionHeader string `json:"revisionHeader,omitempty"`
-	// Revisions are those submitted before the start. From the first one on, an answer
-	// of any other revision is a failure; without any, revisions are only recorded.
+	// Revisions are the revisions that were submitted before the start. As soon as one was
+	// submitted, a response with any other revision is a failure. Without any, revisions are only
+	// recorded.
 	Revisions []string `json:"revisions,omitempty"`
 }
 
-// Clients are clients that all do the same. None of them ever tries a request again.
+// Clients is one kind of clients. They never retry a request.
 type Clients struct {
-	// Name tells them apart in the report. Default: made of the method and the way they connect.
+	// Name identifies them in the report. Default: derived from the method and from how they
+	// connect.
 	Name string `json:"name,omitempty"`
-	// Count is how many there are for each target. Default: 1.
+	// Count is their number for each target. Default: 1.
 	Count int `json:"count,omitempty"`
-	// Method and Path of the request. Default: GET /
+	// Method and Path are those of the request. Default: GET /
 	Method string `json:"method,omitempty"`
 	Path   string `json:"path,omitempty"`
 	// BodyBytes is the length of the request's body. The content differs between clients.
 	BodyBytes int `json:"bodyBytes,omitempty"`
-	// KeepAlive makes a client use its connection again until the server asks it not to;
-	// otherwise each request has a connection of its own.
+	// KeepAlive makes a client reuse its connection until the server asks it to close. Otherwise
+	// each request uses a new connection.
 	KeepAlive bool `json:"keepAlive,omitempty"`
-	// Think is the pause between an answer and the next request.
+	// Think is the pause between a response and the next request.
 	Think time.Duration `json:"think,omitempty"`
-	// NoticeClose makes a client look whether the server has closed an idle connection
-	// before it uses it again, as good clients do. A naive client writes to it and
-	// loses the request.
+	// NoticeClose makes a client check whether the server has closed an idle connection before it
+	// reuses it, as good clients do. A naive client writes to it and loses the request.
 	NoticeClose bool `json:"noticeClose,omitempty"`
-	// Status is the status expected. Default: 200.
+	// Status is the expected status. Default: 200.
 	Status int `json:"status,omitempty"`
-	// Expect is the body expected, with the placeholders {revision}, {method}, {length}
-	// and {sum}: the length and the CRC-32 of the request's body. Empty: any body.
+	// Expect is the expected body, with the placeholders {revision}, {method}, {length} and {sum}.
+	// The latter two are the length and the CRC-32 of the request's body. Empty: any body.
 	Expect string `json:"expect,omitempty"`
 }
 
 const (
 	defaultTimeout = 10 * time.Second
-	// maxBody bounds what is read of an answer.
+	// maxBody bounds the part of a response's body that is read.
 	maxBody = 1 << 20
 )
 
-// complete returns the options with every default filled in.
+// complete returns the options with all defaults.
 func (o Options) complete() (Options, error) {
 	if len(o.Targets) == 0 || len(o.Clients) == 0 {
-		return o, errors.New("at least one target and one kind of clients are needed")
+		return o, errors.New("at least one target and one kind of client are required")
 	}
 	for _, target := range o.Targets {
 		if _, _, err := net.SplitHostPort(target); err != nil {
@@ -116,7 +115,7 @@ func (k Clients) complete() Clients {
 	return k
 }
 
-// clients is how many clients there are in all.
+// clients returns the total number of clients.
 func (o Options) clients() int {
 	n := 0
 	for _, kind := range o.Clients {
@@ -125,8 +124,8 @@ func (o Options) clients() int {
 	return n * len(o.Targets)
 }
 
-// pace is how often one client may ask; 0: as often as it can. Clients that take their time
-// to think ask less often anyway: the others make up for them.
+// pace returns the minimum interval between the requests of one client; 0: none. Clients with a
+// think time are slower than that, so the others make up for them.
 func (o Options) pace() time.Duration {
 	if o.Rate <= 0 {
 		return 0
@@ -146,7 +145,7 @@ func (o Options) pace() time.Duration {
 	return time.Duration(float64(hasty) / rest * float64(time.Second))
 }
 
-// host is the name that a target is asked for.
+// host returns the name to request from a target.
 func (o Options) host(target string) string {
 	if o.Host != "" {
 		return o.Host
@@ -154,19 +153,19 @@ func (o Options) host(target string) string {
 	return target
 }
 
-// tlsConfig is nil for plain connections.
+// tlsConfig returns nil for plain connections.
 func (o Options) tlsConfig() (*tls.Config, error) {
 	if !o.TLS {
 		return nil, nil
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM([]byte(o.CA)) {
-		return nil, errors.New("TLS needs a CA in PEM")
+		return nil, errors.New("TLS requires a CA in PEM format")
 	}
 	return &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, nil
 }
 
-// serverName is what a target's certificate has to be for.
+// serverName returns the name that a target's certificate must be for.
 func (o Options) serverName(target string) string {
 	name := o.host(target)
 	if host, _, err := net.SplitHostPort(name); err == nil {

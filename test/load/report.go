@@ -8,31 +8,32 @@ import (
 	"time"
 )
 
-// Report tells what happened in a run.
+// Report describes a run.
 type Report struct {
 	Started time.Time `json:"started"`
-	// Ended is zero while the run goes on.
+	// Ended is zero while the run continues.
 	Ended time.Time `json:"ended,omitzero"`
-	// Requests were made, and of them Failed were not answered as they should have been.
+	// Requests is the number of requests, and Failed the number of those that were not answered as
+	// expected.
 	Requests int64 `json:"requests"`
 	Failed   int64 `json:"failed"`
-	// Failures counts the failed by their kind.
+	// Failures counts the failed requests by kind.
 	Failures map[Kind]int64 `json:"failures,omitempty"`
 	// Examples are the first failures of each kind.
 	Examples []Example `json:"examples,omitempty"`
-	// Connections were made, and of them Closed ended because the server asked for it.
+	// Connections is the number of connections, and Closed the number of those that the server
+	// asked to close.
 	Connections int64 `json:"connections"`
 	Closed      int64 `json:"closed"`
-	// ByClients counts for each kind of clients.
+	// ByClients has the counts of each kind of clients.
 	ByClients []Tally `json:"byClients"`
 	Latency   Latency `json:"latency"`
-	// Revisions are those that were seen, at each target.
+	// Revisions are the revisions that each target answered with.
 	Revisions []Sighting `json:"revisions,omitempty"`
-	// Serials are the serial numbers, in hexadecimal digits, of the certificates that
-	// were served.
+	// Serials are the serial numbers, in hexadecimal digits, of the certificates that were served.
 	Serials []Sighting `json:"serials,omitempty"`
-	// Unlisted is how many answers were of revisions or certificates beyond what the
-	// report has room for.
+	// Unlisted counts the responses with revisions or certificates for which the report has no
+	// room.
 	Unlisted int64 `json:"unlisted,omitempty"`
 }
 
@@ -55,14 +56,14 @@ type Tally struct {
 type Sighting struct {
 	Target string `json:"target"`
 	Name   string `json:"name"`
-	// Answers counts them; First and Last are when the requests of the first and the last of
-	// them ended and began: the name was served at First, and still at Last.
+	// Answers is the number of such responses. First is the end of the first one's request and Last
+	// the beginning of the last one's: the target served the name at First, and still at Last.
 	Answers int64     `json:"answers"`
 	First   time.Time `json:"first"`
 	Last    time.Time `json:"last"`
 }
 
-// Rate is how many requests were made in a second.
+// Rate returns the number of requests per second.
 func (r Report) Rate() float64 {
 	end := r.Ended
 	if end.IsZero() {
@@ -74,7 +75,7 @@ func (r Report) Rate() float64 {
 	return 0
 }
 
-// Names are the revisions or serial numbers of sightings, sorted, each once.
+// Names returns the sorted, unique names of sightings.
 func Names(sightings []Sighting) []string {
 	names := map[string]bool{}
 	for _, s := range sightings {
@@ -83,7 +84,7 @@ func Names(sightings []Sighting) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// Explain tells of the failures, a line for each kind and example.
+// Explain describes the failures, with a line for each kind and example.
 func (r Report) Explain() []string {
 	var lines []string
 	for _, kind := range slices.Sorted(maps.Keys(r.Failures)) {
@@ -95,9 +96,9 @@ func (r Report) Explain() []string {
 	return lines
 }
 
-// String is for the log of a test.
+// String returns a summary for the log of a test.
 func (r Report) String() string {
-	line := fmt.Sprintf("%d requests, %d failed, %.0f a second, half within %.1f ms, the slowest %.0f ms",
+	line := fmt.Sprintf("%d requests, %d failed, %.0f/s, median %.1f ms, slowest %.0f ms",
 		r.Requests, r.Failed, r.Rate(), 1000*r.Latency.P50, 1000*r.Latency.Max)
 	return strings.Join(append([]string{line}, r.Explain()...), "\n  ")
 }

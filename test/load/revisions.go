@@ -5,7 +5,7 @@ import "sync"
 // maxRevision bounds the name of a revision.
 const maxRevision = 64
 
-// revisions are those that answers may be of.
+// revisions are the revisions that responses may have.
 type revisions struct {
 	mu    sync.RWMutex
 	names map[string]bool
@@ -25,8 +25,8 @@ func (r *revisions) add(name string) {
 	r.names[name] = true
 }
 
-// has is true for every revision as long as none was submitted, and where none is told:
-// whether an answer has to tell one is for the expectation to say.
+// has reports whether a response may have a revision. It is true if no revision was submitted, and
+// if the response has none: the expectation decides whether a revision is required.
 func (r *revisions) has(name string) bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

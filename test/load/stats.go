@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxExamples bounds the failures of each kind that a report shows.
+	// maxExamples bounds the number of failures of each kind in a report.
 	maxExamples = 5
-	// maxSightings bounds the revisions, and the certificates, that a report lists.
+	// maxSightings bounds the number of revisions, and of certificates, in a report.
 	maxSightings = 5000
-	// maxText bounds the words of a failure.
+	// maxText bounds the text of a failure.
 	maxText = 400
 )
 
-// outcome is what became of one request.
+// outcome is the outcome of one request.
 type outcome struct {
 	kind, target string
 	start        time.Time
@@ -32,7 +32,7 @@ type outcome struct {
 // sighted is a name that a target answered with.
 type sighted struct{ target, name string }
 
-// stats is what a run has counted. Its size is bounded.
+// stats has the counts of a run. Its size is bounded.
 type stats struct {
 	mu        sync.Mutex
 	total     Report
@@ -120,7 +120,7 @@ func (s *stats) sight(all map[sighted]*Sighting, o outcome, name string) {
 	}
 }
 
-// report is a copy that no longer changes.
+// report returns a copy that does not change.
 func (s *stats) report() Report {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -22,21 +22,21 @@ import (
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// alone is an instance in a container of its own, without a cluster, in memory cgroup of
-// the size that a pod could have.
+// alone is an instance in its own container, without a cluster, in a memory cgroup with the size
+// that a pod could have.
 type alone struct {
 	*container.Container
 	dir, cgroup string
 	output      bytes.Buffer
-	// dialing bounds how many connections are opened at the same time.
+	// dialing bounds the number of connections that are opened at the same time.
 	dialing chan struct{}
 }
 
-// aloneImage is an image that `make images` builds, which measurements without a cluster use.
+// aloneImage is the image for measurements without a cluster. `make images` builds it.
 const aloneImage = "bookworm"
 
-// startAlone starts an instance with a configuration. INSTANCE_PROGRAM is the program of
-// another release, to compare with.
+// startAlone starts an instance with a configuration. To compare with another release, set
+// INSTANCE_PROGRAM to its program.
 func startAlone(ctx context.Context, files map[string]string, memory int64, arguments ...string) (*alone, error) {
 	dir, err := os.MkdirTemp("", "measure-alone-")
 	if err != nil {
@@ -102,7 +102,7 @@ func (a *alone) spec(ctx context.Context, files map[string]string) (container.Sp
 	for i, to := range []string{"/tmp", "/run", "/var/cache/nginx", "/var/lib/nginx", instanceapi.DirTLS, instanceapi.DirRequestLog} {
 		errs = append(errs, mount(to, "scratch-"+strconv.Itoa(i)))
 	}
-	// As the kubelet mounts an emptyDir in memory.
+	// Mount it like the kubelet mounts an emptyDir in memory.
 	log := spec.Mounts[len(spec.Mounts)-1].From
 	errs = append(errs, unix.Mount("tmpfs", log, "tmpfs", 0, "size=8m,mode=1777"))
 	for _, volume := range []string{"stable", "next", "requests", "tls"} {
@@ -112,7 +112,7 @@ func (a *alone) spec(ctx context.Context, files map[string]string) (container.Sp
 	return spec, errors.Join(errs...)
 }
 
-// buildInstance builds the program, or copies that of another release.
+// buildInstance builds the program, or copies the one of another release.
 func buildInstance(ctx context.Context, program string) error {
 	if other := os.Getenv("INSTANCE_PROGRAM"); other != "" {
 		text, err := os.ReadFile(other)
@@ -129,7 +129,7 @@ func buildInstance(ctx context.Context, program string) error {
 	return nil
 }
 
-// limit puts the container into a memory cgroup of its own, of version 1 or 2; 0: none.
+// limit puts the container into its own memory cgroup, of version 1 or 2; 0: no limit.
 func (a *alone) limit(memory int64) error {
 	if memory == 0 {
 		return nil
@@ -144,7 +144,7 @@ func (a *alone) limit(memory int64) error {
 		os.WriteFile(filepath.Join(a.cgroup, "cgroup.procs"), []byte(strconv.Itoa(a.PID())), 0o644))
 }
 
-// end ends the container and removes what it left.
+// end stops the container and removes its files.
 func (a *alone) end() error {
 	var errs []error
 	if a.Container != nil {
@@ -154,12 +154,12 @@ func (a *alone) end() error {
 		errs = append(errs, os.Remove(a.cgroup))
 	}
 	for i := range 6 {
-		_ = unix.Unmount(filepath.Join(a.dir, "scratch-"+strconv.Itoa(i)), 0) // Only one is mounted.
+		_ = unix.Unmount(filepath.Join(a.dir, "scratch-"+strconv.Itoa(i)), 0) // only one is mounted
 	}
 	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
 }
 
-// probe asks for a path as a kubelet does, on a connection of its own.
+// probe requests a path like a kubelet, on a new connection.
 func (a *alone) probe(ctx context.Context, port int, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -181,7 +181,7 @@ func (a *alone) probe(ctx context.Context, port int, url string) error {
 	return err
 }
 
-// spent is the processor time of a process, that of its children aside.
+// spent returns the processor time of a process, without that of its children.
 func spent(pid int) (time.Duration, error) {
 	tasks, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
 	if err != nil || len(tasks) == 0 {

@@ -13,7 +13,7 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// journeys are the end-to-end tests of backups and restores, whose steps are measured.
+// journeys are the end-to-end tests of backups and restores whose steps are measured.
 var journeys = []struct{ test, store string }{
 	{"TestBackupAndRestoreOnS3", "S3"},
 	{"TestBackupAndRestoreOnClaim", "claim"},
@@ -21,11 +21,11 @@ var journeys = []struct{ test, store string }{
 	{"TestRolloutWaitsForBackup", "before a rollout"},
 }
 
-// measured is what they log: a step, a number, and perhaps its unit.
+// measured matches what they log: a step, a number, and optionally its unit.
 var measured = regexp.MustCompile(`measured: (.+): ([0-9.]+)( s)?\n`)
 
-// measureBackup takes backups and restores on the cluster as a user would, and tells how long
-// each step took until its outcome was verified, and how many answers were compared.
+// measureBackup takes backups and restores them on the cluster, as a user would. It reports the
+// time of each step until its outcome was verified, and the number of responses that were compared.
 func measureBackup(ctx context.Context, s *session) ([]figure.Figure, error) {
 	var figures []figure.Figure
 	for _, journey := range journeys {
@@ -38,10 +38,10 @@ func measureBackup(ctx context.Context, s *session) ([]figure.Figure, error) {
 		if failed > 0 {
 			details = []string{string(out)}
 		}
-		figures = append(figures, figure.Judged(journey.store+": journeys that failed", failed, "journeys", figure.AtMost(0), details...))
+		figures = append(figures, figure.HasGoal(journey.store+": journeys that failed", failed, "journeys", figure.AtMost(0), details...))
 		steps := measured.FindAllSubmatch(out, -1)
 		if len(steps) == 0 && failed == 0 {
-			return figures, fmt.Errorf("%s tells of no step: %s", journey.test, out)
+			return figures, fmt.Errorf("%s reports no step: %s", journey.test, out)
 		}
 		for _, found := range steps {
 			value, err := strconv.ParseFloat(string(found[2]), 64)
@@ -58,7 +58,7 @@ func measureBackup(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return figures, nil
 }
 
-// runTest runs one of the project's tests, and returns what it says, and 1 if it failed.
+// runTest runs tests of the project. It returns their output, and 1 if a test failed.
 func runTest(ctx context.Context, name string, arguments ...string) (out []byte, failed float64, err error) {
 	arguments = append([]string{"test", "-count=1", "-v", "-timeout=20m", fmt.Sprintf("-run=^(%s)$", name)}, arguments...)
 	command := exec.CommandContext(ctx, "go", arguments...)

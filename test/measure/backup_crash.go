@@ -10,7 +10,7 @@ import (
 	"example.com/nginx-operator/test/internal/figure"
 )
 
-// What the tests log about their cases.
+// These match what the tests log about their cases.
 var (
 	operatorKills        = regexp.MustCompile(`the operator was killed (\d+) times\n`)
 	programKills         = regexp.MustCompile(`the program was killed (\d+) times, and refused (\d+) times`)
@@ -19,12 +19,12 @@ var (
 	extractionKills      = regexp.MustCompile(`a process that extracts was killed (\d+) times`)
 )
 
-// crashTests are the tests that kill, as a regular expression.
+// crashTests matches the names of the tests that kill processes.
 const crashTests = "TestKilledAtEachWrite|TestAgentKilledAtEachCall|TestRestoreKilledAtEachWrite|TestRestoreAgentKilledAtEachCall|TestKilledWhileExtracting"
 
-// measureBackupCrash runs the tests that kill the operator at each write of a backup, of its
-// deletion and of restores, the jobs' programs at each call of their store, and the extraction at
-// many places of an archive, and counts their cases.
+// measureBackupCrash runs the tests that kill processes, and counts their cases. They kill the
+// operator at each write of a backup, of its deletion and of a restore, the jobs' programs at each
+// call to their store, and the extraction at many places of an archive.
 func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error) {
 	start := time.Now()
 	out, failed, err := runTest(ctx, crashTests, "./test/api/backup", "./internal/backup/archive")
@@ -36,7 +36,7 @@ func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error
 		details = []string{string(out)}
 	}
 	figures := []figure.Figure{
-		figure.Judged("runs in which something was lost, half, left over or not settled", failed, "runs", figure.AtMost(0), details...),
+		figure.HasGoal("runs with something lost, incomplete, left over or unsettled", failed, "runs", figure.AtMost(0), details...),
 		figure.Info("took", time.Since(start).Seconds(), "s"),
 	}
 	for _, c := range []struct {
@@ -55,7 +55,7 @@ func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error
 	} {
 		found := c.told.FindSubmatch(out)
 		if found == nil && failed == 0 {
-			return nil, fmt.Errorf("the tests do not tell of their cases (%s): %s", c.name, out)
+			return nil, fmt.Errorf("the tests do not report their cases (%s): %s", c.name, out)
 		}
 		if found == nil {
 			continue
@@ -64,7 +64,7 @@ func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error
 		if err != nil {
 			return nil, err
 		}
-		figures = append(figures, figure.Judged(c.name, float64(n), "cases", figure.AtLeast(1)))
+		figures = append(figures, figure.HasGoal(c.name, float64(n), "cases", figure.AtLeast(1)))
 	}
 	return figures, nil
 }

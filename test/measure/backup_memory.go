@@ -23,15 +23,15 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// backupVolume is how large the content is that is backed up, in bytes.
+// backupVolume is the size of the content to back up, in bytes.
 const backupVolume = 1 << 30
 
-// backupKeys are the credentials of the S3 server, which ends with the measurement.
+// backupKeys are the credentials of the S3 server, which runs only during the measurement.
 var backupKeys = []string{"measure", "measure-secret"}
 
-// measureBackupMemory runs the program of backups' jobs on a volume of a gibibyte that cannot
-// be compressed, to a folder and to an S3 server, with the settings that the job's pod has.
-// The archive is read back, as always.
+// measureBackupMemory runs the program of backup jobs on a gibibyte of incompressible content, with
+// the settings of the job's pod. It backs up to a folder and to an S3 server. As always, the
+// program reads the archive back.
 func measureBackupMemory(ctx context.Context, s *session) ([]figure.Figure, error) {
 	dir, err := os.MkdirTemp("", "backup-memory-")
 	if err != nil {
@@ -42,7 +42,7 @@ func measureBackupMemory(ctx context.Context, s *session) ([]figure.Figure, erro
 	if err != nil {
 		return nil, err
 	}
-	s.progress("backup-memory: making a volume of %d MiB", backupVolume>>20)
+	s.progress("backup-memory: creating a volume of %d MiB", backupVolume>>20)
 	if err := makeBackupRoot(dir); err != nil {
 		return nil, err
 	}
@@ -63,7 +63,7 @@ func measureBackupMemory(ctx context.Context, s *session) ([]figure.Figure, erro
 		figures = append(figures,
 			figure.Info("to "+destination.name+": written and read back in", run.took.Seconds(), "s"),
 			figure.Info("to "+destination.name+": archive", float64(run.result.Size)/(1<<20), "MiB"),
-			figure.Judged("to "+destination.name+": memory of the program, at most", run.resident/(1<<20), "MiB", figure.AtMost(64)))
+			figure.HasGoal("to "+destination.name+": memory of the program, at most", run.resident/(1<<20), "MiB", figure.AtMost(64)))
 	}
 	return figures, nil
 }
@@ -78,7 +78,7 @@ func buildBackup(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
-// makeBackupRoot makes what the job's pod has mounted.
+// makeBackupRoot creates what the job's pod mounts.
 func makeBackupRoot(dir string) error {
 	for _, folder := range []string{job.SnapshotDir, job.ContentDir + "/0", job.DestinationDir, job.ScratchDir, "/s3/bucket"} {
 		if err := os.MkdirAll(filepath.Join(dir, folder), 0o755); err != nil {
@@ -110,7 +110,7 @@ func makeBackupRoot(dir string) error {
 	return errors.Join(err, film.Close())
 }
 
-// startS3 starts an S3 server with a bucket, and waits until it answers.
+// startS3 starts an S3 server with a bucket, and waits until it responds.
 func startS3(ctx context.Context, s *session, dir string) (string, error) {
 	program := os.Getenv("VERSITYGW")
 	if program == "" {
@@ -128,7 +128,7 @@ func startS3(ctx context.Context, s *session, dir string) (string, error) {
 	}
 	s.atEnd(func(context.Context) error {
 		err := server.Process.Kill()
-		// It was killed, and says so.
+		// It was killed, so it returns an error.
 		_ = server.Wait()
 		return err
 	})
@@ -149,12 +149,12 @@ func startS3(ctx context.Context, s *session, dir string) (string, error) {
 	return "http://" + address, nil
 }
 
-// backupRun is one run of the program.
+// backupRun is the result of one run of the program.
 type backupRun struct {
 	result job.Result
 	took   time.Duration
-	// resident is the most memory that was resident, in bytes, the program's own text and
-	// files that it has mapped included.
+	// resident is the peak of its resident memory in bytes, including the program's text and mapped
+	// files.
 	resident float64
 }
 
@@ -179,7 +179,7 @@ func runBackup(ctx context.Context, program, dir, destination string) (backupRun
 	}
 	run := backupRun{took: time.Since(start), resident: float64(<-peak)}
 	if run.resident == 0 {
-		return run, errors.New("the program has ended before its memory was read")
+		return run, errors.New("the program ended before its memory was read")
 	}
 	text, err := os.ReadFile(result)
 	if err != nil {
@@ -189,9 +189,10 @@ func runBackup(ctx context.Context, program, dir, destination string) (backupRun
 	return run, err
 }
 
-// watchPeak tells the most memory that was resident of a process, once that has ended. What the
-// system tells of an ended process is at least what its parent had when it started it
-// (https://man7.org/linux/man-pages/man2/getrusage.2.html), so it is asked while it runs.
+// watchPeak returns a channel that receives the peak of a process's resident memory when the
+// process has ended. It reads the value while the process runs: the kernel's value for an ended
+// process is at least what its parent had when it started the process
+// (https://man7.org/linux/man-pages/man2/getrusage.2.html).
 func watchPeak(pid int) <-chan int64 {
 	told := make(chan int64, 1)
 	go func() {

@@ -13,42 +13,43 @@ import (
 
 const (
 	scaleTargets = 1000
-	// scaleChanges is how often each of them is changed, within less than the policy lets pass.
+	// scaleChanges is the number of changes to each of them, within less than the policy's minimum
+	// interval.
 	scaleChanges = 10
 )
 
-// scaleRun is what an operator did.
+// scaleRun is the result of a run.
 type scaleRun struct {
-	// first are the backups that a new policy asks for, burst those after the changes.
+	// first is the phase after the policy was created, burst the one after the changes.
 	first, burst scalePhase
-	// idle are the requests of a time in which nothing changed.
+	// idle are the requests during a time without changes.
 	idle []audit.Event
-	// The operator's memory with all applications and no policy, and at the end.
+	// before is the operator's memory with all applications and no policy, after that at the end.
 	before, after process.Memory
 	processor     time.Duration
 	state         scaleState
 }
 
-// scalePhase goes from what makes backups due until the operator has nothing more to do.
+// scalePhase lasts from the cause of backups until the operator has nothing more to do.
 type scalePhase struct {
 	took     time.Duration
 	requests []audit.Event
-	// backups is how many there were at its end, failed how many jobs had failed.
+	// backups is the number of backups at its end, failed the number of failed jobs.
 	backups, failed int
 	memory          process.Memory
 }
 
-// scaleRestart is what an operator did that found everything done.
+// scaleRestart is the result of a restart with nothing to do.
 type scaleRestart struct {
 	requests  map[audit.Class][]audit.Event
 	memory    process.Memory
 	processor time.Duration
 }
 
-// measureBackupScale lets one policy back up a thousand applications of its namespace, which is
-// the most that lists of a namespace can cost. Then it changes each of them ten times, in turn
-// what is declared and the number of replicas. The operator is a process of its own; the jobs'
-// pods run in this one.
+// measureBackupScale backs up a thousand applications in a namespace with one policy. This is the
+// worst case for lists of a namespace. Then it changes each application ten times, alternating
+// between forceRedeploy and the number of replicas. The operator runs as a separate process; the
+// pods of the jobs are simulated in this one.
 func measureBackupScale(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := newScaleBench(ctx, s)
 	if err != nil {
@@ -58,7 +59,7 @@ func measureBackupScale(ctx context.Context, s *session) ([]figure.Figure, error
 	if err != nil {
 		return nil, err
 	}
-	s.progress("backup-scale: the operator starts again")
+	s.progress("backup-scale: restarting the operator")
 	again, err := b.restart(ctx)
 	if err != nil {
 		return nil, err
@@ -79,9 +80,9 @@ func (b *scaleBench) run(ctx context.Context) (run scaleRun, err error) {
 	return run, errors.Join(err, stopped)
 }
 
-// load is the whole sequence.
+// load runs all phases.
 func (b *scaleBench) load(ctx context.Context, operator *process.Operator, run *scaleRun) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.session.patience, errors.New("the backups are not made in time"))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.session.patience, errors.New("the backups were not written in time"))
 	defer cancel()
 	b.session.progress("backup-scale: creating %d applications", b.n)
 	if err := fleet.Create(ctx, b.plane.Client, scaleNamespace, b.n); err != nil {
@@ -94,15 +95,15 @@ func (b *scaleBench) load(ctx context.Context, operator *process.Operator, run *
 	if run.before, err = operator.Memory(); err != nil {
 		return err
 	}
-	b.session.progress("backup-scale: the policy")
+	b.session.progress("backup-scale: creating the policy")
 	if run.first, err = b.phase(ctx, operator, b.createPolicy); err != nil {
 		return err
 	}
-	b.session.progress("backup-scale: %d changes of each", scaleChanges)
+	b.session.progress("backup-scale: changing each %d times", scaleChanges)
 	if run.burst, err = b.phase(ctx, operator, b.change); err != nil {
 		return err
 	}
-	b.session.progress("backup-scale: watching for %s", b.session.window)
+	b.session.progress("backup-scale: observing for %s", b.session.window)
 	start := time.Now()
 	if err := pause(ctx, b.session.window); err != nil {
 		return err
@@ -113,11 +114,11 @@ func (b *scaleBench) load(ctx context.Context, operator *process.Operator, run *
 	if run.after, err = operator.Memory(); err != nil {
 		return err
 	}
-	run.state, err = b.look(ctx)
+	run.state, err = b.observe(ctx)
 	return err
 }
 
-// phase begins something, and waits until every application is backed up as it is.
+// phase calls begin, and waits until every application's current state is backed up.
 func (b *scaleBench) phase(ctx context.Context, operator *process.Operator, begin func(context.Context) error) (p scalePhase, err error) {
 	start := time.Now()
 	if err := begin(ctx); err != nil {
@@ -142,7 +143,7 @@ func (b *scaleBench) phase(ctx context.Context, operator *process.Operator, begi
 	return p, err
 }
 
-// restart starts the operator where there is nothing to do.
+// restart starts the operator when there is nothing to do.
 func (b *scaleBench) restart(ctx context.Context) (again scaleRestart, err error) {
 	start := time.Now()
 	operator, err := b.start()
@@ -160,8 +161,8 @@ func (b *scaleBench) restart(ctx context.Context) (again scaleRestart, err error
 	return again, errors.Join(err, stopped)
 }
 
-// settled waits until a new operator has read everything and fallen silent, and returns what it
-// has asked for.
+// settled waits until a new operator has read everything and makes no more requests, and returns
+// its requests.
 func (b *scaleBench) settled(ctx context.Context, start time.Time) (map[audit.Class][]audit.Event, error) {
 	for {
 		if err := b.log.Silence(ctx, b.user); err != nil {

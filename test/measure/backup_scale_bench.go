@@ -25,18 +25,18 @@ import (
 const (
 	scaleNamespace = "measure-backup"
 	scaleFolder    = "folder"
-	// scaleLook is how often the stand-in of Kubernetes looks for jobs. It bounds how fast
-	// backups are made, and not how many requests they take.
-	scaleLook = 200 * time.Millisecond
-	// scalePoll is how often it is looked whether all is backed up.
+	// scaleObservation is the time between two polls for jobs by the stand-in for Kubernetes. It
+	// limits how fast backups are made, but not how many requests they need.
+	scaleObservation = 200 * time.Millisecond
+	// scalePoll is the time between two checks whether everything is backed up.
 	scalePoll = 2 * time.Second
 )
 
-// scaleBench is a bare control plane with a stand-in for what runs jobs.
+// scaleBench is a bare control plane with a stand-in that runs jobs.
 type scaleBench struct {
 	session *session
 	plane   *testenv.ControlPlane
-	place   *standin.Place
+	place   *standin.NodeStorage
 	dir     string
 	program string
 	log     audit.Log
@@ -58,7 +58,7 @@ func newScaleBench(ctx context.Context, s *session) (*scaleBench, error) {
 	s.atEnd(func(context.Context) error { return plane.Stop() })
 	b := &scaleBench{
 		session: s, plane: plane, dir: dir, log: audit.Log{Path: plane.AuditLog}, user: process.Username(), n: s.count(scaleTargets),
-		place: &standin.Place{Claim: filepath.Join(dir, "claim"), Content: filepath.Join(dir, "content")},
+		place: &standin.NodeStorage{Claim: filepath.Join(dir, "claim"), Content: filepath.Join(dir, "content")},
 	}
 	for _, folder := range []string{b.place.Claim, b.place.Content} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
@@ -83,10 +83,10 @@ func newScaleBench(ctx context.Context, s *session) (*scaleBench, error) {
 	return b, err
 }
 
-// standIn lets the stand-in run until the end.
+// standIn runs the stand-in until the end.
 func (b *scaleBench) standIn(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
-	nodes := standin.New(b.plane.Client, scaleLook)
+	nodes := standin.New(b.plane.Client, scaleObservation)
 	nodes.Add(scaleNamespace, b.place)
 	ended := make(chan error, 1)
 	go func() { ended <- nodes.Run(ctx) }()
@@ -98,7 +98,7 @@ func (b *scaleBench) standIn(ctx context.Context) {
 
 func (b *scaleBench) kubeconfig() string { return filepath.Join(b.dir, "operator.kubeconfig") }
 
-// start starts the backup operator alone.
+// start starts the operator with only the backup controllers.
 func (b *scaleBench) start() (*process.Operator, error) {
 	b.starts++
 	return process.Command{
@@ -107,8 +107,8 @@ func (b *scaleBench) start() (*process.Operator, error) {
 	}.Start()
 }
 
-// createPolicy backs up all applications of the namespace, with the settings that a policy has
-// if nothing else is said.
+// createPolicy creates a policy with default settings that backs up all applications in the
+// namespace.
 func (b *scaleBench) createPolicy(ctx context.Context) error {
 	return b.plane.Client.Create(ctx, &v1alpha1.NginxBackupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: scaleNamespace, Name: "all"},
@@ -120,7 +120,8 @@ func (b *scaleBench) createPolicy(ctx context.Context) error {
 	})
 }
 
-// change makes the changes of one application one after the other, and those of several at once.
+// change makes the changes of each application one after the other, and changes several
+// applications at the same time.
 func (b *scaleBench) change(ctx context.Context) error {
 	return fleet.Each(ctx, b.n, func(i int) error {
 		for change := range scaleChanges {
@@ -136,7 +137,8 @@ func (b *scaleBench) change(ctx context.Context) error {
 	})
 }
 
-// await waits until every application is backed up as it is, and nothing is left of the jobs.
+// await waits until every application's current state is backed up, and the objects of all jobs are
+// deleted.
 func (b *scaleBench) await(ctx context.Context) error {
 	for {
 		left, err := b.left(ctx)

@@ -18,17 +18,17 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// scaleState is what there is at the end.
+// scaleState is the state at the end.
 type scaleState struct {
-	// held is how many applications are in the archive of their last backup as they are, and
-	// missed are the others.
+	// held is the number of applications whose last backup contains their current state; missed are
+	// the others.
 	held   int
 	missed []string
-	// objects are what jobs need, and should have been deleted.
+	// objects is the number of leftover objects of jobs, which should have been deleted.
 	objects int
 }
 
-// left is what has not been done yet, empty when everything has.
+// left describes what is not done yet; empty: nothing.
 func (b *scaleBench) left(ctx context.Context) (string, error) {
 	applications, err := b.applications(ctx)
 	if err != nil {
@@ -45,7 +45,7 @@ func (b *scaleBench) left(ctx context.Context) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		if newest := last[applications[i].Name]; newest == nil || !plan.Good(newest) || plan.Held(newest) != state {
+		if newest := last[applications[i].Name]; newest == nil || !plan.Good(newest) || plan.BackedUpState(newest) != state {
 			behind++
 		}
 	}
@@ -53,13 +53,13 @@ func (b *scaleBench) left(ctx context.Context) (string, error) {
 	if err != nil || behind == 0 && objects == 0 {
 		return "", err
 	}
-	return fmt.Sprintf("%d applications are not backed up as they are; jobs have left %d objects", behind, objects), nil
+	return fmt.Sprintf("%d applications are not backed up in their current state; jobs have left %d objects", behind, objects), nil
 }
 
-// lastBackups are the newest backups, by the names of their targets.
+// lastBackups returns the newest backup of each target, by the target's name.
 func lastBackups(backups []v1alpha1.NginxBackup) map[string]*v1alpha1.NginxBackup {
 	number := func(b *v1alpha1.NginxBackup) int {
-		// A policy numbers the backups that it makes.
+		// A policy numbers its backups.
 		n, err := strconv.Atoi(b.Annotations[v1alpha1.AnnotationSequence])
 		if err != nil {
 			return 0
@@ -76,7 +76,7 @@ func lastBackups(backups []v1alpha1.NginxBackup) map[string]*v1alpha1.NginxBacku
 	return last
 }
 
-// objects counts what jobs need.
+// objects counts the objects of jobs.
 func (b *scaleBench) objects(ctx context.Context) (int, error) {
 	n := 0
 	for _, list := range []client.ObjectList{&batchv1.JobList{}, &corev1.ConfigMapList{}, &corev1.PodList{}} {
@@ -88,8 +88,8 @@ func (b *scaleBench) objects(ctx context.Context) (int, error) {
 	return n, nil
 }
 
-// look reads the archive of every application's last backup.
-func (b *scaleBench) look(ctx context.Context) (state scaleState, err error) {
+// observe reads the archive of every application's last backup.
+func (b *scaleBench) observe(ctx context.Context) (state scaleState, err error) {
 	applications, err := b.applications(ctx)
 	if err != nil {
 		return state, err
@@ -111,7 +111,8 @@ func (b *scaleBench) look(ctx context.Context) (state scaleState, err error) {
 	return state, err
 }
 
-// holds is an error where the archive of a backup does not hold an application as it is.
+// holds returns an error if the archive of a backup does not contain an application's current
+// state.
 func (b *scaleBench) holds(ctx context.Context, backup *v1alpha1.NginxBackup, nginx *v1alpha2.NginxOperator) error {
 	if backup == nil {
 		return fmt.Errorf("it has no backup")
@@ -125,7 +126,7 @@ func (b *scaleBench) holds(ctx context.Context, backup *v1alpha1.NginxBackup, ng
 		return err
 	}
 	if !apiequality.Semantic.DeepEqual(held.Spec, nginx.Spec) {
-		return fmt.Errorf("backup %s does not hold what is declared", backup.Name)
+		return fmt.Errorf("backup %s does not contain the declared state", backup.Name)
 	}
 	return nil
 }

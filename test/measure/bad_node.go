@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/site"
@@ -24,18 +24,18 @@ import (
 const (
 	badNodeReplicas = 4
 	badNodeRate     = 60
-	// badNodeStays is for how long the rollout has to go on without being rolled back: longer than
-	// an image may fail to be pulled.
+	// badNodeStays is the time for which the rollout must continue without a rollback. It is longer
+	// than the time for which an image pull may fail.
 	badNodeStays = 75 * time.Second
 	// badNodeRetry is rollout.retry.backoff.initialSeconds.
 	badNodeRetry = 10
-	// badNodePatience is how long it may take until all is well: a kubelet waits up to five minutes
-	// before it pulls again.
+	// badNodePatience bounds the time until the rollout is complete: a kubelet backs off for up to
+	// five minutes before it pulls again.
 	badNodePatience = 6 * time.Minute
 	badNodeImage    = "localhost/nginx:on-one-node"
 )
 
-// nodeImages gives single nodes of the local cluster an image.
+// nodeImages adds an image to single nodes of the local cluster.
 type nodeImages struct{ cluster, image string }
 
 func (i nodeImages) ctr(ctx context.Context, node int, arguments ...string) error {
@@ -46,12 +46,12 @@ func (i nodeImages) ctr(ctx context.Context, node int, arguments ...string) erro
 	return nil
 }
 
-// add gives a node the image by another name.
+// add tags the image with another name on a node.
 func (i nodeImages) add(ctx context.Context, node int) error {
 	return i.ctr(ctx, node, "tag", "--force", i.image, badNodeImage)
 }
 
-// remove takes it from all nodes.
+// remove removes that name from all nodes.
 func (i nodeImages) remove(ctx context.Context) error {
 	return errors.Join(i.ctr(ctx, 1, "rm", badNodeImage), i.ctr(ctx, 2, "rm", badNodeImage))
 }
@@ -61,19 +61,19 @@ type badNodeRun struct {
 	*bench
 	images nodeImages
 	nginx  *v1alpha2.NginxOperator
-	// told is how long the status took to tell, message what it says.
+	// told is the time until the status reported the problem, and message is its message.
 	told    time.Duration
 	message string
-	// rolledBack tells whether the rollout was rolled back, healed how long it took from when the node had the
-	// image until all was well.
+	// rolledBack reports whether the rollout was rolled back. healed is the time from when the node
+	// got the image until the rollout was complete.
 	rolledBack bool
 	healed     time.Duration
 	report     load.Report
 	lowest     int
 }
 
-// measureBadNode rolls out an image that is on one of two nodes: first where pods of it come up on the
-// good node, then where they can be on the bad one alone.
+// measureBadNode rolls out an image that one of two nodes has: first with pods on both nodes, so
+// that those on the good node become ready, then with pods only on the bad node.
 func measureBadNode(ctx context.Context, s *session) ([]figure.Figure, error) {
 	var runs []*badNodeRun
 	for _, alone := range []bool{false, true} {
@@ -125,7 +125,7 @@ func (r *badNodeRun) run(ctx context.Context, alone bool) error {
 	return errors.Join(err, stopped, r.client.Delete(ctx, r.nginx))
 }
 
-// declared spreads the pods of a template over the nodes.
+// declared returns a spec that spreads the pods of a template over the nodes.
 func (r *badNodeRun) declared() v1alpha2.NginxOperatorSpec {
 	declared := spec(badNodeReplicas, r.newest(), site.Site{}.Files("good"))
 	declared.PodTemplate = &v1alpha2.PodTemplate{TopologySpreadConstraints: []corev1.TopologySpreadConstraint{{
@@ -142,13 +142,13 @@ func upToDateOf(n *v1alpha2.NginxOperator) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// spoil rolls the image out while pods can be on both nodes, and gives the other node the image later.
+// spoil rolls the image out with pods on both nodes, and later adds the image to the other node.
 func (r *badNodeRun) spoil(ctx context.Context) error {
 	start := time.Now()
 	if err := r.edit(ctx, r.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(badNodeImage) }); err != nil {
 		return err
 	}
-	if err := r.await(ctx, r.nginx, "a node is told of", func(n *v1alpha2.NginxOperator) bool {
+	if err := r.await(ctx, r.nginx, "a condition names a node", func(n *v1alpha2.NginxOperator) bool {
 		c := upToDateOf(n)
 		r.rolledBack = c.Reason == v1alpha2.ReasonRollingBack || c.Reason == v1alpha2.ReasonRolledBack
 		r.message = c.Message
@@ -171,7 +171,7 @@ func (r *badNodeRun) spoil(ctx context.Context) error {
 	return r.heal(ctx)
 }
 
-// fail rolls the image out where pods can be on the bad node alone, and gives it the image after it was rolled back.
+// fail rolls the image out with pods only on the bad node, and adds the image after the rollback.
 func (r *badNodeRun) fail(ctx context.Context) error {
 	start := time.Now()
 	if err := r.edit(ctx, r.nginx, func(s *v1alpha2.NginxOperatorSpec) {
@@ -192,7 +192,7 @@ func (r *badNodeRun) fail(ctx context.Context) error {
 	return r.heal(ctx)
 }
 
-// heal gives the other node the image, and waits until the rollout is complete.
+// heal adds the image to the other node, and waits until the rollout is complete.
 func (r *badNodeRun) heal(ctx context.Context) error {
 	if err := r.images.add(ctx, 2); err != nil {
 		return err
@@ -207,7 +207,7 @@ func (r *badNodeRun) heal(ctx context.Context) error {
 
 func (r *badNodeRun) requests(what string) []figure.Figure {
 	return []figure.Figure{
-		figure.Judged(what+": requests failed", float64(r.report.Failed), "requests", figure.AtMost(0), append([]string{fmt.Sprintf("of %d; ready pods at the lowest: %d of %d", r.report.Requests, r.lowest, badNodeReplicas)}, tallies(r.report)...)...),
+		figure.HasGoal(what+": requests failed", float64(r.report.Failed), "requests", figure.AtMost(0), append([]string{fmt.Sprintf("of %d; ready pods at the lowest: %d of %d", r.report.Requests, r.lowest, badNodeReplicas)}, tallies(r.report)...)...),
 	}
 }
 
@@ -218,16 +218,16 @@ func (r *badNodeRun) spread() []figure.Figure {
 		rolledBack = 1
 	}
 	return append([]figure.Figure{
-		figure.Judged(what+": edit → the condition names both nodes", r.told.Seconds(), "s", figure.AtMost(30), "UpToDate says: "+r.message),
-		figure.Judged(fmt.Sprintf("%s: rolled back within %.0f s", what, badNodeStays.Seconds()), float64(rolledBack), "times", figure.AtMost(0)),
-		figure.Info(what+": the other node has it → complete, without a retry", r.healed.Seconds(), "s"),
+		figure.HasGoal(what+": edit → the condition names both nodes", r.told.Seconds(), "s", figure.AtMost(30), "condition UpToDate: "+r.message),
+		figure.HasGoal(fmt.Sprintf("%s: rolled back within %.0f s", what, badNodeStays.Seconds()), float64(rolledBack), "times", figure.AtMost(0)),
+		figure.Info(what+": the other node gets it → complete, without a retry", r.healed.Seconds(), "s"),
 	}, r.requests(what)...)
 }
 
 func (r *badNodeRun) retried() []figure.Figure {
 	const what = "image not on the only node"
 	return append([]figure.Figure{
-		figure.Info(what+": edit → rolled back, with the time of the retry", r.told.Seconds(), "s", "UpToDate says: "+r.message),
-		figure.Judged(what+": it has the image → the retry is complete", r.healed.Seconds(), "s", figure.AtMost(badNodePatience.Seconds())),
+		figure.Info(what+": edit → rolled back, with the time of the retry", r.told.Seconds(), "s", "condition UpToDate: "+r.message),
+		figure.HasGoal(what+": it gets the image → the retry is complete", r.healed.Seconds(), "s", figure.AtMost(badNodePatience.Seconds())),
 	}, r.requests(what)...)
 }

@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/badconfig"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
@@ -23,32 +23,33 @@ import (
 const (
 	badReplicas = 2
 	badRate     = 100
-	// badPatience is how long a diagnosis may take, and badRecovery how many bad
-	// configurations there are between two good ones.
+	// badPatience bounds the time until a diagnosis. badRecovery is the number of bad
+	// configurations between two good ones.
 	badPatience = 30 * time.Second
 	badRecovery = 20
-	// badCases and badSorts are the goals.
+	// badCases and badSorts are the goals for the size of the corpus.
 	badCases, badSorts = 300, 25
 )
 
-// badRun is what came of the corpus.
+// badRun has the results for the corpus.
 type badRun struct {
 	*bench
 	nginx   *v1alpha2.NginxOperator
 	running *incluster.Load
-	// cases and sorts that were submitted, and how long each diagnosis took.
+	// cases is the number of submitted configurations, sorts their sorts, and took the times until
+	// each diagnosis in seconds.
 	cases int
 	sorts map[string]bool
 	took  []float64
-	// undiagnosed and astray are the cases that were not refused, or refused with a
-	// diagnosis that lacks something; unrecovered are good ones that did not go live.
-	undiagnosed, astray, unrecovered []string
-	placed, places                   int
-	good                             int
+	// undiagnosed are the cases that were not refused. otherNode are those whose diagnosis lacks
+	// something. unrecovered are the good configurations that did not go live.
+	undiagnosed, otherNode, unrecovered []string
+	placed, places                      int
+	good                                int
 }
 
-// measureBadConfig submits one bad configuration after the other to an application that
-// serves.
+// measureBadConfig submits bad configurations one after the other to an application that serves
+// requests.
 func measureBadConfig(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -73,9 +74,9 @@ func measureBadConfig(ctx context.Context, s *session) ([]figure.Figure, error) 
 	restarted, gone, err := b.restarts(ctx, run.nginx, before)
 	figures := append(run.figures(),
 		figure.Info("requests meanwhile", float64(report.Requests), "requests"),
-		figure.Judged("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
-		figure.Judged("containers restarted", float64(restarted), "containers", figure.AtMost(0)),
-		figure.Judged("pods replaced", float64(gone), "pods", figure.AtMost(0)))
+		figure.HasGoal("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
+		figure.HasGoal("containers restarted", float64(restarted), "containers", figure.AtMost(0)),
+		figure.HasGoal("pods replaced", float64(gone), "pods", figure.AtMost(0)))
 	return figures, errors.Join(failed, err)
 }
 
@@ -95,7 +96,7 @@ func (r *badRun) startLoad(ctx context.Context) error {
 func (r *badRun) submitAll(ctx context.Context, s *session) error {
 	cases := badconfig.All()
 	if n := s.count(0); n > 0 {
-		// A sample of all sorts.
+		// Take a sample of all sorts.
 		step := max(1, len(cases)/n)
 		var some []badconfig.Case
 		for i := 0; i < len(cases); i += step {
@@ -111,13 +112,13 @@ func (r *badRun) submitAll(ctx context.Context, s *session) error {
 			if err := r.recover(ctx); err != nil {
 				return err
 			}
-			s.progress("badconfig: %d of %d, %d not diagnosed, %d with another diagnosis", i+1, len(cases), len(r.undiagnosed), len(r.astray))
+			s.progress("badconfig: %d of %d, %d not diagnosed, %d with a wrong diagnosis", i+1, len(cases), len(r.undiagnosed), len(r.otherNode))
 		}
 	}
 	return nil
 }
 
-// submit gives the application a bad configuration, and looks what the condition says.
+// submit submits a bad configuration, and checks the condition's message.
 func (r *badRun) submit(ctx context.Context, c badconfig.Case) error {
 	start := time.Now()
 	if err := r.edit(ctx, r.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config(c.Files) }); err != nil {
@@ -144,14 +145,14 @@ func (r *badRun) submit(ctx context.Context, c badconfig.Case) error {
 		r.places++
 	}
 	if err := c.Want.In(told.Message); err != nil {
-		r.astray = append(r.astray, fmt.Sprintf("%s: %v in: %s", c.Name, err, told.Message))
+		r.otherNode = append(r.otherNode, fmt.Sprintf("%s: %v in: %s", c.Name, err, told.Message))
 	} else if c.Want.Place() != "" {
 		r.placed++
 	}
 	return nil
 }
 
-// recover gives the application a good configuration.
+// recover submits a good configuration.
 func (r *badRun) recover(ctx context.Context) error {
 	r.good++
 	name := fmt.Sprintf("good-%d", r.good)
@@ -175,14 +176,14 @@ func (r *badRun) recover(ctx context.Context) error {
 
 func (r *badRun) figures() []figure.Figure {
 	figures := []figure.Figure{
-		figure.Judged("bad configurations", float64(r.cases), "configurations", figure.AtLeast(badCases)),
-		figure.Judged("sorts of them", float64(len(r.sorts)), "sorts", figure.AtLeast(badSorts), slices.Sorted(maps.Keys(r.sorts))...),
-		figure.Judged("not refused in the condition", float64(len(r.undiagnosed)), "configurations", figure.AtMost(0), r.undiagnosed...),
-		figure.Judged("refused with another diagnosis than nginx's", float64(len(r.astray)), "configurations", figure.AtMost(0), r.astray...),
-		figure.Info("nginx names file and line", float64(r.places), "configurations"),
-		figure.Judged("and so does the condition not", float64(r.places-r.placed), "configurations", figure.AtMost(0)),
-		figure.Info("good ones in between", float64(r.good), "configurations"),
-		figure.Judged("of these did not go live", float64(len(r.unrecovered)), "configurations", figure.AtMost(0), r.unrecovered...),
+		figure.HasGoal("bad configurations", float64(r.cases), "configurations", figure.AtLeast(badCases)),
+		figure.HasGoal("sorts of bad configurations", float64(len(r.sorts)), "sorts", figure.AtLeast(badSorts), slices.Sorted(maps.Keys(r.sorts))...),
+		figure.HasGoal("not refused in the condition", float64(len(r.undiagnosed)), "configurations", figure.AtMost(0), r.undiagnosed...),
+		figure.HasGoal("refused with a diagnosis that differs from nginx's", float64(len(r.otherNode)), "configurations", figure.AtMost(0), r.otherNode...),
+		figure.Info("of which nginx names file and line", float64(r.places), "configurations"),
+		figure.HasGoal("of these, the condition does not name file and line", float64(r.places-r.placed), "configurations", figure.AtMost(0)),
+		figure.Info("good configurations in between", float64(r.good), "configurations"),
+		figure.HasGoal("good configurations that did not go live", float64(len(r.unrecovered)), "configurations", figure.AtMost(0), r.unrecovered...),
 	}
 	if len(r.took) > 0 {
 		figures = append(figures, figure.Info("until the diagnosis, median", median(r.took), "s"),

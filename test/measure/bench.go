@@ -19,19 +19,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/incluster"
 	"example.com/nginx-operator/test/load/site"
 )
 
-// bench is a namespace of its own in a running cluster, for applications under load.
+// bench is a namespace in a running cluster, for applications under load.
 type bench struct {
 	client    client.WithWatch
 	kube      kubernetes.Interface
 	namespace string
-	// loadImage has test/load/cmd/nginx-load, images are nginx's, oldest first.
+	// loadImage is the image with test/load/cmd/nginx-load, images are those of nginx, oldest
+	// first.
 	loadImage string
 	images    []string
 	patience  time.Duration
@@ -45,7 +46,7 @@ func setting(name, fallback string) string {
 	return fallback
 }
 
-// bench makes a namespace that is removed at the end.
+// bench creates a namespace that is removed at the end.
 func (s *session) bench(ctx context.Context) (*bench, error) {
 	kubeconfig := os.Getenv("KUBECONFIG")
 	if kubeconfig == "" {
@@ -56,7 +57,7 @@ func (s *session) bench(ctx context.Context) (*bench, error) {
 		return nil, fmt.Errorf("KUBECONFIG: %w", err)
 	}
 	config.QPS = -1
-	scheme, err := operator.Scheme()
+	scheme, err := manager.Scheme()
 	if err != nil {
 		return nil, err
 	}
@@ -87,7 +88,7 @@ func (s *session) bench(ctx context.Context) (*bench, error) {
 
 func (b *bench) newest() string { return b.images[len(b.images)-1] }
 
-// spec is an application that serves a site.
+// spec returns the spec of an application that serves a site.
 func spec(replicas int32, image string, files map[string]string) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
 		Replicas: &replicas, Image: &image, Config: config(files),
@@ -112,7 +113,7 @@ func (b *bench) create(ctx context.Context, name string, spec v1alpha2.NginxOper
 	return nginx, b.ready(ctx, nginx)
 }
 
-// change changes an application, and tries again when somebody else was faster.
+// change changes an application, and retries on a conflict.
 func (b *bench) change(ctx context.Context, nginx *v1alpha2.NginxOperator, change func(*v1alpha2.NginxOperator)) error {
 	for {
 		if err := b.client.Get(ctx, client.ObjectKeyFromObject(nginx), nginx); err != nil {
@@ -126,7 +127,7 @@ func (b *bench) change(ctx context.Context, nginx *v1alpha2.NginxOperator, chang
 	}
 }
 
-// edit changes the spec.
+// edit changes the spec of an application.
 func (b *bench) edit(ctx context.Context, nginx *v1alpha2.NginxOperator, change func(*v1alpha2.NginxOperatorSpec)) error {
 	return b.change(ctx, nginx, func(n *v1alpha2.NginxOperator) { change(&n.Spec) })
 }
@@ -136,10 +137,10 @@ func (b *bench) ready(ctx context.Context, nginx *v1alpha2.NginxOperator) error 
 	return b.await(ctx, nginx, "it is Ready", ready)
 }
 
-// await watches an application until a condition holds. Then nginx is as it was seen.
+// await watches an application until a condition holds. It keeps the last observed state in nginx.
 func (b *bench) await(ctx context.Context, nginx *v1alpha2.NginxOperator, what string, met func(*v1alpha2.NginxOperator) bool) error {
 	generation := nginx.Generation
-	ctx, cancel := context.WithTimeoutCause(ctx, b.patience, fmt.Errorf("%s: not within %s: %s", nginx.Name, b.patience, what))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.patience, fmt.Errorf("%s: timed out after %s: waiting until %s", nginx.Name, b.patience, what))
 	defer cancel()
 	for {
 		watcher, err := b.client.Watch(ctx, &v1alpha2.NginxOperatorList{},
@@ -155,7 +156,7 @@ func (b *bench) await(ctx context.Context, nginx *v1alpha2.NginxOperator, what s
 	}
 }
 
-// follow keeps nginx as it is seen, until it meets the condition or the watch ends.
+// follow updates nginx with each event, until the condition holds or the watch ends.
 func follow(ctx context.Context, watcher watch.Interface, nginx *v1alpha2.NginxOperator, met func() bool) (bool, error) {
 	for {
 		select {
@@ -183,7 +184,7 @@ func conditions(nginx *v1alpha2.NginxOperator) string {
 	return b.String()
 }
 
-// live tells whether every pod serves the configuration asked for, as the status says.
+// live reports whether the status says that every pod serves the requested configuration.
 func live(revision string) func(*v1alpha2.NginxOperator) bool {
 	return func(nginx *v1alpha2.NginxOperator) bool {
 		s := nginx.Status
@@ -192,7 +193,7 @@ func live(revision string) func(*v1alpha2.NginxOperator) bool {
 	}
 }
 
-// pods are those of an application that are not on their way out.
+// pods returns the pods of an application that are not being deleted.
 func (b *bench) pods(ctx context.Context, nginx *v1alpha2.NginxOperator) ([]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := b.client.List(ctx, list, client.InNamespace(b.namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name)))
@@ -205,8 +206,7 @@ func (b *bench) pods(ctx context.Context, nginx *v1alpha2.NginxOperator) ([]core
 	return alive, err
 }
 
-// restarts tells how many containers of pods were restarted, and how many of the
-// pods from before are gone.
+// restarts returns how often containers were restarted, and how many of the earlier pods are gone.
 func (b *bench) restarts(ctx context.Context, nginx *v1alpha2.NginxOperator, before []corev1.Pod) (restarted, gone int, err error) {
 	now, err := b.pods(ctx, nginx)
 	alive := map[string]bool{}
@@ -224,7 +224,7 @@ func (b *bench) restarts(ctx context.Context, nginx *v1alpha2.NginxOperator, bef
 	return restarted, gone, err
 }
 
-// address is that of a port of the application's Service.
+// address returns the address of a port of the application's Service.
 func (b *bench) address(ctx context.Context, nginx *v1alpha2.NginxOperator, port int) (string, error) {
 	service := &corev1.Service{}
 	err := b.client.Get(ctx, client.ObjectKey{Namespace: b.namespace, Name: naming.Service(nginx.Name)}, service)
@@ -232,7 +232,7 @@ func (b *bench) address(ctx context.Context, nginx *v1alpha2.NginxOperator, port
 }
 
 func (b *bench) load(ctx context.Context, name string, o load.Options) (*incluster.Load, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.patience, fmt.Errorf("the load %s is not there within %s", name, b.patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.patience, fmt.Errorf("the load %s is not ready within %s", name, b.patience))
 	defer cancel()
 	return incluster.Start(ctx, b.kube, b.namespace, name, b.loadImage, o)
 }

@@ -22,22 +22,24 @@ import (
 const (
 	evidenceReplicas = 3
 	evidenceRate     = 60
-	// evidenceTime is rollout.canary.durationSeconds, evidenceDeadline is rollout.progressDeadlineSeconds.
+	// evidenceTime is rollout.canary.durationSeconds, and evidenceDeadline is
+	// rollout.progressDeadlineSeconds.
 	evidenceTime     = 10
 	evidenceDeadline = 30
-	// evidenceSlack is how much longer than what a verdict waits for it may take, in seconds.
+	// evidenceSlack is how much longer than its limit a verdict may take, in seconds.
 	evidenceSlack = 15
 )
 
 // evidenceCase is a canary of a configuration.
 type evidenceCase struct {
 	name string
-	// before and location are what the configuration says before its server and in its location.
+	// before and location are the directives before the server and in its location.
 	before, location string
-	// unvisited: there is no traffic.
+	// unvisited reports whether there is no traffic.
 	unvisited    bool
 	onNoEvidence v1alpha2.OnNoEvidence
-	// passes tells whether it has to go live, limit is when that is known, in seconds.
+	// passes reports whether the configuration must go live. limit is the time after which that is
+	// known, in seconds.
 	passes bool
 	limit  float64
 }
@@ -53,19 +55,19 @@ func evidenceCases() []evidenceCase {
 	}
 }
 
-// evidenceRun is what came of a canary.
+// evidenceRun is the result of a canary.
 type evidenceRun struct {
 	*bench
 	evidenceCase
 	nginx  *v1alpha2.NginxOperator
 	passed bool
 	took   time.Duration
-	// said are the messages of the condition on the way, the last one last, and events those about the canary.
+	// said are the messages of the condition in order, and events are the events about the canary.
 	said, events []string
 	report       load.Report
 }
 
-// measureCanaryEvidence gives applications configurations whose canaries there is little to know of.
+// measureCanaryEvidence submits configurations whose canaries give little evidence.
 func measureCanaryEvidence(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -84,7 +86,7 @@ func measureCanaryEvidence(ctx context.Context, s *session) ([]figure.Figure, er
 		}
 		figures = append(figures, r.figure())
 	}
-	return append(figures, figure.Judged("canaries with another verdict than they should have", float64(wrong), "canaries", figure.AtMost(0))), nil
+	return append(figures, figure.HasGoal("canaries with a wrong verdict", float64(wrong), "canaries", figure.AtMost(0))), nil
 }
 
 func (r *evidenceRun) run(ctx context.Context, name string) error {
@@ -103,7 +105,7 @@ func (r *evidenceRun) run(ctx context.Context, name string) error {
 			return err
 		}
 	}
-	err = r.judge(ctx)
+	err = r.verdict(ctx)
 	if running != nil {
 		var stopped error
 		r.report, stopped = running.Stop(ctx)
@@ -121,8 +123,8 @@ func (r *evidenceRun) visit(ctx context.Context, name string) (*incluster.Load, 
 	return r.load(ctx, name+"-load", options)
 }
 
-// judge changes the configuration, and waits until it is live or taken back.
-func (r *evidenceRun) judge(ctx context.Context) error {
+// verdict changes the configuration, and waits until it is live or rolled back.
+func (r *evidenceRun) verdict(ctx context.Context) error {
 	start := time.Now()
 	if err := r.edit(ctx, r.nginx, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Config = config(map[string]string{"site.conf": "# another one\n" + flawedSite(r.before, r.location)})
@@ -165,7 +167,7 @@ func (r *evidenceRun) figure() figure.Figure {
 	}
 	details := []string{fmt.Sprintf("%d of %d requests failed", r.report.Failed, r.report.Requests)}
 	for _, message := range r.said {
-		details = append(details, "UpToDate says: "+message)
+		details = append(details, "condition UpToDate: "+message)
 	}
-	return figure.Judged(r.name+": edit → "+verdict, r.took.Seconds(), "s", figure.AtMost(r.limit+evidenceSlack), append(details, r.events...)...)
+	return figure.HasGoal(r.name+": edit → "+verdict, r.took.Seconds(), "s", figure.AtMost(r.limit+evidenceSlack), append(details, r.events...)...)
 }

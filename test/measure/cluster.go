@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/internal/audit"
 	"example.com/nginx-operator/test/internal/process"
 )
@@ -27,7 +27,7 @@ type cluster struct {
 	user   string
 }
 
-// openCluster connects to the cluster that the environment names.
+// openCluster connects to the cluster that the environment specifies.
 func openCluster(ctx context.Context) (*cluster, error) {
 	kubeconfig, path := os.Getenv("KUBECONFIG"), os.Getenv("AUDIT_LOG")
 	if kubeconfig == "" {
@@ -41,7 +41,7 @@ func openCluster(ctx context.Context) (*cluster, error) {
 		return nil, fmt.Errorf("KUBECONFIG: %w", err)
 	}
 	config.QPS = -1
-	scheme, err := operator.Scheme()
+	scheme, err := manager.Scheme()
 	if err != nil {
 		return nil, err
 	}
@@ -59,15 +59,15 @@ func openCluster(ctx context.Context) (*cluster, error) {
 	return c, c.checkLog()
 }
 
-// checkLog makes sure that the audit log is that of this cluster: the one of an
-// earlier cluster would tell of an operator that asks for nothing.
+// checkLog checks that the audit log is that of this cluster. In the log of an earlier cluster, the
+// operator would seem to make no requests.
 func (c *cluster) checkLog() error {
 	recent, err := c.log.Requests(audit.Filter{User: c.user, Since: time.Now().Add(-time.Minute)})
 	if err != nil {
 		return err
 	}
 	if len(recent) == 0 {
-		return fmt.Errorf("the audit log %s tells of no request of %s in the last minute, although it renews its lease: is AUDIT_LOG the log of the cluster of KUBECONFIG?", c.log.Path, c.user)
+		return fmt.Errorf("the audit log %s contains no request of %s in the last minute, although it renews its lease: check that AUDIT_LOG is the log of the cluster of KUBECONFIG", c.log.Path, c.user)
 	}
 	return nil
 }
@@ -78,8 +78,8 @@ func (c *cluster) deployment(ctx context.Context) (*appsv1.Deployment, error) {
 	return deployment, c.client.Get(ctx, key, deployment)
 }
 
-// rolledOut tells whether every pod of a Deployment is of its newest template and
-// available, and no other is left.
+// rolledOut reports whether all pods of a Deployment have its newest template and are available,
+// and no others are left.
 func rolledOut(d *appsv1.Deployment) bool {
 	replicas := int32(1)
 	if d.Spec.Replicas != nil {
@@ -89,7 +89,7 @@ func rolledOut(d *appsv1.Deployment) bool {
 	return s.ObservedGeneration == d.Generation && s.Replicas == replicas && s.UpdatedReplicas == replicas && s.AvailableReplicas == replicas
 }
 
-// leader is who holds the operator's lease, empty when nobody does.
+// leader returns the holder of the operator's lease; empty: there is none.
 func (c *cluster) leader(ctx context.Context) (string, error) {
 	lease := &coordinationv1.Lease{}
 	key := client.ObjectKey{Namespace: process.Account.Namespace, Name: operatorName}
@@ -102,7 +102,7 @@ func (c *cluster) leader(ctx context.Context) (string, error) {
 	return *lease.Spec.HolderIdentity, nil
 }
 
-// requests are those of the operator in a span of time, by class.
+// requests returns the operator's requests in a time span, by class.
 func (c *cluster) requests(since, until time.Time) (map[audit.Class][]audit.Event, error) {
 	events, err := c.log.Requests(audit.Filter{User: c.user, Since: since, Until: until})
 	if err != nil {

@@ -20,21 +20,22 @@ import (
 
 const (
 	fleetObjects = 100
-	// fleetSettle is how long the operator has to be silent before it counts as idle,
-	// and fleetSettleWithin how long it has for that. An operator that does not
-	// get there is measured all the same: that is what the figures are about.
+	// fleetSettle is how long the operator must make no requests until it counts as idle, and
+	// fleetSettleWithin bounds the wait for that. An operator that does not become idle is measured
+	// all the same, because that is what the figures show.
 	fleetSettle       = 5 * time.Second
 	fleetSettleWithin = time.Minute
 )
 
-// sharedFleet is a running fleet that several measurements look at.
+// sharedFleet is a running fleet that several measurements use.
 type sharedFleet struct {
 	*cluster
 	namespace string
 	n         int
 }
 
-// fleet returns the fleet of this run, made and ready. It is removed at the end.
+// fleet returns the fleet of this run, and creates it if necessary. The fleet is ready, and is
+// removed at the end.
 func (s *session) fleet(ctx context.Context) (*sharedFleet, error) {
 	if s.shared != nil {
 		return s.shared, nil
@@ -62,8 +63,8 @@ func (s *session) fleet(ctx context.Context) (*sharedFleet, error) {
 	return f, f.settle(ctx)
 }
 
-// figures tell what the fleet is, and who else uses the operator: whatever changes there
-// is counted as well.
+// figures describe the fleet, and other applications of the operator, whose changes are counted as
+// well.
 func (f *sharedFleet) figures(ctx context.Context) ([]figure.Figure, error) {
 	list := &v1alpha2.NginxOperatorList{}
 	if err := f.client.List(ctx, list); err != nil {
@@ -77,12 +78,12 @@ func (f *sharedFleet) figures(ctx context.Context) ([]figure.Figure, error) {
 	}
 	return []figure.Figure{
 		figure.Info("objects", float64(f.n), "objects"),
-		figure.Info("objects of others", float64(len(others)), "objects", others...),
+		figure.Info("objects of other clients", float64(len(others)), "objects", others...),
 	}, nil
 }
 
-// share is the part of the writes that is about the fleet. On a cluster that others
-// use as well, it tells whose writes they are.
+// share returns how many of the writes concern the fleet. On a shared cluster, this shows where the
+// writes come from.
 func (f *sharedFleet) share(requests map[audit.Class][]audit.Event) figure.Figure {
 	own := audit.In(f.namespace, requests[audit.Write])
 	return figure.Info("writes, of them for these objects", float64(len(own)), "requests", audit.Tally(own)...)
@@ -92,7 +93,7 @@ func ready(nginx *v1alpha2.NginxOperator) bool {
 	return fleet.Observed(nginx) && meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady)
 }
 
-// settle waits until the operator has told everything about the last change.
+// settle waits until the operator has reported the last change.
 func (f *sharedFleet) settle(ctx context.Context) error {
 	deadline := time.Now().Add(fleetSettleWithin)
 	for time.Now().Before(deadline) {
@@ -110,8 +111,8 @@ func (f *sharedFleet) settle(ctx context.Context) error {
 	return nil
 }
 
-// remove deletes a namespace and waits until it is gone, so that the next run does
-// not share the cluster with the rest of this one.
+// remove deletes a namespace and waits until it is gone, so that the next run does not share the
+// cluster with the remains of this one.
 func (c *cluster) remove(ctx context.Context, namespace *corev1.Namespace) error {
 	if err := c.client.Delete(ctx, namespace); err != nil {
 		return client.IgnoreNotFound(err)

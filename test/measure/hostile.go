@@ -11,14 +11,14 @@ import (
 	"path/filepath"
 
 	"example.com/nginx-operator/internal/backup/archive"
-	"example.com/nginx-operator/internal/backup/archive/hostile"
+	"example.com/nginx-operator/test/hostilearchive"
 	"example.com/nginx-operator/test/internal/figure"
 )
 
-// measureHostile reads every archive of the corpus by every way there is. Each has to be
-// refused, and nothing written.
+// measureHostile reads every archive of the corpus in every possible way. Each must be refused
+// without anything being written.
 func measureHostile(ctx context.Context, s *session) ([]figure.Figure, error) {
-	corpus := hostile.Corpus()
+	corpus := hostilearchive.Corpus()
 	var unrefused, written, unclear []string
 	for _, c := range corpus {
 		packed, commit := c.Build()
@@ -38,21 +38,21 @@ func measureHostile(ctx context.Context, s *session) ([]figure.Figure, error) {
 			written = append(written, c.Name)
 		}
 	}
-	s.progress("hostile-archives: an honest archive, to show that not everything is refused")
-	packed, commit := hostile.Honest()
+	s.progress("hostile-archives: a valid archive, as a control")
+	packed, commit := hostilearchive.Honest()
 	if _, err := archive.Verify(ctx, bytes.NewReader(packed), commit, archive.DefaultLimits()); err != nil {
-		return nil, fmt.Errorf("an honest archive is refused: %w", err)
+		return nil, fmt.Errorf("a valid archive is refused: %w", err)
 	}
 	return []figure.Figure{
-		figure.Judged("hostile or damaged archives", float64(len(corpus)), "archives", figure.AtLeast(40)),
-		figure.Judged("not refused", float64(len(unrefused)), "archives", figure.AtMost(0), unrefused...),
-		figure.Judged("refused without saying why", float64(len(unclear)), "archives", figure.AtMost(0), unclear...),
-		figure.Judged("of which something was written", float64(len(written)), "archives", figure.AtMost(0), written...),
+		figure.HasGoal("hostile or damaged archives", float64(len(corpus)), "archives", figure.AtLeast(40)),
+		figure.HasGoal("not refused", float64(len(unrefused)), "archives", figure.AtMost(0), unrefused...),
+		figure.HasGoal("refused without a reason", float64(len(unclear)), "archives", figure.AtMost(0), unclear...),
+		figure.HasGoal("from which something was written", float64(len(written)), "archives", figure.AtMost(0), written...),
 	}, nil
 }
 
-// extractHostile extracts an archive as a restore would, into a volume whose folder is in a
-// folder of its own, and counts what is in both afterwards.
+// extractHostile extracts an archive like a restore. The volume is a folder within an otherwise
+// empty folder. It returns the number of entries in both afterwards.
 func extractHostile(ctx context.Context, packed []byte, commit archive.Commit, limits archive.Limits) (left int, err error) {
 	dir, err := os.MkdirTemp("", "hostile-")
 	if err != nil {

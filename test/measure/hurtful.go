@@ -17,18 +17,18 @@ import (
 
 const (
 	hurtfulReplicas = 3
-	// hurtfulRate is how many requests a second each application is asked.
+	// hurtfulRate is the number of requests to each application per second.
 	hurtfulRate = 60
-	// hurtfulApplications are the applications that are given configurations at the same time.
+	// hurtfulApplications is the number of applications that get configurations at the same time.
 	hurtfulApplications = 2
-	// hurtfulCases is the goal for a run of the whole corpus.
+	// hurtfulCases is the goal for the size of the whole corpus.
 	hurtfulCases = 150
-	// hurtfulLoss is what one pod loses in a second.
+	// hurtfulLoss is the number of requests that one pod loses in a second.
 	hurtfulLoss = hurtfulRate / hurtfulReplicas
 )
 
-// measureHurtful gives applications that serve one hurtful configuration after the other, and
-// each time the good one again.
+// measureHurtful submits hurtful configurations one after the other to applications under load,
+// with a good one after each.
 func measureHurtful(ctx context.Context, s *session) ([]figure.Figure, error) {
 	cases, err := s.hurtfulCases(hurtful.All())
 	if err != nil {
@@ -38,8 +38,8 @@ func measureHurtful(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return slices.Concat(hurtfulRows(rows), hurtfulSummary(rows, s.samples())), failed
 }
 
-// measureServingNothing tells how many of the configurations that serve nothing are refused,
-// by default and by what an application can declare.
+// measureServingNothing counts how many of the configurations that serve nothing are refused, by
+// default and with the checks that an application can declare.
 func measureServingNothing(ctx context.Context, s *session) ([]figure.Figure, error) {
 	cases, err := s.hurtfulCases(hurtful.ServingNothing())
 	if err != nil {
@@ -62,7 +62,7 @@ func measureServingNothing(ctx context.Context, s *session) ([]figure.Figure, er
 	return figures, errors.Join(errs...)
 }
 
-// servingNothingMode is what an application declares beside its configuration.
+// servingNothingMode is what an application declares in addition to its configuration.
 type servingNothingMode struct {
 	name    string
 	declare func(*v1alpha2.NginxOperatorSpec)
@@ -85,11 +85,11 @@ func servingNothingModes() []servingNothingMode {
 	}
 }
 
-// samples tells whether only a part of the corpus is run.
+// samples reports whether only a part of the corpus runs.
 func (s *session) samples() bool { return s.share < 1 || len(s.cases) > 0 }
 
-// hurtfulCases are those that the flags choose: by name or family, and of these a share that
-// is spread over all of them.
+// hurtfulCases returns the cases that the flags select: by name or family, and of these an evenly
+// spread share.
 func (s *session) hurtfulCases(all []hurtful.Case) ([]hurtful.Case, error) {
 	for _, name := range s.cases {
 		if !slices.ContainsFunc(all, func(c hurtful.Case) bool { return c.Name == name || string(c.Family) == name }) {
@@ -111,10 +111,11 @@ func (s *session) hurtfulCases(all []hurtful.Case) ([]hurtful.Case, error) {
 	return chosen, nil
 }
 
-// shareSlack makes a share of 0.1 the first of ten, and is more than the sums are inexact by.
+// shareSlack makes a share of 0.1 select the first of ten, and exceeds the rounding errors of the
+// sums.
 const shareSlack = 0.9999
 
-// runHurtful gives the configurations to some applications at the same time.
+// runHurtful submits the configurations to several applications at the same time.
 func (s *session) runHurtful(ctx context.Context, cases []hurtful.Case, declare func(*v1alpha2.NginxOperatorSpec)) ([]hurtfulRow, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -164,12 +165,12 @@ func hurtfulOrder(cases []hurtful.Case, row hurtfulRow) int {
 func hurtfulRows(rows []hurtfulRow) []figure.Figure {
 	var figures []figure.Figure
 	for _, row := range rows {
-		figures = append(figures, figure.Judged(row.String(), float64(row.failed), "requests", row.goal(), strings.TrimSpace("the condition says: "+row.message)))
+		figures = append(figures, figure.HasGoal(row.String(), float64(row.failed), "requests", row.goal(), strings.TrimSpace("condition: "+row.message)))
 	}
 	return figures
 }
 
-// hurtfulSummary are the goals, for each family and for all.
+// hurtfulSummary returns the goals, for each family and for all.
 func hurtfulSummary(rows []hurtfulRow, sample bool) []figure.Figure {
 	var figures []figure.Figure
 	for _, family := range hurtful.Families() {
@@ -184,7 +185,7 @@ func hurtfulSummary(rows []hurtfulRow, sample bool) []figure.Figure {
 			}
 		}
 		if len(found) > 0 {
-			figures = append(figures, figure.Judged(fmt.Sprintf("%s: configurations of %d beyond their goal", family, len(found)), float64(len(over)), "configurations", figure.AtMost(0)))
+			figures = append(figures, figure.HasGoal(fmt.Sprintf("%s: configurations beyond their goal, of %d", family, len(found)), float64(len(over)), "configurations", figure.AtMost(0)))
 		}
 	}
 	count := func(what string, goal figure.Goal, counts func(hurtfulRow) bool) {
@@ -194,7 +195,7 @@ func hurtfulSummary(rows []hurtfulRow, sample bool) []figure.Figure {
 				names = append(names, row.String())
 			}
 		}
-		figures = append(figures, figure.Judged(what, float64(len(names)), "configurations", goal, names...))
+		figures = append(figures, figure.HasGoal(what, float64(len(names)), "configurations", goal, names...))
 	}
 	if sample {
 		figures = append(figures, figure.Info("configurations, a sample", float64(len(rows)), "configurations"))
@@ -203,9 +204,9 @@ func hurtfulSummary(rows []hurtfulRow, sample bool) []figure.Figure {
 		figures[len(figures)-1].Details = nil
 	}
 	count("that more than one pod loaded", figure.AtMost(0), func(r hurtfulRow) bool { return r.loaded > 1 })
-	count("that can be foreseen and a pod loaded", figure.AtMost(0), func(r hurtfulRow) bool { return r.Detection == hurtful.Foreseeable && r.loaded > 0 })
+	count("that are foreseeable, but a pod loaded", figure.AtMost(0), func(r hurtfulRow) bool { return r.Detection == hurtful.Foreseeable && r.loaded > 0 })
 	count("that were not refused", figure.AtMost(0), func(r hurtfulRow) bool { return !r.refused() })
-	count("that were refused in other words", figure.AtMost(0), func(r hurtfulRow) bool { return r.refused() && r.Want.In(r.message) != nil })
+	count("that were refused with a wrong diagnosis", figure.AtMost(0), func(r hurtfulRow) bool { return r.refused() && r.Want.In(r.message) != nil })
 	count("with a pod in CrashLoopBackOff afterwards", figure.AtMost(0), func(r hurtfulRow) bool { return r.crashing > 0 })
 	count("from which the application did not recover", figure.AtMost(0), func(r hurtfulRow) bool { return !r.recovered })
 	var served, failed int64

@@ -17,9 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/internal/nginx/revision"
 	"example.com/nginx-operator/test/hurtful"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
@@ -27,25 +27,28 @@ import (
 )
 
 const (
-	// hurtfulPatience is how long a verdict may take, and the way back to the good configuration.
+	// hurtfulPatience bounds the time until a verdict, and the time until the good configuration is
+	// live again.
 	hurtfulPatience = 20 * time.Second
 	// hurtfulAfter is how long an application is watched after the verdict.
 	hurtfulAfter = 3 * time.Second
-	// hurtfulBefore is how long an application has served before it is given the first configuration.
+	// hurtfulBefore is how long an application serves requests before it gets the first
+	// configuration.
 	hurtfulBefore = 5 * time.Second
-	// hurtfulPoll is how often the instances are asked what they have loaded.
+	// hurtfulPoll is the time between two reads of what the instances have loaded.
 	hurtfulPoll = 300 * time.Millisecond
-	// hurtfulTimeout is when a request counts as failed.
+	// hurtfulTimeout is the time after which a request counts as failed.
 	hurtfulTimeout = 2 * time.Second
 )
 
-// hurtfulRow is what one configuration did.
+// hurtfulRow is the result of one configuration.
 type hurtfulRow struct {
 	hurtful.Case
 	requests, failed int64
-	// loaded is how many pods loaded it, crashing how many are in CrashLoopBackOff afterwards.
+	// loaded is the number of pods that loaded it, and crashing the number of pods in
+	// CrashLoopBackOff afterwards.
 	loaded, restarts, crashing int
-	// verdict is the condition's status and reason, message what it says.
+	// verdict is the condition's status and reason, and message its message.
 	verdict, message string
 	took             time.Duration
 	recovered        bool
@@ -53,7 +56,7 @@ type hurtfulRow struct {
 
 func (r hurtfulRow) refused() bool { return r.verdict != "" && r.verdict[:1] == "F" }
 
-// loss is how many requests may fail.
+// loss returns how many requests may fail.
 func (r hurtfulRow) loss() float64 {
 	if r.Detection == hurtful.Foreseeable {
 		return 0
@@ -74,7 +77,7 @@ func (r hurtfulRow) String() string {
 	return text
 }
 
-// hurtfulApplication is an application under load. One that does not recover is replaced.
+// hurtfulApplication is an application under load. It is replaced if it does not recover.
 type hurtfulApplication struct {
 	*bench
 	name    string
@@ -84,7 +87,7 @@ type hurtfulApplication struct {
 	running *incluster.Load
 }
 
-// prepare makes the application, unless it is there.
+// prepare creates the application, unless it exists.
 func (l *hurtfulApplication) prepare(ctx context.Context) error {
 	if l.nginx != nil {
 		return nil
@@ -131,7 +134,7 @@ func (l *hurtfulApplication) stop(ctx context.Context) error {
 	return err
 }
 
-// run gives the application a configuration, waits for a verdict, and goes back.
+// run submits a configuration, waits for the verdict, and goes back to the good configuration.
 func (l *hurtfulApplication) run(ctx context.Context, c hurtful.Case) (hurtfulRow, error) {
 	row := hurtfulRow{Case: c}
 	if err := l.prepare(ctx); err != nil {
@@ -167,12 +170,12 @@ func (l *hurtfulApplication) run(ctx context.Context, c hurtful.Case) (hurtfulRo
 	return row, nil
 }
 
-// revision is that of files together with what the application declares beside them.
+// revision returns the revision of files together with the checks that the application declares.
 func (l *hurtfulApplication) revision(files map[string]string) string {
-	return desired.WithChecks(nginxconf.Config{Files: files, Revision: nginxconf.Revision(files)}, &l.nginx.Spec).Revision
+	return revision.AddChecksFile(nginxconf.Config{Files: files, Revision: nginxconf.Revision(files)}, &l.nginx.Spec).Revision
 }
 
-// verdict waits until the condition says what has become of the configuration.
+// verdict submits the configuration, and waits until the condition has a verdict.
 func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error {
 	start := time.Now()
 	if err := l.edit(ctx, l.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config(row.Files) }); err != nil {
@@ -181,7 +184,7 @@ func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error
 	everywhere := live(l.revision(row.Files))
 	limited, cancel := context.WithTimeout(ctx, hurtfulPatience)
 	defer cancel()
-	// That there is none in time is a verdict, too: what the condition says then.
+	// Even without a verdict in time, the row gets what the condition says then.
 	_ = l.await(limited, l.nginx, "there is a verdict", func(n *v1alpha2.NginxOperator) bool { return rejection(n) != nil || everywhere(n) })
 	row.took = time.Since(start)
 	if err := pause(ctx, hurtfulAfter); err != nil {
@@ -200,7 +203,8 @@ func (l *hurtfulApplication) verdict(ctx context.Context, row *hurtfulRow) error
 	return nil
 }
 
-// rejection is the condition by which a configuration is refused, or its canary has failed; nil: neither.
+// rejection returns the condition that says that the configuration was refused or its canary
+// failed; nil: neither.
 func rejection(n *v1alpha2.NginxOperator) *metav1.Condition {
 	if c := meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionConfigValid); c != nil && c.ObservedGeneration == n.Generation && c.Status == metav1.ConditionFalse {
 		return c
@@ -212,7 +216,7 @@ func rejection(n *v1alpha2.NginxOperator) *metav1.Condition {
 	return nil
 }
 
-// goBack gives the application the good configuration.
+// goBack submits the good configuration.
 func (l *hurtfulApplication) goBack(ctx context.Context, row *hurtfulRow) error {
 	files := hurtful.Good()
 	if err := l.edit(ctx, l.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = config(files) }); err != nil {
@@ -225,7 +229,7 @@ func (l *hurtfulApplication) goBack(ctx context.Context, row *hurtfulRow) error 
 	return ctx.Err()
 }
 
-// harm counts what the pods went through.
+// harm counts what happened to the pods.
 func (l *hurtfulApplication) harm(ctx context.Context, row *hurtfulRow, before []corev1.Pod, loaded map[string]bool) error {
 	restarts := map[string]int{}
 	for _, pod := range before {
@@ -247,14 +251,14 @@ func (l *hurtfulApplication) harm(ctx context.Context, row *hurtfulRow, before [
 	return err
 }
 
-// loadWatch finds out which pods load a revision.
+// loadWatch records which pods load a revision.
 type loadWatch struct {
 	mu     sync.Mutex
 	all    sync.WaitGroup
 	loaded map[string]bool
 }
 
-// watch asks the instances what they have loaded until ctx ends.
+// watch polls the instances for what they have loaded until ctx ends.
 func (l *hurtfulApplication) watch(ctx context.Context, pods []corev1.Pod, revision string) *loadWatch {
 	w := &loadWatch{loaded: map[string]bool{}}
 	for _, pod := range pods {
@@ -268,14 +272,14 @@ func (l *hurtfulApplication) watch(ctx context.Context, pods []corev1.Pod, revis
 					w.loaded[string(pod.UID)] = true
 					w.mu.Unlock()
 				}
-				_ = pause(ctx, hurtfulPoll) // the loop looks at ctx
+				_ = pause(ctx, hurtfulPoll) // the loop checks ctx
 			}
 		})
 	}
 	return w
 }
 
-// hasLoaded tells whether an instance has given a revision to its nginx, however that ended.
+// hasLoaded reports whether an instance has loaded a revision, whatever the result was.
 func hasLoaded(status instanceapi.Status, revision string) bool {
 	for _, r := range status.Revisions {
 		if r.Revision == revision && r.Load != "" {

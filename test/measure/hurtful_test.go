@@ -39,7 +39,7 @@ func TestHurtfulCases(t *testing.T) {
 	}
 }
 
-// TestHurtfulSummary: each way to miss the promise is a figure that falls short.
+// TestHurtfulSummary: each way to miss the goal gives a figure that falls short.
 func TestHurtfulSummary(t *testing.T) {
 	good := hurtfulRow{
 		Case:    hurtful.Case{Name: "a", Family: hurtful.Memory, Detection: hurtful.Foreseeable, Want: badconfig.Diagnosis{Messages: []string{"memory"}}},

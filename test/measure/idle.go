@@ -14,7 +14,7 @@ func measureIdle(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.progress("idle: watching for %s", s.window)
+	s.progress("idle: observing for %s", s.window)
 	start := time.Now()
 	if err := pause(ctx, s.window); err != nil {
 		return nil, err
@@ -28,7 +28,7 @@ func measureIdle(ctx context.Context, s *session) ([]figure.Figure, error) {
 		return nil, err
 	}
 	figures = append(figures,
-		figure.Info("watched for", s.window.Seconds(), "s"),
+		figure.Info("observed for", s.window.Seconds(), "s"),
 		count(requests, audit.Write, figure.AtMost(0)),
 		fleet.share(requests),
 		count(requests, audit.Read, figure.AtMost(0)),
@@ -36,13 +36,13 @@ func measureIdle(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return append(figures, asides(requests)...), nil
 }
 
-// count is the figure of a class of requests.
+// count returns the figure for a class of requests.
 func count(requests map[audit.Class][]audit.Event, class audit.Class, goal figure.Goal) figure.Figure {
 	events := requests[class]
-	return figure.Judged(string(class), float64(len(events)), "requests", goal, audit.Tally(events)...)
+	return figure.HasGoal(string(class), float64(len(events)), "requests", goal, audit.Tally(events)...)
 }
 
-// asides are the requests that are no consequence of what the operator manages.
+// asides returns figures for the requests that are not caused by the managed objects.
 func asides(requests map[audit.Class][]audit.Event) []figure.Figure {
 	var figures []figure.Figure
 	for _, class := range []audit.Class{audit.Watch, audit.Lease, audit.LeaseEvent, audit.Review} {

@@ -17,20 +17,21 @@ import (
 )
 
 const (
-	// instanceMemory is the goal at rest, in MiB, and instanceRest how long the pod rests.
+	// instanceMemory is the goal for an idle instance in MiB, and instanceRest the time until it is
+	// measured.
 	instanceMemory = 15
 	instanceRest   = 30 * time.Second
-	// instanceRate is the rate at which its processor time is measured.
+	// instanceRate is the rate of requests at which the processor time is measured.
 	instanceRate   = 10_000
 	instanceWindow = 20 * time.Second
-	// instanceRounds compare the speed with and without request metrics, in turns: the
-	// machine's own speed varies.
+	// instanceRounds is the number of alternating rounds that compare the speed with and without
+	// request metrics, because the speed of the machine varies.
 	instanceRounds = 3
 
 	requestsMetric = "nginx_http_requests_total"
 )
 
-// measureInstance tells what the instance manager costs.
+// measureInstance measures the cost of the instance manager.
 func measureInstance(ctx context.Context, s *session) ([]figure.Figure, error) {
 	size, err := instanceSize(ctx)
 	if err != nil {
@@ -57,8 +58,8 @@ func measureInstance(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return figures, err
 	}
-	figures = append(figures, figure.Judged("resident memory at rest", rest.resident/(1<<20), "MiB", figure.AtMost(instanceMemory)),
-		figure.Info("of it not shared with other pods of the node", rest.anonymous/(1<<20), "MiB"))
+	figures = append(figures, figure.HasGoal("resident memory at rest", rest.resident/(1<<20), "MiB", figure.AtMost(instanceMemory)),
+		figure.Info("of which not shared with other pods of the node", rest.anonymous/(1<<20), "MiB"))
 	for _, p := range []*instancePod{counting, silent} {
 		s.progress("instance: %d requests/s on %s", instanceRate, p.name)
 		found, err := b.share(ctx, p)
@@ -72,7 +73,7 @@ func measureInstance(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return append(figures, found...), err
 }
 
-// instanceSize builds the program as it is released.
+// instanceSize builds the program with the flags of a release, and returns its size in MiB.
 func instanceSize(ctx context.Context) (float64, error) {
 	dir, err := os.MkdirTemp("", "measure-instance-")
 	if err != nil {
@@ -92,7 +93,7 @@ func instanceSize(ctx context.Context) (float64, error) {
 	return figure.MiB(info.Size()), nil
 }
 
-// instancePod is an application of one pod.
+// instancePod is an application with one pod.
 type instancePod struct {
 	name    string
 	pod     corev1.Pod
@@ -120,7 +121,7 @@ func (b *bench) instancePod(ctx context.Context, name string, requests *bool) (*
 	return &instancePod{name: name, pod: pods[0], address: address}, err
 }
 
-// press puts load on the pod for a while; rate 0 is as much as possible.
+// press puts load on the pod for a while; rate 0: as much as possible.
 func (b *bench) press(ctx context.Context, p *instancePod, rate float64) (load.Report, error) {
 	p.loads++
 	running, err := b.load(ctx, fmt.Sprintf("load-%s-%d", p.name, p.loads), load.Options{
@@ -136,7 +137,7 @@ func (b *bench) press(ctx context.Context, p *instancePod, rate float64) (load.R
 	return running.Stop(ctx)
 }
 
-// share is the processor time of the instance manager under a rate of requests.
+// share measures the processor time of the instance manager under load.
 func (b *bench) share(ctx context.Context, p *instancePod) ([]figure.Figure, error) {
 	before, err := b.processOne(ctx, &p.pod)
 	if err != nil {
@@ -156,9 +157,9 @@ func (b *bench) share(ctx context.Context, p *instancePod) ([]figure.Figure, err
 	figures := []figure.Figure{
 		figure.Info(name+"requests made", report.Rate(), "requests/s"),
 		figure.Info(name+"its share of one processor", 100*spent/took, "%"),
-		figure.Info(name+"its processor time for a request", 1e6*spent/float64(report.Requests), "µs"),
+		figure.Info(name+"its processor time per request", 1e6*spent/float64(report.Requests), "µs"),
 		figure.Info(name+"its resident memory afterwards", after.resident/(1<<20), "MiB"),
-		figure.Judged(name+"requests failed", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
+		figure.HasGoal(name+"requests failed", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
 	}
 	if now, err := b.metric(ctx, &p.pod, requestsMetric); err == nil {
 		figures = append(figures, figure.Info(name+"requests that it counted", 100*(now-counted)/float64(report.Requests), "%"))
@@ -166,7 +167,7 @@ func (b *bench) share(ctx context.Context, p *instancePod) ([]figure.Figure, err
 	return figures, nil
 }
 
-// compare tells how many requests nginx answers with and without request metrics.
+// compare compares how many requests nginx answers with and without request metrics.
 func (b *bench) compare(ctx context.Context, counting, silent *instancePod) ([]figure.Figure, error) {
 	rates := map[*instancePod][]float64{}
 	before, err := b.metric(ctx, &counting.pod, requestsMetric)
@@ -204,7 +205,7 @@ func (b *bench) compare(ctx context.Context, counting, silent *instancePod) ([]f
 	return []figure.Figure{
 		figure.Info("as many requests as possible, with request metrics", with, "requests/s", lines(counting)...),
 		figure.Info("as many requests as possible, without", without, "requests/s", lines(silent)...),
-		figure.Judged("the price of request metrics", 100*(without-with)/without, "%", figure.AtMost(logPrice)),
-		figure.Judged("requests that were not counted meanwhile", made-(after-before), "requests", figure.AtMost(0)),
+		figure.HasGoal("the cost of request metrics", 100*(without-with)/without, "%", figure.AtMost(logPrice)),
+		figure.HasGoal("uncounted requests meanwhile", made-(after-before), "requests", figure.AtMost(0)),
 	}, nil
 }

@@ -22,17 +22,18 @@ import (
 const (
 	hostileMemory = 64 << 20
 	hostileTime   = 15 * time.Second
-	// hostileClients are addresses from which attacks come.
+	// hostileClients is the number of addresses from which attacks come.
 	hostileClients = 200
-	// The goals: memory of process 1 in MiB, and its descriptors.
+	// The goals for the memory of process 1 in MiB, and for the number of its descriptors.
 	hostileResident    = 40
 	hostileDescriptors = 300
 )
 
-// attack is what somebody does who reaches the port.
+// attack is an attack by a client that reaches the port.
 type attack struct {
 	name string
-	// connections are open at a time; each is used by do until it returns an error.
+	// connections is the number of connections that are open at a time. do uses each one until it
+	// returns an error.
 	connections int
 	do          func(conn net.Conn) error
 }
@@ -48,7 +49,7 @@ var attacks = []attack{
 	{"slow headers", 2_000, trickle("GET /readyz HTTP/1.1\r\n", "X")},
 	{"slow bodies", 2_000, trickle("POST /v1/load HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", "x")},
 	{"scrapes", 100, repeat("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")},
-	{"questions for the status", 100, repeat("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n")},
+	{"requests for the status", 100, repeat("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n")},
 	{"scrapes that are not read", 500, repeatUnread("GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")},
 	{"big requests", 100, repeat("POST /v1/load HTTP/1.1\r\nHost: x\r\nX: " + strings.Repeat("x", 7<<10) + "\r\nContent-Length: 1000000\r\n\r\n" + strings.Repeat("x", 1_000_000))},
 	{"a connection for each request", 20, func(conn net.Conn) error {
@@ -58,7 +59,7 @@ var attacks = []attack{
 	}},
 }
 
-// trickle sends a byte a second.
+// trickle sends head at once, and then more every second.
 func trickle(head, more string) func(net.Conn) error {
 	return func(conn net.Conn) error {
 		if _, err := io.WriteString(conn, head); err != nil {
@@ -73,10 +74,10 @@ func trickle(head, more string) func(net.Conn) error {
 	}
 }
 
-// repeat sends a request again and again, and reads what comes.
+// repeat sends a request again and again, and reads the responses.
 func repeat(request string) func(net.Conn) error {
 	return func(conn net.Conn) error {
-		go func() { _, _ = io.Copy(io.Discard, conn) }() // It ends with the connection.
+		go func() { _, _ = io.Copy(io.Discard, conn) }() // ends with the connection
 		return repeatUnread(request)(conn)
 	}
 }
@@ -91,14 +92,14 @@ func repeatUnread(request string) func(net.Conn) error {
 	}
 }
 
-// measureInstanceHostile attacks the port of an instance that serves.
+// measureInstanceHostile attacks the port of an instance that serves requests.
 func measureInstanceHostile(ctx context.Context, s *session) (figures []figure.Figure, err error) {
 	var limit unix.Rlimit
 	if err := unix.Getrlimit(unix.RLIMIT_NOFILE, &limit); err != nil {
 		return nil, err
 	}
 	for _, each := range attacks {
-		// This program has an end of each connection, and some other files.
+		// This program holds one end of each connection, and some other files.
 		each.connections = min(each.connections, int(limit.Max)-1000)
 		s.progress("instance-hostile: %s: %d connections at a time", each.name, each.connections)
 		found, err := each.measure(ctx)
@@ -134,15 +135,15 @@ func (k *attack) measure(ctx context.Context) (figures []figure.Figure, err erro
 	name := k.name + ": "
 	return []figure.Figure{
 		figure.Info(name+"connections made", float64(made.Load()), "connections"),
-		figure.Judged(name+"memory of process 1", figure.MiB(resident), "MiB", figure.AtMost(hostileResident)),
-		figure.Judged(name+"its descriptors", float64(descriptors), "descriptors", figure.AtMost(hostileDescriptors)),
-		figure.Judged(name+"probes and questions failed, of "+strconv.FormatInt(probes.all.Load(), 10), float64(probes.failed.Load()), "answers", figure.AtMost(0), probes.why()...),
-		figure.Judged(name+"requests to nginx failed, of "+strconv.FormatInt(requests.all.Load(), 10), float64(requests.failed.Load()), "requests", figure.AtMost(0), requests.why()...),
-		figure.Judged(name+"containers ended", ended, "containers", figure.AtMost(0)),
+		figure.HasGoal(name+"memory of process 1", figure.MiB(resident), "MiB", figure.AtMost(hostileResident)),
+		figure.HasGoal(name+"its descriptors", float64(descriptors), "descriptors", figure.AtMost(hostileDescriptors)),
+		figure.HasGoal(name+"failed probes and status requests, of "+strconv.FormatInt(probes.all.Load(), 10), float64(probes.failed.Load()), "answers", figure.AtMost(0), probes.why()...),
+		figure.HasGoal(name+"failed requests to nginx, of "+strconv.FormatInt(requests.all.Load(), 10), float64(requests.failed.Load()), "requests", figure.AtMost(0), requests.why()...),
+		figure.HasGoal(name+"containers ended", ended, "containers", figure.AtMost(0)),
 	}, nil
 }
 
-// run keeps as many connections busy as the attack has, from many addresses.
+// run keeps the attack's connections busy, from many addresses.
 func (k *attack) run(ctx context.Context, a *alone, group *sync.WaitGroup) *atomic.Int64 {
 	made := &atomic.Int64{}
 	for i := range k.connections {
@@ -151,12 +152,12 @@ func (k *attack) run(ctx context.Context, a *alone, group *sync.WaitGroup) *atom
 			for ctx.Err() == nil {
 				conn, err := a.dialFrom(ctx, from)
 				if err != nil {
-					_ = pause(ctx, 100*time.Millisecond) // It goes on until the end.
+					_ = pause(ctx, 100*time.Millisecond) // try again until the end
 					continue
 				}
 				made.Add(1)
 				stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
-				_ = k.do(conn) // An attack may fail.
+				_ = k.do(conn) // an attack may fail
 				stop()
 				_ = conn.Close()
 				if k.connections > 1000 {
@@ -181,7 +182,7 @@ func (a *alone) dialFrom(ctx context.Context, from net.Addr) (net.Conn, error) {
 	return conn, err
 }
 
-// asked counts questions and those that were not answered.
+// asked counts requests, and those that failed.
 type asked struct {
 	all, failed atomic.Int64
 	last        atomic.Value
@@ -190,23 +191,23 @@ type asked struct {
 func (q *asked) every(ctx context.Context, a *alone, apart time.Duration, port int, path string) {
 	for ctx.Err() == nil {
 		q.all.Add(1)
-		// An answer may come after the end of the attack.
+		// A response may arrive after the end of the attack.
 		if err := a.probe(context.WithoutCancel(ctx), port, path); err != nil {
 			q.failed.Add(1)
 			q.last.Store(err.Error())
 		}
-		_ = pause(ctx, apart) // The loop ends as well.
+		_ = pause(ctx, apart) // the loop ends as well
 	}
 }
 
 func (q *asked) why() []string {
 	if last, ok := q.last.Load().(string); ok {
-		return []string{"the last one: " + last}
+		return []string{"last error: " + last}
 	}
 	return nil
 }
 
-// peak is the most memory and descriptors that process 1 has had.
+// peak returns the peaks of the memory and of the descriptors of process 1.
 func (a *alone) peak(ctx context.Context) (resident, descriptors int64) {
 	for ctx.Err() == nil && a.State() == nil {
 		text, err := os.ReadFile(fmt.Sprintf("/proc/%d/statm", a.PID()))
@@ -218,7 +219,7 @@ func (a *alone) peak(ctx context.Context) (resident, descriptors int64) {
 		if open, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", a.PID())); err == nil {
 			descriptors = max(descriptors, int64(len(open)))
 		}
-		_ = pause(ctx, 100*time.Millisecond) // The loop ends as well.
+		_ = pause(ctx, 100*time.Millisecond) // the loop ends as well
 	}
 	return resident, descriptors
 }

@@ -13,15 +13,15 @@ import (
 const (
 	// idleShare is the goal, in percent of a processor.
 	idleShare = 0.1
-	// idleSockets are closed connections that the kernel remembers for a minute.
+	// idleSockets is the number of closed connections, which the kernel remembers for a minute.
 	idleSockets = 60_000
-	// idleWindow is short enough for them to stay.
+	// idleWindow is short enough for the sockets to remain.
 	idleWindow = 30 * time.Second
 )
 
 var aloneSite = map[string]string{"site.conf": "server { listen 80; return 200 ok; }"}
 
-// measureInstanceIdle tells what the instance manager costs that does nothing but answer probes.
+// measureInstanceIdle measures the cost of an instance manager that only answers probes.
 func measureInstanceIdle(ctx context.Context, s *session) (figures []figure.Figure, err error) {
 	a, err := startAlone(ctx, aloneSite, 0)
 	if err != nil {
@@ -41,12 +41,12 @@ func measureInstanceIdle(ctx context.Context, s *session) (figures []figure.Figu
 		if err != nil {
 			return figures, err
 		}
-		figures = append(figures, figure.Judged("processor of process 1, "+name, 100*share, "%", figure.AtMost(idleShare)))
+		figures = append(figures, figure.HasGoal("processor of process 1, "+name, 100*share, "%", figure.AtMost(idleShare)))
 	}
 	return figures, nil
 }
 
-// idleShare probes as the kubelet does, once a second and for liveness every ten seconds.
+// idleShare probes like the kubelet: readiness once a second, and liveness every ten seconds.
 func (a *alone) idleShare(ctx context.Context) (float64, error) {
 	before, err := spent(a.PID())
 	if err != nil {
@@ -70,11 +70,11 @@ func (a *alone) idleShare(ctx context.Context) (float64, error) {
 	return (after - before).Seconds() / time.Since(start).Seconds(), err
 }
 
-// fillSockets leaves connections in TIME_WAIT: whoever closes first keeps one.
+// fillSockets leaves n connections in TIME_WAIT, which remains on the side that closes first.
 func (a *alone) fillSockets(ctx context.Context, n int) error {
 	return a.Inside(func() error {
 		for left := n; left > 0; {
-			// A port has fewer clients than that.
+			// Use several ports: each one has a limited number of client ports.
 			listener, err := net.Listen("tcp4", "127.0.0.1:0")
 			if err != nil {
 				return err

@@ -22,22 +22,23 @@ const (
 	logRounds  = 5
 	logWindow  = 6 * time.Second
 	logClients = 32
-	// logPrice is the goal, in percent of the requests, and of nginx's processor time.
+	// logPrice is the goal for the cost in percent, both of the requests and of nginx's processor
+	// time.
 	logPrice = 5
-	// logFlushed is when nginx has written, and the instance read, every line.
+	// logFlushed is the time until nginx has written, and the instance has read, every line.
 	logFlushed = 4 * time.Second
 )
 
-// logRound is what one round of requests cost.
+// logRound is the result of one round of requests.
 type logRound struct {
 	requests, counted int64
 	took              time.Duration
-	// nginx and processOne are processor time.
+	// nginx and processOne are processor times.
 	nginx, processOne time.Duration
 }
 
-// measureInstanceLog compares nginx with and without request metrics, in turns: the machine's own
-// speed varies. The processor time of a request varies less.
+// measureInstanceLog compares nginx with and without request metrics, in alternating rounds,
+// because the speed of the machine varies. The processor time per request varies less.
 func measureInstanceLog(ctx context.Context, s *session) (figures []figure.Figure, err error) {
 	sides := []struct {
 		name      string
@@ -74,11 +75,11 @@ func measureInstanceLog(ctx context.Context, s *session) (figures []figure.Figur
 	return []figure.Figure{
 		figure.Info("requests with request metrics", medianOf(with, rate), "requests/s"),
 		figure.Info("requests without", medianOf(without, rate), "requests/s"),
-		figure.Judged("requests fewer by", price(rate), "%", figure.AtMost(logPrice)),
-		figure.Info("nginx's processor time for a request, with", medianOf(with, workers), "µs"),
-		figure.Info("nginx's processor time for a request, without", medianOf(without, workers), "µs"),
-		figure.Info("processor time of process 1 for a request", medianOf(with, manager), "µs"),
-		figure.Judged("requests that were not counted, of "+strconv.FormatInt(requests, 10), float64(requests-counted), "requests", figure.AtMost(0)),
+		figure.HasGoal("decrease of requests", price(rate), "%", figure.AtMost(logPrice)),
+		figure.Info("nginx's processor time per request, with", medianOf(with, workers), "µs"),
+		figure.Info("nginx's processor time per request, without", medianOf(without, workers), "µs"),
+		figure.Info("processor time of process 1 per request", medianOf(with, manager), "µs"),
+		figure.HasGoal("uncounted requests, of "+strconv.FormatInt(requests, 10), float64(requests-counted), "requests", figure.AtMost(0)),
 	}, nil
 }
 
@@ -90,7 +91,7 @@ func medianOf(rounds []logRound, of func(logRound) float64) float64 {
 	return median(all)
 }
 
-// logRound asks as often as it can for a while.
+// logRound sends as many requests as possible for a while.
 func (a *alone) logRound(ctx context.Context) (logRound, error) {
 	counted, err := a.counted(ctx)
 	if err != nil {
@@ -117,7 +118,7 @@ func (a *alone) logRound(ctx context.Context) (logRound, error) {
 	return logRound{requests, after - counted, took, nginxAfter - nginx, managerAfter - manager}, err
 }
 
-// times are the processor times of nginx's workers and of process 1.
+// times returns the processor times of nginx's workers and of process 1.
 func (a *alone) times() (nginx, manager time.Duration, err error) {
 	for _, pid := range container.Children(a.Master()) {
 		worker, err := spent(pid)
@@ -130,7 +131,7 @@ func (a *alone) times() (nginx, manager time.Duration, err error) {
 	return nginx, manager, err
 }
 
-// hammer returns how many requests were answered.
+// hammer returns the number of requests that were answered.
 func (a *alone) hammer(ctx context.Context) (int64, error) {
 	ctx, cancel := context.WithTimeout(ctx, logWindow)
 	defer cancel()
@@ -184,7 +185,7 @@ func askOnce(conn io.Writer, reader *bufio.Reader) error {
 	}
 }
 
-// counted is how many requests the instance has counted; 0 if it does not.
+// counted returns how many requests the instance has counted; 0: it does not count.
 func (a *alone) counted(ctx context.Context) (int64, error) {
 	client := &http.Client{Transport: &http.Transport{DialContext: a.Dial, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", instanceapi.Port, instanceapi.PathMetrics), nil)

@@ -18,20 +18,21 @@ import (
 	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/standin/container"
 	"example.com/nginx-operator/test/testenv"
 )
 
-// largeLines are how many lines of data a geo block includes.
+// largeLines are the numbers of lines of data that a geo block includes.
 var largeLines = []int{20_000, 200_000, 1_000_000}
 
 // largeFolder is where the data is mounted.
 const largeFolder = "/etc/nginx-operator/data"
 
-// measureLargeConfig lets an instance manager with real nginx test a configuration whose server
-// comes after a large included file: how long that takes, the peak of its own memory, the verdict.
+// measureLargeConfig lets an instance manager test a configuration with a large included file
+// before its server, with real nginx. It measures the time, the peak of the manager's memory, and
+// the verdict.
 func measureLargeConfig(ctx context.Context, s *session) ([]figure.Figure, error) {
 	dir, err := os.MkdirTemp("", "large-config-")
 	if err != nil {
@@ -120,15 +121,15 @@ func (l *largeConfig) figures(verdict instanceapi.Revision, took time.Duration, 
 			why = append(why, p.Message)
 		}
 	}
-	const most = 24 // MiB: process 1 has this limit for its heap
+	const most = 24 // MiB: the heap limit of process 1
 	return []figure.Figure{
-		figure.Judged(name+"refused", refused, "configurations", figure.AtMost(0), why...),
+		figure.HasGoal(name+"refused", refused, "configurations", figure.AtMost(0), why...),
 		figure.Info(name+"tested within", took.Seconds(), "s"),
-		figure.Judged(name+"peak memory of process 1", peak, "MiB", figure.AtMost(most)),
+		figure.HasGoal(name+"peak memory of process 1", peak, "MiB", figure.AtMost(most)),
 	}
 }
 
-// publish changes a volume as the kubelet does.
+// publish changes a volume like the kubelet.
 func (l *largeConfig) publish(volume string, files map[string]string) error {
 	dir := filepath.Join(l.dir, "volumes", volume)
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -137,7 +138,7 @@ func (l *largeConfig) publish(volume string, files map[string]string) error {
 	return container.Publish(dir, files)
 }
 
-// data writes what the geo block includes.
+// data writes the file that the geo block includes.
 func (l *largeConfig) data() error {
 	dir := filepath.Join(l.dir, "volumes", path.Base(largeFolder))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -176,7 +177,7 @@ func (l *largeConfig) start() (*container.Container, error) {
 // until waits for a status of the instance.
 func (l *largeConfig) until(ctx context.Context, holds func(instanceapi.Status) bool) (status instanceapi.Status, err error) {
 	const patience = 2 * time.Minute
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the instance has not come so far within %s", patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the instance has not reached this state within %s", patience))
 	defer cancel()
 	ticker := time.NewTicker(50 * time.Millisecond)
 	defer ticker.Stop()
@@ -206,7 +207,7 @@ func (l *largeConfig) status(ctx context.Context) (status instanceapi.Status, er
 	return status, json.NewDecoder(response.Body).Decode(&status)
 }
 
-// peakMemory is the most that a process had, in MiB.
+// peakMemory returns the peak of a process's memory, in MiB.
 func peakMemory(pid int) (float64, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -218,5 +219,5 @@ func peakMemory(pid int) (float64, error) {
 			return kibibytes / 1024, err
 		}
 	}
-	return 0, errors.New("the kernel does not tell the peak of a process")
+	return 0, errors.New("the kernel does not report the peak memory of a process")
 }

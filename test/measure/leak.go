@@ -17,7 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/load"
@@ -25,21 +25,21 @@ import (
 )
 
 const (
-	// leakCanary is planted in the Secret, and leakControl in what is public: a search that
-	// does not find this one proves nothing.
+	// leakCanary is planted in the Secret, and leakControl in something public: a search that does
+	// not find leakControl proves nothing.
 	leakCanary  = "canary-7f3a9c15d2e84b60"
 	leakControl = "control-5b1e6d0c93a7f248"
 	leakSettle  = 3 * time.Second
-	// leakMount is where the Secret is mounted a second time, as a volume of the user's.
+	// leakMount is where a user's volume mounts the Secret a second time.
 	leakMount = "/srv/secret"
 )
 
-// leakStage is one way in which the Secret could be told by mistake.
+// leakStage is one way in which the Secret could leak.
 type leakStage struct {
 	name   string
 	secret func(good load.Pair) load.Pair
 	files  map[string]string
-	// refused is the condition that has to become False; empty: all become True.
+	// refused is the condition that must become False; empty: all must become True.
 	refused string
 }
 
@@ -54,8 +54,8 @@ func leakStages() []leakStage {
 		{"the key is cut off", func(p load.Pair) load.Pair { p.Key = p.Key[:len(p.Key)/2]; return p }, plain, certificates},
 		{"good again", same, plain, ""},
 	}
-	// Who writes the configuration may not read the Secret that way either: nginx quotes
-	// what it does not understand.
+	// The author of the configuration must not be able to read the Secret through error messages
+	// either: nginx quotes what it cannot parse.
 	for _, text := range leakIncludes() {
 		files := map[string]string{"site.conf": "# " + leakControl + "\n" + text + "\n"}
 		stages = append(stages, leakStage{text, same, files, v1alpha2.ConditionConfigValid})
@@ -63,8 +63,8 @@ func leakStages() []leakStage {
 	return stages
 }
 
-// leakIncludes have nginx read the Secret as if it were its configuration, by all sorts
-// of ways to its files.
+// leakIncludes returns directives that make nginx read the Secret as configuration, by many
+// different paths.
 func leakIncludes() []string {
 	const key, extra = "/" + site.Certificate + "/tls.key", "/" + site.Certificate + "/extra"
 	return []string{
@@ -86,8 +86,8 @@ func leakIncludes() []string {
 	}
 }
 
-// measureLeak plants a string in a Secret, lets all sorts of things go wrong with it, and
-// looks everywhere that people without access to Secrets can.
+// measureLeak plants a string in a Secret, causes all kinds of failures with it, and searches
+// everything that a user without access to Secrets can read.
 func measureLeak(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -131,7 +131,7 @@ func measureLeak(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return leakFigures(hits, controls, places, len(stages)), nil
 }
 
-// plant makes an application with a Secret that holds the canary: in comments and in other
+// plant creates an application with a Secret that contains the canary: in comments and in other
 // text around the key, which PEM allows.
 func (b *bench) plant(ctx context.Context, pair *load.Pair) (*v1alpha2.NginxOperator, error) {
 	pair.Key = "# " + leakCanary + "\n" + leakCanary + " before\n" + pair.Key + leakCanary + " after\n"
@@ -156,20 +156,20 @@ func leakFigures(hits map[string]string, controls int, places map[string]int, st
 	return []figure.Figure{
 		figure.Info("stages", float64(stages), "stages"),
 		figure.Info("places searched", float64(len(places)), "places", searched...),
-		figure.Judged("places with the planted string", float64(len(hits)), "places", figure.AtMost(0), slices.Sorted(maps.Values(hits))...),
-		figure.Judged("finds of a public string, which prove the search", float64(controls), "finds", figure.AtLeast(1)),
+		figure.HasGoal("places with the planted string", float64(len(hits)), "places", figure.AtMost(0), slices.Sorted(maps.Values(hits))...),
+		figure.HasGoal("matches of a public string, as a control of the search", float64(controls), "matches", figure.AtLeast(1)),
 	}
 }
 
-// planted is a Secret with the canary in its key, and in an entry that nobody asked for.
+// planted returns a Secret with the canary in its key and in an additional entry.
 func planted(namespace string, pair load.Pair) *corev1.Secret {
 	s := secret(namespace, "planted", pair)
 	s.StringData["extra"] = leakCanary + " on;\n"
 	return s
 }
 
-// stage changes the Secret and the configuration, and waits until the operator has told
-// what it thinks of them.
+// stage changes the Secret and the configuration, and waits until the operator has reported its
+// verdict.
 func (b *bench) stage(ctx context.Context, nginx *v1alpha2.NginxOperator, stage leakStage, good load.Pair, i int) error {
 	if err := b.client.Update(ctx, planted(b.namespace, stage.secret(good))); err != nil {
 		return err
@@ -190,11 +190,11 @@ func (b *bench) stage(ctx context.Context, nginx *v1alpha2.NginxOperator, stage 
 		})
 	}
 	b.progress("leak: %s", conditions(nginx))
-	// Logs and events follow.
+	// Logs and events arrive later.
 	return errors.Join(err, pause(ctx, leakSettle))
 }
 
-// public is everything that can be read without access to Secrets.
+// public returns everything that can be read without access to Secrets.
 func (b *bench) public(ctx context.Context, nginx *v1alpha2.NginxOperator, token string) (map[string]string, error) {
 	texts := map[string]string{}
 	var errs []error
@@ -219,7 +219,7 @@ func (b *bench) public(ctx context.Context, nginx *v1alpha2.NginxOperator, token
 	return texts, errors.Join(append(errs, err)...)
 }
 
-// objects are all of a kind in the namespace, as an API client gets them.
+// objects returns all objects of a kind in the namespace, as the API server returns them.
 func (b *bench) objects(ctx context.Context, kind string) (string, error) {
 	paths := map[string]string{
 		"nginxoperators.operator.example.com": "/apis/operator.example.com/v1alpha2", "events": "/api/v1", "events.events.k8s.io": "/apis/events.k8s.io/v1",
@@ -231,7 +231,7 @@ func (b *bench) objects(ctx context.Context, kind string) (string, error) {
 	return string(text), err
 }
 
-// addPod adds what a pod of the application says.
+// addPod adds what a pod of the application serves and logs.
 func (b *bench) addPod(ctx context.Context, texts map[string]string, pod *corev1.Pod) error {
 	var errs []error
 	for _, path := range []string{instanceapi.PathStatus, instanceapi.PathMetrics, instanceapi.PathReady, instanceapi.PathLive} {

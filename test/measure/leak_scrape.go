@@ -9,20 +9,20 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/load/site"
 )
 
 const (
 	scraperName = "scraper"
-	// scraperHeader carries a token past the API server's proxy, which keeps the header
-	// Authorization to itself.
+	// scraperHeader carries a token through the API server's proxy, which does not forward the
+	// header Authorization.
 	scraperHeader = "X-Metrics-Authorization"
 )
 
-// startScraper makes an nginx that asks the operator for its metrics from inside the
-// cluster, and an account that may.
+// startScraper starts an nginx that reads the operator's metrics from inside the cluster, and
+// creates an account that may read them.
 func (b *bench) startScraper(ctx context.Context, s *session) (token string, err error) {
 	files := map[string]string{"metrics.conf": fmt.Sprintf(`server {
     listen %d;
@@ -57,7 +57,7 @@ func (b *bench) startScraper(ctx context.Context, s *session) (token string, err
 	return request.Status.Token, nil
 }
 
-// operatorMetrics are what a replica of the operator tells who may scrape it.
+// operatorMetrics returns the metrics of one of the operator's replicas.
 func (b *bench) operatorMetrics(ctx context.Context, token string) (string, error) {
 	text, err := b.kube.CoreV1().RESTClient().Get().Namespace(b.namespace).Resource("services").
 		Name("http:"+naming.Service(scraperName)+":http").SubResource("proxy").Suffix("metrics").

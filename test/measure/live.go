@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/incluster"
@@ -21,13 +21,14 @@ import (
 
 const (
 	livePods = 10
-	// fewPods are as many as two processors can test a configuration in at the same time.
+	// fewPods is the number of pods in which two processors can test a configuration at the same
+	// time.
 	fewPods = 3
-	// liveEdits are made one after the other, with a pause in between.
+	// liveEdits is the number of edits, with livePause between them.
 	liveEdits = 50
 	livePause = 500 * time.Millisecond
-	// liveRate is how often all pods together are asked which revision they serve:
-	// each of them every 50 ms.
+	// liveRate is the rate of requests for the served revision to all pods together: one every 50
+	// ms to each.
 	liveRate = 200
 	// liveMedian and liveMax are the goals, in seconds.
 	liveMedian, liveMax = 1, 2
@@ -36,16 +37,17 @@ const (
 	kubeletChanges  = 3
 )
 
-// edited is one edit and when it was live.
+// edited is one edit and the time at which it was live.
 type edited struct {
 	revision string
 	made     time.Time
-	// told is when the status said so.
+	// told is the time at which the status said so.
 	told time.Time
 }
 
-// measureLive edits a configuration and looks when all pods serve it, by the status
-// and by their answers. Beside it: what a rolling restart takes, and the kubelet alone.
+// measureLive edits a configuration and measures when all pods serve it, both by the status and by
+// their responses. For comparison, it measures a rolling restart, and the delay of the kubelet
+// alone.
 func measureLive(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -73,16 +75,16 @@ func measureLive(ctx context.Context, s *session) ([]figure.Figure, error) {
 		return nil, err
 	}
 	figures := append(append(few, liveFigures(livePods, edits, report)...),
-		figure.Judged("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
+		figure.HasGoal("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
 		figure.Info("requests meanwhile", float64(report.Requests), "requests"),
-		figure.Judged("containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)))
+		figure.HasGoal("containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)))
 	s.progress("live: rolling restarts")
 	rolled, err := b.rollingRestarts(ctx, nginx)
 	if err != nil {
 		return figures, err
 	}
 	figures = append(figures,
-		figure.Info("a rolling restart of the same, median", median(rolled), "s", each(rolled)...))
+		figure.Info("a rolling restart of the same application, median", median(rolled), "s", each(rolled)...))
 	s.progress("live: waiting for the kubelet's own delay")
 	if err := <-failed; err != nil {
 		return figures, err
@@ -91,7 +93,7 @@ func measureLive(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return append(figures, figure.Info("the kubelet's own delay of a ConfigMap, median", median(waited), "s", each(waited)...)), nil
 }
 
-// measureFew makes the edits of an application of few pods, which is gone then.
+// measureFew makes the edits with an application of few pods, and deletes the application.
 func (b *bench) measureFew(ctx context.Context, n int) ([]figure.Figure, error) {
 	nginx, err := b.create(ctx, "few", spec(fewPods, b.newest(), site.Site{}.Files("0")))
 	if err != nil {
@@ -108,7 +110,7 @@ func (b *bench) measureFew(ctx context.Context, n int) ([]figure.Figure, error) 
 	return liveFigures(fewPods, edits, report), b.client.Delete(ctx, nginx)
 }
 
-// editAll makes the edits while every pod is asked again and again.
+// editAll makes the edits while every pod gets requests.
 func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods []corev1.Pod, n int) ([]edited, load.Report, error) {
 	options := load.Options{
 		Rate: liveRate, RevisionHeader: site.RevisionHeader, Revisions: []string{"0"},
@@ -160,24 +162,24 @@ func liveFigures(pods int, edits []edited, report load.Report) []figure.Figure {
 	figures := []figure.Figure{
 		figure.Info("pods", float64(pods), "pods"),
 		figure.Info("edits", float64(len(edits)), "edits"),
-		figure.Judged("edits that not every pod answered with", float64(missing), "edits", figure.AtMost(0)),
+		figure.HasGoal("edits that not every pod served", float64(missing), "edits", figure.AtMost(0)),
 	}
-	figures = append(figures, judgeLive("the status says that every pod serves it", told)...)
-	return append(figures, judgeLive("every pod answers with it", answered)...)
+	figures = append(figures, checkLive("the status reports that every pod serves it", told)...)
+	return append(figures, checkLive("every pod serves it", answered)...)
 }
 
-func judgeLive(what string, took []float64) []figure.Figure {
+func checkLive(what string, took []float64) []figure.Figure {
 	if len(took) == 0 {
 		return nil
 	}
 	return []figure.Figure{
-		figure.Judged("edit → "+what+", median", median(took), "s", figure.AtMost(liveMedian)),
-		figure.Judged("edit → "+what+", maximum", slices.Max(took), "s", figure.AtMost(liveMax)),
+		figure.HasGoal("edit → "+what+", median", median(took), "s", figure.AtMost(liveMedian)),
+		figure.HasGoal("edit → "+what+", maximum", slices.Max(took), "s", figure.AtMost(liveMax)),
 	}
 }
 
-// answeredAfter is how long after an edit the last pod first answered with it. The
-// clocks are those of this machine and of the node where the load ran.
+// answeredAfter returns how long after an edit the last pod first answered with it. It compares the
+// clocks of this machine and of the node with the load.
 func answeredAfter(e edited, all int, report load.Report) (float64, bool) {
 	pods, last := 0, time.Time{}
 	for _, seen := range report.Revisions {
@@ -196,7 +198,7 @@ func later(a, b time.Time) time.Time {
 	return a
 }
 
-// rollingRestarts replaces every pod, a few times.
+// rollingRestarts replaces all pods a few times.
 func (b *bench) rollingRestarts(ctx context.Context, nginx *v1alpha2.NginxOperator) ([]float64, error) {
 	var took []float64
 	for i := range rollingRestarts {
@@ -213,8 +215,8 @@ func (b *bench) rollingRestarts(ctx context.Context, nginx *v1alpha2.NginxOperat
 	return took, nil
 }
 
-// kubeletDelays changes a ConfigMap and looks when a bare pod that mounts it sees that. It
-// goes on beside everything else, because it takes minutes.
+// kubeletDelays changes a ConfigMap and measures when a bare pod that mounts it sees the change. It
+// runs in the background, because it takes minutes.
 func (b *bench) kubeletDelays(ctx context.Context) (<-chan []float64, <-chan error) {
 	delays, failed := make(chan []float64, 1), make(chan error, 1)
 	go func() {
@@ -239,7 +241,7 @@ func (b *bench) waitForKubelet(ctx context.Context) ([]float64, error) {
 	}
 	var waited []float64
 	for i := range kubeletChanges {
-		// Anywhere in the kubelet's period, as edits are.
+		// Change it at any point of the kubelet's period, like a user's edit.
 		if err := pause(ctx, time.Duration(7+11*i)*time.Second); err != nil {
 			return waited, err
 		}
@@ -261,7 +263,7 @@ func (b *bench) waitForKubelet(ctx context.Context) ([]float64, error) {
 	return waited, nil
 }
 
-// median of at least one value.
+// median returns the median of at least one value.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	return (sorted[(len(sorted)-1)/2] + sorted[len(sorted)/2]) / 2

@@ -1,5 +1,5 @@
-// Command measure measures what the operator promises about its own cost and speed,
-// and holds the figures against their goals.
+// Command measure measures the operator's own cost and speed, and compares the figures with their
+// goals.
 //
 // It exits with 1 when a figure falls short of its goal or a measurement failed.
 package main
@@ -35,15 +35,15 @@ func main() {
 
 // options are the settings of a run.
 type options struct {
-	// objects overrides how many NginxOperators a measurement creates; empty: it does not. One
-	// that is taken with several numbers is taken with all of them, others with the first.
+	// objects overrides the number of NginxOperators that a measurement creates; empty: use its
+	// default. A measurement that takes several numbers uses all of them, any other the first.
 	objects []int
-	// window is how long the operator is watched doing nothing.
+	// window is how long the idle operator is watched.
 	window time.Duration
-	// patience is how long the cluster may take to get ready; it is no measure of speed.
+	// patience bounds the wait for the cluster to get ready; it does not measure speed.
 	patience time.Duration
-	// cases are the names or families of the configurations to run, none: all; share is how many
-	// of them, and budget, unless it is 0, when no more is begun.
+	// cases are the names or families of the configurations to run; none: all. share is the
+	// fraction of them to run. budget, if not 0, is the time after which no more are started.
 	cases  []string
 	share  float64
 	budget time.Duration
@@ -55,8 +55,8 @@ func newCommand() *cobra.Command {
 	var o options
 	command := &cobra.Command{
 		Use:           "measure [--what name[,name]]",
-		Short:         "Measure the operator, and hold the figures against their goals",
-		Long:          "Measure the operator, and hold the figures against their goals.\n\nWithout --what: list the measurements.",
+		Short:         "Measure the operator and compare the figures with their goals",
+		Long:          "Measure the operator and compare the figures with their goals.\n\nWithout --what: list the measurements.",
 		Args:          cobra.NoArgs,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -81,16 +81,16 @@ func newCommand() *cobra.Command {
 	flags := command.Flags()
 	flags.StringSliceVar(&what, "what", nil, "the measurements to take, comma-separated")
 	flags.StringVarP(&format, "output", "o", figure.Table, "table or json")
-	flags.IntSliceVar(&o.objects, "objects", nil, "how many objects to create, comma-separated for a measurement of several numbers (default: what it is defined with)")
-	flags.DurationVar(&o.window, "window", time.Minute, "how long to watch the operator do nothing")
-	flags.DurationVar(&o.patience, "patience", 15*time.Minute, "how long the cluster may take to get ready")
+	flags.IntSliceVar(&o.objects, "objects", nil, "number of objects to create, comma-separated for a measurement with several numbers (default: that of the measurement)")
+	flags.DurationVar(&o.window, "window", time.Minute, "how long to observe the idle operator")
+	flags.DurationVar(&o.patience, "patience", 15*time.Minute, "how long the cluster may take to become ready")
 	flags.StringSliceVar(&o.cases, "cases", nil, "names or families of the hurtful configurations to run, comma-separated (default: all)")
-	flags.Float64Var(&o.share, "share", 1, "the share of them to run, from 0 to 1")
-	flags.DurationVar(&o.budget, "budget", 0, "begin none of them after this time (default: no limit)")
+	flags.Float64Var(&o.share, "share", 1, "share of the hurtful configurations to run, from 0 to 1")
+	flags.DurationVar(&o.budget, "budget", 0, "start no hurtful configuration after this time (default: no limit)")
 	return command
 }
 
-// missed is an error when a figure falls short of its goal.
+// missed returns an error if a figure falls short of its goal.
 func missed(figures []figure.Figure) error {
 	n := 0
 	for _, f := range figures {
@@ -99,7 +99,7 @@ func missed(figures []figure.Figure) error {
 		}
 	}
 	if n > 0 {
-		return fmt.Errorf("%d of %d figures fall short of their goals", n, len(figures))
+		return fmt.Errorf("%d of %d figures miss their goals", n, len(figures))
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func TestRun(t *testing.T) {
 			for _, what := range []string{"first", "second"} {
 				s.atEnd(func(context.Context) error { cleaned = append(cleaned, what); return nil })
 			}
-			return []figure.Figure{figure.Judged("writes", 1, "requests", figure.AtMost(0))}, nil
+			return []figure.Figure{figure.HasGoal("writes", 1, "requests", figure.AtMost(0))}, nil
 		}},
 		{name: "bad", take: func(context.Context, *session) ([]figure.Figure, error) { return nil, errors.New("no cluster") }},
 		{name: "last", take: func(context.Context, *session) ([]figure.Figure, error) {

@@ -14,7 +14,7 @@ import (
 type measurement struct {
 	name        string
 	description string
-	// needs is what has to be there beforehand.
+	// needs describes the prerequisites.
 	needs string
 	take  func(context.Context, *session) ([]figure.Figure, error)
 }
@@ -30,25 +30,25 @@ const (
 	needsLoad     = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
-// measurements are all there are, in the order in which they are taken: what changes
-// the operator comes after what has to find it undisturbed.
+// measurements returns all measurements in their order: those that change the operator come after
+// those that need it unchanged.
 func measurements() []measurement {
 	return []measurement{
-		{"scale", "500, 5,000 and 10,000 objects: create, change, drift, idle, restart, beside a bare client", needsAssets, measureScale},
+		{"scale", "500, 5,000 and 10,000 objects: create, change, drift, idle, restart, compared with a bare client", needsAssets, measureScale},
 		{"scale-pods", "500 objects with two pods each: what a pod and a change of its configuration cost", needsAssets, measureScalePods},
-		{"scale-limit", "how many objects, without pods and with two each, one operator keeps up with", needsAssets, measureScaleLimit},
+		{"scale-limit", "how many objects, without pods and with two each, one operator can manage", needsAssets, measureScaleLimit},
 		{"unreachable", "how soon one application's change is served while the pods of 20 others do not answer", needsAssets, measureUnreachable},
-		{"large-config", "whether a configuration with a million lines of data is taken: time, memory of process 1", needsImages, measureLargeConfig},
-		{"migration", "1,000 objects stored as v1alpha1 become stored as v1alpha2, killed on the way", needsAssets, measureMigration},
+		{"large-config", "whether a configuration with a million lines of data is loaded: time, memory of process 1", needsImages, measureLargeConfig},
+		{"migration", "1,000 objects stored as v1alpha1 are stored as v1alpha2, with the command killed on the way", needsAssets, measureMigration},
 		{"backup-crash", "backups and restores whose operator or job is killed at each of its steps", needsAssets, measureBackupCrash},
 		{"backup-scale", "1,000 applications under one policy that change ten times each: backups, requests, memory", needsAssets, measureBackupScale},
 		{"backup-memory", "the memory of a backup's job with a content volume of a gibibyte", "VERSITYGW", measureBackupMemory},
 		{"hostile-archives", "hostile and damaged archives that are refused", "nothing", measureHostile},
-		{"idle", "what the operator asks of the API server when nothing changes", needsCluster, measureIdle},
-		{"restart", "what a restarted operator asks of the API server when nothing changed", needsCluster, measureRestart},
+		{"idle", "requests of the operator to the API server when nothing changes", needsCluster, measureIdle},
+		{"restart", "requests of a restarted operator to the API server when nothing has changed", needsCluster, measureRestart},
 		{"operator-upgrade", "what an upgrade and a downgrade of the operator write, restart and fail", needsNext, measureOperatorUpgrade},
 		{"backup", "backups that follow changes, and restores that serve the same bytes, on S3 and on a claim", needsS3, measureBackup},
-		{"live", "how soon an edit is live on every pod, beside a rolling restart and the kubelet's own delay", needsLoad, measureLive},
+		{"live", "how soon an edit is live on every pod, compared with a rolling restart and the kubelet's own delay", needsLoad, measureLive},
 		{"traffic", "requests that fail while everything is changed, restarted, scaled, drained, killed", needsLoad, measureTraffic},
 		{"badconfig", "what hundreds of bad configurations do to an application that serves", needsLoad, measureBadConfig},
 		{"hurtful", "what configurations that nginx accepts, and that hurt, do to an application that serves", needsLoad, measureHurtful},
@@ -56,21 +56,21 @@ func measurements() []measurement {
 		{"operand-upgrade", "what a change of the version of nginx takes, and the requests that fail meanwhile", needsLoad, measureUpgrade},
 		{"sidecar", "requests to a container beside nginx that fail while pods are replaced", needsLoad, measureSidecar},
 		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
-		{"bad-node", "what becomes of a rollout whose image one of two nodes does not have", needsLoad + ", which is the local one", measureBadNode},
-		{"canary-evidence", "the verdicts on canaries of which the metrics tell little or nothing", needsLoad, measureCanaryEvidence},
+		{"bad-node", "what happens to a rollout whose image is missing on one of two nodes", needsLoad + ", which is the local one", measureBadNode},
+		{"canary-evidence", "the verdicts on canaries with few or no metrics", needsLoad, measureCanaryEvidence},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
-		{"instance-idle", "what the instance manager costs that answers probes only", needsImages, measureInstanceIdle},
+		{"instance-idle", "what an instance manager costs that only answers probes", needsImages, measureInstanceIdle},
 		{"instance-log", "what request metrics cost nginx, and the requests that they miss", needsImages, measureInstanceLog},
-		{"instance-hostile", "what whoever reaches the port of an instance can do to it", needsImages, measureInstanceHostile},
+		{"instance-hostile", "what a client that reaches the port of an instance can do to it", needsImages, measureInstanceHostile},
 		{"webhook", "reads of both versions that fail while the operator and its certificates are replaced", needsOperator, measureWebhook},
-		{"leak", "where the content of a Secret can be read by who may not read Secrets", needsLoad, measureLeak},
+		{"leak", "where the content of a Secret can be read without permission to read Secrets", needsLoad, measureLeak},
 		{"packages", "Helm install, upgrade, uninstall; bundle validation; two builds of a release", needsHelm, measurePackages},
-		{"privileges", "what the operator may do and never did", needsCluster, measurePrivileges},
+		{"privileges", "permissions that the operator has and never used", needsCluster, measurePrivileges},
 	}
 }
 
-// choose finds measurements by their names.
+// choose returns measurements by name.
 func choose(names []string) ([]measurement, error) {
 	var chosen []measurement
 	var known []string
@@ -82,7 +82,7 @@ func choose(names []string) ([]measurement, error) {
 	}
 	for _, name := range names {
 		if !slices.Contains(known, name) {
-			return nil, fmt.Errorf("there is no measurement %q: choose from %s", name, strings.Join(known, ", "))
+			return nil, fmt.Errorf("there is no measurement %q: choose one of %s", name, strings.Join(known, ", "))
 		}
 	}
 	return chosen, nil

@@ -21,11 +21,11 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// migrationPoll is how often etcd is asked how far a migration is.
+// migrationPoll is the time between two reads of a migration's progress from etcd.
 const migrationPoll = 20 * time.Millisecond
 
-// migrationBench is a bare control plane with the operator as a process, which serves
-// the conversion webhook.
+// migrationBench is a bare control plane with the operator as a process that serves the conversion
+// webhook.
 type migrationBench struct {
 	*session
 	plane   *testenv.ControlPlane
@@ -51,7 +51,7 @@ func newMigrationBench(ctx context.Context, s *session) (*migrationBench, error)
 	return b, b.startOperator(ctx)
 }
 
-// startOperator starts the operator with its own rights, and waits for its webhook.
+// startOperator starts the operator with its own permissions, and waits for its webhook.
 func (b *migrationBench) startOperator(ctx context.Context) error {
 	port, err := testenv.FreePort()
 	if err != nil {
@@ -88,8 +88,7 @@ func (b *migrationBench) startOperator(ctx context.Context) error {
 	return b.waitForConversion(alive)
 }
 
-// waitForConversion waits until an object can be read in the version in which it is not
-// stored.
+// waitForConversion waits until an object can be read in a version other than its storage version.
 func (b *migrationBench) waitForConversion(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, time.Minute, errors.New("the conversion webhook does not answer"))
 	defer cancel()
@@ -105,8 +104,8 @@ func (b *migrationBench) waitForConversion(ctx context.Context) error {
 	return b.plane.Client.Delete(ctx, probe)
 }
 
-// fill creates the objects of a namespace, with the storage version v1alpha1: every
-// second one by a client of v1alpha2, with what v1alpha1 has no field for.
+// fill creates the objects of a namespace with the storage version v1alpha1. A client of v1alpha2
+// creates every second one, with fields that v1alpha1 does not have.
 func (b *migrationBench) fill(ctx context.Context, namespace string) error {
 	if err := b.plane.StoreAs(ctx, v1alpha1.GroupVersion.Version); err != nil {
 		return err
@@ -156,7 +155,7 @@ func migrationObject(namespace string, i int) client.Object {
 	}}
 }
 
-// read reads the objects of a namespace by their names.
+// read returns the objects of a namespace by name.
 func (b *migrationBench) read(ctx context.Context, namespace string) (map[string]v1alpha2.NginxOperator, error) {
 	list := &v1alpha2.NginxOperatorList{}
 	if err := b.plane.Client.List(ctx, list, client.InNamespace(namespace)); err != nil {
@@ -169,8 +168,8 @@ func (b *migrationBench) read(ctx context.Context, namespace string) (map[string
 	return objects, nil
 }
 
-// lost compares what there was with what there is, but for what the storage adds. An
-// object that differs in anything counts as lost.
+// lost returns the names of the objects that are missing or differ, except in what the storage
+// adds.
 func lost(before, after map[string]v1alpha2.NginxOperator) []string {
 	var names []string
 	for name, was := range before {
@@ -183,7 +182,7 @@ func lost(before, after map[string]v1alpha2.NginxOperator) []string {
 	return names
 }
 
-// storedAs counts the objects that etcd has in a version, in all namespaces.
+// storedAs counts the objects that etcd stores in a version, in all namespaces.
 func (b *migrationBench) storedAs(ctx context.Context, version string) (int, error) {
 	stored, err := b.plane.Stored(ctx)
 	n := 0
@@ -195,8 +194,8 @@ func (b *migrationBench) storedAs(ctx context.Context, version string) (int, err
 	return n, err
 }
 
-// runUntil runs the command until no more than left objects are stored as v1alpha1, and
-// kills it then. It tells whether the command came to its own end before that.
+// runUntil runs the command until at most left objects are stored as v1alpha1, and then kills it.
+// It reports whether the command ended before that.
 func (b *migrationBench) runUntil(ctx context.Context, left int, arguments ...string) (bool, error) {
 	command := exec.CommandContext(ctx, b.program, append([]string{"migrate-storage"}, arguments...)...)
 	command.Env = append(os.Environ(), "KUBECONFIG="+b.plane.Kubeconfig)
@@ -229,7 +228,7 @@ func (b *migrationBench) runUntil(ctx context.Context, left int, arguments ...st
 			continue
 		}
 		err = errors.Join(err, command.Process.Kill())
-		// That it was killed is no failure.
+		// It was killed, so ignore its error.
 		<-ended
 		return false, err
 	}

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/audit"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/fleet"
@@ -25,14 +25,14 @@ import (
 
 const (
 	upgradedObjects = 50
-	// upgradedRate is how many requests a second there are to all of them together.
+	// upgradedRate is the rate of requests to all objects together, per second.
 	upgradedRate = 300
-	// upgradedWindow is how long the new operator is watched, once it leads.
+	// upgradedWindow is how long the new operator is watched after it became the leader.
 	upgradedWindow = 30 * time.Second
-	// rolloutsCaused is how many of the objects users roll out under the next release.
+	// rolloutsCaused is the number of objects that users roll out with the next release.
 	rolloutsCaused = 5
-	// defaultImageVariable is the operator's variable with the image of nginx where a spec
-	// has none.
+	// defaultImageVariable is the operator's environment variable with the nginx image for specs
+	// without one.
 	defaultImageVariable = "RELATED_IMAGE_NGINX"
 )
 
@@ -41,15 +41,15 @@ type upgradeBench struct {
 	*bench
 	cluster *cluster
 	n       int
-	// own and next are the operators.
+	// own and next are the releases of the operator.
 	own, next release
 }
 
-// release is how the operator is deployed.
+// release is how a release of the operator is deployed.
 type release struct{ image, defaultImage string }
 
-// measureOperatorUpgrade replaces the operator by one of the next release, which would make
-// other pods of every spec, and back, while there is load on all applications.
+// measureOperatorUpgrade replaces the operator by the next release, which would create different
+// pods for every spec, and goes back. All applications are under load.
 func measureOperatorUpgrade(ctx context.Context, s *session) ([]figure.Figure, error) {
 	u, err := s.upgradeBench(ctx)
 	if err != nil {
@@ -71,11 +71,11 @@ func measureOperatorUpgrade(ctx context.Context, s *session) ([]figure.Figure, e
 	if err := errors.Join(failed, err); err != nil {
 		return figures, err
 	}
-	return append(figures, figure.Judged(fmt.Sprintf("failed of %d requests", report.Requests), float64(report.Failed), "requests",
+	return append(figures, figure.HasGoal(fmt.Sprintf("failed of %d requests", report.Requests), float64(report.Failed), "requests",
 		figure.AtMost(0), report.Explain()...)), nil
 }
 
-// upgradeBench finds out how the operator is deployed, which is restored at the end.
+// upgradeBench reads how the operator is deployed, to restore that at the end.
 func (s *session) upgradeBench(ctx context.Context) (*upgradeBench, error) {
 	c, err := openCluster(ctx)
 	if err != nil {
@@ -111,7 +111,7 @@ func (s *session) upgradeBench(ctx context.Context) (*upgradeBench, error) {
 	return u, nil
 }
 
-// patch deploys the release.
+// patch returns the patch that deploys the release.
 func (r release) patch() client.Patch {
 	containers := []map[string]any{{
 		"name": operatorName, "image": r.image, "env": []corev1.EnvVar{{Name: defaultImageVariable, Value: r.defaultImage}},
@@ -123,8 +123,8 @@ func (r release) patch() client.Patch {
 	return client.RawPatch(types.StrategicMergePatchType, text)
 }
 
-// object is the i-th of the fleet: one or two replicas, the first ones with an image of their
-// own, the others with the operator's default.
+// object returns the i-th object of the fleet: it has one or two replicas. The first objects
+// declare an image, the others use the operator's default.
 func (u *upgradeBench) object(i int) *v1alpha2.NginxOperator {
 	nginx := fleet.Object(u.namespace, i)
 	nginx.Spec = spec(int32(1+i%2), u.newest(), site.Site{}.Files("0"))
@@ -148,7 +148,7 @@ func (u *upgradeBench) createAll(ctx context.Context) error {
 	return f.settle(ctx)
 }
 
-// loadOnAll is a load on every object, with keepalive and without.
+// loadOnAll returns the options for load on every object, with and without keepalive.
 func (u *upgradeBench) loadOnAll(ctx context.Context) (load.Options, error) {
 	const answer = "revision={revision} {method}\n"
 	options := load.Options{
@@ -165,7 +165,7 @@ func (u *upgradeBench) loadOnAll(ctx context.Context) (load.Options, error) {
 	return options, nil
 }
 
-// measure replaces the operator, four times in all.
+// measure replaces the operator four times.
 func (u *upgradeBench) measure(ctx context.Context) ([]figure.Figure, error) {
 	before, err := u.allPods(ctx)
 	if err != nil {
@@ -201,7 +201,7 @@ func (u *upgradeBench) measure(ctx context.Context) ([]figure.Figure, error) {
 	return figures, nil
 }
 
-// allPods are the pods of all objects, by their UIDs.
+// allPods returns the pods of all objects, by UID.
 func (u *upgradeBench) allPods(ctx context.Context) (map[types.UID]corev1.Pod, error) {
 	list := &corev1.PodList{}
 	err := u.client.List(ctx, list, client.InNamespace(u.namespace), client.HasLabels{naming.LabelApplication})
@@ -214,7 +214,7 @@ func (u *upgradeBench) allPods(ctx context.Context) (map[types.UID]corev1.Pod, e
 	return all, err
 }
 
-// replace deploys a release and tells what that does to applications that nobody changes.
+// replace deploys a release and measures what that does to applications that are not changed.
 func (u *upgradeBench) replace(ctx context.Context, name string, r release) ([]figure.Figure, error) {
 	before, err := u.allPods(ctx)
 	if err != nil {
@@ -229,7 +229,7 @@ func (u *upgradeBench) replace(ctx context.Context, name string, r release) ([]f
 		return nil, err
 	}
 	led := time.Now()
-	u.progress("operator-upgrade: %s leads, watching for %s", leader, upgradedWindow)
+	u.progress("operator-upgrade: %s leads, observing for %s", leader, upgradedWindow)
 	if err := pause(ctx, upgradedWindow); err != nil {
 		return nil, err
 	}
@@ -245,14 +245,14 @@ func (u *upgradeBench) replace(ctx context.Context, name string, r release) ([]f
 	restarted, gone := compare(before, after)
 	return []figure.Figure{
 		figure.Info(name+": until the new operator led", led.Sub(start).Seconds(), "s"),
-		figure.Judged(name+": writes about these objects", float64(len(own)), "requests", figure.AtMost(0), audit.Tally(own)...),
-		figure.Info(name+": all writes of the operator, objects of others included", float64(len(requests[audit.Write])), "requests",
+		figure.HasGoal(name+": writes about these objects", float64(len(own)), "requests", figure.AtMost(0), audit.Tally(own)...),
+		figure.Info(name+": all writes of the operator, including other objects", float64(len(requests[audit.Write])), "requests",
 			audit.Tally(requests[audit.Write])...),
-		figure.Judged(name+": containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)),
+		figure.HasGoal(name+": containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)),
 	}, nil
 }
 
-// compare tells how many containers were restarted and how many pods are not there any more.
+// compare returns how often containers were restarted, and how many pods are gone.
 func compare(before, after map[types.UID]corev1.Pod) (restarted, gone int) {
 	for uid, pod := range before {
 		now, alive := after[uid]
@@ -273,8 +273,8 @@ func restartsOf(pod *corev1.Pod) int {
 	return n
 }
 
-// changeConfiguration has a configuration go live by the next operator and instance managers
-// of this one.
+// changeConfiguration makes a configuration go live with the next operator and the instance
+// managers of the current release.
 func (u *upgradeBench) changeConfiguration(ctx context.Context) ([]figure.Figure, error) {
 	before, err := u.allPods(ctx)
 	if err != nil {
@@ -294,13 +294,13 @@ func (u *upgradeBench) changeConfiguration(ctx context.Context) ([]figure.Figure
 	after, err := u.allPods(ctx)
 	restarted, gone := compare(before, after)
 	return []figure.Figure{
-		figure.Info("upgrade: a configuration goes live in pods of the release before", took.Seconds(), "s"),
-		figure.Judged("upgrade: containers restarted and pods replaced by that", float64(restarted+gone), "pods", figure.AtMost(0)),
+		figure.Info("upgrade: time until a configuration is live in pods of the previous release", took.Seconds(), "s"),
+		figure.HasGoal("upgrade: containers restarted and pods replaced by this configuration", float64(restarted+gone), "pods", figure.AtMost(0)),
 	}, err
 }
 
-// causeRollouts lets users roll out some objects, which brings the next instance manager, and
-// looks at all others.
+// causeRollouts rolls out some objects as users would, which brings the next instance manager, and
+// checks all others.
 func (u *upgradeBench) causeRollouts(ctx context.Context, before map[types.UID]corev1.Pod) ([]figure.Figure, error) {
 	brought := 0
 	caused := map[string]bool{}
@@ -329,13 +329,13 @@ func (u *upgradeBench) causeRollouts(ctx context.Context, before map[types.UID]c
 	after, err := u.allPods(ctx)
 	restarted, gone := compare(before, after)
 	return []figure.Figure{
-		figure.Judged("second upgrade: rollouts by users that brought the next instance manager and template", float64(brought), "rollouts",
+		figure.HasGoal("second upgrade: rollouts by users that included the next instance manager and template", float64(brought), "rollouts",
 			figure.AtLeast(float64(len(caused)))),
-		figure.Judged("second upgrade: containers restarted and pods replaced of all others, since the beginning", float64(restarted+gone), "pods", figure.AtMost(0)),
+		figure.HasGoal("second upgrade: containers restarted and pods replaced of all others, since the beginning", float64(restarted+gone), "pods", figure.AtMost(0)),
 	}, err
 }
 
-// hasNext tells whether an application is of the next release's template.
+// hasNext reports whether an application has the next release's template.
 func (u *upgradeBench) hasNext(ctx context.Context, nginx *v1alpha2.NginxOperator) (bool, error) {
 	deployment := &appsv1.Deployment{}
 	err := u.client.Get(ctx, client.ObjectKey{Namespace: u.namespace, Name: naming.Deployment(nginx.Name)}, deployment)

@@ -23,8 +23,8 @@ const (
 	valuesGlob = "hack/release/internal/chart/testdata/*.values.yaml"
 )
 
-// measurePackages installs, upgrades and uninstalls by Helm, validates the bundle and makes
-// the release twice.
+// measurePackages installs, upgrades and uninstalls the Helm chart, validates the bundle, and
+// builds the release twice.
 func measurePackages(ctx context.Context, s *session) ([]figure.Figure, error) {
 	r := &packagesRun{session: s, helm: setting("HELM", "helm")}
 	var all []figure.Figure
@@ -44,8 +44,7 @@ type packagesRun struct {
 	helm string
 }
 
-// command runs a program in the repository. The details are its command line and the end of
-// what it printed.
+// command runs a program in the repository. details are its command line and the end of its output.
 func (r *packagesRun) command(ctx context.Context, env []string, name string, arguments ...string) (output string, details []string, err error) {
 	line := "$ " + strings.Join(append(env, append([]string{filepath.Base(name)}, arguments...)...), " ")
 	r.progress("packages: %s", line)
@@ -68,7 +67,7 @@ func (r *packagesRun) command(ctx context.Context, env []string, name string, ar
 	return string(printed), details, err
 }
 
-// chart holds every set of values against Helm's linter and the API server.
+// chart validates every set of values with Helm's linter and the API server.
 func (r *packagesRun) chart(ctx context.Context) ([]figure.Figure, error) {
 	values, err := filepath.Glob(filepath.Join(testenv.Root(), valuesGlob))
 	if err != nil {
@@ -90,17 +89,17 @@ func (r *packagesRun) chart(ctx context.Context) ([]figure.Figure, error) {
 	for _, set := range sets {
 		arguments := append([]string{"$HELM", "template", process.Account.Name, chartDir, "--namespace", "default"}, set...)
 		if strings.Contains(strings.Join(set, ""), "confined") {
-			// Namespaces that there are.
+			// Use namespaces that exist.
 			arguments = append(arguments, "--set", "watchNamespaces={default}")
 		}
-		// The API server looks at every object as if it were applied.
+		// The API server validates every object with a dry run.
 		_, more, err := r.command(ctx, nil, "bash", "-o", "pipefail", "-c", strings.Join(arguments, " ")+
 			" | kubectl apply --dry-run=server --server-side --force-conflicts -f - | grep -c serverside-applied")
 		templates, refused = append(templates, more...), refused+failures(err)
 	}
 	return []figure.Figure{
-		figure.Judged("helm lint --strict: sets of values that fail", float64(failed), "sets", figure.AtMost(0), details...),
-		figure.Judged("helm template: sets that the API server refuses", float64(refused), "sets", figure.AtMost(0), templates...),
+		figure.HasGoal("helm lint --strict: sets of values that fail", float64(failed), "sets", figure.AtMost(0), details...),
+		figure.HasGoal("helm template: sets of values that the API server rejects", float64(refused), "sets", figure.AtMost(0), templates...),
 	}, nil
 }
 
@@ -113,7 +112,7 @@ func failures(err error) int {
 
 var findings = regexp.MustCompile(`(?m)^\S.*: (\d+) errors, (\d+) warnings$`)
 
-// bundle holds the OLM bundle against the published rules.
+// bundle validates the OLM bundle with the published rules.
 func (r *packagesRun) bundle(ctx context.Context) ([]figure.Figure, error) {
 	output, details, err := r.command(ctx, nil, "go", "-C", "hack/release", "run", ".", "validate", "../../bundle")
 	rows := findings.FindAllStringSubmatch(output, -1)
@@ -128,13 +127,13 @@ func (r *packagesRun) bundle(ctx context.Context) ([]figure.Figure, error) {
 	}
 	return []figure.Figure{
 		figure.Info("bundle: validators", float64(len(rows)), "validators"),
-		figure.Judged("bundle: errors", float64(broken), "errors", figure.AtMost(0), details...),
-		figure.Judged("bundle: warnings", float64(warned), "warnings", figure.AtMost(0)),
+		figure.HasGoal("bundle: errors", float64(broken), "errors", figure.AtMost(0), details...),
+		figure.HasGoal("bundle: warnings", float64(warned), "warnings", figure.AtMost(0)),
 	}, nil
 }
 
-// reproduce makes the release twice: in different folders and time zones, and the second
-// time with nothing compiled before.
+// reproduce builds the release twice: in different folders and time zones, and the second time with
+// an empty build cache.
 func (r *packagesRun) reproduce(ctx context.Context) ([]figure.Figure, error) {
 	dir, err := os.MkdirTemp("", "packages-")
 	if err != nil {
@@ -149,7 +148,7 @@ func (r *packagesRun) reproduce(ctx context.Context) ([]figure.Figure, error) {
 		{"TZ=UTC"},
 		{"TZ=Asia/Tokyo", "TMPDIR=" + elsewhere, "PROGRAMS_GOCACHE=" + filepath.Join(dir, "cache")},
 	}
-	// Commits that are made meanwhile are no part of it.
+	// Build the same commit twice, even if there are new ones in the meantime.
 	head, _, err := r.command(ctx, nil, "git", "rev-parse", "HEAD")
 	if err != nil {
 		return nil, err
@@ -172,14 +171,14 @@ func (r *packagesRun) reproduce(ctx context.Context) ([]figure.Figure, error) {
 	}
 	differ := differences(sums[0], sums[1])
 	return []figure.Figure{
-		figure.Judged("release: files", float64(len(sums[0])), "files", figure.AtLeast(8), details...),
-		figure.Judged("release: files that a second build makes otherwise", float64(len(differ)), "files", figure.AtMost(0), differ...),
+		figure.HasGoal("release: files", float64(len(sums[0])), "files", figure.AtLeast(8), details...),
+		figure.HasGoal("release: files that differ in a second build", float64(len(differ)), "files", figure.AtMost(0), differ...),
 		figure.Info("release: first build", took[0], "s"),
 		figure.Info("release: second build, with nothing compiled before", took[1], "s"),
 	}, nil
 }
 
-// differences are the files that only one build has, or that two builds make otherwise.
+// differences returns the files that only one build has, or that differ.
 func differences(first, second map[string]string) []string {
 	var differ []string
 	for _, name := range slices.Sorted(maps.Keys(first)) {

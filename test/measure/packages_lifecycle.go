@@ -19,23 +19,24 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/webhookcert"
+	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/process"
 )
 
-// lifecycleRun is the life of one release in a cluster.
+// lifecycleRun is the life of one Helm release in a cluster.
 type lifecycleRun struct {
 	*packagesRun
 	*bench
 	nginx *v1alpha2.NginxOperator
-	// settings are the arguments for the image that runs now.
+	// settings are the arguments for the installed image.
 	settings []string
 	figures  []figure.Figure
 }
 
-// lifecycle installs over what is there, upgrades in both of Helm's ways, uninstalls, and
-// installs again. An application serves all the while, and both versions of the API are read.
+// lifecycle installs over the existing operator, upgrades in both of Helm's ways, uninstalls, and
+// installs again. All the time, an application serves requests, and both versions of the API are
+// read.
 func (r *packagesRun) lifecycle(ctx context.Context) ([]figure.Figure, error) {
 	b, err := r.bench(ctx)
 	if err != nil {
@@ -58,13 +59,13 @@ func (r *packagesRun) lifecycle(ctx context.Context) ([]figure.Figure, error) {
 		}
 	}
 	restarted, gone, err := b.restarts(ctx, l.nginx, before)
-	l.add(figure.Judged("helm: nginx pods replaced or restarted by all of this", float64(restarted+gone), "pods", figure.AtMost(0)))
+	l.add(figure.HasGoal("helm: nginx pods replaced or restarted by all of this", float64(restarted+gone), "pods", figure.AtMost(0)))
 	return l.figures, err
 }
 
 func (l *lifecycleRun) add(f ...figure.Figure) { l.figures = append(l.figures, f...) }
 
-// readImages keeps the images of the operator that is installed.
+// readImages reads the images of the installed operator.
 func (l *lifecycleRun) readImages(ctx context.Context) error {
 	d := &appsv1.Deployment{}
 	if err := l.client.Get(ctx, process.Account, d); err != nil {
@@ -81,7 +82,7 @@ func (l *lifecycleRun) readImages(ctx context.Context) error {
 	return nil
 }
 
-// upgrade runs helm upgrade --install and tells how long it took until the operator served.
+// upgrade runs helm upgrade --install, and measures the time until the operator is ready.
 func (l *lifecycleRun) upgrade(ctx context.Context, what, turn string, arguments ...string) error {
 	start := time.Now()
 	arguments = append([]string{"upgrade", "--install", process.Account.Name, chartDir, "--namespace", process.Account.Namespace,
@@ -91,7 +92,8 @@ func (l *lifecycleRun) upgrade(ctx context.Context, what, turn string, arguments
 	return err
 }
 
-// published is what upgrades have to leave alone: the CA in the CRD, and the certificate.
+// published returns what upgrades must not change: the CA in the CRD, the certificate, and the CA's
+// key.
 func (l *lifecycleRun) published(ctx context.Context) ([]byte, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := l.client.Get(ctx, client.ObjectKey{Name: webhookcert.CRDName}, crd); err != nil {
@@ -114,7 +116,7 @@ func (l *lifecycleRun) installAndUpgrade(ctx context.Context) error {
 		return err
 	}
 	reading := l.read(ctx)
-	// What kustomize installed is taken over; on a second run, it is an upgrade.
+	// Take over what kustomize installed; on a second run, this is an upgrade.
 	err = l.upgrade(ctx, "helm: install", "1", "--take-ownership", "--server-side=true", "--force-conflicts")
 	if err == nil {
 		err = l.upgrade(ctx, "helm: upgrade by server-side apply", "2", "--server-side=true", "--force-conflicts")
@@ -124,7 +126,7 @@ func (l *lifecycleRun) installAndUpgrade(ctx context.Context) error {
 	}
 	reads, failed := reading.stop()
 	l.add(figure.Info("helm: reads of both versions meanwhile", float64(reads), "reads"),
-		figure.Judged("helm: reads that failed", float64(len(failed)), "reads", figure.AtMost(0), failed...))
+		figure.HasGoal("helm: reads that failed", float64(len(failed)), "reads", figure.AtMost(0), failed...))
 	if err != nil {
 		return err
 	}
@@ -136,11 +138,11 @@ func (l *lifecycleRun) installAndUpgrade(ctx context.Context) error {
 	if !bytes.Equal(before, after) {
 		changed = 1
 	}
-	l.add(figure.Judged("helm: certificates or CAs that an upgrade changed", changed, "certificates", figure.AtMost(0)))
+	l.add(figure.HasGoal("helm: certificates or CAs that an upgrade changed", changed, "certificates", figure.AtMost(0)))
 	return nil
 }
 
-// uninstall counts what is left: the CRD and the NginxOperators, and nothing else.
+// uninstall counts what is left: only the CRD and the NginxOperators may remain.
 func (l *lifecycleRun) uninstall(ctx context.Context) error {
 	start := time.Now()
 	_, details, err := l.command(ctx, nil, l.helm, "uninstall", process.Account.Name, "--namespace", process.Account.Namespace, "--wait")
@@ -156,13 +158,13 @@ func (l *lifecycleRun) uninstall(ctx context.Context) error {
 	if err := l.client.List(ctx, list, client.InNamespace(l.namespace)); err != nil {
 		return err
 	}
-	l.add(figure.Judged("helm: objects left by uninstalling", float64(len(left)), "objects", figure.AtMost(0), left...),
-		figure.Judged("helm: CRDs kept", float64(kept), "CRDs", figure.AtLeast(1)),
-		figure.Judged("helm: NginxOperators kept", float64(len(list.Items)), "objects", figure.AtLeast(1)))
+	l.add(figure.HasGoal("helm: objects left by uninstalling", float64(len(left)), "objects", figure.AtMost(0), left...),
+		figure.HasGoal("helm: CRDs kept", float64(kept), "CRDs", figure.AtLeast(1)),
+		figure.HasGoal("helm: NginxOperators kept", float64(len(list.Items)), "objects", figure.AtLeast(1)))
 	return nil
 }
 
-// leftovers are objects with Helm's label.
+// leftovers counts the objects with Helm's label.
 func (l *lifecycleRun) leftovers(ctx context.Context) (left []string, crds int, err error) {
 	ours := client.MatchingLabels{"app.kubernetes.io/managed-by": "Helm", "app.kubernetes.io/instance": process.Account.Name}
 	lists := []client.ObjectList{
@@ -186,7 +188,7 @@ func (l *lifecycleRun) leftovers(ctx context.Context) (left []string, crds int, 
 	return left, len(kept.Items), err
 }
 
-// installAgain installs beside the CRD that was kept, whose CA nobody has the key of any more.
+// installAgain installs with the existing CRD, whose CA's key is lost.
 func (l *lifecycleRun) installAgain(ctx context.Context) error {
 	if err := l.upgrade(ctx, "helm: install again", "4"); err != nil {
 		return err

@@ -16,14 +16,14 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// memory of a pod, as its kubelet measures it.
+// memory is the memory of a pod, as its kubelet measures it.
 type memory struct {
-	// workingSet is what evictions go by, resident what processes really hold.
+	// workingSet decides about evictions; resident is what the processes really hold.
 	workingSet, resident float64
 }
 
-// podMemory asks the kubelet a few times and returns the medians: a moment may be one in
-// which nginx has two generations of workers.
+// podMemory reads the kubelet's values several times and returns the medians, because nginx may at
+// one moment have two generations of workers.
 func (b *bench) podMemory(ctx context.Context, pod *corev1.Pod) (memory, error) {
 	const samples, apart = 5, 11 * time.Second
 	var sets, residents []float64
@@ -66,10 +66,10 @@ func (b *bench) memoryNow(ctx context.Context, pod *corev1.Pod) (memory, error) 
 			return memory{p.Memory.WorkingSetBytes, p.Memory.RSSBytes}, nil
 		}
 	}
-	return memory{}, fmt.Errorf("the kubelet of %s does not tell of pod %s", pod.Spec.NodeName, pod.Name)
+	return memory{}, fmt.Errorf("the kubelet of %s does not report pod %s", pod.Spec.NodeName, pod.Name)
 }
 
-// instance asks the instance manager of a pod.
+// instance sends a request to the instance manager of a pod.
 func (b *bench) instance(ctx context.Context, pod *corev1.Pod, path string) ([]byte, error) {
 	return b.kube.CoreV1().RESTClient().Get().Namespace(pod.Namespace).Resource("pods").
 		Name(pod.Name + ":" + strconv.Itoa(instanceapi.Port)).SubResource("proxy").Suffix(path).DoRaw(ctx)
@@ -84,7 +84,7 @@ func (b *bench) instanceStatus(ctx context.Context, pod *corev1.Pod) (instanceap
 	return status, json.Unmarshal(text, &status)
 }
 
-// metric is the sum of all series of a name in the metrics of a pod's instance manager.
+// metric returns the sum of all series of a metric of a pod's instance manager.
 func (b *bench) metric(ctx context.Context, pod *corev1.Pod, name string) (float64, error) {
 	text, err := b.instance(ctx, pod, instanceapi.PathMetrics)
 	if err != nil {
@@ -97,7 +97,7 @@ func (b *bench) metric(ctx context.Context, pod *corev1.Pod, name string) (float
 	return sum, err
 }
 
-// sumOf adds up the series of a name in the Prometheus text format.
+// sumOf adds up the series of a metric in the Prometheus text format.
 func sumOf(text []byte, name string) (sum float64, ok bool, err error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	lines.Buffer(nil, 1<<20)

@@ -15,9 +15,9 @@ import (
 	"example.com/nginx-operator/test/measure/internal/privilege"
 )
 
-// measurePrivileges holds the rights of the operator's account against everything that
-// it has asked for since it was installed. Run it after the tests: they have to
-// have caused everything that the operator can do.
+// measurePrivileges compares the permissions of the operator's account with all requests since it
+// was installed. Run it after the tests, which must have caused everything that the operator can
+// do.
 func measurePrivileges(ctx context.Context, _ *session) ([]figure.Figure, error) {
 	c, err := openCluster(ctx)
 	if err != nil {
@@ -49,13 +49,13 @@ func measurePrivileges(ctx context.Context, _ *session) ([]figure.Figure, error)
 		figure.Info("requests since the installation", float64(len(requests)), "requests"),
 		figure.Info("granted", float64(len(granted)), "rights"),
 		figure.Info("used", float64(len(granted)-len(unused)), "rights"),
-		figure.Judged("unused", float64(len(unused)), "rights", figure.AtMost(0), details...),
-		figure.Judged("forbidden", float64(len(refusals.Unauthorized)), "requests", figure.AtMost(0), privilege.Messages(refusals.Unauthorized)...),
-		figure.Info("refused by quotas and policies", float64(len(refusals.Admission)), "requests", privilege.Messages(refusals.Admission)...),
+		figure.HasGoal("unused", float64(len(unused)), "rights", figure.AtMost(0), details...),
+		figure.HasGoal("forbidden", float64(len(refusals.Unauthorized)), "requests", figure.AtMost(0), privilege.Messages(refusals.Unauthorized)...),
+		figure.Info("rejected by quotas and policies", float64(len(refusals.Admission)), "requests", privilege.Messages(refusals.Admission)...),
 	}, nil
 }
 
-// caveat tells when the audit log does not go back far enough.
+// caveat returns a note if the audit log does not go back far enough.
 func (c *cluster) caveat(installed time.Time) ([]string, error) {
 	start, err := c.log.Start()
 	if err != nil {
@@ -64,12 +64,12 @@ func (c *cluster) caveat(installed time.Time) ([]string, error) {
 	if start.Before(installed) {
 		return nil, nil
 	}
-	return []string{fmt.Sprintf("(the audit log begins at %s, after the installation at %s: what was only used before is missing)",
+	return []string{fmt.Sprintf("(the audit log begins at %s, after the installation at %s: permissions used only before then appear unused)",
 		start.Format(time.RFC3339), installed.Format(time.RFC3339))}, nil
 }
 
-// grants are the rights that roles give to the operator's account itself. Those of
-// every authenticated account are not the operator's doing.
+// grants returns the permissions that roles grant to the operator's account itself. Those of every
+// authenticated account do not come from the operator.
 func (c *cluster) grants(ctx context.Context) ([]privilege.Grant, error) {
 	var clusterBindings rbacv1.ClusterRoleBindingList
 	var bindings rbacv1.RoleBindingList
@@ -80,7 +80,7 @@ func (c *cluster) grants(ctx context.Context) ([]privilege.Grant, error) {
 		return nil, err
 	}
 	for _, b := range clusterBindings.Items {
-		// As a RoleBinding for all namespaces.
+		// Treat it as a RoleBinding for all namespaces.
 		bindings.Items = append(bindings.Items, rbacv1.RoleBinding{Subjects: b.Subjects, RoleRef: b.RoleRef})
 	}
 	var grants []privilege.Grant

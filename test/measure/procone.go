@@ -14,23 +14,23 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// ticks of processor time in a second: USER_HZ, which is 100 on every Linux that
-// Kubernetes runs on.
+// ticks is the number of processor time ticks in a second: USER_HZ, which is 100 on every Linux
+// that Kubernetes runs on.
 const ticks = 100
 
-// processOne is process 1 of a container: the instance manager.
+// processOne describes process 1 of a container, the instance manager.
 type processOne struct {
-	// resident is its memory, and of it anonymous is its own: the rest are pages of
-	// the program file, which all pods of a node share.
+	// resident is its memory. anonymous is its private part; the rest are pages of the program
+	// file, which all pods on a node share.
 	resident, anonymous float64
-	// processor is its time in seconds, that of its children aside.
+	// processor is its processor time in seconds, without that of its children.
 	processor float64
 }
 
-// processOne reads /proc inside of the container, by kubectl and the image's cat.
+// processOne reads /proc inside the container with kubectl and the image's cat.
 func (b *bench) processOne(ctx context.Context, pod *corev1.Pod) (processOne, error) {
 	kubectl := os.Getenv("KUBECTL")
 	if assets := os.Getenv("KUBEBUILDER_ASSETS"); kubectl == "" && assets != "" {
@@ -78,7 +78,7 @@ func parseProcess(text []byte) (processOne, error) {
 		}
 	}
 	if p.resident == 0 {
-		return p, fmt.Errorf("there is no memory in %q", text)
+		return p, fmt.Errorf("%q contains no memory size", text)
 	}
 	return p, lines.Err()
 }

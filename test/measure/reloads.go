@@ -9,15 +9,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load/site"
 )
 
 const (
 	reloadCount = 1000
-	// reloadWarmUp are reloads before the first measurement: memory that is taken once and
-	// kept is no growth.
+	// reloadWarmUp is the number of reloads before the first measurement: memory that is allocated
+	// once and kept is not growth.
 	reloadWarmUp = 20
 	reloadRate   = 300
 	// reloadGrowth is the goal, in percent.
@@ -32,7 +32,7 @@ func measureReloads(ctx context.Context, s *session) ([]figure.Figure, error) {
 	}
 	t := &trafficBench{bench: b}
 	declared := spec(1, b.newest(), t.site.Files(t.revision()))
-	// Old workers have to be gone when the memory is compared.
+	// Old workers must be gone when the memory is compared.
 	declared.Drain = &v1alpha2.Drain{TimeoutSeconds: new(int32(5))}
 	if t.nginx, err = b.create(ctx, "web", declared); err != nil {
 		return nil, err
@@ -58,8 +58,8 @@ func measureReloads(ctx context.Context, s *session) ([]figure.Figure, error) {
 	restarted, gone, counted := b.restarts(ctx, t.nginx, pods)
 	return append(figures,
 		figure.Info("requests meanwhile", float64(report.Requests), "requests"),
-		figure.Judged("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
-		figure.Judged("containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)),
+		figure.HasGoal("requests failed meanwhile", float64(report.Failed), "requests", figure.AtMost(0), report.Explain()...),
+		figure.HasGoal("containers restarted and pods replaced", float64(restarted+gone), "pods", figure.AtMost(0)),
 	), errors.Join(failed, err, counted)
 }
 
@@ -91,21 +91,21 @@ func (t *trafficBench) reloadAll(ctx context.Context, pod *corev1.Pod, n int) ([
 	}
 	growth := func(before, after float64) float64 { return 100 * (after - before) / before }
 	return []figure.Figure{
-		figure.Judged("reloads, as the instance counts them", float64(status.Reloads.Succeeded-before), "reloads", figure.AtLeast(float64(n))),
-		figure.Judged("reloads failed", float64(status.Reloads.Failed), "reloads", figure.AtMost(0)),
+		figure.HasGoal("reloads, as the instance counts them", float64(status.Reloads.Succeeded-before), "reloads", figure.AtLeast(float64(n))),
+		figure.HasGoal("reloads failed", float64(status.Reloads.Failed), "reloads", figure.AtMost(0)),
 		figure.Info("a reload, edit to live", took.Seconds()/float64(n), "s"),
 		figure.Info("memory of the pod before, working set", figure.MiB(int64(first.workingSet)), "MiB"),
 		figure.Info("memory of the pod afterwards, working set", figure.MiB(int64(last.workingSet)), "MiB"),
-		figure.Judged("growth, working set", growth(first.workingSet, last.workingSet), "%", figure.AtMost(reloadGrowth), t.trace...),
+		figure.HasGoal("growth, working set", growth(first.workingSet, last.workingSet), "%", figure.AtMost(reloadGrowth), t.trace...),
 		figure.Info("memory of the pod before, resident", figure.MiB(int64(first.resident)), "MiB"),
 		figure.Info("memory of the pod afterwards, resident", figure.MiB(int64(last.resident)), "MiB"),
-		figure.Judged("growth, resident", growth(first.resident, last.resident), "%", figure.AtMost(reloadGrowth)),
-		figure.Judged("workers of earlier configurations afterwards", float64(status.Workers.Exiting), "workers", figure.AtMost(0)),
+		figure.HasGoal("growth, resident", growth(first.resident, last.resident), "%", figure.AtMost(reloadGrowth)),
+		figure.HasGoal("workers of earlier configurations afterwards", float64(status.Workers.Exiting), "workers", figure.AtMost(0)),
 	}, nil
 }
 
-// reload makes n edits that each go live, and looks at the memory now and then: growth that
-// comes to an end is no leak.
+// reload makes n edits that each go live, and reads the memory from time to time: growth that stops
+// is not a leak.
 func (t *trafficBench) reload(ctx context.Context, pod *corev1.Pod, n int) error {
 	peak := 0
 	for i := range n {
@@ -139,7 +139,7 @@ func (t *trafficBench) reload(ctx context.Context, pod *corev1.Pod, n int) error
 	return nil
 }
 
-// settledMemory is measured when the workers of earlier configurations are gone.
+// settledMemory reads the memory when the workers of earlier configurations are gone.
 func (t *trafficBench) settledMemory(ctx context.Context, pod *corev1.Pod) (memory, error) {
 	if err := pause(ctx, 15*time.Second); err != nil {
 		return memory{}, err

@@ -14,11 +14,11 @@ import (
 	"example.com/nginx-operator/test/internal/figure"
 )
 
-// restartPoll is how often the rollout is looked at.
+// restartPoll is the time between two checks of the rollout.
 const restartPoll = 500 * time.Millisecond
 
-// measureRestart replaces the operator's pods and counts from the first moment on:
-// a new leader that finds something to write does so right when it takes over.
+// measureRestart replaces the operator's pods and counts requests from the start: a new leader that
+// finds something to write does so as soon as it takes over.
 func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 	fleet, err := s.fleet(ctx)
 	if err != nil {
@@ -33,7 +33,7 @@ func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 		return nil, err
 	}
 	tookOver := time.Now()
-	s.progress("restart: %s leads, watching for %s", leader, s.window)
+	s.progress("restart: %s leads, observing for %s", leader, s.window)
 	if err := pause(ctx, s.window); err != nil {
 		return nil, err
 	}
@@ -47,7 +47,7 @@ func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 	}
 	figures = append(figures,
 		figure.Info("until the new pods were ready and led", tookOver.Sub(start).Seconds(), "s"),
-		figure.Info("watched for, after that", s.window.Seconds(), "s"),
+		figure.Info("then observed for", s.window.Seconds(), "s"),
 		count(requests, audit.Write, figure.AtMost(0)),
 		fleet.share(requests),
 		count(requests, audit.Read, figure.Goal{}),
@@ -55,15 +55,15 @@ func measureRestart(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return append(figures, asides(requests)...), nil
 }
 
-// restartOperator does what `kubectl rollout restart` does, and waits until a new
-// pod leads and has read everything. It returns the name of that pod.
+// restartOperator does the same as `kubectl rollout restart`, and waits until a new pod leads and
+// has read everything. It returns the name of that pod.
 func (c *cluster) restartOperator(ctx context.Context) (string, error) {
 	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"kubectl.kubernetes.io/restartedAt":%q}}}}}`, time.Now().Format(time.RFC3339Nano))
 	return c.replaceOperator(ctx, client.RawPatch(types.MergePatchType, []byte(patch)))
 }
 
-// replaceOperator changes the template of the operator's pods, and waits until one of the new
-// ones leads and has read everything. It returns the name of that pod.
+// replaceOperator changes the template of the operator's pods, and waits until a new pod leads and
+// has read everything. It returns the name of that pod.
 func (c *cluster) replaceOperator(ctx context.Context, patch client.Patch) (string, error) {
 	before, err := c.leader(ctx)
 	if err != nil {
@@ -88,8 +88,8 @@ func (c *cluster) replaceOperator(ctx context.Context, patch client.Patch) (stri
 	}
 }
 
-// newLeader is the pod that leads when it is another one than before, the old pods
-// are gone and it has read the objects that it manages; empty until then.
+// newLeader returns the leading pod if it is not the earlier one, the old pods are gone, and it has
+// read the objects that it manages; empty: not yet.
 func (c *cluster) newLeader(ctx context.Context, before string, since time.Time) (string, error) {
 	deployment, err := c.deployment(ctx)
 	if err != nil || !rolledOut(deployment) {
@@ -99,10 +99,10 @@ func (c *cluster) newLeader(ctx context.Context, before string, since time.Time)
 	if err != nil || holder == "" || holder == before {
 		return "", err
 	}
-	// The identity is the name of the pod and something random.
+	// The identity is the name of the pod and a random part.
 	pod, _, ok := strings.Cut(holder, "_")
 	if !ok {
-		return "", fmt.Errorf("the holder of the lease, %s, is not called as a pod is", holder)
+		return "", fmt.Errorf("the holder of the lease, %s, does not begin with the name of a pod", holder)
 	}
 	requests, err := c.requests(since, time.Time{})
 	if err != nil {
@@ -114,7 +114,7 @@ func (c *cluster) newLeader(ctx context.Context, before string, since time.Time)
 	return pod, nil
 }
 
-// reads tells whether a pod has read all NginxOperators.
+// reads reports whether a pod has listed all NginxOperators.
 func reads(requests []audit.Event, pod string) bool {
 	for _, e := range requests {
 		if e.Pod() == pod && e.Lists() && e.Resource() == "nginxoperators" {

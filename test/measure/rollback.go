@@ -16,8 +16,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/incluster"
@@ -27,39 +27,40 @@ import (
 const (
 	rollbackReplicas = 2
 	rollbackRate     = 60
-	// rollbackDeadline is rollout.progressDeadlineSeconds of all, and rollbackSlack how much
-	// longer than what it waits for a rollback may take, in seconds.
+	// rollbackDeadline is the default rollout.progressDeadlineSeconds. rollbackSlack is how much
+	// longer than its limit a rollback may take, in seconds.
 	rollbackDeadline = 20
 	rollbackSlack    = 15
-	// rollbackParallel is how many rollouts go on at a time.
+	// rollbackParallel is the number of rollouts at a time.
 	rollbackParallel = 3
-	// rollbackKinds is how many kinds of bad rollouts there are to be.
+	// rollbackKinds is the goal for the number of kinds of bad rollouts.
 	rollbackKinds = 12
-	// rollbackPatience is how long one may take.
+	// rollbackPatience bounds the time of one rollback.
 	rollbackPatience = 3 * time.Minute
 )
 
-// rollbackRun is what came of one bad rollout.
+// rollbackRun is the result of one bad rollout.
 type rollbackRun struct {
 	*bench
 	kind  badRollout
 	nginx *v1alpha2.NginxOperator
-	// noticed is how long the status took to tell, back how long it took until only pods of
-	// the good revision were left, both from the edit.
+	// noticed is the time until the status reported the failure, and back the time until only pods
+	// of the good revision were left, both from the edit.
 	noticed, back time.Duration
-	// message is what the condition says, missing what it should say and does not.
+	// message is the condition's message, and missing is what it lacks.
 	message string
 	missing []string
 	report  load.Report
-	// lowest is how many pods were ready when there were fewest.
+	// lowest is the lowest number of ready pods.
 	lowest int
-	// restarted counts containers of pods that served before, gone such pods.
+	// restarted counts restarts of containers of earlier pods, gone counts earlier pods that are
+	// gone.
 	restarted, gone int
 	err             error
 }
 
-// measureRollback changes applications under load in every way that does not work, and
-// looks what becomes of them.
+// measureRollback changes applications under load in every way that does not work, and checks the
+// result.
 func measureRollback(ctx context.Context, s *session) ([]figure.Figure, error) {
 	var runs []*rollbackRun
 	var group errgroup.Group
@@ -82,11 +83,11 @@ func measureRollback(ctx context.Context, s *session) ([]figure.Figure, error) {
 			return nil
 		})
 	}
-	_ = group.Wait() // What went wrong is in the runs.
+	_ = group.Wait() // errors are in the runs
 	return rollbackFigures(runs), ctx.Err()
 }
 
-// run changes an application that serves under load, and waits until the change is undone.
+// run changes an application under load, and waits until the change is rolled back.
 func (r *rollbackRun) run(ctx context.Context) error {
 	running, before, err := r.begin(ctx)
 	if err != nil {
@@ -99,7 +100,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 	failed := errors.Join(r.fail(ctx), pause(ctx, trafficSettle))
 	r.lowest, err = watched.stop()
 	failed = errors.Join(failed, err)
-	// The cluster is left to others as it was, even when the time was over.
+	// Clean up the cluster even after a timeout.
 	ctx = context.WithoutCancel(ctx)
 	if r.report, err = running.Stop(ctx); err != nil {
 		failed = errors.Join(failed, err)
@@ -110,7 +111,7 @@ func (r *rollbackRun) run(ctx context.Context) error {
 	return errors.Join(failed, r.client.Delete(ctx, r.nginx))
 }
 
-// begin makes an application that serves, and puts load on it.
+// begin creates an application and puts load on it.
 func (r *rollbackRun) begin(ctx context.Context) (*incluster.Load, []corev1.Pod, error) {
 	image := r.newest()
 	if r.kind.oldest {
@@ -135,9 +136,9 @@ func (r *rollbackRun) begin(ctx context.Context) (*incluster.Load, []corev1.Pod,
 	options := site.Site{}.Options(rollbackRate, address)
 	options.Revisions = []string{goodRevision}
 	for i := range options.Clients {
-		options.Clients[i].Expect = "" // The revision is in a header as well.
+		options.Clients[i].Expect = "" // the revision is also in a header
 		if !options.Clients[i].KeepAlive {
-			// Enough that some are left while others wait for a slow answer.
+			// Have enough clients that some are left while others wait for a slow response.
 			options.Clients[i].Count *= 4
 		}
 	}
@@ -152,7 +153,7 @@ func (r *rollbackRun) begin(ctx context.Context) (*incluster.Load, []corev1.Pod,
 	return running, before, err
 }
 
-// fail makes the change, and waits until it is undone.
+// fail makes the change, and waits until it is rolled back.
 func (r *rollbackRun) fail(ctx context.Context) error {
 	start := time.Now()
 	if err := r.edit(ctx, r.nginx, func(s *v1alpha2.NginxOperatorSpec) { r.kind.edit(r.bench, s) }); err != nil {
@@ -180,7 +181,8 @@ func (r *rollbackRun) fail(ctx context.Context) error {
 	return err
 }
 
-// wholly waits until no pod of what failed is left, and all others serve what is good.
+// wholly waits until no pod of the failed revision is left, and all others serve the good
+// configuration.
 func (r *rollbackRun) wholly(ctx context.Context) error {
 	good := nginxconf.Revision(r.kind.files())
 	err := r.await(ctx, r.nginx, "all pods serve the last good configuration", func(n *v1alpha2.NginxOperator) bool {
@@ -205,8 +207,8 @@ func (r *rollbackRun) wholly(ctx context.Context) error {
 	}
 }
 
-// spoilt are the requests that a canary answered with what is wrong with it. All others
-// that fail should not have.
+// spoilt returns the number of requests that got a bad response from a canary by design. No other
+// request should have failed.
 func (r *rollbackRun) spoilt() int64 {
 	if r.kind.answers {
 		return r.report.Failures[load.WrongStatus]
@@ -218,20 +220,20 @@ func (r *rollbackRun) ended() bool { return r.err == nil && len(r.missing) == 0 
 
 func (r *rollbackRun) figure() figure.Figure {
 	details := []string{
-		fmt.Sprintf("wholly back after %.1f s; %d requests, %d failed; ready pods at the lowest: %d of %d; of the pods from before %d were replaced",
+		fmt.Sprintf("rollback complete after %.1f s; %d requests, %d failed; fewest ready pods: %d of %d; %d of the previous pods were replaced",
 			r.back.Seconds(), r.report.Requests, r.report.Failed-r.spoilt(), r.lowest, rollbackReplicas, r.gone),
-		"UpToDate says: " + r.message,
+		"condition UpToDate: " + r.message,
 	}
 	if n := r.spoilt(); n > 0 {
-		details = append(details, fmt.Sprintf("%d more requests were answered with 5xx by the canary, which is what it is for", n))
+		details = append(details, fmt.Sprintf("%d more requests were answered with 5xx by the canary, as intended", n))
 	}
 	if r.err != nil {
-		details = append(details, "it did not end well: "+r.err.Error())
+		details = append(details, "it failed: "+r.err.Error())
 	}
 	for _, words := range r.missing {
 		details = append(details, fmt.Sprintf("the message lacks %q", words))
 	}
-	return figure.Judged(r.kind.name+": edit → rolled back", r.noticed.Seconds(), "s", figure.AtMost(r.kind.limit+rollbackSlack), append(details, tallies(r.report)...)...)
+	return figure.HasGoal(r.kind.name+": edit → rolled back", r.noticed.Seconds(), "s", figure.AtMost(r.kind.limit+rollbackSlack), append(details, tallies(r.report)...)...)
 }
 
 func rollbackFigures(runs []*rollbackRun) []figure.Figure {
@@ -251,11 +253,11 @@ func rollbackFigures(runs []*rollbackRun) []figure.Figure {
 		}
 	}
 	return append(figures,
-		figure.Judged("kinds of bad rollouts", float64(len(runs)), "kinds", figure.AtLeast(rollbackKinds)),
-		figure.Judged("of these did not end in the last good revision, with the reason told", float64(len(bad)), "kinds", figure.AtMost(0), bad...),
+		figure.HasGoal("kinds of bad rollouts", float64(len(runs)), "kinds", figure.AtLeast(rollbackKinds)),
+		figure.HasGoal("of these did not end in the last good revision with the reason reported", float64(len(bad)), "kinds", figure.AtMost(0), bad...),
 		figure.Info("requests meanwhile", float64(requests), "requests"),
-		figure.Judged("requests failed meanwhile", float64(failed), "requests", figure.AtMost(0)),
+		figure.HasGoal("requests failed meanwhile", float64(failed), "requests", figure.AtMost(0)),
 		figure.Info("requests that a bad canary answered with 5xx", float64(spoilt), "requests"),
-		figure.Judged("pods fewer than promised were ready, at most", float64(fewer), "pods", figure.AtMost(0)),
-		figure.Judged("pods that served before and were replaced or restarted", float64(touched), "pods", figure.AtMost(0)))
+		figure.HasGoal("ready pods below the promised minimum, at most", float64(fewer), "pods", figure.AtMost(0)),
+		figure.HasGoal("pods that served before and were replaced or restarted", float64(touched), "pods", figure.AtMost(0)))
 }

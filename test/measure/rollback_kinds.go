@@ -20,36 +20,36 @@ import (
 // badRollout is a change that does not work.
 type badRollout struct {
 	name string
-	// oldest begins with the oldest nginx, in place of the newest.
+	// oldest starts with the oldest nginx instead of the newest.
 	oldest bool
-	// config are lines before the server.
+	// config are the lines before the server.
 	config string
 	canary *v1alpha2.Canary
-	// prepare makes the cluster such that the change fails.
+	// prepare changes the cluster so that the change fails.
 	prepare func(context.Context, *rollbackRun) error
-	// undo removes what prepare has made outside of the namespace.
+	// undo removes what prepare has created outside of the namespace.
 	undo func(context.Context, *rollbackRun) error
 	edit func(*bench, *v1alpha2.NginxOperatorSpec)
-	// reason and words are what the condition has to tell.
+	// reason and words must be in the condition.
 	reason string
 	words  []string
-	// limit is for how long nobody can know, in seconds.
+	// limit is the time for which the failure cannot be known, in seconds.
 	limit float64
 	// deadline is rollout.progressDeadlineSeconds; 0: rollbackDeadline.
 	deadline int32
 	// minReady is rollout.minReadySeconds.
 	minReady int32
-	// answers tells that what is wrong shows in the answers of the canary.
+	// answers reports whether the failure shows in the responses of the canary.
 	answers bool
 }
 
 const (
 	goodRevision = "good"
-	// flawFolder is where a pod looks for what is to be wrong with its answers.
+	// flawFolder is the folder whose files spoil a pod's responses.
 	flawFolder   = "/srv/flaw"
 	deniedLabel  = "example.com/denied"
 	missingImage = "localhost/nginx:there-is-no-such-version"
-	// pullPatience is how long an image may fail to be pulled.
+	// pullPatience is how long an image pull may fail, in seconds.
 	pullPatience = 60
 	// canaryTime is rollout.canary.durationSeconds.
 	canaryTime = 20
@@ -60,7 +60,7 @@ func badRollouts() []badRollout {
 	return append(append(b, badCanaries()...), refusedPods()...)
 }
 
-// badImages are what the image can be the reason of.
+// badImages returns the failures that an image can cause.
 func badImages() []badRollout {
 	image := func(name string) func(*bench, *v1alpha2.NginxOperatorSpec) {
 		return func(_ *bench, s *v1alpha2.NginxOperatorSpec) { s.Image = &name }
@@ -71,14 +71,14 @@ func badImages() []badRollout {
 			edit: func(b *bench, s *v1alpha2.NginxOperatorSpec) { s.Image = &b.loadImage }},
 		{name: "wrong architecture", reason: v1alpha2.ReasonContainerCrashed, words: []string{"exec format error"},
 			edit: image(setting("E2E_ARM64_IMAGE", "localhost/nginx-arm64:dev"))},
-		// nginx 1.25.1 has dropped the directive.
+		// nginx 1.25.1 dropped the directive.
 		{name: "configuration refused by the new version", oldest: true, config: "ssl off;",
 			reason: v1alpha2.ReasonConfigRejected, words: []string{"site.conf:1", `unknown directive "ssl"`},
 			edit: func(b *bench, s *v1alpha2.NginxOperatorSpec) { s.Image = new(b.newest()) }},
 	}
 }
 
-// badPods are what the rest of the pod can be the reason of.
+// badPods returns the failures that the rest of the pod can cause.
 func badPods() []badRollout {
 	beside := func(c v1alpha2.Container) func(*bench, *v1alpha2.NginxOperatorSpec) {
 		return func(b *bench, s *v1alpha2.NginxOperatorSpec) {
@@ -86,7 +86,7 @@ func badPods() []badRollout {
 			s.PodTemplate = &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{c}}
 		}
 	}
-	// Ready and not ready for some seconds in turns.
+	// Be ready and not ready in turns, for some seconds each.
 	flapping := func(seconds int) v1alpha2.Container {
 		return v1alpha2.Container{Name: "flapping", Command: []string{"sleep", "infinity"}, ReadinessProbe: &corev1.Probe{
 			PeriodSeconds: 1, FailureThreshold: 1, ProbeHandler: corev1.ProbeHandler{
@@ -111,13 +111,13 @@ func badPods() []badRollout {
 			}},
 		{name: "readiness flapping", reason: v1alpha2.ReasonProgressDeadlineExceeded, limit: rollbackDeadline,
 			edit: beside(flapping(3))},
-		// The first pod proves itself for 5 s, and only minReadySeconds keeps the old ones.
+		// The first pod stays ready for 5 s, and only minReadySeconds keeps the old ones.
 		{name: "readiness flapping slowly, minReadySeconds 12", reason: v1alpha2.ReasonProgressDeadlineExceeded,
 			limit: 2 * rollbackDeadline, minReady: 12, edit: beside(flapping(8))},
 	}
 }
 
-// badCanaries serve, but not as well as the others.
+// badCanaries returns the changes whose canaries serve worse than the stable pods.
 func badCanaries() []badRollout {
 	canary := &v1alpha2.Canary{DurationSeconds: new(int32(canaryTime))}
 	judged := canary.DeepCopy()
@@ -137,7 +137,7 @@ func badCanaries() []badRollout {
 	}
 }
 
-// refusedPods are never created.
+// refusedPods returns the changes whose pods are never created.
 func refusedPods() []badRollout {
 	return []badRollout{
 		{name: "quota exceeded", reason: v1alpha2.ReasonPodsNotCreated, words: []string{"exceeded quota: full"}, limit: rollbackDeadline, prepare: fillQuota,
@@ -149,13 +149,13 @@ func refusedPods() []badRollout {
 	}
 }
 
-// files are the configuration of the application: what is wrong with its answers depends
-// on files that only some pods have.
+// files returns the configuration of the application. Whether its responses are bad depends on
+// files that only some pods have.
 func (k badRollout) files() map[string]string {
 	return map[string]string{"site.conf": flawedSite(k.config, "")}
 }
 
-// flawedSite has statements before the server and in its location.
+// flawedSite returns a site with directives before the server and in its location.
 func flawedSite(before, location string) string {
 	padding := strings.Repeat("x", 3000)
 	return fmt.Sprintf(`%s
@@ -172,7 +172,7 @@ server {
 `, before, site.Port, site.RevisionHeader, goodRevision, location, flawFolder, flawFolder, padding)
 }
 
-// createFlaws makes the ConfigMaps whose files spoil the answers of the pods that mount them.
+// createFlaws creates the ConfigMaps whose files spoil the responses of the pods that mount them.
 func (r *rollbackRun) createFlaws(ctx context.Context) error {
 	for _, name := range []string{"broken", "slow"} {
 		flaw := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: r.namespace, Name: name}, Data: map[string]string{name: ""}}
@@ -183,7 +183,7 @@ func (r *rollbackRun) createFlaws(ctx context.Context) error {
 	return nil
 }
 
-// fillQuota lets there be no more pods than there are.
+// fillQuota sets a quota that allows no more pods than there are.
 func fillQuota(ctx context.Context, r *rollbackRun) error {
 	pods := &corev1.PodList{}
 	if err := r.client.List(ctx, pods, client.InNamespace(r.namespace)); err != nil {
@@ -209,7 +209,7 @@ func fillQuota(ctx context.Context, r *rollbackRun) error {
 	return nil
 }
 
-// denyPods makes a policy that denies pods with a label, and waits until it is in force.
+// denyPods creates a policy that denies pods with a label, and waits until it is in force.
 func denyPods(ctx context.Context, r *rollbackRun) error {
 	policy, binding := denial(r.namespace)
 	if err := errors.Join(r.client.Create(ctx, policy), r.client.Create(ctx, binding)); err != nil {
@@ -223,7 +223,7 @@ func allowPods(ctx context.Context, r *rollbackRun) error {
 	return errors.Join(client.IgnoreNotFound(r.client.Delete(ctx, binding)), client.IgnoreNotFound(r.client.Delete(ctx, policy)))
 }
 
-// denial is a policy that denies pods of a namespace with a label, and what puts it in force.
+// denial returns a policy that denies pods with a label in a namespace, and its binding.
 func denial(namespace string) (*admissionregistrationv1.ValidatingAdmissionPolicy, *admissionregistrationv1.ValidatingAdmissionPolicyBinding) {
 	name := namespace + "-denied"
 	policy := &admissionregistrationv1.ValidatingAdmissionPolicy{

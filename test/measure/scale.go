@@ -13,12 +13,12 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// scaleSizes are how many objects there are in each run.
+// scaleSizes are the default numbers of objects, one for each run.
 var scaleSizes = []int{500, 5000, 10000}
 
 const scalePodsObjects = 500
 
-// measureScale runs the operator with few objects and with many, and compares.
+// measureScale runs the operator with few and with many objects, and compares the results.
 func measureScale(ctx context.Context, s *session) ([]figure.Figure, error) {
 	sizes := s.objects
 	if len(sizes) == 0 {
@@ -60,13 +60,13 @@ func measureUnreachable(ctx context.Context, s *session) ([]figure.Figure, error
 	return result.Figures(), nil
 }
 
-// The steps in which a fleet grows.
+// The steps by which a fleet grows, in objects.
 const (
 	limitStep     = 2500
 	limitStepPods = 1000
 )
 
-// measureScaleLimit looks for the end of an operator as the manifests install it.
+// measureScaleLimit searches for the limit of an operator as the manifests install it.
 func measureScaleLimit(ctx context.Context, s *session) ([]figure.Figure, error) {
 	memory, err := manifestMemory()
 	if err != nil {
@@ -86,7 +86,7 @@ func measureScaleLimit(ctx context.Context, s *session) ([]figure.Figure, error)
 	return figures, nil
 }
 
-// manifestMemory is the limit of the operator's container in config/manager, in bytes.
+// manifestMemory returns the memory limit of the operator's container in config/manager, in bytes.
 func manifestMemory() (int64, error) {
 	text, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "manager", "deployment.yaml"))
 	if err != nil {

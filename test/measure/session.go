@@ -26,7 +26,7 @@ func newSession(o options, progress io.Writer) *session {
 	return &session{options: o, log: log.New(progress, "", 0)}
 }
 
-// count is how many objects a measurement creates that is defined with n.
+// count returns the number of objects that a measurement creates; its default is n.
 func (s *session) count(n int) int {
 	if len(s.objects) > 0 {
 		return s.objects[0]
@@ -34,7 +34,7 @@ func (s *session) count(n int) int {
 	return n
 }
 
-// progress tells who waits what is going on.
+// progress logs progress.
 func (s *session) progress(format string, values ...any) {
 	s.log.Printf(format, values...)
 }
@@ -44,7 +44,7 @@ func (s *session) atEnd(cleanup func(context.Context) error) {
 	s.cleanups = append(s.cleanups, cleanup)
 }
 
-// run takes measurements. One that fails does not keep the others from being taken.
+// run takes measurements. If one fails, the others still run.
 func (s *session) run(ctx context.Context, chosen []measurement) ([]figure.Figure, error) {
 	var all []figure.Figure
 	var errs []error
@@ -65,7 +65,7 @@ func (s *session) run(ctx context.Context, chosen []measurement) ([]figure.Figur
 	return all, errors.Join(append(errs, ctx.Err(), s.cleanUp(ctx))...)
 }
 
-// cleanUp happens even when the run was interrupted.
+// cleanUp runs even if the run was interrupted.
 func (s *session) cleanUp(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.patience)
 	defer cancel()
@@ -76,7 +76,7 @@ func (s *session) cleanUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// pause waits, or returns why ctx ended.
+// pause waits for d. If ctx ends first, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -19,8 +19,8 @@ const (
 	sidecarAddress  = "127.0.0.1:8090"
 )
 
-// measureSidecar redeploys an application whose every request is passed to a container in
-// the same pod, which ends at once when it is told to.
+// measureSidecar redeploys an application that passes every request to a container in the same pod,
+// which ends immediately on SIGTERM.
 func measureSidecar(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -37,8 +37,8 @@ func measureSidecar(ctx context.Context, s *session) ([]figure.Figure, error) {
 	row := trafficRow{name: "rolling restarts", times: 5, disturb: restartPods, fill: sidecarRequests}
 	report, err := t.row(ctx, "load", row)
 	figures := []figure.Figure{
-		figure.Judged(t.version()+": requests to the container beside nginx", float64(report.Requests), "requests", figure.AtLeast(sidecarRequests)),
-		figure.Judged(fmt.Sprintf("%s: failed of %d requests to the container beside nginx, in rolling restarts", t.version(), report.Requests),
+		figure.HasGoal(t.version()+": requests to the container beside nginx", float64(report.Requests), "requests", figure.AtLeast(sidecarRequests)),
+		figure.HasGoal(fmt.Sprintf("%s: failed of %d requests to the container beside nginx, in rolling restarts", t.version(), report.Requests),
 			float64(report.Failed), "requests", figure.AtMost(0), tallies(report)...),
 	}
 	return figures, errors.Join(err, b.client.Delete(ctx, t.nginx))

@@ -22,19 +22,20 @@ const (
 	trafficReplicas = 3
 	trafficRate     = 1200
 	trafficRequests = 1_000_000
-	// trafficSettle is how long the load goes on after the last disturbance of a row: what
-	// ends late has to end under load, too.
+	// trafficSettle is how long the load continues after the last disturbance of a row, so that
+	// even a late effect happens under load.
 	trafficSettle = 8 * time.Second
 )
 
 // trafficRow is one kind of disturbance.
 type trafficRow struct {
 	name string
-	// times on the newest nginx, and fewer on older ones; 0 leaves it out there.
+	// times is the number of disturbances on the newest nginx, and fewer the number on older ones;
+	// 0: skip the row there.
 	times, fewer int
 	secure       bool
 	disturb      func(ctx context.Context, t *trafficBench, i int) error
-	// fill makes the row go on until there were this many requests.
+	// fill repeats the row until there were this many requests.
 	fill int64
 }
 
@@ -51,21 +52,21 @@ func trafficRows() []trafficRow {
 	}
 }
 
-// trafficRest is what the newest nginx is given until there were enough requests.
+// trafficRest returns the row that continues on the newest nginx until there were enough requests.
 func trafficRest(requests int64) trafficRow {
 	return trafficRow{name: "or more configuration changes, restarts and deletions in turns", times: 1, fill: trafficRequests - requests, disturb: anything}
 }
 
-// trafficBench is the application that is disturbed, and the load on it.
+// trafficBench is the application that is disturbed, with its load.
 type trafficBench struct {
 	*bench
 	nginx     *v1alpha2.NginxOperator
 	site      site.Site
 	authority *load.Authority
 	running   *incluster.Load
-	// rate of the load, in requests a second; 0: trafficRate.
+	// rate is the rate of the load, in requests a second; 0: trafficRate.
 	rate float64
-	// backendOnly leaves out the clients whose requests nginx answers itself.
+	// backendOnly omits the clients whose requests nginx answers itself.
 	backendOnly bool
 	// revisions counts the configurations of this application.
 	revisions int
@@ -73,8 +74,7 @@ type trafficBench struct {
 	trace []string
 }
 
-// measureTraffic disturbs an application in every way there is, and counts the requests
-// that fail.
+// measureTraffic disturbs an application in many ways, and counts the failed requests.
 func measureTraffic(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -96,7 +96,7 @@ func measureTraffic(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return figures, errors.Join(errs...)
 }
 
-// disturb takes all rows on one image of nginx.
+// disturb runs all rows on one image of nginx.
 func (b *bench) disturb(ctx context.Context, name, image, backend string) ([]figure.Figure, error) {
 	t, err := b.trafficBench(ctx, name, image, backend)
 	if err != nil {
@@ -138,8 +138,8 @@ func (t *trafficBench) version() string {
 	return *t.nginx.Spec.Image
 }
 
-// figure is one row. nginx before 1.27.4 cannot keep what naive clients lose when it
-// closes idle connections: what is left is told, and not judged.
+// figure returns the figure of a row. nginx before 1.27.4 closes idle connections on a reload, at
+// which simple clients lose requests. For older versions, the figure has no goal.
 func (t *trafficBench) figure(row trafficRow, r load.Report, newest bool) figure.Figure {
 	name := fmt.Sprintf("%s: failed of %d requests: %d %s", t.version(), r.Requests, row.times, row.name)
 	details := tallies(r)
@@ -149,10 +149,10 @@ func (t *trafficBench) figure(row trafficRow, r load.Report, newest bool) figure
 	if !newest {
 		return figure.Info(name, float64(r.Failed), "requests", details...)
 	}
-	return figure.Judged(name, float64(r.Failed), "requests", figure.AtMost(0), details...)
+	return figure.HasGoal(name, float64(r.Failed), "requests", figure.AtMost(0), details...)
 }
 
-// tallies explain the failures, and whose they are.
+// tallies explains the failures, with the clients that had them.
 func tallies(r load.Report) []string {
 	details := r.Explain()
 	for _, tally := range r.ByClients {
@@ -168,7 +168,7 @@ func (t *trafficBench) sum(what string, n int64, newest bool, goal figure.Goal) 
 	if !newest {
 		return figure.Info(name, float64(n), "requests")
 	}
-	return figure.Judged(name, float64(n), "requests", goal)
+	return figure.HasGoal(name, float64(n), "requests", goal)
 }
 
 func (b *bench) trafficBench(ctx context.Context, name, image, backend string) (*trafficBench, error) {
@@ -201,7 +201,7 @@ func secret(namespace, name string, pair load.Pair) *corev1.Secret {
 
 func (t *trafficBench) revision() string { return fmt.Sprintf("r%d", t.revisions) }
 
-// row disturbs the application some times under load.
+// row disturbs the application several times under load.
 func (t *trafficBench) row(ctx context.Context, name string, row trafficRow) (load.Report, error) {
 	port := site.Port
 	if row.secure {
@@ -224,7 +224,7 @@ func (t *trafficBench) row(ctx context.Context, name string, row trafficRow) (lo
 	return report, errors.Join(disturbed, err)
 }
 
-// wants tells whether there were fewer requests than a row has to have.
+// wants reports whether there were fewer requests than a row needs.
 func (t *trafficBench) wants(ctx context.Context, requests int64) bool {
 	if requests == 0 {
 		return false
@@ -233,8 +233,8 @@ func (t *trafficBench) wants(ctx context.Context, requests int64) bool {
 	return err == nil && report.Requests < requests
 }
 
-// options are the load of a row. On versions of nginx that close idle connections when they
-// reload, clients that look first are shown beside those that do not.
+// options returns the load of a row. Versions of nginx that close idle connections on a reload also
+// get clients that first check whether a connection was closed.
 func (t *trafficBench) options(row trafficRow, address string) load.Options {
 	rate := t.rate
 	if rate == 0 {

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/load/site"
 )
 
-// changeConfiguration gives the application a new configuration and waits until it is live.
+// changeConfiguration submits a new configuration and waits until it is live.
 func changeConfiguration(ctx context.Context, t *trafficBench, _ int) error {
 	revision, err := t.submit(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func changeConfiguration(ctx context.Context, t *trafficBench, _ int) error {
 	return t.await(ctx, t.nginx, "the configuration is live", live(revision))
 }
 
-// submit gives the application a new configuration and returns its revision.
+// submit submits a new configuration and returns its revision.
 func (t *trafficBench) submit(ctx context.Context) (string, error) {
 	t.revisions++
 	if err := t.running.Submit(ctx, t.revision()); err != nil {
@@ -39,8 +39,8 @@ func (t *trafficBench) submit(ctx context.Context) (string, error) {
 	return nginxconf.Revision(files), err
 }
 
-// rotateCertificate replaces the Secret, has it brought to the pods at once, and waits
-// until the pods say that they serve the new one.
+// rotateCertificate replaces the Secret, requests a sync of the pods' volumes, and waits until the
+// pods report that they serve the new certificate.
 func rotateCertificate(ctx context.Context, t *trafficBench, i int) error {
 	pair, err := t.authority.Issue(site.Host, 90*24*time.Hour)
 	if err != nil {
@@ -60,7 +60,7 @@ func rotateCertificate(ctx context.Context, t *trafficBench, i int) error {
 	})
 }
 
-// anything does one thing after the other.
+// anything does one disturbance after the other.
 func anything(ctx context.Context, t *trafficBench, i int) error {
 	switch i % 10 {
 	case 4:
@@ -101,7 +101,7 @@ func deletePod(ctx context.Context, t *trafficBench, i int) error {
 		return err
 	}
 	if len(pods) < 2 {
-		return errors.New("there are fewer than two pods to delete one of")
+		return errors.New("there are fewer than two pods: deleting one would stop the application")
 	}
 	if err := t.client.Delete(ctx, &pods[i%len(pods)]); err != nil {
 		return err
@@ -109,10 +109,10 @@ func deletePod(ctx context.Context, t *trafficBench, i int) error {
 	return t.replaced(ctx, []corev1.Pod{pods[i%len(pods)]})
 }
 
-// replaced waits until pods are on their way out and the application is Ready with
-// others. The status may still tell of the time before.
+// replaced waits until the old pods are being deleted and the application is Ready with new ones.
+// The status may still be the earlier one.
 func (t *trafficBench) replaced(ctx context.Context, old []corev1.Pod) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.patience, errors.New("the pods are not replaced"))
+	ctx, cancel := context.WithTimeoutCause(ctx, t.patience, errors.New("the pods were not replaced"))
 	defer cancel()
 	for {
 		pods, err := t.pods(ctx, t.nginx)
@@ -152,8 +152,8 @@ func podReady(pod *corev1.Pod) bool {
 	return false
 }
 
-// drainNode does to the application's pods what `kubectl drain` does, on one node after the
-// other, and makes the node schedulable again.
+// drainNode drains the application's pods from one node, like `kubectl drain`, and makes the node
+// schedulable again. Each call uses the next node.
 func drainNode(ctx context.Context, t *trafficBench, i int) error {
 	nodes := &corev1.NodeList{}
 	if err := t.client.List(ctx, nodes); err != nil {
@@ -175,8 +175,7 @@ func (t *trafficBench) cordon(ctx context.Context, node *corev1.Node, unschedula
 	return t.client.Patch(ctx, node, client.RawPatch("application/merge-patch+json", []byte(patch)))
 }
 
-// evictFrom evicts the pods on a node, and asks again where the disruption budget says
-// that it is too early.
+// evictFrom evicts the pods on a node, and retries while the disruption budget does not allow it.
 func (t *trafficBench) evictFrom(ctx context.Context, node string) error {
 	pods, err := t.pods(ctx, t.nginx)
 	if err != nil {
@@ -195,7 +194,7 @@ func (t *trafficBench) evictFrom(ctx context.Context, node string) error {
 }
 
 func (t *trafficBench) evict(ctx context.Context, pod *corev1.Pod) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, t.patience, fmt.Errorf("pod %s may not be evicted", pod.Name))
+	ctx, cancel := context.WithTimeoutCause(ctx, t.patience, fmt.Errorf("pod %s could not be evicted", pod.Name))
 	defer cancel()
 	for {
 		err := t.kube.PolicyV1().Evictions(pod.Namespace).Evict(ctx, &policyv1.Eviction{
@@ -210,13 +209,13 @@ func (t *trafficBench) evict(ctx context.Context, pod *corev1.Pod) error {
 	}
 }
 
-// killOperator ends all replicas of the operator while a configuration goes live.
+// killOperator kills all replicas of the operator while a configuration goes live.
 func killOperator(ctx context.Context, t *trafficBench, i int) error {
 	revision, err := t.submit(ctx)
 	if err != nil {
 		return err
 	}
-	// A different moment of the change each time.
+	// Use a different moment of the change each time.
 	if err := pause(ctx, time.Duration(i)*100*time.Millisecond); err != nil {
 		return err
 	}
@@ -228,8 +227,8 @@ func killOperator(ctx context.Context, t *trafficBench, i int) error {
 	return t.await(ctx, t.nginx, "the configuration is live after the operator was killed", live(revision))
 }
 
-// upgradeOperator replaces the operator's pods by a rollout, as an upgrade does, while a
-// configuration goes live, and looks whether the pods are still those from before.
+// upgradeOperator replaces the operator's pods with a rollout, like an upgrade, while a
+// configuration goes live. It checks that the application's pods stay the same.
 func upgradeOperator(ctx context.Context, t *trafficBench, i int) error {
 	before, err := t.pods(ctx, t.nginx)
 	if err != nil {
@@ -258,7 +257,7 @@ func upgradeOperator(ctx context.Context, t *trafficBench, i int) error {
 	}
 	restarted, gone, failed := t.restarts(ctx, t.nginx, before)
 	if restarted+gone > 0 {
-		return fmt.Errorf("an upgrade of the operator has restarted %d containers and replaced %d pods", restarted, gone)
+		return fmt.Errorf("an upgrade of the operator restarted %d containers and replaced %d pods", restarted, gone)
 	}
 	return errors.Join(err, failed)
 }

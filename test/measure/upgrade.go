@@ -17,8 +17,8 @@ const (
 	upgradeRate     = 400
 )
 
-// measureUpgrade changes the image of an application under load: from the oldest version of
-// nginx by all others to the newest, and back to the oldest at once.
+// measureUpgrade changes the image of an application under load: from the oldest version of nginx
+// step by step to the newest, and directly back to the oldest.
 func measureUpgrade(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -42,11 +42,11 @@ func measureUpgrade(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return figures, errors.Join(errs...)
 }
 
-// upgrade gives the pods another image under load.
+// upgrade changes the image of the pods under load.
 func (t *trafficBench) upgrade(ctx context.Context, i int, image string) ([]figure.Figure, error) {
 	before := t.version()
 	var took time.Duration
-	var watched *vigil
+	var watched *quiescence
 	row := trafficRow{name: "change of the image", times: 1, disturb: func(ctx context.Context, t *trafficBench, _ int) error {
 		var err error
 		if watched, err = t.watch(ctx, t.nginx); err != nil {
@@ -65,11 +65,11 @@ func (t *trafficBench) upgrade(ctx context.Context, i int, image string) ([]figu
 	t.progress("operand-upgrade: %s in %.1f s: %s", change, took.Seconds(), report)
 	figures := []figure.Figure{
 		figure.Info(change+": edit → Ready", took.Seconds(), "s"),
-		figure.Judged(fmt.Sprintf("%s: failed of %d requests", change, report.Requests), float64(report.Failed), "requests", figure.AtMost(0), tallies(report)...),
+		figure.HasGoal(fmt.Sprintf("%s: failed of %d requests", change, report.Requests), float64(report.Failed), "requests", figure.AtMost(0), tallies(report)...),
 	}
 	if watched == nil {
 		return figures, err
 	}
 	lowest, failed := watched.stop()
-	return append(figures, figure.Judged(change+": pods ready, at the lowest", float64(lowest), "pods", figure.AtLeast(upgradeReplicas))), errors.Join(err, failed)
+	return append(figures, figure.HasGoal(change+": pods ready, at the lowest", float64(lowest), "pods", figure.AtLeast(upgradeReplicas))), errors.Join(err, failed)
 }

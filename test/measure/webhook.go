@@ -21,27 +21,27 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// webhookReads is how many reads a second are made, of both versions together.
+// webhookReads is the rate of reads per second, of both versions together.
 const webhookReads = 50
 
-// webhookBench does to the operator what its conversion webhook has to survive.
+// webhookBench disturbs the operator in ways that its conversion webhook must survive.
 type webhookBench struct {
 	*bench
 	cluster *cluster
 	key     client.ObjectKey
 }
 
-// webhookTrial is one of these things.
+// webhookTrial is one kind of disturbance.
 type webhookTrial struct {
 	name  string
 	times int
 	once  func(*webhookBench, context.Context) error
-	// goal is zero where reads have to fail.
+	// goal is the goal for failed reads; zero: reads are expected to fail.
 	goal figure.Goal
 }
 
-// measureWebhook reads an object in both versions while the operator is taken away in
-// parts, and its certificates are replaced.
+// measureWebhook reads an object in both versions while replicas of the operator disappear, and its
+// certificates are replaced.
 func measureWebhook(ctx context.Context, s *session) ([]figure.Figure, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
@@ -70,7 +70,7 @@ func measureWebhook(ctx context.Context, s *session) ([]figure.Figure, error) {
 	return figures, nil
 }
 
-// try reads while something is done a few times.
+// try reads while the disturbance is repeated.
 func (w *webhookBench) try(ctx context.Context, trial webhookTrial) ([]figure.Figure, error) {
 	w.progress("webhook: %s, %d times", trial.name, trial.times)
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
@@ -92,13 +92,13 @@ func (w *webhookBench) try(ctx context.Context, trial webhookTrial) ([]figure.Fi
 	name := fmt.Sprintf("%s, %d times", trial.name, trial.times)
 	return []figure.Figure{
 		figure.Info(name+": reads", float64(report.Made), "reads", report.String()),
-		figure.Judged(name+": failed", float64(len(report.Failures)), "reads", trial.goal, failures...),
+		figure.HasGoal(name+": failed", float64(len(report.Failures)), "reads", trial.goal, failures...),
 	}, failed
 }
 
-// wait waits until something is true, or for as long as the session has patience.
+// wait waits until a condition is true, at most for the session's patience.
 func (w *webhookBench) wait(ctx context.Context, what string, met func() (bool, error)) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, w.patience, errors.New("it does not come true that "+what))
+	ctx, cancel := context.WithTimeoutCause(ctx, w.patience, errors.New("timed out waiting until "+what))
 	defer cancel()
 	for {
 		if done, err := met(); done || err != nil {
@@ -120,8 +120,8 @@ func (w *webhookBench) replicas(ctx context.Context) ([]corev1.Pod, error) {
 	return list.Items, err
 }
 
-// whole waits until every replica is ready, and none that ends is left. The pods are asked
-// as well, because the Deployment's status knows of one that was killed only later.
+// whole waits until every replica is ready, and none is being deleted. It also checks the pods,
+// because the Deployment's status reflects a killed pod only later.
 func (w *webhookBench) whole(ctx context.Context) error {
 	return w.wait(ctx, "every replica of the operator is available", func() (bool, error) {
 		d, err := w.cluster.deployment(ctx)
@@ -181,7 +181,7 @@ func (w *webhookBench) ageCA(ctx context.Context) error {
 	return w.age(ctx, "ca.crt", testenv.AgeCA)
 }
 
-// age brings a certificate close to its end, and waits until it is replaced.
+// age brings a certificate close to its expiry, and waits until it is replaced.
 func (w *webhookBench) age(ctx context.Context, name string, age func(map[string][]byte, time.Duration) error) error {
 	const left = 12 * time.Hour
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {

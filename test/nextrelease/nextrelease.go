@@ -1,6 +1,6 @@
-// Package nextrelease builds a release of the operator that there is not yet: this tree's
-// programs, with another pod template and another version. It is what tests upgrade to, and
-// downgrade from.
+// Package nextrelease builds a release of the operator that does not exist yet: the programs of
+// this tree with another pod template and another version. Tests upgrade to it and downgrade from
+// it.
 package nextrelease
 
 import (
@@ -17,21 +17,21 @@ import (
 )
 
 const (
-	// Version is what the programs say of themselves.
+	// Version is the version that the programs report.
 	Version = "next"
-	// EnvName is what is new in the template: a variable, with the value Version, of the
-	// container that brings the instance manager.
+	// EnvName is what the template adds: a variable, with the value Version, in the container that
+	// installs the instance manager.
 	EnvName = "NGINX_OPERATOR_RELEASE"
 
-	manifest  = "internal/desired/manifests/podtemplate.yaml"
+	manifest  = "internal/nginx/manifests/podtemplate.yaml"
 	container = "  - name: nginx-operator-install\n"
 )
 
-// Programs of the release.
+// Programs holds the paths of the release's programs.
 type Programs struct{ Operator, Instance string }
 
-// Build builds the release into a folder. Nothing in the tree is touched: the compiler is
-// told to read the changed manifest in the place of the one there.
+// Build builds the release into a directory. It changes nothing in the tree: the compiler reads the
+// changed manifest through an overlay.
 func Build(ctx context.Context, dir string) (Programs, error) {
 	root := testenv.Root()
 	overlay, err := overlay(root, dir)
@@ -48,8 +48,8 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return programs, nil
 }
 
-// overlay writes the changed manifest, and what tells the compiler of it
-// (`go help build`, -overlay).
+// overlay writes the changed manifest and the overlay file for the compiler (`go help build`,
+// -overlay), and returns the path of the overlay file.
 func overlay(root, dir string) (string, error) {
 	text, err := os.ReadFile(filepath.Join(root, manifest))
 	if err != nil {

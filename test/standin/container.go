@@ -22,7 +22,7 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// work is what the program of the pod does, with its arguments and its mounts.
+// work does what the program of the pod does, with its arguments and its mounts.
 func (p *pod) work(ctx context.Context) outcome {
 	result, err := p.perform(ctx)
 	o := outcome{}
@@ -35,7 +35,7 @@ func (p *pod) work(ctx context.Context) outcome {
 	return o
 }
 
-// message is what the kubelet finds of a result.
+// message returns what the kubelet reads from the termination log for a result.
 func (p *pod) message(result job.Result) (message string, err error) {
 	dir, err := os.MkdirTemp(p.place.Content, "result-")
 	if err != nil {
@@ -89,21 +89,22 @@ func (p *pod) carryOut(ctx context.Context, a *agent.Agent, task job.Task, args 
 		return a.Create(ctx)
 	case job.Delete:
 		return a.Delete(ctx)
-	case job.Adopt:
+	case job.VerifyExisting:
 		return a.Adopt(ctx)
 	case job.List:
 		return a.List(ctx)
 	case job.Read:
-		return a.Read(ctx, agent.Reading{Listen: args.Get("listen"), Token: p.variable(job.TokenVariable), Patience: time.Hour})
+		return a.Read(ctx, agent.ReadOptions{Listen: args.Get("listen"), Token: p.variable(job.TokenVariable), Timeout: time.Hour})
 	case job.Extract:
-		return a.Extract(ctx, agent.Extraction{Volumes: indexes(args), OnConflict: archive.Policy(args.Get("on-conflict"))})
+		return a.Extract(ctx, agent.ExtractOptions{Volumes: indexes(args), OnConflict: archive.Policy(args.Get("on-conflict"))})
 	case job.Match:
-		return a.Match(ctx, indexes(args))
+		return a.CompareVolumes(ctx, indexes(args))
 	}
 	return job.Result{}, fmt.Errorf("the stand-in does not know the task %s", task)
 }
 
-// indexes are those of the volumes that the program is given. A number that is none is no volume.
+// indexes returns the indexes of the volumes that are passed to the program. A value that is not a
+// number becomes -1, which is no volume.
 func indexes(args url.Values) []int {
 	var all []int
 	for _, volume := range args["volume"] {
@@ -116,7 +117,7 @@ func indexes(args url.Values) []int {
 	return all
 }
 
-// arguments are the task of the program, and its flags, each of which can be there more than once.
+// arguments returns the task of the program and its flags. A flag can be repeated.
 func (p *pod) arguments() (job.Task, url.Values) {
 	args := p.job.Spec.Template.Spec.Containers[0].Args
 	flags := url.Values{}
@@ -127,7 +128,7 @@ func (p *pod) arguments() (job.Task, url.Values) {
 	return job.Task(args[0]), flags
 }
 
-// variable is an environment variable of the container.
+// variable returns an environment variable of the container.
 func (p *pod) variable(name string) string {
 	for _, v := range p.job.Spec.Template.Spec.Containers[0].Env {
 		if v.Name == name {
@@ -137,7 +138,7 @@ func (p *pod) variable(name string) string {
 	return ""
 }
 
-// mount makes the folders that the pod's volumes are.
+// mount creates the directories of the pod's volumes.
 func (p *pod) mount(ctx context.Context, dir string) (agent.Dirs, error) {
 	dirs := agent.Dirs{Snapshot: dir + job.SnapshotDir, Content: dir + job.ContentDir, Secrets: dir + job.SecretsDir, Scratch: dir + job.ScratchDir}
 	for _, folder := range []string{dirs.Snapshot, dirs.Content, dirs.Secrets, dirs.Scratch} {
@@ -164,7 +165,7 @@ func (p *pod) mount(ctx context.Context, dir string) (agent.Dirs, error) {
 	return dirs, nil
 }
 
-// project writes what a volume shows of a ConfigMap into a folder.
+// project writes the items of a ConfigMap that a volume projects into a directory.
 func (p *pod) project(ctx context.Context, source *corev1.ConfigMapProjection, dir string) error {
 	cm := &corev1.ConfigMap{}
 	if err := p.kube.Get(ctx, client.ObjectKey{Namespace: p.job.Namespace, Name: source.Name}, cm); err != nil {

@@ -8,7 +8,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// TestPersist: what was lost on the way is tried again, and what was answered is not.
+// TestPersist: a request that was lost is retried, and one that was answered is not.
 func TestPersist(t *testing.T) {
 	lost, answer := errors.New("stream error: stream ID 536313; PROTOCOL_ERROR; received from peer"), apierrors.NewConflict(corev1.Resource("pods"), "web", nil)
 	for name, tt := range map[string]struct {

@@ -7,61 +7,61 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 )
 
-// Place is what jobs of a namespace find on their nodes.
-type Place struct {
-	// Claim is the folder that every pvc:// is on, Content has the applications' claims by
-	// their names.
+// NodeStorage is the storage that jobs of a namespace find on their nodes.
+type NodeStorage struct {
+	// Claim is the directory of every pvc:// location. Content holds the claims of the
+	// applications, by name.
 	Claim, Content string
 
 	mu   sync.Mutex
 	fate func(*batchv1.Job) Fate
-	// active and most are how many jobs run, and the most that ever did.
+	// active is the number of running jobs, and most its maximum.
 	active, most int
 	failed       int
 	started      []string
 }
 
-// Fate is what becomes of a job's pod. The zero value is nothing out of the ordinary.
+// Fate is what happens to a job's pod. With the zero value, the pod runs normally.
 type Fate struct {
-	// Killed: it is killed before it has done anything, and leaves no word.
+	// Killed kills the pod before it has done anything, without a message.
 	Killed bool
-	// Unheard: it does its work, and is deleted before anybody has read its word.
+	// Unheard deletes the pod after its work, before its message has been read.
 	Unheard bool
-	// Hold keeps it from its work, whatever it is told, until it is closed.
+	// Hold keeps the pod from its work until the channel is closed, even if the pod is cancelled.
 	Hold <-chan struct{}
-	// Cut kills it when it is closed. What it does afterwards reaches nobody.
+	// Cut kills the pod when the channel is closed. Nothing that it does afterwards is visible.
 	Cut <-chan struct{}
 }
 
-// Doom sets what becomes of the jobs from now on.
-func (p *Place) Doom(decide func(*batchv1.Job) Fate) {
+// Fail sets the fate of jobs from now on.
+func (p *NodeStorage) Fail(decide func(*batchv1.Job) Fate) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fate = decide
 }
 
-// Started are the names of the jobs that have ever started, in their order.
-func (p *Place) Started() []string {
+// Started returns the names of all jobs that have started, in order.
+func (p *NodeStorage) Started() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.started)
 }
 
-// Most is how many jobs ran at a time when most did.
-func (p *Place) Most() int {
+// Most returns the maximum number of jobs that have run concurrently.
+func (p *NodeStorage) Most() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.most
 }
 
-// Failed is how many jobs have failed, whatever their task was.
-func (p *Place) Failed() int {
+// Failed returns how many jobs have failed, whatever their task.
+func (p *NodeStorage) Failed() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failed
 }
 
-func (p *Place) begin(j *batchv1.Job) {
+func (p *NodeStorage) begin(j *batchv1.Job) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active++
@@ -69,7 +69,7 @@ func (p *Place) begin(j *batchv1.Job) {
 	p.started = append(p.started, j.Name)
 }
 
-func (p *Place) end(failed bool) {
+func (p *NodeStorage) end(failed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.active--
@@ -78,7 +78,7 @@ func (p *Place) end(failed bool) {
 	}
 }
 
-func (p *Place) fateOf(j *batchv1.Job) Fate {
+func (p *NodeStorage) fateOf(j *batchv1.Job) Fate {
 	p.mu.Lock()
 	decide := p.fate
 	p.mu.Unlock()

@@ -15,31 +15,32 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 )
 
-// pod is that of a job.
+// pod is the pod of a job.
 type pod struct {
 	kube  client.Client
-	place *Place
+	place *NodeStorage
 	job   *batchv1.Job
-	// ip is an address of this machine that is the pod's alone.
+	// ip is an address of this machine that only this pod uses.
 	ip     string
 	cancel context.CancelFunc
-	// ended is closed when its container has ended.
+	// ended is closed when the container has ended.
 	ended chan struct{}
 }
 
-// outcome is how a container ended. Without a message it was killed.
+// outcome is how a container ended. Without a message, it was killed.
 type outcome struct {
 	message string
 	code    int32
 	unheard bool
 }
 
-// newIP is an address that, of 16 million, nobody else listens at. Linux has all of 127.0.0.0/8.
+// newIP returns one of 16 million addresses on which no other process listens. Linux accepts all of
+// 127.0.0.0/8.
 func newIP() string {
 	return fmt.Sprintf("127.%d.%d.%d", 1+rand.IntN(254), rand.IntN(256), 1+rand.IntN(254))
 }
 
-// run is its life, from its creation until the API server knows what became of it.
+// run runs the pod from its creation until its result is reported to the API server.
 func (p *pod) run(ctx context.Context) error {
 	p.place.begin(p.job)
 	result, object, err := p.execute(ctx)
@@ -48,7 +49,7 @@ func (p *pod) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return persist(func() error { return p.tell(context.WithoutCancel(ctx), object, result) })
+	return persist(func() error { return p.report(context.WithoutCancel(ctx), object, result) })
 }
 
 // execute creates the pod and runs its container to the end.
@@ -78,7 +79,7 @@ func (p *pod) execute(ctx context.Context) (outcome, *corev1.Pod, error) {
 	return o, object, nil
 }
 
-// container runs the program until it ends, and meanwhile tells when it is ready.
+// container runs the program until it ends, and reports when it becomes ready.
 func (p *pod) container(ctx context.Context, object *corev1.Pod, cut <-chan struct{}) (outcome, error) {
 	done, probed := make(chan outcome, 1), make(chan error, 1)
 	work, stop := context.WithCancel(ctx)
@@ -96,7 +97,7 @@ func (p *pod) container(ctx context.Context, object *corev1.Pod, cut <-chan stru
 	return o, client.IgnoreNotFound(<-probed)
 }
 
-// schedule creates the object, on a node where it runs.
+// schedule creates the pod, with a node, as running.
 func (p *pod) schedule(ctx context.Context) (*corev1.Pod, error) {
 	object := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -106,7 +107,7 @@ func (p *pod) schedule(ctx context.Context) (*corev1.Pod, error) {
 		Spec: p.job.Spec.Template.Spec,
 	}
 	object.Labels[batchv1.JobNameLabel] = p.job.Name
-	// A pod on a node is not deleted before the node says so.
+	// A pod on a node is not deleted until the node confirms it.
 	object.Spec.NodeName = "node"
 	if err := p.kube.Create(ctx, object); err != nil {
 		return nil, err
@@ -114,8 +115,8 @@ func (p *pod) schedule(ctx context.Context) (*corev1.Pod, error) {
 	return object, p.status(ctx, object, corev1.PodStatus{Phase: corev1.PodRunning, PodIP: p.ip, PodIPs: []corev1.PodIP{{IP: p.ip}}})
 }
 
-// tell writes how the container ended, and then what became of the job.
-func (p *pod) tell(ctx context.Context, object *corev1.Pod, o outcome) error {
+// report writes how the container ended, and then the result of the job.
+func (p *pod) report(ctx context.Context, object *corev1.Pod, o outcome) error {
 	phase, reason := corev1.PodSucceeded, "Completed"
 	if o.code != 0 {
 		phase, reason = corev1.PodFailed, "Error"

@@ -9,19 +9,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/nginx-operator/internal/backup/handover"
+	"example.com/nginx-operator/internal/backup/declarations"
 )
 
-// probePause is how often a pod is asked whether it is ready.
+// probePause is the interval of readiness probes.
 const probePause = 10 * time.Millisecond
 
-// probe asks as the readiness probe says, until the pod answers, and tells so.
+// probe runs the readiness probe until the pod responds, and then reports the pod as ready.
 func (p *pod) probe(ctx context.Context, object *corev1.Pod) error {
 	probe := p.job.Spec.Template.Spec.Containers[0].ReadinessProbe
 	if probe == nil {
 		return nil
 	}
-	url := "http://" + net.JoinHostPort(p.ip, strconv.Itoa(handover.Port)) + probe.HTTPGet.Path
+	url := "http://" + net.JoinHostPort(p.ip, strconv.Itoa(declarations.Port)) + probe.HTTPGet.Path
 	for !answers(ctx, url) {
 		select {
 		case <-ctx.Done():

@@ -12,9 +12,9 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 )
 
-// Document reads a document of a backup that is in a folder of the claim. The whole archive is
-// verified. Where there is no such document, that is an error.
-func (p *Place) Document(ctx context.Context, folder string, backup *v1alpha1.NginxBackup, name string) ([]byte, error) {
+// Document returns a document of a backup in a directory of the claim. It verifies the whole
+// archive. A missing document is an error.
+func (p *NodeStorage) Document(ctx context.Context, folder string, backup *v1alpha1.NginxBackup, name string) ([]byte, error) {
 	dir := filepath.Join(p.Claim, folder, job.Key(backup))
 	record, err := os.ReadFile(filepath.Join(dir, "backup.json"))
 	if err != nil {

@@ -1,6 +1,6 @@
-// Package standin stands in for the Job controller, the kubelets and the garbage collector, as
-// far as jobs of backups and restores need them, and for the operator of the applications. What a job's pod
-// would run, it runs in its own process.
+// Package standin stands in for the Job controller, the kubelets and the garbage collector, as far
+// as the jobs of backups and restores need them, and for the operator of the applications. It runs
+// the programs of the jobs' pods in its own process.
 package standin
 
 import (
@@ -26,39 +26,38 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 )
 
-// Cluster is what stands in.
+// Cluster is the stand-in.
 type Cluster struct {
 	kube  client.Client
 	pause time.Duration
-	// failed has what went wrong with a pod, where nothing should.
+	// failed receives an unexpected error of a pod.
 	failed chan error
-	// operated: the operator of the applications is there itself.
+	// operated is set if the operator of the applications runs itself.
 	operated bool
 
 	mu sync.Mutex
-	// places are the namespaces that it looks after.
-	places map[string]*Place
-	// pods are those of the jobs that there are, and those that still run, by the UIDs of the jobs.
+	// places holds the storage of the namespaces that the stand-in handles.
+	places map[string]*NodeStorage
+	// pods holds the pods of the existing jobs and those that still run, by the UID of the job.
 	pods map[types.UID]*pod
 }
 
-// New makes a stand-in that reads and writes by a client without a cache, and pauses before it
-// looks again.
+// New returns a stand-in that uses a client without a cache and pauses between its passes.
 func New(kube client.Client, pause time.Duration) *Cluster {
-	return &Cluster{kube: kube, pause: pause, failed: make(chan error, 1), places: map[string]*Place{}, pods: map[types.UID]*pod{}}
+	return &Cluster{kube: kube, pause: pause, failed: make(chan error, 1), places: map[string]*NodeStorage{}, pods: map[types.UID]*pod{}}
 }
 
-// BesideOperator leaves the applications to their operator. It is called before Run.
+// BesideOperator leaves the applications to their operator. Call it before Run.
 func (c *Cluster) BesideOperator() { c.operated = true }
 
-// Add lets it look after the jobs of a namespace.
-func (c *Cluster) Add(namespace string, p *Place) {
+// Add makes the stand-in handle the jobs of a namespace.
+func (c *Cluster) Add(namespace string, p *NodeStorage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.places[namespace] = p
 }
 
-// Run looks after everything until the context ends, which is no error.
+// Run runs the stand-in until the context ends, which is not an error.
 func (c *Cluster) Run(ctx context.Context) error {
 	defer c.stop()
 	for {
@@ -68,7 +67,7 @@ func (c *Cluster) Run(ctx context.Context) error {
 			return nil
 		case err = <-c.failed:
 		case <-time.After(c.pause):
-			err = persist(func() error { return c.look(ctx) })
+			err = persist(func() error { return c.list(ctx) })
 		}
 		if err != nil && ctx.Err() == nil && !apierrors.IsConflict(err) {
 			return fmt.Errorf("the stand-in of Kubernetes: %w", err)
@@ -76,10 +75,10 @@ func (c *Cluster) Run(ctx context.Context) error {
 	}
 }
 
-// unanswered is how often something is tried again whose connection was lost, as a kubelet would.
+// unanswered is the backoff of retries after a lost connection, as a kubelet would make them.
 var unanswered = wait.Backoff{Steps: 6, Duration: 50 * time.Millisecond, Factor: 2}
 
-// persist does something, again if the API server has not answered.
+// persist calls do, and retries if the API server has not answered.
 func persist(do func() error) error {
 	return retry.OnError(unanswered, func(err error) bool {
 		return apierrors.ReasonForError(err) == metav1.StatusReasonUnknown && !errors.Is(err, context.Canceled)
@@ -94,9 +93,9 @@ func (c *Cluster) stop() {
 	}
 }
 
-// look does what is to be done now. Owners are listed after what they own: who is missing
-// then is gone.
-func (c *Cluster) look(ctx context.Context) error {
+// list handles everything that is due. It lists owners after the objects that they own, so a
+// missing owner is gone.
+func (c *Cluster) list(ctx context.Context) error {
 	if c.idle() {
 		return nil
 	}
@@ -140,18 +139,18 @@ func (c *Cluster) look(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// idle tells whether there is no namespace to look after.
+// idle reports whether there is no namespace to handle.
 func (c *Cluster) idle() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.places) == 0
 }
 
-// owners are what jobs and ConfigMaps can belong to.
+// owners returns the UIDs of the objects that jobs and ConfigMaps can belong to.
 func (c *Cluster) owners(ctx context.Context) (map[types.UID]bool, error) {
 	alive := map[types.UID]bool{}
 	for _, kind := range []string{"NginxBackupList", "NginxBackupPolicyList", "NginxRestoreList"} {
-		// Of backups, thousands and more, only their being there counts.
+		// There may be thousands of backups, and only their existence matters.
 		var list metav1.PartialObjectMetadataList
 		list.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 		if err := c.kube.List(ctx, &list); err != nil {
@@ -164,7 +163,7 @@ func (c *Cluster) owners(ctx context.Context) (map[types.UID]bool, error) {
 	return alive, nil
 }
 
-// observe says, in the place of the other operator, that there is nothing to do.
+// observe reports, in place of the other operator, that there is nothing to do.
 func (c *Cluster) observe(ctx context.Context, nginx *v1alpha2.NginxOperator) error {
 	if nginx.Status.ObservedGeneration == nginx.Generation {
 		return nil
@@ -173,7 +172,7 @@ func (c *Cluster) observe(ctx context.Context, nginx *v1alpha2.NginxOperator) er
 	return client.IgnoreNotFound(c.kube.Status().Patch(ctx, nginx, client.RawPatch(types.MergePatchType, []byte(text))))
 }
 
-// collect deletes what belongs to a backup, a policy or a restore that is gone.
+// collect deletes an object that belongs to a deleted backup, policy or restore.
 func (c *Cluster) collect(ctx context.Context, object client.Object, alive map[types.UID]bool) error {
 	owners := object.GetOwnerReferences()
 	if len(owners) == 0 || alive[owners[0].UID] {
@@ -191,7 +190,7 @@ func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
 		return
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	// The item of a list would keep the whole list in memory.
+	// Copy the job: an item of a list would keep the whole list in memory.
 	p := &pod{kube: c.kube, place: place, job: j.DeepCopy(), ip: newIP(), cancel: cancel, ended: make(chan struct{})}
 	c.pods[j.UID] = p
 	go func() {
@@ -200,13 +199,13 @@ func (c *Cluster) start(ctx context.Context, j *batchv1.Job) {
 			select {
 			case c.failed <- fmt.Errorf("job %s: %w", j.Name, err):
 			default:
-				// Another one has failed before, which ends it all.
+				// Another pod has failed before, which ends the stand-in.
 			}
 		}
 	}()
 }
 
-// forget forgets the pods that have ended and whose jobs are gone.
+// forget removes the pods that have ended and whose jobs are gone.
 func (c *Cluster) forget(alive map[types.UID]bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -220,8 +219,7 @@ func (c *Cluster) forget(alive map[types.UID]bool) {
 	})
 }
 
-// bury tells a pod to end that is to be deleted, or whose job is gone, and removes it when
-// it has ended.
+// bury ends a pod that is being deleted or whose job is gone, and removes it when it has ended.
 func (c *Cluster) bury(ctx context.Context, object *corev1.Pod, alive map[types.UID]bool) error {
 	owner := object.OwnerReferences[0].UID
 	if object.DeletionTimestamp == nil && alive[owner] {
@@ -238,7 +236,7 @@ func (c *Cluster) bury(ctx context.Context, object *corev1.Pod, alive map[types.
 			if object.DeletionTimestamp != nil {
 				return nil
 			}
-			// It has its node's grace.
+			// The pod keeps its grace period.
 			return client.IgnoreNotFound(c.kube.Delete(ctx, object))
 		}
 	}

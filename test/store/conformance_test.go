@@ -23,7 +23,7 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// TestConformance tells that all stores do the same.
+// TestConformance: all stores behave the same.
 func TestConformance(t *testing.T) {
 	stores := map[string]func(t *testing.T) (s *store.Store, folder string){
 		"s3": func(t *testing.T) (*store.Store, string) {
@@ -58,7 +58,7 @@ func roundTrip(t *testing.T, s *store.Store, folder string) {
 	const key = "web/2026-11-21 10:00+ü.tar"
 	put(t, s, key, []byte("hello"))
 	wantObject(t, s, key, []byte("hello"))
-	// The object is a file in the location's folder, and nothing is beside it.
+	// The object is a file in the location's folder, and there are no other files.
 	wantFiles(t, folder, "a/folder/"+key)
 }
 
@@ -93,7 +93,7 @@ func create(t *testing.T, s *store.Store, _ string) {
 		})
 		wantKind(t, err, store.Exists)
 		wantObject(t, s, key, data)
-		// Somebody else can be quicker.
+		// Another client can be faster.
 		err = s.Create(t.Context(), key+"-raced", int64(size), func(w io.Writer) error {
 			put(t, s, key+"-raced", []byte("the other's"))
 			_, err := w.Write(data)
@@ -183,8 +183,8 @@ func badKeys(t *testing.T, s *store.Store, _ string) {
 
 var errWriter = errors.New("the writer's own")
 
-// failsAfter is a writer that fails when it has written so many bytes. The object that was
-// there stays as it was.
+// failsAfter returns a test of a writer that fails after it has written size bytes: the existing
+// object stays unchanged.
 func failsAfter(size int) func(*testing.T, *store.Store, string) {
 	return func(t *testing.T, s *store.Store, folder string) {
 		put(t, s, "x", []byte("before"))
@@ -202,7 +202,7 @@ func failsAfter(size int) func(*testing.T, *store.Store, string) {
 	}
 }
 
-// endsLikeAFile is a writer whose error could be taken for an end.
+// endsLikeAFile tests a writer whose error could be taken for the end of the data.
 func endsLikeAFile(t *testing.T, s *store.Store, folder string) {
 	err := s.Write(t.Context(), "x", 0, func(w io.Writer) error {
 		_, _ = io.WriteString(w, "half")
@@ -214,7 +214,7 @@ func endsLikeAFile(t *testing.T, s *store.Store, folder string) {
 	wantFiles(t, folder)
 }
 
-// swallows is a writer that does not tell that its context ended.
+// swallows tests a writer that does not report that its context ended.
 func swallows(t *testing.T, s *store.Store, folder string) {
 	ctx, cancel := context.WithCancel(t.Context())
 	err := s.Write(ctx, "x", 0, func(w io.Writer) error {
@@ -243,7 +243,7 @@ func cancelAfter(t *testing.T, s *store.Store, folder string, size int) {
 		cancel()
 		<-ctx.Done()
 		if err == nil {
-			// What is left is never written.
+			// The writer stops here and writes nothing more.
 			err = context.Cause(ctx)
 		}
 		return err
@@ -254,7 +254,8 @@ func cancelAfter(t *testing.T, s *store.Store, folder string, size int) {
 	wantFiles(t, folder)
 }
 
-// slowWriter rests for longer than a store may: it is not the store that stands still.
+// slowWriter tests a writer that pauses for longer than a store may stall: it is not the store that
+// stalls.
 func slowWriter(t *testing.T, s *store.Store, _ string) {
 	data := random(40 << 20)
 	err := s.Write(t.Context(), "x", 0, func(w io.Writer) error {
@@ -344,12 +345,13 @@ func keysOf(t *testing.T, s *store.Store, prefix string) (keys []string) {
 	return keys
 }
 
-// wantFiles looks at the files behind a store: there are no others, and no parts of uploads.
+// wantFiles fails the test unless the store's folder holds exactly the wanted files. No parts of
+// uploads may remain.
 func wantFiles(t *testing.T, folder string, want ...string) {
 	t.Helper()
 	var got []string
 	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		// The server's own folder has the parts of uploads and files for locks.
+		// The server's own folder holds parts of uploads and lock files.
 		if err != nil || entry.IsDir() || strings.Contains(path, ".lock") {
 			return err
 		}

@@ -18,7 +18,7 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// everyOperation runs all operations and looks at the kinds of their errors.
+// everyOperation runs all operations and checks the kinds of their errors.
 func everyOperation(t *testing.T, s *store.Store, want store.Kind) {
 	t.Helper()
 	operations := map[string]func() error{
@@ -48,7 +48,7 @@ func everyOperation(t *testing.T, s *store.Store, want store.Kind) {
 				t.Parallel()
 				start := time.Now()
 				err := do()
-				// Three tries with pauses, or one that stands still.
+				// Three attempts with pauses, or one that stalls.
 				if took := time.Since(start); took > 15*time.Second {
 					t.Errorf("it took %s", took)
 				}
@@ -107,7 +107,7 @@ func TestWrongCredentials(t *testing.T) {
 	})
 }
 
-// TestHangingServer takes connections and answers nothing.
+// TestHangingServer: a server that accepts connections but never responds is unavailable.
 func TestHangingServer(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -131,7 +131,7 @@ func TestStallInAnUpload(t *testing.T) {
 	start := time.Now()
 	err := s.Write(t.Context(), "x", 0, writing(random(40<<20)))
 	wantKind(t, err, store.Unavailable)
-	// The parts cannot be taken away over the same line.
+	// The parts cannot be removed over the same line.
 	if took := time.Since(start); took > 20*time.Second {
 		t.Errorf("it took %s", took)
 	}
@@ -140,7 +140,8 @@ func TestStallInAnUpload(t *testing.T) {
 	}
 }
 
-// TestCutInAnUpload cuts for good: the tries that follow fail as well.
+// TestCutInAnUpload: a connection that is cut for good makes the upload fail, and so do all
+// retries.
 func TestCutInAnUpload(t *testing.T) {
 	t.Parallel()
 	for _, size := range []int{8 << 20, 40 << 20} {
@@ -156,7 +157,7 @@ func TestCutInAnUpload(t *testing.T) {
 	}
 }
 
-// TestCutOnce is a line that comes back.
+// TestCutOnce: an upload succeeds if the connection is restored.
 func TestCutOnce(t *testing.T) {
 	t.Parallel()
 	name, _ := bucket(t)
@@ -167,7 +168,7 @@ func TestCutOnce(t *testing.T) {
 		if _, err := w.Write(data[:39<<20]); err != nil {
 			return err
 		}
-		// By now it has broken, within the second part.
+		// By now the connection has been cut, within the second part.
 		l.left.Store(-1)
 		_, err := w.Write(data[39<<20:])
 		return err
@@ -198,7 +199,8 @@ func TestCutInADownload(t *testing.T) {
 	t.Log(err)
 }
 
-// TestSlowLine moves a little now and then, for longer than a store may stand still.
+// TestSlowLine: a transfer that moves a little from time to time succeeds, even if it takes longer
+// than a store may stall.
 func TestSlowLine(t *testing.T) {
 	t.Parallel()
 	name, _ := bucket(t)
@@ -262,7 +264,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestRecovers is a server that is back before the client gives up.
+// TestRecovers: an operation succeeds if the server recovers before the client gives up.
 func TestRecovers(t *testing.T) {
 	t.Parallel()
 	name, _ := bucket(t)
@@ -282,7 +284,7 @@ func TestRecovers(t *testing.T) {
 	wantObject(t, s, "x", []byte("x"))
 }
 
-// TestPartsOfAFailure: the parts of an upload that fails are taken away.
+// TestPartsOfAFailure: the parts of a failed upload are removed.
 func TestPartsOfAFailure(t *testing.T) {
 	t.Parallel()
 	name, folder := bucket(t)
@@ -294,7 +296,8 @@ func TestPartsOfAFailure(t *testing.T) {
 	wantFiles(t, folder)
 }
 
-// TestTemporaryFileOfTheDead is in no listing, and is removed when it is old.
+// TestTemporaryFileOfTheDead: the temporary file of a dead process appears in no listing, and is
+// removed when it is old.
 func TestTemporaryFileOfTheDead(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

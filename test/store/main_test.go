@@ -1,7 +1,7 @@
 //go:build store
 
-// Package store_test runs internal/backup/store against a real S3 server, versitygw, and
-// against file systems that are full or read-only, with everything between that can break.
+// Package store_test runs internal/backup/store against a real S3 server, versitygw, and against
+// file systems that are full or read-only, with every fault that can occur between them.
 package store_test
 
 import (
@@ -25,13 +25,13 @@ import (
 const (
 	accessKey = "AKIDTESTACCESS"
 	secretKey = "secret-key-of-the-tests"
-	// idle is how long these tests let a store stand still.
+	// idle is how long a store may stall in these tests.
 	idle = 2 * time.Second
 )
 
 // s3 is the server that all tests share.
 var s3 struct {
-	// url is its endpoint, root the folder whose folders are the buckets.
+	// url is its endpoint, and root is the directory whose subdirectories are the buckets.
 	url, root string
 }
 
@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (int, error) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
-		// No test may look for a cloud.
+		// No test may look for a cloud's metadata service.
 		"AWS_EC2_METADATA_DISABLED": "true",
 	} {
 		if err := os.Setenv(name, value); err != nil {
@@ -66,7 +66,7 @@ func run(m *testing.M) (int, error) {
 	return m.Run(), nil
 }
 
-// serveS3 starts the server, and returns when it answers.
+// serveS3 starts the server and returns when it responds.
 func serveS3(root string) (stop func(), err error) {
 	address, err := freeAddress()
 	if err != nil {
@@ -103,7 +103,7 @@ func freeAddress() (string, error) {
 	return l.Addr().String(), l.Close()
 }
 
-// bucket makes a bucket of a test's own.
+// bucket creates a bucket for a test.
 func bucket(t *testing.T) (name, folder string) {
 	t.Helper()
 	name = strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
@@ -118,7 +118,7 @@ func bucket(t *testing.T) (name, folder string) {
 	return name, folder
 }
 
-// s3Store is a folder of a bucket behind an endpoint.
+// s3Store returns a store in a folder of a bucket behind an endpoint.
 func s3Store(t *testing.T, endpoint, bucket string) *store.Store {
 	t.Helper()
 	return open(t, fmt.Sprintf("s3://%s/a/folder?endpoint=%s&use_path_style=true", bucket, url.QueryEscape(endpoint)), store.Options{})
@@ -145,7 +145,7 @@ func open(t *testing.T, text string, o store.Options) *store.Store {
 	return s
 }
 
-// wantKind fails if an error is of another kind, or shows the key.
+// wantKind fails the test if an error has another kind or contains the key.
 func wantKind(t *testing.T, err error, want store.Kind) {
 	t.Helper()
 	if got := store.KindOf(err); got != want {

@@ -17,8 +17,8 @@ import (
 	"testing"
 )
 
-// answering puts a proxy before the S3 server that answers some requests itself: those for
-// which answer returns true.
+// answering starts a proxy in front of the S3 server and returns its URL. If answer returns true
+// for a request, it has responded to the request itself.
 func answering(t *testing.T, answer func(w http.ResponseWriter, r *http.Request) bool) string {
 	t.Helper()
 	target, err := url.Parse(s3.url)
@@ -35,7 +35,8 @@ func answering(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)
 			proxy.ServeHTTP(w, r)
 		}
 	}))
-	// What it has not read is the client's to hold, so that the client sees how slow it is.
+	// Keep the read buffer small: unread data stays with the client, so that the client notices how
+	// slow the proxy is.
 	server.Config.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		if err := c.(*net.TCPConn).SetReadBuffer(32 << 10); err != nil {
 			t.Error(err)
@@ -49,7 +50,7 @@ func answering(t *testing.T, answer func(w http.ResponseWriter, r *http.Request)
 	return server.URL
 }
 
-// refuse answers as S3 does, when it has heard all.
+// refuse reads the whole request and responds with an error, as S3 does.
 func refuse(w http.ResponseWriter, r *http.Request, status int, code, message string) bool {
 	_, _ = io.Copy(io.Discard, r.Body)
 	w.Header().Set("Content-Type", "application/xml")
@@ -58,12 +59,13 @@ func refuse(w http.ResponseWriter, r *http.Request, status int, code, message st
 	return true
 }
 
-// line is a connection to the S3 server which a test can cut, or hold.
+// line is a connection to the S3 server that a test can cut or stall.
 type line struct {
 	url string
-	// left is how many bytes of uploads pass before it breaks; negative: no limit.
+	// left is how many bytes of uploads pass before the line breaks. If negative, there is no
+	// limit.
 	left atomic.Int64
-	// hold has it stand still in place of breaking.
+	// hold makes the line stall instead of break.
 	hold bool
 
 	mu    sync.Mutex
@@ -110,14 +112,14 @@ func (l *line) carry(in net.Conn) {
 		_ = in.Close()
 	}()
 	if l.pass(out, in) && l.hold {
-		// The client has to notice by itself.
+		// The client has to notice the stall by itself.
 		_, _ = in.Read(make([]byte, 0, 1))
 		return
 	}
 	_, _ = in.Close(), out.Close()
 }
 
-// pass tells whether the line broke.
+// pass reports whether the line broke.
 func (l *line) pass(to io.Writer, from io.Reader) bool {
 	part := make([]byte, 32<<10)
 	for {

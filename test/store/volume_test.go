@@ -14,7 +14,7 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// mounted mounts a small file system, as root only can.
+// mounted mounts a small file system, which only root can do.
 func mounted(t *testing.T, options string) string {
 	t.Helper()
 	root := t.TempDir()
@@ -38,7 +38,7 @@ func TestFullVolume(t *testing.T) {
 	wantKind(t, err, store.Full)
 	t.Log(err)
 	wantFiles(t, root, "folder/small")
-	// There is space again.
+	// There is free space again.
 	put(t, s, "next", random(512<<10))
 }
 
@@ -58,7 +58,7 @@ func TestReadOnlyVolume(t *testing.T) {
 	if got := keysOf(t, s, ""); len(got) != 1 {
 		t.Errorf("there are %v", got)
 	}
-	// A folder that does not exist is empty, and need not be made to see that.
+	// A folder that does not exist is listed as empty and is not created.
 	if got := keysOf(t, open(t, "pvc://claim/other", store.Options{PVCRoot: root}), ""); got != nil {
 		t.Errorf("there are %v", got)
 	}
@@ -78,7 +78,8 @@ func TestVolumeThatIsNotMounted(t *testing.T) {
 	t.Log(err)
 }
 
-// TestFolderIsAFile: one that somebody else who writes to the volume has made.
+// TestFolderIsAFile: a file in place of the folder, which another user of the volume has created,
+// is an error.
 func TestFolderIsAFile(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()

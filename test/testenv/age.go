@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// AgeCertificate brings the serving certificate in the data of the operator's Secret close
-// to its end, as time does: the same key and names, signed by the same CA.
+// AgeCertificate replaces the serving certificate in the data of the operator's Secret with one
+// that expires after left. The key, the names and the CA stay the same.
 func AgeCertificate(data map[string][]byte, left time.Duration) error {
 	return age(data, "tls.crt", left)
 }
 
-// AgeCA brings the CA close to its end. It keeps its key, so that what it has signed stays
-// valid.
+// AgeCA replaces the CA's certificate with one that expires after left. The key stays the same, so
+// certificates that the CA has signed stay valid.
 func AgeCA(data map[string][]byte, left time.Duration) error {
 	return age(data, "ca.crt", left)
 }
@@ -48,7 +48,7 @@ func age(data map[string][]byte, name string, left time.Duration) error {
 	return nil
 }
 
-// ParseCertificate reads the first certificate of a PEM text.
+// ParseCertificate parses the first certificate of a PEM text.
 func ParseCertificate(text []byte) (*x509.Certificate, error) {
 	block, _ := pem.Decode(text)
 	if block == nil {

@@ -11,18 +11,18 @@ import (
 	"syscall"
 )
 
-// ErrNoControllerManager tells that KUBEBUILDER_ASSETS has no kube-controller-manager. It
-// is in those of the local cluster, and not in those of every release of envtest.
+// ErrNoControllerManager means that KUBEBUILDER_ASSETS has no kube-controller-manager. The assets
+// of the local cluster have it, but not those of every release of envtest.
 var ErrNoControllerManager = errors.New("KUBEBUILDER_ASSETS has no kube-controller-manager")
 
 // ControllerManager is a running kube-controller-manager.
 type ControllerManager struct {
 	command *exec.Cmd
-	// Log is the path of its log.
+	// Log is the path of the process's log.
 	Log string
 }
 
-// StartControllerManager starts a kube-controller-manager with these controllers alone.
+// StartControllerManager starts a kube-controller-manager that runs only the given controllers.
 func (cp *ControlPlane) StartControllerManager(dir string, controllers ...string) (*ControllerManager, error) {
 	program := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kube-controller-manager")
 	if _, err := os.Stat(program); errors.Is(err, fs.ErrNotExist) {
@@ -35,22 +35,22 @@ func (cp *ControlPlane) StartControllerManager(dir string, controllers ...string
 	}
 	m.command = exec.Command(program,
 		"--kubeconfig="+cp.Kubeconfig, "--controllers="+strings.Join(controllers, ","), "--leader-elect=false", "--secure-port=0",
-		// Nobody wants to wait for an autoscaler.
+		// The default period of the autoscaler is too long for a test.
 		"--horizontal-pod-autoscaler-sync-period=2s",
-		// The API server's own fairness is the limit, not a counter in the client.
+		// Only the API server's priority and fairness limits the requests, not the client.
 		"--kube-api-qps=1000", "--kube-api-burst=1000")
 	m.command.Stdout, m.command.Stderr = out, out
-	// It ends with this program, however that ends.
+	// The process dies with this program, however that ends.
 	m.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err = m.command.Start()
-	// The process has its own descriptor of the log.
+	// The process has its own descriptor for the log.
 	if err := errors.Join(err, out.Close()); err != nil {
 		return nil, fmt.Errorf("start kube-controller-manager: %w", err)
 	}
 	return m, nil
 }
 
-// Stop ends the process. It keeps nothing that has to be tidied up.
+// Stop kills the process. It has no state to clean up.
 func (m *ControllerManager) Stop() error {
 	err := m.command.Process.Kill()
 	if errors.Is(err, os.ErrProcessDone) {

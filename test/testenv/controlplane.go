@@ -1,5 +1,5 @@
-// Package testenv starts what tests and measurements run against: a bare control
-// plane (kube-apiserver and etcd, as processes), with the API's CRD.
+// Package testenv starts the environment of tests and measurements: a bare control plane
+// (kube-apiserver and etcd, as processes) with the API's CRDs.
 package testenv
 
 import (
@@ -18,25 +18,25 @@ import (
 	"sigs.k8s.io/yaml"
 
 	configcrd "example.com/nginx-operator/config/crd"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 )
 
 // ControlPlane is a running kube-apiserver with its etcd.
 type ControlPlane struct {
-	// Config is that of an administrator.
+	// Config is the client configuration of an administrator.
 	Config *rest.Config
 	// Client reads and writes as an administrator, without a cache.
 	Client client.Client
 	// Kubeconfig is the path of an administrator's kubeconfig.
 	Kubeconfig string
-	// AuditLog is the path of the API server's audit log; empty: it keeps none.
+	// AuditLog is the path of the API server's audit log. If empty, the API server keeps none.
 	AuditLog string
 
 	env *envtest.Environment
 }
 
-// auditPolicy logs every request when it is complete, and watches, which may never be, also when
-// they begin.
+// auditPolicy logs every request when it completes. It also logs watches when they begin, because a
+// watch may never complete.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -44,10 +44,10 @@ rules:
 - level: Metadata
 `
 
-// Option changes a control plane before it starts. dir has its files.
+// Option changes a control plane before it starts. dir is the directory of its files.
 type Option func(cp *ControlPlane, dir string) error
 
-// Audited has the API server keep an audit log, which takes a tenth of its processor time.
+// Audited makes the API server keep an audit log, which takes a tenth of its processor time.
 func Audited(cp *ControlPlane, dir string) error {
 	policy := filepath.Join(dir, "audit-policy.yaml")
 	if err := os.WriteFile(policy, []byte(auditPolicy), 0o600); err != nil {
@@ -60,17 +60,17 @@ func Audited(cp *ControlPlane, dir string) error {
 	return nil
 }
 
-// Start starts a control plane that keeps its files in dir. The folder with the
-// binaries is that of KUBEBUILDER_ASSETS.
+// Start starts a control plane that keeps its files in dir. It takes the binaries from the
+// directory in KUBEBUILDER_ASSETS.
 func Start(dir string, options ...Option) (*ControlPlane, error) {
 	if os.Getenv("KUBEBUILDER_ASSETS") == "" {
 		return nil, errors.New("KUBEBUILDER_ASSETS is not set: run `export KUBEBUILDER_ASSETS=$(make -s envtest-assets)`")
 	}
 	cp := &ControlPlane{env: &envtest.Environment{}}
 	cp.env.ControlPlane.GetAPIServer().Configure().
-		// Aborting connections in turn, as for balancing, would disturb what is measured.
+		// Closing connections at random, which balances load, would disturb the measurements.
 		Set("goaway-chance", "0").
-		// envtest's own range has room for 254 Services.
+		// envtest's default range has room for only 254 Services.
 		Set("service-cluster-ip-range", "10.0.0.0/16")
 	for _, option := range options {
 		if err := option(cp, dir); err != nil {
@@ -83,7 +83,7 @@ func Start(dir string, options ...Option) (*ControlPlane, error) {
 	}
 	config.QPS, config.Burst = -1, 0
 	cp.Config = config
-	scheme, err := operator.Scheme()
+	scheme, err := manager.Scheme()
 	if err != nil {
 		return nil, errors.Join(err, cp.Stop())
 	}
@@ -98,12 +98,12 @@ func Start(dir string, options ...Option) (*ControlPlane, error) {
 	return cp, nil
 }
 
-// Stop ends the processes and waits for them.
+// Stop stops the processes and waits for them.
 func (cp *ControlPlane) Stop() error {
 	return cp.env.Stop()
 }
 
-// CRD reads the generated CustomResourceDefinition.
+// CRD reads the generated CustomResourceDefinition of NginxOperators.
 func CRD() (*apiextensionsv1.CustomResourceDefinition, error) {
 	text, err := os.ReadFile(filepath.Join(Root(), "config", "crd", "operator.example.com_nginxoperators.yaml"))
 	if err != nil {
@@ -113,8 +113,8 @@ func CRD() (*apiextensionsv1.CustomResourceDefinition, error) {
 	return crd, yaml.UnmarshalStrict(text, crd)
 }
 
-// InstallCRD installs the CRDs. webhookPort is where an operator on this machine
-// serves the conversion; 0 installs the storage version alone.
+// InstallCRD installs the CRDs. webhookPort is the port at which an operator on this machine serves
+// the conversion. With 0, only the storage version is served.
 func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 	crd, err := CRD()
 	if err != nil {
@@ -152,7 +152,7 @@ func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 		envtest.CRDInstallOptions{MaxTime: time.Minute, PollInterval: 50 * time.Millisecond})
 }
 
-// Root is the project's root folder.
+// Root returns the project's root directory.
 func Root() string {
 	_, file, _, _ := runtime.Caller(0)
 	return filepath.Dir(filepath.Dir(filepath.Dir(file)))

@@ -8,7 +8,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// Object is an NginxOperator of a version, with nothing in its spec.
+// Object returns an NginxOperator of a version, with an empty spec.
 func Object(version, namespace, name string) client.Object {
 	meta := metav1.ObjectMeta{Namespace: namespace, Name: name}
 	if version == v1alpha1.GroupVersion.Version {

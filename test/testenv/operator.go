@@ -15,17 +15,17 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/operator"
-	"example.com/nginx-operator/internal/webhookcert"
+	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/manager"
 )
 
-// SystemNamespace is where the operator says that it runs.
+// SystemNamespace is the namespace that the operator reports as its own.
 const SystemNamespace = "nginx-operator-system"
 
-// answers is how long the conversion webhook may take to answer for the first time.
+// answers bounds the wait for the first response of the conversion webhook.
 const answers = time.Minute
 
-// FreePort finds a port that nobody listens on.
+// FreePort returns a port that no process listens on.
 func FreePort() (int, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -38,8 +38,8 @@ func FreePort() (int, error) {
 	return address.Port, listener.Close()
 }
 
-// PrepareOperator makes what every way of installing brings: the operator's namespace, and the Secret
-// of its conversion webhook.
+// PrepareOperator creates what every installation method creates: the operator's namespace and the
+// Secret of its conversion webhook.
 func (cp *ControlPlane) PrepareOperator(ctx context.Context) error {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
@@ -52,16 +52,16 @@ func (cp *ControlPlane) PrepareOperator(ctx context.Context) error {
 	return nil
 }
 
-// StartOperator runs the operator in this process, with its conversion webhook at a port
-// that the CRD was installed with, and waits until that converts. The function that it
-// returns ends the operator.
-func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func(*operator.Options)) (func() error, error) {
+// StartOperator runs the operator in this process, with its conversion webhook at the port that the
+// CRD was installed with, and waits until the webhook converts objects. The returned function stops
+// the operator.
+func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func(*manager.Options)) (func() error, error) {
 	if err := cp.PrepareOperator(ctx); err != nil {
 		return nil, err
 	}
-	options := operator.Options{
+	options := manager.Options{
 		Version:           "test",
-		Controllers:       []string{operator.ControllerNginx, operator.ControllerBackup},
+		Controllers:       []string{manager.ControllerNginx, manager.ControllerBackup},
 		BackupJobs:        10,
 		DefaultImage:      "nginx:test",
 		InstanceImage:     "nginx-operator:test",
@@ -82,7 +82,7 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 	}
 	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
-	go func() { ended <- operator.Run(running, cp.Config, options) }()
+	go func() { ended <- manager.Run(running, cp.Config, options) }()
 	stop := func() error {
 		cancel()
 		return <-ended
@@ -93,8 +93,7 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 	return stop, nil
 }
 
-// WaitForConversion waits until an object can be read in the version in which it is not
-// stored.
+// WaitForConversion waits until an object can be read in a version other than the storage version.
 func (cp *ControlPlane) WaitForConversion(ctx context.Context) error {
 	probe := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "default", GenerateName: "conversion-probe-"}}
 	if err := cp.Client.Create(ctx, probe); err != nil {

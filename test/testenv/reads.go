@@ -13,15 +13,14 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 )
 
-// readTimeout is more than the API server waits for a conversion.
+// readTimeout is longer than the API server waits for a conversion.
 const readTimeout = 40 * time.Second
 
-// Reads is a client that reads an object at a steady rate: by name and in a list, in
-// both versions, from the API server and not from a cache. Nothing is tried again but
-// what the API server asks to try again (429).
+// Reads is a client that reads an object at a steady rate: by name and in a list, in both versions,
+// from the API server and not from a cache. It retries only when the API server asks it to (429).
 type Reads struct {
 	client client.Client
 	key    client.ObjectKey
@@ -34,25 +33,25 @@ type Reads struct {
 	slowest     time.Duration
 }
 
-// ReadReport is what became of the reads.
+// ReadReport is the result of the reads.
 type ReadReport struct {
 	Made, Again int64
 	Failures    []string
 	Slowest     time.Duration
 }
 
-// String is a line for people.
+// String returns the report as one line of text.
 func (r ReadReport) String() string {
 	return fmt.Sprintf("%d of %d reads failed, %d were tried again as the API server asked, the slowest took %s", len(r.Failures), r.Made, r.Again, r.Slowest)
 }
 
-// StartReads starts to read the object of a key, so many times a second.
+// StartReads starts to read the object of a key, rate times a second.
 func StartReads(ctx context.Context, config *rest.Config, key client.ObjectKey, rate int) (*Reads, error) {
 	r := &Reads{key: key, done: make(chan struct{})}
 	config = rest.CopyConfig(config)
 	config.QPS, config.Burst, config.WarningHandler = -1, 0, rest.NoWarnings{}
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return counting{next, &r.again} })
-	scheme, err := operator.Scheme()
+	scheme, err := manager.Scheme()
 	if err != nil {
 		return nil, err
 	}
@@ -77,8 +76,8 @@ func (c counting) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// run begins a read at every tick, whether the one before has ended or not: a slow one
-// must not keep others from failing.
+// run starts a read at every tick, even if the previous one has not ended: a slow read must not
+// prevent others from failing.
 func (r *Reads) run(ctx context.Context, every time.Duration) {
 	defer close(r.done)
 	ticker := time.NewTicker(every)
@@ -134,7 +133,7 @@ func found(err error, n int) error {
 	return err
 }
 
-// Stop waits for the reads that are under way, and tells what became of all of them.
+// Stop waits for the reads in progress and returns the report of all reads.
 func (r *Reads) Stop() ReadReport {
 	r.cancel()
 	<-r.done

@@ -18,17 +18,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// crdName is that of the NginxOperators' CRD.
+// crdName is the name of the CRD of NginxOperators.
 const crdName = "nginxoperators.operator.example.com"
 
-// StoredPrefix is where etcd has the NginxOperators.
+// StoredPrefix is the prefix of the keys of NginxOperators in etcd.
 const StoredPrefix = "/registry/operator.example.com/nginxoperators/"
 
-// noticed is how long the API server may take to follow a changed CRD.
+// noticed bounds the wait until the API server has observed a changed CRD.
 const noticed = time.Minute
 
-// StoreAs makes a version the storage version, and keeps the other one served. It
-// returns when the API server stores what is written as that version.
+// StoreAs makes a version the storage version and keeps the other one served. It returns when the
+// API server stores new objects as that version.
 func (cp *ControlPlane) StoreAs(ctx context.Context, version string) error {
 	err := cp.ChangeCRD(ctx, func(crd *apiextensionsv1.CustomResourceDefinition) {
 		for i := range crd.Spec.Versions {
@@ -49,7 +49,7 @@ func (cp *ControlPlane) StoreAs(ctx context.Context, version string) error {
 	return nil
 }
 
-// probeStorage creates an object and looks how it is stored.
+// probeStorage reports whether the API server stores a new object as the version.
 func (cp *ControlPlane) probeStorage(ctx context.Context, name, version string) bool {
 	probe := Object(version, "default", name)
 	if err := cp.Client.Create(ctx, probe); err != nil {
@@ -60,7 +60,7 @@ func (cp *ControlPlane) probeStorage(ctx context.Context, name, version string) 
 	return cp.Client.Delete(ctx, probe) == nil && err == nil && found == version
 }
 
-// ChangeCRD changes the NginxOperators' CRD.
+// ChangeCRD updates the CRD of NginxOperators with change.
 func (cp *ControlPlane) ChangeCRD(ctx context.Context, change func(*apiextensionsv1.CustomResourceDefinition)) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		crd, err := cp.LiveCRD(ctx)
@@ -72,13 +72,14 @@ func (cp *ControlPlane) ChangeCRD(ctx context.Context, change func(*apiextension
 	})
 }
 
-// LiveCRD reads the NginxOperators' CRD from the API server.
+// LiveCRD reads the CRD of NginxOperators from the API server.
 func (cp *ControlPlane) LiveCRD(ctx context.Context) (*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	return crd, cp.Client.Get(ctx, client.ObjectKey{Name: crdName}, crd)
 }
 
-// SetStoredVersions writes the CRD's status, as it was before some version was stored.
+// SetStoredVersions sets the stored versions in the CRD's status, for example to those before a
+// version was stored.
 func (cp *ControlPlane) SetStoredVersions(ctx context.Context, versions ...string) error {
 	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		crd, err := cp.LiveCRD(ctx)
@@ -90,8 +91,8 @@ func (cp *ControlPlane) SetStoredVersions(ctx context.Context, versions ...strin
 	})
 }
 
-// Stored tells the version that each NginxOperator is stored as, by namespace/name, from
-// etcd itself: no API tells it.
+// Stored returns the version as which each NginxOperator is stored, by namespace/name. It reads
+// etcd directly, because no API returns it.
 func (cp *ControlPlane) Stored(ctx context.Context) (map[string]string, error) {
 	query, err := json.Marshal(map[string][]byte{"key": []byte(StoredPrefix), "range_end": []byte(prefixEnd(StoredPrefix))})
 	if err != nil {
@@ -115,13 +116,13 @@ func (cp *ControlPlane) Stored(ctx context.Context) (map[string]string, error) {
 	return storedVersions(body)
 }
 
-// prefixEnd is the first key after all with a prefix, as etcd wants it.
+// prefixEnd returns the first key after all keys with a prefix, as etcd's range requests need it.
 func prefixEnd(prefix string) string {
 	last := len(prefix) - 1
 	return prefix[:last] + string(prefix[last]+1)
 }
 
-// storedVersions reads etcd's answer.
+// storedVersions parses etcd's response.
 func storedVersions(answer []byte) (map[string]string, error) {
 	var found struct {
 		KVs []struct{ Key, Value string }

@@ -2,11 +2,11 @@ package v1alpha1
 
 // Condition types of an NginxBackup and of an NginxRestore.
 const (
-	// ConditionCompleted is True when the archive of a backup is whole and in its place, and when
-	// everything is back that a restore was asked for.
+	// ConditionCompleted is True when the archive of a backup is complete and in its place, or when
+	// a restore has restored everything that it requested.
 	ConditionCompleted = "Completed"
-	// ConditionVerified is True when the archive of a backup was read back and is what was
-	// written, and when the application serves what was restored.
+	// ConditionVerified is True when the archive of a backup has been read back without a
+	// difference, or when the application serves what was restored.
 	ConditionVerified = "Verified"
 )
 
@@ -25,7 +25,7 @@ const (
 const (
 	// ReasonCompleted: the archive is whole and in its place.
 	ReasonCompleted = "Completed"
-	// ReasonTargetNotFound: there is no such NginxOperator. It is waited for.
+	// ReasonTargetNotFound: the NginxOperator does not exist. The backup waits for it.
 	ReasonTargetNotFound = "TargetNotFound"
 	// ReasonInProgress: a job writes the archive.
 	ReasonInProgress = "InProgress"
@@ -33,63 +33,64 @@ const (
 	ReasonPodNotStarted = "PodNotStarted"
 	// ReasonJobNotCreated: quota or admission refused the job.
 	ReasonJobNotCreated = "JobNotCreated"
-	// ReasonJobFailed: the job ended without a word, as one that was killed does.
+	// ReasonJobFailed: the job ended without a report, for example because it was killed.
 	ReasonJobFailed = "JobFailed"
 	// ReasonSourceFailed: something of the application could not be read.
 	ReasonSourceFailed = "SourceFailed"
-	// ReasonDestinationInvalid: the destination cannot be, as the message says.
+	// ReasonDestinationInvalid: the destination is invalid, as the message says.
 	ReasonDestinationInvalid = "DestinationInvalid"
 	// ReasonStoreUnavailable: the store is down, too slow, or says that it is.
 	ReasonStoreUnavailable = "StoreUnavailable"
-	// ReasonStoreDenied: the store refused: wrong credentials, missing rights, read-only.
+	// ReasonStoreDenied: the store denied access: wrong credentials, missing permissions or a
+	// read-only store.
 	ReasonStoreDenied = "StoreDenied"
-	// ReasonStoreNotFound: there is no such bucket, container or folder.
+	// ReasonStoreNotFound: the bucket, container or folder does not exist.
 	ReasonStoreNotFound = "StoreNotFound"
 	// ReasonStoreFull: the store has no room left.
 	ReasonStoreFull = "StoreFull"
-	// ReasonStoreFailed: the store said something else.
+	// ReasonStoreFailed: the store returned another error.
 	ReasonStoreFailed = "StoreFailed"
-	// ReasonDamaged: what was read back is not what was written, or what is there cannot be read.
+	// ReasonDamaged: the data read back differs from the data written, or cannot be read.
 	ReasonDamaged = "Damaged"
 	// ReasonDeleting: the data is being deleted.
 	ReasonDeleting = "Deleting"
-	// ReasonPathInvalid: existing.path cannot be, as the message says. It is not tried again.
+	// ReasonPathInvalid: existing.path is invalid, as the message says. There is no retry.
 	ReasonPathInvalid = "PathInvalid"
 )
 
-// Reasons of a restore's Completed, beside those of a backup's. What is Damaged, NotUsable or in
-// Conflict is not tried again: create another NginxRestore.
+// Reasons of a restore's Completed, in addition to those of a backup. A restore that is Damaged,
+// NotUsable or in Conflict is not retried: create another NginxRestore.
 const (
-	// ReasonDryRun: what would be changed is told, and nothing was.
+	// ReasonDryRun: the status lists the changes, and nothing was changed.
 	ReasonDryRun = "DryRun"
-	// ReasonBackupNotFound: there is no such backup. It is waited for.
+	// ReasonBackupNotFound: the backup does not exist. The restore waits for it.
 	ReasonBackupNotFound = "BackupNotFound"
-	// ReasonBackupNotCompleted: the backup is not whole yet. It is waited for.
+	// ReasonBackupNotCompleted: the backup is not complete. The restore waits for it.
 	ReasonBackupNotCompleted = "BackupNotCompleted"
 	// ReasonNotUsable: the backup cannot be restored here, as the message says.
 	ReasonNotUsable = "NotUsable"
-	// ReasonConflict: something else is there, and nothing was changed.
+	// ReasonConflict: an object or a file exists with other content, and nothing was changed.
 	ReasonConflict = "Conflict"
 	// ReasonUnreachable: the operator cannot reach the pod that reads the backup.
 	ReasonUnreachable = "Unreachable"
-	// ReasonTargetDeleting: the NginxOperator of this name is being deleted. It is waited for.
+	// ReasonTargetDeleting: the NginxOperator is being deleted. The restore waits until it is gone.
 	ReasonTargetDeleting = "TargetDeleting"
-	// ReasonWriteRefused: the API server refused an object, as the message says.
+	// ReasonWriteRefused: the API server rejected an object, as the message says.
 	ReasonWriteRefused = "WriteRefused"
 )
 
 // Reasons of Verified.
 const (
-	// ReasonVerified: the archive was read back and is what was written.
+	// ReasonVerified: the archive was read back without a difference.
 	ReasonVerified = "Verified"
-	// ReasonNotVerified: the archive was not read back yet, or nothing was restored yet.
+	// ReasonNotVerified: the archive has not been read back, or nothing has been restored.
 	ReasonNotVerified = "NotVerified"
 	// ReasonNotReady: the restored application is not Ready.
 	ReasonNotReady = "NotReady"
-	// ReasonServesAnother: the restored application serves another configuration than the
-	// backup holds.
+	// ReasonServesAnother: the restored application serves a configuration that differs from the
+	// backup's.
 	ReasonServesAnother = "ServesAnother"
-	// ReasonDataMissing: the data was there, and a listing of the destination did not find it.
+	// ReasonDataMissing: a listing of the destination did not find the data.
 	ReasonDataMissing = "DataMissing"
 )
 
@@ -97,27 +98,27 @@ const (
 const (
 	// ReasonAccepted: the spec is valid.
 	ReasonAccepted = "Accepted"
-	// ReasonScheduleInvalid: the schedule's times or time zone cannot be understood.
+	// ReasonScheduleInvalid: the schedule's times or time zone are invalid.
 	ReasonScheduleInvalid = "ScheduleInvalid"
-	// ReasonSelectorInvalid: the selector cannot be understood.
+	// ReasonSelectorInvalid: the selector is invalid.
 	ReasonSelectorInvalid = "SelectorInvalid"
 	// ReasonUpToDate: every target has the backups that it should have.
 	ReasonUpToDate = "UpToDate"
-	// ReasonBackupPending: a backup is being taken, or is about to.
+	// ReasonBackupPending: a backup is in progress or due.
 	ReasonBackupPending = "BackupPending"
-	// ReasonBackupFailing: a backup does not come about, as the message says.
+	// ReasonBackupFailing: a backup fails, as the message says.
 	ReasonBackupFailing = "BackupFailing"
 	// ReasonGateNotDeclared: rollouts of a target do not wait for the backup that the policy
 	// takes before them.
 	ReasonGateNotDeclared = "GateNotDeclared"
-	// ReasonNoTargets: there is nothing to back up.
+	// ReasonNoTargets: the policy selects no NginxOperator.
 	ReasonNoTargets = "NoTargets"
 	// ReasonSuspended: the policy is suspended.
 	ReasonSuspended = "Suspended"
 	// ReasonListed: every backup in the destination has an object.
 	ReasonListed = "Listed"
-	// ReasonListing: the destination is being listed, and has not been as the policy is now.
+	// ReasonListing: the destination is being listed for the first time since the policy changed.
 	ReasonListing = "Listing"
-	// ReasonBackupNotCreated: the API server refused the object of a backup that was found.
+	// ReasonBackupNotCreated: the API server rejected the object of a backup that was found.
 	ReasonBackupNotCreated = "BackupNotCreated"
 )

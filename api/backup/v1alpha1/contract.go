@@ -1,8 +1,8 @@
 package v1alpha1
 
-// Labels and annotations of the backups that a policy makes.
+// Labels and annotations of the backups that a policy creates.
 const (
-	// LabelPolicy holds the name of the policy that made a backup.
+	// LabelPolicy holds the name of the policy that created a backup.
 	LabelPolicy = "backup.operator.example.com/policy"
 	// LabelTarget holds the name of the NginxOperator that is backed up.
 	LabelTarget = "backup.operator.example.com/target"
@@ -10,24 +10,25 @@ const (
 	LabelBackup = "backup.operator.example.com/backup"
 	// LabelRestore is on the jobs that carry out a restore, and holds its name.
 	LabelRestore = "backup.operator.example.com/restore"
-	// AnnotationRestoredBy is on what a restore has made or replaced, and holds the
+	// AnnotationRestoredBy is on objects that a restore has created or replaced, and holds the
 	// restore's UID.
 	AnnotationRestoredBy = "backup.operator.example.com/restored-by"
-	// AnnotationPolicyVersion tells which policy, of which generation, made a backup.
+	// AnnotationPolicyVersion holds the UID and the generation of the policy that created a backup.
 	AnnotationPolicyVersion = "backup.operator.example.com/policy-version"
 	// AnnotationSequence numbers the backups of a policy and target.
 	AnnotationSequence = "backup.operator.example.com/sequence"
-	// AnnotationState is a hash of what the application declared when the backup was
-	// decided, and of its configuration.
+	// AnnotationState is a hash of what the application declared when the backup was created, and
+	// of its configuration.
 	AnnotationState = "backup.operator.example.com/state"
-	// AnnotationReplicas are the replicas that it declared then.
+	// AnnotationReplicas holds the replicas that it declared then.
 	AnnotationReplicas = "backup.operator.example.com/replicas"
-	// AnnotationReason tells in words why there is the backup.
+	// AnnotationReason says why the backup was created.
 	AnnotationReason = "backup.operator.example.com/reason"
-	// AnnotationScheduledAt is the time of the schedule that the backup was made for.
+	// AnnotationScheduledAt is the scheduled time for which the backup was created.
 	AnnotationScheduledAt = "backup.operator.example.com/scheduled-at"
 	// AnnotationRollout is the revision of the rollout that waits for the backup, as in
-	// status.waitingRollout of the NginxOperator, and AnnotationWaitingSince since when.
+	// status.waitingRollout of the NginxOperator. AnnotationWaitingSince is the time since when it
+	// waits.
 	AnnotationRollout      = "backup.operator.example.com/rollout"
 	AnnotationWaitingSince = "backup.operator.example.com/waiting-since"
 )

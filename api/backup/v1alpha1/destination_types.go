@@ -7,24 +7,24 @@ type Destination struct {
 	// url is one of
 	//
 	//   pvc://<claim>/<folder>                      a PersistentVolumeClaim of the namespace
-	//   s3://<bucket>/<folder>?region=…&endpoint=…  S3 and what speaks its protocol
+	//   s3://<bucket>/<folder>?region=…&endpoint=…  S3 and compatible stores
 	//   gs://<bucket>/<folder>                      Google Cloud Storage
 	//   azblob://<container>/<folder>               Azure Blob Storage
 	//
-	// A claim has to be for backups alone: everything on it is given to the group 101.
-	// Below the folder, which can be left out, each application has its own:
+	// Use the claim for backups alone: the jobs change the group of everything on it to 101.
+	// Below the folder, which is optional, each application has its own:
 	// <namespace>/<name>.
 	// +required
 	// +kubebuilder:validation:MinLength=6
 	// +kubebuilder:validation:MaxLength=1024
-	// +kubebuilder:validation:XValidation:rule="self.matches('^(pvc|s3|gs|azblob)://[^/?#@]+(/[^?#]*)?([?][^#]*)?$')",message="destination.url must be pvc://claim/folder, s3://bucket/folder, gs://bucket/folder or azblob://container/folder, without a user or a password: credentials belong into destination.secret"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^(pvc|s3|gs|azblob)://[^/?#@]+(/[^?#]*)?([?][^#]*)?$')",message="destination.url must be pvc://claim/folder, s3://bucket/folder, gs://bucket/folder or azblob://container/folder, without a user or a password: credentials belong in destination.secret"
 	URL string `json:"url"`
-	// secret holds the credentials of an object store. Its keys become environment variables
-	// of the job that writes or reads (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-	// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY); google.json is a service account's key
-	// file, ca.crt holds the certificates that a private endpoint is verified by. Only that job's
-	// pod mounts it: the operator never reads it. Unset: what the pod's surroundings give.
-	// Who may create backups can so have any Secret of the namespace used.
+	// secret holds the credentials of an object store. Its keys become environment variables of the
+	// job that writes or reads (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT
+	// and AZURE_STORAGE_KEY); google.json is a service account's key file, and ca.crt holds the
+	// certificates that verify a private endpoint. Only that job's pod mounts it; the operator
+	// never reads it. Unset: the credentials of the pod's environment. Users who may create backups
+	// can therefore use any Secret of the namespace.
 	// +optional
 	Secret *SecretReference `json:"secret,omitempty"`
 }
@@ -49,11 +49,11 @@ type TargetReference struct {
 	Name string `json:"name"`
 }
 
-// IncludeSecrets puts the Secrets that an application uses into its backups. They are
-// encrypted in the job's pod, before they leave it.
+// IncludeSecrets adds the Secrets that an application uses to its backups. The job's pod encrypts
+// them before they leave it.
 type IncludeSecrets struct {
-	// ageRecipients are the public keys that the Secrets are encrypted to
-	// (https://age-encryption.org, `age-keygen`). Each of their owners can decrypt them.
+	// ageRecipients are the public keys for which the Secrets are encrypted
+	// (https://age-encryption.org, `age-keygen`). The owner of each key can decrypt them.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MinItems=1
@@ -63,14 +63,14 @@ type IncludeSecrets struct {
 	AgeRecipients []string `json:"ageRecipients"`
 }
 
-// DeletionPolicy is what becomes of a backup's data when its object is deleted.
+// DeletionPolicy says what happens to a backup's data when its object is deleted.
 type DeletionPolicy string
 
 // The values of DeletionPolicy.
 const (
-	// Retain leaves the data where it is.
+	// Retain keeps the data.
 	Retain DeletionPolicy = "Retain"
-	// Delete deletes the data, too.
+	// Delete deletes the data.
 	Delete DeletionPolicy = "Delete"
 )
 
@@ -79,14 +79,13 @@ type Trigger string
 
 // The values of Trigger.
 const (
-	// TriggerManual: somebody created the backup.
+	// TriggerManual: a user created the backup.
 	TriggerManual Trigger = "Manual"
-	// TriggerChange: the spec, apart from replicas, or the configuration that is served
-	// became another.
+	// TriggerChange: the spec (except replicas) or the served configuration has changed.
 	TriggerChange Trigger = "Change"
-	// TriggerScale: spec.replicas became another.
+	// TriggerScale: spec.replicas has changed.
 	TriggerScale Trigger = "Scale"
-	// TriggerSchedule: it was time.
+	// TriggerSchedule: a scheduled time has come.
 	TriggerSchedule Trigger = "Schedule"
 	// TriggerBeforeRollout: a rollout waits for it.
 	TriggerBeforeRollout Trigger = "BeforeRollout"

@@ -1,6 +1,6 @@
-// Package v1alpha1 holds the kinds of the backup operator, which is built on the API of
-// NginxOperators as anybody could: a policy says when backups are taken, a backup is one
-// of them, and a restore brings one back.
+// Package v1alpha1 contains the kinds of the backup operator, which uses NginxOperators through
+// their public API: a policy says when backups are created, a backup is one of them, and a restore
+// restores one.
 //
 // +kubebuilder:object:generate=true
 // +kubebuilder:ac:generate=true

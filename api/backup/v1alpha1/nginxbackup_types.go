@@ -4,9 +4,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NginxBackup is one backup of one NginxOperator: what it declares, the configuration that
-// it asks for and the one that it serves, the ConfigMaps that it refers to, the content of
-// its volumes, and its history.
+// NginxBackup is one backup of one NginxOperator: its declarations, the configuration that it
+// requests and the one that it serves, the ConfigMaps that it refers to, the content of its
+// volumes, and its history.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -25,11 +25,10 @@ type NginxBackup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what is backed up, and where to. It cannot be changed, apart from
-	// deletionPolicy.
+	// spec says what is backed up, and where to. It is immutable except for deletionPolicy.
 	// +required
 	Spec NginxBackupSpec `json:"spec"`
-	// status is what became of it.
+	// status is the last observed state of the backup.
 	// +optional
 	Status NginxBackupStatus `json:"status,omitempty"`
 }
@@ -54,12 +53,12 @@ type NginxBackupSpec struct {
 	// destination is where the backup is kept.
 	// +required
 	Destination Destination `json:"destination"`
-	// includeSecrets puts the Secrets that the application uses into the backup,
-	// encrypted. Unset: their names only, and the fingerprints of certificates. Of an existing
-	// backup it tells what was done, and does nothing.
+	// includeSecrets adds the Secrets that the application uses to the backup, encrypted. Unset:
+	// only their names, and the fingerprints of certificates. In an existing backup it only
+	// describes the content.
 	// +optional
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
-	// deletionPolicy is what becomes of the data when this object is deleted.
+	// deletionPolicy says what happens to the data when this object is deleted.
 	// +optional
 	// +kubebuilder:default=Retain
 	// +kubebuilder:validation:Enum=Retain;Delete
@@ -69,23 +68,23 @@ type NginxBackupSpec struct {
 	// +kubebuilder:default=Manual
 	// +kubebuilder:validation:Enum=Manual;Change;Scale;Schedule;BeforeRollout
 	Trigger Trigger `json:"trigger,omitempty"`
-	// policyName is the NginxBackupPolicy that made this backup. Unset: none did.
+	// policyName is the NginxBackupPolicy that created this backup. Unset: no policy did.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	PolicyName string `json:"policyName,omitempty"`
-	// existing is a backup that is in the destination already, made under another object, perhaps
-	// of another cluster. Nothing is written: it is verified. Unset: a new backup is taken.
+	// existing is a backup that is already in the destination, created as another object, perhaps
+	// in another cluster. It is verified, and nothing is written. Unset: a new backup is created.
 	// +optional
 	Existing *ExistingBackup `json:"existing,omitempty"`
 }
 
-// ExistingBackup is a backup that is in a store already.
+// ExistingBackup is a backup that is already in a store.
 type ExistingBackup struct {
-	// path is the folder of the backup below destination.url, which has its backup.json:
-	// <namespace>/<application>/<backup>-<first 8 digits of its UID>. The namespace has to be
-	// that of this object.
+	// path is the folder of the backup below destination.url, with its backup.json:
+	// <namespace>/<application>/<backup>-<first 8 digits of its UID>. The namespace must be that of
+	// this object.
 	// +required
 	// +kubebuilder:validation:MinLength=14
 	// +kubebuilder:validation:MaxLength=175
@@ -93,9 +92,9 @@ type ExistingBackup struct {
 	Path string `json:"path"`
 }
 
-// NginxBackupStatus is what became of a backup.
+// NginxBackupStatus is the last observed state of a backup.
 type NginxBackupStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
@@ -104,7 +103,7 @@ type NginxBackupStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// reason tells in words why the backup was taken.
+	// reason says why the backup was created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Reason string `json:"reason,omitempty"`
@@ -126,13 +125,13 @@ type NginxBackupStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=80
 	Digest string `json:"digest,omitempty"`
-	// contents tells what the archive holds.
+	// contents describes the content of the archive.
 	// +optional
 	Contents *BackupContents `json:"contents,omitempty"`
-	// startTime is when the state was recorded that is backed up.
+	// startTime is when the backed up state was recorded.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the archive was whole and in its place.
+	// completionTime is when the archive was complete and in its place.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
@@ -154,25 +153,25 @@ type BackupSource struct {
 	// replicas that the application declared.
 	// +optional
 	Replicas int32 `json:"replicas"`
-	// configRevision is the configuration that was asked for.
+	// configRevision is the requested configuration.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ConfigRevision string `json:"configRevision,omitempty"`
-	// servedRevision is the configuration that was served.
+	// servedRevision is the served configuration.
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ServedRevision string `json:"servedRevision,omitempty"`
-	// image is the one that the pods ran.
+	// image is the image of the pods.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Image string `json:"image,omitempty"`
-	// imageDigest is what the pods said that they really ran.
+	// imageDigest is the digest that the pods reported.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	ImageDigest string `json:"imageDigest,omitempty"`
 }
 
-// BackupContents tells what an archive holds.
+// BackupContents describes the content of an archive.
 type BackupContents struct {
 	// files in the archive.
 	// +optional
@@ -192,13 +191,13 @@ type BackupContents struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	Claims []string `json:"claims,omitempty"`
-	// secrets that the application uses. The archive has their names.
+	// secrets that the application uses. The archive contains their names.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=253
 	Secrets []string `json:"secrets,omitempty"`
-	// encryptedSecrets are those of them that the archive holds, encrypted.
+	// encryptedSecrets are the Secrets that the archive contains, encrypted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
@@ -207,7 +206,7 @@ type BackupContents struct {
 	// revisions of the history.
 	// +optional
 	Revisions int32 `json:"revisions,omitempty"`
-	// skipped are things in the volumes that are no files, such as sockets.
+	// skipped is the number of entries in the volumes that are not files, such as sockets.
 	// +optional
 	Skipped int64 `json:"skipped,omitempty"`
 }

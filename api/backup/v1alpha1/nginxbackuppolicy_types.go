@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NginxBackupPolicy says which NginxOperators of its namespace are backed up, when, where to,
-// and which of these backups are kept.
+// NginxBackupPolicy says which NginxOperators of its namespace are backed up, when, where to, and
+// which of these backups are kept.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -27,7 +27,7 @@ type NginxBackupPolicy struct {
 	// spec says what is backed up, when and where to.
 	// +required
 	Spec NginxBackupPolicySpec `json:"spec"`
-	// status tells how far that is so.
+	// status is the last observed state of the policy and its targets.
 	// +optional
 	Status NginxBackupPolicyStatus `json:"status,omitempty"`
 }
@@ -48,45 +48,45 @@ type NginxBackupPolicySpec struct {
 	// target is the NginxOperator to back up.
 	// +optional
 	Target *TargetReference `json:"target,omitempty"`
-	// selector selects the NginxOperators to back up by their labels. An empty one selects all
-	// of the namespace.
+	// selector selects the NginxOperators to back up by their labels. An empty one selects all of
+	// the namespace.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
-	// triggers say when a backup is taken.
+	// triggers say when a backup is created.
 	// +required
 	Triggers Triggers `json:"triggers"`
 	// destination is where the backups are kept.
 	// +required
 	Destination Destination `json:"destination"`
-	// includeSecrets puts the Secrets that an application uses into its backups, encrypted.
-	// Unset: their names only, and the fingerprints of certificates.
+	// includeSecrets adds the Secrets that an application uses to its backups, encrypted. Unset:
+	// only their names, and the fingerprints of certificates.
 	// +optional
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
 	// retention says which backups of this policy are kept. Unset: all.
 	// +optional
 	Retention *Retention `json:"retention,omitempty"`
-	// suspend takes no backups and deletes none, until it is false again.
+	// suspend stops the creation and deletion of backups until it is false again.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 }
 
-// Triggers say when a backup is taken. Whichever are set, a burst of changes makes one
-// backup, of the last state.
+// Triggers say when a backup is created. A burst of changes results in one backup, of the last
+// state.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.change) || has(self.scale) || has(self.schedule) || has(self.beforeRollout)",message="set at least one of triggers.change, triggers.scale, triggers.schedule and triggers.beforeRollout: with none, no backup would ever be taken"
 type Triggers struct {
-	// change takes a backup when the spec, apart from replicas, or the configuration that is
-	// served became another, and of each target that has none yet.
+	// change creates a backup when the spec (except replicas) or the served configuration has
+	// changed, and for each target that has none.
 	// +optional
 	Change *ChangeTrigger `json:"change,omitempty"`
-	// scale takes a backup when spec.replicas became another.
+	// scale creates a backup when spec.replicas has changed.
 	// +optional
 	Scale *ChangeTrigger `json:"scale,omitempty"`
-	// schedule takes backups at set times.
+	// schedule creates backups at fixed times.
 	// +optional
 	Schedule *ScheduleTrigger `json:"schedule,omitempty"`
-	// beforeRollout takes a backup before a rollout replaces anything that serves, and lets the
-	// rollout begin when it is there. It is for targets that wait: those that name the gate in
+	// beforeRollout creates a backup before a rollout replaces any pod or configuration, and starts
+	// the rollout when the backup is complete. It applies to targets that name the gate in
 	// spec.rollout.gates.
 	// +optional
 	BeforeRollout *BeforeRolloutTrigger `json:"beforeRollout,omitempty"`
@@ -95,8 +95,8 @@ type Triggers struct {
 // DefaultGate is the gate that a policy opens unless it names another.
 const DefaultGate = "backup"
 
-// BeforeRolloutTrigger takes a backup while a rollout waits at a gate. The gate is opened when
-// every policy that names it, selects the target and is not suspended has its backup.
+// BeforeRolloutTrigger creates a backup while a rollout waits at a gate. The gate opens when every
+// policy that names it, selects the target and is not suspended has its backup.
 type BeforeRolloutTrigger struct {
 	// gate of spec.rollout.gates.
 	// +optional
@@ -107,11 +107,11 @@ type BeforeRolloutTrigger struct {
 	Gate string `json:"gate,omitempty"`
 }
 
-// ChangeTrigger takes a backup after a change.
+// ChangeTrigger creates a backup after a change.
 type ChangeTrigger struct {
-	// settleSeconds is for how many seconds nothing must have changed before the backup is
-	// taken. A rollout under way is waited for. A target that never comes to rest is backed up
-	// after ten times as long.
+	// settleSeconds is how many seconds the target must be unchanged before the backup is created.
+	// A running rollout is awaited. A target that keeps changing is backed up after ten times as
+	// long.
 	// +optional
 	// +kubebuilder:default=10
 	// +kubebuilder:validation:Minimum=0
@@ -119,17 +119,17 @@ type ChangeTrigger struct {
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 }
 
-// ScheduleTrigger takes backups at set times.
+// ScheduleTrigger creates backups at fixed times.
 type ScheduleTrigger struct {
 	// cron is when, in five fields: minute, hour, day of the month, month, day of the week
 	// (such as "0 3 * * *": daily at three), or one of @hourly, @daily, @weekly, @monthly.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
-	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone of a schedule belongs into timeZone"
+	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone of a schedule belongs in timeZone"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^@(hourly|daily|midnight|weekly|monthly|yearly|annually)$') || self.matches('^[ \\t]*[^ \\t@]+([ \\t]+[^ \\t@]+){4}[ \\t]*$')",message="cron needs five fields: minute, hour, day of the month, month and day of the week, such as \"0 3 * * *\""
 	Cron string `json:"cron"`
-	// timeZone that these times are of, as in the IANA database, such as Europe/Berlin.
+	// timeZone is the time zone of cron, as in the IANA database, such as Europe/Berlin.
 	// +optional
 	// +kubebuilder:default="Etc/UTC"
 	// +kubebuilder:validation:MinLength=1
@@ -138,26 +138,26 @@ type ScheduleTrigger struct {
 	TimeZone string `json:"timeZone,omitempty"`
 }
 
-// Retention says which backups are kept: those that either of its rules keeps. The last good
-// backup of a target is always kept.
+// Retention says which backups are kept: those that at least one rule keeps. The last good backup
+// of a target is always kept.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.keepLast) || has(self.keepDays)",message="set keepLast, keepDays or both"
 type Retention struct {
-	// keepLast keeps so many of the newest good backups of each target.
+	// keepLast is how many of the newest good backups of each target are kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepDays keeps the good backups of so many days.
+	// keepDays is for how many days good backups are kept.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=36500
 	KeepDays *int32 `json:"keepDays,omitempty"`
 }
 
-// NginxBackupPolicyStatus tells how far the targets have their backups.
+// NginxBackupPolicyStatus is the last observed state of a policy and its targets.
 type NginxBackupPolicyStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted, Ready and Listed. Wait for Ready.
@@ -166,19 +166,19 @@ type NginxBackupPolicyStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// targets is the number of NginxOperators that are backed up.
+	// targets is the number of NginxOperators that the policy backs up.
 	// +optional
 	Targets int32 `json:"targets"`
 	// backups is the number of good backups of this policy.
 	// +optional
 	Backups int32 `json:"backups"`
-	// lastBackupTime is when the last good one was completed.
+	// lastBackupTime is when the last good backup was completed.
 	// +optional
 	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
-	// nextScheduleTime is when the schedule takes the next ones.
+	// nextScheduleTime is the next scheduled time.
 	// +optional
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// lastListingTime is when the destination was last listed for backups that have no object.
+	// lastListingTime is when the destination was last listed for backups without an object.
 	// +optional
 	LastListingTime *metav1.Time `json:"lastListingTime,omitempty"`
 }

@@ -4,8 +4,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NginxRestore brings an application back from a backup, once. Nothing that exists is changed
-// unless onConflict says so; what would be can be looked at first (dryRun).
+// NginxRestore restores an application from a backup, once. It changes existing objects only if
+// onConflict allows it; dryRun shows the changes first.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:storageversion
@@ -21,11 +21,11 @@ type NginxRestore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// spec says what is brought back, and from where. It cannot be changed.
+	// spec says what is restored, and from where. It is immutable.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="a restore's spec cannot be changed: create another NginxRestore"
 	Spec NginxRestoreSpec `json:"spec"`
-	// status is what became of it.
+	// status is the last observed state of the restore.
 	// +optional
 	Status NginxRestoreStatus `json:"status,omitempty"`
 }
@@ -39,40 +39,40 @@ type NginxRestoreList struct {
 	Items           []NginxRestore `json:"items"`
 }
 
-// NginxRestoreSpec says what is brought back, and from where.
+// NginxRestoreSpec says what is restored, and from where.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.backup) != has(self.location)",message="set exactly one of backup and location"
 type NginxRestoreSpec struct {
 	// backup is an NginxBackup of the same namespace.
 	// +optional
 	Backup *BackupReference `json:"backup,omitempty"`
-	// location is where a backup is that has no object: in another cluster, or after its
-	// object was deleted. The backup has to be of a namespace of the same name.
+	// location is a backup without an object: from another cluster, or after its object was
+	// deleted. The namespace of the backup must have the same name.
 	// +optional
 	Location *BackupLocation `json:"location,omitempty"`
-	// target is the NginxOperator that is brought back. Unset: under the name that it had.
+	// target is the name of the restored NginxOperator. Unset: its original name.
 	// +optional
 	Target *TargetReference `json:"target,omitempty"`
-	// claims are PersistentVolumeClaims that take the place of those that the backup names.
+	// claims replace PersistentVolumeClaims of the backup by others.
 	// +optional
 	// +listType=map
 	// +listMapKey=from
 	// +kubebuilder:validation:MaxItems=64
 	Claims []ClaimReplacement `json:"claims,omitempty"`
-	// items are what is brought back. Default: all of them.
+	// items are the parts to restore. Default: all of them.
 	// +optional
 	// +listType=set
 	// +kubebuilder:default={Spec,Configuration,Content}
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	Items []RestoreItem `json:"items,omitempty"`
-	// onConflict is what happens when something exists already and is another. Refuse changes
-	// nothing, neither that nor anything else. Overwrite replaces it.
+	// onConflict says what happens if something exists with other content. Refuse changes nothing
+	// at all. Overwrite replaces it.
 	// +optional
 	// +kubebuilder:default=Refuse
 	// +kubebuilder:validation:Enum=Refuse;Overwrite
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
-	// dryRun tells what would be changed, in status.changes, and changes nothing.
+	// dryRun lists the changes in status.changes without making them.
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
 }
@@ -92,8 +92,8 @@ type BackupLocation struct {
 	// destination is where backups are kept.
 	// +required
 	Destination Destination `json:"destination"`
-	// path is the folder of the backup below it: <namespace>/<application>/<backup>-<uid>. An
-	// NginxBackup tells it in status.location.
+	// path is the folder of the backup below it: <namespace>/<application>/<backup>-<uid>, as in
+	// status.location of an NginxBackup.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=256
@@ -101,15 +101,15 @@ type BackupLocation struct {
 	Path string `json:"path"`
 }
 
-// ClaimReplacement names a PersistentVolumeClaim that takes the place of another.
+// ClaimReplacement replaces a PersistentVolumeClaim by another.
 type ClaimReplacement struct {
-	// from is the claim that the backup names.
+	// from is the claim in the backup.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	From string `json:"from"`
-	// to is the claim that its files are brought back to, and that the application refers to.
+	// to is the claim to which its files are restored, and to which the application then refers.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -123,16 +123,16 @@ type RestoreItem string
 
 // The values of RestoreItem.
 const (
-	// RestoreSpec is what the NginxOperator declares, apart from its configuration.
+	// RestoreSpec is the spec of the NginxOperator except its configuration.
 	RestoreSpec RestoreItem = "Spec"
 	// RestoreConfiguration is spec.config, and every ConfigMap that the application refers to.
 	RestoreConfiguration RestoreItem = "Configuration"
-	// RestoreContent are the files of its volumes. The claims have to exist. Files that the
-	// backup does not have are left alone.
+	// RestoreContent is the files of its volumes. The claims must exist. Files that are not in the
+	// backup stay unchanged.
 	RestoreContent RestoreItem = "Content"
 )
 
-// ConflictPolicy is what happens when something exists already and is another.
+// ConflictPolicy says what happens if something exists with other content.
 type ConflictPolicy string
 
 // The values of ConflictPolicy.
@@ -141,9 +141,9 @@ const (
 	ConflictOverwrite ConflictPolicy = "Overwrite"
 )
 
-// NginxRestoreStatus is what became of a restore.
+// NginxRestoreStatus is the last observed state of a restore.
 type NginxRestoreStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
@@ -152,31 +152,31 @@ type NginxRestoreStatus struct {
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// target is the name of the NginxOperator that is brought back, once the backup was read.
+	// target is the name of the restored NginxOperator, known once the backup was read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
 	Target string `json:"target,omitempty"`
 	// source is the state of the application that the backup holds.
 	// +optional
 	Source *BackupSource `json:"source,omitempty"`
-	// changes are what is changed, or would be.
+	// changes are the changes that are or would be made.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Changes []RestoreChange `json:"changes,omitempty"`
-	// secrets are those that the application uses. They are not brought back: where the backup
-	// holds them, it holds them encrypted.
+	// secrets are the names of the Secrets that the application uses. They are not restored; a
+	// backup contains them only encrypted.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=256
 	// +kubebuilder:validation:items:MaxLength=253
 	Secrets []string `json:"secrets,omitempty"`
-	// completionTime is when everything was back.
+	// completionTime is when everything was restored.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
-// RestoreChange is one thing that is changed, or would be.
+// RestoreChange is one change that is or would be made.
 type RestoreChange struct {
 	// kind is NginxOperator, ConfigMap or PersistentVolumeClaim.
 	// +required
@@ -190,7 +190,7 @@ type RestoreChange struct {
 	// +required
 	// +kubebuilder:validation:Enum=Create;Replace;None
 	Action string `json:"action"`
-	// difference tells what becomes another: fields, keys or files.
+	// difference names the fields, keys or files that change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Difference string `json:"difference,omitempty"`

@@ -12,7 +12,7 @@ import (
 	"example.com/nginx-operator/internal/backup/listing"
 )
 
-// Adopt verifies a backup that is there already, and tells what it holds. It writes nothing.
+// Adopt verifies a backup that is already in the store and reports its contents. It writes nothing.
 func (a *Agent) Adopt(ctx context.Context) (job.Result, error) {
 	commit, err := a.commit(ctx)
 	if err != nil {
@@ -26,7 +26,7 @@ func (a *Agent) Adopt(ctx context.Context) (job.Result, error) {
 		err = place.Holds(commit.Info)
 	}
 	if err != nil {
-		// Restored or counted under another name, it would be something that it is not.
+		// Under another name, it would be restored or counted as a different backup.
 		return job.Result{}, &sourceError{v1alpha1.ReasonPathInvalid, fmt.Sprintf("%s: %v", a.path(commitName), err)}
 	}
 	contents, err := a.verify(ctx, *commit)
@@ -34,16 +34,16 @@ func (a *Agent) Adopt(ctx context.Context) (job.Result, error) {
 		return job.Result{}, err
 	}
 	result := a.result(*commit, commit.Info.TakenAt, nil)
-	// One of a time to come would be the newest for ever.
+	// With a time in the future, it would remain the newest forever.
 	if now := a.Now(); result.CompletedAt.After(now) {
 		result.CompletedAt = &now
 	}
-	result.Adopted = job.NewAdopted(commit.Info, namesOf(contents))
-	result.Skipped = left(contents)
+	result.Existing = job.NewExisting(commit.Info, namesOf(contents))
+	result.Skipped = skippedFiles(contents)
 	return result, nil
 }
 
-// namesOf are what an archive holds, as a status tells it.
+// namesOf returns the contents of an archive in the form of a status.
 func namesOf(contents archive.Contents) v1alpha1.BackupContents {
 	names := v1alpha1.BackupContents{
 		Files: contents.Totals.Files, Bytes: contents.Totals.Bytes, Skipped: contents.Totals.Skipped,
@@ -66,8 +66,8 @@ func namesOf(contents archive.Contents) v1alpha1.BackupContents {
 	return names
 }
 
-// left are the first things that were left out of the volumes.
-func left(contents archive.Contents) []string {
+// skippedFiles returns the first files that were left out of the volumes.
+func skippedFiles(contents archive.Contents) []string {
 	var skipped []string
 	for _, s := range contents.Skipped {
 		skipped = append(skipped, fmt.Sprintf("%s (%s)", s.Path, s.Reason))

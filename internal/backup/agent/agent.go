@@ -1,17 +1,17 @@
-// Package agent is what the pod of a job does: it writes the archive of a backup, reads it back,
-// and commits it; it deletes it; it verifies it, hands over what it declares, and brings the
-// files of volumes back; or it lists a store.
+// Package agent is the program in the pods of jobs. It writes the archive of a backup, reads it back
+// and commits it; it deletes a backup; it verifies a backup, serves its declarations and restores the
+// files of volumes; or it lists a store.
 //
-// In the store, a backup is a folder of its own. Each attempt writes an archive of its own
-// name, and the first that is read back whole is named by the commit record, which is created
-// once. So an attempt that dies leaves nothing that looks like a backup, two at a time do not
-// mix, and one that comes after a success finds it.
+// In the store, each backup has its own folder. Each attempt writes an archive with its own name. The
+// commit record names the first archive that was read back completely, and is created only once. So
+// an attempt that dies leaves nothing that looks like a backup, concurrent attempts do not interfere,
+// and an attempt after a success finds the backup.
 //
 //	<namespace>/<application>/<backup>/data-1-x7k2m4qz.tar.gz
 //	<namespace>/<application>/<backup>/backup.json
 //
-// The agent knows no Kubernetes: what it needs is mounted, and what it found is the
-// container's termination message.
+// The agent does not access Kubernetes: its input is mounted, and its result is the termination
+// message of the container.
 package agent
 
 import (
@@ -30,7 +30,7 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// Dirs are the folders that things are mounted at, see the constants of package job.
+// Dirs holds the mount points in the pod, see the constants of package job.
 type Dirs struct {
 	Snapshot, Content, Secrets, Scratch string
 }
@@ -39,16 +39,17 @@ type Dirs struct {
 type Agent struct {
 	Store *store.Store
 	Dirs  Dirs
-	// Key of the backup's folder, and the UID of its object, or how that begins; to list, the
-	// folder of a namespace.
+	// Key is the folder of the backup or, for List, of a namespace. UID is the UID of the backup's
+	// object, or its beginning.
 	Key, UID string
-	// SHA256 of the archive that is read, in hexadecimal; empty: any.
+	// SHA256 is the expected hash of the archive in hexadecimal. If it is empty, any archive is
+	// accepted.
 	SHA256 string
-	// Attempt numbers the job, and Nonce is another one for each run: who deletes jobs makes
-	// the numbers begin again.
+	// Attempt is the number of the job. Nonce differs for each run, since numbers repeat after a
+	// user deletes jobs.
 	Attempt int
 	Nonce   string
-	// Now is the time.
+	// Now returns the present time.
 	Now func() time.Time
 }
 
@@ -56,7 +57,7 @@ const (
 	commitName    = "backup.json"
 	archivePrefix = "data-"
 	archiveSuffix = ".tar.gz"
-	// commitLimit is more than any commit record has, in bytes.
+	// commitLimit bounds a commit record, in bytes. It is larger than any valid one.
 	commitLimit = 8 << 20
 )
 
@@ -66,17 +67,18 @@ func (a *Agent) archiveName() string {
 
 func (a *Agent) path(name string) string { return path.Join(a.Key, name) }
 
-// commit is the record of an attempt of this backup that succeeded; nil: none has.
+// commit returns the record of a successful attempt of this backup, or nil if there is none.
 func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
 	commit, err := a.record(ctx)
-	// Of a backup that was made under another object, only the beginning of its UID is known.
+	// For a backup that was created under another object, only the beginning of the UID is known.
 	if commit != nil && !strings.HasPrefix(commit.Info.UID, a.UID) {
 		return nil, &foreignError{key: a.path(commitName), uid: commit.Info.UID}
 	}
 	return commit, err
 }
 
-// record is the commit record in the folder, whoever wrote it; nil: there is none.
+// record returns the commit record in the folder, whatever object it belongs to, or nil if there is
+// none.
 func (a *Agent) record(ctx context.Context) (*archive.Commit, error) {
 	commit, err := a.recordAt(ctx, a.path(commitName))
 	if absent(err) {
@@ -104,21 +106,22 @@ func (a *Agent) recordAt(ctx context.Context, key string) (archive.Commit, error
 	return commit, nil
 }
 
-// absent tells that an object is not there, in a bucket that is.
+// absent reports whether an error means that an object does not exist in an existing bucket.
 func absent(err error) bool {
 	e, ok := errors.AsType[*store.Error](err)
 	return ok && e.Kind == store.NotFound && !e.BucketMissing
 }
 
-// foreignError tells that there is another backup in the folder. It carries 8 digits of a
-// random UID in its name, so somebody must have put it there.
+// foreignError reports that the folder contains another backup. The folder's name includes 8 digits
+// of a random UID, so a user must have put it there.
 type foreignError struct{ key, uid string }
 
 func (e *foreignError) Error() string {
 	return fmt.Sprintf("%s is the record of another backup, with the UID %s: move it away", e.key, e.uid)
 }
 
-// result is that of a commit. at is when it was completed, if it does not say so itself.
+// result returns the result for a commit record. at is the time of completion, unless the record
+// has one.
 func (a *Agent) result(commit archive.Commit, at time.Time, missing []string) job.Result {
 	if commit.CompletedAt != nil {
 		at = *commit.CompletedAt
@@ -129,12 +132,12 @@ func (a *Agent) result(commit archive.Commit, at time.Time, missing []string) jo
 	}
 }
 
-// Failed is the result of an attempt that ended with an error.
+// Failed returns the result of an attempt that ended with an error.
 func Failed(err error) job.Result {
 	return job.Result{Failure: &job.Failure{Reason: reasonOf(err), Message: strings.TrimSpace(err.Error())}}
 }
 
-// reasonOf is the reason of the condition Completed for an error.
+// reasonOf returns the reason of the Completed condition for an error.
 func reasonOf(err error) string {
 	if e, ok := errors.AsType[*store.Error](err); ok {
 		return reasonOfStore(e.Kind)
@@ -169,7 +172,7 @@ func reasonOfStore(kind store.Kind) string {
 	return v1alpha1.ReasonStoreFailed
 }
 
-// create puts a small object where none is yet.
+// create writes a small object that must not exist yet.
 func (a *Agent) create(ctx context.Context, key string, text []byte) error {
 	return a.Store.Create(ctx, key, int64(len(text)), func(w io.Writer) error {
 		_, err := io.Copy(w, bytes.NewReader(text))

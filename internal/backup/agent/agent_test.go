@@ -26,7 +26,7 @@ import (
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
-// bench is a job's pod: folders where things are mounted, and a claim to write to.
+// bench is the pod of a job: an agent with directories as mount points, and a claim as its store.
 type bench struct {
 	*Agent
 	t     *testing.T
@@ -66,7 +66,7 @@ func (b *bench) write(path, text string) {
 	must(b.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
-// objects are the files on the claim.
+// objects returns the files on the claim.
 func (b *bench) objects() []string {
 	b.t.Helper()
 	var found []string
@@ -89,7 +89,8 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// aSnapshot is of an application with one volume, a certificate and another Secret.
+// aSnapshot returns the snapshot of an application with one volume, a certificate and another
+// Secret.
 func aSnapshot(recipients ...string) snapshot.Snapshot {
 	return snapshot.Snapshot{
 		Info: archive.Info{
@@ -128,7 +129,7 @@ func TestCreate(t *testing.T) {
 	}
 	commit, err := b.commit(t.Context())
 	must(t, err)
-	// The first certificate's bytes are 0, 1 and 2.
+	// The content of the first certificate is the bytes 0, 1 and 2.
 	if got, want := commit.Info.Secrets[1].Fingerprint, "sha256:ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc"; got != want {
 		t.Errorf("fingerprint %s, want %s", got, want)
 	}
@@ -140,7 +141,7 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-// TestLeftOut: what cannot be in a backup is named.
+// TestLeftOut: files that cannot be backed up are named in the result.
 func TestLeftOut(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
@@ -152,7 +153,8 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestCreateAgain: an attempt after one that succeeded unheard finds it, and needs nothing.
+// TestCreateAgain: an attempt after a success whose result was lost finds the backup, and needs
+// nothing else.
 func TestCreateAgain(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
@@ -170,7 +172,7 @@ func TestCreateAgain(t *testing.T) {
 	}
 }
 
-// TestCreateAfterDeath: what attempts have left that died is no backup, and goes.
+// TestCreateAfterDeath: files of attempts that died are not taken for a backup, and are deleted.
 func TestCreateAfterDeath(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
@@ -185,11 +187,11 @@ func TestCreateAfterDeath(t *testing.T) {
 	}
 }
 
-// TestTwoAttempts: of two that write at the same time the first to commit wins.
+// TestTwoAttempts: of two concurrent attempts, the first to commit wins.
 func TestTwoAttempts(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
-	s, err := b.snapshot()
+	s, err := b.readSnapshot()
 	must(t, err)
 	first, err := b.Agent.write(t.Context(), s)
 	must(t, err)
@@ -254,11 +256,11 @@ func TestCreateRefused(t *testing.T) {
 	}
 }
 
-// TestVerifyFails: an archive that is not what was written is an error of its own kind.
+// TestVerifyFails: an archive that differs from what was written fails with the reason Damaged.
 func TestVerifyFails(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
-	s, err := b.snapshot()
+	s, err := b.readSnapshot()
 	must(t, err)
 	commit, err := b.Agent.write(t.Context(), s)
 	must(t, err)
@@ -324,7 +326,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// TestStopped: an attempt that is told to end leaves no archive.
+// TestStopped: an attempt that is stopped leaves no archive.
 func TestStopped(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
@@ -354,7 +356,7 @@ func TestResultsCanBeRead(t *testing.T) {
 	}
 }
 
-// decrypt reads an encrypted file of an archive by what anybody has: tar, gzip and age.
+// decrypt reads an encrypted file of an archive with standard tools only: tar, gzip and age.
 func decrypt(t *testing.T, path, name string, identity age.Identity) string {
 	t.Helper()
 	out, err := untar(path, name)

@@ -20,17 +20,17 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// Create makes sure that the backup is whole, in its place, and can be read.
+// Create makes sure that the backup is complete, in its final location, and readable.
 func (a *Agent) Create(ctx context.Context) (job.Result, error) {
 	done, err := a.commit(ctx)
 	if err != nil {
 		return job.Result{}, err
 	}
 	if done != nil {
-		// Whoever wrote it was not heard.
+		// An earlier attempt succeeded, but its result was lost.
 		return a.result(*done, a.Now(), nil), a.sweep(ctx, done.Archive)
 	}
-	s, err := a.snapshot()
+	s, err := a.readSnapshot()
 	if err != nil {
 		return job.Result{}, err
 	}
@@ -47,12 +47,12 @@ func (a *Agent) Create(ctx context.Context) (job.Result, error) {
 		return job.Result{}, errors.Join(err, a.Store.Delete(ctx, a.path(commit.Archive)))
 	}
 	result, err := a.settle(ctx, commit, missing)
-	result.Skipped = left(contents)
+	result.Skipped = skippedFiles(contents)
 	return result, err
 }
 
-// settle commits the archive, unless another attempt was faster. What is not committed then
-// is nobody's.
+// settle commits the archive, unless another attempt was faster, and deletes the archives that are
+// not committed.
 func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []string) (job.Result, error) {
 	now := a.Now().UTC().Truncate(time.Second)
 	commit.CompletedAt = &now
@@ -62,13 +62,13 @@ func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []str
 	}
 	err = a.create(ctx, a.path(commitName), text)
 	if store.KindOf(err) == store.Exists {
-		// It may be this one's own, whose answer was lost.
+		// It may be this attempt's own record, if the response to the write was lost.
 		first, err := a.commit(ctx)
 		if err != nil {
 			return job.Result{}, err
 		}
 		if first == nil {
-			return job.Result{}, fmt.Errorf("%s exists and cannot be found", a.path(commitName))
+			return job.Result{}, fmt.Errorf("%s exists, but reading it returns nothing", a.path(commitName))
 		}
 		commit, missing = *first, nil
 	} else if err != nil {
@@ -77,8 +77,8 @@ func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []str
 	return a.result(commit, a.Now(), missing), a.sweep(ctx, commit.Archive)
 }
 
-// snapshot reads the state that is mounted.
-func (a *Agent) snapshot() (s snapshot.Snapshot, err error) {
+// readSnapshot reads the mounted snapshot.
+func (a *Agent) readSnapshot() (s snapshot.Snapshot, err error) {
 	err = a.pieces(func(in io.Reader) error {
 		s, err = snapshot.Unpack(in)
 		return err
@@ -86,7 +86,7 @@ func (a *Agent) snapshot() (s snapshot.Snapshot, err error) {
 	return s, err
 }
 
-// pieces reads what is mounted in pieces, one after the other.
+// pieces passes the concatenated pieces that are mounted to read.
 func (a *Agent) pieces(read func(io.Reader) error) error {
 	names, err := filepath.Glob(filepath.Join(a.Dirs.Snapshot, "[0-9]*"))
 	if err != nil || len(names) == 0 {
@@ -166,8 +166,8 @@ func (a *Agent) contentDir(index int) string {
 	return filepath.Join(a.Dirs.Content, strconv.Itoa(index))
 }
 
-// contentSize is about how large the volumes are: a store needs to know whether to expect a
-// file of megabytes or of terabytes. What cannot be read is noticed when it is.
+// contentSize returns the approximate size of the volumes: a store has to know whether to expect
+// megabytes or terabytes. It ignores errors, which occur again when the files are read.
 func (a *Agent) contentSize(s snapshot.Snapshot) (int64, error) {
 	var size int64
 	for i := range s.Volumes {

@@ -6,8 +6,8 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 )
 
-// Delete deletes the data of the backup: first the record, so that what is left when it is
-// interrupted does not look like a backup.
+// Delete deletes the data of the backup. It deletes the record first, so that what remains after an
+// interruption does not look like a backup.
 func (a *Agent) Delete(ctx context.Context) (job.Result, error) {
 	done, err := a.commit(ctx)
 	if err != nil {

@@ -15,27 +15,27 @@ import (
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
-// Match compares volumes, by their indexes, with the backup, and changes nothing.
-func (a *Agent) Match(ctx context.Context, indexes []int) (result job.Result, err error) {
+// CompareVolumes compares volumes, given by their indexes, with the backup. It changes nothing.
+func (a *Agent) CompareVolumes(ctx context.Context, indexes []int) (result job.Result, err error) {
 	err = a.withVolumes(ctx, indexes, func(commit archive.Commit, roots map[int]*os.Root) error {
 		found, err := a.compare(ctx, commit, roots)
 		result.Volumes = volumes(found)
 		return err
 	})
-	return a.completed(result, err)
+	return a.withCompletionTime(result, err)
 }
 
-// Extraction is what Extract needs to know.
-type Extraction struct {
-	// Volumes are the indexes of those that are brought back.
+// ExtractOptions holds the settings of Extract.
+type ExtractOptions struct {
+	// Volumes holds the indexes of the volumes to restore.
 	Volumes []int
-	// OnConflict is what happens to files that are others.
+	// OnConflict is what happens to files with other content.
 	OnConflict archive.Policy
 }
 
-// Extract verifies the whole backup, brings the files of its volumes back, and compares them with
-// the backup afterwards. An attempt after one that died goes on where that one was.
-func (a *Agent) Extract(ctx context.Context, e Extraction) (result job.Result, err error) {
+// Extract verifies the whole backup, restores the files of its volumes, and then compares them with
+// the backup. If an earlier attempt died, it completes its work.
+func (a *Agent) Extract(ctx context.Context, e ExtractOptions) (result job.Result, err error) {
 	err = a.withVolumes(ctx, e.Volumes, func(commit archive.Commit, roots map[int]*os.Root) error {
 		open := func(ctx context.Context) (io.ReadCloser, error) { return a.open(ctx, commit) }
 		found, err := archive.ExtractContent(ctx, open, commit, archive.DefaultLimits(), roots, e.OnConflict)
@@ -48,10 +48,10 @@ func (a *Agent) Extract(ctx context.Context, e Extraction) (result job.Result, e
 		}
 		return proven(found)
 	})
-	return a.completed(result, err)
+	return a.withCompletionTime(result, err)
 }
 
-func (a *Agent) completed(result job.Result, err error) (job.Result, error) {
+func (a *Agent) withCompletionTime(result job.Result, err error) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, err
 	}
@@ -60,7 +60,7 @@ func (a *Agent) completed(result job.Result, err error) (job.Result, error) {
 	return result, nil
 }
 
-// withVolumes opens the backup's record and volumes for something that is done with them.
+// withVolumes calls do with the record of the backup and the opened volumes.
 func (a *Agent) withVolumes(ctx context.Context, indexes []int, do func(archive.Commit, map[int]*os.Root) error) (err error) {
 	commit, err := a.source(ctx)
 	if err != nil {
@@ -99,12 +99,12 @@ func (a *Agent) compare(ctx context.Context, commit archive.Commit, roots map[in
 	return archive.CompareContent(ctx, in, commit, archive.DefaultLimits(), roots)
 }
 
-// proven makes sure that the volumes have what the backup has.
+// proven returns an error unless the volumes have the content of the backup.
 func proven(found []archive.Comparison) error {
 	for _, c := range found {
 		if n := c.Missing + c.Differs + c.Blocked; n > 0 {
 			return &sourceError{v1alpha1.ReasonSourceFailed, fmt.Sprintf(
-				"%d files of volume %d are not what was brought back a moment ago: something else writes there", n, c.Index)}
+				"%d files of volume %d differ from what was just restored: something else writes to the volume", n, c.Index)}
 		}
 	}
 	return nil

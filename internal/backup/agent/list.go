@@ -16,20 +16,20 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// List compares the folder of a namespace with the backups that have objects, which are
-// mounted. It reads the records of the others.
+// List compares the folder of a namespace with the mounted list of backups that have objects. It
+// reads the records of all other backups.
 func (a *Agent) List(ctx context.Context) (job.Result, error) {
 	l := lister{Agent: a, present: map[string]bool{}}
 	err := a.pieces(func(in io.Reader) (err error) {
-		l.known, err = listing.Unpack(in)
+		l.known, err = listing.UnpackKnown(in)
 		return err
 	})
 	if err != nil {
 		return job.Result{}, err
 	}
-	for f, err := range a.folders(ctx) {
+	for f, err := range a.eachBackupFolder(ctx) {
 		if err == nil {
-			err = l.look(ctx, f)
+			err = l.readFolder(ctx, f)
 		}
 		if err != nil {
 			return job.Result{}, err
@@ -42,17 +42,17 @@ func (a *Agent) List(ctx context.Context) (job.Result, error) {
 	return job.Result{Listing: &l.report, CompletedAt: &now}, nil
 }
 
-// folder is one of the store with a record.
+// folder is a folder in the store with a record.
 type folder struct {
-	// path is below the folder of the namespace.
+	// path is relative to the folder of the namespace.
 	path string
-	// archive tells that there is a file that may be the archive.
+	// archive reports whether the folder has a file that may be the archive.
 	archive bool
 }
 
-// folders are those with a record. The files of each come one after the other, in whatever
-// order the folders do.
-func (a *Agent) folders(ctx context.Context) iter.Seq2[folder, error] {
+// eachBackupFolder iterates over the folders with a record. It needs the files of a folder to be
+// consecutive, but not the folders to be in order.
+func (a *Agent) eachBackupFolder(ctx context.Context) iter.Seq2[folder, error] {
 	return func(yield func(folder, error) bool) {
 		var current folder
 		record := false
@@ -77,7 +77,7 @@ func (a *Agent) folders(ctx context.Context) iter.Seq2[folder, error] {
 	}
 }
 
-// lister is one listing.
+// lister is the state of a listing.
 type lister struct {
 	*Agent
 	known   listing.Known
@@ -85,8 +85,8 @@ type lister struct {
 	report  listing.Report
 }
 
-// look looks at a folder with a record.
-func (l *lister) look(ctx context.Context, f folder) error {
+// readFolder adds a folder with a record to the report.
+func (l *lister) readFolder(ctx context.Context, f folder) error {
 	l.report.Backups++
 	l.present[f.path] = f.archive
 	standing, known := l.known[f.path]
@@ -97,7 +97,7 @@ func (l *lister) look(ctx context.Context, f folder) error {
 	case known || l.report.Full():
 		return nil
 	case !f.archive:
-		l.report.Skip(f.path, "there is no archive beside the record")
+		l.report.Skip(f.path, "it has a record but no archive")
 		return nil
 	}
 	commit, err := l.recordAt(ctx, path.Join(l.Key, f.path, commitName))
@@ -108,7 +108,7 @@ func (l *lister) look(ctx context.Context, f folder) error {
 		l.report.Skip(f.path, err.Error())
 		return nil
 	}
-	found, err := listing.Read(l.Key, f.path, commit)
+	found, err := listing.FromCommit(l.Key, f.path, commit)
 	if err != nil {
 		l.report.Skip(f.path, err.Error())
 		return nil
@@ -117,8 +117,8 @@ func (l *lister) look(ctx context.Context, f folder) error {
 	return nil
 }
 
-// fatal is an error that ends the listing: the store is in trouble. What is wrong with one
-// record is no reason to see none.
+// fatal returns an error that ends the listing, because the store itself fails. A bad record must
+// not hide the others.
 func (l *lister) fatal(err error) error {
 	e, ok := errors.AsType[*store.Error](err)
 	if ok && (e.Kind == store.Unavailable || e.BucketMissing || errors.Is(err, context.Canceled)) {
@@ -127,8 +127,8 @@ func (l *lister) fatal(err error) error {
 	return nil
 }
 
-// miss looks for the backups that should be there and were not seen. Only what the store says
-// of each of them counts: a listing can be behind.
+// miss reports expected backups that were not seen. It checks each of them in the store, since a
+// listing can be outdated.
 func (l *lister) miss(ctx context.Context) error {
 	for _, name := range slices.Sorted(maps.Keys(l.known)) {
 		if l.known[name] != listing.Expected || l.present[name] {
@@ -148,8 +148,8 @@ func (l *lister) miss(ctx context.Context) error {
 	return nil
 }
 
-// gone tells that the record of a backup, or the archive that it names, is not there. Whatever
-// else is wrong with them, they are there.
+// gone reports whether the record of a backup, or the archive that it names, does not exist. A
+// damaged one exists.
 func (l *lister) gone(ctx context.Context, name string) (bool, error) {
 	key := path.Join(l.Key, name)
 	commit, err := l.recordAt(ctx, path.Join(key, commitName))

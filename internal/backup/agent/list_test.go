@@ -17,7 +17,7 @@ import (
 
 const folderOf = "folder/shop/web/web-1-01234567"
 
-// made is a store with one backup, which was made an hour ago.
+// made returns a store with one backup, which was created an hour ago.
 func made(t *testing.T, recipients ...string) *bench {
 	t.Helper()
 	s := aSnapshot(recipients...)
@@ -36,7 +36,7 @@ func made(t *testing.T, recipients ...string) *bench {
 	return b
 }
 
-// TestAdopt: what a backup holds is told of its record and its archive alone.
+// TestAdopt: the contents of a backup are reported from its record and its archive alone.
 func TestAdopt(t *testing.T) {
 	identity, err := age.GenerateX25519Identity()
 	must(t, err)
@@ -52,14 +52,14 @@ func TestAdopt(t *testing.T) {
 	must(t, err)
 	info := record.Info
 	info.Secrets, info.Content, info.Recipients = nil, nil, nil
-	if diff := cmp.Diff(info, result.Adopted.Info); diff != "" {
+	if diff := cmp.Diff(info, result.Existing.Info); diff != "" {
 		t.Errorf("info, -want +got:\n%s", diff)
 	}
 	want := v1alpha1.BackupContents{
 		Files: result.Totals.Files, Bytes: result.Totals.Bytes, ConfigMaps: []string{"conf"}, Claims: []string{"films"}, Revisions: 1,
 		Secrets: []string{"htpasswd", "shop-tls"}, EncryptedSecrets: []string{"shop-tls"},
 	}
-	if diff := cmp.Diff(want, result.Adopted.Contents); diff != "" {
+	if diff := cmp.Diff(want, result.Existing.Contents); diff != "" {
 		t.Errorf("contents, -want +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(before, b.objects()); diff != "" {
@@ -81,11 +81,11 @@ func TestAdoptRefused(t *testing.T) {
 		{"another application", func(b *bench) {
 			b.move(folderOf, "folder/shop/api/web-1-01234567")
 			b.Key = "shop/api/web-1-01234567"
-		}, v1alpha1.ReasonPathInvalid, `of the application "web"`},
+		}, v1alpha1.ReasonPathInvalid, `for the application "web"`},
 		{"another namespace", func(b *bench) {
 			b.move(folderOf, "folder/attic/web/web-1-01234567")
 			b.Key = "attic/web/web-1-01234567"
-		}, v1alpha1.ReasonPathInvalid, `of the namespace "shop"`},
+		}, v1alpha1.ReasonPathInvalid, `for the namespace "shop"`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func (b *bench) move(from, to string) {
 	must(b.t, os.Rename(filepath.Join(b.claim, from), filepath.Join(b.claim, to)))
 }
 
-// knows mounts what is known.
-func (b *bench) knows(known listing.Known) {
+// setKnown mounts the list of known backups.
+func (b *bench) setKnown(known listing.Known) {
 	b.t.Helper()
 	pieces, err := known.Pack()
 	must(b.t, err)
@@ -120,14 +120,14 @@ func (b *bench) knows(known listing.Known) {
 
 func TestList(t *testing.T) {
 	const path = "web/web-1-01234567"
-	found := listing.Found{Path: path, Policy: "all", Trigger: "Change", State: "0a1b", Replicas: new(int32(3)), TakenAt: now.Add(-2 * time.Hour).Unix()}
+	found := listing.FoundBackup{Path: path, Policy: "all", Trigger: "Change", State: "0a1b", Replicas: new(int32(3)), TakenAt: now.Add(-2 * time.Hour).Unix()}
 	tests := []struct {
 		name  string
 		known listing.Known
 		spoil func(b *bench)
 		want  listing.Report
 	}{
-		{name: "nothing is known", want: listing.Report{Backups: 1, Found: []listing.Found{found}}},
+		{name: "nothing is known", want: listing.Report{Backups: 1, Found: []listing.FoundBackup{found}}},
 		{name: "all is known", known: listing.Known{path: listing.Expected}, want: listing.Report{Backups: 1}},
 		{name: "all is known, and under way", known: listing.Known{path: listing.Open}, want: listing.Report{Backups: 1}},
 		{name: "nothing is there", spoil: func(b *bench) { must(b.t, os.RemoveAll(filepath.Join(b.claim, "folder/shop"))) }},
@@ -146,22 +146,22 @@ func TestList(t *testing.T) {
 			spoil: func(b *bench) { b.write(filepath.Join(b.claim, folderOf, "backup.json"), "{}") },
 			want:  listing.Report{Backups: 1}},
 		{name: "a record is spoilt", spoil: func(b *bench) { b.write(filepath.Join(b.claim, folderOf, "backup.json"), "{}") },
-			want: listing.Report{Backups: 1, Skipped: 1, Why: path + ": read shop/" + path + "/backup.json: backup refused: entry 'commit record': it names no format; restore another backup"}},
+			want: listing.Report{Backups: 1, Skipped: 1, Why: path + ": read shop/" + path + "/backup.json: backup refused: entry 'commit record': it does not name its format; restore another backup"}},
 		{name: "a record without an archive", spoil: func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) },
-			want: listing.Report{Backups: 1, Skipped: 1, Why: path + ": there is no archive beside the record"}},
+			want: listing.Report{Backups: 1, Skipped: 1, Why: path + ": it has a record but no archive"}},
 		{name: "an archive without a record", spoil: func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) }},
 		{name: "under another name", spoil: func(b *bench) { b.move(folderOf, "folder/shop/web/other-01234567") },
-			want: listing.Report{Backups: 1, Skipped: 1, Why: "web/other-01234567: the record is of the backup 'web-1', and is kept under 'other'"}},
+			want: listing.Report{Backups: 1, Skipped: 1, Why: "web/other-01234567: the record is for the backup 'web-1', but is stored under 'other'"}},
 		{name: "of another namespace", spoil: func(b *bench) { b.move("folder/shop", "folder/shop-2") }},
 		{name: "files of others", spoil: func(b *bench) {
 			b.write(filepath.Join(b.claim, "folder/shop/readme"), "x")
 			b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/notes/backup.txt"), "x")
-		}, want: listing.Report{Backups: 1, Found: []listing.Found{found}}},
+		}, want: listing.Report{Backups: 1, Found: []listing.FoundBackup{found}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := made(t)
-			b.knows(tt.known)
+			b.setKnown(tt.known)
 			if tt.spoil != nil {
 				tt.spoil(b)
 			}
@@ -182,11 +182,11 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestListFails: of a store that cannot be reached nothing is told, least of all that
-// something is missing.
+// TestListFails: a store that cannot be reached leads to an error, and no backup is reported as
+// missing.
 func TestListFails(t *testing.T) {
 	b := made(t)
-	b.knows(listing.Known{"web/web-1-01234567": listing.Expected})
+	b.setKnown(listing.Known{"web/web-1-01234567": listing.Expected})
 	must(t, os.Rename(b.claim, b.claim+"-away"))
 	result, err := b.List(t.Context())
 	if err == nil || result.Listing != nil {

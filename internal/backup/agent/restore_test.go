@@ -21,10 +21,10 @@ import (
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
-// film is what the volume of the backup has, beside a link and an empty folder.
+// film is the content of the volume in the backup, apart from a link and an empty directory.
 var film = map[string]string{"a/film.txt": "a film", "a/other.txt": "another film", "b/c/last.txt": "the last film"}
 
-// backedUp is a pod that restores a backup, with an empty volume.
+// backedUp returns a pod that restores a backup, with an empty volume.
 func backedUp(t *testing.T) *bench {
 	t.Helper()
 	b := newBench(t, aSnapshot())
@@ -40,7 +40,7 @@ func backedUp(t *testing.T) *bench {
 	return b
 }
 
-// volume is what there is in the volume: files with their text, links with their target.
+// volume returns the files in the volume with their content, and the links with their targets.
 func (b *bench) volume() map[string]string {
 	b.t.Helper()
 	found := map[string]string{}
@@ -66,7 +66,7 @@ func (b *bench) volume() map[string]string {
 	return found
 }
 
-// restored is what the volume has when everything is back.
+// restored returns the content of the volume after a restore.
 func restored() map[string]string {
 	want := map[string]string{"a/": "", "b/": "", "b/c/": "", "empty/": "", "link": "a/film.txt"}
 	maps.Copy(want, film)
@@ -80,7 +80,7 @@ func (b *bench) has(want map[string]string) {
 	}
 }
 
-func refusing() Extraction { return Extraction{Volumes: []int{0}, OnConflict: archive.Refuse} }
+func refusing() ExtractOptions { return ExtractOptions{Volumes: []int{0}, OnConflict: archive.Refuse} }
 
 func TestExtract(t *testing.T) {
 	b := backedUp(t)
@@ -103,7 +103,7 @@ func TestExtractConflict(t *testing.T) {
 	failedWith(t, err, v1alpha1.ReasonConflict, "content/0/b/c/last.txt")
 	b.has(before)
 
-	result, err := b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: archive.Overwrite})
+	result, err := b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: archive.Overwrite})
 	must(t, err)
 	if diff := cmp.Diff([]restoration.Compared{{Missing: 3, Differs: 1, Examples: "b/c/last.txt"}}, result.Volumes); diff != "" {
 		t.Errorf("result, -want +got:\n%s", diff)
@@ -113,12 +113,12 @@ func TestExtractConflict(t *testing.T) {
 	b.has(want)
 }
 
-// TestExtractBlocked: a folder is nothing that may be overwritten.
+// TestExtractBlocked: a directory is never overwritten.
 func TestExtractBlocked(t *testing.T) {
 	b := backedUp(t)
 	b.write(b.Dirs.Content+"/0/a/film.txt/precious", "mine")
 	before := b.volume()
-	_, err := b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: archive.Overwrite})
+	_, err := b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: archive.Overwrite})
 	failedWith(t, err, v1alpha1.ReasonConflict, "content/0/a/film.txt")
 	b.has(before)
 }
@@ -133,14 +133,14 @@ func failedWith(t *testing.T, err error, reason, words string) {
 	}
 }
 
-// TestMatch: what would be written is told, and nothing is.
+// TestMatch: what a restore would write is reported, and nothing is written.
 func TestMatch(t *testing.T) {
 	b := backedUp(t)
 	b.write(b.Dirs.Content+"/0/a/film.txt", "mine")
 	b.write(b.Dirs.Content+"/0/a/other.txt", film["a/other.txt"])
 	must(t, os.MkdirAll(b.Dirs.Content+"/0/b/c/last.txt", 0o700))
 	before := b.volume()
-	result, err := b.Match(t.Context(), []int{0})
+	result, err := b.CompareVolumes(t.Context(), []int{0})
 	must(t, err)
 	want := []restoration.Compared{{Same: 1, Missing: 1, Differs: 1, Blocked: 1, Examples: "a/film.txt, b/c/last.txt"}}
 	if diff := cmp.Diff(want, result.Volumes); diff != "" {
@@ -152,8 +152,8 @@ func TestMatch(t *testing.T) {
 	b.has(before)
 }
 
-// TestExtractAfterDeath: what an attempt has left that died is completed: also a file that was
-// being written, and a folder that was made and not filled.
+// TestExtractAfterDeath: the work of an attempt that died is completed, including a partly written
+// file and a directory that was created but not filled.
 func TestExtractAfterDeath(t *testing.T) {
 	b := backedUp(t)
 	b.write(b.Dirs.Content+"/0/a/film.txt", film["a/film.txt"])
@@ -167,8 +167,7 @@ func TestExtractAfterDeath(t *testing.T) {
 	b.has(restored())
 }
 
-// TestSourceRefused: a folder that does not have the backup that is asked for is neither handed
-// over nor extracted.
+// TestSourceRefused: a folder without the requested backup is neither read nor extracted.
 func TestSourceRefused(t *testing.T) {
 	folder := "folder/shop/web/web-1-01234567/"
 	flip := func(b *bench, name string) {
@@ -196,12 +195,12 @@ func TestSourceRefused(t *testing.T) {
 		reason string
 		words  string
 	}{
-		{"another digest", func(b *bench) { b.SHA256 = strings.Repeat("0", 64) }, v1alpha1.ReasonDamaged, "the NginxBackup says sha256:0000"},
+		{"another digest", func(b *bench) { b.SHA256 = strings.Repeat("0", 64) }, v1alpha1.ReasonDamaged, "the NginxBackup has sha256:0000"},
 		{"no record", func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folder, "backup.json"))) }, v1alpha1.ReasonBackupNotFound, "has no backup.json"},
 		{"no folder", func(b *bench) { b.Key = "shop/web/web-2-01234567" }, v1alpha1.ReasonBackupNotFound, "shop/web/web-2-01234567"},
 		{"half a record", func(b *bench) { must(b.t, os.Truncate(filepath.Join(b.claim, folder, "backup.json"), 100)) }, v1alpha1.ReasonDamaged, "backup.json"},
 		{"a record of a later version", func(b *bench) { edit(b, func(r map[string]any) { r["format"] = 2 }) }, v1alpha1.ReasonDamaged, "later version"},
-		{"a record of something outside", func(b *bench) { edit(b, func(r map[string]any) { r["archive"] = "../web-1/data" }) }, v1alpha1.ReasonDamaged, "no key"},
+		{"a record of something outside", func(b *bench) { edit(b, func(r map[string]any) { r["archive"] = "../web-1/data" }) }, v1alpha1.ReasonDamaged, "not a valid key"},
 		{"a record of another archive", func(b *bench) { edit(b, func(r map[string]any) { r["sha256"] = strings.Repeat("0", 64) }) }, v1alpha1.ReasonDamaged, "backup refused"},
 		{"a damaged archive", func(b *bench) { flip(b, "data-1-n.tar.gz") }, v1alpha1.ReasonDamaged, "backup refused"},
 		{"half an archive", func(b *bench) { must(b.t, os.Truncate(filepath.Join(b.claim, folder, "data-1-n.tar.gz"), 300)) }, v1alpha1.ReasonDamaged, "backup refused"},
@@ -211,11 +210,11 @@ func TestSourceRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := backedUp(t)
 			tt.spoil(b)
-			_, err := b.Read(t.Context(), Reading{Listen: "no address"})
+			_, err := b.Read(t.Context(), ReadOptions{Listen: "no address"})
 			failedWith(t, err, tt.reason, tt.words)
-			_, err = b.Match(t.Context(), []int{0})
+			_, err = b.CompareVolumes(t.Context(), []int{0})
 			failedWith(t, err, tt.reason, tt.words)
-			_, err = b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: archive.Overwrite})
+			_, err = b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: archive.Overwrite})
 			failedWith(t, err, tt.reason, tt.words)
 			b.has(map[string]string{})
 		})
@@ -224,17 +223,17 @@ func TestSourceRefused(t *testing.T) {
 
 func TestExtractRefused(t *testing.T) {
 	b := backedUp(t)
-	_, err := b.Extract(t.Context(), Extraction{Volumes: []int{7}, OnConflict: archive.Refuse})
+	_, err := b.Extract(t.Context(), ExtractOptions{Volumes: []int{7}, OnConflict: archive.Refuse})
 	failedWith(t, err, v1alpha1.ReasonSourceFailed, "content/7")
 	must(t, os.Mkdir(b.Dirs.Content+"/7", 0o755))
-	_, err = b.Extract(t.Context(), Extraction{Volumes: []int{0, 7}, OnConflict: archive.Refuse})
+	_, err = b.Extract(t.Context(), ExtractOptions{Volumes: []int{0, 7}, OnConflict: archive.Refuse})
 	failedWith(t, err, v1alpha1.ReasonSourceFailed, "no content 7")
-	_, err = b.Extract(t.Context(), Extraction{Volumes: []int{0}, OnConflict: "Perhaps"})
+	_, err = b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: "Perhaps"})
 	failedWith(t, err, v1alpha1.ReasonSourceFailed, "Perhaps")
 	b.has(map[string]string{})
 }
 
-// address is one on this machine that nobody listens at.
+// address returns a local address that nothing listens on.
 func address(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -243,12 +242,12 @@ func address(t *testing.T) string {
 	return listener.Addr().String()
 }
 
-// TestRead: what was verified is handed over, to who knows the token, until the pod is told to
-// end.
+// TestRead: the verified declarations are served to a client with the token until the pod is
+// stopped.
 func TestRead(t *testing.T) {
 	b := backedUp(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	r := Reading{Listen: address(t), Token: "token", Patience: time.Hour}
+	r := ReadOptions{Listen: address(t), Token: "token", Timeout: time.Hour}
 	ended := make(chan error, 1)
 	go func() {
 		_, err := b.Read(ctx, r)
@@ -272,13 +271,13 @@ func TestRead(t *testing.T) {
 	}
 	must(t, answer.Body.Close())
 	cancel()
-	failedWith(t, <-ended, v1alpha1.ReasonSourceFailed, "told to end")
+	failedWith(t, <-ended, v1alpha1.ReasonSourceFailed, "terminated")
 }
 
 func TestReadEnds(t *testing.T) {
 	b := backedUp(t)
-	_, err := b.Read(t.Context(), Reading{Listen: address(t), Patience: time.Millisecond})
-	failedWith(t, err, v1alpha1.ReasonSourceFailed, "did not ask for what the backup declares within 1ms")
-	_, err = b.Read(t.Context(), Reading{Listen: "no address", Patience: time.Hour})
+	_, err := b.Read(t.Context(), ReadOptions{Listen: address(t), Timeout: time.Millisecond})
+	failedWith(t, err, v1alpha1.ReasonSourceFailed, "did not request the backup's declarations within 1ms")
+	_, err = b.Read(t.Context(), ReadOptions{Listen: "no address", Timeout: time.Hour})
 	failedWith(t, err, v1alpha1.ReasonSourceFailed, "listen")
 }

@@ -21,9 +21,9 @@ import (
 
 const certificateFile = "tls.crt"
 
-// fingerprints completes the snapshot with those of the certificates: the SHA-256 of the
-// first certificate, which is public. Nothing is told of any other secret. Those that should
-// be in the archive and do not exist are named.
+// fingerprints adds the fingerprints of certificates to the snapshot: the SHA-256 of the first
+// certificate, which is public. Nothing is recorded of other Secrets. It returns the names of
+// Secrets that should be in the archive but do not exist.
 func (a *Agent) fingerprints(s *snapshot.Snapshot) (missing []string, err error) {
 	for i, secret := range s.Secrets {
 		files, err := a.secretFiles(secret.Name)
@@ -49,7 +49,7 @@ func fingerprint(text []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// secretFiles are the keys of a Secret, as far as they are mounted; none: it does not exist.
+// secretFiles returns the mounted keys of a Secret. There are none if it does not exist.
 func (a *Agent) secretFiles(name string) (map[string][]byte, error) {
 	dir := filepath.Join(a.Dirs.Secrets, name)
 	entries, err := os.ReadDir(dir)
@@ -61,7 +61,7 @@ func (a *Agent) secretFiles(name string) (map[string][]byte, error) {
 	}
 	files := map[string][]byte{}
 	for _, entry := range entries {
-		// The kubelet's own links, by which it exchanges all files at once.
+		// The kubelet creates these links to replace all files atomically.
 		if strings.HasPrefix(entry.Name(), "..") {
 			continue
 		}
@@ -72,7 +72,7 @@ func (a *Agent) secretFiles(name string) (map[string][]byte, error) {
 	return files, nil
 }
 
-// secret writes a Secret, encrypted, as the manifest that brings it back.
+// secret writes an encrypted Secret, in the form of a manifest that restores it.
 func (a *Agent) secret(out *archive.Writer, name string, recipients []age.Recipient) error {
 	files, err := a.secretFiles(name)
 	if err != nil || len(files) == 0 {

@@ -1,20 +1,20 @@
-// Package archive is the format of a backup of one application: what is written, in which
-// order, and what a reader refuses. It knows neither Kubernetes nor where backups are kept.
-// docs/backup-format.md describes it for people.
+// Package archive defines the format of a backup of one application: what is written, in which order,
+// and what a reader refuses. It depends neither on Kubernetes nor on where backups are stored.
+// docs/backup-format.md describes the format for users.
 //
-// An archive is a tar, compressed by gzip: backup.json, documents, the trees of content
-// volumes, encrypted secrets, and at its end the manifest with a line for each entry. It is
-// read in one pass and in little memory, for which the order of entries is part of the
-// format: entries ascend, as a walk through a sorted tree does. A duplicate, or an entry
-// beneath something that is no directory, is out of order, so no set of names is needed to
-// find it. Of each entry only a fingerprint is kept until the manifest comes.
+// An archive is a tar, compressed by gzip: backup.json, documents, the trees of content volumes,
+// encrypted secrets, and at its end the manifest with a line for each entry. To read it in one pass
+// and with little memory, the order of entries is part of the format: entries ascend, as in a walk
+// through a sorted tree. A duplicate, or an entry below something that is not a directory, is out of
+// order, so it is found without a set of all names. Only a fingerprint of each entry is kept until the
+// manifest is read.
 //
-// Beside the archive there is a commit record, written after the archive has been. It says
-// what has to be found. An archive without one was not completed.
+// Beside the archive there is a commit record, which is written after the archive. It says what the
+// archive must contain. An archive without a commit record is incomplete.
 //
-// Writer and readers share the same rules (grammar.go) and limits: what was written can be
-// read. A reader that has read all has verified all: every function of this package is a
-// complete verification that does something along the way (scan.go).
+// The Writer and the readers share the same rules (grammar.go) and limits: what was written can be
+// read. Every function that reads an archive verifies all of it and does its work along the way
+// (scan.go).
 package archive
 
 import (
@@ -22,39 +22,39 @@ import (
 	"strconv"
 )
 
-// Format is the version that is written and read.
+// Format is the version of the format that is written and read.
 const Format = 1
 
-// Where the declarations are in an archive.
+// The paths of the declarations in an archive.
 const (
-	// ApplicationPath is the NginxOperator.
+	// ApplicationPath is the file with the NginxOperator.
 	ApplicationPath = "nginxoperator.yaml"
-	// ConfigMapsFolder has the ConfigMaps that it refers to, <name>.yaml each.
+	// ConfigMapsFolder holds the ConfigMaps that it refers to, each as <name>.yaml.
 	ConfigMapsFolder = "configmaps/"
 )
 
 // File is a document: a small file that fits into memory.
 type File struct {
-	// Path in the archive, such as configmaps/web.yaml.
+	// Path is the path in the archive, such as configmaps/web.yaml.
 	Path string
 	Data []byte
 }
 
-// Type of an entry.
+// Type is the type of an entry.
 type Type string
 
-// The types.
+// The types of entries.
 const (
 	Regular   Type = "file"
 	Directory Type = "dir"
 	Link      Type = "link"
 )
 
-// Mode are permission bits, written in octal.
+// Mode holds permission bits. It is written in octal.
 type Mode uint32
 
-// permissions are the bits that a Mode may have. Those for other users' identities (setuid,
-// setgid, sticky) are neither written nor read.
+// permissions are the bits that a Mode may have. Setuid, setgid and sticky bits are neither written
+// nor read.
 const permissions Mode = 0o777
 
 // MarshalText implements encoding.TextMarshaler.
@@ -70,40 +70,40 @@ func (m *Mode) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Entry is what the manifest says about an entry.
+// Entry describes an entry in the manifest.
 type Entry struct {
-	// Path of the entry, a directory's without the slash that it has in the tar.
+	// Path is the path of the entry. That of a directory has no trailing slash, unlike in the tar.
 	Path string `json:"path"`
 	Type Type   `json:"type"`
-	// Size of a file in bytes.
+	// Size is the size of a file in bytes.
 	Size int64 `json:"size"`
 	Mode Mode  `json:"mode"`
-	// SHA256 of a file's bytes, in hexadecimal.
+	// SHA256 is the hash of a file's content, in hexadecimal.
 	SHA256 string `json:"sha256,omitempty"`
-	// Target of a symbolic link.
+	// Target is the target of a symbolic link.
 	Target string `json:"linkTarget,omitempty"`
 }
 
-// Skipped is something of a volume that is not in the archive.
+// Skipped describes a file of a volume that is not in the archive.
 type Skipped struct {
 	Path string `json:"path"`
-	// Reason is what it is, such as a socket.
+	// Reason is why it was left out, such as "socket".
 	Reason string `json:"skipped"`
 }
 
-// Totals count what is in an archive, without the manifest.
+// Totals counts the contents of an archive, without the manifest.
 type Totals struct {
-	// Entries of the tar.
+	// Entries is the number of entries in the tar.
 	Entries int64 `json:"entries"`
-	// Files are those of them that are regular files.
+	// Files is the number of regular files among them.
 	Files int64 `json:"files"`
-	// Bytes are the files' sizes.
+	// Bytes is the size of all files.
 	Bytes int64 `json:"bytes"`
-	// Skipped is how much of the volumes was left out, see Skipped.
+	// Skipped is the number of files that were left out, see Skipped.
 	Skipped int64 `json:"skipped"`
 }
 
-// with are the totals and an entry more.
+// with returns the totals with one more entry.
 func (t Totals) with(e Entry) Totals {
 	t.Entries++
 	if e.Type == Regular {
@@ -117,11 +117,12 @@ func (t Totals) possible() bool {
 	return t.Files >= 1 && t.Files <= t.Entries && t.Bytes >= 0 && t.Skipped >= 0
 }
 
-// Summary is what was written.
+// Summary describes an archive that was written.
 type Summary struct {
 	Totals
-	// Size of the compressed stream, in bytes.
+	// Size is the size of the compressed stream, in bytes.
 	Size int64
-	// SHA256 of the compressed stream, ManifestSHA256 of the manifest, in hexadecimal.
+	// SHA256 is the hash of the compressed stream, and ManifestSHA256 that of the manifest, in
+	// hexadecimal.
 	SHA256, ManifestSHA256 string
 }

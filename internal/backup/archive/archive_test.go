@@ -19,7 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/internal/backup/archive"
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
 )
 
 var noon = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -48,8 +48,8 @@ func documents() []archive.File {
 	}
 }
 
-// volume is a directory with the files; a name that ends in a slash is a directory, a text
-// that begins with -> a link.
+// volume creates a directory with files. A name with a trailing slash is a directory, and a text
+// with the prefix -> is a link.
 func volume(t *testing.T, files map[string]string) *os.Root {
 	t.Helper()
 	dir := t.TempDir()
@@ -66,7 +66,7 @@ func volume(t *testing.T, files map[string]string) *os.Root {
 			must(t, os.WriteFile(file, []byte(text), 0o644))
 		}
 	}
-	// Writing changed the directories' times.
+	// Set the times again, since writing changed those of the directories.
 	at := unix.NsecToTimeval(noon.UnixNano())
 	must(t, filepath.Walk(dir, func(file string, _ os.FileInfo, err error) error {
 		return errors.Join(err, unix.Lutimes(file, []unix.Timeval{at, at}))
@@ -95,7 +95,7 @@ var pages = map[string]string{
 	"Index.html": "another\n", strings.Repeat("long/", 30) + strings.Repeat("n", 200): "long\n",
 }
 
-// write makes an archive of volumes, and its commit record.
+// write writes an archive of volumes and returns it with its commit record.
 func write(t testing.TB, roots map[int]*os.Root, secrets ...string) ([]byte, archive.Commit) {
 	t.Helper()
 	var indexes []int
@@ -127,7 +127,7 @@ var identity = sync.OnceValue(func() *age.X25519Identity {
 	return i
 })
 
-// untar unpacks an archive as any tool would, and lists it.
+// untar unpacks an archive like any other tool, and lists it.
 func untar(t *testing.T, text []byte) (files map[string]string, list string) {
 	t.Helper()
 	unzip, err := gzip.NewReader(bytes.NewReader(text))
@@ -176,8 +176,8 @@ func TestSameInputSameArchive(t *testing.T) {
 	}
 }
 
-// TestFormatStays fails where the text of the format changes: archives of old have to be
-// read for ever. The digests of compressed streams are the compressor's, and left out.
+// TestFormatStays: the text of the format does not change, since old archives have to be readable
+// forever. The digests of compressed streams depend on the compressor and are left out.
 func TestFormatStays(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, map[string]string{"a/b.html": "b\n", "a/l": "->b.html", "c": "c\n"})})
 	entries, list := untar(t, text)

@@ -11,8 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"example.com/nginx-operator/internal/backup/archive"
-	"example.com/nginx-operator/internal/backup/archive/hostile"
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
+	"example.com/nginx-operator/test/hostilearchive"
 )
 
 func TestParseCommit(t *testing.T) {
@@ -24,7 +24,7 @@ func TestParseCommit(t *testing.T) {
 	if diff := cmp.Diff(record, string(again)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	// What a later version of the same format adds is not in the way.
+	// A field that a later version adds to the same format is ignored.
 	_, err = archive.ParseCommit([]byte(strings.Replace(record, `"size"`, `"labels": {"a": "b"}, "size"`, 1)))
 	must(t, err)
 }
@@ -33,23 +33,23 @@ func TestParseCommitRefuses(t *testing.T) {
 	record := golden.Read(t, "testdata/commit.json")
 	for _, c := range []struct{ name, old, with, want string }{
 		{"later version", `"format": 1`, `"format": 2`, "made by a later version: format 2, this one reads 1; upgrade the operator"},
-		{"later version with other types", `{`, `{"size": {"bytes": 1}, "format": 2, "x": `, "not the JSON"},
-		{"no version", `"format": 1`, `"formatted": 1`, "names no format"},
-		{"version is text", `"format": 1`, `"format": "1"`, "not the JSON"},
-		{"not JSON", record, "format: 1", "not the JSON"},
-		{"empty", record, "", "not the JSON"},
-		{"two values", record, record + record, "not the JSON"},
-		{"cut", record, record[:len(record)/2], "not the JSON"},
-		{"size is a fraction", `"size": 1234`, `"size": 1.5`, "not the JSON"},
-		{"size is negative", `"size": 1234`, `"size": -1234`, "-1234 bytes"},
-		{"size is beyond numbers", `"size": 1234`, `"size": 99999999999999999999`, "not the JSON"},
+		{"later version with other types", `{`, `{"size": {"bytes": 1}, "format": 2, "x": `, "not valid JSON"},
+		{"no version", `"format": 1`, `"formatted": 1`, "does not name its format"},
+		{"version is text", `"format": 1`, `"format": "1"`, "not valid JSON"},
+		{"not JSON", record, "format: 1", "not valid JSON"},
+		{"empty", record, "", "not valid JSON"},
+		{"two values", record, record + record, "not valid JSON"},
+		{"cut", record, record[:len(record)/2], "not valid JSON"},
+		{"size is a fraction", `"size": 1234`, `"size": 1.5`, "not valid JSON"},
+		{"size is negative", `"size": 1234`, `"size": -1234`, "size -1234"},
+		{"size is beyond numbers", `"size": 1234`, `"size": 99999999999999999999`, "not valid JSON"},
 		{"digest", `"sha256": "00`, `"sha256": "0x`, "hexadecimal"},
-		{"key", `shop/web/web-1.tar.gz`, `shop/../../x`, "no key of a store"},
-		{"key with backslash", `shop/web/web-1.tar.gz`, `shop\\x`, "no key of a store"},
-		{"empty key", `shop/web/web-1.tar.gz`, ``, "no key of a store"},
-		{"time", `2026-11-21T12:00:00Z`, `yesterday`, "not the JSON"},
+		{"key", `shop/web/web-1.tar.gz`, `shop/../../x`, "not a valid key of a store"},
+		{"key with backslash", `shop/web/web-1.tar.gz`, `shop\\x`, "not a valid key of a store"},
+		{"empty key", `shop/web/web-1.tar.gz`, ``, "not a valid key of a store"},
+		{"time", `2026-11-21T12:00:00Z`, `yesterday`, "not valid JSON"},
 		{"no time", `2026-11-21T12:00:00Z`, `0001-01-01T00:00:00Z`, "takenAt"},
-		{"huge", record, strings.Repeat(" ", 2<<20) + record, "2097152 are possible"},
+		{"huge", record, strings.Repeat(" ", 2<<20) + record, "at most 2097152 are allowed"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := archive.ParseCommit([]byte(strings.Replace(record, c.old, c.with, 1)))
@@ -58,8 +58,8 @@ func TestParseCommitRefuses(t *testing.T) {
 	}
 }
 
-// TestOldArchive reads an archive and a record that a release has written. They are never
-// written again.
+// TestOldArchive: an archive and a record that a release wrote can still be read. These files are
+// never written again.
 func TestOldArchive(t *testing.T) {
 	text, err := os.ReadFile("testdata/format-1.tar.gz")
 	must(t, err)
@@ -72,10 +72,10 @@ func TestOldArchive(t *testing.T) {
 	}
 }
 
-// FuzzVerify changes the tars of the corpus, under records that fit them: whatever Verify
-// accepts, restoring it stays in the volume.
+// FuzzVerify: restoring an archive that Verify accepts never writes outside the volume. It changes
+// the tars of the corpus, with records that match them.
 func FuzzVerify(f *testing.F) {
-	for _, c := range hostile.Corpus() {
+	for _, c := range hostilearchive.Corpus() {
 		text, commit := c.Build()
 		record, err := json.Marshal(commit)
 		must(f, err)
@@ -83,7 +83,7 @@ func FuzzVerify(f *testing.F) {
 			f.Add(tar, record)
 		}
 	}
-	text, commit := hostile.Honest()
+	text, commit := hostilearchive.Honest()
 	record, err := json.Marshal(commit)
 	must(f, err)
 	tar, err := unzip(text)
@@ -105,8 +105,8 @@ func FuzzVerify(f *testing.F) {
 	})
 }
 
-// FuzzParseCommit: a record that anybody may have written is refused in a short line, or says nothing
-// that leads out of a folder, and is the same when it is written again.
+// FuzzParseCommit: a record from an untrusted source is refused with a short error on one line. An
+// accepted one does not lead out of a folder, and is unchanged when it is written again.
 func FuzzParseCommit(f *testing.F) {
 	record := golden.Read(f, "testdata/commit.json")
 	f.Add([]byte(record))

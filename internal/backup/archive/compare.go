@@ -13,26 +13,27 @@ import (
 	"syscall"
 )
 
-// Comparison is what restoring a tree would mean for a volume. Files and links are counted.
-// What the volume has and the archive has not is left alone, and not counted.
+// Comparison is what restoring a tree would change in a volume. It counts files and links. Files of
+// the volume that are not in the archive are kept, and not counted.
 type Comparison struct {
-	// Index of the content volume.
+	// Index is the index of the content volume.
 	Index int
-	// Same are there already, with the same bytes or target.
+	// Same counts those that exist with the same content or target.
 	Same int64
-	// Missing are not there.
+	// Missing counts those that do not exist.
 	Missing int64
-	// Differs are there with other bytes, another target or as something else, also files and
-	// links where the archive has a directory. DifferExamples are the first ten.
+	// Differs counts those that exist with other content, with another target or with another type,
+	// including files and links where the archive has a directory. DifferExamples holds the first
+	// ten.
 	Differs        int64
 	DifferExamples []string
-	// Blocked have a directory in their place, which is never deleted. BlockedExamples are the
-	// first ten.
+	// Blocked counts those with a directory in their place. Directories are never deleted.
+	// BlockedExamples holds the first ten.
 	Blocked         int64
 	BlockedExamples []string
 }
 
-// CompareContent verifies as Verify does, and compares the trees with volumes. It writes
+// CompareContent verifies an archive like Verify and compares its trees with volumes. It writes
 // nothing. Trees whose index has no root are left out.
 func CompareContent(ctx context.Context, r io.Reader, commit Commit, limits Limits, roots map[int]*os.Root) ([]Comparison, error) {
 	c, _, err := compareContent(ctx, r, commit, limits, roots)
@@ -51,8 +52,8 @@ func compareContent(ctx context.Context, r io.Reader, commit Commit, limits Limi
 	return c, seen, err
 }
 
-// checkRoots refuses a volume that the backup knows nothing of: it would stay as it is, and
-// look restored.
+// checkRoots refuses a volume that is not in the backup: it would not change, yet appear to be
+// restored.
 func checkRoots(commit Commit, roots map[int]*os.Root) error {
 	for index := range roots {
 		if !commit.Info.names(index) {
@@ -66,10 +67,10 @@ func checkRoots(commit Commit, roots map[int]*os.Root) error {
 type comparer struct {
 	roots map[int]*os.Root
 	found []Comparison
-	// same are the numbers of entries that need not be written.
+	// same holds the numbers of entries that need not be written.
 	same bitmap
-	// absent is the outermost directory that is not there as one, which tells about all that
-	// is in it; empty: there is none.
+	// absent is the outermost directory that does not exist as a directory in the volume, so that
+	// everything in it is missing. It is empty if there is none.
 	absent string
 	buffer []byte
 }
@@ -160,7 +161,7 @@ func (c *comparer) identical(root *os.Root, i item, there fs.FileInfo) (bool, er
 		target, err := root.Readlink(i.rest)
 		return target == i.Target, err
 	case i.Type == Regular && there.Mode().IsRegular() && there.Size() == i.Size:
-		f, err := root.OpenFile(i.rest, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a fifo would block
+		f, err := root.OpenFile(i.rest, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a fifo would block
 		if err != nil {
 			return false, err
 		}
@@ -170,8 +171,8 @@ func (c *comparer) identical(root *os.Root, i item, there fs.FileInfo) (bool, er
 	return false, nil
 }
 
-// equal tells whether two readers have the same bytes. It reads the second to its end, so
-// that its own check is made.
+// equal reports whether two readers have the same content. It reads the second one to its end, so
+// that its content is verified.
 func (c *comparer) equal(a, b io.Reader) (bool, error) {
 	mine, theirs := c.buffer[:len(c.buffer)/2], c.buffer[len(c.buffer)/2:]
 	for {
@@ -192,14 +193,14 @@ func (c *comparer) equal(a, b io.Reader) (bool, error) {
 
 func short(err error) bool { return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) }
 
-// ConflictError is about volumes that have something else where the archive has files.
-// Nothing was written.
+// ConflictError reports that volumes have other content where the archive has files. Nothing was
+// written.
 type ConflictError struct {
 	Policy Policy
 	Found  []Comparison
 }
 
-// Error lists examples, and says what to do.
+// Error lists examples and says what to do.
 func (e *ConflictError) Error() string {
 	var differs, blocked int64
 	var other, directories []string
@@ -209,7 +210,7 @@ func (e *ConflictError) Error() string {
 	}
 	var problems []string
 	if differs > 0 && e.Policy != Overwrite {
-		problems = append(problems, fmt.Sprintf("%d files are there with other content, such as %s: remove them, or restore with the policy %s", differs, listed(other), Overwrite))
+		problems = append(problems, fmt.Sprintf("%d files exist with other content, such as %s: remove them, or restore with the policy %s", differs, listed(other), Overwrite))
 	}
 	if blocked > 0 {
 		problems = append(problems, fmt.Sprintf("%d files have a directory in their place, such as %s: move the directories away", blocked, listed(directories)))

@@ -10,14 +10,14 @@ import (
 	"syscall"
 )
 
-// Content writes the tree of a volume that the info names, in ascending order of the
-// indexes. Regular files, directories and links that stay in the volume are kept, with their
-// permissions and times. Sockets, devices and fifos, links that leave the volume, files of
-// others that must not be read, a lost+found at the top, and what an interrupted restore has left
-// are recorded as skipped.
+// Content writes the tree of a volume that the info names. Volumes must be written in ascending order
+// of their indexes. Regular files, directories and links that stay in the volume are kept, with their
+// permissions and times. Sockets, devices and fifos, links that leave the volume, unreadable files of
+// other users, a lost+found at the top, and the temporary files of an interrupted restore are
+// recorded as skipped.
 //
-// The volume can be in use. A file that grows is cut where it ended when it was opened, one
-// that shrinks is an error, and one that vanishes before it is opened is not in the backup.
+// The volume may be in use. A file that grows is cut at the size that it had when it was opened, a
+// file that shrinks is an error, and a file that is deleted before it is opened is left out.
 func (a *Writer) Content(index int, root *os.Root) error {
 	if a.volumes == len(a.info.Content) || a.info.Content[a.volumes].Index != index {
 		return a.fail(fmt.Errorf("archive: %s does not name content %d as the next volume", infoName, index))
@@ -31,7 +31,7 @@ func (a *Writer) Content(index int, root *os.Root) error {
 	return t.directory(".", info)
 }
 
-// tree is the walk through a volume.
+// tree is the state of a walk through a volume.
 type tree struct {
 	*Writer
 	root   *os.Root
@@ -94,7 +94,7 @@ func (t *tree) any(name string) error {
 		return t.skip(name, reason)
 	}
 	if err := checkPath(t.path(name), t.limits); err != nil && !isLimit(err) {
-		// The name cannot be told either, as it is.
+		// The manifest cannot hold such a name unescaped either.
 		return t.skip(path.Join(path.Dir(name), url.PathEscape(path.Base(name))), "name that cannot be restored")
 	}
 	switch info.Mode().Type() {
@@ -107,18 +107,18 @@ func (t *tree) any(name string) error {
 	}
 }
 
-// unreadable is why something is left out that belongs to another user. nginx, whose user the
-// backup's is, cannot serve it either.
+// unreadable is the reason for leaving out files and directories of other users. nginx cannot serve
+// them either, since the backup runs as its user.
 const unreadable = "permission denied"
 
-// left is why something is left out, empty if it is not.
+// left returns the reason for leaving out a file, or "" if it is kept.
 func left(name string, info fs.FileInfo) string {
 	kind := info.Mode().Type()
 	switch {
 	case path.Base(name) == tempName && !info.IsDir():
 		return "left by an interrupted restore"
 	case name == "lost+found" && info.IsDir():
-		return "of the file system"
+		return "folder of the file system"
 	case kind&fs.ModeSocket != 0:
 		return "socket"
 	case kind&fs.ModeNamedPipe != 0:
@@ -160,7 +160,7 @@ func (t *tree) link(name string, info fs.FileInfo) error {
 	return t.line(e)
 }
 
-// regular asks the opened file how large it is: by its name there can be another one by now.
+// regular takes the size from the opened file, since its name may refer to another file by now.
 func (t *tree) regular(name string) error {
 	f, err := t.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a fifo would block
 	switch {

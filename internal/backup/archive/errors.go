@@ -8,15 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// RefusedError is about an archive or a commit record that is damaged, hostile, of a format
-// that is not known, or beyond the limits. To try again is of no use. All other errors of
-// readers are about the stream or the volume.
+// RefusedError reports that an archive or a commit record is damaged, hostile, in an unknown
+// format, or beyond the limits. A retry does not help. All other errors of readers are caused by
+// the stream or the volume.
 type RefusedError struct {
-	// Entry of the archive; empty: the archive, or its commit record.
+	// Entry is the path of the entry, or empty if the error is about the archive or its commit
+	// record.
 	Entry string
 	// Problem is what is wrong.
 	Problem string
-	// Advice is what to do.
+	// Advice says what to do.
 	Advice string
 }
 
@@ -39,8 +40,8 @@ func refuse(entry, problem string, args ...any) error {
 	return &RefusedError{Entry: entry, Problem: fmt.Sprintf(problem, args...), Advice: adviseOther}
 }
 
-// beyondError is about something that is beyond a limit. Writer and readers find it alike,
-// and say different things about it.
+// beyondError reports that a limit is exceeded. Writer and readers detect this alike, but report it
+// differently.
 type beyondError string
 
 func (e beyondError) Error() string { return string(e) }
@@ -54,8 +55,9 @@ func isLimit(err error) bool {
 	return limit
 }
 
-// judged is what a reader says about an entry that breaks a rule.
-func judged(entry string, err error) error {
+// asRefused returns the error of a reader for an entry that breaks a rule: a RefusedError with
+// advice.
+func asRefused(entry string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -76,11 +78,10 @@ func laterVersion(format int) error {
 	}
 }
 
-// longest is how many bytes of a string from an archive a message repeats.
+// longest bounds how much of a string from an archive a message repeats, in bytes.
 const longest = 120
 
-// clip quotes a string that somebody else chose, so that it can neither forge nor flood a
-// message.
+// clip quotes an untrusted string, so that it can neither forge nor flood a message.
 func clip(s string) string {
 	if len(s) <= longest {
 		return strconv.Quote(s)

@@ -11,33 +11,32 @@ import (
 	"strings"
 )
 
-// Policy is what happens to files that a volume has with other content.
+// Policy decides what happens to files of a volume with other content.
 type Policy string
 
 // The policies.
 const (
-	// Refuse writes nothing at all if there are any.
+	// Refuse writes nothing at all if there are any such files.
 	Refuse Policy = "Refuse"
-	// Overwrite replaces them.
+	// Overwrite replaces such files.
 	Overwrite Policy = "Overwrite"
 )
 
-// Open begins to read an archive from its start. The reader is closed before the next one is
-// asked for.
+// Open opens an archive at its beginning. The reader is closed before Open is called again.
 type Open func(context.Context) (io.ReadCloser, error)
 
-// ExtractContent restores the trees of an archive into volumes. It reads the archive twice:
-// once to verify all of it and to compare it with the volumes, without writing anything, and
-// once to write. Nothing is written of an archive that is refused, or where the policy is
-// against it, which is a *ConflictError; and no file that is not byte for byte what was
-// verified, if the archive is replaced in between.
+// ExtractContent restores the trees of an archive into volumes. It reads the archive twice: first to
+// verify all of it and to compare it with the volumes, without writing anything, and then to write.
+// Nothing is written if the archive is refused, or if the policy forbids it, which is a
+// *ConflictError. If the archive is replaced between the two passes, no file is written that differs
+// from what was verified.
 //
-// Trees whose index has no root are left out. A file is written beside its place and renamed
-// when it is on disk. Files with the same bytes are left alone with their mode and time, and
-// so are files that the archive does not have, and directories that are there.
+// Trees whose index has no root are left out. A file is written under a temporary name, synced and
+// renamed. Files with the same content keep their mode and time. Files that are not in the archive
+// and existing directories are not changed.
 func ExtractContent(ctx context.Context, open Open, commit Commit, limits Limits, roots map[int]*os.Root, policy Policy) ([]Comparison, error) {
 	if policy != Refuse && policy != Overwrite {
-		return nil, fmt.Errorf("the policy %s is not known", clip(string(policy)))
+		return nil, fmt.Errorf("unknown policy %s", clip(string(policy)))
 	}
 	var c *comparer
 	var seen []fingerprint
@@ -76,17 +75,17 @@ type extractor struct {
 	same    bitmap
 	replace bool
 	buffer  []byte
-	// within are the directories that the entry is in, outermost first.
+	// within holds the directories that the current entry is in, outermost first.
 	within []directory
 }
 
-// directory is one of the volume, while its entries are being written.
+// directory is a directory of the volume whose entries are being written.
 type directory struct {
 	item
 	root *os.Root
-	// made tells that it was not there, and gets its mode and time in the end.
+	// made reports whether the directory was created. If so, it gets its mode and time at the end.
 	made bool
-	// changed tells that something was renamed into it, which has to reach the disk.
+	// changed reports whether a file was renamed into the directory, which then has to be synced.
 	changed bool
 }
 
@@ -109,7 +108,7 @@ func (e *extractor) visit(i item) error {
 	return nil
 }
 
-// enter makes sure that a directory is there as one, no link to one.
+// enter makes sure that a directory exists and is not a link to one.
 func (e *extractor) enter(root *os.Root, i item) error {
 	d := directory{item: i, root: root}
 	if i.rest == "" {
@@ -135,9 +134,9 @@ func (e *extractor) enter(root *os.Root, i item) error {
 	return err
 }
 
-// makeDirectory makes one that its owner can write to, whatever its mode is to be: its entries have
-// to be written first. Who else may read it does so from the start, since nobody would give it that
-// mode any more if the restore was killed now.
+// makeDirectory creates a directory that its owner can write to, whatever its final mode, since its
+// entries are written first. The permissions of others are final from the start: if the restore is
+// killed now, nothing sets them later.
 func makeDirectory(root *os.Root, i item) error {
 	mode := fs.FileMode(i.Mode) | 0o700
 	if err := root.Mkdir(i.rest, mode); err != nil {
@@ -150,7 +149,7 @@ func makeDirectory(root *os.Root, i item) error {
 	return root.Chmod(i.rest, mode|there.Mode()&fs.ModeSetgid)
 }
 
-// leave finishes the directories that an entry is not in; with an empty path: all.
+// leave finishes the directories that an entry is not in. An empty path finishes all of them.
 func (e *extractor) leave(name string) error {
 	for len(e.within) > 0 {
 		last := e.within[len(e.within)-1]
@@ -182,12 +181,12 @@ func (d *directory) finish() error {
 	if err != nil {
 		return err
 	}
-	// A volume with an fsGroup hands its group down by this bit.
+	// In a volume with an fsGroup, this bit passes the group on to new files.
 	keep := there.Mode() & fs.ModeSetgid
 	return errors.Join(f.Chmod(fs.FileMode(d.Mode)|keep), d.root.Chtimes(name, d.modified, d.modified), f.Sync())
 }
 
-// place writes a file or a link beside its place, and puts it there.
+// place writes a file or a link under a temporary name and renames it.
 func (e *extractor) place(root *os.Root, i item) error {
 	if _, err := root.Lstat(i.rest); err == nil && !e.replace {
 		return errors.New("it was created while the backup was restored: restore again")
@@ -222,7 +221,7 @@ func (e *extractor) write(root *os.Root, temp string, i item) error {
 	if err != nil {
 		return err
 	}
-	// The file is hidden from CopyBuffer, which would let it choose a buffer of its own.
+	// The wrapper hides the file's ReadFrom, with which CopyBuffer would not use the buffer.
 	_, err = io.CopyBuffer(struct{ io.Writer }{f}, i.content, e.buffer)
 	if err == nil {
 		err = errors.Join(f.Chmod(fs.FileMode(i.Mode)), root.Chtimes(temp, i.modified, i.modified), f.Sync())

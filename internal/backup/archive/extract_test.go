@@ -28,7 +28,7 @@ func TestExtract(t *testing.T) {
 	must(t, source.Chtimes("img/a", noon, noon))
 	text, commit := write(t, map[int]*os.Root{0: source})
 	dir := t.TempDir()
-	t.Cleanup(func() { // or nobody but root could remove what is in it
+	t.Cleanup(func() { // otherwise only root could remove the files in them
 		must(t, source.Chmod("img/a", 0o755))
 		must(t, os.Chmod(filepath.Join(dir, "img/a"), 0o755))
 	})
@@ -55,8 +55,8 @@ func TestExtract(t *testing.T) {
 	}))
 }
 
-// TestExtractAgain proves that what is there already is left alone, and that an interrupted
-// restore is completed.
+// TestExtractAgain: files with the same content are not written again, and an interrupted restore
+// is completed.
 func TestExtractAgain(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()
@@ -82,7 +82,8 @@ func TestExtractAgain(t *testing.T) {
 	}
 }
 
-// obstacles is a volume that differs from pages in all ways, with links that lead out.
+// obstacles returns a volume that differs from pages in all possible ways, with links that lead out
+// of it.
 func obstacles(t *testing.T) (dir, outside string) {
 	t.Helper()
 	dir, outside = t.TempDir(), t.TempDir()
@@ -159,8 +160,8 @@ func TestOnlyGivenVolumesAreRestored(t *testing.T) {
 	}
 }
 
-// TestReplacedArchive swaps the archive after it was verified: no byte of another one gets
-// into the volume.
+// TestReplacedArchive: if the archive is replaced after it was verified, no byte of the other one
+// is written to the volume.
 func TestReplacedArchive(t *testing.T) {
 	good, commit := write(t, map[int]*os.Root{0: volume(t, map[string]string{"a": "good", "b": "good"})})
 	bad, _ := write(t, map[int]*os.Root{0: volume(t, map[string]string{"a": "good", "b": "evil"})})
@@ -171,13 +172,13 @@ func TestReplacedArchive(t *testing.T) {
 		texts = texts[1:]
 		return io.NopCloser(bytes.NewReader(text)), nil
 	}, commit, archive.DefaultLimits(), map[int]*os.Root{0: open(t, dir)}, archive.Overwrite)
-	refused(t, err, "was replaced meanwhile")
+	refused(t, err, "the archive was replaced")
 	if diff := cmp.Diff(map[string]string{"./": "", "a": "good"}, list(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestStreamErrorsAreNotRefusals tells a broken connection from a broken archive.
+// TestStreamErrorsAreNotRefusals: an error of the connection does not refuse the archive.
 func TestStreamErrorsAreNotRefusals(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	broken := errors.New("connection reset")
@@ -198,7 +199,7 @@ type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }
 
-// TestVolumeErrorsAreNotRefusals tells a volume that cannot be written from a bad archive.
+// TestVolumeErrorsAreNotRefusals: an error of the volume does not refuse the archive.
 func TestVolumeErrorsAreNotRefusals(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()
@@ -209,7 +210,8 @@ func TestVolumeErrorsAreNotRefusals(t *testing.T) {
 	}
 }
 
-// TestGroupIsHandedDown keeps the bit by which a volume's group reaches new files.
+// TestGroupIsHandedDown: new directories keep the setgid bit, which passes the group of the volume
+// on to new files.
 func TestGroupIsHandedDown(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()

@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// section is a part of an archive. They come in this order.
+// section is a part of an archive. The constants are in the order of the format.
 type section int
 
 const (
@@ -31,16 +31,16 @@ const (
 	secretSuffix = ".age"
 )
 
-// tempName is what a file is called while it is restored. An interrupted restore can leave
-// one in a directory; it is nobody's content.
+// tempName is the temporary name of a file during a restore. An interrupted restore can leave one
+// in a directory; it is not content.
 const tempName = ".nginx-operator-restore"
 
-// place is where a path belongs.
+// place is the location of a path in the format.
 type place struct {
 	section section
-	// index of the content volume.
+	// index is the index of the content volume.
 	index int
-	// rest of the path, below the section's folder; of a content volume's root: empty.
+	// rest is the path below the section's folder. It is empty for the root of a content volume.
 	rest string
 }
 
@@ -48,13 +48,13 @@ func (p place) document() bool {
 	return p.section > infoSection && p.section < contentSection
 }
 
-// after tells whether an entry comes later in an archive.
+// after reports whether p comes after q in an archive.
 func (p place) after(q place) bool {
 	return cmp.Or(cmp.Compare(p.section, q.section), cmp.Compare(p.index, q.index), compareTree(p.rest, q.rest)) > 0
 }
 
-// compareTree orders paths as a walk through sorted directories meets them: a directory's
-// entries follow it at once, whatever else begins with its name.
+// compareTree orders paths like a walk through sorted directories: the entries of a directory
+// follow it directly, before other names that begin with its name.
 func compareTree(a, b string) int {
 	for i := range min(len(a), len(b)) {
 		if a[i] != b[i] {
@@ -64,7 +64,7 @@ func compareTree(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// rank puts the slash before everything that a name can have.
+// rank orders the slash before all other characters of a name.
 func rank(c byte) byte {
 	if c == '/' {
 		return 0
@@ -72,7 +72,7 @@ func rank(c byte) byte {
 	return c
 }
 
-// folder is that of a section.
+// folder is the folder of a section.
 type folder struct {
 	section        section
 	prefix, suffix string
@@ -127,19 +127,19 @@ func locateContent(rest string) (place, error) {
 	number, rest, _ := strings.Cut(rest, "/")
 	index, err := strconv.ParseUint(number, 10, 31)
 	if err != nil || strconv.FormatUint(index, 10) != number {
-		return place{}, fmt.Errorf("%s is no index of a content volume", clip(number))
+		return place{}, fmt.Errorf("%s is not the index of a content volume", clip(number))
 	}
 	return place{section: contentSection, index: int(index), rest: rest}, nil
 }
 
-// checkPath refuses paths that could mean something else to another reader, or that lead
-// somewhere else.
+// checkPath refuses paths that other readers could interpret differently, or that lead out of the
+// archive.
 func checkPath(name string, limits Limits) error {
 	switch {
 	case name == "":
 		return fmt.Errorf("its path is empty")
 	case len(name) > limits.PathLength:
-		return beyond("its path has %d bytes, %d are possible", len(name), limits.PathLength)
+		return beyond("its path has %d bytes: at most %d are allowed", len(name), limits.PathLength)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("its path is not UTF-8")
 	case strings.ContainsFunc(name, unicode.IsControl):
@@ -148,7 +148,7 @@ func checkPath(name string, limits Limits) error {
 		return fmt.Errorf("its path has a backslash")
 	case name[0] == '/':
 		return fmt.Errorf("its path is absolute")
-	case strings.Count(name, "/") > limits.Depth+2: // content/<index>/ comes before the volume's own
+	case strings.Count(name, "/") > limits.Depth+2: // content/<index>/ precedes the path in the volume
 		return beyond("it is more than %d directories deep", limits.Depth)
 	}
 	return checkNames(name)
@@ -162,7 +162,7 @@ func checkNames(name string) error {
 		case part == "." || part == "":
 			return fmt.Errorf("its path is not in its shortest form")
 		case len(part) > nameLength:
-			return fmt.Errorf("its path has a name of %d bytes, %d are possible", len(part), nameLength)
+			return fmt.Errorf("its path has a name of %d bytes: at most %d are allowed", len(part), nameLength)
 		case part == tempName:
 			return fmt.Errorf("the name %s is reserved for restoring", tempName)
 		}
@@ -170,9 +170,9 @@ func checkNames(name string) error {
 	return nil
 }
 
-// checkTarget makes sure that a link stays in its volume, whatever other links there are.
-// Names after which a ".." comes could be links to elsewhere, so only leading ones are
-// possible: they go up from the link's own directory, which is a real one.
+// checkTarget makes sure that a link stays in its volume, whatever other links exist. A name before
+// a ".." could be a link to somewhere else, so ".." may only come first: there it goes up from the
+// link's own directory, which is a real one.
 func checkTarget(at place, target string, limits Limits) error {
 	switch {
 	case target == "":
@@ -190,7 +190,7 @@ func checkTarget(at place, target string, limits Limits) error {
 		case "", ".":
 		case "..":
 			if named {
-				return fmt.Errorf("its target %s goes up again after a name", clip(target))
+				return fmt.Errorf("its target %s has '..' after a name", clip(target))
 			}
 			up++
 		default:

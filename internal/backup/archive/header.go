@@ -10,14 +10,14 @@ import (
 
 const block = 512
 
-// padding is what follows a file in a tar up to the next block.
+// padding returns the number of bytes between the end of a file and the next block of a tar.
 func padding(size int64) int { return int(-size & (block - 1)) }
 
 // latest is the last second of the year 9999.
 var latest = time.Date(9999, 12, 31, 23, 59, 59, 0, time.UTC)
 
-// modified is a time as a tar has it without extensions. A web server's dates and entity
-// tags are of seconds, too.
+// modified returns a time that a tar can hold without extensions. The dates and entity tags of a
+// web server have a resolution of seconds, too.
 func modified(t time.Time) time.Time {
 	switch {
 	case t.Unix() < 0:
@@ -28,7 +28,7 @@ func modified(t time.Time) time.Time {
 	return time.Unix(t.Unix(), 0)
 }
 
-// header is an entry's in the tar.
+// header returns the tar header of an entry.
 func (e Entry) header(at time.Time) *tar.Header {
 	h := &tar.Header{Name: e.Path, Typeflag: tar.TypeReg, Size: e.Size, Mode: int64(e.Mode), ModTime: modified(at)}
 	switch e.Type {
@@ -41,7 +41,8 @@ func (e Entry) header(at time.Time) *tar.Header {
 	return h
 }
 
-// entry is what a header of a tar says, if it says nothing that this format has not.
+// entry returns the entry of a tar header. It returns an error if the header has anything that is
+// not part of this format.
 func entry(h *tar.Header) (Entry, error) {
 	e := Entry{Path: h.Name, Size: h.Size, Mode: Mode(h.Mode)}
 	switch h.Typeflag {
@@ -63,7 +64,7 @@ func entry(h *tar.Header) (Entry, error) {
 		return e, fmt.Errorf("its mode %04o has more than permission bits, such as setuid", h.Mode)
 	}
 	if e.Type != Link && h.Linkname != "" {
-		return e, fmt.Errorf("it has a link's target, and is no link")
+		return e, fmt.Errorf("it has a link target but is not a link")
 	}
 	return e, plain(h)
 }
@@ -81,10 +82,10 @@ func kindOf(flag byte) string {
 	case tar.TypeGNUSparse:
 		return "a sparse file"
 	}
-	return fmt.Sprintf("of the tar's type %q, which this format has not", flag)
+	return fmt.Sprintf("of the tar type %q, which this format does not have", flag)
 }
 
-// plain refuses whatever a tar can have apart from what Writer writes.
+// plain returns an error if a header has anything that Writer never writes.
 func plain(h *tar.Header) error {
 	if h.Format != tar.FormatUSTAR && h.Format != tar.FormatPAX {
 		return fmt.Errorf("its header is neither ustar nor pax")
@@ -103,11 +104,11 @@ func plain(h *tar.Header) error {
 	return nil
 }
 
-// texts are the fields of a header's block that end at a NUL, and what is unused.
+// texts are the fields of a header block that end at a NUL, and the unused fields.
 var texts = [][2]int{{0, 100}, {157, 257}, {265, 297}, {297, 329}, {345, 500}, {500, 512}}
 
-// checkBlock refuses what readers of a tar skip: text after a NUL. Another reader could
-// take it for part of a name.
+// checkBlock refuses text after a NUL. This package would skip it, but another reader could take it
+// for part of a name.
 func checkBlock(header []byte) error {
 	for _, field := range texts {
 		text := header[field[0]:field[1]]

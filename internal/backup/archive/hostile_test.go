@@ -13,13 +13,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/backup/archive"
-	"example.com/nginx-operator/internal/backup/archive/hostile"
+	"example.com/nginx-operator/test/hostilearchive"
 )
 
-// TestHostile proves that every archive of the corpus is refused for the reason it was made
-// for, and that nothing is written of it.
+// TestHostile: every archive of the corpus is refused for the expected reason, and nothing of it is
+// written.
 func TestHostile(t *testing.T) {
-	cases := hostile.Corpus()
+	cases := hostilearchive.Corpus()
 	if len(cases) < 150 {
 		t.Errorf("the corpus has only %d cases", len(cases))
 	}
@@ -56,7 +56,7 @@ func refused(t *testing.T, err error, want string) {
 	}
 }
 
-func nothingWritten(t *testing.T, text []byte, commit archive.Commit, c hostile.Case) {
+func nothingWritten(t *testing.T, text []byte, commit archive.Commit, c hostilearchive.Case) {
 	t.Helper()
 	dir := t.TempDir()
 	must(t, os.MkdirAll(filepath.Join(dir, "volume", "link"), 0o755))
@@ -74,7 +74,7 @@ func opener(text []byte) archive.Open {
 	return func(context.Context) (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }
 }
 
-// list is what there is, with the text of files and the targets of links.
+// list returns the files in a directory, with the content of files and the targets of links.
 func list(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
@@ -99,9 +99,9 @@ func list(t *testing.T, dir string) map[string]string {
 	return found
 }
 
-// TestHonest keeps the corpus honest: what its archives are made from is accepted.
+// TestHonest: the archive from which the corpus is made is accepted.
 func TestHonest(t *testing.T) {
-	text, commit := hostile.Honest()
+	text, commit := hostilearchive.Honest()
 	_, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
 	must(t, err)
 }

@@ -11,89 +11,91 @@ import (
 	"unicode/utf8"
 )
 
-// Info tells what a backup is of. It is the file backup.json, the first of an archive, and
-// part of the commit record.
+// Info describes a backup. It is the file backup.json, which is the first in an archive, and part
+// of the commit record.
 type Info struct {
 	// Format is the version of the archive.
 	Format int `json:"format"`
-	// Name and UID of the backup's object; Namespace is that of the application, too.
+	// Name and UID identify the backup's object. Namespace is also that of the application.
 	Name      string `json:"name"`
 	UID       string `json:"uid"`
 	Namespace string `json:"namespace"`
-	// Application is the NginxOperator that was saved.
+	// Application is the NginxOperator that was backed up.
 	Application Application `json:"application"`
-	// TakenAt is when the backup was begun, in UTC, in whole seconds.
+	// TakenAt is when the backup began, in UTC and whole seconds.
 	TakenAt time.Time `json:"takenAt"`
-	// Trigger is what asked for the backup, such as a schedule or a user.
+	// Trigger is what caused the backup, such as a schedule or a user.
 	Trigger string `json:"trigger"`
-	// Reason is in the words of who asked, and can have several lines.
+	// Reason is the reason that was given. It can have several lines.
 	Reason string `json:"reason,omitempty"`
-	// Policy is the NginxBackupPolicy that made the backup; empty: none did, or an early version
-	// wrote this.
+	// Policy is the NginxBackupPolicy that created the backup. It is empty if none did, or in
+	// backups of an early version.
 	Policy string `json:"policy,omitempty"`
-	// ScheduledAt is the time of the schedule that the backup was made for; nil: none.
+	// ScheduledAt is the time of the schedule for which the backup was created, or nil.
 	ScheduledAt *time.Time `json:"scheduledAt,omitempty"`
-	// OperatorVersion is that of the operator that made the backup.
+	// OperatorVersion is the version of the operator that wrote the backup.
 	OperatorVersion string `json:"operatorVersion"`
-	// Image as declared, ImageDigest as the pods told it, and the version of nginx in it.
+	// Image is the declared image, ImageDigest the digest that the pods reported, and NginxVersion
+	// the version of nginx in it.
 	Image        string `json:"image"`
 	ImageDigest  string `json:"imageDigest,omitempty"`
 	NginxVersion string `json:"nginxVersion,omitempty"`
-	// ConfigRevision is the configuration that was asked for, ServedRevision what pods served.
+	// ConfigRevision is the requested configuration. ServedRevision is the one that pods served.
 	ConfigRevision string `json:"configRevision"`
 	ServedRevision string `json:"servedRevision,omitempty"`
-	// Secrets that the application uses. The archive does not have to hold them.
+	// Secrets are the Secrets that the application uses. The archive need not hold them.
 	Secrets []Secret `json:"secrets,omitempty"`
-	// Recipients are the age keys that secrets are encrypted for; none: they are not in the
-	// archive.
+	// Recipients are the age keys that the secrets are encrypted for. If there are none, the
+	// archive holds no secrets.
 	Recipients []string `json:"recipients,omitempty"`
-	// Content are the volumes whose trees are in the archive, all of them.
+	// Content lists all volumes whose trees are in the archive.
 	Content []Volume `json:"content,omitempty"`
 }
 
-// Application is an object of kind NginxOperator.
+// Application identifies an NginxOperator.
 type Application struct {
 	Name       string `json:"name"`
 	UID        string `json:"uid"`
 	Generation int64  `json:"generation"`
-	// State is a hash of what it declared, and Replicas how many pods it did, as policies compare
-	// them; empty, nil: an early version wrote this.
+	// State is a hash of its declarations, and Replicas the declared number of pods, as policies
+	// compare them. They are empty and nil in backups of an early version.
 	State    string `json:"state,omitempty"`
 	Replicas *int32 `json:"replicas,omitempty"`
 }
 
-// Secret is one that an application uses.
+// Secret is a Secret that an application uses.
 type Secret struct {
 	Name string `json:"name"`
-	// UsedFor is what for, such as a host's certificate.
+	// UsedFor is the use of the Secret, such as a host's certificate.
 	UsedFor string `json:"usedFor"`
-	// Fingerprint tells whether a secret is still the same, and nothing else about it.
+	// Fingerprint shows whether the Secret has changed, and nothing else about it.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Volume is one with content.
+// Volume is a volume with content.
 type Volume struct {
-	// Index is its place in the archive, content/<index>.
+	// Index is the number of its folder in the archive, content/<index>.
 	Index int `json:"index"`
-	// Claim is the PersistentVolumeClaim.
+	// Claim is the name of the PersistentVolumeClaim.
 	Claim string `json:"claim"`
-	// MountPath is where nginx had it.
+	// MountPath is where nginx mounted it.
 	MountPath string `json:"mountPath"`
 }
 
-// normal is the info as it is written.
+// normal returns the info in the form in which it is written.
 func (i Info) normal() Info {
 	i.Format = Format
 	i.TakenAt = i.TakenAt.UTC().Truncate(time.Second)
 	return i
 }
 
-// names tells whether a tree is in the archive.
+// names reports whether the info lists a volume with this index.
 func (i Info) names(index int) bool {
 	return slices.ContainsFunc(i.Content, func(v Volume) bool { return v.Index == index })
 }
 
-// encode is a value as JSON for people, who look for a name as it is, not with < escaped.
+// encode returns a value as JSON. It does not escape < and the like, so that people can search for
+// names.
 func encode(value any, indent string) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -103,7 +105,7 @@ func encode(value any, indent string) ([]byte, error) {
 	return text.Bytes(), err
 }
 
-// same tells whether two mean the same, as far as this version knows their fields.
+// same reports whether two infos are equal in all fields that this version knows.
 func (i Info) same(other Info) bool {
 	a, errA := encode(i.normal(), "")
 	b, errB := encode(other.normal(), "")
@@ -111,22 +113,22 @@ func (i Info) same(other Info) bool {
 }
 
 const (
-	nameLimit = 253 // of Kubernetes
+	nameLimit = 253 // the limit of Kubernetes
 	wordLimit = 256
 	textLimit = 4096
 	listLimit = 1000
 )
 
-// validate bounds what is shown to people and kept in objects.
+// validate bounds what is shown to people and stored in objects.
 func (i Info) validate() error {
 	if !isTime(&i.TakenAt) {
-		return fmt.Errorf("takenAt is no time of a backup")
+		return fmt.Errorf("takenAt is not a valid time")
 	}
 	if i.ScheduledAt != nil && !isTime(i.ScheduledAt) {
-		return fmt.Errorf("scheduledAt is no time of a schedule")
+		return fmt.Errorf("scheduledAt is not a valid time")
 	}
 	if len(i.Secrets) > listLimit || len(i.Content) > listLimit || len(i.Recipients) > listLimit {
-		return fmt.Errorf("it lists %d secrets, %d recipients and %d volumes, %d are possible", len(i.Secrets), len(i.Recipients), len(i.Content), listLimit)
+		return fmt.Errorf("it lists %d secrets, %d recipients and %d volumes: at most %d of each are allowed", len(i.Secrets), len(i.Recipients), len(i.Content), listLimit)
 	}
 	for _, s := range i.strings() {
 		if err := s.validate(); err != nil {
@@ -136,13 +138,13 @@ func (i Info) validate() error {
 	return i.ascends()
 }
 
-// isTime is true of times that every reader can write, too.
+// isTime reports whether every reader can also write the time.
 func isTime(t *time.Time) bool { return !t.IsZero() && t.Year() <= 9999 }
 
 func (i Info) ascends() error {
 	for n, volume := range i.Content {
 		if volume.Index < 0 || n > 0 && volume.Index <= i.Content[n-1].Index {
-			return fmt.Errorf("the indexes of content do not ascend")
+			return fmt.Errorf("the indexes of content are not in ascending order")
 		}
 	}
 	return nil
@@ -187,7 +189,7 @@ func (i Info) strings() []boundedString {
 func (s boundedString) validate() error {
 	switch {
 	case len(s.value) > s.most:
-		return fmt.Errorf("%s is %d bytes long, %d are possible", s.field, len(s.value), s.most)
+		return fmt.Errorf("%s is %d bytes long: at most %d are allowed", s.field, len(s.value), s.most)
 	case !utf8.ValidString(s.value):
 		return fmt.Errorf("%s is not UTF-8: %s", s.field, clip(s.value))
 	case strings.ContainsFunc(s.value, unicode.IsControl):
@@ -196,7 +198,7 @@ func (s boundedString) validate() error {
 	return nil
 }
 
-// checkFormat looks at nothing but the version: a later one may have changed everything else.
+// checkFormat checks only the version, since a later one may have changed everything else.
 func checkFormat(name string, data []byte) error {
 	var head struct {
 		Format *int `json:"format"`
@@ -206,7 +208,7 @@ func checkFormat(name string, data []byte) error {
 	}
 	switch {
 	case head.Format == nil || *head.Format < 1:
-		return refuse(name, "it names no format")
+		return refuse(name, "it does not name its format")
 	case *head.Format > Format:
 		return laterVersion(*head.Format)
 	}
@@ -214,7 +216,7 @@ func checkFormat(name string, data []byte) error {
 }
 
 func notJSON(name string, err error) error {
-	return refuse(name, "it is not the JSON of this format: %s", clip(err.Error()))
+	return refuse(name, "it is not valid JSON of this format: %s", clip(err.Error()))
 }
 
 func parseInfo(data []byte) (Info, error) {

@@ -7,29 +7,30 @@ import (
 	"time"
 )
 
-// item is an entry as a visitor gets it.
+// item is an entry as it is passed to a visitor.
 type item struct {
 	Entry
 	place
-	// number of the entry in the archive, from 0.
+	// number is the position of the entry in the archive, from 0.
 	number   int
 	modified time.Time
-	// content of a file. A visitor does not have to read all of it. Of an archive that was
-	// verified before, its end is an error instead of io.EOF where it is no longer the same.
+	// content is the content of a file. A visitor need not read all of it. If the archive was
+	// verified before and its content has changed since, the last read returns an error instead of
+	// io.EOF.
 	content io.Reader
 }
 
-// visitor does something with each entry apart from backup.json and the manifest.
+// visitor is called for each entry except backup.json and the manifest.
 type visitor func(item) error
 
-// visitorError is one that the archive is not to blame for.
+// visitorError is an error that the archive did not cause.
 type visitorError struct{ error }
 
-// content is that of the current entry.
+// content reads the content of the current entry.
 type content struct {
 	scanner *scanner
 	entry   *Entry
-	// err is how reading ended; io.EOF: well.
+	// err is the error that ended reading, or io.EOF if it was successful.
 	err error
 }
 

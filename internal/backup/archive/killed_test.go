@@ -18,19 +18,19 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 )
 
-// victim is the environment variable that makes of this test a program that is killed.
+// victim is the environment variable that turns this test into the process to be killed.
 const victim = "KILLED_WHILE_EXTRACTING"
 
-// doom is what the victim reads.
-type doom struct {
+// victimSettings holds the settings of that process.
+type victimSettings struct {
 	Archive, Commit, Volume string
-	// At is how many bytes it reads before it is killed.
+	// At is the number of bytes that it reads before it is killed.
 	At int
 }
 
-// TestKilledWhileExtracting kills a process that extracts, as the kernel does that has no memory
-// left, at many places of the archive. What it leaves are whole files and nothing else that could be
-// taken for one, and the next one completes it: the volume is then as one that was extracted at once.
+// TestKilledWhileExtracting: a process that extracts can be killed at any point, as the kernel does
+// when memory runs out. It leaves only whole files and temporary ones. The next run completes the
+// restore, with the same result as an uninterrupted one.
 func TestKilledWhileExtracting(t *testing.T) {
 	if settings := os.Getenv(victim); settings != "" {
 		die(t, settings)
@@ -72,7 +72,7 @@ func TestKilledWhileExtracting(t *testing.T) {
 	}
 }
 
-// modes are those of all files and directories but the root.
+// modes returns the modes of all files and directories except the root.
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	found := map[string]fs.FileMode{}
@@ -90,10 +90,10 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	return found
 }
 
-// kill lets another process extract, which is killed.
+// kill runs another process that extracts, and that is killed.
 func kill(t *testing.T, text []byte, commit archive.Commit, dir string, at int) {
 	t.Helper()
-	d := doom{Archive: filepath.Join(t.TempDir(), "archive"), Commit: filepath.Join(t.TempDir(), "commit"), Volume: dir, At: at}
+	d := victimSettings{Archive: filepath.Join(t.TempDir(), "archive"), Commit: filepath.Join(t.TempDir(), "commit"), Volume: dir, At: at}
 	must(t, os.WriteFile(d.Archive, text, 0o600))
 	record, err := commit.Encode()
 	must(t, err)
@@ -113,11 +113,11 @@ func kill(t *testing.T, text []byte, commit archive.Commit, dir string, at int) 
 	}
 }
 
-// die extracts, and is killed when it has read so much of the archive a second time: the first time
-// nothing is written.
+// die extracts, and is killed after it has read some bytes of the archive for the second time.
+// During the first pass nothing is written.
 func die(t *testing.T, settings string) {
 	t.Helper()
-	var d doom
+	var d victimSettings
 	must(t, json.Unmarshal([]byte(settings), &d))
 	text, err := os.ReadFile(d.Archive)
 	must(t, err)
@@ -138,7 +138,8 @@ func die(t *testing.T, settings string) {
 	t.Fatalf("killed after %d bytes, it goes on: %v", d.At, err)
 }
 
-// deadly kills the process that has read so many bytes, which it gets one block after the other.
+// deadly is a reader that returns a few bytes at a time, and kills the process after a number of
+// bytes.
 type deadly struct {
 	text []byte
 	left int

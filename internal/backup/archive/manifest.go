@@ -12,9 +12,9 @@ import (
 	"io"
 )
 
-// The manifest is lines of JSON: the format, the entries in their order with what was
-// skipped in between, and the totals. It is spooled while the archive is written, and read
-// line by line.
+// The manifest consists of lines of JSON: the format, the entries in their order with the skipped
+// files in between, and the totals. It is spooled while the archive is written, and read line by
+// line.
 
 type manifestHead struct {
 	Format int `json:"format"`
@@ -47,7 +47,7 @@ func (w *manifestWriter) line(value any) error {
 	return err
 }
 
-// finish writes the last line, and returns the digest of them all.
+// finish writes the last line and returns the hash of all lines.
 func (w *manifestWriter) finish(totals Totals) (string, error) {
 	if err := w.line(manifestEnd{Totals: &totals}); err != nil {
 		return "", err
@@ -55,7 +55,7 @@ func (w *manifestWriter) finish(totals Totals) (string, error) {
 	return hex.EncodeToString(w.digest.Sum(nil)), w.spool.Flush()
 }
 
-// fingerprint stands for an entry until the manifest comes: half of a SHA-256.
+// fingerprint identifies an entry until it is compared with the manifest: half of a SHA-256.
 type fingerprint [16]byte
 
 func (e Entry) fingerprint() fingerprint {
@@ -70,19 +70,20 @@ func (e Entry) fingerprint() fingerprint {
 	return fingerprint(sum[:16])
 }
 
-// manifestReader compares the lines with what was seen.
+// manifestReader compares the lines with the entries of the archive.
 type manifestReader struct {
 	lines *bufio.Reader
-	// seen are the archive's entries, matched is how many of them the manifest has named.
+	// seen holds the entries of the archive. matched is the number of them that the manifest has
+	// named so far.
 	seen    []fingerprint
 	matched int
 	limits  Limits
-	// skipped are the first ones that were, for people to look at.
+	// skipped holds the first skipped files, as examples.
 	skipped []Skipped
 	count   int64
 }
 
-// shown is how many examples are listed.
+// shown bounds the number of examples.
 const shown = 10
 
 func (m *manifestReader) check(totals Totals) error {
@@ -98,7 +99,7 @@ func (m *manifestReader) check(totals Totals) error {
 		if err != nil {
 			return err
 		}
-		end, err := m.take(line)
+		end, err := m.parseLine(line)
 		if err != nil {
 			return err
 		}
@@ -108,7 +109,7 @@ func (m *manifestReader) check(totals Totals) error {
 	}
 }
 
-// line is the next one. Every line ends with a line feed, also the last.
+// line returns the next line. Every line ends with a line feed, including the last.
 func (m *manifestReader) line() ([]byte, error) {
 	line, err := m.lines.ReadSlice('\n')
 	switch {
@@ -120,8 +121,8 @@ func (m *manifestReader) line() ([]byte, error) {
 	return line, err
 }
 
-// take reads a line: an entry, something skipped, or the totals, which are the last.
-func (m *manifestReader) take(text []byte) (*Totals, error) {
+// parseLine parses a line: an entry, a skipped file, or the totals, which come last.
+func (m *manifestReader) parseLine(text []byte) (*Totals, error) {
 	var line struct {
 		Entry
 		Skipped string  `json:"skipped"`
@@ -130,7 +131,7 @@ func (m *manifestReader) take(text []byte) (*Totals, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&line); err != nil {
-		return nil, refuse(manifestName, "line %d is not the JSON of this format: %s", int64(m.matched)+m.count+2, clip(err.Error()))
+		return nil, refuse(manifestName, "line %d is not valid JSON of this format: %s", int64(m.matched)+m.count+2, clip(err.Error()))
 	}
 	if rest, _ := io.ReadAll(decoder.Buffered()); len(bytes.TrimSpace(rest)) > 0 {
 		return nil, refuse(manifestName, "line %d has more than one value", int64(m.matched)+m.count+2)
@@ -141,9 +142,9 @@ func (m *manifestReader) take(text []byte) (*Totals, error) {
 	case line.Skipped != "":
 		return nil, m.skip(Skipped{Path: line.Path, Reason: line.Skipped})
 	case m.matched == len(m.seen):
-		return nil, refuse(line.Path, "the manifest names it, and it is not in the archive")
+		return nil, refuse(line.Path, "the manifest lists it, but it is not in the archive")
 	case line.fingerprint() != m.seen[m.matched]:
-		return nil, refuse(line.Path, "it is not what the manifest says: entry %d of the archive differs in its path, type, size, mode, digest or target", m.matched+1)
+		return nil, refuse(line.Path, "it differs from the manifest: entry %d of the archive has another path, type, size, mode, digest or target", m.matched+1)
 	}
 	m.matched++
 	return nil, nil
@@ -151,10 +152,10 @@ func (m *manifestReader) take(text []byte) (*Totals, error) {
 
 func (m *manifestReader) skip(s Skipped) error {
 	if m.count++; m.count > m.limits.Entries {
-		return judged(manifestName, beyond("it names more than %d skipped files", m.limits.Entries))
+		return asRefused(manifestName, beyond("it lists more than %d skipped files", m.limits.Entries))
 	}
 	if err := checkSkipped(s.Path, m.limits); err != nil {
-		return judged(s.Path, err)
+		return asRefused(s.Path, err)
 	}
 	if err := (boundedString{"skipped", s.Reason, wordLimit}).validate(); err != nil {
 		return refuse(s.Path, "%v", err)
@@ -169,12 +170,12 @@ func (m *manifestReader) end(seen, said Totals) error {
 	seen.Skipped = m.count
 	switch {
 	case m.matched < len(m.seen):
-		return refuse(manifestName, "it names %d of the archive's %d entries", m.matched, len(m.seen))
+		return refuse(manifestName, "it lists %d of the archive's %d entries", m.matched, len(m.seen))
 	case said != seen:
 		return refuse(manifestName, "its totals are %+v, the archive's are %+v", said, seen)
 	}
 	if _, err := m.lines.ReadByte(); err == nil {
-		return refuse(manifestName, "there is something after its totals")
+		return refuse(manifestName, "it has data after its totals")
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}

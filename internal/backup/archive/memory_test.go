@@ -36,7 +36,7 @@ func unzip(text []byte) ([]byte, error) {
 	return io.ReadAll(r)
 }
 
-// fitting compresses a tar, and makes a record fit it.
+// fitting compresses a tar and updates a record to match it.
 func fitting(t *testing.T, text []byte, commit *archive.Commit) []byte {
 	t.Helper()
 	text = checked(text)
@@ -61,8 +61,8 @@ func fitting(t *testing.T, text []byte, commit *archive.Commit) []byte {
 	return out.Bytes()
 }
 
-// checked is a tar with right checksums, without which nothing that a fuzzer changes in a
-// header is ever looked at.
+// checked returns a tar with correct checksums. Without them, readers would ignore everything that
+// a fuzzer changes in a header.
 func checked(text []byte) []byte {
 	text = bytes.Clone(text)
 	for b := range slices.Chunk(text, 512) {
@@ -98,7 +98,7 @@ func staysInside(t *testing.T, text []byte, commit archive.Commit) {
 	}
 }
 
-// large is a volume of 256 MiB: files that take no room on the disk.
+// large returns a volume of 256 MiB of sparse files, which take no room on the disk.
 func large(t testing.TB) *os.Root {
 	t.Helper()
 	dir := t.TempDir()
@@ -128,7 +128,7 @@ func writeTo(t testing.TB, out io.Writer, root *os.Root) archive.Commit {
 	return archive.NewCommit("web.tar.gz", info(0), summary)
 }
 
-// mostMemory is how much the heap may grow, in bytes, however large a volume is.
+// mostMemory bounds the growth of the heap, in bytes, whatever the size of a volume.
 const mostMemory = 16 << 20
 
 func TestMemoryIsBounded(t *testing.T) {
@@ -151,7 +151,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
-// growth samples the heap while something is done.
+// growth returns the growth of the heap while do runs. It samples the heap.
 func growth(t *testing.T, do func()) int64 {
 	t.Helper()
 	runtime.GC()

@@ -9,16 +9,16 @@ import (
 	"slices"
 )
 
-// names are those in a directory, sorted. There can be hundreds of thousands, so they are
-// kept in one piece, without a string for each.
+// names holds the sorted names in a directory. There can be hundreds of thousands, so they share
+// one buffer instead of a string each.
 type names struct {
-	// text is all of them, each with a NUL behind it.
+	// text holds all names, each followed by a NUL.
 	text []byte
-	// starts of the names in text.
+	// starts holds the offsets of the names in text.
 	starts []uint32
 }
 
-// batch is how many names are read at once.
+// batch is the number of names that are read at once.
 const batch = 1024
 
 func readNames(root *os.Root, directory string) (*names, error) {

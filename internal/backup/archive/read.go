@@ -6,25 +6,25 @@ import (
 	"strings"
 )
 
-// Contents are what an archive holds.
+// Contents describes the contents of an archive.
 type Contents struct {
 	Info Info
-	// Documents are the paths of all of them.
+	// Documents holds the paths of all documents.
 	Documents []string
-	// Content are the trees, in the order of Info.Content.
+	// Content holds the trees, in the order of Info.Content.
 	Content []Tree
-	// Secrets are the names of those that are in the archive, encrypted.
+	// Secrets holds the names of the encrypted secrets in the archive.
 	Secrets []string
 	Totals  Totals
-	// Skipped are the first ten of Totals.Skipped.
+	// Skipped holds the first ten of Totals.Skipped.
 	Skipped []Skipped
 }
 
-// Tree is what was saved of a content volume.
+// Tree counts what was saved of a content volume.
 type Tree struct {
 	Index                     int
 	Files, Directories, Links int64
-	// Bytes of the files.
+	// Bytes is the size of all files.
 	Bytes int64
 }
 
@@ -53,14 +53,14 @@ func (t *Tree) add(e Entry) {
 	}
 }
 
-// Verify reads a whole archive and tells what it holds. It returns a *RefusedError where
-// anything is not as the commit record, the manifest and the format say. It writes nothing.
+// Verify reads a whole archive and returns its contents. It returns a *RefusedError if anything
+// differs from the commit record, the manifest or the format. It writes nothing.
 func Verify(ctx context.Context, r io.Reader, commit Commit, limits Limits) (Contents, error) {
 	contents, _, err := scan(ctx, r, commit, limits, nil, func(item) error { return nil })
 	return contents, err
 }
 
-// ReadDocuments verifies as Verify does, and returns the documents, in their order.
+// ReadDocuments verifies an archive like Verify, and returns its documents in their order.
 func ReadDocuments(ctx context.Context, r io.Reader, commit Commit, limits Limits) (Info, []File, error) {
 	var files []File
 	contents, _, err := scan(ctx, r, commit, limits, nil, func(i item) error {

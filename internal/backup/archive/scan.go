@@ -23,21 +23,22 @@ type scanner struct {
 	sequence sequence
 	visit    visitor
 	digest   hash.Hash
-	// seen are the fingerprints of the entries so far; expected those of an earlier pass,
-	// nil if this is the first.
+	// seen holds the fingerprints of the entries so far. expected holds those of an earlier pass,
+	// or is nil in the first one.
 	seen, expected []fingerprint
-	// header is what was read of the tar for the current entry, padded that of the last one.
+	// header holds what was read of the tar up to the content of the current entry. padded is the
+	// length of the padding after the previous entry.
 	header bytes.Buffer
 	padded int
 	found  Contents
-	// number is how many entries there have been.
+	// number is the number of entries so far.
 	number int
 }
 
-// scan reads an archive to its end, shows its entries to the visitor, and returns what it
-// holds, with the fingerprints of its entries. It has verified everything if it returns
-// no error. What the visitor got until then could be of a bad archive, unless the archive
-// is one of which an earlier scan returned the expected fingerprints.
+// scan reads an archive to its end, passes its entries to the visitor, and returns its contents and
+// the fingerprints of its entries. If it returns no error, everything is verified. What the visitor
+// gets before that may come from a bad archive, unless expected holds the fingerprints from an
+// earlier scan.
 func scan(ctx context.Context, r io.Reader, commit Commit, limits Limits, expected []fingerprint, visit visitor) (Contents, []fingerprint, error) {
 	if err := commit.validate(); err != nil {
 		return Contents{}, nil, err
@@ -59,16 +60,16 @@ func scan(ctx context.Context, r io.Reader, commit Commit, limits Limits, expect
 	return s.found, s.seen, nil
 }
 
-// within refuses at once what would be refused after a long time.
+// within refuses an archive at once that would exceed the limits later.
 func within(commit Commit, limits Limits) error {
 	t := commit.Totals
 	if t.Entries > limits.Entries || t.Skipped > limits.Entries || t.Bytes > limits.Bytes {
-		return judged("", beyond("the commit record's totals %+v are more than the %d entries or %d bytes that are possible", t, limits.Entries, limits.Bytes))
+		return asRefused("", beyond("the commit record's totals %+v are more than the %d entries or %d bytes that are allowed", t, limits.Entries, limits.Bytes))
 	}
 	return nil
 }
 
-// explain tells a bad archive from one that could not be read.
+// explain distinguishes a bad archive from one that could not be read.
 func (s *scanner) explain(err error) error {
 	visitor, byVisitor := errors.AsType[visitorError](err)
 	_, refused := errors.AsType[*RefusedError](err)
@@ -81,9 +82,9 @@ func (s *scanner) explain(err error) error {
 	case refused:
 		return err
 	case errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF):
-		return refuse(last, "the archive is damaged here or behind: it ends too early")
+		return refuse(last, "the archive is damaged here or after this: it ends too early")
 	}
-	return refuse(last, "the archive is damaged here or behind: %s", clip(err.Error()))
+	return refuse(last, "the archive is damaged here or after this: %s", clip(err.Error()))
 }
 
 func (s *scanner) archive() error {
@@ -110,7 +111,7 @@ func (s *scanner) archive() error {
 	return s.end(packed)
 }
 
-// next reads an entry, and tells whether there was one.
+// next reads an entry and reports whether there was one.
 func (s *scanner) next() (bool, error) {
 	s.header.Reset()
 	s.unpacked.record, s.unpacked.allowed = &s.header, int64(s.padded+headerLength)
@@ -145,11 +146,11 @@ func (s *scanner) take(h *tar.Header, text []byte) error {
 	}
 	at, err := s.sequence.next(e)
 	if err != nil {
-		return judged(e.Path, err)
+		return asRefused(e.Path, err)
 	}
 	t := s.sequence.totals
 	if t.Entries > s.commit.Totals.Entries || t.Bytes > s.commit.Totals.Bytes {
-		return refuse(e.Path, "with it the archive holds more than its commit record says: %+v", s.commit.Totals)
+		return refuse(e.Path, "with this entry, the archive contains more than its commit record says: %+v", s.commit.Totals)
 	}
 	s.padded = padding(e.Size)
 	s.unpacked.allowed, s.unpacked.beyond = e.Size, io.ErrUnexpectedEOF
@@ -179,7 +180,7 @@ func (s *scanner) handle(i item, c *content) error {
 	return nil
 }
 
-// show lets the visitor have an entry.
+// show passes an entry to the visitor.
 func (s *scanner) show(i item, c *content) error {
 	if i.section == contentSection && i.rest == "" && !s.found.Info.names(i.index) {
 		return refuse(i.Path, "%s does not name this volume", infoName)
@@ -200,12 +201,12 @@ func (s *scanner) show(i item, c *content) error {
 	return nil
 }
 
-// unchanged compares an entry with what an earlier pass has found at its place.
+// unchanged returns an error if an entry differs from that of an earlier pass.
 func (s *scanner) unchanged(e *Entry) error {
 	if s.expected == nil || s.number < len(s.expected) && s.expected[s.number] == e.fingerprint() {
 		return nil
 	}
-	return refuse(e.Path, "it is not what it was when the archive was verified: the archive was replaced meanwhile")
+	return refuse(e.Path, "it has changed since the archive was verified: the archive was replaced")
 }
 
 func (s *scanner) readInfo(r io.Reader) error {
@@ -217,7 +218,7 @@ func (s *scanner) readInfo(r io.Reader) error {
 		return err
 	}
 	if !s.found.Info.same(s.commit.Info) {
-		return refuse(infoName, "it differs from the info in the commit record, which is of another backup")
+		return refuse(infoName, "it differs from the info in the commit record, which belongs to another backup")
 	}
 	return nil
 }
@@ -241,17 +242,17 @@ func (s *scanner) manifest(c *content) error {
 	return nil
 }
 
-// end makes sure that nothing follows, neither in the tar nor behind it.
+// end makes sure that nothing follows the last entry, neither in the tar nor after it.
 func (s *scanner) end(packed *bufio.Reader) error {
 	s.unpacked.allowed = 1
 	var one [1]byte
 	if _, err := io.ReadFull(s.unpacked, one[:]); err == nil {
-		return refuse("", "there is something after the end of the tar")
+		return refuse("", "there is data after the end of the tar")
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}
 	if _, err := packed.ReadByte(); err == nil {
-		return refuse("", "there is something after the end of the gzip stream, such as a second one")
+		return refuse("", "there is data after the end of the gzip stream, such as a second stream")
 	} else if !errors.Is(err, io.EOF) {
 		return err
 	}
@@ -259,7 +260,7 @@ func (s *scanner) end(packed *bufio.Reader) error {
 		return refuse("", "it has no %s", manifestName)
 	}
 	if there, named := len(s.found.Content), len(s.found.Info.Content); there != named {
-		return refuse(infoName, "it names %d content volumes, %d are there", named, there)
+		return refuse(infoName, "it names %d content volumes, but the archive contains %d", named, there)
 	}
 	return nil
 }

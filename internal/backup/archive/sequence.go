@@ -6,21 +6,22 @@ import (
 	"strings"
 )
 
-// sequence checks that entries are possible, come in the order of the format and stay below
-// the limits. Writer and readers pass every entry through one.
+// sequence checks that entries are valid, in the order of the format, and within the limits. The
+// Writer and the readers check every entry with one.
 type sequence struct {
 	limits Limits
 	totals Totals
-	// documents is how much memory they take so far, in bytes.
+	// documents is the memory that documents and secrets have taken so far, in bytes.
 	documents int64
-	// last is where the entry before belongs, lastPath its path; empty: there was none.
+	// last is the place of the previous entry, and lastPath its path. lastPath is empty before the
+	// first entry.
 	last     place
 	lastPath string
-	// directories of a volume that the entries are in, outermost first.
+	// directories holds the directories of a volume that the current entry is in, outermost first.
 	directories []string
 }
 
-// next takes an entry, and tells where it belongs. Its digest can be missing yet.
+// next checks an entry and returns its place. The entry need not have its hash yet.
 func (s *sequence) next(e Entry) (place, error) {
 	if err := checkPath(e.Path, s.limits); err != nil {
 		return place{}, err
@@ -50,24 +51,25 @@ func (s *sequence) count() error {
 		return beyond("there are more than %d entries", s.limits.Entries)
 	}
 	if s.totals.Bytes > s.limits.Bytes {
-		return beyond("the files have more than %d bytes together", s.limits.Bytes)
+		return beyond("the files have more than %d bytes in total", s.limits.Bytes)
 	}
 	return nil
 }
 
-// order makes sure that an entry comes after the one before, and that what it is in has come.
+// order makes sure that an entry comes after the previous one, and after the directory that it is
+// in.
 func (s *sequence) order(name string, at place) error {
 	switch {
 	case s.lastPath == "" && at.section != infoSection:
-		return fmt.Errorf("%s has to come first", infoName)
+		return fmt.Errorf("%s must be the first file", infoName)
 	case s.lastPath == "":
 		return nil
 	case s.lastPath == name:
-		return fmt.Errorf("it is there twice")
+		return fmt.Errorf("it occurs twice")
 	case !at.after(s.last):
-		return fmt.Errorf("it is there twice or out of order: it comes after %s", clip(s.lastPath))
+		return fmt.Errorf("it is a duplicate or out of order: it comes after %s", clip(s.lastPath))
 	case at.section != contentSection && strings.HasPrefix(name, s.lastPath+"/"):
-		return fmt.Errorf("%s is a file, and cannot hold it", clip(s.lastPath))
+		return fmt.Errorf("%s is a file, so it cannot contain this entry", clip(s.lastPath))
 	}
 	if at.section != contentSection || at.rest == "" {
 		return nil
@@ -75,25 +77,25 @@ func (s *sequence) order(name string, at place) error {
 	return s.within(name)
 }
 
-// within makes sure that an entry of a volume is in a directory that has come before.
+// within makes sure that an entry of a volume is in a directory that came before it.
 func (s *sequence) within(name string) error {
 	for len(s.directories) > 0 && !strings.HasPrefix(name, s.directories[len(s.directories)-1]+"/") {
 		s.directories = s.directories[:len(s.directories)-1]
 	}
 	parent := path.Dir(name)
 	if len(s.directories) == 0 || s.directories[len(s.directories)-1] != parent {
-		return fmt.Errorf("it is in %s, which has not come before as a directory", clip(parent))
+		return fmt.Errorf("it is in %s, which is not a directory that comes before it", clip(parent))
 	}
 	return nil
 }
 
-// kind makes sure that an entry is of a type that is possible at its place.
+// kind makes sure that the type of an entry is allowed at its place.
 func (s *sequence) kind(e Entry, at place) error {
 	if at.section != contentSection && e.Type != Regular {
-		return fmt.Errorf("it is of type %s, and has to be a file", clip(string(e.Type)))
+		return fmt.Errorf("it is of type %s, but must be a file", clip(string(e.Type)))
 	}
 	if at.section == contentSection && at.rest == "" && e.Type != Directory {
-		return fmt.Errorf("it is of type %s, and has to be a directory", clip(string(e.Type)))
+		return fmt.Errorf("it is of type %s, but must be a directory", clip(string(e.Type)))
 	}
 	switch e.Type {
 	case Regular:
@@ -115,13 +117,13 @@ func (s *sequence) size(e Entry, at place) error {
 	most := s.limits.Bytes
 	switch {
 	case e.Size < 0 || e.Type != Regular && e.Size != 0:
-		return fmt.Errorf("its size is %d", e.Size)
+		return fmt.Errorf("its size %d is impossible for its type", e.Size)
 	case at.section == infoSection:
 		most = infoLength
 	case at.document():
 		most = s.limits.Document
 		if s.documents += e.Size + held(e); s.documents > s.limits.Documents {
-			return beyond("the documents have more than %d bytes together", s.limits.Documents)
+			return beyond("the documents have more than %d bytes in total", s.limits.Documents)
 		}
 	case at.section == secretSection:
 		most = s.limits.Secret
@@ -132,15 +134,15 @@ func (s *sequence) size(e Entry, at place) error {
 		most = s.limits.Manifest
 	}
 	if e.Size > most {
-		return beyond("it has %d bytes, %d are possible", e.Size, most)
+		return beyond("it has %d bytes: at most %d are allowed", e.Size, most)
 	}
 	return nil
 }
 
-// held is what a reader holds of a document beside its bytes.
+// held returns the memory that a document takes in addition to its bytes.
 func held(e Entry) int64 { return int64(len(e.Path)) + entryCost }
 
-// skip takes what a volume has and the archive has not.
+// skip counts and checks a file of a volume that is left out.
 func (s *sequence) skip(name string) error {
 	s.totals.Skipped++
 	if err := s.count(); err != nil {
@@ -157,7 +159,7 @@ func checkSkipped(name string, limits Limits) error {
 		return err
 	}
 	if at, err := locate(name); err != nil || at.section != contentSection {
-		return fmt.Errorf("it is skipped, and not of a volume")
+		return fmt.Errorf("it is listed as skipped, but does not belong to a volume")
 	}
 	return nil
 }

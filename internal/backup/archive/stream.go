@@ -10,14 +10,14 @@ import (
 	"io"
 )
 
-// source is the compressed stream. At its end it has been compared with the commit record.
+// source reads the compressed stream. At its end it compares the stream with the commit record.
 type source struct {
 	ctx    context.Context
 	r      io.Reader
 	commit *Commit
 	digest hash.Hash
 	size   int64
-	// err is why reading failed, apart from what is read.
+	// err is an error of reading itself, not of the content.
 	err error
 }
 
@@ -49,22 +49,22 @@ func (s *source) end() error {
 		return refuse("", "the archive ends after %d of the %d bytes that its commit record says", s.size, s.commit.Size)
 	}
 	if sum := hex.EncodeToString(s.digest.Sum(nil)); sum != s.commit.SHA256 {
-		return refuse("", "the archive's SHA-256 is %s, its commit record says %s: it is damaged, or of another backup", sum, s.commit.SHA256)
+		return refuse("", "the archive's SHA-256 is %s, its commit record says %s: it is damaged, or belongs to another backup", sum, s.commit.SHA256)
 	}
 	return io.EOF
 }
 
-// unpacked is the tar. How much of it may be read is allowed step by step, so that nothing
-// can be hidden in what package tar reads on its own.
+// unpacked reads the tar. It allows only the bytes of the current step, so that nothing can hide in
+// what package tar reads by itself.
 type unpacked struct {
 	r      io.Reader
 	source *source
 	limits *Limits
 	size   int64
-	// allowed bytes are left for this step, beyond says what more of them would mean.
+	// allowed is the number of bytes left in this step. beyond is the error of reading more.
 	allowed int64
 	beyond  error
-	// record is what was read in this step, if it is to be kept.
+	// record keeps what is read in this step, unless it is nil.
 	record *bytes.Buffer
 }
 
@@ -80,7 +80,7 @@ func (u *unpacked) Read(p []byte) (int, error) {
 		u.record.Write(p[:n])
 	}
 	if suspicious(u.size, u.source.size, u.limits) {
-		return n, judged("", tooCompressed(u.limits))
+		return n, asRefused("", tooCompressed(u.limits))
 	}
 	return n, err
 }
@@ -90,5 +90,5 @@ func suspicious(size, compressed int64, limits *Limits) bool {
 }
 
 func tooCompressed(limits *Limits) error {
-	return beyond("more than %d bytes are compressed more than %d times", limits.Slack, limits.Ratio)
+	return beyond("more than %d bytes are compressed by a factor of more than %d", limits.Slack, limits.Ratio)
 }

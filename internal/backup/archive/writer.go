@@ -17,9 +17,9 @@ import (
 	"filippo.io/age"
 )
 
-// Writer writes an archive. Its methods are called in the order of the format: Documents,
-// Content for each volume, Secret for each secret, Close. After an error the archive cannot
-// be completed, and every method returns that error.
+// Writer writes an archive. Its methods have to be called in the order of the format: Documents,
+// Content for each volume, Secret for each secret, Close. After an error the archive cannot be
+// completed, and every method returns that error.
 type Writer struct {
 	ctx      context.Context
 	limits   Limits
@@ -37,7 +37,7 @@ type Writer struct {
 	err      error
 }
 
-// counter counts and digests what goes to w.
+// counter counts and hashes what is written to w.
 type counter struct {
 	w      io.Writer
 	digest hash.Hash
@@ -52,9 +52,9 @@ func (c *counter) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// NewWriter begins an archive with the info. The manifest is spooled, about 200 bytes for
-// each entry: into spool, such as a temporary file, which is the caller's to remove, or into
-// memory if it is nil. A context that ends lets all methods fail.
+// NewWriter begins an archive with the info. The manifest is spooled and takes about 200 bytes for each
+// entry. It is spooled to spool, such as a temporary file, which the caller has to remove, or to memory
+// if spool is nil. After the context has ended, all methods fail.
 func NewWriter(ctx context.Context, w io.Writer, info Info, spool io.ReadWriteSeeker, limits Limits) (*Writer, error) {
 	info = info.normal()
 	if err := info.validate(); err != nil {
@@ -71,7 +71,7 @@ func NewWriter(ctx context.Context, w io.Writer, info Info, spool io.ReadWriteSe
 		ctx: ctx, limits: limits, info: info, packed: &counter{w: w, digest: sha256.New()}, spool: spool,
 		sequence: sequence{limits: limits}, digest: sha256.New(), buffer: make([]byte, 64<<10),
 	}
-	// Most content is compressed already, and a backup must not take the CPU that serves.
+	// Most content is already compressed, and a backup must not take CPU from the server.
 	if a.gzip, err = gzip.NewWriterLevel(a.packed, gzip.BestSpeed); err != nil {
 		return nil, err
 	}
@@ -82,15 +82,16 @@ func NewWriter(ctx context.Context, w io.Writer, info Info, spool io.ReadWriteSe
 	return a, a.document(File{Path: infoName, Data: text})
 }
 
-// unpackedWriter takes the tar.
+// unpackedWriter writes the uncompressed tar.
 type unpackedWriter struct{ *Writer }
 
-// Write implements io.Writer. A reader compares the sizes at other moments, a buffer apart.
+// Write implements io.Writer. It keeps a margin of one buffer, since a reader compares the sizes at
+// other positions.
 func (a unpackedWriter) Write(p []byte) (int, error) {
 	n, err := a.gzip.Write(p)
 	a.size += int64(n)
 	if err == nil && suspicious(a.size+int64(len(a.buffer)), a.packed.size, &a.limits) {
-		err = fmt.Errorf("%w: readers would take it for a bomb", tooCompressed(&a.limits))
+		err = fmt.Errorf("%w: readers would reject the archive as a decompression bomb", tooCompressed(&a.limits))
 	}
 	return n, err
 }
@@ -109,7 +110,7 @@ func (a *Writer) Documents(files []File) error {
 	for _, f := range files {
 		at, err := locate(f.Path)
 		if err == nil && !at.document() {
-			err = errors.New("it is no document")
+			err = errors.New("it is not a document")
 		}
 		if err != nil {
 			return a.fail(fmt.Errorf("archive %s: %w", clip(f.Path), err))
@@ -137,10 +138,10 @@ func (a *Writer) document(f File) error {
 	return a.file(Entry{Path: f.Path, Type: Regular, Size: int64(len(f.Data)), Mode: 0o644}, a.info.TakenAt, bytes.NewReader(f.Data))
 }
 
-// Secret encrypts and writes a secret. Its plain bytes are never held as a whole, and written
-// nowhere. Secrets come in the order of their names.
+// Secret encrypts and writes a secret. The plaintext is never held in memory as a whole, nor
+// written anywhere. Secrets must be written in the order of their names.
 func (a *Writer) Secret(name string, plain io.Reader, recipients ...age.Recipient) error {
-	// The size has to be known before the first byte, and depends on the recipients.
+	// The tar needs the size in advance, and it depends on the recipients.
 	var sealed bytes.Buffer
 	into, err := age.Encrypt(&sealed, recipients...)
 	if err == nil {
@@ -203,7 +204,7 @@ func (a *Writer) Close() (Summary, error) {
 		return Summary{}, a.err
 	}
 	if a.volumes != len(a.info.Content) {
-		return Summary{}, a.fail(fmt.Errorf("archive: %s names %d content volumes, %d were written", infoName, len(a.info.Content), a.volumes))
+		return Summary{}, a.fail(fmt.Errorf("archive: %s names %d content volumes, but %d were written", infoName, len(a.info.Content), a.volumes))
 	}
 	totals := a.sequence.totals
 	digest, err := a.manifest.finish(totals)

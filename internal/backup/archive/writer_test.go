@@ -28,7 +28,8 @@ func newWriter(t testing.TB, out io.Writer, limits archive.Limits, indexes ...in
 	return w
 }
 
-// TestSpecialFiles is about what a volume can have and an archive has not.
+// TestSpecialFiles: files that an archive cannot hold are skipped, and hard links and files with
+// special bits are kept as regular files.
 func TestSpecialFiles(t *testing.T) {
 	root := volume(t, map[string]string{"a": "a", "b/lost+found/x": "kept", "lost+found/x": "lost", ".nginx-operator-restore": "half"})
 	dir := root.Name()
@@ -44,7 +45,7 @@ func TestSpecialFiles(t *testing.T) {
 	want := []archive.Skipped{
 		{Path: "content/0/.nginx-operator-restore", Reason: "left by an interrupted restore"},
 		{Path: "content/0/fifo", Reason: "fifo"},
-		{Path: "content/0/lost+found", Reason: "of the file system"},
+		{Path: "content/0/lost+found", Reason: "folder of the file system"},
 		{Path: "content/0/socket", Reason: "socket"},
 	}
 	if diff := cmp.Diff(want, got.Skipped); diff != "" {
@@ -58,8 +59,7 @@ func TestSpecialFiles(t *testing.T) {
 	}
 }
 
-// TestLinksOut: links that could lead somewhere else when they are restored are left out, and
-// told of.
+// TestLinksOut: links that could lead out of the volume when they are restored are skipped.
 func TestLinksOut(t *testing.T) {
 	root := volume(t, map[string]string{
 		"absolute": "->/etc", "a/out": "->../../x", "again": "->a/../b", "long": "->" + strings.Repeat("x", 4050), "z": "kept", "good": "->z",
@@ -77,7 +77,7 @@ func TestLinksOut(t *testing.T) {
 	}
 }
 
-// TestNames: names that mean something else to other readers are left out, and told of.
+// TestNames: names that other readers could interpret differently are skipped.
 func TestNames(t *testing.T) {
 	root := volume(t, map[string]string{"x\ny": "x", `a/x\y`: "x", "\xff": "x", "dir\x01/z": "x", "z": "kept"})
 	text, commit := write(t, map[int]*os.Root{0: root})
@@ -96,8 +96,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestUnreadable: what the user of nginx must not read is left out, and told of. Root may
-// read everything, so another user writes the archive.
+// TestUnreadable: files that the user of nginx cannot read are skipped. Root can read everything,
+// so another user writes the archive.
 func TestUnreadable(t *testing.T) {
 	root := volume(t, map[string]string{"mine": "x", "theirs": "x", "closed/x": "x"})
 	dir := root.Name()
@@ -122,8 +122,8 @@ func TestUnreadable(t *testing.T) {
 	must(t, err)
 }
 
-// asNobody runs f on a thread of a user without rights, if the test may do that; who is not
-// root is such a user already.
+// asNobody runs f on a thread of an unprivileged user if the test runs as root. Otherwise the test
+// already runs as such a user.
 func asNobody(t *testing.T, f func() (archive.Summary, error)) (summary archive.Summary, err error) {
 	t.Helper()
 	if os.Geteuid() != 0 {
@@ -142,7 +142,7 @@ func asNobody(t *testing.T, f func() (archive.Summary, error)) (summary archive.
 	return summary, err
 }
 
-// TestUnwritable is about volumes that cannot be kept as they are: the error names the file.
+// TestUnwritable: the error about a volume that exceeds a limit names the file and the limit.
 func TestUnwritable(t *testing.T) {
 	small := archive.DefaultLimits()
 	small.Entries, small.Depth, small.PathLength, small.Bytes = 12, 3, 60, 2000
@@ -151,10 +151,10 @@ func TestUnwritable(t *testing.T) {
 		files      map[string]string
 	}{
 		{"many entries", `there are more than 12 entries`, map[string]string{"1": "", "2": "", "3": "", "4": "", "5": "", "6": "", "7": "", "8": "", "9": "", "a": "", "b": ""}},
-		{"many bytes", `the files have more than 2000 bytes together`, map[string]string{"1": strings.Repeat("x", 1500)}},
-		{"large file", `it has 2001 bytes, 2000 are possible`, map[string]string{"1": strings.Repeat("x", 2001)}},
+		{"many bytes", `the files have more than 2000 bytes in total`, map[string]string{"1": strings.Repeat("x", 1500)}},
+		{"large file", `it has 2001 bytes: at most 2000 are allowed`, map[string]string{"1": strings.Repeat("x", 2001)}},
 		{"deep", `"content/0/a/b/c/d/e": it is more than 3 directories deep`, map[string]string{"a/b/c/d/e": "x"}},
-		{"long", `its path has 80 bytes, 60 are possible`, map[string]string{strings.Repeat("x", 70): "x"}},
+		{"long", `its path has 80 bytes: at most 60 are allowed`, map[string]string{strings.Repeat("x", 70): "x"}},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -170,23 +170,23 @@ func TestUnwritable(t *testing.T) {
 	}
 }
 
-// TestWriterOrder is about callers.
+// TestWriterOrder: calls with invalid arguments or in the wrong order return an error.
 func TestWriterOrder(t *testing.T) {
 	root := volume(t, nil)
 	cases := []struct {
 		name, want string
 		do         func(*archive.Writer) error
 	}{
-		{"no document", `"content/0/x": it is no document`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "content/0/x"}}) }},
+		{"no document", `"content/0/x": it is not a document`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "content/0/x"}}) }},
 		{"unknown document", `no such entry`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "x"}}) }},
-		{"document twice", `it is there twice`, func(w *archive.Writer) error { return w.Documents([]archive.File{documents()[0], documents()[0]}) }},
+		{"document twice", `it occurs twice`, func(w *archive.Writer) error { return w.Documents([]archive.File{documents()[0], documents()[0]}) }},
 		{"document goes up", `leads out`, func(w *archive.Writer) error { return w.Documents([]archive.File{{Path: "config/asked/../../x"}}) }},
-		{"large document", `4194304 are possible`, func(w *archive.Writer) error {
+		{"large document", `at most 4194304 are allowed`, func(w *archive.Writer) error {
 			return w.Documents([]archive.File{{Path: "nginxoperator.yaml", Data: make([]byte, 4<<20+1)}})
 		}},
 		{"other volume", `does not name content 1`, func(w *archive.Writer) error { return w.Content(1, root) }},
 		{"volume twice", `does not name content 0`, func(w *archive.Writer) error { return errors.Join(w.Content(0, root), w.Content(0, root)) }},
-		{"volume is missing", `names 1 content volumes, 0 were written`, func(w *archive.Writer) error { _, err := w.Close(); return err }},
+		{"volume is missing", `names 1 content volumes, but 0 were written`, func(w *archive.Writer) error { _, err := w.Close(); return err }},
 		{"secret without recipients", `encrypt secret "x"`, func(w *archive.Writer) error { return w.Secret("x", strings.NewReader("")) }},
 		{"secret that goes up", `holds files <name>.age only`, func(w *archive.Writer) error {
 			return w.Secret("a/b", strings.NewReader(""), identity().Recipient())
@@ -206,10 +206,10 @@ func TestWriterOrder(t *testing.T) {
 
 func TestBadInfo(t *testing.T) {
 	for want, edit := range map[string]func(*archive.Info){
-		"reason is 5000 bytes long":       func(i *archive.Info) { i.Reason = strings.Repeat("x", 5000) },
-		"name has control characters":     func(i *archive.Info) { i.Name = "a\x00b" },
-		"image is not UTF-8":              func(i *archive.Info) { i.Image = "\xff" },
-		"the indexes of content do not a": func(i *archive.Info) { i.Content = append(i.Content, i.Content[0]) },
+		"reason is 5000 bytes long":      func(i *archive.Info) { i.Reason = strings.Repeat("x", 5000) },
+		"name has control characters":    func(i *archive.Info) { i.Name = "a\x00b" },
+		"image is not UTF-8":             func(i *archive.Info) { i.Image = "\xff" },
+		"the indexes of content are not": func(i *archive.Info) { i.Content = append(i.Content, i.Content[0]) },
 	} {
 		i := info(0)
 		edit(&i)
@@ -236,7 +236,7 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	}
 }
 
-// changing is written to while a file is read: it changes the file after some bytes.
+// changing is a writer that changes a file after a number of bytes.
 type changing struct {
 	after int
 	do    func()
@@ -250,7 +250,8 @@ func (c *changing) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestFileChangesWhileItIsRead proves what is promised of volumes in use.
+// TestFileChangesWhileItIsRead: a file that grows is cut at its first size, and one that shrinks is
+// an error.
 func TestFileChangesWhileItIsRead(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -281,17 +282,17 @@ func TestWriterIsInterrupted(t *testing.T) {
 	}
 }
 
-// TestWriterRefusesBombs proves that nothing is written that readers would refuse.
+// TestWriterRefusesBombs: the writer refuses content that readers would refuse.
 func TestWriterRefusesBombs(t *testing.T) {
 	limits := archive.DefaultLimits()
 	limits.Slack, limits.Ratio = 1<<20, 100
 	err := newWriter(t, io.Discard, limits, 0).Content(0, large(t))
-	if err == nil || !strings.Contains(err.Error(), `"content/0/a": more than 1048576 bytes are compressed more than 100 times`) {
+	if err == nil || !strings.Contains(err.Error(), `"content/0/a": more than 1048576 bytes are compressed by a factor of more than 100`) {
 		t.Errorf("got %v", err)
 	}
 }
 
-// TestOldTimes is about times that a tar without extensions cannot have.
+// TestOldTimes: a time before 1970 becomes 1970, since a tar without extensions cannot hold it.
 func TestOldTimes(t *testing.T) {
 	root := volume(t, map[string]string{"a": "a"})
 	old := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)

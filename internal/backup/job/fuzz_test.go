@@ -10,8 +10,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// FuzzParseResult: what a pod leaves at its end is half a result at most, told in a short line, or a
-// whole one. Left again it is still whole, and fits.
+// FuzzParseResult: a termination message is either refused with a short error on one line, or a
+// complete result. Written again, the result is still complete and fits.
 func FuzzParseResult(f *testing.F) {
 	for _, message := range []string{
 		"", "null", "{}", `{"failure":{"reason":"StoreDenied","message":"no\nentry"}}`, `{"deleted":true,"completedAt":"2026-11-21T12:00:00Z"}`,
@@ -31,7 +31,7 @@ func FuzzParseResult(f *testing.F) {
 			return
 		}
 		if r.Write(path) != nil {
-			return // It would not have been left: it does not fit.
+			return // It does not fit, so no pod can have written it.
 		}
 		text, err := os.ReadFile(path)
 		if err != nil || len(text) > resultLimit {

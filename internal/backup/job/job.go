@@ -1,8 +1,8 @@
-// Package job makes the Jobs that write, read and delete backups, and has what the operator and
-// their pods say to each other. It is pure.
+// Package job builds the Jobs that write, read and delete backups, and defines what the operator and
+// their pods exchange. It is pure.
 //
-// Only these pods reach a store, and only they mount its credentials: the operator reads no
-// Secret. They reach no API server.
+// Only these pods access a store, and only they mount its credentials: the operator reads no Secrets.
+// The pods do not access the API server.
 package job
 
 import (
@@ -27,13 +27,13 @@ import (
 //go:embed manifest.yaml
 var manifest []byte
 
-// Container is the name of the one that does the work.
+// Container is the name of the container that does the work.
 const Container = "nginx-backup"
 
-// labelAttempt numbers the jobs of a backup, LabelTask tells what they do.
+// labelAttempt is the number of a job. LabelTask is its task.
 const (
 	labelAttempt = "backup.operator.example.com/attempt"
-	// LabelTask is on every job of the backup kinds, and on its pod.
+	// LabelTask is set on every job of the backup operator, and on its pod.
 	LabelTask = "backup.operator.example.com/task"
 )
 
@@ -46,19 +46,19 @@ const (
 	Create Task = "create"
 	// Delete deletes the data of a backup.
 	Delete Task = "delete"
-	// Read verifies a backup, and tells the operator what it declares.
+	// Read verifies a backup and serves its declarations to the operator.
 	Read Task = "read"
 	// Match compares volumes with a backup.
 	Match Task = "match"
-	// Extract brings the files of volumes back.
+	// Extract restores the files of volumes.
 	Extract Task = "extract"
-	// Adopt verifies a backup that was made under another object.
-	Adopt Task = "adopt"
+	// VerifyExisting verifies a backup that was created under another object.
+	VerifyExisting Task = "adopt"
 	// List looks for backups that have no object.
 	List Task = "list"
 )
 
-// Attempt is the number of a job, or of its pod; 0: somebody changed its label.
+// Attempt returns the number of a job, or of its pod. It is 0 if a user changed the label.
 func Attempt(object metav1.Object) int {
 	n, err := strconv.Atoi(object.GetLabels()[labelAttempt])
 	if err != nil {
@@ -67,15 +67,15 @@ func Attempt(object metav1.Object) int {
 	return n
 }
 
-// mostAttempts bounds the number in a job's name, which may have 63 characters. After it
-// comes the first again, whose job is long gone.
+// mostAttempts bounds the number in a job's name, which is limited to 63 characters. After it, the
+// numbers begin again at 1: the first job was deleted long before.
 const mostAttempts = 9999
 
-// Next is the number of the attempt after another.
+// Next returns the number of the next attempt.
 func Next(attempt int) int { return attempt%mostAttempts + 1 }
 
-// Key is where in the store, below the destination's folder, the files of a backup are. They
-// are called so and something more.
+// Key returns where in the store the files of a backup are, below the destination's folder. It is
+// the prefix of their names.
 func Key(backup *v1alpha1.NginxBackup) string {
 	if backup.Spec.Existing != nil {
 		return backup.Spec.Existing.Path
@@ -83,8 +83,8 @@ func Key(backup *v1alpha1.NginxBackup) string {
 	return fmt.Sprintf("%s/%s/%s-%.8s", backup.Namespace, backup.Spec.Target.Name, backup.Name, backup.UID)
 }
 
-// uid is the UID in the record of a backup, or its beginning: one that existed already is that
-// of another object.
+// uid returns the UID in the record of a backup, or its beginning if the backup existed already and
+// was written by another object.
 func uid(backup *v1alpha1.NginxBackup) string {
 	if backup.Spec.Existing != nil {
 		key := Key(backup)
@@ -93,7 +93,8 @@ func uid(backup *v1alpha1.NginxBackup) string {
 	return string(backup.UID)
 }
 
-// ForCreate is the job that writes a backup. pieces are the ConfigMaps with the snapshot.
+// ForCreate returns the job that writes a backup. pieces are the names of the ConfigMaps with the
+// snapshot.
 func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []string, attempt int, image string) (*batchv1.Job, error) {
 	j, err := forBackup(backup, Create, attempt, image)
 	if err != nil {
@@ -106,15 +107,15 @@ func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []strin
 	}
 	mountSecrets(pod, s)
 	if len(s.Volumes) > 0 {
-		// A claim that one node alone can mount is there where nginx runs.
-		pod.Affinity = besides(backup.Spec.Target.Name)
+		// A claim that only one node can mount is on a node where nginx runs.
+		pod.Affinity = affinityWith(backup.Spec.Target.Name)
 		pod.Tolerations = s.Tolerations
 	}
 	return j, nil
 }
 
-// MemoryLimit is the goal that the pod of a job gives to Go's garbage collector, as in
-// GOMEMLIMIT.
+// MemoryLimit returns the GOMEMLIMIT of a job's pod, the limit that Go's garbage collector aims
+// for.
 func MemoryLimit() (string, error) {
 	j := &batchv1.Job{}
 	if err := yaml.UnmarshalStrict(manifest, j); err != nil {
@@ -128,17 +129,17 @@ func MemoryLimit() (string, error) {
 	return "", errors.New("the manifest of jobs has no GOMEMLIMIT")
 }
 
-// ForDelete is the job that deletes the data of a backup.
+// ForDelete returns the job that deletes the data of a backup.
 func ForDelete(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
 	return forBackup(backup, Delete, attempt, image)
 }
 
-// ForAdopt is the job that verifies a backup that was made under another object.
-func ForAdopt(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
-	return forBackup(backup, Adopt, attempt, image)
+// ForVerifyExisting returns the job that verifies a backup that was created under another object.
+func ForVerifyExisting(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
+	return forBackup(backup, VerifyExisting, attempt, image)
 }
 
-// forBackup is a job that knows which backup it is, and which attempt.
+// forBackup returns a job that gets the UID of a backup and the number of the attempt.
 func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) (*batchv1.Job, error) {
 	j, err := newJob(subjectOf(backup), task, attempt, image)
 	if err != nil {
@@ -149,13 +150,13 @@ func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, image strin
 	return j, nil
 }
 
-// subject is what a job works for.
+// subject is what a job works on.
 type subject struct {
 	owner metav1.OwnerReference
-	// namespace of the owner, and the labels by which its jobs are found.
+	// namespace is the namespace of the owner. labels identify its jobs.
 	namespace string
 	labels    map[string]string
-	// destination is the store, key what the job works on there.
+	// destination is the store. key is the path in it that the job works on.
 	destination v1alpha1.Destination
 	key         string
 }
@@ -173,7 +174,7 @@ func subjectOf(backup *v1alpha1.NginxBackup) subject {
 	}
 }
 
-// newJob is a job that reaches the destination.
+// newJob returns a job with access to the destination.
 func newJob(s subject, task Task, attempt int, image string) (*batchv1.Job, error) {
 	j := &batchv1.Job{}
 	if err := yaml.UnmarshalStrict(manifest, j); err != nil {
@@ -205,8 +206,8 @@ func newJob(s subject, task Task, attempt int, image string) (*batchv1.Job, erro
 	return j, nil
 }
 
-// Owner makes an object go with its backup. It does not hold the backup up, which would need
-// a right to its finalizers
+// Owner returns an owner reference that deletes an object with its backup. It does not set
+// blockOwnerDeletion, which would require permission to update finalizers
 // (https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#ownerreferencespermissionenforcement).
 func Owner(backup *v1alpha1.NginxBackup) metav1.OwnerReference {
 	return metav1.OwnerReference{
@@ -215,21 +216,23 @@ func Owner(backup *v1alpha1.NginxBackup) metav1.OwnerReference {
 	}
 }
 
-// reach mounts the destination, or the credentials for it.
+// reach mounts the destination or the credentials for it.
 func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.SecretReference, task Task) {
 	if destination.Scheme == location.PVC {
-		// The pod's group would be given the files of the volumes, too, that are only compared.
+		// Writing needs an fsGroup, which would also change the group of the files that are only
+		// compared.
 		readOnly := task == Match
 		mount(pod, "destination", DestinationDir, readOnly, corev1.VolumeSource{
 			PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: destination.Bucket, ReadOnly: readOnly},
 		})
 		if !readOnly {
-			letWrite(pod)
+			allowWrite(pod)
 		}
 	}
 	if secret != nil {
-		// The variables below need the Secret, and of them the kubelet tells in the pod's status
-		// when it is missing. Of a volume it would tell in an event only.
+		// The volume is optional because the variables below already require the Secret. If it is
+		// missing, the kubelet reports that in the pod's status for variables, but only in an event
+		// for volumes.
 		mount(pod, "credentials", CredentialsDir, true, corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: secret.Name, Optional: new(true)}})
 		pod.Containers[0].EnvFrom = []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{
 			LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name},
@@ -237,8 +240,8 @@ func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.
 	}
 }
 
-// letWrite lets the pod write to a new volume, which mostly belongs to root.
-func letWrite(pod *corev1.PodSpec) {
+// allowWrite lets the pod write to a new volume, which usually belongs to root.
+func allowWrite(pod *corev1.PodSpec) {
 	pod.SecurityContext.FSGroup = new(int64(101))
 	pod.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 }
@@ -254,8 +257,8 @@ func mountSnapshot(pod *corev1.PodSpec, pieces []string) {
 	mount(pod, "snapshot", SnapshotDir, true, corev1.VolumeSource{Projected: source})
 }
 
-// mountSecrets mounts what is to be encrypted. Otherwise certificates alone are mounted, for
-// their fingerprints, without their keys.
+// mountSecrets mounts the Secrets to encrypt. If there are no recipients, it mounts only
+// certificates, for their fingerprints, and not their keys.
 func mountSecrets(pod *corev1.PodSpec, s snapshot.Snapshot) {
 	for i, secret := range s.Secrets {
 		if len(s.Recipients) == 0 && !secret.Certificate {
@@ -269,20 +272,20 @@ func mountSecrets(pod *corev1.PodSpec, s snapshot.Snapshot) {
 	}
 }
 
-// mountContent mounts the volume of an index in the archive.
 // access is what a pod may do with the volumes of an application.
 type access int
 
 const (
-	// asItIs reads a volume that is in use. Its files keep their group: Kubernetes gives them to
-	// that of a pod (fsGroup) only where its claim is not read-only.
+	// asItIs reads a volume that is in use. The read-only claim keeps the group of its files:
+	// Kubernetes applies fsGroup only to claims that are not read-only.
 	asItIs access = iota
-	// toCompare reads one that may be new. It is to be formatted then, for which its claim must
-	// not be read-only.
+	// toCompare reads a volume that may be new. Kubernetes formats a new volume only if its claim
+	// is not read-only.
 	toCompare
 	toWrite
 )
 
+// mountContent mounts a volume of the application, by its index in the archive.
 func mountContent(pod *corev1.PodSpec, index int, claim string, a access) {
 	number := strconv.Itoa(index)
 	mount(pod, "content-"+number, ContentDir+"/"+number, a != toWrite, corev1.VolumeSource{
@@ -296,7 +299,7 @@ func mount(pod *corev1.PodSpec, name, path string, readOnly bool, source corev1.
 	c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: path, ReadOnly: readOnly})
 }
 
-func besides(target string) *corev1.Affinity {
+func affinityWith(target string) *corev1.Affinity {
 	return &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
 		PreferredDuringSchedulingIgnoredDuringExecution: []corev1.WeightedPodAffinityTerm{{
 			Weight: 100,

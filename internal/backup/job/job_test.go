@@ -18,7 +18,7 @@ import (
 	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/restoration"
 	"example.com/nginx-operator/internal/backup/snapshot"
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
 )
 
 func aBackup(url, secret string) *v1alpha1.NginxBackup {
@@ -41,7 +41,7 @@ var everything = snapshot.Snapshot{
 	Tolerations: []corev1.Toleration{{Key: "disks", Operator: corev1.TolerationOpExists}},
 }
 
-// TestJobs: every kind of job is a reviewed file.
+// TestJobs: every kind of job equals a reviewed file.
 func TestJobs(t *testing.T) {
 	encrypted := everything
 	encrypted.Recipients = []string{"age1x"}
@@ -58,13 +58,13 @@ func TestJobs(t *testing.T) {
 		{"create-encrypted", aBackup("gs://backups", "gcs"), encrypted, Create},
 		{"delete-claim", aBackup("pvc://backups/shop", ""), snapshot.Snapshot{}, Delete},
 		{"delete-existing", existing, snapshot.Snapshot{}, Delete},
-		{"adopt-existing", existing, snapshot.Snapshot{}, Adopt},
+		{"adopt-existing", existing, snapshot.Snapshot{}, VerifyExisting},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			j, err := ForDelete(tt.backup, 3, "nginx-operator:test")
-			if tt.task == Adopt {
-				j, err = ForAdopt(tt.backup, 3, "nginx-operator:test")
+			if tt.task == VerifyExisting {
+				j, err = ForVerifyExisting(tt.backup, 3, "nginx-operator:test")
 			}
 			if tt.task == Create {
 				j, err = ForCreate(tt.backup, tt.snapshot, []string{"web-snapshot", "web-snapshot-2"}, 3, "nginx-operator:test")
@@ -91,10 +91,10 @@ func aRestore(dryRun bool, policy v1alpha1.ConflictPolicy) *v1alpha1.NginxRestor
 	}
 }
 
-// TestRestoreJobs: so is every kind of job of a restore.
+// TestRestoreJobs: every kind of job of a restore equals a reviewed file.
 func TestRestoreJobs(t *testing.T) {
-	s3 := Source{Destination: aBackup("s3://backups/shop?region=eu-central-1", "s3").Spec.Destination, Key: "shop/web/web-1-01234567", SHA256: "ab12"}
-	claim := Source{Destination: aBackup("pvc://backups/shop", "").Spec.Destination, Key: "shop/web/web-1-01234567"}
+	s3 := RestoreSource{Destination: aBackup("s3://backups/shop?region=eu-central-1", "s3").Spec.Destination, Key: "shop/web/web-1-01234567", SHA256: "ab12"}
+	claim := RestoreSource{Destination: aBackup("pvc://backups/shop", "").Spec.Destination, Key: "shop/web/web-1-01234567"}
 	plan := restoration.Plan{
 		Volumes:     []restoration.Volume{{Index: 0, Claim: "films"}, {Index: 2, Claim: "copies"}},
 		Tolerations: everything.Tolerations,
@@ -102,7 +102,7 @@ func TestRestoreJobs(t *testing.T) {
 	tests := []struct {
 		name    string
 		restore *v1alpha1.NginxRestore
-		source  Source
+		source  RestoreSource
 		task    Task
 	}{
 		{"read-s3", aRestore(false, v1alpha1.ConflictRefuse), s3, Read},
@@ -119,7 +119,7 @@ func TestRestoreJobs(t *testing.T) {
 				j, err = ForExtract(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
 			}
 			if tt.task == Match {
-				j, err = ForMatch(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
+				j, err = ForCompareVolumes(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -134,7 +134,7 @@ func TestRestoreJobs(t *testing.T) {
 			}
 		})
 	}
-	bad := Source{Destination: aBackup("s3://backups/../x", "").Spec.Destination}
+	bad := RestoreSource{Destination: aBackup("s3://backups/../x", "").Spec.Destination}
 	if _, err := ForRead(aRestore(false, ""), bad, 1, "x"); err == nil {
 		t.Error("a destination that leaves its folder makes a job that reads")
 	}
@@ -150,8 +150,8 @@ func aPolicy(name string) *v1alpha1.NginxBackupPolicy {
 	}
 }
 
-// TestForList: the job that lists is a reviewed file, and is given what is known. Whatever its
-// policy is called, its names are legal.
+// TestForList: the job that lists equals a reviewed file and gets the known backups. Its names are
+// valid for every policy name.
 func TestForList(t *testing.T) {
 	for _, name := range []string{"all", strings.Repeat("a", 63)} {
 		policy := aPolicy(name)
@@ -183,12 +183,12 @@ func TestForList(t *testing.T) {
 	}
 }
 
-// TestNamesAreLegal: the longest name of a backup makes legal names of jobs, whose pods carry
-// them as a label.
+// TestNamesAreLegal: the longest name of a backup leads to valid names of jobs, which are also
+// labels of their pods.
 func TestNamesAreLegal(t *testing.T) {
 	b := aBackup("pvc://backups", "")
 	b.Name = strings.Repeat("a", 56)
-	for attempt := range []int{1, mostAttempts} {
+	for _, attempt := range []int{1, mostAttempts} {
 		j, err := ForDelete(b, attempt, "x")
 		if err != nil {
 			t.Fatal(err)
@@ -197,7 +197,7 @@ func TestNamesAreLegal(t *testing.T) {
 			t.Errorf("%s: %v", j.Name, problems)
 		}
 	}
-	// A backup and a restore of the same name have jobs of other names.
+	// The jobs of a backup and of a restore with the same name have different names.
 	names := map[string]bool{}
 	for _, task := range []Task{Create, Delete, Read, Extract} {
 		names[fmt.Sprintf("%.1s", task)] = true
@@ -219,7 +219,7 @@ func TestBadDestination(t *testing.T) {
 func TestPieces(t *testing.T) {
 	s := everything
 	s.Info.Name = "web-1a2b3c4d5e"
-	pieces, err := Pieces(aBackup("pvc://backups", ""), s)
+	pieces, err := SnapshotConfigMaps(aBackup("pvc://backups", ""), s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestPieces(t *testing.T) {
 	if last.Name != "web-1a2b3c4d5e-snapshot" {
 		t.Errorf("the last ConfigMap is %s", last.Name)
 	}
-	read, names, err := ReadHead(last)
+	read, names, err := DecodeSnapshotHeader(last)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -238,13 +238,13 @@ func TestPieces(t *testing.T) {
 		t.Errorf("the head names %v, there are %d", names, len(pieces))
 	}
 	last.Data = nil
-	if _, _, err := ReadHead(last); err == nil {
+	if _, _, err := DecodeSnapshotHeader(last); err == nil {
 		t.Error("a ConfigMap without a head is taken for a snapshot")
 	}
 }
 
-// volumes are as many, with counts that take as much room as they can, and examples of all that
-// has to be escaped.
+// volumes returns n volumes with counts of maximal length and examples made of characters that are
+// escaped.
 func volumes(n int, example string) []restoration.Compared {
 	most := int64(1_000_000)
 	var all []restoration.Compared
@@ -274,10 +274,17 @@ func TestResult(t *testing.T) {
 		{"a listing", Result{Listing: &listing.Report{Backups: 3}, CompletedAt: &at}},
 		{"an adopted one with long texts", Result{
 			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
-			Adopted: NewAdopted(archive.Info{
+			Existing: NewExisting(archive.Info{
 				Name: strings.Repeat("<", 253), Namespace: strings.Repeat("x", 63), Image: strings.Repeat("<", 4096), ImageDigest: strings.Repeat("<", 4096),
 				Reason: strings.Repeat("\n", 4096), ConfigRevision: strings.Repeat("<", 256),
 			}, v1alpha1.BackupContents{ConfigMaps: slices.Repeat([]string{strings.Repeat("<", 253)}, 99), Claims: slices.Repeat([]string{strings.Repeat("x", 4096)}, 99)}),
+		}},
+		{"an adopted one whose every text is long", Result{
+			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
+			Existing: NewExisting(archive.Info{
+				Name: strings.Repeat("x", 253), Namespace: strings.Repeat("x", 63), Policy: strings.Repeat("<", 4096), Trigger: strings.Repeat("<", 4096),
+				Image: strings.Repeat("<", 5), ImageDigest: "<", Reason: "<<<",
+			}, v1alpha1.BackupContents{}),
 		}},
 	}
 	for _, tt := range tests {

@@ -14,11 +14,11 @@ import (
 	"example.com/nginx-operator/internal/backup/listing"
 )
 
-// mostListName leaves room for the task and the attempt in a job's name, in bytes.
+// mostListName leaves room in a job's name for the task and the attempt, in bytes.
 const mostListName = 56
 
-// listName is what the objects that list for a policy are called after: its name, which can be
-// longer than that of a backup.
+// listName returns the prefix of the names of objects that list for a policy. It is the policy's
+// name, shortened if it is longer than the name of a backup can be.
 func listName(policy *v1alpha1.NginxBackupPolicy) string {
 	if len(policy.Name) <= mostListName {
 		return policy.Name
@@ -34,8 +34,8 @@ func listOwner(policy *v1alpha1.NginxBackupPolicy) metav1.OwnerReference {
 	}
 }
 
-// ForList is the job that lists the destination of a policy. pieces are the ConfigMaps with
-// what is known.
+// ForList returns the job that lists the destination of a policy. pieces are the ConfigMaps with
+// the known backups.
 func ForList(policy *v1alpha1.NginxBackupPolicy, pieces []*corev1.ConfigMap, attempt int, image string) (*batchv1.Job, error) {
 	j, err := newJob(subject{
 		owner:       listOwner(policy),
@@ -58,24 +58,24 @@ func ForList(policy *v1alpha1.NginxBackupPolicy, pieces []*corev1.ConfigMap, att
 	return j, nil
 }
 
-// listDeadline ends a listing that does not get on, in seconds: its pod may wait for something
-// that is gone. The next one knows what there is by then.
+// listDeadline bounds a listing, in seconds. Its pod may wait for something that does not exist any
+// more; the next listing starts from the present state.
 const listDeadline int64 = 30 * 60
 
-// annotationGeneration tells for which generation of a policy a job lists.
+// annotationGeneration is the generation of the policy that a job lists for.
 const annotationGeneration = "backup.operator.example.com/policy-generation"
 
 func generation(policy *v1alpha1.NginxBackupPolicy) string {
 	return strconv.FormatInt(policy.Generation, 10)
 }
 
-// Lists tells whether a job lists for a policy as it is now.
+// Lists reports whether a job lists for the present generation of a policy.
 func Lists(j *batchv1.Job, policy *v1alpha1.NginxBackupPolicy) bool {
 	return j.Annotations[annotationGeneration] == generation(policy)
 }
 
-// KnownPieces are the ConfigMaps with the backups that have objects. They are called after what
-// they hold.
+// KnownPieces returns the ConfigMaps with the backups that have objects. Their names contain a hash
+// of their contents.
 func KnownPieces(policy *v1alpha1.NginxBackupPolicy, known listing.Known) ([]*corev1.ConfigMap, error) {
 	chunks, err := known.Pack()
 	if err != nil {

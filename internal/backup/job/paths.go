@@ -1,17 +1,17 @@
 package job
 
-// Where a job's pod finds what it needs.
+// The directories in a job's pod.
 const (
-	// SnapshotDir has the pieces of the snapshot, in the order of their names.
+	// SnapshotDir holds the pieces of the snapshot, in the order of their names.
 	SnapshotDir = "/snapshot"
-	// ContentDir has the volumes, by their index.
+	// ContentDir holds the volumes, by their index.
 	ContentDir = "/content"
-	// SecretsDir has the application's Secrets, by their names.
+	// SecretsDir holds the application's Secrets, by their names.
 	SecretsDir = "/secrets"
-	// CredentialsDir has the files of the destination's Secret.
+	// CredentialsDir holds the files of the destination's Secret.
 	CredentialsDir = "/credentials"
 	// DestinationDir is the claim that backups are kept on.
 	DestinationDir = "/destination"
-	// ScratchDir is for files that nobody else needs.
+	// ScratchDir is for temporary files.
 	ScratchDir = "/tmp"
 )

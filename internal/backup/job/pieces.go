@@ -13,27 +13,27 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// Keys of the ConfigMaps with a snapshot.
+// The keys of the ConfigMaps with a snapshot.
 const (
-	// PieceKey is a piece of the packed snapshot.
+	// PieceKey is the key of a piece of the packed snapshot.
 	PieceKey = "piece"
 	headKey  = "snapshot.json"
 )
 
-// head is what the operator itself needs of a snapshot to try again.
+// head is the part of a snapshot that the operator needs to try again.
 type head struct {
 	Snapshot snapshot.Snapshot `json:"snapshot"`
-	// Pieces are the ConfigMaps, in their order.
+	// Pieces holds the names of the ConfigMaps, in order.
 	Pieces []string `json:"pieces"`
 }
 
-// SnapshotName is the name of the ConfigMap that is there when a snapshot is whole.
+// SnapshotName returns the name of the ConfigMap that completes a snapshot.
 func SnapshotName(backup *v1alpha1.NginxBackup) string { return backup.Name + "-snapshot" }
 
-// Pieces are the ConfigMaps of a snapshot, in the order in which they have to be created: the
-// one with the head is the last. The others are called after what they hold, so that the
-// pieces of two snapshots, of which one was never finished, cannot be mixed.
-func Pieces(backup *v1alpha1.NginxBackup, s snapshot.Snapshot) ([]*corev1.ConfigMap, error) {
+// SnapshotConfigMaps returns the ConfigMaps of a snapshot in the order in which they have to be created: the
+// one with the head comes last. The names of the others contain a hash of their contents, so that
+// the pieces of an unfinished snapshot are never mixed with those of another one.
+func SnapshotConfigMaps(backup *v1alpha1.NginxBackup, s snapshot.Snapshot) ([]*corev1.ConfigMap, error) {
 	chunks, err := s.Pack()
 	if err != nil {
 		return nil, err
@@ -68,9 +68,9 @@ func newPiece(backup *v1alpha1.NginxBackup, name string, chunk []byte) *corev1.C
 	}
 }
 
-// ReadHead reads what a snapshot's last ConfigMap tells: the snapshot without its documents,
-// and the ConfigMaps with its pieces.
-func ReadHead(cm *corev1.ConfigMap) (snapshot.Snapshot, []string, error) {
+// DecodeSnapshotHeader reads the head from the last ConfigMap of a snapshot. It returns the snapshot without
+// its documents and the names of the ConfigMaps with its pieces.
+func DecodeSnapshotHeader(cm *corev1.ConfigMap) (snapshot.Snapshot, []string, error) {
 	var h head
 	if err := json.Unmarshal([]byte(cm.Data[headKey]), &h); err != nil {
 		return h.Snapshot, nil, fmt.Errorf("ConfigMap %s holds no snapshot: %w", cm.Name, err)

@@ -13,60 +13,61 @@ import (
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
-// resultLimit is how long a termination message may be, in bytes
+// resultLimit bounds a termination message, in bytes
 // (https://kubernetes.io/docs/tasks/debug/debug-application/determine-reason-pod-failure/).
 const resultLimit = 4096
 
-// TerminationLog is where a container leaves its termination message.
+// TerminationLog is the file for the termination message of a container.
 const TerminationLog = "/dev/termination-log"
 
-// Result is what a job's pod tells at its end, as its termination message.
+// Result is what a job's pod reports in its termination message.
 type Result struct {
-	// Failure tells why it failed; nil: it did not.
+	// Failure is why the job failed, or nil if it succeeded.
 	Failure *Failure `json:"failure,omitempty"`
-	// Deleted tells that the data is gone.
+	// Deleted reports whether the data has been deleted.
 	Deleted bool `json:"deleted,omitempty"`
 	// Archive is the key of the archive in the store.
 	Archive string `json:"archive,omitempty"`
-	// Size of the archive in bytes, and its digest, in hexadecimal.
+	// Size is the size of the archive in bytes. SHA256 is its hash in hexadecimal.
 	Size   int64  `json:"size,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
-	// Totals of what it holds.
+	// Totals counts what the archive holds.
 	Totals *archive.Totals `json:"totals,omitempty"`
-	// Missing are Secrets that should have been in it and do not exist, as far as there is
-	// room to name them.
+	// Missing names Secrets that should be in the archive but do not exist, as far as there is
+	// room.
 	Missing []string `json:"missing,omitempty"`
-	// Skipped are the first things of the volumes that were left out, with the reason.
+	// Skipped names the first entries of the volumes that were left out, with the reason.
 	Skipped []string `json:"skipped,omitempty"`
-	// Volumes are those that a restore has compared and, unless it is a dry run, brought back.
+	// Volumes holds the volumes that a restore has compared and, unless it is a dry run, restored.
 	Volumes []restoration.Compared `json:"volumes,omitempty"`
-	// CompletedAt is when the backup was whole and in its place.
+	// CompletedAt is when the backup was complete and in its final location.
 	CompletedAt *time.Time `json:"completedAt,omitempty"`
-	// Adopted is what a backup holds that was there already.
-	Adopted *Adopted `json:"adopted,omitempty"`
-	// Listing is what was found in the store.
+	// Existing describes a backup that was already in the store.
+	Existing *Existing `json:"adopted,omitempty"`
+	// Listing is the result of a listing.
 	Listing *listing.Report `json:"listing,omitempty"`
 }
 
 // Failure is why a job failed.
 type Failure struct {
-	// Reason is one of the condition Completed.
+	// Reason is a reason of the Completed condition.
 	Reason string `json:"reason"`
-	// Message has the words of whoever refused.
+	// Message is the error message of the program that failed.
 	Message string `json:"message"`
 }
 
-// messageLimit and missingLimit keep a result within resultLimit, whatever has to be escaped.
+// messageLimit, missingLimit and the bounds of Skipped keep a result within resultLimit, even if
+// all characters are escaped.
 const (
 	messageLimit                = 512
 	missingLimit                = 2
 	skippedLimit, skippedLength = 3, 120
-	// volumesLimit is how much room there is for the volumes, volumeLength what one takes
-	// without its examples, escaped how many times as long a character can become.
+	// volumesLimit is the room for all volumes. volumeLength is the length of one volume without
+	// its examples. escaped is the factor by which escaping can lengthen a character.
 	volumesLimit, volumeLength, escaped = 3800, 150, 6
 )
 
-// Write leaves the result for the operator.
+// Write writes the result for the operator.
 func (r Result) Write(path string) error {
 	r.Missing = r.Missing[:min(len(r.Missing), missingLimit)]
 	r.Skipped = slices.Clone(r.Skipped[:min(len(r.Skipped), skippedLimit)])
@@ -81,14 +82,14 @@ func (r Result) Write(path string) error {
 		r = Result{Failure: &Failure{Reason: f.Reason, Message: clip(f.Message, messageLimit)}}
 	}
 	text, err := json.Marshal(r)
-	for err == nil && len(text) > resultLimit && r.Adopted.shorten() {
+	for err == nil && len(text) > resultLimit && r.Existing.shorten() {
 		text, err = json.Marshal(r)
 	}
 	if err != nil {
 		return err
 	}
 	if len(text) > resultLimit {
-		return fmt.Errorf("the result has %d bytes, a termination message has %d", len(text), resultLimit)
+		return fmt.Errorf("the result has %d bytes: a termination message can have at most %d", len(text), resultLimit)
 	}
 	return os.WriteFile(path, text, 0o666)
 }
@@ -100,15 +101,15 @@ func clip(text string, limit int) string {
 	return strings.ToValidUTF8(text[:limit], "") + "…"
 }
 
-// ParseResult reads a termination message. A container that was killed leaves none, and one
-// that could not start leaves the words of the runtime.
+// ParseResult parses a termination message. It is empty if the container was killed, and an error
+// of the runtime if the container could not start.
 func ParseResult(message string) (Result, error) {
 	var r Result
 	if err := json.Unmarshal([]byte(message), &r); err != nil {
-		return r, fmt.Errorf("the pod left no result but %.200q", message)
+		return r, fmt.Errorf("the pod's termination message is not a result: %.200q", message)
 	}
 	if !r.whole() {
-		return r, fmt.Errorf("the pod left half a result: %.200q", message)
+		return r, fmt.Errorf("the pod's termination message is an incomplete result: %.200q", message)
 	}
 	return r, nil
 }

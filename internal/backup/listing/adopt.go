@@ -10,11 +10,11 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// NewBackup is the object of a backup that was found, under the name that it had. What policies
-// decide by is in its annotations from the beginning: it counts before it was verified, so that
-// nothing is backed up again that has been. destination and include are those of the policy
-// that made it or, if that is gone, of the one that is listed.
-func NewBackup(f Found, namespace string, destination v1alpha1.Destination, include *v1alpha1.IncludeSecrets) (*v1alpha1.NginxBackup, error) {
+// NewBackup returns the object of a backup that was found, under the name that it had. Its
+// annotations hold what policies decide by, so it counts before it is verified, and nothing is
+// backed up twice. destination and include are those of the policy that created it or, if that does
+// not exist any more, of the policy that is listed.
+func NewBackup(f FoundBackup, namespace string, destination v1alpha1.Destination, include *v1alpha1.IncludeSecrets) (*v1alpha1.NginxBackup, error) {
 	place, err := ParsePath(namespace + "/" + f.Path)
 	if err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func NewBackup(f Found, namespace string, destination v1alpha1.Destination, incl
 			Namespace: namespace,
 			Name:      place.Backup,
 			Labels:    map[string]string{v1alpha1.LabelTarget: place.Target},
-			// A backup that is taken next comes after it, see plan.
+			// The next backup gets a higher sequence, see plan.
 			Annotations: map[string]string{v1alpha1.AnnotationSequence: strconv.FormatInt(f.TakenAt, 10)},
 		},
 		Spec: v1alpha1.NginxBackupSpec{
@@ -39,7 +39,7 @@ func NewBackup(f Found, namespace string, destination v1alpha1.Destination, incl
 	if f.Trigger != "" {
 		b.Spec.Trigger = v1alpha1.Trigger(f.Trigger)
 	}
-	if include != nil && Recipients(include.AgeRecipients) == f.Recipients {
+	if include != nil && RecipientsHash(include.AgeRecipients) == f.Recipients {
 		b.Spec.IncludeSecrets = include.DeepCopy()
 	}
 	if f.Policy != "" {
@@ -55,9 +55,9 @@ func NewBackup(f Found, namespace string, destination v1alpha1.Destination, incl
 	return b, nil
 }
 
-// OtherName is the name of an object where another one has the backup's own: it has the first
-// digits of the UID.
-func OtherName(f Found) string {
+// OtherName returns a name for an object whose own name is taken. It ends with the first digits of
+// the UID.
+func OtherName(f FoundBackup) string {
 	name := f.Path[strings.LastIndex(f.Path, "/")+1:]
 	if len(name) <= mostBackup {
 		return name
@@ -66,8 +66,8 @@ func OtherName(f Found) string {
 	return strings.TrimRight(name[:mostBackup-uidDigits-1], "-.") + "-" + uid
 }
 
-// ByPath are the backups of a policy's namespace that are in its destination, whoever made
-// them, by their paths below the folder of the namespace. keyOf is where a backup is.
+// ByPath returns the backups of a policy's namespace that are in its destination, whatever created
+// them, by their paths below the folder of the namespace. keyOf returns the path of a backup.
 func ByPath(policy *v1alpha1.NginxBackupPolicy, backups []v1alpha1.NginxBackup, keyOf func(*v1alpha1.NginxBackup) string) map[string]*v1alpha1.NginxBackup {
 	found := map[string]*v1alpha1.NginxBackup{}
 	same := map[string]bool{}
@@ -75,7 +75,7 @@ func ByPath(policy *v1alpha1.NginxBackupPolicy, backups []v1alpha1.NginxBackup, 
 		b := &backups[i]
 		url := b.Spec.Destination.URL
 		if _, seen := same[url]; !seen {
-			same[url] = Same(policy.Spec.Destination, b.Spec.Destination)
+			same[url] = SameDestination(policy.Spec.Destination, b.Spec.Destination)
 		}
 		if path, inside := strings.CutPrefix(keyOf(b), policy.Namespace+"/"); inside && same[url] {
 			found[path] = b

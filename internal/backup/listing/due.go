@@ -9,9 +9,10 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// Due tells whether the destination of a policy has to be listed, and otherwise after which
-// time; 0: not before something changes. The memory is the policy's status: whoever loses it
-// lists once more. A period of 0 lists only what has changed.
+// Due reports whether the destination of a policy has to be listed now, and otherwise after which
+// time; 0 means not before something changes. It decides by the status of the policy: if that is
+// lost, the destination is listed once more. With a period of 0, a destination is listed again only
+// after a change or a failure.
 func Due(policy *v1alpha1.NginxBackupPolicy, period time.Duration, now time.Time) (due bool, after time.Duration) {
 	c := meta.FindStatusCondition(policy.Status.Conditions, v1alpha1.ConditionListed)
 	last := policy.Status.LastListingTime
@@ -21,7 +22,7 @@ func Due(policy *v1alpha1.NginxBackupPolicy, period time.Duration, now time.Time
 	if period == 0 {
 		return false, 0
 	}
-	// A time to come is one of a clock that was wrong.
+	// A time in the future was written by a wrong clock.
 	left := min(last.Add(period).Sub(now), period)
 	return left <= 0, max(0, left)
 }

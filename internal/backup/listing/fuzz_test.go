@@ -13,8 +13,8 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 )
 
-// FuzzRead: of a path and a record that anybody may have put into a store, an object is made only if
-// that can be, in the namespace of the listing, and of a record that says where it is itself.
+// FuzzRead: a path and a record in a store may come from anyone. They lead to an object only if it
+// is valid, in the namespace of the listing, and if the record names its own path.
 func FuzzRead(f *testing.F) {
 	f.Add("web/web-1-01234567", "web", "web-1", "01234567-0000", "Change", "all", "0a", int64(1))
 	f.Add("../web/web-1-01234567", "web", "web-1", "01234567", "", "", "", int64(0))
@@ -25,7 +25,7 @@ func FuzzRead(f *testing.F) {
 			Namespace: "shop", Name: name, UID: uid, Trigger: trigger, Policy: policy, TakenAt: time.Unix(at, 0), ScheduledAt: new(time.Unix(at, 0)),
 			Application: archive.Application{Name: application, State: state, Replicas: new(int32(at))},
 		}}
-		found, err := Read("shop", path, commit)
+		found, err := FromCommit("shop", path, commit)
 		if err != nil {
 			var report Report
 			report.Skip(path, err.Error())
@@ -60,8 +60,7 @@ func checkObject(t *testing.T, b *v1alpha1.NginxBackup) {
 	}
 }
 
-// FuzzUnpack: a list of known backups that somebody has spoilt is refused, or is the same when it is
-// packed again.
+// FuzzUnpack: a damaged list of known backups is refused, or unchanged when it is packed again.
 func FuzzUnpack(f *testing.F) {
 	pieces, err := Known{"web/web-1-01234567": Expected, "web/web-2-01234567": Lost}.Pack()
 	if err != nil {
@@ -70,7 +69,7 @@ func FuzzUnpack(f *testing.F) {
 	f.Add(bytes.Join(pieces, nil), "web/web-3-01234567\n?web/b")
 	f.Add([]byte("\x1f\x8b"), "")
 	f.Fuzz(func(t *testing.T, packed []byte, path string) {
-		known, err := Unpack(bytes.NewReader(packed))
+		known, err := UnpackKnown(bytes.NewReader(packed))
 		if err != nil {
 			known = Known{}
 		}
@@ -81,7 +80,7 @@ func FuzzUnpack(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		again, err := Unpack(bytes.NewReader(bytes.Join(pieces, nil)))
+		again, err := UnpackKnown(bytes.NewReader(bytes.Join(pieces, nil)))
 		if diff := cmp.Diff(known, again); err != nil || diff != "" {
 			t.Errorf("packed again they are others (%v):\n%s", err, diff)
 		}

@@ -11,28 +11,28 @@ import (
 	"slices"
 )
 
-// Standing is what is expected of a backup that has an object.
+// Standing is the expected state of a backup that has an object.
 type Standing byte
 
-// The standings.
+// The values of Standing.
 const (
-	// Expected: the data has to be there.
+	// Expected: the data must exist.
 	Expected Standing = '+'
-	// Lost: the data was missing.
+	// Lost: the data was missing at the last check.
 	Lost Standing = '-'
-	// Open: nothing is known of the data. It may be being written, or deleted.
+	// Open: the state of the data is unknown. It may be in the course of being written or deleted.
 	Open Standing = '?'
 )
 
-// Known are the backups that have objects, by their paths below the folder of the namespace.
+// Known holds the backups that have objects, by their paths below the folder of the namespace.
 type Known map[string]Standing
 
-// chunkSize is how much of the packed list one ConfigMap holds, in bytes. In an object of the
-// API it is a third longer, in base64, and a ConfigMap may have 1 MiB.
+// chunkSize is the size of the part of the packed list that one ConfigMap holds, in bytes. Base64
+// makes it a third longer in the API, where a ConfigMap is limited to 1 MiB.
 const chunkSize = 700 << 10
 
-// Pack makes pieces that fit into a ConfigMap each: one for about 30,000 backups. The same
-// backups have the same pieces.
+// Pack packs the list into pieces that each fit into a ConfigMap. One piece holds about 30,000
+// backups. The same list always has the same pieces.
 func (k Known) Pack() ([][]byte, error) {
 	var packed bytes.Buffer
 	zip := gzip.NewWriter(&packed)
@@ -47,8 +47,8 @@ func (k Known) Pack() ([][]byte, error) {
 	return slices.Collect(slices.Chunk(packed.Bytes(), chunkSize)), nil
 }
 
-// Unpack reads the backups from their pieces, one after the other.
-func Unpack(packed io.Reader) (Known, error) {
+// UnpackKnown reads the list from its concatenated pieces.
+func UnpackKnown(packed io.Reader) (Known, error) {
 	zip, err := gzip.NewReader(packed)
 	if err != nil {
 		return nil, fmt.Errorf("unpack the known backups: %w", err)
@@ -58,7 +58,7 @@ func Unpack(packed io.Reader) (Known, error) {
 	for lines.Scan() {
 		line := lines.Text()
 		if len(line) < 2 {
-			return nil, errors.New("unpack the known backups: a line names none")
+			return nil, errors.New("unpack the known backups: a line names no backup")
 		}
 		known[line[1:]] = Standing(line[0])
 	}

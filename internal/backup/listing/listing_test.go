@@ -34,16 +34,16 @@ func TestParsePath(t *testing.T) {
 		{text: "", err: "<namespace>/<application>"},
 		{text: "shop/web", err: "<namespace>/<application>"},
 		{text: "shop/web/x/web-1-01234567", err: "<namespace>/<application>"},
-		{text: "shop/Web/web-1-01234567", err: "called after an NginxOperator"},
-		{text: "shop/" + strings.Repeat("a", 46) + "/web-1-01234567", err: "called after an NginxOperator"},
-		{text: "shop/../web-1-01234567", err: "called after an NginxOperator"},
+		{text: "shop/Web/web-1-01234567", err: "named after an NginxOperator"},
+		{text: "shop/" + strings.Repeat("a", 46) + "/web-1-01234567", err: "named after an NginxOperator"},
+		{text: "shop/../web-1-01234567", err: "named after an NginxOperator"},
 		{text: "shop/web/web", err: "the UID of a backup"},
 		{text: "shop/web/web-1", err: "the UID of a backup"},
 		{text: "shop/web/web-1-0123456g", err: "the UID of a backup"},
-		{text: "shop/web/-01234567", err: "called after an NginxBackup"},
-		{text: "shop/web/..-01234567", err: "called after an NginxBackup"},
-		{text: "shop/web/web 1-01234567", err: "called after an NginxBackup"},
-		{text: "shop/web/" + strings.Repeat("a", 57) + "-01234567", err: "called after an NginxBackup"},
+		{text: "shop/web/-01234567", err: "named after an NginxBackup"},
+		{text: "shop/web/..-01234567", err: "named after an NginxBackup"},
+		{text: "shop/web/web 1-01234567", err: "named after an NginxBackup"},
+		{text: "shop/web/" + strings.Repeat("a", 57) + "-01234567", err: "named after an NginxBackup"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.text, func(t *testing.T) {
@@ -74,7 +74,7 @@ func TestSame(t *testing.T) {
 		{"nonsense", "nonsense", false},
 	}
 	for _, tt := range tests {
-		if got := Same(v1alpha1.Destination{URL: tt.a}, v1alpha1.Destination{URL: tt.b}); got != tt.want {
+		if got := SameDestination(v1alpha1.Destination{URL: tt.a}, v1alpha1.Destination{URL: tt.b}); got != tt.want {
 			t.Errorf("%s and %s: %v", tt.a, tt.b, got)
 		}
 	}
@@ -92,14 +92,14 @@ func aCommit(change ...func(*archive.Info)) archive.Commit {
 	return archive.Commit{Info: info}
 }
 
-var aFound = Found{
+var aFound = FoundBackup{
 	Path: "web/web-1-01234567", Policy: "all", Trigger: "Schedule", State: "0a1b", Replicas: new(int32(3)),
-	TakenAt: now.Unix(), ScheduledAt: now.Unix() - 60, Recipients: Recipients([]string{"a", "b"}),
+	TakenAt: now.Unix(), ScheduledAt: now.Unix() - 60, Recipients: RecipientsHash([]string{"a", "b"}),
 }
 
-// TestRead: whatever a record says, what comes of it can be an object, or it is refused.
+// TestRead: a record that cannot become a valid object is refused.
 func TestRead(t *testing.T) {
-	found := func(change func(*Found)) Found {
+	found := func(change func(*FoundBackup)) FoundBackup {
 		f := aFound
 		change(&f)
 		return f
@@ -107,26 +107,26 @@ func TestRead(t *testing.T) {
 	tests := []struct {
 		name   string
 		change func(*archive.Info)
-		want   Found
+		want   FoundBackup
 		err    string
 	}{
 		{name: "of a policy", change: func(*archive.Info) {}, want: aFound},
 		{name: "of an early version", change: func(i *archive.Info) {
 			i.Policy, i.ScheduledAt, i.Recipients, i.Application.State, i.Application.Replicas = "", nil, nil, "", nil
-		}, want: Found{Path: aFound.Path, Trigger: "Schedule", TakenAt: now.Unix()}},
-		{name: "of a later version", change: func(i *archive.Info) { i.Trigger = "Moonrise" }, want: found(func(f *Found) { f.Trigger = "" })},
+		}, want: FoundBackup{Path: aFound.Path, Trigger: "Schedule", TakenAt: now.Unix()}},
+		{name: "of a later version", change: func(i *archive.Info) { i.Trigger = "Moonrise" }, want: found(func(f *FoundBackup) { f.Trigger = "" })},
 		{name: "a state that is none", change: func(i *archive.Info) { i.Application.State = "<b>" },
-			want: found(func(f *Found) { f.State, f.Replicas = "", nil })},
-		{name: "of another namespace", change: func(i *archive.Info) { i.Namespace = "kube-system" }, err: `of the namespace "kube-system"`},
-		{name: "of another application", change: func(i *archive.Info) { i.Application.Name = "api" }, err: `of the application "api"`},
-		{name: "of another name", change: func(i *archive.Info) { i.Name = "web-2" }, err: `of the backup "web-2"`},
-		{name: "of another UID", change: func(i *archive.Info) { i.UID = "7654" }, err: `of the UID "7654"`},
+			want: found(func(f *FoundBackup) { f.State, f.Replicas = "", nil })},
+		{name: "of another namespace", change: func(i *archive.Info) { i.Namespace = "kube-system" }, err: `for the namespace "kube-system"`},
+		{name: "of another application", change: func(i *archive.Info) { i.Application.Name = "api" }, err: `for the application "api"`},
+		{name: "of another name", change: func(i *archive.Info) { i.Name = "web-2" }, err: `for the backup "web-2"`},
+		{name: "of another UID", change: func(i *archive.Info) { i.UID = "7654" }, err: `for the UID "7654"`},
 		{name: "a policy that is no name", change: func(i *archive.Info) { i.Policy = "a b" }, err: "policy"},
 		{name: "a policy with a long name", change: func(i *archive.Info) { i.Policy = strings.Repeat("a", 64) }, err: "policy"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Read("shop", aFound.Path, aCommit(tt.change))
+			got, err := FromCommit("shop", aFound.Path, aCommit(tt.change))
 			if (err == nil) != (tt.err == "") || err != nil && !strings.Contains(err.Error(), tt.err) {
 				t.Fatalf("error: %v, want %q", err, tt.err)
 			}
@@ -161,14 +161,14 @@ func TestNewBackup(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	manual, err := NewBackup(Found{Path: aFound.Path, TakenAt: 1}, "shop", destination, include)
+	manual, err := NewBackup(FoundBackup{Path: aFound.Path, TakenAt: 1}, "shop", destination, include)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if manual.Labels[v1alpha1.LabelPolicy] != "" || manual.Spec.Trigger != v1alpha1.TriggerManual || manual.Spec.IncludeSecrets != nil || len(manual.Annotations) != 1 {
 		t.Errorf("of nobody's policy: %+v", manual)
 	}
-	if _, err := NewBackup(Found{Path: "web/nonsense"}, "shop", destination, nil); err == nil {
+	if _, err := NewBackup(FoundBackup{Path: "web/nonsense"}, "shop", destination, nil); err == nil {
 		t.Error("a path that is none makes an object")
 	}
 }
@@ -179,7 +179,7 @@ func TestOtherName(t *testing.T) {
 		"web/" + strings.Repeat("a", 46) + "-bcdefgh-01234567": strings.Repeat("a", 46) + "-01234567",
 		"web/" + strings.Repeat("a", 56) + "-01234567":         strings.Repeat("a", 47) + "-01234567",
 	} {
-		got := OtherName(Found{Path: path})
+		got := OtherName(FoundBackup{Path: path})
 		if got != want || len(got) > mostBackup || len(validation.IsDNS1123Subdomain(got)) > 0 {
 			t.Errorf("%s: %s, want %s", path, got, want)
 		}
@@ -222,13 +222,13 @@ func TestDue(t *testing.T) {
 	}
 }
 
-// TestReportFits: whatever is found, the report has room in a termination message, names all
-// that it can, and says when that is not all.
+// TestReportFits: the report always fits into a termination message, names as much as it can, and
+// says if that is not everything.
 func TestReportFits(t *testing.T) {
 	var r Report
 	r.Skip(strings.Repeat("\x00\"<é", 999), "it cannot be")
 	for i := range 1000 {
-		r.AddFound(Found{
+		r.AddFound(FoundBackup{
 			Path: fmt.Sprintf("%s/%s-%08x", strings.Repeat("a", 45), strings.Repeat("b", 56), i), Policy: strings.Repeat("c", 63), Trigger: "Schedule",
 			State: strings.Repeat("d", 64), Replicas: new(int32(1 << 30)), TakenAt: now.Unix(), ScheduledAt: now.Unix(), Recipients: "01234567",
 		})
@@ -263,7 +263,7 @@ func TestKnown(t *testing.T) {
 		if len(pieces) == 0 || n <= 10_000 && len(pieces) > 1 {
 			t.Errorf("%d known: %d pieces", n, len(pieces))
 		}
-		again, err := Unpack(bytes.NewReader(slices.Concat(pieces...)))
+		again, err := UnpackKnown(bytes.NewReader(slices.Concat(pieces...)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -279,12 +279,12 @@ func TestStandings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, err := Unpack(bytes.NewReader(pieces[0]))
+	again, err := UnpackKnown(bytes.NewReader(pieces[0]))
 	if diff := cmp.Diff(standings, again); err != nil || diff != "" {
 		t.Errorf("%v, -packed +unpacked:\n%s", err, diff)
 	}
 	for _, half := range []io.Reader{strings.NewReader(""), bytes.NewReader(pieces[0][:len(pieces[0])-4])} {
-		if _, err := Unpack(half); err == nil {
+		if _, err := UnpackKnown(half); err == nil {
 			t.Error("half a list is taken for one")
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"example.com/nginx-operator/internal/backup/location"
 )
 
-// uidDigits is how much of a backup's UID is in its path.
+// uidDigits is the number of digits of a backup's UID in its path.
 const uidDigits = 8
 
-// Bounds of names, in bytes, as the API has them.
+// Bounds of names, in bytes, as in the API.
 const (
 	mostTarget = 45
 	mostBackup = 56
@@ -30,14 +30,14 @@ var (
 	stateForm  = regexp.MustCompile(`^[0-9a-f]*$`)
 )
 
-// Path is where a backup is, below a destination.
+// Path is the location of a backup below a destination.
 type Path struct {
 	Namespace, Target string
-	// Backup is the name of its object, UID the first digits of that object's.
+	// Backup is the name of the backup's object, and UID the first digits of the object's UID.
 	Backup, UID string
 }
 
-// ParsePath reads <namespace>/<application>/<backup>-<uid>.
+// ParsePath parses a path of the form <namespace>/<application>/<backup>-<uid>.
 func ParsePath(text string) (Path, error) {
 	parts := strings.Split(text, "/")
 	if len(parts) != 3 {
@@ -51,16 +51,16 @@ func ParsePath(text string) (Path, error) {
 	p.Backup, p.UID = parts[2][:cut], parts[2][cut+1:]
 	switch {
 	case len(p.Target) > mostTarget || !targetForm.MatchString(p.Target):
-		return Path{}, errors.New("its folder is not called after an NginxOperator")
+		return Path{}, errors.New("its folder is not named after an NginxOperator")
 	case !uidForm.MatchString(p.UID):
 		return Path{}, errors.New("its name does not end with the UID of a backup")
 	case len(p.Backup) > mostBackup || !backupForm.MatchString(p.Backup):
-		return Path{}, errors.New("it is not called after an NginxBackup")
+		return Path{}, errors.New("it is not named after an NginxBackup")
 	}
 	return p, nil
 }
 
-// Holds tells whether a record belongs where it was found.
+// Holds returns an error if a record does not belong to the path at which it was found.
 func (p Path) Holds(info archive.Info) error {
 	for _, field := range []struct{ name, path, record string }{
 		{"namespace", p.Namespace, info.Namespace},
@@ -69,17 +69,18 @@ func (p Path) Holds(info archive.Info) error {
 		{"UID", p.UID, info.UID[:min(len(info.UID), uidDigits)]},
 	} {
 		if field.path != field.record {
-			return fmt.Errorf("the record is of the %s %q, and is kept under %q", field.name, field.record, field.path)
+			return fmt.Errorf("the record is for the %s %q, but is stored under %q", field.name, field.record, field.path)
 		}
 	}
 	return nil
 }
 
-// storeParameters are those of a location that tell which store it is.
+// storeParameters are the parameters of a location that identify its store.
 var storeParameters = []string{"endpoint", "storage_account", "domain", "universe_domain"}
 
-// Same tells whether two destinations are the same folder, whoever reaches it, and how.
-func Same(a, b v1alpha1.Destination) bool {
+// SameDestination reports whether two destinations are the same folder, even if they are accessed in different
+// ways.
+func SameDestination(a, b v1alpha1.Destination) bool {
 	first, err1 := location.Parse(a.URL)
 	second, err2 := location.Parse(b.URL)
 	return err1 == nil && err2 == nil && first.Base() == second.Base() &&

@@ -1,5 +1,5 @@
-// Package location reads where backups are kept: a folder of a PersistentVolumeClaim or of
-// a bucket, written as a URL.
+// Package location parses the locations of backups: a folder in a PersistentVolumeClaim or in a
+// bucket, written as a URL.
 //
 //	pvc://claim/folder
 //	s3://bucket/folder?region=eu-central-1
@@ -7,10 +7,10 @@
 //	gs://bucket/folder
 //	azblob://container/folder?storage_account=account
 //
-// It is pure and knows no store, so that whoever only checks or shows a location does not
-// carry the clients of three clouds.
+// It is pure and does not access a store. So a program that only checks or shows a location need not
+// include the clients of three clouds.
 //
-// A URL never has credentials: it is shown in conditions, events and logs.
+// A URL never contains credentials: it is shown in conditions, events and logs.
 package location
 
 import (
@@ -21,11 +21,11 @@ import (
 // Scheme is the kind of store.
 type Scheme string
 
-// The schemes.
+// The known schemes.
 const (
 	// PVC is a PersistentVolumeClaim of the application's namespace.
 	PVC Scheme = "pvc"
-	// S3 is Amazon S3, or anything that speaks its protocol.
+	// S3 is Amazon S3, or a store that is compatible with it.
 	S3 Scheme = "s3"
 	// GCS is Google Cloud Storage.
 	GCS Scheme = "gs"
@@ -33,24 +33,24 @@ const (
 	Azure Scheme = "azblob"
 )
 
-// Location is a folder of a store.
+// Location is a folder in a store.
 type Location struct {
 	Scheme Scheme
 	// Bucket is the name of the bucket, of Azure's container, or of the claim.
 	Bucket string
-	// Folder has no slash at its ends; empty: the top of the bucket.
+	// Folder has no leading or trailing slash. It is empty for the top of the bucket.
 	Folder string
-	// Parameters are the query's, each known to the scheme and checked; nil: none.
+	// Parameters holds the validated parameters of the query, or nil if there are none.
 	Parameters map[string]string
 }
 
-// Parameter is a parameter's value, empty if it is not there.
+// Parameter returns the value of a parameter, or "" if it is not set.
 func (l Location) Parameter(name string) string { return l.Parameters[name] }
 
-// Is tells whether a parameter of the type boolean is there and true.
+// Is reports whether a boolean parameter is set and true.
 func (l Location) Is(name string) bool { return l.Parameters[name] == "true" }
 
-// Base is the URL without its parameters, for messages.
+// Base returns the URL without its parameters, for messages.
 func (l Location) Base() string {
 	u := url.URL{Scheme: string(l.Scheme), Host: l.Bucket, Path: l.Folder}
 	if l.Folder != "" {
@@ -59,8 +59,8 @@ func (l Location) Base() string {
 	return u.String()
 }
 
-// String is the URL in one form: Parse of it is the same location, and two locations that
-// are the same have the same text.
+// String returns the canonical URL: Parse returns the same location for it, and equal locations
+// have the same URL.
 func (l Location) String() string {
 	if len(l.Parameters) == 0 {
 		return l.Base()
@@ -69,7 +69,7 @@ func (l Location) String() string {
 	for name, value := range l.Parameters {
 		values.Set(name, value)
 	}
-	// Slashes and colons need no escape in a query, and an endpoint is easier to read so.
+	// Slashes and colons need no escape in a query, and an endpoint is easier to read without.
 	query := strings.NewReplacer("%3A", ":", "%2F", "/").Replace(values.Encode())
 	return l.Base() + "?" + query
 }

@@ -10,12 +10,13 @@ import (
 	"strings"
 )
 
-// check tells what is wrong with a parameter's value, in words that follow its name.
+// check returns what is wrong with the value of a parameter, as text that follows the parameter's
+// name.
 type check func(value string) error
 
-// What the S3 client of the Go CDK takes in a URL, without what a container has no use for
-// (profiles of a home folder), has a better name here (disable_https: an endpoint of
-// http://), or cannot write (anonymous).
+// s3Parameters are the URL parameters of the Go CDK's S3 client, except those that are useless in a
+// container (profiles of a home directory), have a better form here (disable_https: an endpoint
+// with http://), or prevent writing (anonymous).
 var s3Parameters = map[string]check{
 	"region":                       matching(`^[a-z0-9][-a-z0-9]*$`, "a region, such as eu-central-1"),
 	"endpoint":                     endpoint,
@@ -41,7 +42,7 @@ var azureParameters = map[string]check{
 	"localemu":        boolean,
 }
 
-// secretly are the parameters by which some programs take credentials.
+// secretly matches parameters in which other programs take credentials.
 var secretly = regexp.MustCompile(`(?i)key|secret|token|passw|sig|credential`)
 
 func parameters(query string, s scheme) (map[string]string, error) {
@@ -57,9 +58,9 @@ func parameters(query string, s scheme) (map[string]string, error) {
 		case !ok:
 			return nil, unknownParameter(name, s)
 		case len(value) > 1:
-			return nil, fmt.Errorf("the parameter %s is there %d times: write it once", name, len(value))
+			return nil, fmt.Errorf("the parameter %s occurs %d times: write it once", name, len(value))
 		case value[0] == "":
-			return nil, fmt.Errorf("the parameter %s is empty: give it a value or take it out", name)
+			return nil, fmt.Errorf("the parameter %s is empty: give it a value or remove it", name)
 		}
 		if err := wrong(value[0]); err != nil {
 			return nil, fmt.Errorf("the parameter %s %w", name, err)
@@ -76,21 +77,21 @@ func unknownParameter(name string, s scheme) error {
 	names := slices.Sorted(maps.Keys(s.parameters))
 	switch {
 	case secretly.MatchString(name):
-		return fmt.Errorf("the parameter %s looks like a credential: take it out, credentials belong into the Secret", name)
+		return fmt.Errorf("the parameter %s looks like a credential: remove it, credentials belong in the Secret", name)
 	case len(names) == 0:
-		return fmt.Errorf("the parameter %s is unknown: %s has none", name, s.example)
+		return fmt.Errorf("the parameter %s is unknown: %s takes no parameters", name, s.example)
 	default:
-		return fmt.Errorf("the parameter %s is unknown, known are %s", name, strings.Join(names, ", "))
+		return fmt.Errorf("the parameter %s is unknown: use one of %s", name, strings.Join(names, ", "))
 	}
 }
 
-// together checks what no parameter shows alone.
-func together(l Location) error {
+// validateCombination checks combinations of parameters.
+func validateCombination(l Location) error {
 	switch {
 	case l.Parameter("kmskeyid") != "" && !strings.HasPrefix(l.Parameter("ssetype"), "aws:kms"):
-		return errors.New("the parameter kmskeyid needs ssetype=aws:kms beside it")
+		return errors.New("the parameter kmskeyid needs the parameter ssetype=aws:kms")
 	case l.Is("accelerate") && l.Parameter("endpoint") != "":
-		return errors.New("the parameters accelerate and endpoint exclude each other: only Amazon accelerates")
+		return errors.New("the parameters accelerate and endpoint exclude each other: only Amazon S3 offers acceleration")
 	default:
 		return nil
 	}
@@ -121,7 +122,7 @@ func endpoint(value string) error {
 	u, err := url.Parse(value)
 	switch {
 	case err == nil && u.User != nil:
-		return errors.New("has a user or a password: take them out, credentials belong into the Secret")
+		return errors.New("has a user or a password: remove them, credentials belong in the Secret")
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.RawQuery != "" || u.Fragment != "":
 		return errors.New("is the URL of a server, such as https://s3.example.com or http://minio.storage:9000")
 	default:

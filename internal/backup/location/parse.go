@@ -9,14 +9,14 @@ import (
 	"unicode"
 )
 
-// scheme is what a URL of it may say.
+// scheme describes the URLs of a scheme.
 type scheme struct {
-	// bucket is what the scheme calls its bucket, form is how its name looks, and rule says
-	// that in words.
+	// bucket is the word for the scheme's buckets. form matches valid names of buckets, and rule
+	// describes them.
 	bucket string
 	form   *regexp.Regexp
 	rule   string
-	// parameters are the known ones, with the check of each.
+	// parameters maps the known parameters to their checks.
 	parameters map[string]check
 	example    string
 }
@@ -30,7 +30,8 @@ var schemes = map[Scheme]scheme{
 	},
 	S3: {
 		bucket: "bucket",
-		// Amazon wants lower case and 63 characters; others and old buckets know more.
+		// Amazon requires lower case and at most 63 characters. Other stores and old buckets allow
+		// more.
 		form:       regexp.MustCompile(`^[A-Za-z0-9][-._A-Za-z0-9]{1,253}[A-Za-z0-9]$`),
 		rule:       "3 or more letters, digits, '-', '.' and '_'",
 		parameters: s3Parameters,
@@ -54,15 +55,14 @@ var schemes = map[Scheme]scheme{
 
 const known = "pvc://claim/folder, s3://bucket/folder, gs://bucket/folder or azblob://container/folder"
 
-// Parse reads a URL. Its errors say what to change, and repeat nothing that could be a
-// credential.
+// Parse parses a URL. Its errors say what to change, and never repeat a possible credential.
 func Parse(text string) (Location, error) {
 	if text == "" {
 		return Location{}, errors.New("the location is empty: write " + known)
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		// The error repeats the URL, which may have a password.
+		// The error of url.Parse repeats the URL, which may contain a password.
 		return Location{}, errors.New("the location is not a URL: write " + known + `, and "%" as "%25"`)
 	}
 	l := Location{Scheme: Scheme(u.Scheme)}
@@ -83,7 +83,7 @@ func Parse(text string) (Location, error) {
 	if err != nil {
 		return Location{}, err
 	}
-	return l, together(l)
+	return l, validateCombination(l)
 }
 
 func unknownScheme(name string) error {
@@ -91,25 +91,25 @@ func unknownScheme(name string) error {
 	case "":
 		return errors.New("the location has no scheme: write " + known)
 	case "file":
-		return errors.New("file:// is not a location: what a Job's pod writes into its own file system ends with the pod; name a PersistentVolumeClaim, pvc://claim/folder")
+		return errors.New("file:// is not a location: files in the file system of a Job's pod are lost with the pod; use a PersistentVolumeClaim, pvc://claim/folder")
 	case "http", "https":
-		return fmt.Errorf("%s:// is not a location: a private S3 is named by its bucket, s3://bucket/folder?endpoint=%s://host:port&use_path_style=true", name, name)
+		return fmt.Errorf("%s:// is not a location: for a private S3 server, write s3://bucket/folder?endpoint=%s://host:port&use_path_style=true", name, name)
 	default:
 		return fmt.Errorf("the scheme %q is unknown: write %s", name, known)
 	}
 }
 
-// wellFormed looks at the parts that no location has, and at those that each has.
+// wellFormed checks for missing parts, and for parts that no location may have.
 func wellFormed(u *url.URL, s scheme) error {
 	switch {
 	case u.User != nil:
-		return errors.New("the location has a user or a password: take them out, credentials belong into the Secret")
+		return errors.New("the location has a user or a password: remove them, credentials belong in the Secret")
 	case u.Opaque != "":
-		return errors.New("the location needs two slashes after the scheme: " + s.example)
+		return errors.New("the location needs two slashes after the scheme: write " + s.example)
 	case u.Host == "":
-		return fmt.Errorf("the location names no %s: %s", s.bucket, s.example)
+		return fmt.Errorf("the location names no %s: write %s", s.bucket, s.example)
 	case u.Port() != "" && u.Scheme == string(S3):
-		return fmt.Errorf("the location begins with the %s and not with a host: s3://bucket/folder?endpoint=http://%s&use_path_style=true", s.bucket, u.Host)
+		return fmt.Errorf("the location must begin with the %s, not with a host: write s3://bucket/folder?endpoint=http://%s&use_path_style=true", s.bucket, u.Host)
 	case u.Fragment != "":
 		return errors.New(`the location has a "#": write it as "%23"`)
 	default:
@@ -117,14 +117,14 @@ func wellFormed(u *url.URL, s scheme) error {
 	}
 }
 
-// longestFolder leaves room for the names of the backups in a key, which has 1,024 bytes in
+// longestFolder leaves room for the names of backups in a key, which is limited to 1,024 bytes in
 // every cloud.
 const longestFolder = 512
 
 func folder(path string) (string, error) {
 	path = strings.Trim(path, "/")
 	if len(path) > longestFolder {
-		return "", fmt.Errorf("the folder has %d bytes, more than %d", len(path), longestFolder)
+		return "", fmt.Errorf("the folder has %d bytes: at most %d are allowed", len(path), longestFolder)
 	}
 	if path == "" {
 		return "", nil
@@ -136,7 +136,7 @@ func folder(path string) (string, error) {
 		case part == "." || part == "..":
 			return "", fmt.Errorf("the folder %q has a part %q: write the folder's full path", path, part)
 		case strings.ContainsFunc(part, unprintable):
-			return "", fmt.Errorf("the folder %q has a character that cannot be shown, or a backslash", path)
+			return "", fmt.Errorf("the folder %q has an unprintable character or a backslash", path)
 		}
 	}
 	return path, nil

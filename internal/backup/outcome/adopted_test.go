@@ -15,18 +15,18 @@ import (
 	"example.com/nginx-operator/internal/backup/plan"
 )
 
-// TestAdopted: the status of a backup that was found is the one that it had.
+// TestAdopted: a backup that was found gets the status that it had when it was written.
 func TestAdopted(t *testing.T) {
 	b := aBackup()
 	b.Spec.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"}
-	b.Status = Unverified(b, v1alpha1.ReasonInProgress, "")
+	b.Status = ExistingNotVerified(b, v1alpha1.ReasonInProgress, "")
 	if c := b.Status.Conditions[0]; c.Message != "The archive is being verified" || plan.Good(b) {
 		t.Errorf("while it is verified: %+v", c)
 	}
 	s, result := aSnapshot(), aResult()
 	s.Info.Reason = "the first backup"
 	s.Info.Application.State, s.Info.Application.Replicas = s.State.Change, &s.State.Replicas
-	result.Adopted = job.NewAdopted(s.Info, v1alpha1.BackupContents{Files: 12, ConfigMaps: []string{"conf"}})
+	result.Existing = job.NewExisting(s.Info, v1alpha1.BackupContents{Files: 12, ConfigMaps: []string{"conf"}})
 	b.Status = Adopted(b, result)
 	if !plan.Good(b) {
 		t.Fatalf("it is not good: %+v", b.Status.Conditions)
@@ -47,17 +47,17 @@ func TestAdopted(t *testing.T) {
 	}
 }
 
-// TestAdoptedOfAnEarlyVersion: a record that does not tell the state is of none that anybody is in.
+// TestAdoptedOfAnEarlyVersion: a record without a state leads to a state that no application has.
 func TestAdoptedOfAnEarlyVersion(t *testing.T) {
 	b, result := aBackup(), aResult()
-	result.Adopted = job.NewAdopted(archive.Info{TakenAt: now}, v1alpha1.BackupContents{})
+	result.Existing = job.NewExisting(archive.Info{TakenAt: now}, v1alpha1.BackupContents{})
 	b.Status = Adopted(b, result)
-	if held := plan.Held(b); held.Change != "" || held.Replicas != -1 {
+	if held := plan.BackedUpState(b); held.Change != "" || held.Replicas != -1 {
 		t.Errorf("it holds %+v", held)
 	}
 }
 
-// TestMissing: a backup whose data goes and comes back tells so, and what it told before stays.
+// TestMissing: the status says when the data disappears and returns, and keeps the rest.
 func TestMissing(t *testing.T) {
 	s := aSnapshot()
 	b := aBackup()
@@ -67,7 +67,7 @@ func TestMissing(t *testing.T) {
 	if plan.Good(b) || !plan.Lost(b) || !meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionCompleted) {
 		t.Errorf("its data is gone: %+v", b.Status.Conditions)
 	}
-	b.Status = Back(b)
+	b.Status = DataFoundAgain(b)
 	if plan.Good(b) || plan.Lost(b) || !plan.Written(b) {
 		t.Errorf("its data is there again: %+v", b.Status.Conditions)
 	}
@@ -95,7 +95,7 @@ func TestListed(t *testing.T) {
 	Listed(p, &p.Status, &listing.Report{Backups: 3, Skipped: 1, Why: "web/x: it cannot be"}, now)
 	c := condition()
 	if c.Status != metav1.ConditionTrue || c.ObservedGeneration != 2 || !p.Status.LastListingTime.Time.Equal(now) ||
-		c.Message != "3 backups of this namespace are in the destination; 1 of them are left alone: web/x: it cannot be" {
+		c.Message != "3 backups of this namespace are in the destination; 1 of them are ignored: web/x: it cannot be" {
 		t.Errorf("when it is listed: %+v", c)
 	}
 }

@@ -10,24 +10,25 @@ import (
 	"example.com/nginx-operator/internal/backup/listing"
 )
 
-// Listed tells in the status of a policy that every backup in its destination has an object,
-// and when the listing began.
+// Listed sets the condition Listed of a policy: every backup in its destination has an object.
+// began is when the listing began.
 func Listed(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, report *listing.Report, began time.Time) {
 	at := metav1.NewTime(began)
 	status.LastListingTime = &at
 	message := fmt.Sprintf("%d backups of this namespace are in the destination", report.Backups)
 	if report.Skipped > 0 {
-		message += fmt.Sprintf("; %d of them are left alone: %s", report.Skipped, report.Why)
+		message += fmt.Sprintf("; %d of them are ignored: %s", report.Skipped, report.Why)
 	}
 	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionTrue, v1alpha1.ReasonListed, message)
 }
 
-// Listing tells that a listing is under way, where there was no good one before.
+// Listing sets the condition Listed while a listing is in progress and no earlier one has
+// succeeded.
 func Listing(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus) {
 	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionUnknown, v1alpha1.ReasonListing, "The destination is being listed")
 }
 
-// NotListed tells why a listing does not come about.
+// NotListed sets the condition Listed if a listing failed.
 func NotListed(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, reason, message string) {
 	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionFalse, reason, message)
 }

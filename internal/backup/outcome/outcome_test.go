@@ -87,7 +87,7 @@ func TestCompleted(t *testing.T) {
 	}
 }
 
-// TestStatusFits: whatever is told stays within the bounds of the API.
+// TestStatusFits: the status always stays within the bounds of the API.
 func TestStatusFits(t *testing.T) {
 	s := aSnapshot()
 	for i := range 500 {

@@ -11,7 +11,7 @@ import (
 	"example.com/nginx-operator/internal/backup/plan"
 )
 
-// Refused is the status of a policy that cannot be understood.
+// Refused returns the status of a policy that is invalid.
 func Refused(p *v1alpha1.NginxBackupPolicy, reason, message string) v1alpha1.NginxBackupPolicyStatus {
 	status := *p.Status.DeepCopy()
 	status.ObservedGeneration = p.Generation
@@ -21,8 +21,8 @@ func Refused(p *v1alpha1.NginxBackupPolicy, reason, message string) v1alpha1.Ngi
 	return status
 }
 
-// OfPolicy is the status of a policy with its targets and the backups that it made of all of
-// them, and of others that are gone.
+// OfPolicy returns the status of a policy. backups holds the backups of its targets, and of targets
+// that do not exist any more.
 func OfPolicy(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*v1alpha1.NginxBackup) v1alpha1.NginxBackupPolicyStatus {
 	status := *p.Status.DeepCopy()
 	status.ObservedGeneration = p.Generation
@@ -42,13 +42,14 @@ func OfPolicy(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*v
 	return status
 }
 
-// SetNext tells when the schedule takes the next backups.
+// SetNext sets the time of the next scheduled backups.
 func SetNext(status *v1alpha1.NginxBackupPolicyStatus, next time.Time) {
 	at := metav1.NewTime(next)
 	status.NextScheduleTime = &at
 }
 
-// readiness tells whether the targets have what they should have, if there are any.
+// readiness returns the condition Ready of a policy: whether it has targets, and these have their
+// backups.
 func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*v1alpha1.NginxBackup) (metav1.ConditionStatus, string, string) {
 	switch {
 	case p.Spec.Suspend != nil && *p.Spec.Suspend:
@@ -65,13 +66,14 @@ func readiness(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, backups []*
 	return worst(p, targets, of)
 }
 
-// worst speaks for the target that is worst off. of are the backups by the names of the targets.
+// worst returns the condition of the target that is worst off. of maps the names of targets to
+// their backups.
 func worst(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, of map[string][]*v1alpha1.NginxBackup) (metav1.ConditionStatus, string, string) {
 	waiting, undeclared := 0, ""
 	for _, t := range targets {
 		mine := of[t.Nginx.Name]
 		if c := firstFailing(mine); c != nil {
-			return metav1.ConditionFalse, v1alpha1.ReasonBackupFailing, failingWords(c, p, t, mine)
+			return metav1.ConditionFalse, v1alpha1.ReasonBackupFailing, failingTargetMessage(c, p, t, mine)
 		}
 		if plan.Waiting(p, t, mine) {
 			waiting++
@@ -86,13 +88,13 @@ func worst(p *v1alpha1.NginxBackupPolicy, targets []plan.Target, of map[string][
 	case undeclared != "":
 		return metav1.ConditionFalse, v1alpha1.ReasonGateNotDeclared, undeclared
 	}
-	return metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every target has the backups that it should have"
+	return metav1.ConditionTrue, v1alpha1.ReasonUpToDate, "Every target has its backups"
 }
 
-// failingWords tell what is wrong, and what it holds up.
-func failingWords(c *metav1.Condition, p *v1alpha1.NginxBackupPolicy, t plan.Target, backups []*v1alpha1.NginxBackup) string {
+// failingTargetMessage says what is wrong, and what it delays.
+func failingTargetMessage(c *metav1.Condition, p *v1alpha1.NginxBackupPolicy, t plan.Target, backups []*v1alpha1.NginxBackup) string {
 	name := t.Nginx.Name
-	if plan.HoldsBack(p, t, backups) {
+	if plan.BlocksRollout(p, t, backups) {
 		name += ", whose rollout waits for a backup"
 	}
 	return fmt.Sprintf("%s: %s: %s", name, c.Reason, c.Message)
@@ -100,7 +102,7 @@ func failingWords(c *metav1.Condition, p *v1alpha1.NginxBackupPolicy, t plan.Tar
 
 func firstFailing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
 	for _, b := range backups {
-		// What was found in the store is no backup that the policy should make.
+		// A backup that was found in the store is not one that the policy has to create.
 		if c := Failing(b); c != nil && !plan.Written(b) {
 			return c
 		}
@@ -108,16 +110,17 @@ func firstFailing(backups []*v1alpha1.NginxBackup) *metav1.Condition {
 	return nil
 }
 
-// Failing is why a backup does not come about, nil if it has no trouble.
+// Failing returns the condition of a backup that fails, or nil if it does not.
 func Failing(b *v1alpha1.NginxBackup) *metav1.Condition {
 	if b.DeletionTimestamp != nil {
 		return nil
 	}
-	return Troubled(b.Status.Conditions)
+	return FindFailingCondition(b.Status.Conditions)
 }
 
-// Troubled is the condition Completed of what does not come about; nil: nothing has gone wrong yet.
-func Troubled(conditions []metav1.Condition) *metav1.Condition {
+// FindFailingCondition returns the Completed condition of an object that fails, or nil if nothing has
+// failed yet.
+func FindFailingCondition(conditions []metav1.Condition) *metav1.Condition {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionCompleted)
 	if c == nil || c.Status == metav1.ConditionTrue || c.Reason == v1alpha1.ReasonInProgress {
 		return nil

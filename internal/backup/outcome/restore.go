@@ -16,28 +16,29 @@ import (
 	"example.com/nginx-operator/internal/backup/restoration"
 )
 
-// Over tells whether a restore is not tried again: it is completed, or cannot be.
-func Over(r *v1alpha1.NginxRestore) bool {
+// RestoreFinished reports whether a restore is not tried again, because it has completed or cannot complete.
+func RestoreFinished(r *v1alpha1.NginxRestore) bool {
 	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionCompleted)
 	return c != nil && (c.Status == metav1.ConditionTrue || Final(c.Reason))
 }
 
-// Final tells of reasons that trying again does not mend.
+// Final reports whether a retry cannot fix the reason of a failure.
 func Final(reason string) bool {
 	return slices.Contains([]string{
 		v1alpha1.ReasonDestinationInvalid, v1alpha1.ReasonDamaged, v1alpha1.ReasonNotUsable, v1alpha1.ReasonConflict,
 	}, reason)
 }
 
-// Unproven tells whether it has to be looked at what a restored application serves.
+// Unproven reports whether the configuration that a restored application serves still has to be
+// checked.
 func Unproven(r *v1alpha1.NginxRestore, now time.Time) bool {
-	return now.Sub(restoredAt(r)) < proofPatience && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionCompleted) && !job.DryRun(r) &&
+	return now.Sub(restoredAt(r)) < readinessTimeout && meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionCompleted) && !job.DryRun(r) &&
 		!meta.IsStatusConditionTrue(r.Status.Conditions, v1alpha1.ConditionVerified)
 }
 
-// proofPatience is how long it is looked at what a restored application serves. What becomes of it
-// later is not the restore's doing.
-const proofPatience = time.Hour
+// readinessTimeout bounds the time for which a restored application is checked. Later changes are
+// not caused by the restore.
+const readinessTimeout = time.Hour
 
 func restoredAt(r *v1alpha1.NginxRestore) time.Time {
 	if r.Status.CompletionTime == nil {
@@ -46,23 +47,24 @@ func restoredAt(r *v1alpha1.NginxRestore) time.Time {
 	return r.Status.CompletionTime.Time
 }
 
-// Unrestored is the status of a restore that is not completed, and why.
+// Unrestored returns the status of a restore that is not completed, with the reason.
 func Unrestored(r *v1alpha1.NginxRestore, reason, message string) v1alpha1.NginxRestoreStatus {
 	status := *r.Status.DeepCopy()
 	status.ObservedGeneration = r.Generation
 	setRestore(r, &status, v1alpha1.ConditionCompleted, metav1.ConditionFalse, reason, message)
-	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "It is not restored yet")
+	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The restore is not complete")
 	return status
 }
 
-// Planned is Unrestored, once the backup was read and it is known what changes.
+// Planned returns the same status as Unrestored, with the contents of the backup and the planned
+// changes.
 func Planned(r *v1alpha1.NginxRestore, target string, b restoration.Backup, changes []v1alpha1.RestoreChange, reason, message string) v1alpha1.NginxRestoreStatus {
 	status := Unrestored(r, reason, message)
-	describe(&status, target, b, changes)
+	setRestoreDetails(&status, target, b, changes)
 	return status
 }
 
-func describe(status *v1alpha1.NginxRestoreStatus, target string, b restoration.Backup, changes []v1alpha1.RestoreChange) {
+func setRestoreDetails(status *v1alpha1.NginxRestoreStatus, target string, b restoration.Backup, changes []v1alpha1.RestoreChange) {
 	info := b.Info
 	status.Target = target
 	status.Source = &v1alpha1.BackupSource{
@@ -79,14 +81,14 @@ func describe(status *v1alpha1.NginxRestoreStatus, target string, b restoration.
 		secrets = append(secrets, s.Name)
 	}
 	status.Secrets = secrets[:min(len(secrets), secretsLimit)]
-	// What was found before anything was changed is worth more than what is found afterwards.
-	if changes = bounded(changes); len(changes) > len(status.Changes) {
+	// A list that was made before the first change is more useful than one that was made after it.
+	if changes = truncateChanges(changes); len(changes) > len(status.Changes) {
 		status.Changes = changes
 	}
 }
 
-// bounded are as many changes as the API takes.
-func bounded(changes []v1alpha1.RestoreChange) []v1alpha1.RestoreChange {
+// truncateChanges returns as many changes as the API accepts.
+func truncateChanges(changes []v1alpha1.RestoreChange) []v1alpha1.RestoreChange {
 	changes = slices.Clone(changes[:min(len(changes), listLimit)])
 	for i := range changes {
 		changes[i].Difference = clip(changes[i].Difference, differenceLimit)
@@ -94,8 +96,8 @@ func bounded(changes []v1alpha1.RestoreChange) []v1alpha1.RestoreChange {
 	return changes
 }
 
-// Restored is the status of a restore that has brought back all that was asked for, or, of a dry
-// run, has told what it would.
+// Restored returns the status of a restore that has restored everything that was requested or, for
+// a dry run, has reported what it would change.
 func Restored(r *v1alpha1.NginxRestore, target string, b restoration.Backup, plan restoration.Plan, now time.Time) v1alpha1.NginxRestoreStatus {
 	status := Planned(r, target, b, plan.Changes, v1alpha1.ReasonCompleted, "")
 	at := metav1.NewTime(now.Truncate(time.Second))
@@ -107,30 +109,30 @@ func Restored(r *v1alpha1.NginxRestore, target string, b restoration.Backup, pla
 	}
 	message := tally(status.Changes)
 	if n := len(status.Secrets); n > 0 {
-		message += ". Secrets are not brought back, see that they exist: " + strings.Join(status.Secrets[:min(n, secretsShown)], ", ")
+		message += ". Secrets are not restored; check that they exist: " + strings.Join(status.Secrets[:min(n, secretsShown)], ", ")
 	}
 	setRestore(r, &status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
-	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not told yet what it serves")
+	setRestore(r, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not reported its configuration yet")
 	return status
 }
 
 func foreseen(r *v1alpha1.NginxRestore, changes []v1alpha1.RestoreChange, plan restoration.Plan) string {
-	message := "Nothing was changed. What would be: " + tally(changes)
+	message := "Nothing was changed. A restore would change: " + tally(changes)
 	switch {
 	case len(plan.Conflicts) > 0 && r.Spec.OnConflict != v1alpha1.ConflictOverwrite:
-		message += ". It would be refused, since these exist and are others: " + strings.Join(plan.Conflicts, ", ")
+		message += ". It would be rejected, since these exist with other content: " + strings.Join(plan.Conflicts, ", ")
 	case len(plan.Blocked) > 0:
-		message += ". It would be refused, since there are directories in the place of files: " + strings.Join(plan.Blocked, ", ")
+		message += ". It would be rejected, since there are directories in place of files: " + strings.Join(plan.Blocked, ", ")
 	}
 	return message
 }
 
-// Conflict is what is told of objects that a restore would replace, and must not. One that had
-// begun before they were there has changed something.
+// Conflict returns the message about objects that a restore would have to replace but must not.
+// begun reports whether the restore had already changed something.
 func Conflict(objects []string, begun bool) string {
-	found := "Nothing was changed, since these exist and are others: "
+	found := "Nothing was changed, because these exist with other content: "
 	if begun {
-		found = "Some of it was brought back, and then these were there, which are others, and were not changed: "
+		found = "The restore is incomplete: these exist with other content and were not changed: "
 	}
 	return found + strings.Join(objects, ", ") + ". To replace them, create another NginxRestore with onConflict: Overwrite"
 }
@@ -141,21 +143,22 @@ func tally(changes []v1alpha1.RestoreChange) string {
 	for _, c := range changes {
 		counts[c.Action]++
 	}
-	return fmt.Sprintf("%d created, %d replaced, %d as in the backup already", counts["Create"], counts["Replace"], counts["None"])
+	return fmt.Sprintf("%d created, %d replaced, %d unchanged", counts["Create"], counts["Replace"], counts["None"])
 }
 
-// An application whose ConfigMaps alone were restored is as Ready as before until its operator has
-// seen them, for which it has newsDelay. After servedDelay it serves what it will.
+// newsDelay is the time that an operator gets to see that a ConfigMap was restored: until then, the
+// application stays Ready with the old configuration. servedDelay is the time that an application
+// gets to serve the restored configuration.
 const (
 	newsDelay   = 5 * time.Second
 	servedDelay = time.Minute
 )
 
-// Verified tells whether the restored application serves what the backup holds, and when to look
-// again although nothing has changed; 0: never.
+// Verified returns the status of a restore after a check of what the application serves, and the
+// time until the next check if nothing changes; 0 means none is needed.
 func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator, now time.Time) (status v1alpha1.NginxRestoreStatus, after time.Duration) {
 	status = *r.Status.DeepCopy()
-	state, reason, message := judge(r, nginx)
+	state, reason, message := applicationState(r, nginx)
 	age := now.Sub(restoredAt(r))
 	wait := time.Duration(0)
 	switch {
@@ -165,14 +168,14 @@ func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator, now time.
 		wait = servedDelay - age
 	}
 	if wait > 0 {
-		state, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not told yet what it serves"
+		state, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not reported its configuration yet"
 	}
 	setRestore(r, &status, v1alpha1.ConditionVerified, state, reason, message)
 	return status, max(0, wait)
 }
 
-// renewed tells whether the NginxOperator itself was written, which its operator has to see before
-// it is Ready; or nothing was, apart from files.
+// renewed reports whether the restore wrote the NginxOperator itself, which its operator has to
+// observe before it is Ready again, or wrote nothing but files.
 func renewed(r *v1alpha1.NginxRestore) bool {
 	changed := func(kind string) bool {
 		return slices.ContainsFunc(r.Status.Changes, func(c v1alpha1.RestoreChange) bool { return c.Kind == kind && c.Action != "None" })
@@ -180,17 +183,17 @@ func renewed(r *v1alpha1.NginxRestore) bool {
 	return changed(v1alpha2.Kind) || !changed("ConfigMap")
 }
 
-func judge(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (state metav1.ConditionStatus, reason, message string) {
+func applicationState(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (state metav1.ConditionStatus, reason, message string) {
 	source := r.Status.Source
 	if source == nil || !slices.ContainsFunc(r.Spec.Items, func(i v1alpha1.RestoreItem) bool { return i != v1alpha1.RestoreContent }) {
 		return metav1.ConditionTrue, v1alpha1.ReasonVerified, "The files were compared with those of the backup"
 	}
 	if nginx == nil {
-		return metav1.ConditionFalse, v1alpha1.ReasonNotReady, fmt.Sprintf("There is no NginxOperator %s any more", r.Status.Target)
+		return metav1.ConditionFalse, v1alpha1.ReasonNotReady, fmt.Sprintf("NginxOperator %s does not exist any more", r.Status.Target)
 	}
 	ready := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionReady)
 	if ready == nil || ready.ObservedGeneration != nginx.Generation {
-		return metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not told yet what it serves"
+		return metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not reported its configuration yet"
 	}
 	if ready.Status != metav1.ConditionTrue {
 		return metav1.ConditionFalse, v1alpha1.ReasonNotReady, fmt.Sprintf("The application is not Ready: %s: %s", ready.Reason, ready.Message)
@@ -199,13 +202,14 @@ func judge(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (state metav
 	if c := nginx.Status.Config; c != nil {
 		served = c.StableRevision
 	}
-	// In the middle of a rollout, two are known; before the first one, none.
+	// A backup that was taken during a rollout has two revisions; one from before the first rollout
+	// has none.
 	known := slices.DeleteFunc([]string{source.ConfigRevision, source.ServedRevision}, func(revision string) bool { return revision == "" })
 	if len(known) > 0 && !slices.Contains(known, served) && slices.Contains(r.Spec.Items, v1alpha1.RestoreConfiguration) {
 		return metav1.ConditionFalse, v1alpha1.ReasonServesAnother, fmt.Sprintf(
-			"The application is Ready, and serves configuration %s. The backup holds %s", served, strings.Join(slices.Compact(known), " and "))
+			"The application is Ready but serves configuration %s. The backup contains %s", served, strings.Join(slices.Compact(known), " and "))
 	}
-	return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("The application is Ready, and serves configuration %s", served)
+	return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("The application is Ready and serves configuration %s", served)
 }
 
 func setRestore(r *v1alpha1.NginxRestore, status *v1alpha1.NginxRestoreStatus, condition string, state metav1.ConditionStatus, reason, message string) {
@@ -214,7 +218,7 @@ func setRestore(r *v1alpha1.NginxRestore, status *v1alpha1.NginxRestoreStatus, c
 	})
 }
 
-// Bounds of a restore's status. The API's are no less.
+// Bounds of a restore's status. Those of the API are not lower.
 const (
 	secretsLimit    = 256
 	secretsShown    = 10
@@ -223,7 +227,7 @@ const (
 	imageLimit      = 500
 )
 
-// Waits tells whether a restore waits for an application to go.
+// Waits reports whether a restore waits for the deletion of an application.
 func Waits(r *v1alpha1.NginxRestore) bool {
 	c := meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionCompleted)
 	return c != nil && c.Reason == v1alpha1.ReasonTargetDeleting

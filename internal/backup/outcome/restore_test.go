@@ -42,7 +42,7 @@ func specAlone(spec *v1alpha1.NginxRestoreSpec) {
 	spec.Items = []v1alpha1.RestoreItem{v1alpha1.RestoreSpec}
 }
 
-func whatIsHeld() restoration.Backup {
+func contentSummary() restoration.Backup {
 	return restoration.Backup{
 		Info: archive.Info{
 			Image: "nginx:1.30", ImageDigest: "sha256:1", ConfigRevision: "r2", ServedRevision: "r1",
@@ -63,7 +63,7 @@ func changes(actions ...string) []v1alpha1.RestoreChange {
 
 func TestRestored(t *testing.T) {
 	plan := restoration.Plan{Changes: changes("Create", "Create", "Replace", "None")}
-	status := Restored(aRestore(), "new", whatIsHeld(), plan, now.Add(time.Millisecond))
+	status := Restored(aRestore(), "new", contentSummary(), plan, now.Add(time.Millisecond))
 	conditions := status.Conditions
 	status.Conditions = nil
 	want := v1alpha1.NginxRestoreStatus{
@@ -76,8 +76,8 @@ func TestRestored(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	says(t, conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonCompleted,
-		"2 created, 1 replaced, 1 as in the backup already. Secrets are not brought back, see that they exist: shop-tls, users")
-	says(t, conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "not told yet")
+		"2 created, 1 replaced, 1 unchanged. Secrets are not restored; check that they exist: shop-tls, users")
+	says(t, conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "has not reported its configuration yet")
 }
 
 func says(t *testing.T, conditions []metav1.Condition, condition string, status metav1.ConditionStatus, reason, words string) {
@@ -90,48 +90,48 @@ func says(t *testing.T, conditions []metav1.Condition, condition string, status 
 
 func TestForeseen(t *testing.T) {
 	plan := restoration.Plan{Changes: changes("Create", "Replace"), Conflicts: []string{"ConfigMap 1"}}
-	status := Restored(aRestore(dry), "web", whatIsHeld(), plan, now)
-	says(t, status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "Nothing was changed. What would be: 1 created, 1 replaced, 0 as in the backup already. It would be refused, since these exist and are others: ConfigMap 1")
+	status := Restored(aRestore(dry), "web", contentSummary(), plan, now)
+	says(t, status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "Nothing was changed. A restore would change: 1 created, 1 replaced, 0 unchanged. It would be rejected, since these exist with other content: ConfigMap 1")
 	says(t, status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "dry run")
-	status = Restored(aRestore(dry, overwrite), "web", whatIsHeld(), plan, now)
+	status = Restored(aRestore(dry, overwrite), "web", contentSummary(), plan, now)
 	if c := status.Conditions[0]; strings.Contains(c.Message, "refused") {
 		t.Errorf("what may be overwritten is said to be refused: %s", c.Message)
 	}
 	plan.Blocked = []string{"PersistentVolumeClaim films"}
-	status = Restored(aRestore(dry, overwrite), "web", whatIsHeld(), plan, now)
-	says(t, status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "It would be refused, since there are directories in the place of files: PersistentVolumeClaim films")
+	status = Restored(aRestore(dry, overwrite), "web", contentSummary(), plan, now)
+	says(t, status.Conditions, v1alpha1.ConditionCompleted, "True", v1alpha1.ReasonDryRun, "It would be rejected, since there are directories in place of files: PersistentVolumeClaim films")
 }
 
 func TestConflict(t *testing.T) {
-	for begun, want := range map[bool]string{false: "Nothing was changed", true: "Some of it was brought back"} {
+	for begun, want := range map[bool]string{false: "Nothing was changed", true: "The restore is incomplete"} {
 		if got := Conflict([]string{"ConfigMap a", "NginxOperator b"}, begun); !strings.HasPrefix(got, want) || !strings.Contains(got, ": ConfigMap a, NginxOperator b. To replace them") {
 			t.Errorf("begun %v: %s", begun, got)
 		}
 	}
 }
 
-// TestChangesStay: what was found before anything was changed is told, not what is found after
-// that by an operator that had to begin again.
+// TestChangesStay: the status keeps the changes that were found before the first change, even if
+// the operator starts again and finds fewer.
 func TestChangesStay(t *testing.T) {
 	for _, n := range []int{3, 64, 70} {
 		r := aRestore()
 		first, again := changes(slices.Repeat([]string{"Create"}, n)...), changes(slices.Repeat([]string{"None"}, n)...)
-		r.Status = Planned(r, "web", whatIsHeld(), first, v1alpha1.ReasonInProgress, "")
-		r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{Changes: again}, now)
+		r.Status = Planned(r, "web", contentSummary(), first, v1alpha1.ReasonInProgress, "")
+		r.Status = Restored(r, "web", contentSummary(), restoration.Plan{Changes: again}, now)
 		if r.Status.Changes[0].Action != "Create" || len(r.Status.Changes) > 64 {
 			t.Errorf("of %d changes %d are told, %+v first", n, len(r.Status.Changes), r.Status.Changes[0])
 		}
 	}
 	r := aRestore()
-	r.Status = Planned(r, "web", whatIsHeld(), changes("Create"), v1alpha1.ReasonInProgress, "")
-	if r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{Changes: changes("None", "Create")}, now); len(r.Status.Changes) != 2 {
+	r.Status = Planned(r, "web", contentSummary(), changes("Create"), v1alpha1.ReasonInProgress, "")
+	if r.Status = Restored(r, "web", contentSummary(), restoration.Plan{Changes: changes("None", "Create")}, now); len(r.Status.Changes) != 2 {
 		t.Errorf("what became of volumes is not told: %+v", r.Status.Changes)
 	}
 }
 
-// TestRestoreFits: whatever an archive says stays within the bounds of the API.
+// TestRestoreFits: the status stays within the bounds of the API, whatever the archive holds.
 func TestRestoreFits(t *testing.T) {
-	b := whatIsHeld()
+	b := contentSummary()
 	long := strings.Repeat("ä", 2000)
 	b.Info.Application.UID, b.Info.ConfigRevision, b.Info.ServedRevision, b.Info.Image, b.Info.ImageDigest = long, long, long, long, long
 	b.Info.Secrets = nil
@@ -174,22 +174,22 @@ func TestOver(t *testing.T) {
 	} {
 		r := aRestore()
 		r.Status = Unrestored(r, reason, "")
-		if Over(r) != want || Unproven(r, now) || Waits(r) != (reason == v1alpha1.ReasonTargetDeleting) {
-			t.Errorf("%s: over %v, unproven %v, waits %v", reason, Over(r), Unproven(r, now), Waits(r))
+		if RestoreFinished(r) != want || Unproven(r, now) || Waits(r) != (reason == v1alpha1.ReasonTargetDeleting) {
+			t.Errorf("%s: over %v, unproven %v, waits %v", reason, RestoreFinished(r), Unproven(r, now), Waits(r))
 		}
-		says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "It is not restored yet")
+		says(t, r.Status.Conditions, v1alpha1.ConditionVerified, "Unknown", v1alpha1.ReasonNotVerified, "The restore is not complete")
 	}
-	if r := aRestore(); Over(r) || Unproven(r, now) || Waits(r) {
+	if r := aRestore(); RestoreFinished(r) || Unproven(r, now) || Waits(r) {
 		t.Error("a new restore is over, or waits")
 	}
 	r := aRestore()
-	r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{}, now)
-	if !Over(r) || !Unproven(r, now) {
+	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{}, now)
+	if !RestoreFinished(r) || !Unproven(r, now) {
 		t.Error("a completed restore is not over, or proven")
 	}
 	r = aRestore(dry)
-	r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{}, now)
-	if !Over(r) || Unproven(r, now) {
+	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{}, now)
+	if !RestoreFinished(r) || Unproven(r, now) {
 		t.Error("a dry run is not over, or unproven")
 	}
 }
@@ -209,9 +209,9 @@ func TestVerified(t *testing.T) {
 		nginx.Status.Conditions[0].Status, nginx.Status.Conditions[0].Reason, nginx.Status.Conditions[0].Message = "False", "Unavailable", "no pod serves"
 	}
 	silent := func(nginx *v1alpha2.NginxOperator) { nginx.Status = v1alpha2.NginxOperatorStatus{} }
-	notServed := whatIsHeld()
+	notServed := contentSummary()
 	notServed.Info.ServedRevision = ""
-	unknown := whatIsHeld()
+	unknown := contentSummary()
 	unknown.Info.ConfigRevision, unknown.Info.ServedRevision = "", ""
 	tests := []struct {
 		name    string
@@ -222,17 +222,17 @@ func TestVerified(t *testing.T) {
 		reason  string
 		words   string
 	}{
-		{"serves it", aRestore(), whatIsHeld(), serving("r1"), "True", v1alpha1.ReasonVerified, "r1"},
+		{"serves it", aRestore(), contentSummary(), serving("r1"), "True", v1alpha1.ReasonVerified, "r1"},
 		{"nothing was served", aRestore(), notServed, serving("r2"), "True", v1alpha1.ReasonVerified, "r2"},
-		{"serves another", aRestore(), whatIsHeld(), serving("r9"), "False", v1alpha1.ReasonServesAnother, "serves configuration r9. The backup holds r2 and r1"},
-		{"serves what was being rolled out", aRestore(), whatIsHeld(), serving("r2"), "True", v1alpha1.ReasonVerified, "r2"},
+		{"serves another", aRestore(), contentSummary(), serving("r9"), "False", v1alpha1.ReasonServesAnother, "serves configuration r9. The backup contains r2 and r1"},
+		{"serves what was being rolled out", aRestore(), contentSummary(), serving("r2"), "True", v1alpha1.ReasonVerified, "r2"},
 		{"nothing was known yet", aRestore(), unknown, serving("r9"), "True", v1alpha1.ReasonVerified, "r9"},
-		{"serves another, which was not restored", aRestore(specAlone), whatIsHeld(), serving("r9"), "True", v1alpha1.ReasonVerified, "r9"},
-		{"is not ready", aRestore(), whatIsHeld(), serving("r1", crashing), "False", v1alpha1.ReasonNotReady, "Unavailable: no pod serves"},
-		{"speaks of before", aRestore(), whatIsHeld(), serving("r1", older), "Unknown", v1alpha1.ReasonNotVerified, "not told yet"},
-		{"says nothing", aRestore(), whatIsHeld(), serving("r1", silent), "Unknown", v1alpha1.ReasonNotVerified, "not told yet"},
-		{"is gone", aRestore(), whatIsHeld(), nil, "False", v1alpha1.ReasonNotReady, "no NginxOperator web any more"},
-		{"was not restored, its files were", aRestore(contentAlone), whatIsHeld(), nil, "True", v1alpha1.ReasonVerified, "files"},
+		{"serves another, which was not restored", aRestore(specAlone), contentSummary(), serving("r9"), "True", v1alpha1.ReasonVerified, "r9"},
+		{"is not ready", aRestore(), contentSummary(), serving("r1", crashing), "False", v1alpha1.ReasonNotReady, "Unavailable: no pod serves"},
+		{"speaks of before", aRestore(), contentSummary(), serving("r1", older), "Unknown", v1alpha1.ReasonNotVerified, "has not reported its configuration yet"},
+		{"says nothing", aRestore(), contentSummary(), serving("r1", silent), "Unknown", v1alpha1.ReasonNotVerified, "has not reported its configuration yet"},
+		{"is gone", aRestore(), contentSummary(), nil, "False", v1alpha1.ReasonNotReady, "NginxOperator web does not exist any more"},
+		{"was not restored, its files were", aRestore(contentAlone), contentSummary(), nil, "True", v1alpha1.ReasonVerified, "files"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -246,8 +246,8 @@ func TestVerified(t *testing.T) {
 	}
 }
 
-// TestVerifiedTooEarly: an application whose ConfigMap alone was restored is Ready, and serves the
-// one from before, until its operator has seen it.
+// TestVerifiedTooEarly: if only a ConfigMap of an application was restored, it is not verified
+// until the operator has had time to see the ConfigMap.
 func TestVerifiedTooEarly(t *testing.T) {
 	changes := func(kinds ...string) restoration.Plan {
 		p := restoration.Plan{Changes: []v1alpha1.RestoreChange{{Kind: v1alpha2.Kind, Name: "web", Action: "None"}}}
@@ -274,7 +274,7 @@ func TestVerifiedTooEarly(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := aRestore()
-			r.Status = Restored(r, "web", whatIsHeld(), tt.plan, now)
+			r.Status = Restored(r, "web", contentSummary(), tt.plan, now)
 			nginx := &v1alpha2.NginxOperator{}
 			nginx.Status.Config = &v1alpha2.ConfigStatus{StableRevision: tt.serves}
 			nginx.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: "True", Reason: "Ready"}}
@@ -286,8 +286,8 @@ func TestVerifiedTooEarly(t *testing.T) {
 		})
 	}
 	r := aRestore()
-	r.Status = Restored(r, "web", whatIsHeld(), restoration.Plan{}, now)
-	if !Unproven(r, now.Add(time.Minute)) || Unproven(r, now.Add(proofPatience)) {
+	r.Status = Restored(r, "web", contentSummary(), restoration.Plan{}, now)
+	if !Unproven(r, now.Add(time.Minute)) || Unproven(r, now.Add(readinessTimeout)) {
 		t.Error("it is looked at for ever what a restored application serves")
 	}
 }

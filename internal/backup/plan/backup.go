@@ -18,16 +18,16 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// newBackup is the object of a backup that is due. Its name follows from the policy, the
-// target, why it is due and the backup before it.
-func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, before *v1alpha1.NginxBackup, now time.Time) *v1alpha1.NginxBackup {
+// newBackup returns the object of a backup that is due. Its name is derived from the policy, the
+// target, the reason and the previous backup.
+func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due dueBackup, before *v1alpha1.NginxBackup, now time.Time) *v1alpha1.NginxBackup {
 	previous := ""
 	if before != nil {
 		previous = before.Name + string(before.UID)
 	}
 	replicas := strconv.Itoa(int(target.State.Replicas))
 	annotations := map[string]string{
-		v1alpha1.AnnotationPolicyVersion: version(policy),
+		v1alpha1.AnnotationPolicyVersion: policyVersion(policy),
 		v1alpha1.AnnotationSequence:      strconv.FormatInt(nextSequence(before, now), 10),
 		v1alpha1.AnnotationState:         target.State.Change,
 		v1alpha1.AnnotationReplicas:      replicas,
@@ -70,26 +70,26 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due due, befor
 	}
 }
 
-// Good tells whether a backup is whole, in its place, and was read back.
+// Good reports whether a backup has completed and its data has not failed verification.
 func Good(b *v1alpha1.NginxBackup) bool {
 	verified := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionVerified)
 	return meta.IsStatusConditionTrue(b.Status.Conditions, v1alpha1.ConditionCompleted) && b.Status.CompletionTime != nil &&
 		(verified == nil || verified.Status == metav1.ConditionTrue)
 }
 
-// Written tells whether the data of a backup has been written, now or long ago, so that it is
-// not to be written again, whatever has become of it.
+// Written reports whether the data of a backup was written, by this object or before it existed.
+// Such a backup is never written again, whatever its condition.
 func Written(b *v1alpha1.NginxBackup) bool {
 	return b.Spec.Existing != nil || b.Status.CompletionTime != nil
 }
 
-// Lost tells of a backup whose data was there and is not any more.
+// Lost reports whether the data of a backup has disappeared from its store.
 func Lost(b *v1alpha1.NginxBackup) bool {
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionVerified)
 	return c != nil && c.Reason == v1alpha1.ReasonDataMissing
 }
 
-// usable tells whether a backup holds, or will hold, what it says, as far as is known.
+// usable reports whether a backup holds, or will hold, what it declares, as far as is known.
 func usable(b *v1alpha1.NginxBackup) bool {
 	if Lost(b) {
 		return false
@@ -98,21 +98,21 @@ func usable(b *v1alpha1.NginxBackup) bool {
 	return !Written(b) || c == nil || c.Reason != v1alpha1.ReasonDamaged && c.Reason != v1alpha1.ReasonPathInvalid
 }
 
-// Held is the state that a backup holds: the one that was recorded, or else the one that it
-// was made for.
-func Held(b *v1alpha1.NginxBackup) snapshot.State {
+// BackedUpState returns the state that a backup holds: the recorded one, or else the one that it was created
+// for.
+func BackedUpState(b *v1alpha1.NginxBackup) snapshot.State {
 	if s := b.Status.Source; s != nil && s.State != "" {
 		return snapshot.State{Change: s.State, Replicas: s.Replicas}
 	}
 	replicas, err := strconv.ParseInt(b.Annotations[v1alpha1.AnnotationReplicas], 10, 32)
 	if err != nil {
-		// Somebody changed the annotation: it holds no state that any application is in.
+		// A user changed the annotation. No application has this state.
 		replicas = -1
 	}
 	return snapshot.State{Change: b.Annotations[v1alpha1.AnnotationState], Replicas: int32(replicas)}
 }
 
-// sequence is the number of a backup; 0: somebody changed the annotation, or there is none.
+// sequence returns the number of a backup, or 0 if it has none or a user changed the annotation.
 func sequence(b *v1alpha1.NginxBackup) int64 {
 	if b == nil {
 		return 0
@@ -124,14 +124,15 @@ func sequence(b *v1alpha1.NginxBackup) int64 {
 	return n
 }
 
-// nextSequence is the number of the backup after another. It is not less than the time, in
-// seconds: backups that were found in a store are numbered by the time at which they were taken,
-// and some may be found later than the next one is made.
+// nextSequence returns the number of the backup that follows another one. It is at least the time
+// in seconds: backups that are found in a store are numbered by the time at which they were taken,
+// and may be found after the next one is created.
 func nextSequence(before *v1alpha1.NginxBackup, now time.Time) int64 {
 	return max(sequence(before)+1, now.Unix())
 }
 
-// latest is the backup that was made last; what is being deleted does not count.
+// latest returns the backup that was created last, or nil. Backups that are being deleted do not
+// count.
 func latest(backups []*v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
 	var live []*v1alpha1.NginxBackup
 	for _, b := range backups {
@@ -145,29 +146,30 @@ func latest(backups []*v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
 	return slices.MaxFunc(live, byMaking)
 }
 
-// byMaking compares backups of a policy and target by when they were made. Times of creation
-// are whole seconds, too coarse to tell.
+// byMaking compares backups of one policy and target by the order of their creation. Creation
+// timestamps have a resolution of one second, which is too coarse.
 func byMaking(a, b *v1alpha1.NginxBackup) int {
 	return cmp.Or(cmp.Compare(sequence(a), sequence(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
 }
 
-func version(policy *v1alpha1.NginxBackupPolicy) string {
+func policyVersion(policy *v1alpha1.NginxBackupPolicy) string {
 	return fmt.Sprintf("%.8s-%d", policy.UID, policy.Generation)
 }
 
-// wanted tells whether a backup is where the policy keeps backups now, with what it includes.
-// One that the policy made as it is now is, however an API server or a webhook may have
-// changed it: otherwise it would be deleted and made again for ever.
+// wanted reports whether a backup has the destination and the Secrets that the policy requests now.
+// A backup that the present version of the policy created always has, even if an API server or a
+// webhook changed it. Otherwise it would be deleted and recreated forever.
 func wanted(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBackup) bool {
-	return b.Annotations[v1alpha1.AnnotationPolicyVersion] == version(policy) || apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
+	return b.Annotations[v1alpha1.AnnotationPolicyVersion] == policyVersion(policy) || apiequality.Semantic.DeepEqual(b.Spec.Destination, policy.Spec.Destination) &&
 		apiequality.Semantic.DeepEqual(b.Spec.IncludeSecrets, policy.Spec.IncludeSecrets)
 }
 
-// superseded tells of a backup that fails by what it recorded, while the target is another by
-// now: what is mended there cannot help it. Where the store is the trouble, it is kept.
+// superseded reports whether a backup fails because of what it recorded, although the target has
+// changed since. A fix of the target cannot help such a backup. A backup that fails because of its
+// store is kept.
 func superseded(target Target, b *v1alpha1.NginxBackup) bool {
 	c := meta.FindStatusCondition(b.Status.Conditions, v1alpha1.ConditionCompleted)
-	if c == nil || Held(b) == target.State {
+	if c == nil || BackedUpState(b) == target.State {
 		return false
 	}
 	switch c.Reason {
@@ -175,4 +177,9 @@ func superseded(target Target, b *v1alpha1.NginxBackup) bool {
 		return true
 	}
 	return false
+}
+
+// LeavesData reports whether the data of a backup may outlive its object.
+func LeavesData(b *v1alpha1.NginxBackup) bool {
+	return b.Spec.DeletionPolicy != v1alpha1.Delete && (b.Status.StartTime != nil || Written(b)) && !Lost(b)
 }

@@ -13,27 +13,27 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// restless is how many times settleSeconds a target may go on changing before it is backed
-// up anyway.
-const restless = 10
+// unsettled bounds, as a multiple of settleSeconds, how long a target may keep changing before it
+// is backed up anyway.
+const unsettled = 10
 
-// due is what is to be done now, and when to look again.
-type due struct {
+// dueBackup is the backup to create now, if any, and the time until the next check.
+type dueBackup struct {
 	trigger v1alpha1.Trigger
 	reason  string
-	// at is the time of the schedule.
+	// at is the time of the schedule for which the backup is due.
 	at time.Time
-	// rollout is the one that waits.
+	// rollout is the rollout that waits for the backup.
 	rollout *v1alpha2.WaitingRollout
 	after   time.Duration
 }
 
-// beforeRollout is due at once: what waits does not change.
-func beforeRollout(w *v1alpha2.WaitingRollout, after time.Duration) due {
-	return due{trigger: v1alpha1.TriggerBeforeRollout, reason: "before the rollout of " + w.Revision, rollout: w, after: after}
+// beforeRollout returns a backup that is due at once: a target whose rollout waits does not change.
+func beforeRollout(w *v1alpha2.WaitingRollout, after time.Duration) dueBackup {
+	return dueBackup{trigger: v1alpha1.TriggerBeforeRollout, reason: "before the rollout of " + w.Revision, rollout: w, after: after}
 }
 
-func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target, backups []*v1alpha1.NginxBackup, now time.Time) due {
+func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target, backups []*v1alpha1.NginxBackup, now time.Time) dueBackup {
 	changed := changeOf(policy, target, backups, now)
 	if schedule == nil {
 		return changed
@@ -41,7 +41,7 @@ func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target
 	next := schedule.Next(now).Sub(now)
 	last := schedule.Last(now)
 	if last.After(scheduledUntil(policy, target, backups, now)) {
-		return due{
+		return dueBackup{
 			trigger: v1alpha1.TriggerSchedule, at: last, after: next,
 			reason: "the schedule's time " + last.UTC().Format(time.RFC3339),
 		}
@@ -50,9 +50,9 @@ func dueOf(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target
 	return changed
 }
 
-// Wanted tells whether a policy wants a target to have a backup by now, whatever its state was,
-// and since when one that is new; zero: any will do that holds the target as it is. last is the
-// last time of the schedule.
+// Wanted reports whether a policy requires a target to have a backup by now, whatever its state
+// was. The backup must not be older than since; if since is zero, any backup of the present state
+// will do. last is the last time of the schedule.
 func Wanted(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator, last time.Time) (since time.Time, wanted bool) {
 	if last.After(begin(policy, nginx)) {
 		return last, true
@@ -60,7 +60,8 @@ func Wanted(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator, l
 	return time.Time{}, policy.Spec.Triggers.Change != nil || policy.Spec.Triggers.Scale != nil
 }
 
-// begin is when there were a policy and a target: times of the schedule up to then are nobody's.
+// begin returns the time at which both the policy and the target existed. Earlier times of the
+// schedule do not count.
 func begin(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator) time.Time {
 	if created := nginx.CreationTimestamp.Time; created.After(policy.CreationTimestamp.Time) {
 		return created
@@ -68,11 +69,11 @@ func begin(policy *v1alpha1.NginxBackupPolicy, nginx *v1alpha2.NginxOperator) ti
 	return policy.CreationTimestamp.Time
 }
 
-// scheduledUntil is up to when no backup of the schedule is missing.
+// scheduledUntil returns the time up to which no backup of the schedule is missing.
 func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) time.Time {
 	until := begin(policy, target.Nginx)
 	for _, b := range backups {
-		// A time to come is one of a clock that was wrong.
+		// A time in the future was written by a wrong clock.
 		if at, err := time.Parse(time.RFC3339, b.Annotations[v1alpha1.AnnotationScheduledAt]); err == nil && at.After(until) && !at.After(now) {
 			until = at
 		}
@@ -80,32 +81,32 @@ func scheduledUntil(policy *v1alpha1.NginxBackupPolicy, target Target, backups [
 	return until
 }
 
-// changeOf tells whether the target is another than the newest backup holds, and has come to
-// rest.
-func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) due {
+// changeOf returns the backup that is due because the target differs from its newest backup and has
+// settled.
+func changeOf(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup, now time.Time) dueBackup {
 	trigger, reason, settings := difference(policy, target, backups)
 	if trigger == "" {
-		return due{}
+		return dueBackup{}
 	}
 	settle := 10 * time.Second
 	if settings.SettleSeconds != nil {
 		settle = time.Duration(*settings.SettleSeconds) * time.Second
 	}
 	at := target.Since.Add(settle)
-	if most := target.Restless.Add(restless * settle); !target.Restless.IsZero() && (most.Before(at) || Moving(target.Nginx)) {
+	if most := target.Unsettled.Add(unsettled * settle); !target.Unsettled.IsZero() && (most.Before(at) || Moving(target.Nginx)) {
 		at = most
 	}
 	if wait := at.Sub(now); wait > 0 {
-		return due{after: wait}
+		return dueBackup{after: wait}
 	}
-	return due{trigger: trigger, reason: reason}
+	return dueBackup{trigger: trigger, reason: reason}
 }
 
-// Moving tells whether an application is on its way from one state to another: its pods are
-// being replaced, or do not serve the configuration that is asked for yet, or that waits. What
-// comes of it is worth a backup, more than what is on the way.
+// Moving reports whether an application is between two states: its pods are being replaced, do not
+// serve the requested configuration yet, or wait at a gate. The state that it reaches is worth more
+// as a backup than one on the way.
 func Moving(nginx *v1alpha2.NginxOperator) bool {
-	if !Told(nginx) {
+	if !StatusIsCurrent(nginx) {
 		return true
 	}
 	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
@@ -119,26 +120,26 @@ func Moving(nginx *v1alpha2.NginxOperator) bool {
 	return false
 }
 
-// Behind tells whether a target is another than its newest backup holds, as far as the policy
-// asks.
+// Behind reports whether a target differs from its newest backup in what the policy's triggers
+// cover.
 func Behind(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) bool {
 	trigger, _, _ := difference(policy, target, backups)
 	return trigger != ""
 }
 
-// Waiting tells whether a target waits for a backup: one is under way, or has to be.
+// Waiting reports whether a target waits for a backup that is under way or has to be created.
 func Waiting(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) bool {
 	for _, b := range backups {
 		if !Written(b) && b.DeletionTimestamp == nil {
 			return true
 		}
 	}
-	return Behind(policy, target, backups) || HoldsBack(policy, target, backups)
+	return Behind(policy, target, backups) || BlocksRollout(policy, target, backups)
 }
 
-// difference is what the newest backup does not hold. One that the policy would not make so any
-// more is none, nor is one from before a rollout: what comes of that is to be backed up, too. And
-// neither is one whose data is gone or damaged.
+// difference returns what distinguishes a target from its newest backup. It ignores backups that
+// the policy would not create like that any more and those whose data is lost or damaged. It also
+// ignores backups from before a rollout, since the result of the rollout has to be backed up, too.
 func difference(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1alpha1.NginxBackup) (v1alpha1.Trigger, string, *v1alpha1.ChangeTrigger) {
 	triggers := policy.Spec.Triggers
 	newest := latest(slices.DeleteFunc(slices.Clone(backups), func(b *v1alpha1.NginxBackup) bool {
@@ -146,7 +147,7 @@ func difference(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1
 	}))
 	var held snapshot.State
 	if newest != nil {
-		held = Held(newest)
+		held = BackedUpState(newest)
 	}
 	switch {
 	case triggers.Change != nil && newest == nil:

@@ -8,8 +8,8 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// FuzzSchedule: times that cannot be are refused, and the field is named. Those that can be
-// come one after the other, and none is due between the last one and the next.
+// FuzzSchedule: an impossible schedule is refused with the name of the field. The times of a
+// possible one are in order, and none is due between the last one and the next one.
 func FuzzSchedule(f *testing.F) {
 	for _, cron := range []string{"0 3 * * *", "*/15 0-6,22 1 JAN-MAR MON", "@hourly", "0 0 30 2 *", "0 0 29 2 *", "TZ=UTC 0 0 * * *", "* * * * * *", "60 * * * *", "*/0 * * * *", "H 1 * * *", "0 0 L * *", "0 0 * * 5#3", "@every 1ns", "\n0 3 * * *\x1b[31m"} {
 		f.Add(cron, "Europe/Berlin", int64(1_800_000_000))

@@ -1,11 +1,11 @@
-// Package plan decides which backups should exist: from the policies, the applications and
-// the backups that there are. It is pure, and looks at everything again each time, so it
-// goes on from wherever anything was lost.
+// Package plan decides which backups should exist, from the policies, the applications and the
+// existing backups. It is pure and level-based: it decides from scratch each time, so it recovers
+// from any interruption.
 //
-// Of each policy and target at most one backup is under way. While one is, whatever changes
-// waits, and is in the next one; so a store that is down for a day costs one backup, not
-// hundreds. A backup's name follows from what it was decided from: who decides the same
-// again, after a crash or beside another leader, creates the same object.
+// At most one backup of each policy and target is under way. Changes in the meantime wait and are
+// part of the next one, so a store that is down for a day costs one backup, not hundreds. The name of
+// a backup is derived from the inputs of the decision: the same decision, after a crash or by a
+// second leader, leads to the same object.
 package plan
 
 import (
@@ -18,37 +18,39 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// Target is an application, and how long it has been as it is.
+// Target is an application, with its state and the time since when it has had it.
 type Target struct {
 	Nginx *v1alpha2.NginxOperator
 	UID   types.UID
 	State snapshot.State
-	// Since is when State was seen first, Restless when the first change was seen that no
-	// backup holds; zero: not yet.
-	Since, Restless time.Time
+	// Since is when State was first observed. Unsettled is when the first change was observed that
+	// no backup holds, or zero if there is none.
+	Since, Unsettled time.Time
 }
 
-// Decision is what to do about one policy and target.
+// Decision is what to do for one policy and target.
 type Decision struct {
-	// Create is a backup that is due.
+	// Create is a backup that is due, or nil.
 	Create *v1alpha1.NginxBackup
-	// Expired are the backups that retention lets go, with their data.
+	// Expired holds the backups that retention deletes, with their data.
 	Expired []*v1alpha1.NginxBackup
-	// Obsolete are backups that were never completed and that the policy would not make so
-	// any more.
+	// Obsolete holds the backups that were never completed and that the policy would not create
+	// like that any more.
 	Obsolete []*v1alpha1.NginxBackup
-	// Pending tells that a backup is due which has to wait.
+	// Pending reports whether a backup is due but has to wait.
 	Pending bool
-	// AtRest tells that the last backup, or the one to create, holds the target as it is.
-	AtRest bool
-	// Gate is the policy's; empty: it has none. Passage is what becomes of it.
-	Gate    string
-	Passage Passage
-	// After is when to look again although nothing has changed; 0: never.
+	// Settled reports whether the last backup, or the one to create, holds the present state of the
+	// target.
+	Settled bool
+	// Gate is the gate of the policy, or empty. GateState is its state.
+	Gate      string
+	GateState GateState
+	// After is the time until the next check if nothing changes, or 0 if none is needed.
 	After time.Duration
 }
 
-// Decide decides about a policy and a target. backups are those of both, in any order.
+// Decide decides what to do for a policy and a target. backups holds the backups of both, in any
+// order.
 func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Target, backups []*v1alpha1.NginxBackup, now time.Time) Decision {
 	d := Decision{
 		Expired: Expired(policy.Spec.Retention, backups, now),
@@ -65,24 +67,24 @@ func Decide(policy *v1alpha1.NginxBackupPolicy, schedule *Schedule, target Targe
 		}
 	}
 	due := dueOf(policy, schedule, target, backups, now)
-	d.Gate, d.Passage = GateOf(policy), PassageOf(policy, target, backups)
-	if d.Passage == Awaited {
+	d.Gate, d.GateState = GateOf(policy), GateStateOf(policy, target, backups)
+	if d.GateState == Awaited {
 		due = beforeRollout(target.Nginx.Status.WaitingRollout, due.after)
 	}
 	d.After = Soonest(d.After, due.after)
-	d.AtRest = !Behind(policy, target, backups)
+	d.Settled = !Behind(policy, target, backups)
 	switch {
 	case due.trigger == "":
 	case underway:
 		d.Pending = true
 	default:
 		d.Create = newBackup(policy, target, due, latest(backups), now)
-		d.AtRest = d.AtRest || due.trigger != v1alpha1.TriggerBeforeRollout
+		d.Settled = d.Settled || due.trigger != v1alpha1.TriggerBeforeRollout
 	}
 	return d
 }
 
-// Soonest is the shorter of two waits, of which 0 is none.
+// Soonest returns the shorter of two waits. 0 means no wait.
 func Soonest(a, b time.Duration) time.Duration {
 	if a == 0 || b != 0 && b < a {
 		return b

@@ -22,7 +22,8 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
-// aPolicy has been there for a month and backs up all changes to one place.
+// aPolicy returns a policy that has existed for a month and backs up all changes to one
+// destination.
 func aPolicy(change ...func(*v1alpha1.NginxBackupPolicySpec)) *v1alpha1.NginxBackupPolicy {
 	p := &v1alpha1.NginxBackupPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "all", UID: "policy", CreationTimestamp: ago(30 * 24 * time.Hour)},
@@ -56,7 +57,7 @@ func scheduledOnly(spec *v1alpha1.NginxBackupPolicySpec) {
 	spec.Triggers.Change = nil
 }
 
-// aTarget has been in a state for a while.
+// aTarget returns a target that has been in a state for some time.
 func aTarget(state string, replicas int32, still time.Duration) Target {
 	return Target{
 		Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{
@@ -67,15 +68,15 @@ func aTarget(state string, replicas int32, still time.Duration) Target {
 	}
 }
 
-// moving is a target that has been in a state for 30 seconds, and is on its way.
+// moving returns a target that has been in a state for 30 seconds and is still changing.
 func moving(state string, change func(*v1alpha2.NginxOperator)) Target {
 	t := aTarget(state, 1, 30*time.Second)
-	t.Restless = t.Since
+	t.Unsettled = t.Since
 	change(t.Nginx)
 	return t
 }
 
-// aBackup was made some time ago, for a state, and has been completed.
+// aBackup returns a backup of a state that was completed some time ago.
 func aBackup(number int, state string, replicas int, age time.Duration, change ...func(*v1alpha1.NginxBackup)) *v1alpha1.NginxBackup {
 	b := &v1alpha1.NginxBackup{
 		ObjectMeta: metav1.ObjectMeta{
@@ -108,7 +109,7 @@ func scheduledFor(at string) func(*v1alpha1.NginxBackup) {
 	return func(b *v1alpha1.NginxBackup) { b.Annotations[v1alpha1.AnnotationScheduledAt] = at }
 }
 
-// existing is a backup that was found in the store.
+// existing turns a backup into one that was found in the store.
 func existing(b *v1alpha1.NginxBackup) {
 	b.Spec.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/" + b.Name + "-01234567"}
 }
@@ -124,8 +125,8 @@ var (
 	unverified = verified(metav1.ConditionUnknown, v1alpha1.ReasonNotVerified)
 )
 
-// TestGood: what is not verified, or not there, is no good backup, is never written again, and
-// keeps none that is good from being kept.
+// TestGood: a backup that is not verified, or whose data is lost, is not good. It is never written
+// again, and does not make a good one expire.
 func TestGood(t *testing.T) {
 	tests := []struct {
 		name                string
@@ -156,8 +157,8 @@ func TestGood(t *testing.T) {
 	}
 }
 
-// TestSequence: a backup comes after those before it, and after those that are found later and
-// were taken earlier, whatever the clock says.
+// TestSequence: a new backup comes after all earlier ones, and after those that were taken earlier
+// but are found later, even if the clock was wrong.
 func TestSequence(t *testing.T) {
 	ahead := now.Unix() + 1000
 	for before, want := range map[int64]int64{1: now.Unix(), now.Unix(): now.Unix() + 1, ahead: ahead + 1} {
@@ -195,7 +196,7 @@ func TestDecide(t *testing.T) {
 		{name: "a change that never settles", policy: aPolicy(),
 			target: func() Target {
 				t := aTarget("b", 1, time.Second)
-				t.Restless = now.Add(-101 * time.Second)
+				t.Unsettled = now.Add(-101 * time.Second)
 				return t
 			}(),
 			backups: []*v1alpha1.NginxBackup{aBackup(1, "a", 1, long)}, create: v1alpha1.TriggerChange, reason: "generation 7"},
@@ -330,8 +331,7 @@ func names(backups []*v1alpha1.NginxBackup) []string {
 	return list
 }
 
-// TestNamesFollow: who decides the same again creates the same object, and any difference
-// makes another name.
+// TestNamesFollow: the same decision leads to the same name, and any difference to another one.
 func TestNamesFollow(t *testing.T) {
 	first := Decide(aPolicy(), nil, aTarget("a", 1, time.Hour), nil, now).Create
 	again := Decide(aPolicy(), nil, aTarget("a", 1, 2*time.Hour), nil, now.Add(time.Second)).Create
@@ -400,8 +400,8 @@ func TestExpired(t *testing.T) {
 	}
 }
 
-// TestExpiredWithinASecond: of backups that were completed within one second, the names of
-// which tell nothing, the one made first expires first.
+// TestExpiredWithinASecond: of backups that were completed within one second, the one created first
+// expires first, whatever their names.
 func TestExpiredWithinASecond(t *testing.T) {
 	backups := []*v1alpha1.NginxBackup{aBackup(10, "b", 1, time.Hour), aBackup(9, "a", 1, time.Hour), aBackup(11, "c", 1, time.Hour)}
 	expired := names(Expired(&v1alpha1.Retention{KeepLast: new(int32(1))}, backups, now))
@@ -450,7 +450,7 @@ func TestSchedule(t *testing.T) {
 		{cron: "*/15 8-18 * * 1-5", at: "2026-11-21T12:00:00Z", last: "2026-11-20T18:45:00Z", next: "2026-11-23T08:00:00Z"},
 		{cron: "0 25 * * *", complaint: "triggers.schedule.cron"},
 		{cron: "@every 5m", complaint: "use five fields"},
-		{cron: "0 0 30 2 *", complaint: "never comes"},
+		{cron: "0 0 30 2 *", complaint: "never occurs"},
 		{cron: "0 3 * * *", zone: "Mars/Olympus", complaint: "IANA"},
 		{cron: "0 3 * * *", zone: "Local", complaint: "IANA"},
 	}
@@ -480,7 +480,8 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestClocksChange: no day is without its backup, and what is next becomes the last.
+// TestClocksChange: every day has its backup when clocks change, and the next time becomes the last
+// one.
 func TestClocksChange(t *testing.T) {
 	s, err := ParseSchedule(&v1alpha1.ScheduleTrigger{Cron: "30 2 * * *", TimeZone: "Europe/Berlin"})
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// Expired are the good backups that neither rule of a retention keeps. backups are those of
+// Expired returns the good backups that neither rule of a retention keeps. backups holds those of
 // one policy and target. The newest good one is always kept.
 func Expired(retention *v1alpha1.Retention, backups []*v1alpha1.NginxBackup, now time.Time) []*v1alpha1.NginxBackup {
 	if retention == nil {
@@ -26,7 +26,7 @@ func Expired(retention *v1alpha1.Retention, backups []*v1alpha1.NginxBackup, now
 	return expired
 }
 
-// nextExpiry is how long it takes until another backup expires by its age; 0: none will.
+// nextExpiry returns the time until the next backup expires by its age, or 0 if none will.
 func nextExpiry(retention *v1alpha1.Retention, backups []*v1alpha1.NginxBackup, now time.Time) time.Duration {
 	if retention == nil || retention.KeepDays == nil {
 		return 0
@@ -44,7 +44,7 @@ func nextExpiry(retention *v1alpha1.Retention, backups []*v1alpha1.NginxBackup, 
 	return next
 }
 
-// goodOf are the good backups, the newest first. What is being deleted does not count.
+// goodOf returns the good backups, newest first. Backups that are being deleted do not count.
 func goodOf(backups []*v1alpha1.NginxBackup) []*v1alpha1.NginxBackup {
 	var good []*v1alpha1.NginxBackup
 	for _, b := range backups {
@@ -56,9 +56,9 @@ func goodOf(backups []*v1alpha1.NginxBackup) []*v1alpha1.NginxBackup {
 	return good
 }
 
-// ByCompletion compares good backups by when they were completed. That is told in whole
-// seconds, within which a small one may follow another: of two of a policy and target, the
-// one that was made later counts as completed later.
+// ByCompletion compares good backups by the time of their completion. Its resolution is one second,
+// within which two small backups may complete. Of two such backups of a policy and target, the one
+// that was created later counts as completed later.
 func ByCompletion(a, b *v1alpha1.NginxBackup) int {
 	return cmp.Or(a.Status.CompletionTime.Compare(b.Status.CompletionTime.Time), byMaking(a, b))
 }

@@ -9,15 +9,15 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// Schedule is when backups are taken: the times of a cron expression in a time zone. What
-// falls into the hour that is left out when clocks are put forward is taken after it; what
-// falls into the hour that comes twice is taken twice.
+// Schedule holds the times of a cron expression in a time zone. A time in the hour that is skipped
+// when clocks are put forward is due after that hour. A time in the hour that is repeated when
+// clocks are put back is due twice.
 type Schedule struct {
 	times *cron.SpecSchedule
 	zone  *time.Location
 }
 
-// ParseSchedule understands the times of a trigger, or tells what is wrong with them.
+// ParseSchedule parses a schedule trigger. The error names the invalid field.
 func ParseSchedule(t *v1alpha1.ScheduleTrigger) (*Schedule, error) {
 	name := t.TimeZone
 	if name == "" {
@@ -25,7 +25,7 @@ func ParseSchedule(t *v1alpha1.ScheduleTrigger) (*Schedule, error) {
 	}
 	zone, err := time.LoadLocation(name)
 	if err != nil || name == "Local" {
-		return nil, fmt.Errorf("triggers.schedule.timeZone %q is not known: use a name of the IANA database, such as Europe/Berlin", name)
+		return nil, fmt.Errorf("triggers.schedule.timeZone %q is unknown: use a name of the IANA database, such as Europe/Berlin", name)
 	}
 	parsed, err := cron.ParseStandard(t.Cron)
 	if err != nil {
@@ -33,22 +33,22 @@ func ParseSchedule(t *v1alpha1.ScheduleTrigger) (*Schedule, error) {
 	}
 	times, ok := parsed.(*cron.SpecSchedule)
 	if !ok {
-		return nil, fmt.Errorf("triggers.schedule.cron %q has no times of the clock: use five fields, such as \"0 3 * * *\"", t.Cron)
+		return nil, fmt.Errorf("triggers.schedule.cron %q is an interval: use five fields, such as \"0 3 * * *\"", t.Cron)
 	}
 	s := &Schedule{times: times, zone: zone}
 	if s.Next(time.Unix(0, 0)).IsZero() {
-		return nil, fmt.Errorf("triggers.schedule.cron %q names a day that never comes", t.Cron)
+		return nil, fmt.Errorf("triggers.schedule.cron %q names a date that never occurs", t.Cron)
 	}
 	return s, nil
 }
 
-// Next is the first time after t.
+// Next returns the first time after t.
 func (s *Schedule) Next(t time.Time) time.Time { return s.times.Next(t.In(s.zone)) }
 
-// Last is the last time that was due at t.
+// Last returns the last time that was due at t.
 func (s *Schedule) Last(t time.Time) time.Time {
-	// Prev looks before t, and at t it is due. It does not know the times that were moved out
-	// of an hour that there is not.
+	// Prev returns a time before its argument, but at t itself the schedule is due. It also does
+	// not know the times that were moved out of a skipped hour.
 	last := s.times.Prev(t.In(s.zone).Add(time.Second))
 	for next := s.Next(last); !next.IsZero() && !next.After(t); next = s.Next(last) {
 		last = next

@@ -1,8 +1,8 @@
-// Package progress judges how far a backup's jobs have come, and what is to be done next. It
-// is pure.
+// Package progress evaluates how far the jobs of a backup or a restore are, and decides what to do
+// next. It is pure.
 //
-// The memory of failed attempts is the last job: its number, and when it ended. So a restarted
-// operator goes on with the same pauses.
+// The last job is the record of failed attempts: its number, and when it ended. So an operator that
+// restarts continues with the same pauses.
 package progress
 
 import (
@@ -20,38 +20,38 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 )
 
-// Step is what to do next.
-type Step string
+// Action is what to do next.
+type Action string
 
 // The steps.
 const (
-	// Start a job, of the number Attempt.
-	Start Step = "Start"
-	// Wait for an event, or for the time After.
-	Wait Step = "Wait"
+	// Start: start a job with the number Attempt.
+	Start Action = "Start"
+	// Wait: wait for an event, or for the time After.
+	Wait Action = "Wait"
 	// Done: a job has succeeded, with the Result.
-	Done Step = "Done"
+	Done Action = "Done"
 )
 
-// Verdict is what was judged.
+// Verdict is the result of Evaluate.
 type Verdict struct {
-	Step    Step
+	Action  Action
 	Attempt int
 	Result  job.Result
-	// Reason and Message tell why it is not done.
+	// Reason and Message say why the task is not done.
 	Reason, Message string
-	// After is when to look again although nothing has changed; 0: never.
+	// After is the time until the next check if nothing changes, or 0 if none is needed.
 	After time.Duration
 }
 
-// The pause after a failed attempt doubles from the first to the most.
+// The pause after a failed attempt doubles from pauseFirst up to pauseMost.
 const (
 	pauseFirst = 10 * time.Second
 	pauseMost  = 10 * time.Minute
 )
 
-// Pause is how long to wait after a failed attempt, the first of which has the number 1.
-func Pause(attempt int) time.Duration {
+// Backoff returns the pause after a failed attempt. The first attempt has the number 1.
+func Backoff(attempt int) time.Duration {
 	pause := pauseFirst
 	for range attempt - 1 {
 		if pause *= 2; pause > pauseMost {
@@ -61,15 +61,15 @@ func Pause(attempt int) time.Duration {
 	return pause
 }
 
-// Judge looks at the jobs of a task of one backup, and at the pods of that task.
-func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
+// Evaluate decides the next step from the jobs of one task of an object, and the pods of that task.
+func Evaluate(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	if len(jobs) == 0 {
-		return Verdict{Step: Start, Attempt: unused(pods), Reason: v1alpha1.ReasonInProgress, Message: "A job is about to start"}
+		return Verdict{Action: Start, Attempt: unusedAttempt(pods), Reason: v1alpha1.ReasonInProgress, Message: "A job is about to start"}
 	}
 	last := last(jobs)
 	pod := podOf(last, pods)
 	if result, ok := resultOf(pod); ok && result.Failure == nil {
-		return Verdict{Step: Done, Result: result}
+		return Verdict{Action: Done, Result: result}
 	}
 	ended, over := endOf(last)
 	if !over && lost(pod, now) {
@@ -80,17 +80,17 @@ func Judge(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 	}
 	v := failed(last, pod)
 	v.Attempt = job.Attempt(last)
-	if left := Pause(v.Attempt) - now.Sub(ended); left > 0 {
-		v.Step, v.After = Wait, left
+	if left := Backoff(v.Attempt) - now.Sub(ended); left > 0 {
+		v.Action, v.After = Wait, left
 		return v
 	}
-	v.Step, v.Attempt = Start, job.Next(v.Attempt)
+	v.Action, v.Attempt = Start, job.Next(v.Attempt)
 	return v
 }
 
-// unused is the number of a job where there is none. There may be pods of jobs that somebody has
-// deleted. They may write still, so the next job has a number, and by that an archive, of its own.
-func unused(pods []corev1.Pod) int {
+// unusedAttempt returns a number for a job when there is none. Pods whose jobs a user deleted may still
+// write, so the next job needs another number, and with it an archive of its own.
+func unusedAttempt(pods []corev1.Pod) int {
 	highest := 0
 	for i := range pods {
 		highest = max(highest, job.Attempt(&pods[i]))
@@ -98,12 +98,12 @@ func unused(pods []corev1.Pod) int {
 	return job.Next(highest)
 }
 
-// podOf is the newest pod of a job, nil if there is none.
+// podOf returns the newest pod of a job, or nil if there is none.
 func podOf(j *batchv1.Job, pods []corev1.Pod) *corev1.Pod {
 	var newest *corev1.Pod
 	for i := range pods {
 		pod := &pods[i]
-		// Labels anybody can give to a pod, and a result tells that there is a backup.
+		// Anyone can set labels on a pod, and its result would be taken for proof of a backup.
 		if !metav1.IsControlledBy(pod, j) {
 			continue
 		}
@@ -114,7 +114,7 @@ func podOf(j *batchv1.Job, pods []corev1.Pod) *corev1.Pod {
 	return newest
 }
 
-// endOf tells whether a job has ended, and when.
+// endOf returns when a job ended, and reports whether it has.
 func endOf(j *batchv1.Job) (time.Time, bool) {
 	for _, c := range j.Status.Conditions {
 		if (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue {
@@ -124,26 +124,25 @@ func endOf(j *batchv1.Job) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// Active tells whether a job has not ended.
-func Active(j *batchv1.Job) bool {
+// JobUnfinished reports whether a job has not ended.
+func JobUnfinished(j *batchv1.Job) bool {
 	_, over := endOf(j)
 	return !over
 }
 
-// Busy tells whether a job does something. One whose pod has not started for a while, since a
-// Secret, a volume or a node is missing, does nothing until somebody helps it.
+// Busy reports whether a job is working. A job whose pod has not started for some time, since a
+// Secret, a volume or a node is missing, is not: it needs help from a user.
 func Busy(j *batchv1.Job, now time.Time) bool {
-	if now.Sub(j.CreationTimestamp.Time) < slow {
-		return Active(j)
+	if now.Sub(j.CreationTimestamp.Time) < podStartTimeout {
+		return JobUnfinished(j)
 	}
-	// A pod that is ready to tell what a backup declares does nothing but wait: perhaps for somebody
-	// to raise a quota.
+	// A pod that serves declarations only waits, possibly until a user raises a quota.
 	reader := j.Labels[job.LabelTask] == string(job.Read)
-	return Active(j) && !reader && ptr.Deref(j.Status.Ready, 0) > 0
+	return JobUnfinished(j) && !reader && ptr.Deref(j.Status.Ready, 0) > 0
 }
 
-// Serving is the pod of the last job that is ready to answer, nil if there is none.
-func Serving(jobs []batchv1.Job, pods []corev1.Pod) *corev1.Pod {
+// ReadyPod returns the pod of the last job if it is ready to serve, or nil.
+func ReadyPod(jobs []batchv1.Job, pods []corev1.Pod) *corev1.Pod {
 	if len(jobs) == 0 {
 		return nil
 	}
@@ -159,7 +158,7 @@ func Serving(jobs []batchv1.Job, pods []corev1.Pod) *corev1.Pod {
 	return nil
 }
 
-// last is the job that was made last.
+// last returns the job that was created last.
 func last(jobs []batchv1.Job) *batchv1.Job {
 	newest := slices.MaxFunc(jobs, func(a, b batchv1.Job) int {
 		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(job.Attempt(&a), job.Attempt(&b)))
@@ -167,7 +166,7 @@ func last(jobs []batchv1.Job) *batchv1.Job {
 	return &newest
 }
 
-// terminated is how the container ended, nil if it did not.
+// terminated returns how the container ended, or nil if it has not.
 func terminated(pod *corev1.Pod) *corev1.ContainerStateTerminated {
 	if pod == nil {
 		return nil
@@ -189,56 +188,56 @@ func resultOf(pod *corev1.Pod) (job.Result, bool) {
 	return result, err == nil
 }
 
-// lost tells of a pod that should have ended and has not: its node does not answer. It may write
-// still, but an archive of its own.
+// lost reports whether a pod should have ended but has not, because its node does not respond. It
+// may still write, but only to its own archive.
 func lost(pod *corev1.Pod, now time.Time) bool {
-	return pod != nil && pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > slow
+	return pod != nil && pod.DeletionTimestamp != nil && now.Sub(pod.DeletionTimestamp.Time) > podStartTimeout
 }
 
-// failed tells why a job has failed.
+// failed returns why a job has failed.
 func failed(j *batchv1.Job, pod *corev1.Pod) Verdict {
 	if result, ok := resultOf(pod); ok && result.Failure != nil {
 		return Verdict{Reason: result.Failure.Reason, Message: result.Failure.Message}
 	}
-	message := fmt.Sprintf("job %s ended, and left no word", j.Name)
+	message := fmt.Sprintf("job %s ended without a result", j.Name)
 	switch end := terminated(pod); {
 	case end != nil && end.Message != "":
 		message = fmt.Sprintf("job %s ended with exit code %d (%s): %.512s", j.Name, end.ExitCode, end.Reason, end.Message)
 	case end != nil:
 		message = fmt.Sprintf("job %s ended with exit code %d (%s)", j.Name, end.ExitCode, end.Reason)
 	case pod != nil && pod.DeletionTimestamp != nil && pod.Status.Phase == corev1.PodRunning:
-		message = fmt.Sprintf("the pod of job %s should have ended: its node does not answer", j.Name)
+		message = fmt.Sprintf("the pod of job %s did not end in time: its node does not answer", j.Name)
 	case pod != nil && pod.Status.Reason != "":
 		message = fmt.Sprintf("the pod of job %s ended: %s: %.512s", j.Name, pod.Status.Reason, pod.Status.Message)
 	}
 	return Verdict{Reason: v1alpha1.ReasonJobFailed, Message: message}
 }
 
-// slow is after which time a pod that does not start is worth a word. Nothing but an event
-// of the kubelet, which nobody watches, tells why a volume is not mounted.
-const slow = time.Minute
+// podStartTimeout is the time after which a pod that does not start is reported. Only an event of the kubelet,
+// which nothing watches, says why a volume cannot be mounted.
+const podStartTimeout = time.Minute
 
 func running(j *batchv1.Job, pod *corev1.Pod, now time.Time) Verdict {
-	v := Verdict{Step: Wait, Attempt: job.Attempt(j), Reason: v1alpha1.ReasonInProgress, Message: "The archive is being written"}
+	v := Verdict{Action: Wait, Attempt: job.Attempt(j), Reason: v1alpha1.ReasonInProgress, Message: "The archive is being written"}
 	if pod != nil && pod.Status.Phase == corev1.PodRunning {
 		return v
 	}
 	age := now.Sub(j.CreationTimestamp.Time)
-	v.After = max(0, slow-age)
-	if trouble := notStarted(pod); trouble != "" {
-		v.Reason, v.Message = v1alpha1.ReasonPodNotStarted, trouble
+	v.After = max(0, podStartTimeout-age)
+	if diagnosis := notStarted(pod); diagnosis != "" {
+		v.Reason, v.Message = v1alpha1.ReasonPodNotStarted, diagnosis
 		return v
 	}
-	if age < slow {
+	if age < podStartTimeout {
 		v.Message = "A job starts"
 		return v
 	}
 	v.Reason = v1alpha1.ReasonPodNotStarted
-	v.Message = fmt.Sprintf("the pod of job %s does not start: `kubectl describe job,pod -l %s=%s` tells why", j.Name, batchv1.JobNameLabel, j.Name)
+	v.Message = fmt.Sprintf("the pod of job %s does not start: see `kubectl describe job,pod -l %s=%s`", j.Name, batchv1.JobNameLabel, j.Name)
 	return v
 }
 
-// notStarted is why a pod does not start, as far as it tells.
+// notStarted returns why a pod does not start, as far as its status says.
 func notStarted(pod *corev1.Pod) string {
 	if pod == nil {
 		return ""

@@ -18,7 +18,7 @@ var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 const success = `{"archive":"a/data-1.tar.gz","size":9,"totals":{"entries":1,"files":1,"bytes":1,"skipped":0},"completedAt":"2026-11-21T11:00:00Z"}`
 
-// aJob is the job of an attempt that began some seconds ago.
+// aJob returns the job of an attempt, which was created some time ago.
 func aJob(attempt int, age time.Duration) batchv1.Job {
 	return batchv1.Job{ObjectMeta: metav1.ObjectMeta{
 		Name:              fmt.Sprintf("web-1-c%d", attempt),
@@ -28,7 +28,7 @@ func aJob(attempt int, age time.Duration) batchv1.Job {
 	}}
 }
 
-// ended is a job that ended some time ago.
+// ended returns a job that ended some time ago.
 func ended(j batchv1.Job, how batchv1.JobConditionType, ago time.Duration) batchv1.Job {
 	j.Status.Conditions = []batchv1.JobCondition{{Type: how, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(now.Add(-ago))}}
 	return j
@@ -60,13 +60,13 @@ func waits(reason, message string) func(*corev1.Pod) {
 	return state(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: message}})
 }
 
-func TestJudge(t *testing.T) {
+func TestEvaluate(t *testing.T) {
 	denied := end(1, "Error", `{"failure":{"reason":"StoreDenied","message":"wrong key"}}`)
 	tests := []struct {
 		name    string
 		jobs    []batchv1.Job
 		pods    []corev1.Pod
-		step    Step
+		step    Action
 		attempt int
 		reason  string
 		message string
@@ -113,15 +113,15 @@ func TestJudge(t *testing.T) {
 			p.Status.Reason, p.Status.Message = "Evicted", "the node was low on memory"
 		})}, step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "low on memory"},
 		{name: "complete, but the pod is gone", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobComplete, time.Hour)},
-			step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "no word"},
+			step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "ended without a result"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			v := Judge(tt.jobs, tt.pods, now)
-			if v.Step != tt.step || v.Attempt != tt.attempt || v.Reason != tt.reason || !strings.Contains(v.Message, tt.message) || v.After != tt.after {
-				t.Errorf("%s, attempt %d, %s after %v: %s", v.Step, v.Attempt, v.Reason, v.After, v.Message)
+			v := Evaluate(tt.jobs, tt.pods, now)
+			if v.Action != tt.step || v.Attempt != tt.attempt || v.Reason != tt.reason || !strings.Contains(v.Message, tt.message) || v.After != tt.after {
+				t.Errorf("%s, attempt %d, %s after %v: %s", v.Action, v.Attempt, v.Reason, v.After, v.Message)
 			}
-			if v.Step == Done && v.Result.Archive != "a/data-1.tar.gz" {
+			if v.Action == Done && v.Result.Archive != "a/data-1.tar.gz" {
 				t.Errorf("result: %+v", v.Result)
 			}
 		})
@@ -130,7 +130,7 @@ func TestJudge(t *testing.T) {
 
 func TestPause(t *testing.T) {
 	for attempt, want := range map[int]time.Duration{0: 10 * time.Second, 1: 10 * time.Second, 2: 20 * time.Second, 6: 320 * time.Second, 7: 10 * time.Minute, 9999: 10 * time.Minute} {
-		if got := Pause(attempt); got != want {
+		if got := Backoff(attempt); got != want {
 			t.Errorf("after attempt %d: %v, want %v", attempt, got, want)
 		}
 	}

@@ -12,12 +12,13 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// sameConfigMap tells whether two hold the same. Who made them, and labels, are no content.
+// sameConfigMap reports whether two ConfigMaps have the same content. Their metadata is not
+// compared.
 func sameConfigMap(a, b *corev1.ConfigMap) bool {
 	return apiequality.Semantic.DeepEqual(a.Data, b.Data) && apiequality.Semantic.DeepEqual(a.BinaryData, b.BinaryData)
 }
 
-// differentKeys names the keys of a ConfigMap that become others.
+// differentKeys names the keys of a ConfigMap that change.
 func differentKeys(before, after *corev1.ConfigMap) string {
 	keys := differences(before.Data, after.Data, func(a, b string) bool { return a == b })
 	keys = append(keys, differences(before.BinaryData, after.BinaryData, bytes.Equal)...)
@@ -25,12 +26,12 @@ func differentKeys(before, after *corev1.ConfigMap) string {
 	return listed(slices.Compact(keys))
 }
 
-// differentFields names the fields of a spec that become others, one level deep.
+// differentFields names the fields of a spec that change, one level deep.
 func differentFields(before, after *v1alpha2.NginxOperatorSpec) string {
 	a, errA := runtime.DefaultUnstructuredConverter.ToUnstructured(before)
 	b, errB := runtime.DefaultUnstructuredConverter.ToUnstructured(after)
 	if errA != nil || errB != nil {
-		// Both came as JSON from an API server, so this is an error of the program.
+		// Both were decoded from JSON, so only a programming error leads here.
 		return "spec"
 	}
 	fields := differences(a, b, func(a, b any) bool { return apiequality.Semantic.DeepEqual(a, b) })
@@ -40,7 +41,7 @@ func differentFields(before, after *v1alpha2.NginxOperatorSpec) string {
 	return listed(fields)
 }
 
-// differences are the keys whose values differ, and those that one of the two lacks.
+// differences returns the sorted keys whose values differ or that only one of the maps has.
 func differences[V any](a, b map[string]V, same func(V, V) bool) []string {
 	var keys []string
 	for key, value := range a {
@@ -57,7 +58,7 @@ func differences[V any](a, b map[string]V, same func(V, V) bool) []string {
 	return keys
 }
 
-// listLimit is how many names are listed.
+// listLimit bounds the number of names that are listed.
 const listLimit = 10
 
 func listed(names []string) string {

@@ -11,14 +11,14 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"example.com/nginx-operator/internal/quantities"
+	"example.com/nginx-operator/internal/kube/quantities"
 )
 
-// ToJSON makes JSON of a document of an archive. It is for the pod that has read the archive:
-// parsing YAML can take a hundred times the memory of the text, which must not be the operator's.
+// ToJSON converts a document of an archive to JSON. It is for the pod that has read the archive:
+// parsing YAML can take a hundred times the memory of the text, which the operator must not use.
 //
-// A document that refers to parts of itself is refused: a few kilobytes of references to
-// references can stand for gigabytes. No backup is written so.
+// A document with anchors or aliases is refused, since a few kilobytes of nested aliases can expand
+// to gigabytes. No backup contains them.
 func ToJSON(text []byte) ([]byte, error) {
 	var document yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &document); err != nil {
@@ -42,12 +42,12 @@ func withoutReferences(node *yamlv3.Node) error {
 	return nil
 }
 
-// valuesLimit is how many names and values a document may have. The largest that a person has
-// written have thousands; a megabyte of empty containers would be a gigabyte in memory.
+// valuesLimit bounds the number of names and values in a document. The largest ones that people
+// write have thousands. One megabyte of empty containers would take a gigabyte of memory.
 const valuesLimit = 100_000
 
-// read reads a document, in which nothing may be that its kind does not have: of what a later
-// version declares nothing is lost unheard.
+// read decodes a document strictly: an unknown field is an error, so that nothing that a later
+// version declares is lost silently.
 func read(text []byte, into any, kind, apiVersion string) error {
 	if err := within(text, valuesLimit); err != nil {
 		return err
@@ -63,7 +63,8 @@ func read(text []byte, into any, kind, apiVersion string) error {
 	return errors.Join(append(strict, err)...)
 }
 
-// readable looks whether the spec of an application can be decoded at all.
+// readable returns an error if an application has too many values, or a quantity that cannot be
+// parsed safely.
 func readable(text []byte) error {
 	if err := within(text, valuesLimit); err != nil {
 		return err
@@ -71,7 +72,8 @@ func readable(text []byte) error {
 	return quantities.CheckObject(text)
 }
 
-// within counts the values without keeping any.
+// within returns an error if a document has more values than the limit. It keeps none of them in
+// memory.
 func within(text []byte, limit int) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	for range limit {

@@ -12,9 +12,9 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// FuzzParse: documents that anybody may have written are refused, or what is restored of them is the
-// application's and of its namespace, and brings nothing along that the API server would act on:
-// owners, finalizers, a status.
+// FuzzParse: of documents from an untrusted source, only objects of the application and its
+// namespace are restored, without anything that the API server would act on, such as owners,
+// finalizers or a status.
 func FuzzParse(f *testing.F) {
 	f.Add(application, "conf", "apiVersion: v1\nkind: ConfigMap\nmetadata: {namespace: shop, name: conf}\ndata: {a.conf: server}")
 	f.Add(application, "kube-root-ca.crt", `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"namespace":"shop","name":"kube-root-ca.crt"},"data":{"ca.crt":""}}`)
@@ -40,8 +40,8 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			return
 		}
-		wish := Wish{Restore: "r1", Target: b.Nginx.Name, Items: []v1alpha1.RestoreItem{v1alpha1.RestoreSpec, v1alpha1.RestoreConfiguration, v1alpha1.RestoreContent}}
-		plan, err := Make(wish, b, Live{})
+		request := Request{Restore: "r1", Target: b.Nginx.Name, Items: []v1alpha1.RestoreItem{v1alpha1.RestoreSpec, v1alpha1.RestoreConfiguration, v1alpha1.RestoreContent}}
+		plan, err := Build(request, b, Live{})
 		if err != nil {
 			return
 		}
@@ -74,8 +74,8 @@ func checkMeta(t *testing.T, meta *metav1.ObjectMeta) {
 	}
 }
 
-// TestConfigMapsOfOthers: an archive cannot have a ConfigMap replaced that is none of its
-// application's.
+// TestConfigMapsOfOthers: an archive cannot replace a ConfigMap that its application does not refer
+// to.
 func TestConfigMapsOfOthers(t *testing.T) {
 	files := asJSON(t, append(documents(t), asFile(t, "configmaps/kube-root-ca.crt.yaml", configMap("kube-root-ca.crt", "mine"))))
 	if _, err := Parse(info(), files, "shop"); err == nil || err.Error() != "the backup has ConfigMap kube-root-ca.crt, which its application does not refer to" {

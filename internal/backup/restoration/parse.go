@@ -1,5 +1,5 @@
-// Package restoration decides what a restore changes: from what a backup holds, what is asked
-// for, and what there is. It is pure.
+// Package restoration decides what a restore changes, from the contents of a backup, the request
+// and the existing objects. It is pure.
 package restoration
 
 import (
@@ -15,23 +15,22 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-// Backup is what an archive declares.
+// Backup holds the declarations of an archive.
 type Backup struct {
 	Info       archive.Info
 	Nginx      *v1alpha2.NginxOperator
 	ConfigMaps []corev1.ConfigMap
 }
 
-// Parse reads the documents of an archive, as ToJSON made them. Anybody may have written them:
-// everything has to be of the namespace that the backup is restored in, and of the kinds that
-// belong there.
+// Parse parses the documents of an archive in the form that ToJSON returns. They are not trusted:
+// everything must be in the namespace in which the backup is restored, and of the expected kinds.
 func Parse(info archive.Info, files []archive.File, namespace string) (Backup, error) {
 	b := Backup{Info: info}
 	if info.Namespace != namespace {
-		return b, fmt.Errorf("the backup is of namespace %q, and can be restored in no other: this is %q", info.Namespace, namespace)
+		return b, fmt.Errorf("the backup belongs to namespace %q, and can be restored only there: this is namespace %q", info.Namespace, namespace)
 	}
 	for _, f := range files {
-		if err := b.document(f); err != nil {
+		if err := b.parseDocument(f); err != nil {
 			return b, fmt.Errorf("%s: %w", f.Path, err)
 		}
 	}
@@ -41,9 +40,9 @@ func Parse(info archive.Info, files []archive.File, namespace string) (Backup, e
 	return b, b.belongs()
 }
 
-// belongs makes sure that everything is of the application: files are for claims that it serves, and
-// ConfigMaps are those that it refers to. Into nothing else of the namespace may an archive have
-// anything written.
+// belongs returns an error unless everything belongs to the application: files must be for claims
+// that it serves, and ConfigMaps must be those that it refers to. An archive must not cause writes
+// to anything else in the namespace.
 func (b *Backup) belongs() error {
 	referenced := snapshot.ConfigMaps(&b.Nginx.Spec)
 	for i := range b.ConfigMaps {
@@ -54,16 +53,16 @@ func (b *Backup) belongs() error {
 	served := snapshot.Volumes(&b.Nginx.Spec)
 	for _, v := range b.Info.Content {
 		if !slices.ContainsFunc(served, func(s snapshot.Volume) bool { return s.Claim == v.Claim }) {
-			return fmt.Errorf("the backup has files for PersistentVolumeClaim %s, which is no content of its application", v.Claim)
+			return fmt.Errorf("the backup has files for PersistentVolumeClaim %s, which its application does not serve", v.Claim)
 		}
 	}
 	return nil
 }
 
-// nameLimit is how long the name of an NginxOperator can be, in bytes. Its schema says so.
+// nameLimit bounds the name of an NginxOperator, in bytes, as in its schema.
 const nameLimit = 45
 
-func (b *Backup) document(f archive.File) error {
+func (b *Backup) parseDocument(f archive.File) error {
 	switch {
 	case f.Path == archive.ApplicationPath:
 		b.Nginx = &v1alpha2.NginxOperator{}
@@ -74,10 +73,10 @@ func (b *Backup) document(f archive.File) error {
 			return err
 		}
 		if b.Nginx.Namespace != b.Info.Namespace || b.Nginx.Name != b.Info.Application.Name {
-			return fmt.Errorf("it is of %s/%s, and the backup of %s/%s", b.Nginx.Namespace, b.Nginx.Name, b.Info.Namespace, b.Info.Application.Name)
+			return fmt.Errorf("it belongs to %s/%s, but the backup to %s/%s", b.Nginx.Namespace, b.Nginx.Name, b.Info.Namespace, b.Info.Application.Name)
 		}
 		if len(b.Nginx.Name) > nameLimit {
-			return fmt.Errorf("its name has %d bytes, %d are possible", len(b.Nginx.Name), nameLimit)
+			return fmt.Errorf("its name has %d bytes: at most %d are allowed", len(b.Nginx.Name), nameLimit)
 		}
 		b.Nginx.ObjectMeta = snapshot.DeclaredMeta(&b.Nginx.ObjectMeta)
 	case strings.HasPrefix(f.Path, archive.ConfigMapsFolder):
@@ -86,7 +85,7 @@ func (b *Backup) document(f archive.File) error {
 			return err
 		}
 		if cm.Namespace != b.Info.Namespace || f.Path != archive.ConfigMapsFolder+cm.Name+".yaml" {
-			return fmt.Errorf("it is of %s/%s, and the backup of namespace %s", cm.Namespace, cm.Name, b.Info.Namespace)
+			return fmt.Errorf("it is %s/%s, but the backup belongs to namespace %s", cm.Namespace, cm.Name, b.Info.Namespace)
 		}
 		cm.ObjectMeta = snapshot.DeclaredMeta(&cm.ObjectMeta)
 		b.ConfigMaps = append(b.ConfigMaps, cm)

@@ -14,20 +14,20 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// Wish is what is asked for.
-type Wish struct {
+// Request is what a restore requests of a backup.
+type Request struct {
 	// Restore is the UID of the NginxRestore.
 	Restore types.UID
-	// Target is the name of the NginxOperator that is brought back.
+	// Target is the name of the NginxOperator to restore.
 	Target string
 	Items  []v1alpha1.RestoreItem
-	// Claims take the place of others, by the names of these.
+	// Claims maps the names of claims in the backup to the claims that replace them.
 	Claims map[string]string
 }
 
-// WishOf is what a restore asks for of a backup.
-func WishOf(restore *v1alpha1.NginxRestore, b Backup) Wish {
-	w := Wish{Restore: restore.UID, Target: b.Info.Application.Name, Items: restore.Spec.Items, Claims: map[string]string{}}
+// RequestOf returns the request of a restore for a backup.
+func RequestOf(restore *v1alpha1.NginxRestore, b Backup) Request {
+	w := Request{Restore: restore.UID, Target: b.Info.Application.Name, Items: restore.Spec.Items, Claims: map[string]string{}}
 	if restore.Spec.Target != nil {
 		w.Target = restore.Spec.Target.Name
 	}
@@ -37,23 +37,23 @@ func WishOf(restore *v1alpha1.NginxRestore, b Backup) Wish {
 	return w
 }
 
-func (w *Wish) wants(item v1alpha1.RestoreItem) bool { return slices.Contains(w.Items, item) }
+func (w *Request) includes(item v1alpha1.RestoreItem) bool { return slices.Contains(w.Items, item) }
 
-func (w *Wish) claim(name string) string {
+func (w *Request) claim(name string) string {
 	if other, replaced := w.Claims[name]; replaced {
 		return other
 	}
 	return name
 }
 
-// Live is what there is of what a restore may change.
+// Live holds the existing objects that a restore may change.
 type Live struct {
 	Nginx      *v1alpha2.NginxOperator
 	ConfigMaps map[string]*corev1.ConfigMap
 }
 
-// Deleting names what is being deleted of it; empty: nothing is. It would go again if it were
-// brought back now.
+// Deleting names an object that is being deleted, or is empty if there is none. If it were restored
+// now, it would be deleted again.
 func (l Live) Deleting() string {
 	if l.Nginx != nil && l.Nginx.DeletionTimestamp != nil {
 		return v1alpha2.Kind + " " + l.Nginx.Name
@@ -66,35 +66,36 @@ func (l Live) Deleting() string {
 	return ""
 }
 
-// Plan is what a restore changes. Files come first, then ConfigMaps, the NginxOperator last:
-// what is served never refers to something that is not back yet.
+// Plan is what a restore changes. Files come first, then ConfigMaps, and the NginxOperator last, so
+// that it never refers to something that is not restored yet.
 type Plan struct {
 	Volumes []Volume
 	// Tolerations are those of the application's pods, whose volumes may be on tainted nodes.
 	Tolerations []corev1.Toleration
 	ConfigMaps  []*corev1.ConfigMap
 	Nginx       *v1alpha2.NginxOperator
-	// Changes tell of the objects above.
+	// Changes describes the changes to the objects above.
 	Changes []v1alpha1.RestoreChange
-	// Conflicts are those of the changes that replace something.
+	// Conflicts names the changes that replace something.
 	Conflicts []string
-	// Blocked are volumes with directories in the place of files, which nothing replaces.
+	// Blocked names the volumes with directories in the place of files. A restore never replaces
+	// directories.
 	Blocked []string
-	// Begun: this restore has brought some of it back already.
+	// Begun reports whether this restore has already restored some of the objects.
 	Begun bool
 }
 
-// Volume is one whose files are brought back.
+// Volume is a volume whose files are restored.
 type Volume struct {
-	// Index in the archive.
+	// Index is the volume's index in the archive.
 	Index int
-	// Claim that takes them.
+	// Claim is the claim that the files are written to.
 	Claim string
 }
 
-// ConfigMaps are the names of those that have to be looked at before Make.
-func ConfigMaps(w Wish, b Backup) []string {
-	if !w.wants(v1alpha1.RestoreConfiguration) {
+// ConfigMaps returns the names of the ConfigMaps that Build needs in Live.
+func ConfigMaps(w Request, b Backup) []string {
+	if !w.includes(v1alpha1.RestoreConfiguration) {
 		return nil
 	}
 	var names []string
@@ -107,9 +108,9 @@ func ConfigMaps(w Wish, b Backup) []string {
 	return names
 }
 
-// Make decides what becomes of the target.
-func Make(w Wish, b Backup, live Live) (Plan, error) {
-	m := &maker{Wish: w, backup: b, live: live, references: map[string]string{}}
+// Build returns the plan of a restore.
+func Build(w Request, b Backup, live Live) (Plan, error) {
+	m := &builder{Request: w, backup: b, live: live, references: map[string]string{}}
 	for from := range w.Claims {
 		if !slices.ContainsFunc(claimsOf(&b.Nginx.Spec), func(name *string) bool { return *name == from }) {
 			return Plan{}, fmt.Errorf("claims: the application of the backup has no PersistentVolumeClaim %s", from)
@@ -125,20 +126,21 @@ func Make(w Wish, b Backup, live Live) (Plan, error) {
 	return m.plan, err
 }
 
-// maker makes a plan.
-type maker struct {
-	Wish
+// builder builds a plan.
+type builder struct {
+	Request
 	backup Backup
 	live   Live
 	plan   Plan
-	// references are the ConfigMaps that are brought back under other names.
+	// references maps the names of ConfigMaps in the backup to the names under which they are
+	// restored, if these differ.
 	references map[string]string
 }
 
-// volumes are brought back to a claim each: in one for two, the files of one would be those of
-// the other.
-func (m *maker) volumes() error {
-	if !m.wants(v1alpha1.RestoreContent) {
+// volumes plans the restore of volumes, each to a claim of its own: in a shared claim, the files of
+// one would overwrite those of the other.
+func (m *builder) volumes() error {
+	if !m.includes(v1alpha1.RestoreContent) {
 		return nil
 	}
 	if t := m.backup.Nginx.Spec.PodTemplate; t != nil {
@@ -149,13 +151,13 @@ func (m *maker) volumes() error {
 		claim, replaced := m.Claims[v.Claim]
 		switch {
 		case !replaced && m.Target != m.backup.Nginx.Name:
-			return fmt.Errorf("claims: say to which one the files of PersistentVolumeClaim %[1]s are brought back, which is that of %[2]s ({from: %[1]s, to: …}), or leave Content out of items",
+			return fmt.Errorf("claims: choose the PersistentVolumeClaim for the files of %[1]s, which NginxOperator %[2]s uses ({from: %[1]s, to: …}), or leave Content out of items",
 				v.Claim, m.backup.Nginx.Name)
 		case !replaced:
 			claim = v.Claim
 		}
 		if taken[claim] {
-			return fmt.Errorf("claims: the files of two volumes would be brought back to PersistentVolumeClaim %s", claim)
+			return fmt.Errorf("claims: the files of two volumes would be restored to PersistentVolumeClaim %s", claim)
 		}
 		taken[claim] = true
 		m.plan.Volumes = append(m.plan.Volumes, Volume{Index: v.Index, Claim: claim})
@@ -163,24 +165,25 @@ func (m *maker) volumes() error {
 	return nil
 }
 
-func (m *maker) configMaps() error {
-	if !m.wants(v1alpha1.RestoreConfiguration) {
+func (m *builder) configMaps() error {
+	if !m.includes(v1alpha1.RestoreConfiguration) {
 		return nil
 	}
 	taken := map[string]bool{}
 	for i := range m.backup.ConfigMaps {
 		name := m.configMap(&m.backup.ConfigMaps[i])
 		if taken[name] {
-			return fmt.Errorf("two ConfigMaps of the backup would be brought back as %s: choose another target", name)
+			return fmt.Errorf("two ConfigMaps of the backup would be restored as %s: choose another target", name)
 		}
 		taken[name] = true
 	}
 	return nil
 }
 
-// configMap brings a ConfigMap back, and returns its name. Under a new name of the application,
-// one that is another belongs to somebody who still uses it: it is brought back beside it.
-func (m *maker) configMap(saved *corev1.ConfigMap) string {
+// configMap plans the restore of a ConfigMap and returns its name. If the application is restored
+// under another name, an existing ConfigMap with other content may still be in use and is kept: the
+// restored one gets another name.
+func (m *builder) configMap(saved *corev1.ConfigMap) string {
 	back := saved.DeepCopy()
 	existing := m.live.ConfigMaps[back.Name]
 	if m.Target != m.backup.Nginx.Name && existing != nil && !m.isBack(existing) && !sameConfigMap(existing, back) {
@@ -203,8 +206,8 @@ func (m *maker) configMap(saved *corev1.ConfigMap) string {
 	return back.Name
 }
 
-func (m *maker) nginx() error {
-	if !m.wants(v1alpha1.RestoreSpec) && !m.wants(v1alpha1.RestoreConfiguration) {
+func (m *builder) nginx() error {
+	if !m.includes(v1alpha1.RestoreSpec) && !m.includes(v1alpha1.RestoreConfiguration) {
 		return nil
 	}
 	existing := m.live.Nginx
@@ -212,14 +215,14 @@ func (m *maker) nginx() error {
 	back.Name = m.Target
 	m.refer(&back.Spec)
 	switch {
-	case existing == nil && !m.wants(v1alpha1.RestoreSpec):
-		return fmt.Errorf("there is no NginxOperator %s whose configuration could be brought back: add Spec to items", m.Target)
-	case existing == nil && !m.wants(v1alpha1.RestoreConfiguration):
-		return fmt.Errorf("there is no NginxOperator %s that could keep its configuration: add Configuration to items", m.Target)
+	case existing == nil && !m.includes(v1alpha1.RestoreSpec):
+		return fmt.Errorf("NginxOperator %s does not exist, so its configuration cannot be restored alone: add Spec to items", m.Target)
+	case existing == nil && !m.includes(v1alpha1.RestoreConfiguration):
+		return fmt.Errorf("NginxOperator %s does not exist, so it has no configuration to keep: add Configuration to items", m.Target)
 	case existing == nil:
 		m.change(v1alpha2.Kind, m.Target, created, "")
 	default:
-		m.keep(back, existing)
+		m.copyUnrestored(back, existing)
 		if m.isBack(existing) || apiequality.Semantic.DeepEqual(existing.Spec, back.Spec) {
 			m.change(v1alpha2.Kind, m.Target, unchanged, "")
 			return nil
@@ -231,46 +234,46 @@ func (m *maker) nginx() error {
 	return nil
 }
 
-// keep takes over from an existing application what is not restored.
-func (m *maker) keep(back, existing *v1alpha2.NginxOperator) {
+// copyUnrestored copies what is not restored from an existing application.
+func (m *builder) copyUnrestored(back, existing *v1alpha2.NginxOperator) {
 	back.ObjectMeta = *existing.ObjectMeta.DeepCopy()
 	switch {
-	case !m.wants(v1alpha1.RestoreSpec):
+	case !m.includes(v1alpha1.RestoreSpec):
 		config := back.Spec.Config
 		back.Spec = *existing.Spec.DeepCopy()
 		back.Spec.Config = config
-	case !m.wants(v1alpha1.RestoreConfiguration):
+	case !m.includes(v1alpha1.RestoreConfiguration):
 		back.Spec.Config = existing.Spec.Config
 	}
 }
 
-// isBack tells whether this restore has brought an object back already: whoever has changed it
-// since shall find it so.
-func (m *maker) isBack(object metav1.Object) bool {
+// isBack reports whether this restore has already restored an object. Later changes of a user to
+// such an object are kept.
+func (m *builder) isBack(object metav1.Object) bool {
 	back := object.GetAnnotations()[v1alpha1.AnnotationRestoredBy] == string(m.Restore)
 	m.plan.Begun = m.plan.Begun || back
 	return back
 }
 
-// sign leaves on an object which restore it is of.
-func (m *maker) sign(meta *metav1.ObjectMeta) {
+// sign records on an object which restore wrote it.
+func (m *builder) sign(meta *metav1.ObjectMeta) {
 	metav1.SetMetaDataAnnotation(meta, v1alpha1.AnnotationRestoredBy, string(m.Restore))
 }
 
-// Actions of a change, as in the API.
+// The actions of a change, as in the API.
 const (
 	created   = "Create"
 	replaced  = "Replace"
 	unchanged = "None"
 )
 
-func (m *maker) change(kind, name, action, difference string) {
+func (m *builder) change(kind, name, action, difference string) {
 	m.plan.Changes = append(m.plan.Changes, v1alpha1.RestoreChange{Kind: kind, Name: name, Action: action, Difference: difference})
 	if action == replaced {
 		m.plan.Conflicts = append(m.plan.Conflicts, kind+" "+name)
 	}
 }
 
-// renamed is the name of a ConfigMap that is brought back beside another one. It is none that an
-// operator gives to what it makes for an application, which begins with the application's.
+// renamed returns the name of a ConfigMap that is restored beside an existing one. It cannot be a
+// name that an operator gives to its objects, since those begin with the name of the application.
 func renamed(target, configMap string) string { return configMap + "-for-" + target }

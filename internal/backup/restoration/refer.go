@@ -8,8 +8,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// refer makes a spec refer to what is brought back under other names.
-func (m *maker) refer(spec *v1alpha2.NginxOperatorSpec) {
+// refer updates the references of a spec to the names under which objects are restored.
+func (m *builder) refer(spec *v1alpha2.NginxOperatorSpec) {
 	for _, name := range configMapsOf(spec) {
 		if other, changed := m.references[*name]; changed {
 			*name = other
@@ -20,7 +20,7 @@ func (m *maker) refer(spec *v1alpha2.NginxOperatorSpec) {
 	}
 }
 
-// configMapsOf are all references of a spec to ConfigMaps.
+// configMapsOf returns all references of a spec to ConfigMaps.
 func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []*string {
 	var names []*string
 	if spec.Config != nil && spec.Config.ConfigMap != nil {
@@ -69,7 +69,7 @@ func inEnvironment(t *v1alpha2.PodTemplate) []*string {
 	return names
 }
 
-// claimsOf are all references of a spec to claims.
+// claimsOf returns all references of a spec to claims.
 func claimsOf(spec *v1alpha2.NginxOperatorSpec) []*string {
 	var names []*string
 	for i := range spec.Content {

@@ -39,7 +39,7 @@ spec:
     containers:
     - {name: beside, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: sidecar, key: a}}}]}
 `
-	// referenced are its ConfigMaps.
+	// referenced holds the names of its ConfigMaps.
 	referenced = "conf pages env mounted init sidecar"
 )
 
@@ -67,7 +67,7 @@ func info() archive.Info {
 	}
 }
 
-// documents are those of a backup of the application.
+// documents returns the documents of a backup of the application.
 func documents(t *testing.T) []archive.File {
 	t.Helper()
 	files := []archive.File{{Path: archive.ApplicationPath, Data: []byte(application)}}
@@ -86,9 +86,7 @@ func aBackup(t *testing.T) Backup {
 	return b
 }
 
-// TestParse: an archive that anybody may have written declares nothing but an NginxOperator and
-// ConfigMaps of the namespace.
-// parse reads documents as they are in an archive.
+// parse parses documents in the form that an archive holds.
 func parse(info archive.Info, files []archive.File) (Backup, error) {
 	var declared []archive.File
 	for _, f := range files {
@@ -101,7 +99,8 @@ func parse(info archive.Info, files []archive.File) (Backup, error) {
 	return Parse(info, declared, "shop")
 }
 
-// TestParseIsBounded: a document of empty things takes hundreds of times its size in memory.
+// TestParseIsBounded: a document of many empty containers is refused, since it takes hundreds of
+// times its size in memory.
 func TestParseIsBounded(t *testing.T) {
 	text := `{"apiVersion":"operator.example.com/v1alpha2","kind":"NginxOperator","spec":{"podTemplate":{"containers":[` +
 		strings.Repeat("{},", 500_000) + `{}]}}}`
@@ -111,6 +110,8 @@ func TestParseIsBounded(t *testing.T) {
 	}
 }
 
+// TestParse: an archive from an untrusted source can declare only its NginxOperator and the
+// ConfigMaps that this refers to, in the namespace of the restore.
 func TestParse(t *testing.T) {
 	replaced := func(old, by string) archive.File {
 		text := strings.Replace(application, old, by, 1)
@@ -148,7 +149,7 @@ func TestParse(t *testing.T) {
 		{"ConfigMap in another's file", nil, []archive.File{good, asFile(t, "configmaps/conf.yaml", configMap("other", ""))}, "shop/other"},
 		{"Secret among the ConfigMaps", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("{apiVersion: v1, kind: Secret, metadata: {namespace: shop, name: conf}}")}}, "a Secret of v1"},
 		{"ConfigMap with an unknown field", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: shop, name: conf}, stringData: {}}")}}, "stringData"},
-		// A few of these lines stand for gigabytes.
+		// A few of these lines expand to gigabytes.
 		{"references to itself", nil, []archive.File{{Path: archive.ApplicationPath, Data: []byte("a: &a [x, x]\nb: [*a, *a]\n")}}, "line 1 has a YAML anchor"},
 		{"references in a ConfigMap", nil, []archive.File{good, {Path: "configmaps/conf.yaml", Data: []byte("apiVersion: v1\nkind: ConfigMap\ndata: {<<: *a}\n")}}, "conf.yaml"},
 		{"files of a claim that the application does not serve", func(i *archive.Info) { i.Content[0].Claim = "database" }, []archive.File{good}, "database"},
@@ -171,8 +172,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// TestParseTakesDeclarations: of the metadata, what the API server sets and what binds an object
-// to others is not taken from an archive.
+// TestParseTakesDeclarations: metadata that the API server sets or that binds an object to others
+// is not restored from an archive.
 func TestParseTakesDeclarations(t *testing.T) {
 	bound := metav1.ObjectMeta{
 		Namespace: "shop", Name: "web", Labels: map[string]string{"team": "red"}, Annotations: map[string]string{"note": "hello"},
@@ -201,15 +202,15 @@ func TestParseTakesDeclarations(t *testing.T) {
 
 const everything = "Spec Configuration Content"
 
-func aWish(target, items string) Wish {
-	w := Wish{Restore: "me", Target: target, Claims: map[string]string{}}
+func aRequest(target, items string) Request {
+	w := Request{Restore: "me", Target: target, Claims: map[string]string{}}
 	for item := range strings.FieldsSeq(items) {
 		w.Items = append(w.Items, v1alpha1.RestoreItem(item))
 	}
 	return w
 }
 
-// live is a namespace in which there is what the backup holds, and then is changed.
+// live returns a namespace with the objects of the backup, to which changes are made.
 func live(t *testing.T, change ...func(*Live)) Live {
 	t.Helper()
 	b := aBackup(t)
@@ -238,7 +239,7 @@ func signed(l *Live) {
 	}
 }
 
-// summary is a plan in words: what is written, and what of it replaces something.
+// summary describes a plan: what is written, and what is replaced.
 func summary(p Plan) string {
 	var words []string
 	for _, v := range p.Volumes {
@@ -281,7 +282,7 @@ func TestMake(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p, err := Make(aWish("web", tt.items), aBackup(t), live(t, tt.change...))
+			p, err := Build(aRequest("web", tt.items), aBackup(t), live(t, tt.change...))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -308,7 +309,7 @@ func isSigned(t *testing.T, object metav1.Object) {
 	}
 }
 
-func TestMakeRefuses(t *testing.T) {
+func TestBuildRejects(t *testing.T) {
 	twice := func(b *Backup) {
 		b.Info.Content = append(b.Info.Content, archive.Volume{Index: 1, Claim: "cache"})
 	}
@@ -323,7 +324,7 @@ func TestMakeRefuses(t *testing.T) {
 		{name: "a configuration of nothing", target: "web", items: "Configuration", live: withoutNginx, want: "add Spec to items"},
 		{name: "a spec without its configuration", target: "web", items: "Spec", live: withoutNginx, want: "add Configuration to items"},
 		{name: "two volumes in one claim", target: "web", items: "Content", claims: map[string]string{"cache": "films"}, backup: twice, live: nothing, want: "PersistentVolumeClaim films"},
-		{name: "files into the volume of another application", target: "new", items: everything, live: nothing, want: "PersistentVolumeClaim films are brought back, which is that of web"},
+		{name: "files into the volume of another application", target: "new", items: everything, live: nothing, want: "PersistentVolumeClaim for the files of films, which NginxOperator web uses"},
 		{name: "two ConfigMaps of one name", target: "new", items: everything, claims: map[string]string{"films": "copies"}, backup: func(b *Backup) {
 			b.ConfigMaps = append(b.ConfigMaps, *configMap("pages-for-new", "saved"))
 		}, live: otherPages, want: "pages-for-new"},
@@ -334,26 +335,26 @@ func TestMakeRefuses(t *testing.T) {
 			if tt.backup != nil {
 				tt.backup(&b)
 			}
-			w := aWish(tt.target, tt.items)
+			w := aRequest(tt.target, tt.items)
 			w.Claims = tt.claims
-			if _, err := Make(w, b, live(t, tt.live)); err == nil || !strings.Contains(err.Error(), tt.want) {
+			if _, err := Build(w, b, live(t, tt.live)); err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("it says %v, want something about %s", err, tt.want)
 			}
 		})
 	}
 }
 
-// TestMakeUnderANewName: ConfigMaps that are others are brought back beside them, and referred to
-// wherever the application does.
-func TestMakeUnderANewName(t *testing.T) {
+// TestBuildUnderANewName: ConfigMaps with other content are restored beside the existing ones, and
+// all references to them are updated.
+func TestBuildUnderANewName(t *testing.T) {
 	b := aBackup(t)
-	w := aWish("new", everything)
+	w := aRequest("new", everything)
 	w.Claims = map[string]string{"films": "copies", "cache": "other"}
 	l := live(t, withoutNginx)
 	for _, cm := range l.ConfigMaps {
 		cm.Data["text"] = "another"
 	}
-	p, err := Make(w, b, l)
+	p, err := Build(w, b, l)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,19 +383,20 @@ func TestMakeUnderANewName(t *testing.T) {
 	if diff := cmp.Diff(aBackup(t), b); diff != "" {
 		t.Errorf("the backup itself is changed:\n%s", diff)
 	}
-	// Once more, with what was written: it is all there.
+	// With everything written, nothing is left to do.
 	for _, cm := range p.ConfigMaps {
 		l.ConfigMaps[cm.Name] = cm
 	}
 	l.Nginx = p.Nginx
-	if p, err = Make(w, b, l); err != nil || summary(p) != "volume 0 to copies" {
+	if p, err = Build(w, b, l); err != nil || summary(p) != "volume 0 to copies" {
 		t.Errorf("the second time it makes %q, %v", summary(p), err)
 	}
 }
 
-// TestMakeShares: under a new name, ConfigMaps that are the same are used by both.
-func TestMakeShares(t *testing.T) {
-	p, err := Make(aWish("new", "Spec Configuration"), aBackup(t), live(t, withoutNginx))
+// TestBuildSharesConfigMaps: an application that is restored under a new name shares ConfigMaps with the same
+// content.
+func TestBuildSharesConfigMaps(t *testing.T) {
+	p, err := Build(aRequest("new", "Spec Configuration"), aBackup(t), live(t, withoutNginx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -403,27 +405,27 @@ func TestMakeShares(t *testing.T) {
 	}
 }
 
-// TestConfigMapsToLookAt: whatever Make asks for was looked at.
-func TestConfigMapsToLookAt(t *testing.T) {
+// TestConfigMapsToRead: ConfigMaps returns all ConfigMaps that Build reads.
+func TestConfigMapsToRead(t *testing.T) {
 	b := aBackup(t)
-	if got := strings.Join(ConfigMaps(aWish("web", everything), b), " "); got != referenced {
+	if got := strings.Join(ConfigMaps(aRequest("web", everything), b), " "); got != referenced {
 		t.Errorf("in place: %s", got)
 	}
-	if got := ConfigMaps(aWish("new", everything), b); len(got) != 12 || got[1] != "conf-for-new" {
+	if got := ConfigMaps(aRequest("new", everything), b); len(got) != 12 || got[1] != "conf-for-new" {
 		t.Errorf("under a new name: %v", got)
 	}
-	if got := ConfigMaps(aWish("web", "Spec Content"), b); got != nil {
+	if got := ConfigMaps(aRequest("web", "Spec Content"), b); got != nil {
 		t.Errorf("without the configuration: %v", got)
 	}
 }
 
-// TestMakeKeeps: what is replaced stays the object that it is.
-func TestMakeKeeps(t *testing.T) {
+// TestBuildKeepsTheRest: an object that is replaced keeps its metadata.
+func TestBuildKeepsTheRest(t *testing.T) {
 	immutable := func(l *Live) {
 		l.ConfigMaps["pages"].Labels = map[string]string{"its": "own"}
 		l.Nginx.Labels = map[string]string{"its": "own"}
 	}
-	p, err := Make(aWish("web", everything), aBackup(t), live(t, otherPages, otherReplicas, immutable))
+	p, err := Build(aRequest("web", everything), aBackup(t), live(t, otherPages, otherReplicas, immutable))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -437,18 +439,18 @@ func TestMakeKeeps(t *testing.T) {
 	}
 }
 
-func TestWishOf(t *testing.T) {
+func TestRequestOf(t *testing.T) {
 	r := &v1alpha1.NginxRestore{ObjectMeta: metav1.ObjectMeta{UID: "me"}, Spec: v1alpha1.NginxRestoreSpec{
 		Items: []v1alpha1.RestoreItem{"Spec"}, Claims: []v1alpha1.ClaimReplacement{{From: "films", To: "copies"}},
 	}}
-	want := aWish("web", "Spec")
+	want := aRequest("web", "Spec")
 	want.Claims = map[string]string{"films": "copies"}
-	if diff := cmp.Diff(want, WishOf(r, aBackup(t))); diff != "" {
+	if diff := cmp.Diff(want, RequestOf(r, aBackup(t))); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 	r.Spec.Target = &v1alpha1.TargetReference{Name: "new"}
 	want.Target = "new"
-	if diff := cmp.Diff(want, WishOf(r, aBackup(t))); diff != "" {
+	if diff := cmp.Diff(want, RequestOf(r, aBackup(t))); diff != "" {
 		t.Errorf("under a new name, -want +got:\n%s", diff)
 	}
 }
@@ -469,8 +471,8 @@ func TestWithVolumes(t *testing.T) {
 		p.Changes[0],
 		{Kind: "PersistentVolumeClaim", Name: "films", Action: unchanged},
 		{Kind: "PersistentVolumeClaim", Name: "pages", Action: created, Difference: "2 files are missing"},
-		{Kind: "PersistentVolumeClaim", Name: "songs", Action: replaced, Difference: "1 files are missing, 2 are others: a, b"},
-		{Kind: "PersistentVolumeClaim", Name: "books", Action: replaced, Difference: "0 files are missing, 1 are others: c"},
+		{Kind: "PersistentVolumeClaim", Name: "songs", Action: replaced, Difference: "1 files are missing, 2 differ: a, b"},
+		{Kind: "PersistentVolumeClaim", Name: "books", Action: replaced, Difference: "0 files are missing, 1 differ: c"},
 	}
 	if diff := cmp.Diff(want, got.Changes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)

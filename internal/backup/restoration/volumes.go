@@ -7,32 +7,33 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// Compared is what bringing a volume back means, or has meant. Files are counted.
+// Compared is the comparison of a volume with the archive, before or after a restore. It counts
+// files.
 type Compared struct {
-	// Index in the archive.
+	// Index is the volume's index in the archive.
 	Index int `json:"index"`
-	// Same are there already, Missing are not, Differs are others, Blocked have a directory in
-	// their place.
+	// Same counts files that are equal, Missing those that do not exist, Differs those with other
+	// content, and Blocked those with a directory in their place.
 	Same    int64 `json:"same,omitempty"`
 	Missing int64 `json:"missing,omitempty"`
 	Differs int64 `json:"differs,omitempty"`
 	Blocked int64 `json:"blocked,omitempty"`
-	// Examples of those that differ or are blocked, as far as there is room.
+	// Examples names files that differ or are blocked, as far as there is room.
 	Examples string `json:"examples,omitempty"`
 }
 
-// Missing tells whether there is anything to be brought back.
+// Missing reports whether there are any files to restore.
 func Missing(found []Compared) bool {
 	return slices.ContainsFunc(found, func(c Compared) bool { return c.Missing+c.Differs+c.Blocked > 0 })
 }
 
-// WithVolumes is the plan, with what becomes of the volumes among its changes.
+// WithVolumes returns the plan with the changes to the volumes added.
 func (p Plan) WithVolumes(found []Compared) Plan {
 	claims := map[int]string{}
 	for _, v := range p.Volumes {
 		claims[v.Index] = v.Claim
 	}
-	m := maker{plan: p}
+	m := builder{plan: p}
 	for _, c := range found {
 		kind, name := "PersistentVolumeClaim", claims[c.Index]
 		if c.Blocked > 0 {
@@ -41,7 +42,7 @@ func (p Plan) WithVolumes(found []Compared) Plan {
 		switch {
 		case c.Differs+c.Blocked > 0:
 			m.plan.Changes = append(m.plan.Changes, v1alpha1.RestoreChange{Kind: kind, Name: name, Action: replaced, Difference: fmt.Sprintf(
-				"%d files are missing, %d are others: %s", c.Missing, c.Differs+c.Blocked, c.Examples)})
+				"%d files are missing, %d differ: %s", c.Missing, c.Differs+c.Blocked, c.Examples)})
 			m.plan.Conflicts = append(m.plan.Conflicts, fmt.Sprintf("%s %s (%s)", kind, name, c.Examples))
 		case c.Missing > 0:
 			m.change(kind, name, created, fmt.Sprintf("%d files are missing", c.Missing))

@@ -12,21 +12,21 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 )
 
-// chunkSize is how much of a packed snapshot one ConfigMap holds, in bytes. In an object of
-// the API it is a third longer, in base64, and a ConfigMap may have 1 MiB.
+// chunkSize is the size of the part of a packed snapshot that one ConfigMap holds, in bytes. Base64
+// makes it a third longer in the API, where a ConfigMap is limited to 1 MiB.
 const chunkSize = 700 << 10
 
-// mostPacked bounds a packed snapshot, and mostUnpacked what it holds, in bytes.
+// mostPacked bounds a packed snapshot, and mostUnpacked its contents, in bytes.
 const (
 	mostPacked   = 32 * chunkSize
 	mostUnpacked = 256 << 20
 )
 
-// headName is the entry with the Snapshot itself.
+// headName is the name of the entry with the Snapshot itself.
 const headName = "snapshot.json"
 
-// Pack makes pieces of a snapshot that fit into a ConfigMap each. The same snapshot has the
-// same pieces.
+// Pack packs a snapshot into pieces that each fit into a ConfigMap. The same snapshot always has
+// the same pieces.
 func (s Snapshot) Pack() ([][]byte, error) {
 	head, err := json.Marshal(s)
 	if err != nil {
@@ -48,7 +48,7 @@ func (s Snapshot) Pack() ([][]byte, error) {
 		return nil, err
 	}
 	if packed.Len() > mostPacked {
-		return nil, fmt.Errorf("the declarations and the history of the application have %d bytes, packed; a backup can hold %d", packed.Len(), mostPacked)
+		return nil, fmt.Errorf("the compressed declarations and history of the application have %d bytes: a backup can hold at most %d", packed.Len(), mostPacked)
 	}
 	var chunks [][]byte
 	for packed.Len() > 0 {
@@ -57,7 +57,7 @@ func (s Snapshot) Pack() ([][]byte, error) {
 	return chunks, nil
 }
 
-// Unpack reads a snapshot from its pieces, one after the other.
+// Unpack reads a snapshot from its concatenated pieces.
 func Unpack(packed io.Reader) (Snapshot, error) {
 	var s Snapshot
 	zip, err := gzip.NewReader(packed)
@@ -68,7 +68,7 @@ func Unpack(packed io.Reader) (Snapshot, error) {
 	for first := true; ; first = false {
 		header, err := in.Next()
 		if errors.Is(err, io.EOF) && !first {
-			// The checksum comes after what tar reads.
+			// gzip's checksum comes after the last byte that tar reads.
 			if _, err := io.Copy(io.Discard, zip); err != nil {
 				return s, fmt.Errorf("unpack the snapshot: %w", err)
 			}

@@ -17,16 +17,16 @@ type Volume struct {
 	MountPath string `json:"mountPath"`
 }
 
-// Secret is one that an application uses.
+// Secret is a Secret that an application uses.
 type Secret struct {
 	Name string `json:"name"`
-	// UsedFor tells what for, such as "tls shop".
+	// UsedFor is the use of the Secret, such as "tls shop".
 	UsedFor string `json:"usedFor"`
-	// Certificate: it holds a certificate, as tls.crt.
+	// Certificate reports whether the Secret holds a certificate, as tls.crt.
 	Certificate bool `json:"certificate,omitempty"`
 }
 
-// ConfigMaps are the names of those that an application refers to, each once.
+// ConfigMaps returns the sorted names of the ConfigMaps that an application refers to, each once.
 func ConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
 	names := map[string]bool{}
 	if spec.Config != nil && spec.Config.ConfigMap != nil {
@@ -44,7 +44,7 @@ func ConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
-// configMapsOfPods adds the names that a pod template refers to.
+// configMapsOfPods adds the names of the ConfigMaps that a pod template refers to.
 func configMapsOfPods(template *v1alpha2.PodTemplate, names map[string]bool) {
 	for _, v := range template.Volumes {
 		if v.ConfigMap != nil {
@@ -63,12 +63,13 @@ func configMapsOfPods(template *v1alpha2.PodTemplate, names map[string]bool) {
 	}
 }
 
-// possible tells whether an object can have a name. That of a variable or a volume may be anything, also
-// the way to another folder, which a job's pod would be given the Secret in.
+// possible reports whether an object can have a name. The API does not validate the names in
+// variables and volumes. One of them could be a path to another folder, in which the Secret would
+// be mounted into the pod of a job.
 func possible(name string) bool { return len(validation.IsDNS1123Subdomain(name)) == 0 }
 
-// Volumes are the claims whose files nginx serves, in the order of the spec. One that is
-// mounted twice is read once.
+// Volumes returns the claims whose files nginx serves, in the order of the spec. A claim that is
+// mounted twice is returned once.
 func Volumes(spec *v1alpha2.NginxOperatorSpec) []Volume {
 	var volumes []Volume
 	for _, c := range spec.Content {
@@ -83,7 +84,7 @@ func Volumes(spec *v1alpha2.NginxOperatorSpec) []Volume {
 	return volumes
 }
 
-// Secrets are those that an application uses, each once, in the order of their names.
+// Secrets returns the Secrets that an application uses, each once, sorted by name.
 func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 	found := map[string]Secret{}
 	add := func(name, usedFor string) {
@@ -126,7 +127,7 @@ func podSecrets(t *v1alpha2.PodTemplate, add func(name, usedFor string)) {
 	}
 }
 
-// environment are the variables of all containers.
+// environment returns the environment variables of all containers.
 func environment(t *v1alpha2.PodTemplate) []corev1.EnvVar {
 	all := slices.Clone(t.Env)
 	for _, c := range slices.Concat(t.InitContainers, t.Containers) {
@@ -135,7 +136,7 @@ func environment(t *v1alpha2.PodTemplate) []corev1.EnvVar {
 	return all
 }
 
-// allEnvironment are the sources of all containers' variables.
+// allEnvironment returns the sources of environment variables of all containers.
 func allEnvironment(t *v1alpha2.PodTemplate) []corev1.EnvFromSource {
 	all := slices.Clone(t.EnvFrom)
 	for _, c := range slices.Concat(t.InitContainers, t.Containers) {

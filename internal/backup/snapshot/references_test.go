@@ -17,7 +17,7 @@ func fromSecret(name string) *corev1.EnvVarSource {
 	return &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: name}}}
 }
 
-// full refers to something by every field that can.
+// full has a reference in every field that can hold one.
 var full = v1alpha2.NginxOperatorSpec{
 	Config: &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "conf"}},
 	Content: []v1alpha2.Content{
@@ -65,8 +65,8 @@ func TestReferences(t *testing.T) {
 	}
 }
 
-// TestImpossibleNames: what cannot exist is not referred to. A job's pod would be given it in a folder
-// of that name.
+// TestImpossibleNames: a reference with an invalid name is ignored. The pod of a job would mount it
+// in a folder of that name.
 func TestImpossibleNames(t *testing.T) {
 	for _, name := range []string{"../destination", "kube-system/token", "A", "a b", "a\nb", ".."} {
 		spec := &v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{

@@ -1,9 +1,9 @@
-// Package snapshot records the state of an application that a backup is to hold, at the
-// moment at which the backup is decided: what is declared, the ConfigMaps that it refers to,
-// the configuration that is served, and the history. A job that runs later, perhaps much
-// later, finds it unchanged. What volumes hold is not in it: the job reads them itself.
+// Package snapshot records the state of an application when a backup of it is decided: the
+// declarations, the ConfigMaps that they refer to, the served configuration, and the history. A job
+// may run much later and still reads the recorded state. The contents of volumes are not part of a
+// snapshot: the job reads them itself.
 //
-// It is pure, and built on the API of NginxOperators alone.
+// The package is pure, and depends on the API of NginxOperators alone.
 package snapshot
 
 import (
@@ -24,39 +24,40 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 )
 
-// Source is what the API server holds of an application.
+// Source holds the objects of an application, as read from the API server.
 type Source struct {
 	Nginx *v1alpha2.NginxOperator
-	// ConfigMaps are those of the application's references that there are.
+	// ConfigMaps holds the existing ConfigMaps that the application refers to.
 	ConfigMaps []corev1.ConfigMap
-	// Rendered are the ConfigMaps that the operator made for the application.
+	// Rendered holds the ConfigMaps that the operator created for the application.
 	Rendered []corev1.ConfigMap
-	// History are its ControllerRevisions.
+	// History holds the application's ControllerRevisions.
 	History []appsv1.ControllerRevision
 }
 
-// Snapshot is what a job needs to know, apart from what is in volumes and Secrets.
+// Snapshot is what a job needs, apart from the contents of volumes and Secrets.
 type Snapshot struct {
-	// Info is complete but for the fingerprints.
+	// Info is complete except for the fingerprints.
 	Info archive.Info `json:"info"`
-	// Documents are the archive's, in its order.
+	// Documents holds the documents of the archive, in its order.
 	Documents []archive.File `json:"-"`
-	// Volumes are mounted for the job, in this order, and Secrets by their names.
+	// Volumes are mounted into the pod of the job in this order, and Secrets by their names.
 	Volumes []Volume `json:"volumes,omitempty"`
 	Secrets []Secret `json:"secrets,omitempty"`
-	// Recipients encrypt the Secrets; none: they are not in the archive.
+	// Recipients are the keys that the Secrets are encrypted for. If there are none, the archive
+	// holds no Secrets.
 	Recipients []string `json:"recipients,omitempty"`
-	// State is what the policy compares.
+	// State is what a policy compares.
 	State State `json:"state"`
-	// ConfigMaps are the names of those that are in the documents, and Revisions how many of
-	// the history.
+	// ConfigMaps holds the names of the ConfigMaps in the documents. Revisions is the number of
+	// revisions in the history.
 	ConfigMaps []string `json:"configMaps,omitempty"`
 	Revisions  int      `json:"revisions,omitempty"`
-	// Tolerations are those of the application's pods, whose volumes may be on tainted nodes.
+	// Tolerations are those of the application's pods, since their volumes may be on tainted nodes.
 	Tolerations []corev1.Toleration `json:"tolerations,omitempty"`
 }
 
-// Take records the state of an application for a backup.
+// Take takes a snapshot of an application for a backup.
 func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, now time.Time) (Snapshot, error) {
 	spec := &source.Nginx.Spec
 	state, err := StateOf(source.Nginx)
@@ -115,7 +116,8 @@ func info(backup *v1alpha1.NginxBackup, source Source, state State, operatorVers
 	}
 }
 
-// scheduledAt is the time of the schedule that a backup was made for; nil: none.
+// scheduledAt returns the time of the schedule that a backup was created for, or nil if there is
+// none.
 func scheduledAt(backup *v1alpha1.NginxBackup) *time.Time {
 	at, err := time.Parse(time.RFC3339, backup.Annotations[v1alpha1.AnnotationScheduledAt])
 	if err != nil {
@@ -124,7 +126,7 @@ func scheduledAt(backup *v1alpha1.NginxBackup) *time.Time {
 	return &at
 }
 
-// imageDigest is what the pods of the last good revision said that they ran.
+// imageDigest returns the image digest that the pods of the last good revision reported.
 func imageDigest(source Source) string {
 	for _, r := range source.History {
 		if r.Revision == source.Nginx.Status.Revision {
@@ -134,7 +136,7 @@ func imageDigest(source Source) string {
 	return ""
 }
 
-// documents are in the order of the archive.
+// documents returns the documents in the order of the archive.
 func documents(source Source) ([]archive.File, error) {
 	application, err := plainApplication(source.Nginx)
 	if err != nil {
@@ -167,7 +169,7 @@ func configMaps(objects []corev1.ConfigMap) ([]archive.File, error) {
 
 func byPath(a, b archive.File) int { return strings.Compare(a.Path, b.Path) }
 
-// configuration are the files of a revision, if one of the ConfigMaps holds it.
+// configuration returns the files of a configuration revision, if one of the ConfigMaps holds it.
 func configuration(folder, revision string, rendered []corev1.ConfigMap) []archive.File {
 	if revision == "" {
 		return nil
@@ -185,7 +187,7 @@ func configuration(folder, revision string, rendered []corev1.ConfigMap) []archi
 	return nil
 }
 
-// history are the revisions, one file for each number, in the order of the paths.
+// history returns the revisions, one file for each revision number, sorted by path.
 func history(revisions []appsv1.ControllerRevision) ([]archive.File, error) {
 	files := map[string]archive.File{}
 	for i := range revisions {
@@ -202,7 +204,7 @@ func history(revisions []appsv1.ControllerRevision) ([]archive.File, error) {
 	return slices.SortedFunc(maps.Values(files), byPath), nil
 }
 
-// plainApplication is what a user would write: it can be applied by hand.
+// plainApplication returns a manifest as a user would write it, which can be applied by hand.
 func plainApplication(nginx *v1alpha2.NginxOperator) ([]byte, error) {
 	plain := &v1alpha2.NginxOperator{
 		TypeMeta:   metav1.TypeMeta{APIVersion: v1alpha2.GroupVersion.String(), Kind: v1alpha2.Kind},
@@ -216,7 +218,7 @@ func plainApplication(nginx *v1alpha2.NginxOperator) ([]byte, error) {
 	return text, nil
 }
 
-// plainYAML leaves out the status, whose zero values are no declaration.
+// plainYAML omits the status, since its zero values are not declared.
 func plainYAML(object any) ([]byte, error) {
 	text, err := yaml.Marshal(object)
 	if err != nil {
@@ -240,12 +242,12 @@ func plainConfigMap(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	}
 }
 
-// lastApplied repeats the whole object for kubectl, as it was at some other time.
+// lastApplied holds a copy of the whole object for kubectl, possibly an outdated one.
 const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
 
-// DeclaredMeta is what somebody declared of an object's metadata, without what the API server
-// sets and what binds it to other objects. That a gate was open for a rollout is no declaration:
-// brought back, it would let that rollout begin once more.
+// DeclaredMeta returns the declared part of an object's metadata, without what the API server sets
+// and what binds it to other objects. The annotation of an open gate is left out, too: if it were
+// restored, it would let the same rollout begin again.
 func DeclaredMeta(meta *metav1.ObjectMeta) metav1.ObjectMeta {
 	annotations := maps.Clone(meta.Annotations)
 	maps.DeleteFunc(annotations, func(key, _ string) bool {

@@ -17,7 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
 )
 
 var now = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
@@ -40,8 +40,8 @@ func revision(number int64) appsv1.ControllerRevision {
 	}
 }
 
-// source is an application that refers to something by every field that can, and whose
-// newest configuration is not served yet.
+// source returns an application with a reference in every field that can hold one, and with a
+// configuration that is not served yet.
 func source() Source {
 	nginx := &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{
@@ -78,7 +78,7 @@ func backup() *v1alpha1.NginxBackup {
 	}
 }
 
-// TestTake: the whole snapshot is a reviewed file.
+// TestTake: the whole snapshot equals a reviewed file.
 func TestTake(t *testing.T) {
 	s, err := Take(backup(), source(), "0.4.0", now)
 	if err != nil {
@@ -112,7 +112,7 @@ func TestPackAndUnpack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// What cannot be compressed needs several pieces.
+	// Data that does not compress needs several pieces.
 	noise := make([]byte, 3*chunkSize)
 	random := rand.NewChaCha8([32]byte{})
 	if _, err := random.Read(noise); err != nil {
@@ -157,7 +157,7 @@ func TestPackTooMuch(t *testing.T) {
 	}
 }
 
-// TestUnpackDamaged: a piece that is missing or spoilt is an error, never half a snapshot.
+// TestUnpackDamaged: a truncated snapshot is an error.
 func TestUnpackDamaged(t *testing.T) {
 	s, err := Take(backup(), source(), "0.4.0", now)
 	if err != nil {

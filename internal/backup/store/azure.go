@@ -18,7 +18,7 @@ import (
 )
 
 func openAzure(ctx context.Context, l location.Location, t *transport) (*blob.Bucket, error) {
-	// A token would be sent wherever a redirect says.
+	// With redirects, a token would be sent to any host that a response names.
 	options := azcore.ClientOptions{Transport: t.client(false)}
 	client, err := azureClient(l, &container.ClientOptions{ClientOptions: options})
 	if err != nil {
@@ -27,7 +27,7 @@ func openAzure(ctx context.Context, l location.Location, t *transport) (*blob.Bu
 	return azureblob.OpenBucket(ctx, client, nil)
 }
 
-// azureClient takes the credentials that Azure's tools take, in their order.
+// azureClient uses the same credentials as Azure's tools, in the same order of preference.
 func azureClient(l location.Location, o *container.ClientOptions) (*container.Client, error) {
 	account, key := os.Getenv("AZURE_STORAGE_ACCOUNT"), os.Getenv("AZURE_STORAGE_KEY")
 	signature, connection := os.Getenv("AZURE_STORAGE_SAS_TOKEN"), os.Getenv("AZURE_STORAGE_CONNECTION_STRING")
@@ -61,8 +61,9 @@ func azureClient(l location.Location, o *container.ClientOptions) (*container.Cl
 	}
 }
 
-// azureURL is the container's. A shared access signature is part of it: who writes a location
-// must not have it sent to a host of his choice, so then only the environment names the host.
+// azureURL returns the URL of the container. It may include a shared access signature, which the
+// author of a location must not be able to send to a host of their choice. So with a signature,
+// only the environment names the host.
 func azureURL(l location.Location) (string, error) {
 	options := azureblob.NewDefaultServiceURLOptions()
 	own, _ := azureblob.NewServiceURL(options)
@@ -77,14 +78,14 @@ func azureURL(l location.Location) (string, error) {
 	}
 	options.IsLocalEmulator = options.IsLocalEmulator || l.Is("localemu")
 	if options.AccountName == "" {
-		return "", errors.New("the storage account is not known: name it in the location, ?storage_account=…, or in AZURE_STORAGE_ACCOUNT of the Secret")
+		return "", errors.New("the storage account is unknown: name it in the location, ?storage_account=…, or in AZURE_STORAGE_ACCOUNT of the Secret")
 	}
 	service, err := azureblob.NewServiceURL(options)
 	if err != nil {
 		return "", err
 	}
 	if options.SASToken != "" && service != own {
-		return "", errors.New("with AZURE_STORAGE_SAS_TOKEN the location cannot name another account, domain or protocol than the Secret: " +
+		return "", errors.New("with AZURE_STORAGE_SAS_TOKEN, the location must name the same account, domain and protocol as the Secret: " +
 			"put AZURE_STORAGE_ACCOUNT, AZURE_STORAGE_DOMAIN and AZURE_STORAGE_PROTOCOL into it")
 	}
 	return url.JoinPath(string(service), l.Bucket)

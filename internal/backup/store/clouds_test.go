@@ -17,10 +17,10 @@ import (
 	"example.com/nginx-operator/internal/backup/store"
 )
 
-// These tests do not stand in for a cloud: they look at where requests go, at how its errors
-// are read, and at what is sent when the one who writes fails.
+// These tests do not emulate a cloud. They check where requests are sent, how errors of a cloud are
+// reported, and what is sent if the writer fails.
 
-// cloud answers every request in the way of a cloud's error.
+// cloud returns a server that answers every request with an error of a cloud.
 func cloud(t *testing.T, status int, headers map[string]string, body string) (address string, whole *atomic.Int64) {
 	t.Helper()
 	whole = &atomic.Int64{}
@@ -57,7 +57,7 @@ func mustOpen(t *testing.T, text string) *store.Store {
 	return s
 }
 
-// check runs the operations against a cloud that refuses all.
+// check runs the operations against a cloud that refuses all of them.
 func check(t *testing.T, s *store.Store, want store.Kind, words string) {
 	t.Helper()
 	_, _, errOpen := s.Open(t.Context(), "x")
@@ -81,7 +81,7 @@ func check(t *testing.T, s *store.Store, want store.Kind, words string) {
 	}
 }
 
-// fails writes and fails, which no cloud may take for an end.
+// fails writes half an object and fails. The cloud must not get it as a whole object.
 func fails(t *testing.T, s *store.Store, whole *atomic.Int64) {
 	t.Helper()
 	before := whole.Load()
@@ -186,7 +186,8 @@ func TestGoogleCredentials(t *testing.T) {
 	}
 }
 
-// TestPrivateAuthority: without ca.crt a private server is not believed.
+// TestPrivateAuthority: a server with a private certificate is trusted only with its authority in
+// ca.crt.
 func TestPrivateAuthority(t *testing.T) {
 	t.Setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
 	t.Setenv("AWS_SECRET_ACCESS_KEY", "SECRETSECRET")

@@ -13,37 +13,37 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// Kind is the way in which a store failed.
+// Kind classifies errors of a store.
 type Kind string
 
-// The kinds.
+// The kinds of errors.
 const (
-	// Unavailable: the store is down, does not answer, or asks to come again later.
+	// Unavailable: the store is down, does not respond, or asks to retry later.
 	Unavailable Kind = "Unavailable"
-	// Denied: the credentials are missing, wrong, or not enough; a volume is read-only.
+	// Denied: the credentials are missing, wrong or insufficient, or a volume is read-only.
 	Denied Kind = "Denied"
 	// NotFound: the bucket or the object does not exist, see BucketMissing.
 	NotFound Kind = "NotFound"
-	// Full: there is no space left, or none that the quota allows.
+	// Full: there is no space left, or the quota is exhausted.
 	Full Kind = "Full"
-	// Exists: Create found the object there.
+	// Exists: Create found that the object exists.
 	Exists Kind = "Exists"
-	// Other: anything else, such as a certificate that nobody vouches for.
+	// Other: any other error, such as an untrusted certificate.
 	Other Kind = "Other"
 )
 
-// Error is a store's error.
+// Error is an error of a store.
 type Error struct {
 	Kind Kind
-	// BucketMissing tells of a NotFound that it is the bucket which is missing, or what a
-	// volume is mounted on, and not the object.
+	// BucketMissing reports, for NotFound, that the bucket or the mount point of the volume does
+	// not exist, and not just the object.
 	BucketMissing bool
-	// Op is what was tried, and Where is the object's or the folder's URL.
+	// Op is the operation. Where is the URL of the object or the folder.
 	Op, Where string
-	// Words are the store's, clipped, without credentials.
+	// Words is the message of the store, shortened and without credentials.
 	Words string
-	// ended is the caller's own reason, if it was the context that ended. What the store said
-	// is not wrapped: it may have credentials.
+	// ended is the cause of the caller's context, if that ended. The store's error is not wrapped,
+	// since it may contain credentials.
 	ended error
 }
 
@@ -51,8 +51,7 @@ func (e *Error) Error() string { return e.Op + " " + e.Where + ": " + e.Words }
 
 func (e *Error) Unwrap() error { return e.ended }
 
-// KindOf is the kind of a store's error, Other for an error that is none, and empty if there
-// is no error.
+// KindOf returns the kind of a store's error, Other for any other error, and "" for nil.
 func KindOf(err error) Kind {
 	if err == nil {
 		return ""
@@ -63,8 +62,8 @@ func KindOf(err error) Kind {
 	return Other
 }
 
-// failed makes a store's error of what an operation returned. The context is the
-// operation's, see follow.
+// failed converts the error of an operation to an *Error. ctx is the context of the operation, see
+// follow.
 func (s *Store) failed(ctx context.Context, op, key string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
@@ -78,14 +77,14 @@ func (s *Store) failed(ctx context.Context, op, key string, err error) error {
 		return e
 	}
 	if e.Kind = kind(err, followed(ctx)); e.Kind == NotFound {
-		s.tellMissing(ctx, e, key)
+		s.reportMissing(ctx, e, key)
 	}
 	return e
 }
 
-// tellMissing asks after the bucket: to a question about an object, most clouds say only that
-// something does not exist, and some say so to whom they do not know.
-func (s *Store) tellMissing(ctx context.Context, e *Error, key string) {
+// reportMissing checks whether the bucket exists. To a request for an object, most clouds reply
+// only that something does not exist, and some reply so to clients that they do not know.
+func (s *Store) reportMissing(ctx context.Context, e *Error, key string) {
 	if key != "" && s.bucket != nil {
 		ctx := follow(ctx)
 		_, _, err := s.bucket.ListPage(ctx, blob.FirstPageToken, 1, nil)
@@ -100,8 +99,8 @@ func (s *Store) tellMissing(ctx context.Context, e *Error, key string) {
 	}
 }
 
-// kind judges by what the error is made of, by the clouds' codes, and at last by what was
-// seen of the requests: errors of clean-ups hide why there was something to clean up.
+// kind classifies an error by its type, by the code of the cloud, and finally by the requests of
+// the operation: the error of a clean-up hides the error that made it necessary.
 func kind(err error, seen *following) Kind {
 	if _, stalled := errors.AsType[*stalledError](err); stalled {
 		return Unavailable
@@ -122,7 +121,7 @@ func kind(err error, seen *following) Kind {
 	return Other
 }
 
-// kindOfCode knows the codes that say more than their status does.
+// kindOfCode classifies codes that are more specific than their HTTP status.
 func kindOfCode(code string) Kind {
 	switch code {
 	case "NoSuchBucket", "NoSuchKey", "ContainerNotFound", "BlobNotFound", "NoSuchUpload":

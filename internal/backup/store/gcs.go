@@ -20,7 +20,7 @@ import (
 
 const (
 	googleScope = "https://www.googleapis.com/auth/devstorage.read_write"
-	// googleAttempts bounds what Google's client would do without end.
+	// googleAttempts bounds the attempts of Google's client, which would retry forever.
 	googleAttempts = 4
 )
 
@@ -30,8 +30,7 @@ func openGCS(ctx context.Context, l location.Location, t *transport, file string
 		options = append(options, option.WithUniverseDomain(domain))
 	}
 	client := &gcp.HTTPClient{Client: *t.client(true)}
-	// The variable is the client's own, for servers that stand in for Google and know no
-	// tokens.
+	// Google's client reads the same variable. It is for emulators, which do not support tokens.
 	if os.Getenv("STORAGE_EMULATOR_HOST") != "" {
 		options = append(options, option.WithHTTPClient(&client.Client))
 	} else {
@@ -57,7 +56,8 @@ func worthRetrying(err error) bool {
 	return !stalled && storage.ShouldRetry(err)
 }
 
-// googleTokens come from the file, else from where Google's own tools look for them.
+// googleTokens returns tokens for the credentials in the file or, if it does not exist, for
+// Google's default credentials.
 func googleTokens(ctx context.Context, file string) (oauth2.TokenSource, error) {
 	data, err := optional(file)
 	if err != nil {
@@ -73,13 +73,13 @@ func googleTokens(ctx context.Context, file string) (oauth2.TokenSource, error) 
 	var is struct {
 		Type google.CredentialsType `json:"type"`
 	}
-	// The errors may repeat what is in the file.
+	// Do not wrap the errors: they may repeat the contents of the file.
 	if err := json.Unmarshal(data, &is); err != nil || is.Type == "" {
 		return nil, fmt.Errorf("%w for Google: google.json is not a file of credentials in JSON", errNoCredentials)
 	}
 	found, err := google.CredentialsFromJSONWithType(ctx, data, is.Type, googleScope)
 	if err != nil {
-		return nil, fmt.Errorf("%w for Google: google.json, of the type %q, cannot be used", errNoCredentials, is.Type)
+		return nil, fmt.Errorf("%w for Google: credentials of the type %q in google.json cannot be used", errNoCredentials, is.Type)
 	}
 	return found.TokenSource, nil
 }

@@ -9,8 +9,8 @@ import (
 	"gocloud.dev/blob"
 )
 
-// Open reads an object. It also returns the object's size, in bytes. Errors of reading are of
-// the store's kinds, too.
+// Open opens an object for reading and returns its size in bytes. Errors of reading are store
+// errors with a kind, too.
 func (s *Store) Open(ctx context.Context, key string) (io.ReadCloser, int64, error) {
 	ctx = follow(ctx)
 	if err := valid(key); err != nil {
@@ -30,7 +30,7 @@ type reader struct {
 	key   string
 }
 
-// Read hides the Go CDK's own ways to copy, whose errors would be bare.
+// Read implements io.Reader. It converts the errors of the Go CDK to store errors.
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
@@ -39,7 +39,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// WriteTo copies what is left of the object.
+// WriteTo copies the rest of the object. It replaces the method of the Go CDK, whose errors would
+// not be converted.
 func (r *reader) WriteTo(w io.Writer) (int64, error) {
 	return io.Copy(w, struct{ io.Reader }{readerFunc(r.Read)})
 }
@@ -48,7 +49,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// Delete removes an object, if it is there.
+// Delete deletes an object, if it exists.
 func (s *Store) Delete(ctx context.Context, key string) error {
 	ctx = follow(ctx)
 	if err := valid(key); err != nil {
@@ -65,8 +66,8 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 	return err
 }
 
-// List goes through the objects whose keys begin with a prefix, in the order of their keys,
-// and asks the store for the next page when it gets there. An error ends it.
+// List iterates over the objects whose keys begin with a prefix, in the order of their keys. It
+// requests the pages of the store one by one. An error ends the iteration.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[Object, error] {
 	return func(yield func(Object, error) bool) {
 		ctx := follow(ctx)

@@ -20,14 +20,13 @@ import (
 	"example.com/nginx-operator/internal/backup/location"
 )
 
-// errNoCredentials is of the kind Denied.
+// errNoCredentials leads to an error of the kind Denied.
 var errNoCredentials = errors.New("there are no credentials")
 
-// privateRegion is what servers that know no regions expect in a signature.
+// privateRegion is the region that servers without regions expect in a signature.
 const privateRegion = "us-east-1"
 
-// openS3 makes the client itself, as the Go CDK's way from a URL leaves no room for a
-// transport.
+// openS3 creates the client itself, because the Go CDK's URL opener does not accept a transport.
 func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucket, error) {
 	cfg, err := config.LoadDefaultConfig(ctx, loadOptions(l, t)...)
 	if err != nil {
@@ -35,7 +34,7 @@ func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucke
 	}
 	if cfg.Region == "" {
 		if l.Parameter("endpoint") == "" {
-			return nil, errors.New("the region is not known: name it in the location, ?region=…, or in the variable AWS_REGION")
+			return nil, errors.New("the region is unknown: name it in the location, ?region=…, or in the variable AWS_REGION")
 		}
 		cfg.Region = privateRegion
 	}
@@ -47,7 +46,7 @@ func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucke
 	}
 	client := s3.NewFromConfig(cfg, func(o *s3.Options) {
 		o.HTTPClient = s3Client{cfg.HTTPClient}
-		// It would be a line in the log for every object of more than one part.
+		// It would log a line for every object with more than one part.
 		o.DisableLogOutputChecksumValidationSkipped = true
 		o.UsePathStyle = l.Is("use_path_style")
 		o.UseAccelerate = l.Is("accelerate")
@@ -62,15 +61,15 @@ func openS3(ctx context.Context, l location.Location, t *transport) (*blob.Bucke
 	})
 }
 
-// smallUploads is for blob.WriterOptions.BeforeWrite. The transfer manager reads the first
-// 16 MiB of every object into memory, to send what is smaller at once, and the Go CDK has no
-// option for it; what is smaller than a part can be sent so, too.
+// smallUploads returns a function for blob.WriterOptions.BeforeWrite. The transfer manager reads
+// the first 16 MiB of every object into memory, in order to send smaller objects in one request,
+// and the Go CDK has no option for that. The function lowers this threshold to the size of a part.
 func smallUploads(bucket *blob.Bucket, partSize int) func(as func(any) bool) error {
 	return func(as func(any) bool) error {
 		var manager *transfermanager.Client
 		var client *s3.Client
 		if !as(&manager) || !bucket.As(&client) {
-			return errors.New("the Go CDK does not give its client of S3 away any more")
+			return errors.New("the Go CDK no longer exposes its S3 client")
 		}
 		*manager = *transfermanager.New(client, func(o *transfermanager.Options) {
 			o.RequestChecksumCalculation = client.Options().RequestChecksumCalculation
@@ -81,7 +80,7 @@ func smallUploads(bucket *blob.Bucket, partSize int) func(as func(any) bool) err
 }
 
 func loadOptions(l location.Location, t *transport) []func(*config.LoadOptions) error {
-	// The variable AWS_CA_BUNDLE asks for a client of this type.
+	// The variable AWS_CA_BUNDLE requires a client of this type.
 	client := awshttp.NewBuildableClient().WithTransportOptions(t.configure)
 	options := []func(*config.LoadOptions) error{config.WithHTTPClient(client)}
 	if region := l.Parameter("region"); region != "" {
@@ -93,7 +92,7 @@ func loadOptions(l location.Location, t *transport) []func(*config.LoadOptions) 
 	if l.Is("fips") {
 		options = append(options, config.WithUseFIPSEndpoint(aws.FIPSEndpointStateEnabled))
 	}
-	// Some servers know no checksums in trailers.
+	// Some servers do not support checksums in trailers.
 	switch l.Parameter("request_checksum_calculation") {
 	case "when_required":
 		options = append(options, config.WithRequestChecksumCalculation(aws.RequestChecksumCalculationWhenRequired))
@@ -109,14 +108,14 @@ func loadOptions(l location.Location, t *transport) []func(*config.LoadOptions) 
 	return options
 }
 
-// s3Client looks at the requests for objects.
+// s3Client records the requests for objects.
 type s3Client struct{ next aws.HTTPClient }
 
 // Do sends a request.
 func (c s3Client) Do(r *http.Request) (*http.Response, error) { return send(r, c.next.Do) }
 
-// checkS3Credentials says at once that there are none. The client would ask the node's
-// identity service before every request, and name that as what failed.
+// checkS3Credentials returns an error at once if there are no credentials. Otherwise the client
+// would ask the identity service of the node before every request, and report that as the failure.
 func checkS3Credentials(ctx context.Context, cfg aws.Config) error {
 	_, err := cfg.Credentials.Retrieve(ctx)
 	if err == nil || ctx.Err() != nil {

@@ -1,15 +1,15 @@
-// Package store keeps backups in a folder of a bucket or of a mounted volume. It is a thin
-// layer over the Go CDK, and adds what a backup needs:
+// Package store keeps backups in a folder of a bucket or of a mounted volume. It is a thin layer over
+// the Go CDK, and adds what a backup needs:
 //
-//   - Whole or not at all. An object appears when its last byte is there, and not when the
-//     one who writes it fails, is stopped, or dies.
-//   - An end. A store that does nothing for a while is Unavailable, however slowly another
-//     one may get on.
-//   - One kind for each way to fail, in the store's own words, and no credentials in them.
+//   - Atomic writes. An object appears only when it is complete, and never if its writer fails, is
+//     stopped or dies.
+//   - An idle timeout. A store that makes no progress for some time is Unavailable, while a slow one
+//     may take as long as it needs.
+//   - One kind for each type of failure, with the message of the store and without credentials.
 //
-// Credentials are the container's environment, in the variables that each cloud's own tools
-// read, and the files google.json and ca.crt of a folder. Without any, the clouds' ways for
-// workloads work: a service account's token (IRSA, workload identity), the node's identity.
+// Credentials are the container's environment, in the variables that each cloud's own tools read, and
+// the files google.json and ca.crt of a directory. Without any, the clouds' credentials for workloads
+// are used: the token of a service account (IRSA, workload identity) or the identity of the node.
 package store
 
 import (
@@ -25,15 +25,15 @@ import (
 	"example.com/nginx-operator/internal/backup/location"
 )
 
-// Options are what a location does not tell.
+// Options holds the settings that are not part of a location.
 type Options struct {
-	// PVCRoot is where the claim of a location pvc:// is mounted.
+	// PVCRoot is the mount point of the claim of a pvc:// location.
 	PVCRoot string
-	// CredentialsDir may have google.json, the credentials for Google, and ca.crt,
-	// certificate authorities in PEM that are trusted beside the well-known ones. Empty, or
-	// a folder that is not there: none.
+	// CredentialsDir is a directory that may hold google.json, the credentials for Google, and
+	// ca.crt, certificate authorities in PEM that are trusted in addition to the well-known ones.
+	// It may be empty or not exist.
 	CredentialsDir string
-	// IdleTimeout is how long a store may do nothing at all; zero: 60 seconds.
+	// IdleTimeout is the time for which a store may make no progress. Zero means 60 seconds.
 	IdleTimeout time.Duration
 }
 
@@ -48,18 +48,18 @@ type Store struct {
 	secrets secrets
 }
 
-// Object is a file of the store.
+// Object describes an object in the store.
 type Object struct {
 	// Key is the object's name within the location's folder.
 	Key string
-	// Size in bytes.
+	// Size is the size in bytes.
 	Size int64
-	// Modified is when it was written.
+	// Modified is when the object was written.
 	Modified time.Time
 }
 
-// Open prepares a store for use. It asks no cloud whether the bucket is there, but may ask
-// for credentials.
+// Open prepares a store for use. It does not check that the bucket exists, but may request
+// credentials.
 func Open(ctx context.Context, l location.Location, o Options) (*Store, error) {
 	if o.IdleTimeout <= 0 {
 		o.IdleTimeout = defaultIdleTimeout
@@ -97,7 +97,7 @@ func (s *Store) open(ctx context.Context, o Options) (*blob.Bucket, error) {
 	}
 }
 
-// Close lets go of the store.
+// Close releases the resources of the store.
 func (s *Store) Close() error {
 	if err := s.bucket.Close(); err != nil {
 		return s.failed(context.Background(), "close", "", err)
@@ -105,19 +105,20 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// valid refuses keys that could leave the folder, or that mean something to the Go CDK.
+// valid refuses keys that could lead out of the folder or that have a special meaning for the Go
+// CDK.
 func valid(key string) error {
 	switch {
 	case !fs.ValidPath(key) || key == ".":
 		return fmt.Errorf("%q cannot be the name of an object", key)
 	case temporary.MatchString(key) || filepath.Ext(key) == ".attrs":
-		return fmt.Errorf("%q cannot be the name of an object: its end means a temporary file", key)
+		return fmt.Errorf("%q cannot be the name of an object: its ending marks a temporary file", key)
 	default:
 		return nil
 	}
 }
 
-// optional is a file of the credentials' folder, nil if it is not there.
+// optional returns the contents of a file, or nil if it does not exist.
 func optional(path string) ([]byte, error) {
 	data, err := os.ReadFile(path)
 	if os.IsNotExist(err) {

@@ -11,15 +11,15 @@ import (
 	"path/filepath"
 	"time"
 
-	// The image has no certificate authorities of its own.
+	// The image contains no certificate authorities.
 	_ "golang.org/x/crypto/x509roots/fallback"
 )
 
-// How long the steps to a connection may take. Every client tries about three times.
+// Timeouts of the steps of a connection. Every client makes about three attempts.
 const (
 	dialTimeout = 10 * time.Second
-	// metadataTimeout is for a cloud's own service on the node, which answers at once or is
-	// not there.
+	// metadataTimeout is for a cloud's metadata service on the node, which either responds at once
+	// or does not exist.
 	metadataTimeout   = 2 * time.Second
 	handshakeTimeout  = 10 * time.Second
 	continueTimeout   = time.Second
@@ -27,8 +27,8 @@ const (
 	mostConnections   = 8
 )
 
-// transport carries the requests of all clients, so that one set of certificate authorities
-// and one notion of idleness hold for all of them, for tokens as well as for objects.
+// transport is shared by all clients, so that the same certificate authorities and the same idle
+// timeout apply to requests for tokens and for objects.
 type transport struct {
 	roots *x509.CertPool
 	idle  time.Duration
@@ -55,25 +55,25 @@ func (t *transport) configure(h *http.Transport) {
 	h.ExpectContinueTimeout = continueTimeout
 	h.IdleConnTimeout = connectionTimeout
 	h.MaxIdleConnsPerHost = mostConnections
-	// With HTTP/2 a connection reads ahead for all of its streams, so that one could not tell
-	// a store that stands still from one whose reader does.
+	// An HTTP/2 connection reads ahead for all of its streams. A stalled store could not be
+	// distinguished from a stalled reader.
 	h.ForceAttemptHTTP2 = false
 	h.Protocols = new(http.Protocols)
 	h.Protocols.SetHTTP1(true)
 }
 
-// roots are the well-known certificate authorities and those of a file.
+// roots returns the well-known certificate authorities and those of a file.
 func roots(path string) (*x509.CertPool, error) {
 	pool, err := x509.SystemCertPool()
 	if err != nil {
-		return nil, fmt.Errorf("read the well-known certificate authorities: %w", err)
+		return nil, fmt.Errorf("read the system's certificate authorities: %w", err)
 	}
 	pem, err := optional(path)
 	if err != nil || pem == nil {
 		return pool, err
 	}
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, errors.New("ca.crt has no certificate in PEM")
+		return nil, errors.New("ca.crt contains no certificate in PEM format")
 	}
 	return pool, nil
 }
@@ -92,23 +92,24 @@ func dialer(idle time.Duration) func(context.Context, string, string) (net.Conn,
 	}
 }
 
-// RoundTrip sends a request.
+// RoundTrip implements http.RoundTripper.
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return send(r, t.next.RoundTrip)
 }
 
-// send looks at a request of an operation that is followed.
+// send sends a request, and records it if its operation is followed.
 func send(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	f := followed(r.Context())
 	if f == nil {
 		return next(r)
 	}
 	response, err := next(f.begin(r))
-	f.saw(r, response, err)
+	f.record(r, response, err)
 	return response, err
 }
 
-// client is one that follows redirects, unless they would take credentials along.
+// client returns a client that follows redirects only if redirects is set. Credentials must not be
+// sent along with a redirect.
 func (t *transport) client(redirects bool) *http.Client {
 	c := &http.Client{Transport: t}
 	if !redirects {

@@ -19,16 +19,16 @@ import (
 
 // volume is a mounted claim.
 type volume struct {
-	// root is where it is mounted, folder the location's.
+	// root is the mount point. folder is the folder of the location below it.
 	root, folder string
 }
 
-// temporary are the names that the Go CDK gives files until they are whole: next to where
-// they will be, as a rename works only within a file system.
+// temporary matches the names that the Go CDK gives to files until they are complete. They are
+// beside the final ones, since a rename works only within a file system.
 var temporary = regexp.MustCompile(`\.[0-9a-f]{15,16}\.tmp$`)
 
-// abandoned is how old a temporary file has to be for its writer to be gone. One that lives
-// writes now and then, in another pod perhaps.
+// abandoned is the age at which the writer of a temporary file must have died. A live writer,
+// possibly in another pod, writes more often than that.
 const abandoned = 24 * time.Hour
 
 const folderMode = 0o750
@@ -44,7 +44,7 @@ func (v *volume) open() (*blob.Bucket, error) {
 	})
 }
 
-// upload writes a file so that it is whole and on the disk when it has its name.
+// upload writes a file and syncs it to the disk before it gets its name.
 func (v *volume) upload(u *upload, bucket *blob.Bucket, key string, options *blob.WriterOptions) error {
 	v.sweep(time.Now().Add(-abandoned))
 	var file *os.File
@@ -58,8 +58,7 @@ func (v *volume) upload(u *upload, bucket *blob.Bucket, key string, options *blo
 	return v.persist(filepath.Dir(filepath.Join(v.folder, filepath.FromSlash(key))))
 }
 
-// persist writes down the names in a folder, and in those above it that were perhaps made for
-// it.
+// persist syncs a folder and those above it that may have been created with it.
 func (v *volume) persist(folder string) error {
 	for ; strings.HasPrefix(folder, filepath.Clean(v.root)); folder = filepath.Dir(folder) {
 		if err := syncFolder(folder); err != nil {
@@ -81,8 +80,8 @@ func syncFolder(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// sweep removes what writers left that died. What cannot be removed stays: it is in no
-// listing, and must not keep a backup from being made.
+// sweep deletes the temporary files of dead writers. Errors are ignored: the files are in no
+// listing, and must not prevent a backup.
 func (v *volume) sweep(before time.Time) {
 	_ = filepath.WalkDir(v.folder, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || !temporary.MatchString(path) {
@@ -95,9 +94,9 @@ func (v *volume) sweep(before time.Time) {
 	})
 }
 
-// list goes through the files whose keys begin with a prefix, in the order of their keys, until
-// yield returns false. The Go CDK's own way leaves out folders that it cannot read, and of more
-// than 1,000 files some whose folders' names begin alike.
+// list iterates over the files whose keys begin with a prefix, in the order of their keys, until
+// yield returns false. The Go CDK's own listing omits folders that it cannot read and, with more
+// than 1,000 files, some files in folders with a common prefix.
 func (v *volume) list(ctx context.Context, prefix string, yield func(Object) bool) error {
 	if _, err := os.ReadDir(v.root); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (v *volume) list(ctx context.Context, prefix string, yield func(Object) boo
 	return err
 }
 
-// walk goes through a folder. It tells whether to go on after it.
+// walk iterates over a folder. It reports whether to continue after it.
 func (v *volume) walk(ctx context.Context, folder, prefix string, yield func(Object) bool) (bool, error) {
 	entries, err := os.ReadDir(filepath.Join(v.folder, filepath.FromSlash(folder)))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -124,7 +123,7 @@ func (v *volume) walk(ctx context.Context, folder, prefix string, yield func(Obj
 		case entry.IsDir() && (strings.HasPrefix(key+"/", prefix) || strings.HasPrefix(prefix, key+"/")):
 			more, err = v.walk(ctx, key, prefix, yield)
 		case entry.Type().IsRegular() && strings.HasPrefix(key, prefix) && !temporary.MatchString(key):
-			more, err = tell(entry, key, yield)
+			more, err = yieldFile(entry, key, yield)
 		}
 		if !more || err != nil {
 			return false, err
@@ -133,7 +132,8 @@ func (v *volume) walk(ctx context.Context, folder, prefix string, yield func(Obj
 	return true, nil
 }
 
-// keyOf is what sorts an entry of a folder as the keys below it do.
+// keyOf returns the name by which an entry of a folder is sorted, so that keys are in order. That
+// of a folder ends with a slash.
 func keyOf(entry fs.DirEntry) string {
 	if entry.IsDir() {
 		return entry.Name() + "/"
@@ -141,8 +141,8 @@ func keyOf(entry fs.DirEntry) string {
 	return entry.Name()
 }
 
-// tell yields a file, if it is still there.
-func tell(entry fs.DirEntry, key string, yield func(Object) bool) (bool, error) {
+// yieldFile yields a file, if it still exists.
+func yieldFile(entry fs.DirEntry, key string, yield func(Object) bool) (bool, error) {
 	info, err := entry.Info()
 	if errors.Is(err, fs.ErrNotExist) {
 		return true, nil

@@ -12,8 +12,8 @@ import (
 	"example.com/nginx-operator/internal/backup/location"
 )
 
-// TestVolumeOrder: a volume is listed as any store is, in the order of the keys, however many
-// there are, and whatever their folders are called.
+// TestVolumeOrder: a volume is listed in the order of the keys, like any store, whatever the number
+// of files and the names of their folders.
 func TestVolumeOrder(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
@@ -67,7 +67,7 @@ func openVolume(t *testing.T, root string) *Store {
 	return s
 }
 
-// TestVolumeKeys: what was written under a key is listed under it.
+// TestVolumeKeys: an object is listed under the key under which it was written.
 func TestVolumeKeys(t *testing.T) {
 	t.Parallel()
 	s := openVolume(t, t.TempDir())

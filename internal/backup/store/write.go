@@ -11,33 +11,33 @@ import (
 	"example.com/nginx-operator/internal/backup/location"
 )
 
-// Write puts an object in the place of the one that may be there. write is called once, and
-// gets the store's error from the writer when the store fails; when it returns an error of its
-// own, that is returned as it is, and nothing has changed. size is about how large the
-// object will be, in bytes; zero: unknown.
+// Write writes an object and replaces an existing one. It calls write once. If the store fails, write
+// gets the store's error from its writer. If write returns another error, Write returns that error
+// unchanged, and the store is not changed. size is the approximate size of the object in bytes, or
+// zero if it is unknown.
 //
-// Of an upload to S3 whose process died, parts stay that are in no listing and cost what they
-// weigh: a rule of the bucket's lifecycle (AbortIncompleteMultipartUpload) removes them.
+// If the process dies during an upload to S3, the uploaded parts remain. They are in no listing but
+// cost storage; a lifecycle rule of the bucket (AbortIncompleteMultipartUpload) removes them.
 func (s *Store) Write(ctx context.Context, key string, size int64, write func(io.Writer) error) error {
 	return s.put(ctx, key, size, write, false)
 }
 
-// Create is Write that leaves an object alone which exists already, with an error of the kind
-// Exists. Clouds judge when the object is whole, so of two at the same time only one succeeds;
-// on a volume, both may, if they end within the same moment. Where the answer to an upload is
-// lost, the client sends it again and can find its own object there: then, too, it Exists.
+// Create is like Write, but returns an error of the kind Exists if the object already exists.
+// Clouds check that when the upload completes, so only one of two concurrent calls succeeds. On a
+// volume, both may succeed if they complete at the same moment. If the response to an upload is
+// lost, the client repeats the upload and may find its own object, which is the error Exists, too.
 func (s *Store) Create(ctx context.Context, key string, size int64, write func(io.Writer) error) error {
 	if err := valid(key); err != nil {
 		return s.failed(ctx, "create", key, err)
 	}
-	// Clouds tell only after the whole upload.
+	// Clouds report an existing object only after the whole upload.
 	opCtx := follow(ctx)
 	exists, err := s.bucket.Exists(opCtx, key)
 	if err != nil {
 		return s.failed(opCtx, "create", key, err)
 	}
 	if exists {
-		return s.failed(opCtx, "create", key, &Error{Kind: Exists, Op: "create", Where: s.location.Base() + "/" + key, Words: "the object exists already"})
+		return s.failed(opCtx, "create", key, &Error{Kind: Exists, Op: "create", Where: s.location.Base() + "/" + key, Words: "the object already exists"})
 	}
 	return s.put(ctx, key, size, write, true)
 }
@@ -55,7 +55,7 @@ func (s *Store) put(ctx context.Context, key string, size int64, write func(io.W
 	done := make(chan error, 1)
 	go func() {
 		err := s.upload(u, key, size, isNew)
-		// Whoever still writes learns why nobody reads any more.
+		// Let the writer know why its data is not read any more.
 		_ = u.reader.CloseWithError(&endedError{cause: err})
 		done <- err
 	}()
@@ -66,7 +66,7 @@ func (s *Store) put(ctx context.Context, key string, size int64, write func(io.W
 		return writeErr
 	}
 	if err != nil {
-		return s.failed(u.judge(ctx), op, key, err)
+		return s.failed(u.errorContext(ctx), op, key, err)
 	}
 	return nil
 }
@@ -91,10 +91,9 @@ func (s *Store) upload(u *upload, key string, size int64, isNew bool) error {
 	}
 }
 
-// copy is the Go CDK's Upload for volumes and Google, to which that one gives half an object
-// its name when writing it fails. (Azure's writer, on the other hand, can panic when it is
-// closed after a failure, unless Upload uses it.) flush is called before the object has its
-// name.
+// copy replaces the Go CDK's Upload for volumes and Google. There, Upload would give an incomplete
+// object its name if the writer fails. (Azure needs Upload: its writer can panic when it is closed
+// after a failure.) flush is called before the object gets its name.
 func (u *upload) copy(bucket *blob.Bucket, key string, options *blob.WriterOptions, flush func() error) error {
 	w, err := bucket.NewWriter(u.ctx, key, options)
 	if err != nil {
@@ -105,7 +104,7 @@ func (u *upload) copy(bucket *blob.Bucket, key string, options *blob.WriterOptio
 	}
 	if err != nil {
 		u.stop(err)
-		// What it says is that it was stopped.
+		// Close only returns the error that stop caused.
 		_ = w.Close()
 		return err
 	}
@@ -114,14 +113,14 @@ func (u *upload) copy(bucket *blob.Bucket, key string, options *blob.WriterOptio
 
 const (
 	mebibyte = 1 << 20
-	// smallestPart is the least that S3 takes, and mostParts how many it takes of an object.
+	// smallestPart is the minimum size of a part in S3, and mostParts the maximum number of parts.
 	smallestPart, mostParts = 5 * mebibyte, 10_000
-	// usualPart lets an object of unknown size grow to 78 GiB.
+	// usualPart allows an object of unknown size to grow to 78 GiB.
 	usualPart = 8 * mebibyte
 )
 
-// partSize is in how large parts an object is sent, of which two are in memory at a time.
-// An object may become twice as large as expected.
+// partSize returns the size of the parts in which an object is sent. Two parts are in memory at a
+// time. The object may become twice as large as expected.
 func partSize(size int64) int {
 	if size <= 0 {
 		return usualPart
@@ -129,33 +128,33 @@ func partSize(size int64) int {
 	return int(max(smallestPart, (2*size/mostParts/mebibyte+1)*mebibyte))
 }
 
-// upload is one write under way.
+// upload is a write in progress.
 type upload struct {
-	// ctx is the client's, see newUpload.
+	// ctx is the context of the client, see newUpload.
 	ctx context.Context
-	// stop ends it before it is whole, end when all is over.
+	// stop aborts the upload. end releases its resources.
 	stop   context.CancelCauseFunc
 	end    context.CancelFunc
 	reader *io.PipeReader
 	writer *io.PipeWriter
 }
 
-// errUnfinished is what clients get that read an object which nobody will finish.
-var errUnfinished = errors.New("the object is not whole")
+// errUnfinished is the error that a client gets when it reads an object whose writer has failed.
+var errUnfinished = errors.New("the object is incomplete")
 
-// endedError is what the one who writes gets when the store has ended the upload.
+// endedError is the error that the writer gets after the store has ended the upload.
 type endedError struct{ cause error }
 
 func (e *endedError) Error() string {
 	if e.cause == nil {
-		return "the store has ended the upload"
+		return "the store ended the upload"
 	}
-	return fmt.Sprintf("the store has ended the upload: %v", e.cause)
+	return fmt.Sprintf("the store ended the upload: %v", e.cause)
 }
 
-// newUpload prepares a write. S3's client takes the parts of a failed upload away, with the
-// context of the upload, so for S3 that one outlives what ends the upload, see outlive. To the
-// others, ending the context is how to say that what was written is not whole.
+// newUpload prepares a write. S3's client removes the parts of a failed upload with the context of
+// the upload, so for S3 that context lasts longer than the upload, see outlive. For other stores,
+// ending the context says that the object is incomplete.
 func (s *Store) newUpload(ctx context.Context) *upload {
 	u := &upload{}
 	u.reader, u.writer = io.Pipe()
@@ -171,7 +170,7 @@ func (s *Store) newUpload(ctx context.Context) *upload {
 	return u
 }
 
-// written tells the client that all has been written, or that no more will come.
+// written lets the client know that the object is complete, or that no more data will follow.
 func (u *upload) written(err error) {
 	if err == nil {
 		_ = u.writer.Close()
@@ -181,8 +180,8 @@ func (u *upload) written(err error) {
 	_ = u.writer.CloseWithError(errUnfinished)
 }
 
-// judge is the context by which an error of the upload is judged: with what was seen of its
-// requests, and ended only if the caller's is.
-func (u *upload) judge(ctx context.Context) context.Context {
-	return context.WithValue(ctx, followingKey{}, followed(u.ctx))
+// errorContext returns the context with which an error of the upload is classified. It has the
+// record of the upload's requests, and has ended only if the caller's context has.
+func (u *upload) errorContext(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestRecordKey{}, followed(u.ctx))
 }

@@ -1,16 +1,16 @@
-// Package assemble puts a user's files together with what the instance needs, to what
-// nginx is started with. It is pure.
+// Package assemble combines a user's files with the directives that the instance needs into the configuration that
+// nginx starts with. It does no I/O.
 //
-// A main file is added, nginx-operator.conf, and a file for the http context. A user's
-// nginx.conf is the whole configuration, which the main file includes. Otherwise the
-// main file includes the user's files, each where its name says:
+// It adds a main file, nginx-operator.conf, and a file for the http context. If the user has an nginx.conf, that file
+// is the whole configuration and the main file includes it. Otherwise the main file includes each of the user's files
+// in the context that its name selects:
 //
 //	*.main.conf    at the top level
 //	*.stream.conf  in the stream context
 //	*.conf         in the http context, in the order of the names
 //
-// Where something has to be said inside a user's file, it goes on a line that is there
-// already: the line numbers of nginx's messages are always the user's.
+// A directive that belongs inside a user's file is added to an existing line, so that the line numbers in nginx's
+// messages always match the user's files.
 package assemble
 
 import (
@@ -26,14 +26,14 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Names of the files that are added.
+// Names of the generated files.
 const (
 	MainFile  = "nginx-operator.conf"
 	httpFile  = "nginx-operator-http.conf"
 	wholeFile = "nginx.conf"
 )
 
-// Generated tells whether a file is added, and not the user's.
+// Generated reports whether a file was added by this package rather than by the user.
 func Generated(name string) bool { return name == MainFile || name == httpFile }
 
 //go:embed templates/*.tmpl
@@ -41,29 +41,29 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.ParseFS(templateFiles, "templates/*.tmpl"))
 
-// Settings are what the files depend on beside the user's.
+// Settings holds everything apart from the user's files that the assembled configuration depends on.
 type Settings struct {
-	// StateDir is where the sockets and the pid file are.
+	// StateDir is the folder of the sockets and the pid file.
 	StateDir string
-	// Revision and Generation are what the new workers answer with.
+	// New workers report Revision and Generation when the instance asks what they serve.
 	Revision   string
 	Generation int64
-	// Workers is what `auto` and no worker_processes at all stand for.
+	// Workers is the number of worker processes if worker_processes is `auto` or absent.
 	Workers int
-	// DrainDelay is how long nginx goes on when the pod is to stop, DrainTimeout how long old
-	// workers may take to finish.
+	// DrainDelay is how long nginx keeps serving after the pod is asked to stop. DrainTimeout is how long old workers
+	// may take to finish.
 	DrainDelay, DrainTimeout time.Duration
-	// KeepaliveMinTimeout and KeepaliveTime tell whether this nginx knows the directives.
+	// KeepaliveMinTimeout and KeepaliveTime report whether this nginx supports the directives.
 	KeepaliveMinTimeout, KeepaliveTime bool
 	RequestMetrics                     bool
-	// DryRun makes a configuration for a second nginx beside the one that serves: with one
-	// worker process, and with its sockets and pid file in a folder of its own.
+	// DryRun is true if the configuration is for a second nginx that runs beside the serving one.
+	// It has one worker process, and its own folder for the sockets and the pid file.
 	DryRun bool
-	// RequestLog is the file of the request metrics' log.
+	// RequestLog is the file that nginx logs requests to for the request metrics.
 	RequestLog string
 }
 
-// ownDir is where this nginx has its pid file and sockets.
+// ownDir returns the folder of this nginx's pid file and sockets.
 func (s Settings) ownDir() string {
 	if s.DryRun {
 		return DryRunDir(s.StateDir)
@@ -71,27 +71,27 @@ func (s Settings) ownDir() string {
 	return s.StateDir
 }
 
-// DryRunDir is the folder of a dry run's sockets and pid file.
+// DryRunDir returns the folder of a dry run's sockets and pid file.
 func DryRunDir(stateDir string) string { return stateDir + "/dry-run" }
 
-// Assembled is a configuration that nginx can be asked about.
+// Assembled is a configuration that nginx can test.
 type Assembled struct {
-	// Files by name; MainFile is the one to start nginx with.
+	// Files maps names to contents. nginx is started with MainFile.
 	Files map[string]string
-	// Problems that need no nginx to be found. With any, nginx must not be started.
+	// Problems were found without nginx. If there are any, nginx must not be started.
 	Problems []instanceapi.Problem
-	// Demand is what the files ask of the container.
+	// Demand is what the configuration requires of the container.
 	Demand Demand
 }
 
-// Files assembles the user's files.
+// Files assembles a configuration from the user's files.
 func Files(user map[string]string, settings Settings) Assembled {
 	layout := newLayout(user)
 	if layout.whole {
 		user = includeDeclared(user)
 	}
 	found := survey(user, layout)
-	result := Assembled{Problems: append(layout.problems, found.problems...), Demand: found.demand(settings.Workers, layout.whole)}
+	result := Assembled{Problems: append(layout.problems, found.problems...), Demand: found.resourceDemand(settings.Workers, layout.whole)}
 	result.Files = edit(user, found.edits(settings))
 	result.Files[MainFile] = render("main.conf.tmpl", map[string]any{
 		"PID":            settings.ownDir() + "/nginx.pid",
@@ -118,7 +118,7 @@ func Files(user map[string]string, settings Settings) Assembled {
 	return result
 }
 
-// layout says where each of the user's files is included.
+// layout lists the user's files by the context that includes them.
 type layout struct {
 	whole              bool
 	main, http, stream []string
@@ -131,7 +131,7 @@ func newLayout(user map[string]string) layout {
 	for _, name := range slices.Sorted(maps.Keys(user)) {
 		switch {
 		case name == MainFile || name == httpFile:
-			l.problems = append(l.problems, instanceapi.Problem{File: name, Message: "this is the name of a file of nginx-operator's own: rename it"})
+			l.problems = append(l.problems, instanceapi.Problem{File: name, Message: "this file name is reserved for nginx-operator: rename the file"})
 		case l.whole:
 		case strings.HasSuffix(name, ".main.conf"):
 			l.main = append(l.main, name)
@@ -147,7 +147,7 @@ func newLayout(user map[string]string) layout {
 	return l
 }
 
-// walk visits everything that the user wrote where nginx would meet it.
+// walk visits every directive of the user in the order in which nginx reads them.
 func (l layout) walk(user map[string]string, visit func(syntax.Visit)) {
 	files := maps.Clone(user)
 	const root = "/"

@@ -1,6 +1,7 @@
 package assemble
 
 import (
+	"fmt"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -11,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
 )
 
 var settings = Settings{
@@ -19,7 +20,7 @@ var settings = Settings{
 	DrainTimeout: 30 * time.Second, KeepaliveMinTimeout: true, RequestMetrics: true,
 }
 
-// stock is what images bring along, more or less.
+// stock is similar to the nginx.conf of common images.
 const stock = `user nginx;
 worker_processes auto;
 pid /run/nginx.pid;
@@ -59,7 +60,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestOldNginx: without keepalive_min_timeout, connections end while the pod still drains.
+// TestOldNginx: without keepalive_min_timeout, connections are closed while the pod drains.
 func TestOldNginx(t *testing.T) {
 	old := settings
 	old.KeepaliveMinTimeout, old.KeepaliveTime, old.DrainDelay = false, true, 5*time.Second
@@ -91,7 +92,7 @@ func TestOldNginx(t *testing.T) {
 	}
 }
 
-// sameLines: whatever is added to a file of the user's, its lines keep their numbers.
+// sameLines reports an error if additions changed the number of lines in a user's file.
 func sameLines(t *testing.T, user, assembled map[string]string) {
 	t.Helper()
 	for name, text := range user {
@@ -122,18 +123,23 @@ func TestProblems(t *testing.T) {
 	}{
 		"daemon":         {map[string]string{"nginx.conf": "events {}\ndaemon on;\n"}, "nginx.conf", 2, "foreground"},
 		"master_process": {map[string]string{"top.main.conf": "master_process off;"}, "top.main.conf", 1, "master process"},
-		"pid elsewhere":  {map[string]string{"top.main.conf": "\n\npid /srv/nginx.pid;"}, "top.main.conf", 3, "process id"},
-		"include loop":   {map[string]string{"a.conf": "include a.conf;"}, "a.conf", 1, "never come to an end"},
-		"two http":       {map[string]string{"a.conf": "server {}", "top.main.conf": "http {}"}, "top.main.conf", 1, "another one"},
+		"pid elsewhere":  {map[string]string{"top.main.conf": "\n\npid /srv/nginx.pid;"}, "top.main.conf", 3, "process ID"},
+		"include loop":   {map[string]string{"a.conf": "include a.conf;"}, "a.conf", 1, "include cycle"},
+		"two http":       {map[string]string{"a.conf": "server {}", "top.main.conf": "http {}"}, "top.main.conf", 1, "conflicts with the one"},
 	}
+	var messages golden.Messages
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			got := Files(tt.user, settings).Problems
+			for _, p := range got {
+				messages.Add("configuration rejected by an instance", fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message))
+			}
 			if len(got) != 1 || got[0].File != tt.file || got[0].Line != tt.line || !strings.Contains(got[0].Message, tt.want) {
 				t.Errorf("problems = %v, want one in %s:%d with %q", got, tt.file, tt.line, tt.want)
 			}
 		})
 	}
+	messages.Compare(t, "configuration.txt")
 }
 
 func TestWorkers(t *testing.T) {
@@ -189,7 +195,8 @@ func BenchmarkFiles(b *testing.B) {
 	}
 }
 
-// TestDeclaredFilesAreIncluded: the include of a folder of sites finds the user's files, each once.
+// TestDeclaredFilesAreIncluded: the include of a folder of sites includes each of the user's files
+// once.
 func TestDeclaredFilesAreIncluded(t *testing.T) {
 	nginxConf := func(includes string) string { return "events {}\nhttp {\n" + includes + "\n}\n" }
 	tests := map[string]struct {
@@ -229,7 +236,8 @@ func TestDeclaredFilesAreIncluded(t *testing.T) {
 	}
 }
 
-// TestDeclaredFilesAreLookedAt: what is included that way gets what the user's files get.
+// TestDeclaredFilesAreLookedAt: a file that is included that way gets the same additions as other
+// files of the user.
 func TestDeclaredFilesAreLookedAt(t *testing.T) {
 	got := Files(map[string]string{
 		"nginx.conf": "events {}\nhttp { include /etc/nginx/conf.d/*.conf; }\n", "site.conf": "server { listen 80; access_log /dev/stdout; }\n",

@@ -10,16 +10,15 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
-// maxKeepaliveMin bounds how long an exiting worker keeps idle connections.
+// maxKeepaliveMin bounds how long an exiting worker keeps idle connections open.
 const maxKeepaliveMin = 5 * time.Second
 
-// modules is where Debian's packages enable their modules; other images have no such
-// folder.
+// modules matches the files in which Debian's packages enable their modules. Other images do not have the folder.
 const modules = "/etc/nginx/modules-enabled/*.conf"
 
-// orElse are the statements whose directives the user does not set at the level, where
-// nginx would call a second one a duplicate.
-func (l level) orElse(statements ...string) []string {
+// unsetOf returns the statements whose directives the user does not set at this level. nginx rejects a directive that is
+// set twice as a duplicate.
+func (l level) unsetOf(statements ...string) []string {
 	return slices.DeleteFunc(statements, func(s string) bool { return l.has(strings.Fields(s)[0]) })
 }
 
@@ -28,11 +27,11 @@ func mainDefaults(l layout, f *findings, s Settings) []string {
 	if s.DryRun {
 		workers = 1
 	}
-	defaults := f.main.orElse(
+	defaults := f.main.unsetOf(
 		fmt.Sprintf("worker_processes %d", workers),
 		fmt.Sprintf("worker_shutdown_timeout %dms", s.DrainTimeout.Milliseconds()),
 	)
-	// Why a reload failed has to be seen here, whatever log the user wants.
+	// The instance reads the reason of a failed reload from stderr, even if the user logs elsewhere.
 	if f.main.has("error_log") {
 		defaults = append(defaults, "error_log stderr alert")
 	} else {
@@ -41,19 +40,19 @@ func mainDefaults(l layout, f *findings, s Settings) []string {
 	own := slices.ContainsFunc(f.main["include"], func(v syntax.Visit) bool {
 		return len(v.Args) == 1 && path.Dir(v.Args[0]) == path.Dir(modules)
 	})
-	// A module cannot be loaded twice.
+	// nginx cannot load a module twice.
 	if !own && (!l.whole || !f.main.has("load_module")) {
 		defaults = append(defaults, "include "+modules)
 	}
 	return defaults
 }
 
-// httpDefaults are what every http context gets unless the user says otherwise. A
-// configuration that is not whole gets what nginx.conf has in most images, too.
+// httpDefaults returns the statements that every http context gets unless the user sets them. A configuration without
+// an nginx.conf also gets the statements that most images have in theirs.
 func httpDefaults(l layout, f *findings, s Settings) []string {
 	statements := []string{
 		"access_log /dev/stdout combined",
-		// Folders on scratch space: the others cannot be written to.
+		// The root file system is read-only, so temporary files go to the scratch volume.
 		"client_body_temp_path /tmp/client_body",
 		"proxy_temp_path /tmp/proxy",
 		"fastcgi_temp_path /tmp/fastcgi",
@@ -67,7 +66,7 @@ func httpDefaults(l layout, f *findings, s Settings) []string {
 		statements = append(statements, fmt.Sprintf("keepalive_time %dms", keepaliveTime(s).Milliseconds()))
 	}
 	if l.whole {
-		return f.httpLevel.orElse(statements...)
+		return f.httpLevel.unsetOf(statements...)
 	}
 	statements = append(statements,
 		"default_type application/octet-stream",
@@ -76,7 +75,7 @@ func httpDefaults(l layout, f *findings, s Settings) []string {
 		"server_tokens off",
 		"keepalive_timeout 65s",
 	)
-	statements = f.httpLevel.orElse(statements...)
+	statements = f.httpLevel.unsetOf(statements...)
 	if !f.httpLevel.has("types") && !slices.ContainsFunc(f.httpLevel["include"], namesTypes) {
 		statements = append([]string{"include /etc/nginx/mime.types"}, statements...)
 	}
@@ -87,7 +86,7 @@ func namesTypes(v syntax.Visit) bool {
 	return len(v.Args) == 1 && path.Base(v.Args[0]) == "mime.types"
 }
 
-// keepaliveMin is shorter than worker_shutdown_timeout, which cuts what is left.
+// keepaliveMin returns a time shorter than worker_shutdown_timeout, which closes the remaining connections.
 func keepaliveMin(f *findings, s Settings) time.Duration {
 	limit := s.DrainTimeout
 	if own, ok := parseTime(f.main.last("worker_shutdown_timeout")); ok && own > 0 {
@@ -96,7 +95,7 @@ func keepaliveMin(f *findings, s Settings) time.Duration {
 	return min(maxKeepaliveMin, limit/2)
 }
 
-// keepaliveTime ends every connection that is in use before nginx itself has to end: what an
-// old nginx closes then, a client may be about to use. Half of the delay is for endpoints
-// that are slow to forget the pod, and for clients that are slow to ask.
+// keepaliveTime makes nginx close every connection in use before it exits, because a client may be about to send a
+// request on a connection that an exiting nginx closes. It is half of the drain delay: the other half is for endpoints
+// that are removed late and for clients that send their next request late.
 func keepaliveTime(s Settings) time.Duration { return max(s.DrainDelay/2, time.Millisecond) }

@@ -7,30 +7,30 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
-// Demand is what the configuration makes nginx start and reserve, as far as its
-// directives say.
+// Demand is what the configuration makes nginx start and reserve, derived from its directives.
 type Demand struct {
-	// Workers is the number of worker processes; 0: unknown.
+	// Workers is the number of worker processes, or 0 if it is unknown.
 	Workers int
-	// Connections is worker_connections, and Threads the threads of all pools, of each worker.
+	// Connections is worker_connections. Threads is the number of threads in all thread pools of one worker.
 	Connections, Threads int
-	// File and Line are where the number of workers is set, or else the largest other demand;
-	// empty and 0: nowhere in the user's files.
+	// File and Line locate the directive that a problem names: worker_processes if it is more than
+	// the automatic number, else the last thread_pool, else worker_connections. They are empty if
+	// the user's files have none of these.
 	File string
 	Line int
-	// Directive is the one at File and Line.
+	// Directive is the directive at File and Line.
 	Directive string
 }
 
-// Defaults of nginx, and of the events block that is added where there is none.
+// Defaults of nginx, and of the events block that is added if the user has none.
 const (
 	nginxConnections = 512
 	addedConnections = 1024
 	defaultThreads   = 32
 )
 
-// demand sums up the directives that cost memory and processes in each worker.
-func (f *findings) demand(automatic int, whole bool) Demand {
+// resourceDemand adds up the directives that cost memory and processes in each worker.
+func (f *findings) resourceDemand(automatic int, whole bool) Demand {
 	d := Demand{Workers: f.workers(automatic), Connections: nginxConnections}
 	if !whole && !f.main.has("events") {
 		d.Connections = addedConnections
@@ -59,7 +59,7 @@ func (d *Demand) at(v *syntax.Visit) {
 	d.File, d.Line, d.Directive = v.File, v.Line, strings.Join(append([]string{v.Name}, v.Args...), " ")
 }
 
-// number is the argument of a directive that takes one.
+// number returns the argument of a directive that takes one number.
 func number(v *syntax.Visit) (int, bool) {
 	if v == nil || len(v.Args) != 1 {
 		return 0, false
@@ -68,7 +68,7 @@ func number(v *syntax.Visit) (int, bool) {
 	return n, err == nil
 }
 
-// atoi is 0 for what is no number: nginx refuses that itself.
+// atoi returns 0 for text that is not a number, because nginx rejects such a directive itself.
 func atoi(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
 )
 
 func TestDemand(t *testing.T) {
@@ -33,7 +33,7 @@ func TestDemand(t *testing.T) {
 	}
 }
 
-// TestDryRun: what a second nginx is started with has one worker, and sockets of its own.
+// TestDryRun: the configuration of a second nginx has one worker and its own sockets.
 func TestDryRun(t *testing.T) {
 	dry := settings
 	dry.DryRun = true

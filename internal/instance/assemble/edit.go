@@ -11,16 +11,16 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
-// change replaces the bytes from start to end by text without a line break.
+// change replaces the bytes from start to end with text that has no line break.
 type change struct {
 	start, end int
 	text       string
 }
 
-// span is where a change begins and ends. An insertion and a replacement may begin at the same place.
+// span is the range of a change. An insertion and a replacement may start at the same offset.
 type span struct{ start, end int }
 
-// changes of files, by name and place. What is included twice is changed once.
+// changes maps file names and ranges to changes. A directive in a file that is included twice is changed once.
 type changes map[string]map[span]change
 
 func (c changes) add(v syntax.Visit, ch change) {
@@ -30,13 +30,13 @@ func (c changes) add(v syntax.Visit, ch change) {
 	c[v.File][span{ch.start, ch.end}] = ch
 }
 
-// has tells whether a directive is replaced already.
+// has reports whether the directive is already being replaced.
 func (c changes) has(v syntax.Visit) bool {
 	_, known := c[v.File][span{v.Start, v.End}]
 	return known
 }
 
-// insert puts text right behind a directive.
+// insert adds text directly after a directive.
 func (c changes) insert(v syntax.Visit, text string) {
 	c.add(v, change{start: v.End, end: v.End, text: text})
 }
@@ -45,8 +45,8 @@ func (c changes) replace(v syntax.Visit, text string) {
 	c.add(v, change{start: v.Start, end: v.End, text: text})
 }
 
-// edits are the changes inside the user's files. A statement that opens a block where it must not is left
-// to nginx, which says so: without it, what is in the block would stand for itself.
+// edits returns the changes to the user's files. It leaves a statement that wrongly opens a block for nginx to reject:
+// without the statement, the content of the block would become part of the context around it.
 func (f *findings) edits(s Settings) changes {
 	c := changes{}
 	for _, name := range []string{"daemon", "pid"} {
@@ -77,7 +77,7 @@ func (f *findings) edits(s Settings) changes {
 	return c
 }
 
-// moveUnixSockets gives a dry run unix sockets of its own: nginx cannot bind one that exists.
+// moveUnixSockets gives a dry run its own unix sockets, because nginx cannot bind a socket that exists.
 func (f *findings) moveUnixSockets(c changes, s Settings) {
 	for i, v := range f.unixListens {
 		arguments := append([]string{fmt.Sprintf("unix:%s/%d.sock", s.ownDir(), i)}, v.Args[1:]...)
@@ -85,7 +85,7 @@ func (f *findings) moveUnixSockets(c changes, s Settings) {
 	}
 }
 
-// edit applies changes. A replaced text keeps its line breaks, so no line moves.
+// edit applies changes. A replacement keeps the line breaks of the replaced text, so that no line moves.
 func edit(user map[string]string, all changes) map[string]string {
 	files := maps.Clone(user)
 	for name, c := range all {
@@ -104,7 +104,7 @@ func edit(user map[string]string, all changes) map[string]string {
 	return files
 }
 
-// compareSpans orders an insertion before a replacement that begins at its place.
+// compareSpans orders an insertion before a replacement that starts at the same offset.
 func compareSpans(a, b span) int {
 	return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.end, b.end))
 }

@@ -9,12 +9,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/instance/syntax"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// FuzzFiles: what is added to a user's files stays in its place. Without it, their directives are the
-// user's, in their blocks and their order, and no line has moved; the main file has nothing but
-// directives of ours, whatever the user's file is called.
+// FuzzFiles: additions to a user's file stay separate from its content. Apart from them, its
+// directives are the same, in the same blocks and order, and no line moves. The main file only has
+// directives of its own, whatever the name of the user's file.
 func FuzzFiles(f *testing.F) {
 	f.Add("nginx.conf", stock)
 	f.Add("site.conf", "server { access_log a; location / { access_log off; } } access_log b;")
@@ -40,14 +40,15 @@ func FuzzFiles(f *testing.F) {
 	})
 }
 
-// logsNothing tells whether a block has `access_log off`, so that its logs may be replaced.
+// logsNothing reports whether a block has `access_log off`, so that its logs may be replaced.
 func logsNothing(directives []*syntax.Directive) bool {
 	return slices.ContainsFunc(directives, func(d *syntax.Directive) bool {
 		return d.Is("access_log", "off") || logsNothing(d.Block)
 	})
 }
 
-// theirs are the directives that are neither added nor replaced, with the names of their blocks.
+// theirs returns the directives that are neither added nor replaced, with the names of their
+// blocks.
 func theirs(directives []*syntax.Directive, off bool) []string {
 	var all []string
 	for _, d := range directives {
@@ -64,7 +65,7 @@ func theirs(directives []*syntax.Directive, off bool) []string {
 	return all
 }
 
-// mains are the directives of the main file, and of the blocks in it.
+// mains are the allowed directives of the main file and of its blocks.
 var mains = []string{"pid", "daemon", "worker_processes", "worker_shutdown_timeout", "error_log", "include", "events", "worker_connections", "http", "stream"}
 
 func checkMain(t *testing.T, files map[string]string) {

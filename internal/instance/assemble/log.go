@@ -6,45 +6,43 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
-// logName is the format's name.
+// logName is the name of the log format.
 const logName = "nginx_operator"
 
-// logFormat has what package requestlog reads. Its fields are separated by tabs, which
-// nginx escapes inside of variables. The revision of the configuration is a literal: workers of
-// the generation before go on logging theirs.
+// logFormat defines the format that package requestlog parses. Tabs separate the fields, because nginx escapes tabs
+// inside variables. The configuration revision is a literal, so that workers of the previous generation keep logging
+// their own.
 func logFormat(s Settings) string {
 	return `log_format ` + logName + ` escape=default ` +
 		`"$status\t$request_method\t$request_time\t$bytes_sent\t$request_length\t$server_name\t$upstream_response_time\t` + s.Revision + `"`
 }
 
-// accessLog is written through a buffer: one write for hundreds of requests, whole lines at
-// a time, and soon at the latest: the first answers of a configuration are looked at while others
-// wait. A buffer is flushed when its worker ends, too.
+// accessLog writes through a buffer, so that one write carries whole lines of hundreds of requests. It flushes soon,
+// because other pods wait for the first answers of a configuration. nginx also flushes the buffer when a worker exits.
 func accessLog(s Settings) string {
 	return "access_log " + s.RequestLog + " " + logName + " buffer=64k flush=50ms"
 }
 
-// StatusSocket is where nginx answers the instance, in the folder of its sockets.
+// StatusSocket returns the path of the socket on which nginx answers the instance.
 func StatusSocket(dir string) string { return dir + "/status.sock" }
 
-// logContexts are the blocks below http in which access_log is a directive. In a map, for example,
-// it is a value.
+// logContexts are the blocks below http in which access_log is a directive. In a map block, for example, it is a value.
 var logContexts = []string{"server", "location", "if", "limit_except"}
 
-// logBlock is a block with access logs of the user's, in nginx's order.
+// logBlock is a block that contains access_log directives of the user, in nginx's order.
 type logBlock struct {
 	logs []syntax.Visit
-	// http tells that it is the http block, which has the log of the request metrics already.
+	// http is true for the http block, which already has the log of the request metrics.
 	http bool
 }
 
-// off tells whether nothing is logged: for nginx, off outweighs every other log of the block.
+// off reports whether the block logs nothing. In nginx, `off` overrides every other log of the same block.
 func (b *logBlock) off() bool {
 	return slices.ContainsFunc(b.logs, func(v syntax.Visit) bool { return v.Is("access_log", "off") })
 }
 
-// place is the log beside which, or in whose place, that of the request metrics is put. Included
-// files come first: another block that includes the file has its log then, too.
+// place returns the access_log that the log of the request metrics is added to or replaces. A directive in an included
+// file is preferred, because every other block that includes the file then has the log as well.
 func (b *logBlock) place() syntax.Visit {
 	if i := slices.IndexFunc(b.logs, fromInclude); i >= 0 {
 		return b.logs[i]
@@ -52,12 +50,12 @@ func (b *logBlock) place() syntax.Visit {
 	return b.logs[0]
 }
 
-// fromInclude tells whether the directive stands in a file that its block includes.
+// fromInclude reports whether the directive is in a file that its block includes.
 func fromInclude(v syntax.Visit) bool {
 	return !slices.Contains(v.Block().Block, v.Directive)
 }
 
-// logBlocks are the http block, if it has logs, and those below it.
+// logBlocks returns the http block, if it has access logs, and all blocks below it that do.
 func (f *findings) logBlocks() []*logBlock {
 	var blocks []*logBlock
 	if logs := f.httpLevel["access_log"]; len(logs) > 0 {
@@ -76,9 +74,8 @@ func (f *findings) logBlocks() []*logBlock {
 	return blocks
 }
 
-// logRequests adds the request metrics' log wherever the user's own access logs would
-// override that of the http level: once in each block. It takes the place of `access_log off`, so
-// that requests are counted there as well.
+// logRequests adds the log of the request metrics to every block whose own access logs would override the log of the
+// http level. It replaces `access_log off`, so that those requests are counted too.
 func (f *findings) logRequests(c changes, s Settings) {
 	blocks := f.logBlocks()
 	used := map[*syntax.Directive]bool{}
@@ -94,15 +91,15 @@ func (f *findings) logRequests(c changes, s Settings) {
 		}
 	}
 	for _, b := range blocks {
-		// A log that is in use where another block includes its file has to stay. So does off here,
-		// or this block would use the log as well.
+		// A log in an included file must stay while another block uses it. `off` must then stay too, because this block
+		// would otherwise use that log.
 		if b.off() && !slices.ContainsFunc(b.logs, func(v syntax.Visit) bool { return used[v.Directive] || v.Opens }) {
 			b.replace(c, s)
 		}
 	}
 }
 
-// replace puts the request metrics' log in the place of all logs of a block in which nothing is logged.
+// replace replaces all logs of a block that logs nothing with the log of the request metrics.
 func (b *logBlock) replace(c changes, s Settings) {
 	place := b.place()
 	for _, v := range b.logs {

@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLogs has the request metrics' log once wherever a request is logged or not, and all other
-// logs as the user wants them. LOG stands for it.
+// TestLogs: every request is logged once for the request metrics, even where the user turned
+// logging off, and all other logs stay. LOG stands for the log of the request metrics.
 func TestLogs(t *testing.T) {
 	tests := map[string]struct{ user, want map[string]string }{
 		"beside one of the user's": {
@@ -78,7 +78,7 @@ func TestLogs(t *testing.T) {
 	}
 }
 
-// TestOffStaysWithoutRequestMetrics leaves the user's files alone.
+// TestOffStaysWithoutRequestMetrics: without request metrics, the user's files are not changed.
 func TestOffStaysWithoutRequestMetrics(t *testing.T) {
 	off := settings
 	off.RequestMetrics = false

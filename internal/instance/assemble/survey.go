@@ -9,12 +9,12 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// level is what the user says at one level of the configuration, by name.
+// level maps directive names to the user's directives at one level of the configuration.
 type level map[string][]syntax.Visit
 
 func (l level) has(name string) bool { return len(l[name]) > 0 }
 
-// last returns the argument of a directive that takes one.
+// last returns the argument of the last directive of that name.
 func (l level) last(name string) string {
 	visits := l[name]
 	if len(visits) == 0 || len(visits[len(visits)-1].Args) == 0 {
@@ -23,15 +23,15 @@ func (l level) last(name string) string {
 	return visits[len(visits)-1].Args[0]
 }
 
-// findings are what a look through the user's files found.
+// findings is the result of a walk through the user's files.
 type findings struct {
-	// main and httpLevel are the directives directly at those levels.
+	// main and httpLevel are the directives directly at the top level and in the http block.
 	main, httpLevel level
 	// http is the user's own http block, if there is one.
 	http *syntax.Visit
 	// logs are the access logs below the http level.
 	logs []syntax.Visit
-	// connections is the last worker_connections; nil: there is none.
+	// connections is the last worker_connections directive, or nil.
 	connections *syntax.Visit
 	// unixListens are the listen directives for unix sockets.
 	unixListens []syntax.Visit
@@ -42,7 +42,7 @@ func survey(user map[string]string, l layout) *findings {
 	f := &findings{main: level{}, httpLevel: level{}}
 	l.walk(user, func(v syntax.Visit) {
 		if v.Loop {
-			f.problem(v, "this include leads back to "+v.File+", which is being read already: nginx would never come to an end")
+			f.problem(v, "include cycle: "+v.File+" is already being read")
 			return
 		}
 		switch {
@@ -74,7 +74,7 @@ func (f *findings) atMain(v syntax.Visit, l layout) {
 	case "http":
 		f.http = &v
 		if len(l.http) > 0 {
-			f.problem(v, "there is an http block here, and "+l.http[0]+" is included in another one: put everything into nginx.conf, or take the lines out of this block")
+			f.problem(v, "this http block conflicts with the one that includes "+l.http[0]+": put everything in nginx.conf, or move the lines of this block to a *.conf file")
 		}
 	case "stream":
 		if len(l.stream) > 0 {
@@ -83,24 +83,24 @@ func (f *findings) atMain(v syntax.Visit, l layout) {
 	}
 }
 
-// processProblem is why nginx's processes cannot be as a directive says; empty: they can.
+// processProblem returns why nginx's processes cannot run as the directive requests, or "" if they can.
 func processProblem(v syntax.Visit) string {
 	workers, numbered := number(&v)
 	switch {
 	case v.Name == "daemon" && !v.Is("daemon", "off"):
-		return "nginx has to stay in the foreground of its container: remove this directive"
+		return "nginx must run in the foreground: remove this directive"
 	case v.Name == "master_process" && !v.Is("master_process", "on"):
 		return "nginx cannot be reloaded without its master process: remove this directive"
 	case v.Name == "worker_processes" && numbered && workers == 0:
 		return "nginx would start no worker process and serve nothing: set a number from 1 on, or auto"
 	case v.Name == "pid" && !stockPID(v.Directive):
-		return "nginx-operator decides where nginx writes its process id: remove this directive"
+		return "nginx-operator sets the path of the process ID file: remove this directive"
 	}
 	return ""
 }
 
-// stockPID tells whether the directive is what configurations have that nobody thought
-// about: the one of an image or of a package.
+// stockPID reports whether the directive is the default pid file of an image or a package, which the user most likely
+// did not choose.
 func stockPID(d *syntax.Directive) bool {
 	for _, path := range []string{"/run/nginx.pid", "/var/run/nginx.pid", "logs/nginx.pid", "/tmp/nginx.pid", "nginx.pid"} {
 		if d.Is("pid", path) {
@@ -110,7 +110,7 @@ func stockPID(d *syntax.Directive) bool {
 	return false
 }
 
-// workers is the number of worker processes that nginx will have.
+// workers returns the number of worker processes that nginx will start.
 func (f *findings) workers(automatic int) int {
 	text := f.main.last("worker_processes")
 	if text == "" || text == "auto" {

@@ -12,8 +12,8 @@ var timeUnits = map[string]time.Duration{
 	"": time.Second, "ms": time.Millisecond, "s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour,
 }
 
-// parseTime reads a time such as 1m30s
-// (https://nginx.org/en/docs/syntax.html); weeks and more are not worth it.
+// parseTime parses a time such as 1m30s (https://nginx.org/en/docs/syntax.html). It does not support weeks, months and
+// years.
 func parseTime(text string) (time.Duration, bool) {
 	if text == "" {
 		return 0, false

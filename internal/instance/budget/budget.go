@@ -1,9 +1,9 @@
-// Package budget compares what a configuration needs with what the container has left, so
-// that a configuration that cannot fit is refused before it ends the container. It is pure.
+// Package budget compares what a configuration needs with what the container has left, and refuses a configuration that
+// does not fit before it gets the container killed. It does no I/O.
 //
-// While nginx loads a configuration, its master process holds the old and the new one, and
-// the old worker processes finish their connections beside the new ones. So the new master's
-// and all new workers' memory has to be free. What requests will need is not known.
+// While nginx loads a configuration, its master process holds the old and the new one, and the old worker processes
+// finish their connections beside the new ones. The memory of the new configuration in the master and of all new
+// workers must therefore be free. The memory that requests will need is unknown.
 package budget
 
 import (
@@ -13,23 +13,23 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// What is known of nginx 1.22 to 1.30 on 64-bit machines, in bytes: the least that each
-// connection, thread and worker process costs, with what the kernel needs for it.
+// Minimum cost in bytes of each connection, thread and worker process, including kernel memory, for nginx 1.22 to 1.30
+// on 64-bit machines.
 const (
-	connectionMemory = 400 // ngx_connection_t and two ngx_event_t, which nginx writes to at the start
+	connectionMemory = 400 // ngx_connection_t and two ngx_event_t, which nginx initializes at startup
 	threadMemory     = 20 << 10
 	workerMemory     = 256 << 10
 	processKernel    = 40 << 10
 )
 
-// leastClients is how many connections and descriptors a worker must have left: a browser alone opens six.
+// leastClients is the minimum of connections and descriptors that a worker must have left. A single
+// browser opens six connections.
 const leastClients = 8
 
-// helpers are the processes beside the workers: the cache manager, the cache loader, and
-// those of a test.
+// helpers is the number of processes beside the workers: the cache manager, the cache loader, and those of a test.
 const helpers = 4
 
-// reserve is the part of the limit that stays free for requests, in percent, and its least.
+// reservePercent is the share of the memory limit that stays free for requests, and leastReserve its minimum in bytes.
 const (
 	reservePercent = 6
 	leastReserve   = 3 << 20
@@ -37,41 +37,41 @@ const (
 
 // Room is what the container has left.
 type Room struct {
-	// Free and Limit are bytes of memory. Limit is the machine's where Limited is false.
+	// Free and Limit are in bytes. If Limited is false, Limit is the memory of the machine.
 	Free, Limit int64
 	Limited     bool
-	// Processes is how many more processes and threads may start; negative: no bound.
+	// Processes is how many more processes and threads may start. It is negative if there is no limit.
 	Processes int
 }
 
-// Usage is what one worker process and the master process of a dry run took.
+// Usage is what one worker process and the master process used in a dry run.
 type Usage struct {
 	Master, Worker int64
-	// Threads of a worker, the process itself included.
+	// Threads is the number of threads of a worker, including its main thread.
 	Threads int
-	// Sockets and Open are how many sockets and files, sockets included, a worker has open before its first client,
-	// and MaxOpen how many files it may open; 0: unknown, or no bound.
+	// Sockets and Open are how many sockets, and files including sockets, a worker has open before its first client.
+	// MaxOpen is how many files it may open. 0 means unknown or unlimited.
 	Sockets, Open, MaxOpen int
 }
 
-// Foresee refuses a configuration whose directives alone tell that it cannot fit.
+// Foresee returns the problems of a configuration that cannot fit according to its directives alone.
 func Foresee(d assemble.Demand, room Room) []instanceapi.Problem {
 	worker := int64(d.Connections)*connectionMemory + int64(d.Threads)*threadMemory + workerMemory
 	return check(d, Usage{Worker: worker, Threads: d.Threads + 1}, room)
 }
 
-// Check refuses a configuration whose workers do not fit, by what one of them took.
+// Check returns the problems of a configuration whose workers do not fit, based on what one worker used in a dry run.
 func Check(d assemble.Demand, measured Usage, room Room) []instanceapi.Problem {
 	measured.Worker += int64(max(1, measured.Threads)) * processKernel
-	if message := full(d, measured); message != "" {
+	if message := checkClientCapacity(d, measured); message != "" {
 		return []instanceapi.Problem{{Message: message}}
 	}
 	return check(d, measured, room)
 }
 
-// full tells that a worker can hardly take a client; empty: it can. Each socket that it listens on takes one of its
-// connections, and each client takes one and a descriptor.
-func full(d assemble.Demand, one Usage) string {
+// checkClientCapacity returns why a worker can hardly accept a client, or "" if it can. Each listening socket takes one of the
+// worker's connections, and each client takes a connection and a descriptor.
+func checkClientCapacity(d assemble.Demand, one Usage) string {
 	switch {
 	case one.Sockets > 0 && d.Connections-one.Sockets < leastClients:
 		return fmt.Sprintf("worker_connections is %d, and the sockets that each worker process listens on take %d of them: raise worker_connections, or listen on fewer ports",
@@ -90,19 +90,19 @@ func check(d assemble.Demand, one Usage, room Room) []instanceapi.Problem {
 			workersText(workers), processes, room.Processes))
 	}
 	need := one.Master + int64(workers)*one.Worker
-	if need+Reserve(room) <= room.Free {
+	if need+Headroom(room) <= room.Free {
 		return nil
 	}
 	remedy := "lower worker_processes, worker_connections or the threads of thread_pool"
 	if !room.Limited {
 		return problem(d, fmt.Sprintf("%s about %s of memory, more than the node has available: %s", workersText(workers), mebibytes(need), remedy))
 	}
-	return problem(d, fmt.Sprintf("out of memory: %s about %s beside those that serve now, more than the container's limit of %d MiB leaves: %s, or raise resources.limits.memory",
+	return problem(d, fmt.Sprintf("out of memory: %s about %s in addition to the current ones, more than is left of the container's limit of %d MiB: %s, or raise resources.limits.memory",
 		workersText(workers), mebibytes(need), room.Limit>>20, remedy))
 }
 
-// Reserve is the memory that a load has to leave free, in bytes.
-func Reserve(room Room) int64 {
+// Headroom returns the memory in bytes that a load must leave free.
+func Headroom(room Room) int64 {
 	if !room.Limited {
 		return leastReserve
 	}
@@ -123,7 +123,7 @@ func workersText(n int) string {
 	return fmt.Sprintf("%d worker processes need", n)
 }
 
-// mebibytes rounds up to two significant digits, so that small changes do not change a message.
+// mebibytes rounds up to two significant digits, so that small changes in memory do not change a message.
 func mebibytes(bytes int64) string {
 	n := (bytes + 1<<20 - 1) >> 20
 	unit := int64(1)

@@ -7,11 +7,12 @@ import (
 
 	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/test/golden"
 )
 
 const mib = 1 << 20
 
-// small is what a container with a limit of 64 MiB has left.
+// small is the room of a container with a limit of 64 MiB.
 var small = Room{Free: 40 * mib, Limit: 64 * mib, Limited: true, Processes: -1}
 
 func with(change func(*assemble.Demand)) assemble.Demand {
@@ -31,17 +32,19 @@ func TestForesee(t *testing.T) {
 	}{
 		"common":                {with(func(*assemble.Demand) {}), small, ""},
 		"unknown workers":       {with(func(d *assemble.Demand) { d.Workers = 0 }), small, ""},
-		"workers":               {with(func(d *assemble.Demand) { d.Workers = 400 }), small, "out of memory: 400 worker processes need about 260 MiB beside those that serve now, more than the container's limit of 64 MiB leaves: " + remedy + ", or raise resources.limits.memory"},
+		"workers":               {with(func(d *assemble.Demand) { d.Workers = 400 }), small, "out of memory: 400 worker processes need about 260 MiB in addition to the current ones, more than is left of the container's limit of 64 MiB: " + remedy + ", or raise resources.limits.memory"},
 		"enough room":           {with(func(d *assemble.Demand) { d.Workers = 400 }), node, ""},
-		"connections":           {with(func(d *assemble.Demand) { d.Connections = 200000 }), small, "out of memory: 2 worker processes need about 160 MiB beside those that serve now, more than the container's limit of 64 MiB leaves: " + remedy + ", or raise resources.limits.memory"},
+		"connections":           {with(func(d *assemble.Demand) { d.Connections = 200000 }), small, "out of memory: 2 worker processes need about 160 MiB in addition to the current ones, more than is left of the container's limit of 64 MiB: " + remedy + ", or raise resources.limits.memory"},
 		"connections on a node": {with(func(d *assemble.Demand) { d.Connections = 20000000 }), node, "2 worker processes need about 16000 MiB of memory, more than the node has available: " + remedy},
-		"threads":               {with(func(d *assemble.Demand) { d.Workers, d.Threads = 1, 20000 }), small, "out of memory: 1 worker process needs about 400 MiB beside those that serve now, more than the container's limit of 64 MiB leaves: " + remedy + ", or raise resources.limits.memory"},
+		"threads":               {with(func(d *assemble.Demand) { d.Workers, d.Threads = 1, 20000 }), small, "out of memory: 1 worker process needs about 400 MiB in addition to the current ones, more than is left of the container's limit of 64 MiB: " + remedy + ", or raise resources.limits.memory"},
 		"processes":             {with(func(d *assemble.Demand) { d.Threads = 60 }), pids, "2 worker processes need 126 processes and threads, and the container may start 100 more (the kubelet's podPidsLimit): lower worker_processes or the threads of thread_pool"},
 	}
+	var messages golden.Messages
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var want []instanceapi.Problem
 			if tt.want != "" {
+				messages.Add("configuration rejected by an instance", tt.want)
 				want = []instanceapi.Problem{{Message: tt.want}}
 			}
 			if diff := cmp.Diff(want, Foresee(tt.demand, tt.room)); diff != "" {
@@ -49,6 +52,7 @@ func TestForesee(t *testing.T) {
 			}
 		})
 	}
+	messages.Compare(t, "budget.txt")
 }
 
 const remedy = "lower worker_processes, worker_connections or the threads of thread_pool"
@@ -62,7 +66,7 @@ func TestCheck(t *testing.T) {
 	}
 	found := Check(demand, Usage{Master: 3 * mib, Worker: 5 * mib, Threads: 1}, small)
 	want := []instanceapi.Problem{{File: "nginx.conf", Line: 3,
-		Message: "worker_processes 8: out of memory: 8 worker processes need about 44 MiB beside those that serve now, more than the container's limit of 64 MiB leaves: " + remedy + ", or raise resources.limits.memory"}}
+		Message: "worker_processes 8: out of memory: 8 worker processes need about 44 MiB in addition to the current ones, more than is left of the container's limit of 64 MiB: " + remedy + ", or raise resources.limits.memory"}}
 	if diff := cmp.Diff(want, found); diff != "" {
 		t.Error(diff)
 	}

@@ -1,6 +1,6 @@
-// Package certs gives nginx the certificates of the mounted Secrets, and keeps the last
-// good pair of each while the Secret has a bad one. nginx must never read the mounted
-// files itself: they change whenever the kubelet likes, in the middle of a reload too.
+// Package certs gives nginx the certificates of the mounted Secrets, and keeps the last good pair of each while the
+// Secret holds a bad one. nginx must never read the mounted files itself: the kubelet may replace them at any time,
+// even in the middle of a reload.
 package certs
 
 import (
@@ -19,14 +19,13 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Keys of a Secret of the type kubernetes.io/tls.
+// Keys of a Secret of type kubernetes.io/tls.
 const (
 	certFile = "tls.crt"
 	keyFile  = "tls.key"
 )
 
-// Check tells whether nginx can use the files of a Secret. Its errors never hold any
-// content of them.
+// Check returns an error if nginx cannot use the files of a Secret. The error never includes their content.
 func Check(files map[string]string) error {
 	_, hasCert := files[certFile]
 	_, hasKey := files[keyFile]
@@ -39,23 +38,23 @@ func Check(files map[string]string) error {
 		return errors.New("the Secret has no tls.key")
 	}
 	if !isChain([]byte(files[certFile])) {
-		return errors.New("tls.crt holds no certificates in PEM format that can be read")
+		return errors.New("tls.crt contains no valid certificate in PEM format")
 	}
 	_, err := tls.X509KeyPair([]byte(files[certFile]), []byte(files[keyFile]))
 	switch {
 	case err == nil:
 		return nil
 	case strings.Contains(err.Error(), "does not match") && isForALaterOne(files):
-		return errors.New("the private key in tls.key is that of a later certificate in tls.crt: the server's own has to come first, and who signed it after it")
+		return errors.New("the private key in tls.key belongs to a later certificate in tls.crt: the server certificate must come first, followed by its issuers")
 	case strings.Contains(err.Error(), "does not match"):
 		return errors.New("the private key in tls.key does not match the certificate in tls.crt")
 	default:
-		// Not in the library's words: they quote the headers of what the Secret holds.
-		return errors.New("tls.key holds no private key in PEM format that can be read")
+		// The library's error is not used because it quotes the PEM headers of the Secret.
+		return errors.New("tls.key contains no valid private key in PEM format")
 	}
 }
 
-// isForALaterOne tells whether the key is that of a certificate which is not the first one.
+// isForALaterOne reports whether the key belongs to a certificate other than the first one.
 func isForALaterOne(files map[string]string) bool {
 	for _, rest := pem.Decode([]byte(files[certFile])); len(rest) > 0; {
 		if _, err := tls.X509KeyPair(rest, []byte(files[keyFile])); err == nil {
@@ -70,7 +69,7 @@ func isForALaterOne(files map[string]string) bool {
 	return false
 }
 
-// isChain tells whether a text has certificates, and all of them can be read.
+// isChain reports whether the text contains certificates that can all be parsed.
 func isChain(text []byte) bool {
 	found := false
 	for block, rest := pem.Decode(text); block != nil; block, rest = pem.Decode(rest) {
@@ -85,7 +84,7 @@ func isChain(text []byte) bool {
 	return found
 }
 
-// describe fills in what can be told about a good pair.
+// describe fills the report with the details of a good pair.
 func describe(report *instanceapi.Certificate, files map[string]string) {
 	pair, err := tls.X509KeyPair([]byte(files[certFile]), []byte(files[keyFile]))
 	if err != nil {
@@ -103,7 +102,7 @@ func utc(t time.Time) *time.Time {
 	return &t
 }
 
-// hash identifies the content of a Secret, without telling it.
+// hash identifies the content of a Secret without revealing it.
 func hash(files map[string]string) string {
 	h := sha256.New()
 	for _, name := range slices.Sorted(maps.Keys(files)) {

@@ -9,9 +9,11 @@ import (
 	"math/big"
 	"strings"
 	"testing"
+
+	"example.com/nginx-operator/test/golden"
 )
 
-// issue makes a self-signed pair.
+// issue returns a self-signed certificate and its key.
 func issue(t *testing.T) (certificate, key string) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -34,12 +36,13 @@ func encode(header string, content []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: header, Bytes: content}))
 }
 
-// TestCheck also looks whether a message quotes what a Secret holds.
+// TestCheck: an unusable pair is reported with its reason, without quoting the content of the
+// Secret.
 func TestCheck(t *testing.T) {
 	crt, key := issue(t)
 	other, _ := issue(t)
 	const canary = "CANARY"
-	const noCertificate, noKey = "tls.crt holds no certificates", "tls.key holds no private key"
+	const noCertificate, noKey = "tls.crt contains no valid certificate", "tls.key contains no valid private key"
 	tests := map[string]struct {
 		certificate, key, want string
 	}{
@@ -54,12 +57,13 @@ func TestCheck(t *testing.T) {
 		"a key of what":  {crt, encode(canary, []byte(canary)), noKey},
 		"a broken key":   {crt, encode("PRIVATE KEY", []byte(canary)), noKey},
 		"another's key":  {other, key, "does not match"},
-		"the wrong way":  {other + crt, key, "has to come first"},
+		"the wrong way":  {other + crt, key, "must come first"},
 		"of nobody":      {other + other, key, "does not match"},
 		"nothing":        {"", "", "the Secret does not exist, or has no tls.crt and tls.key"},
 		"no certificate": {"", key, "the Secret has no tls.crt"},
 		"no key":         {crt, "", "the Secret has no tls.key"},
 	}
+	var messages golden.Messages
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			files := map[string]string{}
@@ -70,6 +74,9 @@ func TestCheck(t *testing.T) {
 				files[keyFile] = tt.key
 			}
 			err := Check(files)
+			if err != nil {
+				messages.Add("certificate rejected by an instance", err.Error())
+			}
 			switch {
 			case err == nil && tt.want != "":
 				t.Errorf("there is no error, want %q", tt.want)
@@ -78,4 +85,5 @@ func TestCheck(t *testing.T) {
 			}
 		})
 	}
+	messages.Compare(t, "certificate.txt")
 }

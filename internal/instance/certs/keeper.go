@@ -14,11 +14,11 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// pairs has the folders that the certificates' symbolic links lead to.
-const pairs = ".pairs"
+// pairsDir is the folder that the certificates' symbolic links point into.
+const pairsDir = ".pairs"
 
-// Keeper keeps the certificates in a folder of nginx's, one symbolic link for each, to
-// a folder with all files of the Secret. Private keys are kept elsewhere; see keys.
+// Keeper keeps the certificates in a folder that nginx reads. Each certificate is a symbolic link to a folder with all
+// files of the Secret. Private keys are stored elsewhere; see keys.
 type Keeper struct {
 	secrets, dir string
 	keys         *keys
@@ -28,16 +28,16 @@ type Keeper struct {
 
 type state struct {
 	report instanceapi.Certificate
-	// version and mounted are of the Secret as it was last seen.
+	// version and mounted describe the Secret as it was last read.
 	version, mounted string
 	// candidate is the content of a good Secret that nginx does not use yet.
 	candidate map[string]string
-	// used is the hash of what nginx uses, and refused of what it did not take.
+	// used is the hash of the pair that nginx uses. refused is the hash of the pair that nginx rejected.
 	used, refused string
 }
 
-// NewKeeper keeps the named certificates. Folders of Secrets are in secrets, those of
-// nginx in dir. Readers are the processes that may have the private keys.
+// NewKeeper returns a Keeper for the named certificates. It reads the Secrets below secrets and writes the certificates
+// below dir. Only readers may read the private keys.
 func NewKeeper(secrets, dir string, names []string, readers keypipe.Readers) (*Keeper, error) {
 	k := &Keeper{secrets: secrets, dir: dir, names: slices.Sorted(slices.Values(names)), state: map[string]*state{}}
 	for _, name := range k.names {
@@ -46,7 +46,7 @@ func NewKeeper(secrets, dir string, names []string, readers keypipe.Readers) (*K
 	if len(names) == 0 {
 		return k, nil
 	}
-	if err := os.MkdirAll(filepath.Join(dir, pairs), 0o700); err != nil {
+	if err := os.MkdirAll(filepath.Join(dir, pairsDir), 0o700); err != nil {
 		return nil, fmt.Errorf("prepare the folder of certificates: %w", err)
 	}
 	kept, err := openKeys(KeysDir(dir), readers)
@@ -57,8 +57,7 @@ func NewKeeper(secrets, dir string, names []string, readers keypipe.Readers) (*K
 	return k, k.restore()
 }
 
-// restore finds the pairs that were used before the container was restarted: they are
-// better than none if a Secret is bad now.
+// restore finds the pairs that were in use before the container restarted, for Secrets that are bad now.
 func (k *Keeper) restore() error {
 	for _, name := range k.names {
 		files, err := k.present(name)
@@ -69,7 +68,7 @@ func (k *Keeper) restore() error {
 			continue
 		}
 		used := hash(files)
-		// The pipes have lost their other end.
+		// The named pipes have no writer after a restart, so the pair is written again.
 		if err := k.writePair(name, used, files); err != nil {
 			return err
 		}
@@ -79,7 +78,7 @@ func (k *Keeper) restore() error {
 	return nil
 }
 
-// present are the files of the pair that the link leads to, the keys included.
+// present returns the files of the pair that the link points to, including the keys.
 func (k *Keeper) present(name string) (map[string]string, error) {
 	files, err := volumes.Read(filepath.Join(k.dir, name))
 	if err != nil || files == nil {
@@ -87,14 +86,14 @@ func (k *Keeper) present(name string) (map[string]string, error) {
 	}
 	target, err := os.Readlink(filepath.Join(k.dir, name))
 	if err != nil {
-		return nil, fmt.Errorf("look at the certificate %s: %w", name, err)
+		return nil, fmt.Errorf("read the certificate %s: %w", name, err)
 	}
 	private, err := k.keys.read(filepath.Base(target))
 	maps.Copy(files, private)
 	return files, err
 }
 
-// Folders are the ones to be watched.
+// Folders returns the folders to watch.
 func (k *Keeper) Folders() []string {
 	var folders []string
 	for _, name := range k.names {
@@ -103,14 +102,14 @@ func (k *Keeper) Folders() []string {
 	return folders
 }
 
-// Look reads the Secrets that have changed.
-func (k *Keeper) Look() {
+// Refresh reads the Secrets that have changed.
+func (k *Keeper) Refresh() {
 	for _, name := range k.names {
-		k.look(name, k.state[name])
+		k.refresh(name, k.state[name])
 	}
 }
 
-func (k *Keeper) look(name string, s *state) {
+func (k *Keeper) refresh(name string, s *state) {
 	dir := filepath.Join(k.secrets, name)
 	version := volumes.Version(dir)
 	if version != "" && version == s.version {
@@ -118,8 +117,8 @@ func (k *Keeper) look(name string, s *state) {
 	}
 	files, err := volumes.Read(dir)
 	if err != nil {
-		// Paths only, and none of the content.
-		s.report.Error = "the Secret cannot be read: " + reason(err)
+		// The error includes paths only, and no content.
+		s.report.Error = "the Secret cannot be read: " + readErrorMessage(err)
 		return
 	}
 	s.version, s.mounted, s.candidate = version, hash(files), nil
@@ -137,20 +136,20 @@ func (k *Keeper) look(name string, s *state) {
 	}
 }
 
-func reason(err error) string {
+func readErrorMessage(err error) string {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err.Error()
 	}
-	return "it changes all the time"
+	return "it keeps changing"
 }
 
-// Due tells whether there is a good pair that nginx does not use yet.
-func (k *Keeper) Due() bool {
+// HasUnpublished reports whether there is a good pair that nginx does not use yet.
+func (k *Keeper) HasUnpublished() bool {
 	return slices.ContainsFunc(k.names, func(name string) bool { return k.state[name].candidate != nil })
 }
 
-// Publish lets nginx find the good pairs. Undo goes back, and done removes what is not
-// used any more: one of them has to be called when nginx has had its say.
+// Publish makes the good pairs available to nginx. The caller must call undo if nginx rejects them, which restores the
+// previous pairs, or done if nginx accepts them, which removes the pairs that are no longer used.
 func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
 	var back []func(string)
 	undo = func(reason string) {
@@ -197,15 +196,15 @@ func (k *Keeper) publish(name string, s *state) (undo func(string), err error) {
 	}, nil
 }
 
-func (k *Keeper) pair(name, hash string) string {
-	return filepath.Join(k.dir, pairs, name+"-"+hash)
+func (k *Keeper) pairDir(name, hash string) string {
+	return filepath.Join(k.dir, pairsDir, name+"-"+hash)
 }
 
 func (k *Keeper) link(name, hash string) error {
-	next := filepath.Join(k.dir, pairs, name+".next")
+	next := filepath.Join(k.dir, pairsDir, name+".next")
 	_ = os.Remove(next)
-	// Relative, so that it holds wherever the folder is mounted.
-	if err := os.Symlink(filepath.Join(pairs, name+"-"+hash), next); err != nil {
+	// The link is relative, so that it is valid wherever the folder is mounted.
+	if err := os.Symlink(filepath.Join(pairsDir, name+"-"+hash), next); err != nil {
 		return fmt.Errorf("switch the certificate %s: %w", name, err)
 	}
 	if err := os.Rename(next, filepath.Join(k.dir, name)); err != nil {
@@ -214,28 +213,28 @@ func (k *Keeper) link(name, hash string) error {
 	return nil
 }
 
-// clean removes the pairs that are not used.
+// clean removes the unused pairs.
 func (k *Keeper) clean() {
 	used := map[string]bool{}
 	for _, name := range k.names {
 		used[name+"-"+k.state[name].used] = true
 	}
 	k.keys.removeExcept(used)
-	entries, err := os.ReadDir(filepath.Join(k.dir, pairs))
+	entries, err := os.ReadDir(filepath.Join(k.dir, pairsDir))
 	if err != nil {
 		return
 	}
 	for _, entry := range entries {
 		if !used[entry.Name()] {
-			_ = os.RemoveAll(filepath.Join(k.dir, pairs, entry.Name()))
+			_ = os.RemoveAll(filepath.Join(k.dir, pairsDir, entry.Name()))
 		}
 	}
 }
 
-// writePair writes the files of a Secret for nginx. A private key is a named pipe there.
+// writePair writes the files of a Secret for nginx. A private key becomes a named pipe.
 func (k *Keeper) writePair(name, hash string, files map[string]string) error {
 	public, private := split(files)
-	dir := k.pair(name, hash)
+	dir := k.pairDir(name, hash)
 	k.keys.remove(filepath.Base(dir))
 	if err := os.RemoveAll(dir); err != nil {
 		return fmt.Errorf("write a certificate: %w", err)
@@ -251,8 +250,8 @@ func (k *Keeper) writePair(name, hash string, files map[string]string) error {
 	return k.keys.serve(dir, private)
 }
 
-// Report tells about the certificates, in the order of their names. Listeners are the
-// addresses where each is used.
+// Report describes the certificates in the order of their names. listeners maps each certificate to the addresses that
+// use it.
 func (k *Keeper) Report(listeners map[string][]string) []instanceapi.Certificate {
 	var reports []instanceapi.Certificate
 	for _, name := range k.names {

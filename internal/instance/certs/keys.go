@@ -10,17 +10,17 @@ import (
 	"example.com/nginx-operator/internal/instance/volumes"
 )
 
-// keysDir has a folder for each folder of pairs, with the files that nginx's workers must
-// not read. nginx cannot open them where the kernel has Landlock; see package confine.
+// keysDir contains a folder for each folder of pairs, with the files that nginx's workers must not read. nginx cannot
+// open them if the kernel supports Landlock; see package confine.
 const keysDir = ".keys"
 
-// KeysDir is the folder of the private keys below the one where nginx finds certificates.
+// KeysDir returns the folder of the private keys, which is below the folder where nginx finds certificates.
 func KeysDir(dir string) string { return filepath.Join(dir, keysDir) }
 
-// keys keeps the private keys of pairs, and hands them to those who may read them.
+// keys stores the private keys of pairs and serves them to authorized processes.
 type keys struct {
 	dir string
-	// root is the folder, whatever its path is made to lead to.
+	// root stays open, so that it refers to the same folder even if the path is changed to point elsewhere.
 	root    *os.Root
 	readers keypipe.Readers
 	pipes   map[string][]*keypipe.Pipe
@@ -42,7 +42,7 @@ func (k *keys) read(pair string) (map[string]string, error) {
 	return volumes.Read(filepath.Join(k.dir, pair))
 }
 
-// serve keeps files, and makes named pipes of the same names in the folder of a pair.
+// serve stores files and creates named pipes with the same names in the folder of a pair.
 func (k *keys) serve(dir string, files map[string]string) error {
 	pair := filepath.Base(dir)
 	if err := k.root.Mkdir(pair, 0o700); err != nil {
@@ -62,17 +62,17 @@ func (k *keys) serve(dir string, files map[string]string) error {
 	return nil
 }
 
-// remove forgets the keys of a pair.
+// remove deletes the keys of a pair.
 func (k *keys) remove(pair string) {
 	for _, pipe := range k.pipes[pair] {
 		pipe.Stop()
 	}
 	delete(k.pipes, pair)
-	// What stays is removed with the next change.
+	// The next change removes what could not be removed now.
 	_ = k.root.RemoveAll(pair)
 }
 
-// removeExcept forgets the keys of all other pairs.
+// removeExcept deletes the keys of all pairs that are not in use.
 func (k *keys) removeExcept(used map[string]bool) {
 	entries, err := os.ReadDir(k.dir)
 	if err != nil {
@@ -85,8 +85,8 @@ func (k *keys) removeExcept(used map[string]bool) {
 	}
 }
 
-// split tells the files that hold a private key from the others, which workers may have to
-// read while they serve: lists of users, for example.
+// split separates the files that contain a private key from the others, such as lists of users, which workers may have
+// to read while they serve.
 func split(files map[string]string) (public, private map[string]string) {
 	public, private = map[string]string{}, map[string]string{}
 	for name, content := range files {
@@ -99,8 +99,8 @@ func split(files map[string]string) (public, private map[string]string) {
 	return public, private
 }
 
-// holdsKey knows the formats that cert-manager writes: PEM, alone or behind the
-// certificates, DER, PKCS #12 and JKS.
+// holdsKey recognizes the formats that cert-manager writes: PEM, alone or after the certificates, DER, PKCS #12 and
+// JKS.
 func holdsKey(name, content string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".key", ".der", ".p12", ".pfx", ".jks":

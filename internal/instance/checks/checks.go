@@ -1,4 +1,4 @@
-// Package checks asks nginx for what spec.checks declares, as a client would.
+// Package checks sends nginx the requests that spec.checks declares, as a client would.
 package checks
 
 import (
@@ -18,7 +18,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// mostBody is how much of an answer is looked at, in bytes.
+// mostBody is how much of a response body is read, in bytes.
 const mostBody = 64 << 10
 
 // Parse reads the checks of a configuration.
@@ -34,14 +34,13 @@ func Parse(files map[string]string) (instanceapi.Checks, error) {
 	return all, nil
 }
 
-// client asks.
+// client sends the requests.
 type client struct {
-	// answered is told the status of each answer; nil: nobody is.
+	// answered is called with the status of each response. It may be nil.
 	answered func(status int)
 }
 
-// failures asks all at the same time, and returns what is wrong with the answers, in the order of
-// the checks.
+// failures sends all requests at the same time and returns the problems of the responses, in the order of the checks.
 func (asking client) failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
@@ -52,7 +51,7 @@ func (asking client) failures(ctx context.Context, all []instanceapi.Check) []in
 	var found []instanceapi.Problem
 	for i, err := range errs {
 		if err != nil {
-			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("%s%d] (%s): %v", instanceapi.FailedCheck, i, all[i], err)})
+			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("%s%d] (%s): %v", instanceapi.CheckMessagePrefix, i, all[i], err)})
 		}
 	}
 	return found
@@ -71,7 +70,7 @@ func (asking client) ask(ctx context.Context, c instanceapi.Check) error {
 		//nolint:gosec // The question is what this pod answers. Nobody else can be at the other end.
 		InsecureSkipVerify: true,
 	}}
-	// RoundTrip follows no redirect.
+	// RoundTrip does not follow redirects.
 	answer, err := transport.RoundTrip(request)
 	if err != nil {
 		return reason(ctx, err)
@@ -80,7 +79,7 @@ func (asking client) ask(ctx context.Context, c instanceapi.Check) error {
 	if asking.answered != nil {
 		asking.answered(answer.StatusCode)
 	}
-	return judge(ctx, c, answer)
+	return evaluate(ctx, c, answer)
 }
 
 func newRequest(ctx context.Context, c instanceapi.Check) (*http.Request, error) {
@@ -90,14 +89,14 @@ func newRequest(ctx context.Context, c instanceapi.Check) (*http.Request, error)
 		return nil, err
 	}
 	if c.Host != "" {
-		// nginx takes servers for names without a port.
+		// nginx matches server names without a port.
 		request.Host = c.Host
 	}
 	request.Header.Set("User-Agent", "nginx-operator-check")
 	return request, nil
 }
 
-// dialer connects to this pod, whatever the name. A server may listen on IPv6 alone.
+// dialer connects to this pod regardless of the host name. It tries IPv6 too, because a server may listen on IPv6 only.
 func dialer(c instanceapi.Check) func(ctx context.Context, network, address string) (net.Conn, error) {
 	return func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
@@ -105,7 +104,7 @@ func dialer(c instanceapi.Check) func(ctx context.Context, network, address stri
 		for _, ip := range []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()} {
 			conn, err := d.DialContext(ctx, "tcp", netip.AddrPortFrom(ip, uint16(c.Port)).String())
 			if err == nil {
-				return withHeader(conn, c)
+				return writeProxyHeader(conn, c)
 			}
 			if firstErr == nil {
 				firstErr = err
@@ -115,9 +114,9 @@ func dialer(c instanceapi.Check) func(ctx context.Context, network, address stri
 	}
 }
 
-// withHeader writes the header of the PROXY protocol, version 1
+// writeProxyHeader writes the header of the PROXY protocol, version 1
 // (https://www.haproxy.org/download/3.2/doc/proxy-protocol.txt).
-func withHeader(conn net.Conn, c instanceapi.Check) (net.Conn, error) {
+func writeProxyHeader(conn net.Conn, c instanceapi.Check) (net.Conn, error) {
 	if !c.ProxyProtocol {
 		return conn, nil
 	}
@@ -127,24 +126,24 @@ func withHeader(conn net.Conn, c instanceapi.Check) (net.Conn, error) {
 	return conn, nil
 }
 
-// reason is why there is no answer, without what every check has in common.
+// reason returns why there is no response, without the parts of the error that are the same for every check.
 func reason(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("nginx closes the connection without an answer")
+		return errors.New("nginx closes the connection without a response")
 	default:
 		return err
 	}
 }
 
-func judge(ctx context.Context, c instanceapi.Check, answer *http.Response) error {
+func evaluate(ctx context.Context, c instanceapi.Check, answer *http.Response) error {
 	switch {
 	case c.ExpectStatus == 0 && answer.StatusCode >= 400:
 		return fmt.Errorf("the status is %d, which is not from 200 to 399", answer.StatusCode)
 	case c.ExpectStatus != 0 && answer.StatusCode != c.ExpectStatus:
-		return fmt.Errorf("the status is %d, and not %d", answer.StatusCode, c.ExpectStatus)
+		return fmt.Errorf("the status is %d; expected %d", answer.StatusCode, c.ExpectStatus)
 	case c.ExpectBody == "":
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// site answers with the host and path that it was asked for, or as the path says.
+// site answers with the requested host and path, or as the path says.
 func site(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/slow":
@@ -30,7 +30,7 @@ func site(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// portOf is that of a server's address.
+// portOf returns the port of a server's address.
 func portOf(t *testing.T, address string) int32 {
 	t.Helper()
 	_, text, err := net.SplitHostPort(address)
@@ -64,14 +64,14 @@ func TestFailures(t *testing.T) {
 	plain, secure := listening(t, false), listening(t, true)
 	for name, tt := range map[string]struct {
 		check instanceapi.Check
-		// want is part of the message; empty: it passes.
+		// want is a part of the message; empty: the check passes.
 		want string
 	}{
 		"passes":             {instanceapi.Check{Port: plain, Path: "/"}, ""},
 		"with a host":        {instanceapi.Check{Port: plain, Path: "/a?b=c", Host: "shop", ExpectStatus: 200, ExpectBody: "shop/a?b=c of nginx-operator-check"}, ""},
 		"with TLS":           {instanceapi.Check{Scheme: "HTTPS", Port: secure, Path: "/", Host: "shop"}, ""},
 		"redirected":         {instanceapi.Check{Port: plain, Path: "/redirect"}, ""},
-		"expected redirect":  {instanceapi.Check{Port: plain, Path: "/redirect", ExpectStatus: 301}, "the status is 302, and not 301"},
+		"expected redirect":  {instanceapi.Check{Port: plain, Path: "/redirect", ExpectStatus: 301}, "the status is 302; expected 301"},
 		"missing":            {instanceapi.Check{Port: plain, Path: "/missing"}, "/missing): the status is 404, which is not from 200 to 399"},
 		"expected to miss":   {instanceapi.Check{Port: plain, Path: "/missing", ExpectStatus: 404}, ""},
 		"another body":       {instanceapi.Check{Port: plain, Path: "/", ExpectBody: "hello"}, `the answer does not contain "hello"`},
@@ -91,7 +91,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestSilence closes the connection, as nginx does with status 444.
+// TestSilence: a connection that is closed without a response, as nginx does for status 444, is
+// reported as such.
 func TestSilence(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -112,39 +113,40 @@ func TestSilence(t *testing.T) {
 	if line := <-lines; !strings.HasPrefix(line, "PROXY TCP4 127.0.0.1 127.0.0.1 ") {
 		t.Errorf("the connection begins with %q", line)
 	}
-	if len(found) != 1 || !strings.Contains(found[0].Message, "closes the connection without an answer") && !strings.Contains(found[0].Message, "connection reset") {
+	if len(found) != 1 || !strings.Contains(found[0].Message, "closes the connection without a response") && !strings.Contains(found[0].Message, "connection reset") {
 		t.Errorf("found %v", found)
 	}
 }
 
-// TestProber: the pod is not ready before the first success, nor after failures in a row.
+// TestProber: the pod is not ready before the first success of the checks, nor after several
+// failures in a row.
 func TestProber(t *testing.T) {
 	port := listening(t, false)
 	good, bad := []instanceapi.Check{{Port: port, Path: "/"}}, []instanceapi.Check{{Port: port, Path: "/missing"}}
 	p := &Prober{}
-	if p.Failing() != "" {
-		t.Errorf("without checks it fails: %s", p.Failing())
+	if p.NotReadyReason() != "" {
+		t.Errorf("without checks it fails: %s", p.NotReadyReason())
 	}
 	p.Watch("r1", bad, true)
 	for i := range threshold {
-		if p.Failing() != "" {
-			t.Errorf("after %d failures the pod is not ready: %s", i, p.Failing())
+		if p.NotReadyReason() != "" {
+			t.Errorf("after %d failures the pod is not ready: %s", i, p.NotReadyReason())
 		}
 		p.probe(t.Context())
 	}
-	if !strings.Contains(p.Failing(), "404") {
-		t.Errorf("after %d failures: %q", threshold, p.Failing())
+	if !strings.Contains(p.NotReadyReason(), "404") {
+		t.Errorf("after %d failures: %q", threshold, p.NotReadyReason())
 	}
 	p.Watch("r2", good, false)
-	if p.Failing() != "spec.checks have not passed yet" {
-		t.Errorf("before the first success: %q", p.Failing())
+	if p.NotReadyReason() != "spec.checks have not passed yet" {
+		t.Errorf("before the first success: %q", p.NotReadyReason())
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() { p.Run(ctx); close(ended) }()
-	for deadline := time.Now().Add(time.Minute); p.Failing() != ""; {
+	for deadline := time.Now().Add(time.Minute); p.NotReadyReason() != ""; {
 		if time.Now().After(deadline) {
-			t.Fatalf("it is never ready: %s", p.Failing())
+			t.Fatalf("it is never ready: %s", p.NotReadyReason())
 		}
 		p.Watch("r2", bad, false)
 	}

@@ -9,34 +9,33 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// How often checks are repeated for readiness, and how many have to fail in a row, as with a
-// probe of Kubernetes.
+// Interval at which checks are repeated for readiness, and how many must fail in a row, as for a Kubernetes probe.
 const (
 	period    = 10 * time.Second
 	retry     = time.Second
 	threshold = 3
 )
 
-// Prober repeats the checks of what is served, for readiness. The zero value has none.
+// Prober repeats the checks of the served configuration for readiness. The zero value has no checks.
 type Prober struct {
-	// Answered is told the status of each answer to a check; nil: nobody is.
+	// Answered is called with the status of each response to a check. It may be nil.
 	Answered func(status int)
 
 	mu       sync.Mutex
 	revision string
 	all      []instanceapi.Check
-	// failing is why the pod is not ready; empty: it is.
+	// failing is why the pod is not ready, or "" if it is ready.
 	failing string
-	// failures in a row.
+	// failures is the number of failures in a row.
 	failures int
-	// pending tells that they were not asked yet.
+	// pending is true until the checks have run once.
 	pending bool
-	// changed is closed when there are other checks; nil: nobody waits.
+	// changed is closed when Watch replaces the checks. It is nil if no goroutine waits for that.
 	changed chan struct{}
 }
 
-// Watch begins with the checks of a revision. passed tells that they have passed a moment ago;
-// otherwise they have to pass first. The same revision once more changes nothing.
+// Watch starts to repeat the checks of a revision. passed is true if they have just passed; otherwise the pod is not
+// ready until they pass. Watch does nothing if the revision is the same.
 func (p *Prober) Watch(revision string, all []instanceapi.Check, passed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -53,20 +52,19 @@ func (p *Prober) Watch(revision string, all []instanceapi.Check, passed bool) {
 	}
 }
 
-// Failures asks all at the same time, and returns what is wrong with the answers, in the order of
-// the checks.
+// Failures sends all requests at the same time and returns the problems of the responses, in the order of the checks.
 func (p *Prober) Failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
 	return client{p.Answered}.failures(ctx, all)
 }
 
-// Failing is why the pod must not get requests; empty: it may.
-func (p *Prober) Failing() string {
+// NotReadyReason returns why the pod must not receive requests, or "" if it may.
+func (p *Prober) NotReadyReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.failing
 }
 
-// Run repeats the checks until ctx ends.
+// Run repeats the checks until ctx is done.
 func (p *Prober) Run(ctx context.Context) {
 	for {
 		changed, pause := p.next()
@@ -83,7 +81,7 @@ func (p *Prober) Run(ctx context.Context) {
 	}
 }
 
-// next is how long to wait, and what ends the wait early.
+// next returns how long to wait before the next run, and a channel that ends the wait early.
 func (p *Prober) next() (<-chan struct{}, time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -1,12 +1,12 @@
-// Package confine keeps nginx, and every process that it starts, from opening files of the
-// instance manager: the mounted Secrets, the requests, the mounted configurations.
+// Package confine prevents nginx and its child processes from opening files of the instance
+// manager: the mounted Secrets, the requests, and the mounted configurations.
 //
-// All processes of a container have the same user and no capabilities, so that file modes
-// do not tell them apart. Landlock does (https://docs.kernel.org/userspace-api/landlock.html):
-// a process gives up rights for itself and for its children. It can only list what stays
-// allowed, so everything beside the hidden paths is listed, as high in the tree as possible.
+// All processes of a container have the same user and no capabilities, so file modes cannot separate
+// them. Landlock can (https://docs.kernel.org/userspace-api/landlock.html): a process gives up rights
+// for itself and for its children. It can only list what stays allowed, so everything except the
+// hidden paths is listed, as high in the tree as possible.
 //
-// Only reading files is restricted. Listing folders and writing stay as they are.
+// Only reading files is restricted. Listing folders and writing are not.
 package confine
 
 import (
@@ -19,8 +19,9 @@ import (
 	"syscall"
 )
 
-// Hide takes the right to read files below the paths from the calling thread, which has to be locked and
-// to become another program. A kernel without Landlock hides nothing: nginx must start there, too.
+// Hide takes the right to read files below the paths from the calling thread, which has to be
+// locked and to execute another program. On a kernel without Landlock it hides nothing, because
+// nginx must start there, too.
 func Hide(paths []string) { hide(paths, writable) }
 
 func hide(paths []string, writable func(dir string) bool) {
@@ -38,13 +39,12 @@ func hide(paths []string, writable func(dir string) bool) {
 
 func writable(dir string) bool { return syscall.Access("/"+dir, 2) == nil }
 
-// allowed lists the files and folders that have to be allowed so that nothing but the
-// hidden paths is forbidden. Paths are relative to the root, as io/fs has them.
+// allowed returns the files and folders that have to be allowed so that only the hidden paths are
+// forbidden. Paths are relative to the root, as in io/fs.
 //
-// A folder that leads to a hidden path is allowed by its entries, so that a file which
-// appears in it later would be forbidden. Where this can happen (a mounted ConfigMap, a
-// folder that is writable and is not the parent of a hidden path), the folder is allowed as
-// a whole.
+// A folder that contains a hidden path is allowed by its entries, so a file that appears in it later
+// is forbidden. If this can happen (a mounted ConfigMap, or a writable folder that is not the parent
+// of a hidden path), the whole folder is allowed.
 func allowed(root fs.FS, hidden []string, writable func(dir string) bool) ([]string, error) {
 	w := walk{root: root, writable: writable}
 	for _, path := range hidden {
@@ -62,14 +62,14 @@ type walk struct {
 }
 
 func (w *walk) folder(dir string) error {
-	entries, err := fs.ReadDir(w.root, name(dir))
+	entries, err := fs.ReadDir(w.root, fsPath(dir))
 	if err != nil {
 		return fmt.Errorf("list /%s: %w", dir, err)
 	}
 	for _, entry := range entries {
 		path := strings.TrimPrefix(dir+"/"+entry.Name(), "/")
 		switch {
-		case entry.Type()&fs.ModeSymlink != 0: // What it leads to has a path of its own.
+		case entry.Type()&fs.ModeSymlink != 0: // The target has a path of its own.
 		case slices.Contains(w.hidden, path):
 		case w.leads(path) && !w.changes(path):
 			if err := w.folder(path); err != nil {
@@ -82,22 +82,22 @@ func (w *walk) folder(dir string) error {
 	return nil
 }
 
-// name is how io/fs calls a folder.
-func name(dir string) string {
+// fsPath returns the io/fs name of a folder.
+func fsPath(dir string) string {
 	if dir == "" {
 		return "."
 	}
 	return dir
 }
 
-// leads tells whether a hidden path is below dir.
+// leads reports whether a hidden path is below dir.
 func (w *walk) leads(dir string) bool {
 	return slices.ContainsFunc(w.hidden, func(path string) bool { return strings.HasPrefix(path, dir+"/") })
 }
 
-// changes tells whether entries may appear in dir while nginx runs.
+// changes reports whether entries may appear in dir while nginx runs.
 func (w *walk) changes(dir string) bool {
-	// The kubelet's link to the present version of a ConfigMap or Secret.
+	// This is the kubelet's link to the current version of a ConfigMap or Secret.
 	if _, err := fs.Stat(w.root, dir+"/..data"); !errors.Is(err, fs.ErrNotExist) {
 		return true
 	}

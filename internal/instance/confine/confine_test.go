@@ -62,12 +62,14 @@ func TestAllowed(t *testing.T) {
 	}
 }
 
-// asProgram makes the test's program the one that confines itself.
+// asProgram is the environment variable that makes the test's program confine itself. Its value are
+// the hidden paths.
 const asProgram = "CONFINE_TEST_RUN"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		// Temporary folders are writable, unlike those of the instance manager.
+		// Temporary folders are writable, unlike those of the instance manager, so none is treated
+		// as writable.
 		runtime.LockOSThread()
 		hide(strings.Split(os.Getenv(asProgram), ":"), func(string) bool { return false })
 		_, _ = os.Stderr.WriteString(syscall.Exec(os.Args[1], os.Args[1:], os.Environ()).Error())
@@ -76,7 +78,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// run runs a shell command that cannot read hidden files.
+// run runs a shell command that cannot read the hidden files.
 func run(t *testing.T, hidden []string, script string) string {
 	t.Helper()
 	command := exec.Command(os.Args[0], "/bin/sh", "-c", script)
@@ -88,10 +90,10 @@ func run(t *testing.T, hidden []string, script string) string {
 	return strings.TrimSpace(string(output))
 }
 
-// TestHidden asks the kernel that runs the test.
+// TestHidden: the kernel that runs the test hides the files.
 func TestHidden(t *testing.T) {
 	if err := Supported(); err != nil {
-		// What is left without Landlock is that the program runs.
+		// Without Landlock, only the program has to run.
 		if got := run(t, []string{"/etc/shadow"}, "echo runs"); got != "runs" {
 			t.Errorf("without Landlock (%v): %q", err, got)
 		}

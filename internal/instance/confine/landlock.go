@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// minABI is the first version of Landlock that can allow renames from folder to folder, as
-// nginx does with the files of a cache. Earlier ones forbid all of them.
+// minABI is the first version of Landlock that can allow renames between folders, which nginx does
+// with cache files. Earlier versions forbid all of them.
 const minABI = 2
 
-// rights that are taken and given back. Renames are in the list because they are forbidden
-// wherever they are not allowed, handled or not.
+// fileRights and folderRights are the rights that are removed and granted again. They include
+// renames because Landlock forbids these wherever they are not allowed, handled or not.
 const (
 	fileRights   = unix.LANDLOCK_ACCESS_FS_READ_FILE
 	folderRights = fileRights | unix.LANDLOCK_ACCESS_FS_REFER
 )
 
-// Supported is an error where the kernel, or the seccomp profile of the container runtime,
-// has no Landlock that is recent enough.
+// Supported returns an error if the kernel, or the seccomp profile of the container runtime, does
+// not offer a recent enough Landlock.
 func Supported() error {
 	abi, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, 0, 0, unix.LANDLOCK_CREATE_RULESET_VERSION)
 	switch {
@@ -32,10 +32,11 @@ func Supported() error {
 	return nil
 }
 
-// restrict lets the calling thread, and what it becomes, read only files at and below paths.
+// restrict restricts the calling thread, and the programs that it executes, to reading files at and
+// below the paths.
 func restrict(paths []string) error {
 	attributes := unix.LandlockRulesetAttr{Access_fs: folderRights}
-	// The first version's size: later fields are for what is not restricted.
+	// This is the size of the first version: later fields are for rights that are not restricted.
 	ruleset, _, errno := unix.Syscall(unix.SYS_LANDLOCK_CREATE_RULESET, uintptr(unsafe.Pointer(&attributes)), unsafe.Sizeof(attributes.Access_fs), 0)
 	if errno != 0 {
 		return fmt.Errorf("create a Landlock ruleset: %w", errno)
@@ -58,7 +59,7 @@ func restrict(paths []string) error {
 func allow(ruleset uintptr, path string) error {
 	file, err := unix.Open(path, unix.O_PATH|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) {
-		return nil // Gone meanwhile, or not ours to open anyway.
+		return nil // It was removed, or could not be opened anyway.
 	}
 	if err != nil {
 		return err

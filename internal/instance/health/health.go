@@ -1,5 +1,5 @@
-// Package health completes what the supervisor knows by what the kernel tells: the
-// worker processes, the ports, and from both whether the pod is ready.
+// Package health completes the supervisor's state with information from the kernel about worker
+// processes and ports, and derives from both whether the pod is ready.
 package health
 
 import (
@@ -13,52 +13,52 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// freshness is how long an answer of the kernel is good for: probes and scrapes come in numbers.
+// freshness is how long an answer of the kernel is reused: probes and scrapes are frequent.
 const freshness = time.Second
 
-// Sockets lists the listening sockets of some protocols.
+// Sockets lists the listening sockets of the given protocols.
 type Sockets interface {
 	Listening(protocols ...string) map[proc.Socket]bool
 }
 
-// Doctor examines one instance.
+// Doctor examines an instance.
 type Doctor struct {
-	// Snapshot asks the supervisor.
+	// Snapshot returns the supervisor's state.
 	Snapshot func() *supervise.Snapshot
 	Sockets  Sockets
-	// Failing is why checks keep the pod from being ready; empty: they do not.
+	// Failing returns why the checks keep the pod from being ready; empty: they do not.
 	Failing func() string
 	Proc    proc.FS
 	Version string
 
 	mu        sync.Mutex
-	listening seen[map[proc.Socket]bool]
-	workers   seen[proc.Workers]
+	listening cached[map[proc.Socket]bool]
+	workers   cached[proc.Workers]
 }
 
-// seen is an answer of the kernel about a snapshot.
-type seen[T any] struct {
+// cached is an answer of the kernel for a snapshot.
+type cached[T any] struct {
 	at       time.Time
 	snapshot *supervise.Snapshot
 	answer   T
 }
 
-// fresh returns the answer, and asks again if it is old or about another snapshot.
-func (s *seen[T]) fresh(snapshot *supervise.Snapshot, ask func() T) T {
+// fresh returns the answer, and refreshes it if it is old or for another snapshot.
+func (s *cached[T]) fresh(snapshot *supervise.Snapshot, ask func() T) T {
 	if now := time.Now(); s.snapshot != snapshot || now.Sub(s.at) >= freshness {
-		*s = seen[T]{at: now, snapshot: snapshot, answer: ask()}
+		*s = cached[T]{at: now, snapshot: snapshot, answer: ask()}
 	}
 	return s.answer
 }
 
-// Checkup is everything that is known.
+// Checkup is everything that is known about the instance.
 type Checkup struct {
 	instanceapi.Status
 	*supervise.Snapshot
 	Processes proc.Workers
 }
 
-// Examine looks at the instance.
+// Examine returns the current state of the instance.
 func (d *Doctor) Examine() Checkup {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -82,8 +82,8 @@ func (d *Doctor) Examine() Checkup {
 	return Checkup{Status: status, Snapshot: snapshot, Processes: workers}
 }
 
-// NotReady is why the pod must not get traffic; empty if it may. It does not read the
-// process table: a probe comes every second.
+// NotReady returns why the pod must not receive traffic; empty if it may. It does not read the
+// process table, because a probe comes every second.
 func (d *Doctor) NotReady() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -91,7 +91,7 @@ func (d *Doctor) NotReady() string {
 	return d.notReady(snapshot, d.ports(snapshot))
 }
 
-// ports are the declared ports, and whether nginx listens on them.
+// ports returns the declared ports, and whether nginx listens on them.
 func (d *Doctor) ports(snapshot *supervise.Snapshot) []instanceapi.DeclaredPort {
 	var protocols []string
 	for _, port := range snapshot.Status.Ports {
@@ -107,12 +107,12 @@ func (d *Doctor) ports(snapshot *supervise.Snapshot) []instanceapi.DeclaredPort 
 	return ports
 }
 
-// notReady is why the pod must not get traffic. A pod that drains still serves until
-// nginx is told to end: its endpoint is taken away meanwhile.
+// notReady returns why the pod must not receive traffic. A draining pod serves until nginx is
+// signaled to end: meanwhile, its endpoint is removed.
 func (d *Doctor) notReady(s *supervise.Snapshot, ports []instanceapi.DeclaredPort) string {
 	switch {
 	case s.Quitting:
-		return "nginx is ending"
+		return "nginx is shutting down"
 	case s.Status.Serving == "":
 		return s.Waiting
 	}

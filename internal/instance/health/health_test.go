@@ -14,7 +14,8 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// The process table and the sockets of an nginx with two workers, of which one ends.
+// The process table and the sockets are those of an nginx with two workers, one of which is
+// exiting.
 const (
 	master    = 7
 	listening = "  sl  local_address rem_address   st\n   0: 00000000:0050 00000000:0000 0A 0\n"
@@ -46,7 +47,7 @@ func machine(t *testing.T) proc.FS {
 	return proc.FS(dir)
 }
 
-// serving is an nginx that serves.
+// serving returns the snapshot of an nginx that serves.
 func serving() *supervise.Snapshot {
 	return &supervise.Snapshot{
 		Status: instanceapi.Status{
@@ -70,7 +71,7 @@ func TestExamine(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
-	// The snapshot is the supervisor's.
+	// Examine must not change the supervisor's snapshot.
 	if snapshot.Status.Ports[0].Listening || snapshot.Status.ServingSeconds != nil {
 		t.Error("the snapshot has changed")
 	}
@@ -85,7 +86,7 @@ func TestNotReady(t *testing.T) {
 		"serves":        {func(*supervise.Snapshot) {}, "", ""},
 		"fails a check": {func(*supervise.Snapshot) {}, "spec.checks[0]: no", "spec.checks[0]: no"},
 		"drains":        {func(s *supervise.Snapshot) { s.Status.Draining = true }, "", ""},
-		"ends":          {func(s *supervise.Snapshot) { s.Quitting = true }, "nginx is ending", ""},
+		"ends":          {func(s *supervise.Snapshot) { s.Quitting = true }, "nginx is shutting down", ""},
 		"does nothing":  {func(s *supervise.Snapshot) { s.Status.Serving, s.Waiting = "", "there is no configuration yet" }, "there is no configuration yet", ""},
 		"is gone":       {func(s *supervise.Snapshot) { s.Master = 0 }, "nginx does not listen on port http (80/TCP)", ""},
 		"another port":  {func(s *supervise.Snapshot) { s.Status.Ports[0].Port = 81 }, "nginx does not listen on port http (81/TCP)", ""},
@@ -110,7 +111,8 @@ func TestNotReady(t *testing.T) {
 	}
 }
 
-// TestProcIsReadOnce as long as nothing has changed: probes and scrapes come in numbers.
+// TestProcIsReadOnce: while nothing changes, /proc is not read again, because probes and scrapes
+// are frequent.
 func TestProcIsReadOnce(t *testing.T) {
 	snapshot, fs := serving(), machine(t)
 	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Proc: fs, Sockets: fs}
@@ -138,8 +140,8 @@ func (c *countingSockets) Listening(protocols ...string) map[proc.Socket]bool {
 	return c.FS.Listening(protocols...)
 }
 
-// TestProbeReadsNoProcessTable because a probe comes every second; and it asks for the
-// sockets of the declared protocols only.
+// TestProbeReadsNoProcessTable: a probe, which comes every second, does not read the process table,
+// and only lists the sockets of the declared protocols.
 func TestProbeReadsNoProcessTable(t *testing.T) {
 	snapshot, fs := serving(), machine(t)
 	sockets := &countingSockets{FS: fs}

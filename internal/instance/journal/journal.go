@@ -1,7 +1,7 @@
-// Package journal keeps, across restarts of the container, which configurations were being
-// loaded when a container ended: the next one must not load them again at once.
+// Package journal records, across restarts of the container, which configurations were being loaded
+// when a container ended, so that the next container does not load them again at once.
 //
-// The file is on the pod's scratch space, which outlives its containers.
+// The file is in the pod's scratch space, which outlives its containers.
 package journal
 
 import (
@@ -16,34 +16,34 @@ import (
 
 const (
 	file = "loads.json"
-	// most is how many revisions are kept.
+	// most bounds the number of revisions that are kept.
 	most = 8
 )
 
-// Entry is a revision during whose load a container may end, or has ended.
+// Entry is a revision whose load may end, or has ended, a container.
 type Entry struct {
 	Revision string `json:"revision"`
-	// MemoryShort tells that the container's memory was nearly used up meanwhile.
+	// MemoryShort reports whether the container's memory was nearly used up during the load.
 	MemoryShort bool `json:"memoryShort,omitempty"`
-	// Ends counts the containers that have ended.
+	// Ends is the number of containers that have ended.
 	Ends int `json:"ends,omitempty"`
 }
 
-// content of the file.
+// content is the content of the file.
 type content struct {
-	// Loading has begun and has not proven itself; nil: there is no such load.
+	// Loading is the load that has begun and may still fail; nil: there is none.
 	Loading *Entry `json:"loading,omitempty"`
 	// Ended are the revisions that have ended a container, the latest last.
 	Ended []Entry `json:"ended,omitempty"`
 }
 
-// Journal is the file.
+// Journal is the record of loads in a file.
 type Journal struct {
 	path string
 	content
 }
 
-// Open reads what earlier containers have left.
+// Open reads the record of earlier containers.
 func Open(dir string) (*Journal, error) {
 	j := &Journal{path: filepath.Join(dir, file)}
 	text, err := os.ReadFile(j.path)
@@ -53,7 +53,7 @@ func Open(dir string) (*Journal, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the journal of loads: %w", err)
 	}
-	// The file is replaced as a whole, so one that cannot be read was not written by this program.
+	// The file is replaced atomically, so this program did not write one that cannot be parsed.
 	if err := json.Unmarshal(text, &j.content); err != nil {
 		j.content = content{}
 		return j, os.Remove(j.path)
@@ -65,18 +65,18 @@ func Open(dir string) (*Journal, error) {
 	last.Ends++
 	j.Loading = nil
 	j.drop(last.Revision)
-	j.content.Ended = append(j.content.Ended, last)
-	j.content.Ended = j.content.Ended[max(0, len(j.content.Ended)-most):]
+	j.Ended = append(j.Ended, last)
+	j.Ended = j.Ended[max(0, len(j.Ended)-most):]
 	return j, j.write()
 }
 
-// Ended are the revisions during whose load a container has ended, the latest last.
-func (j *Journal) Ended() []Entry { return slices.Clone(j.content.Ended) }
+// CrashedLoads returns the revisions during whose load a container has ended, the latest last.
+func (j *Journal) CrashedLoads() []Entry { return slices.Clone(j.Ended) }
 
-// Begin notes that a load begins.
+// Begin records that a load begins.
 func (j *Journal) Begin(revision string) error {
 	j.Loading = &Entry{Revision: revision}
-	for _, e := range j.content.Ended {
+	for _, e := range j.Ended {
 		if e.Revision == revision {
 			j.Loading.Ends = e.Ends
 		}
@@ -84,7 +84,7 @@ func (j *Journal) Begin(revision string) error {
 	return j.write()
 }
 
-// MemoryShort notes that the container's memory is nearly used up during the load.
+// MemoryShort records that the container's memory is nearly used up during the load.
 func (j *Journal) MemoryShort() error {
 	if j.Loading == nil || j.Loading.MemoryShort {
 		return nil
@@ -93,7 +93,7 @@ func (j *Journal) MemoryShort() error {
 	return j.write()
 }
 
-// End notes that the load is over, and the container has not ended.
+// End records that the load has ended and the container has not.
 func (j *Journal) End() error {
 	if j.Loading == nil {
 		return nil
@@ -102,7 +102,7 @@ func (j *Journal) End() error {
 	return j.write()
 }
 
-// Forget drops what is known of a revision.
+// Forget drops the record of a revision.
 func (j *Journal) Forget(revision string) error {
 	if !j.drop(revision) {
 		return nil
@@ -111,9 +111,9 @@ func (j *Journal) Forget(revision string) error {
 }
 
 func (j *Journal) drop(revision string) bool {
-	before := len(j.content.Ended)
-	j.content.Ended = slices.DeleteFunc(j.content.Ended, func(e Entry) bool { return e.Revision == revision })
-	return len(j.content.Ended) < before
+	before := len(j.Ended)
+	j.Ended = slices.DeleteFunc(j.Ended, func(e Entry) bool { return e.Revision == revision })
+	return len(j.Ended) < before
 }
 
 func (j *Journal) write() error {

@@ -1,19 +1,20 @@
-// Package keypipe hands private keys to nginx without a file that its workers could read.
+// Package keypipe passes private keys to nginx without a file that its workers could read.
 //
-// The master process and the workers have the same user, so that whatever file the master
-// can open is open to a worker, too, and to everything that a configuration lets a worker
-// serve. Where nginx is configured to find a key there is a named pipe instead. Nothing is
-// in it until a process opens it, and then the other end looks at who that is:
+// The master process and the workers have the same user. So a worker can open every file that the
+// master process can open, and a configuration can make a worker serve it. Therefore, the path at
+// which nginx is configured to find a key is a named pipe. It is empty until a process opens it, and
+// then the other end checks which process that is:
 //
 //  1. Opening the pipe for writing blocks until a process has opened it for reading.
-//  2. Another pipe takes the name at once, so that no further process can join.
-//  3. The key is written if exactly one process has the pipe open, and this one was started
-//     by the instance manager itself: a test of a configuration or the master process, which
-//     are those that load keys. Workers are started by the master. All others read nothing.
-//  4. A process may have looked the name up before step 2, and open the pipe after step 3. It would
-//     wait for ever, so the old pipe is answered for a while longer.
+//  2. A new pipe takes over the name at once, so that no further process can join.
+//  3. The key is written if exactly one process has the pipe open, and the instance manager started
+//     this process itself. These are the processes that load keys: a test of a configuration and
+//     the master process. Workers are started by the master process. All others read nothing. While
+//     other processes try to read, the process has to be the only reader for a moment first.
+//  4. A process may look up the name before step 2, and open the pipe after step 3. It would wait
+//     forever, so the old pipe is answered for a while longer.
 //
-// nginx's own modules that serve files refuse what is no regular file in the first place.
+// In addition, nginx's own modules that serve files only serve regular files.
 package keypipe
 
 import (
@@ -31,23 +32,28 @@ import (
 )
 
 const (
-	// identifyTimeout bounds how long a reader may take to be the only one.
+	// identifyTimeout bounds how long a process may take to become the only reader.
 	identifyTimeout = 3 * time.Second
-	// strangerTimeout is how long a process that gets nothing waits for its end of file: the
-	// master may be opening the same pipe, and would get nothing either.
-	strangerTimeout = 50 * time.Millisecond
-	pause           = 200 * time.Microsecond
-	// lateTimeout is how long a process may take between looking up the name and opening the pipe.
+	// otherProcessTimeout is how long a process that must not read waits for its end of file. The
+	// master process may be opening the same pipe, and would get nothing either.
+	otherProcessTimeout = 50 * time.Millisecond
+	pause               = 200 * time.Microsecond
+	// suspicion is how long after the last foreign process a reader has to stay the only one for
+	// settleTime. Opening the pipe for writing releases all processes that wait to open it at once,
+	// but one that is not scheduled yet has no visible descriptor.
+	suspicion  = time.Minute
+	settleTime = 100 * time.Millisecond
+	// lateTimeout bounds the time between the lookup of the name and the opening of the pipe.
 	lateTimeout  = 3 * time.Second
 	latePause    = 20 * time.Millisecond
 	writeTimeout = 5 * time.Second
 	mode         = 0o600
 )
 
-// Readers tells which processes may read keys.
+// Readers identifies the processes that may read keys.
 type Readers struct {
 	Proc proc.FS
-	// Started tells whether this program started the process itself.
+	// Started reports whether this program started the process itself.
 	Started func(pid int) bool
 }
 
@@ -57,10 +63,11 @@ type Pipe struct {
 	path    string
 	content func() ([]byte, error)
 	stopped atomic.Bool
+	// foreign is when a process that may not read was last seen, in nanoseconds since 1970.
+	foreign atomic.Int64
 }
 
-// Serve makes a named pipe, in place of what the path is now, and serves content by it
-// until Stop is called.
+// Serve replaces the path with a named pipe, and serves content through it until Stop is called.
 func (r Readers) Serve(path string, content func() ([]byte, error)) (*Pipe, error) {
 	p := &Pipe{readers: r, path: path, content: content}
 	if err := p.renew(); err != nil {
@@ -70,24 +77,24 @@ func (r Readers) Serve(path string, content func() ([]byte, error)) (*Pipe, erro
 	return p, nil
 }
 
-// Stop ends the service. What is at the path stays.
+// Stop ends the service. The pipe stays at the path.
 func (p *Pipe) Stop() {
 	p.stopped.Store(true)
-	// Releases run, which waits for a reader.
+	// This releases run, which waits for a reader.
 	if fd, err := unix.Open(p.path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0); err == nil {
 		_ = unix.Close(fd)
 	}
 }
 
-// renew gives the name to a new pipe, in one step.
+// renew moves the name to a new pipe atomically.
 func (p *Pipe) renew() error {
 	next := filepath.Join(filepath.Dir(p.path), "."+filepath.Base(p.path)+".next")
 	_ = os.Remove(next)
 	if err := unix.Mkfifo(next, mode); err != nil {
-		return fmt.Errorf("make a named pipe: %w", err)
+		return fmt.Errorf("create a named pipe: %w", err)
 	}
 	if err := os.Rename(next, p.path); err != nil {
-		return fmt.Errorf("make a named pipe: %w", err)
+		return fmt.Errorf("create a named pipe: %w", err)
 	}
 	return nil
 }
@@ -100,17 +107,17 @@ func (p *Pipe) run() {
 			return
 		}
 		if renewal := p.renew(); renewal != nil {
-			slog.Error("a private key cannot be handed to nginx any more", "path", p.path, "error", renewal)
+			slog.Error("a private key can no longer be passed to nginx", "path", p.path, "error", renewal)
 			closeIfOpen(fd)
 			return
 		}
 		if err != nil {
-			slog.Warn("hand a private key to nginx", "path", p.path, "error", err)
+			slog.Warn("cannot pass a private key to nginx", "path", p.path, "error", err)
 			continue
 		}
-		old, err := unix.Open(descriptor(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
+		old, err := unix.Open(fdPath(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
-			slog.Warn("hand a private key to nginx", "path", p.path, "error", err)
+			slog.Warn("cannot pass a private key to nginx", "path", p.path, "error", err)
 		}
 		answered := map[int]bool{}
 		p.respond(fd, answered)
@@ -118,29 +125,29 @@ func (p *Pipe) run() {
 	}
 }
 
-// respond answers a reader of a pipe that has not been answered yet, and closes the pipe.
+// respond answers the readers of a pipe and closes it.
 func (p *Pipe) respond(fd int, answered map[int]bool) {
 	if err := p.answer(fd, answered); err != nil {
-		slog.Warn("hand a private key to nginx", "path", p.path, "error", err)
+		slog.Warn("cannot pass a private key to nginx", "path", p.path, "error", err)
 	}
 	closeIfOpen(fd)
 }
 
-// answerLate answers processes that open a pipe which has lost its name.
+// answerLate answers processes that open a pipe after it has lost its name.
 func (p *Pipe) answerLate(old int, answered map[int]bool) {
 	defer closeIfOpen(old)
 	for deadline := time.Now().Add(lateTimeout); old >= 0 && !p.stopped.Load() && time.Now().Before(deadline); {
-		// One that was answered needs a moment to close its end.
+		// A process that was answered needs a moment to close its end.
 		<-time.After(latePause)
-		// It fails with ENXIO while nobody reads.
-		if fd, err := unix.Open(descriptor(old), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
+		// This fails with ENXIO while no process reads.
+		if fd, err := unix.Open(fdPath(old), unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
 			p.respond(fd, answered)
 		}
 	}
 }
 
-// descriptor is a path by which an open file can be opened once more, whatever its name.
-func descriptor(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
+// fdPath returns a path that reopens an open file, whatever its name.
+func fdPath(fd int) string { return fmt.Sprintf("/proc/self/fd/%d", fd) }
 
 func closeIfOpen(fd int) {
 	if fd >= 0 {
@@ -148,7 +155,7 @@ func closeIfOpen(fd int) {
 	}
 }
 
-// await returns the end to write to when a process has opened the other one.
+// await returns the write end once a process has opened the read end.
 func (p *Pipe) await() (int, error) {
 	for {
 		fd, err := unix.Open(p.path, unix.O_WRONLY|unix.O_CLOEXEC|unix.O_NOFOLLOW, 0)
@@ -160,13 +167,13 @@ func (p *Pipe) await() (int, error) {
 		}
 		if _, kind, err := proc.InodeOf(fd); err != nil || kind&unix.S_IFMT != unix.S_IFIFO {
 			_ = unix.Close(fd)
-			return -1, errors.New("it is no named pipe any more: a configuration must not write there")
+			return -1, errors.New("it is no longer a named pipe: a configuration must not write there")
 		}
 		return fd, nil
 	}
 }
 
-// answer writes the content if the only reader is one that may have it, and was not answered before.
+// answer writes the content if the only reader may have it and was not answered before.
 func (p *Pipe) answer(fd int, answered map[int]bool) error {
 	pid := p.identify(fd, answered)
 	if pid == 0 {
@@ -180,23 +187,32 @@ func (p *Pipe) answer(fd int, answered map[int]bool) error {
 	return write(fd, content)
 }
 
-// identify waits until the pipe has one reader beside those that were answered. It returns its process id, if
-// that may read; otherwise 0.
+// identify waits until the pipe has exactly one reader besides those that were answered. It returns
+// the process ID, or 0 if no such process may read.
 func (p *Pipe) identify(fd int, answered map[int]bool) int {
 	inode, _, err := proc.InodeOf(fd)
 	if err != nil {
 		return 0
 	}
 	begin := time.Now()
+	alone := begin
 	ticker := time.NewTicker(pause)
 	defer ticker.Stop()
 	for connected(fd) {
 		started, others := p.readers.holders(inode, answered)
 		waited := time.Since(begin)
+		if others > 0 {
+			p.foreign.Store(time.Now().UnixNano())
+		}
+		if len(started) != 1 || others > 0 {
+			alone = time.Now()
+		}
 		switch {
 		case len(started) == 1 && others == 0:
-			return started[0]
-		case waited > identifyTimeout, len(started) == 0 && others+len(answered) > 0 && waited > strangerTimeout:
+			if time.Since(alone) >= p.soleReaderTime() {
+				return started[0]
+			}
+		case waited > identifyTimeout, len(started) == 0 && others+len(answered) > 0 && waited > otherProcessTimeout:
 			return 0
 		}
 		<-ticker.C
@@ -204,9 +220,17 @@ func (p *Pipe) identify(fd int, answered map[int]bool) int {
 	return 0
 }
 
-// holders finds the processes that have a pipe open: those that this program started,
-// where descriptors that cannot be looked at may be of the pipe, without those that were answered; and how
-// many others there are.
+// soleReaderTime returns how long a process has to be the only reader before it gets the key.
+func (p *Pipe) soleReaderTime() time.Duration {
+	if time.Since(time.Unix(0, p.foreign.Load())) > suspicion {
+		return 0
+	}
+	return settleTime
+}
+
+// holders returns the processes that this program started and that have the pipe open, except those
+// that were answered, and the number of other processes that do. A process that this program
+// started counts if its descriptors cannot be read.
 func (r Readers) holders(inode proc.Inode, answered map[int]bool) (started []int, others int) {
 	holders, hidden := r.Proc.Holders(inode)
 	for _, pid := range holders {
@@ -225,14 +249,14 @@ func (r Readers) holders(inode proc.Inode, answered map[int]bool) (started []int
 	return started, others
 }
 
-// connected tells whether any process still has the other end.
+// connected reports whether a process still has the other end open.
 func connected(fd int) bool {
 	poll := []unix.PollFd{{Fd: int32(fd)}}
 	_, err := unix.Poll(poll, 0)
 	return err != nil || poll[0].Revents&unix.POLLERR == 0
 }
 
-// write does not wait for a reader that does not read.
+// write writes the content. It gives up on a reader that does not read.
 func write(fd int, content []byte) error {
 	if err := unix.SetNonblock(fd, true); err != nil {
 		return err
@@ -242,10 +266,10 @@ func write(fd int, content []byte) error {
 		n, err := unix.Write(fd, content)
 		switch {
 		case errors.Is(err, unix.EPIPE):
-			return nil // It has read what it wanted.
+			return nil // The reader has read what it needed.
 		case errors.Is(err, unix.EAGAIN), errors.Is(err, unix.EINTR):
 			if time.Now().After(deadline) {
-				return errors.New("the reader does not read")
+				return errors.New("the reader has stopped reading")
 			}
 			_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLOUT}}, int(pause.Milliseconds())+1)
 		case err != nil:

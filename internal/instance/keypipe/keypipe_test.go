@@ -19,7 +19,7 @@ import (
 
 const key = "-----BEGIN PRIVATE KEY-----\nKEY\n-----END PRIVATE KEY-----\n"
 
-// started knows processes.
+// started is a set of processes that count as started by this program.
 type started struct{ pids sync.Map }
 
 func (s *started) has(pid int) bool { _, ok := s.pids.Load(pid); return ok }
@@ -37,7 +37,7 @@ func serve(t *testing.T) (path string, mine *started) {
 	return path, mine
 }
 
-// read reads a file by another process, after that may have been made one of ours.
+// read reads a file in another process, and calls before with its process ID first.
 func read(t *testing.T, path string, before func(pid int)) string {
 	t.Helper()
 	command := exec.Command("/bin/sh", "-c", `read go; exec cat "$0"`, path)
@@ -76,8 +76,8 @@ func TestOnlyOursRead(t *testing.T) {
 	}
 }
 
-// TestLate reads by a pipe that was the one at the path before: a process that was held up between looking
-// up the path and opening the pipe must not wait for ever.
+// TestLate: a process that is delayed between the lookup of the path and the opening of the pipe
+// does not wait forever.
 func TestLate(t *testing.T) {
 	path, mine := serve(t)
 	ours := func(pid int) { mine.pids.Store(pid, true) }
@@ -98,8 +98,8 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// TestAgainstPolling reads while others open the pipe as fast as they can: without waiting,
-// as the modules that serve files do, and to read.
+// TestAgainstPolling: other processes that open the pipe as fast as they can, with O_NONBLOCK like
+// modules that serve files, or blocking, never read the key.
 func TestAgainstPolling(t *testing.T) {
 	path, mine := serve(t)
 	var stop atomic.Bool
@@ -124,7 +124,7 @@ func TestAgainstPolling(t *testing.T) {
 		switch got := read(t, path, func(pid int) { mine.pids.Store(pid, true) }); got {
 		case key:
 			whole++
-		case "": // Refused, which a load is repeated after.
+		case "": // Refused; the load is repeated then.
 		default:
 			t.Errorf("one of ours reads %q", got)
 		}
@@ -139,7 +139,7 @@ func TestAgainstPolling(t *testing.T) {
 	t.Logf("%d of 8 read, while the pipe was opened %d times without waiting", whole, opened.Load())
 }
 
-// TestReplaced does not write a key into a file that takes the pipe's place.
+// TestReplaced: a key is never written into a file that replaces the pipe.
 func TestReplaced(t *testing.T) {
 	path, mine := serve(t)
 	if err := os.Rename(path, path+".old"); err != nil {
@@ -150,7 +150,7 @@ func TestReplaced(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = file.Close() }()
-	// Releases the other end, if that waits at the pipe from before.
+	// This releases the other end if it waits at the old pipe.
 	if fd, err := unix.Open(path+".old", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0); err == nil {
 		_ = unix.Close(fd)
 	}
@@ -177,7 +177,7 @@ func TestStop(t *testing.T) {
 	pipe.Stop()
 	deadline := time.After(10 * time.Second)
 	for {
-		// Without the other end, an end to write to cannot be opened, and nobody waits for one.
+		// Without the other end, opening the write end fails, and no process waits for one.
 		fd, err := unix.Open(path+".other", unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 		if err != nil {
 			t.Fatal(err)
@@ -195,7 +195,7 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// poll tells whether the other end of a pipe is open.
+// poll reports whether the other end of a pipe is open.
 func poll(fd int) bool {
 	buffer := make([]byte, 1)
 	_, err := unix.Read(fd, buffer)

@@ -1,5 +1,4 @@
-// Package limits reads what the container may use from the control groups, version 2
-// or 1.
+// Package limits reads what the container may use from its control groups, version 1 or 2.
 package limits
 
 import (
@@ -10,12 +9,12 @@ import (
 	"strings"
 )
 
-// maxWorkersWithoutLimit is for a container without a limit on a large node, where a
-// worker for each CPU costs memory that nobody asked for.
+// maxWorkersWithoutLimit bounds the workers of a container without a limit: on a large node, a
+// worker for each CPU would cost memory that was not requested.
 const maxWorkersWithoutLimit = 8
 
-// Workers is the number of nginx's worker processes: the CPUs that the container may
-// use, rounded up. `worker_processes auto` would count those of the node.
+// Workers returns the number of nginx's worker processes: the CPUs that the container may use,
+// rounded up. `worker_processes auto` would use the number of the node's CPUs.
 func Workers(cgroup fs.FS) int {
 	if quota, ok := cpus(cgroup); ok {
 		return max(1, int(math.Ceil(quota)))
@@ -23,7 +22,7 @@ func Workers(cgroup fs.FS) int {
 	return min(runtime.NumCPU(), maxWorkersWithoutLimit)
 }
 
-// cpus reads the quota: "max 100000" or "150000 100000" in version 2.
+// cpus returns the CPU quota. Version 2 has it as "max 100000" or "150000 100000".
 func cpus(cgroup fs.FS) (float64, bool) {
 	var quota, period string
 	if fields := strings.Fields(read(cgroup, "cpu.max")); len(fields) == 2 {
@@ -39,27 +38,28 @@ func cpus(cgroup fs.FS) (float64, bool) {
 	return q / p, true
 }
 
-// Memory is what the container may use, in bytes.
+// Memory is the memory that the container may use, in bytes.
 type Memory struct {
-	// Limit of the container, or the memory of the machine.
+	// Limit is the container's limit, or the memory of the machine.
 	Limit int64
-	// Free is how much of the limit is left, or what the machine has available. Files that the
-	// kernel would give up count as free.
+	// Free is how much of the limit is left, or how much memory the machine has available. File
+	// cache that the kernel can reclaim counts as free.
 	Free int64
-	// Limited tells whether there is a limit.
+	// Limited reports whether there is a limit.
 	Limited bool
 }
 
-// goShare is how many percent of its container's memory a program in Go may use before garbage is
-// collected however little there is. The rest is what Go does not count, such as the program's
-// own text.
+// goShare is the percentage of its container's memory that a Go program may use before it collects
+// garbage at all cost. The rest is for memory that the Go runtime does not count, such as the
+// program's code.
 const goShare = 80
 
-// ForGo is the limit that a program in Go is told that may use all of the container, in bytes
+// ForGo returns the memory limit, in bytes, for a Go program that may use all of the container
 // (https://pkg.go.dev/runtime/debug#SetMemoryLimit).
 func (m Memory) ForGo() int64 { return m.Limit / 100 * goShare }
 
-// ReadMemory reads the limit. Meminfo is /proc/meminfo, for a container without one.
+// ReadMemory reads the memory limit. meminfo is the content of /proc/meminfo, for a container
+// without one.
 func ReadMemory(cgroup fs.FS, meminfo string) Memory {
 	for _, v := range []struct{ limit, usage, stat, reclaimable string }{
 		{"memory.max", "memory.current", "memory.stat", "inactive_file"},
@@ -67,7 +67,7 @@ func ReadMemory(cgroup fs.FS, meminfo string) Memory {
 	} {
 		limit, limitErr := strconv.ParseInt(read(cgroup, v.limit), 10, 64)
 		usage, usageErr := strconv.ParseInt(read(cgroup, v.usage), 10, 64)
-		// Version 1 tells "no limit" by the largest multiple of a page.
+		// In version 1, the largest multiple of a page means "no limit".
 		if limitErr != nil || usageErr != nil || limit >= math.MaxInt64/2 {
 			continue
 		}
@@ -88,8 +88,7 @@ func stat(text, name string) int64 {
 	return 0
 }
 
-// read returns nothing for a file that is not there: the other version is in use, or
-// there is no limit.
+// read returns "" for a missing file: the other version is in use, or there is no limit.
 func read(cgroup fs.FS, name string) string {
 	text, err := fs.ReadFile(cgroup, name)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing/fstest"
 )
 
-// cgroup makes a file system of files by name.
+// cgroup returns a file system with the files.
 func cgroup(files map[string]string) fs.FS {
 	fsys := fstest.MapFS{}
 	for name, text := range files {

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// FreeProcesses is how many more processes and threads the container may start; limited is
-// false where there is no bound (https://docs.kernel.org/admin-guide/cgroup-v2.html, pids).
+// FreeProcesses returns how many more processes and threads the container may start. limited is
+// false if there is no limit (https://docs.kernel.org/admin-guide/cgroup-v2.html, pids).
 func FreeProcesses(cgroup fs.FS) (free int, limited bool) {
 	for _, dir := range []string{"", "pids/"} {
 		most, mostErr := strconv.Atoi(read(cgroup, dir+"pids.max"))

@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// parseAddress reads the first argument of a listen directive: a port, an address, or
-// both, with a range of ports at will.
+// parseAddress parses the first argument of a listen directive: a port or a range of ports, an
+// address, or both.
 func parseAddress(text string) (host string, first, last int, ok bool) {
 	const http = 80
 	if first, last, ok = parsePorts(text); ok {
 		return "0.0.0.0", first, last, true
 	}
 	host, ports := text, ""
-	// The last colon separates the port, unless it is inside of an IPv6 address.
+	// The last colon separates the port, unless it is within an IPv6 address.
 	if at := strings.LastIndexByte(text, ':'); at > strings.LastIndexByte(text, ']') {
 		host, ports = text[:at], text[at+1:]
 	}
@@ -39,7 +39,7 @@ func parsePorts(text string) (first, last int, ok bool) {
 	return first, last, ok
 }
 
-// String is the address as in a listen directive.
+// String returns the address as in a listen directive.
 func (l Listener) String() string {
 	if l.First == l.Last {
 		return fmt.Sprintf("%s:%d", l.Host, l.First)

@@ -8,43 +8,43 @@ import (
 
 var header = regexp.MustCompile(`^# configuration file (/.*):$`)
 
-// Bounds of what is kept of a dump, beside the files that are known anyway.
+// These bound how much of a dump is kept, in addition to the known files.
 const (
 	maxKept = 2 << 20
 	maxLine = 64 << 10
 )
 
-// Dump reads what `nginx -T` writes, while it is written. A configuration may include files
-// with a million lines of data, of geo and map blocks: only the directives that may matter for
-// listeners are kept of the files that are not known, and an empty line for every other.
+// Dump reads the output of `nginx -T` as it is written. A configuration may include files with a
+// million lines of data for geo and map blocks. So of the files that are not known, Dump only keeps
+// the directives that may matter for listeners, and an empty line for every other line.
 type Dump struct {
 	known map[string]string
 	files map[string]*strings.Builder
-	// file is the one that is being read; nil before the first.
+	// file is the current file; nil before the first.
 	file *strings.Builder
-	// content is what is left of a known file; matched is how much of it has been read.
+	// content is the text of a known file, and matched is how much of it has been read.
 	content string
 	matched int
-	// line is the beginning of one whose end has not come yet.
+	// line is the beginning of an incomplete line.
 	line []byte
-	// begins tells that a statement may begin with the next line.
+	// begins is set if a statement may begin with the next line.
 	begins bool
 	kept   int
 	cut    bool
 }
 
-// NewDump returns a Dump that nothing was written to. The contents of known files are given,
-// as they may look like a header themselves: people paste such output.
+// NewDump returns an empty Dump. known are the contents of known files: they may contain lines that
+// look like a header, for example in pasted output of `nginx -T`.
 func NewDump(known map[string]string) *Dump {
 	return &Dump{known: known, files: map[string]*strings.Builder{}}
 }
 
-// Write reads on. It never fails.
+// Write reads the next part of the output. It never fails.
 func (d *Dump) Write(p []byte) (int, error) {
 	total := len(p)
 	for len(p) > 0 {
 		if d.matched < len(d.content) {
-			p = d.match(p)
+			p = d.skipKnown(p)
 			continue
 		}
 		end := bytes.IndexByte(p, '\n')
@@ -59,9 +59,9 @@ func (d *Dump) Write(p []byte) (int, error) {
 	return total, nil
 }
 
-// match passes over what is known. A file that begins differently is another one, such as a
-// pasted dump inside of a file.
-func (d *Dump) match(p []byte) []byte {
+// skipKnown skips known content. A file that begins differently is another file, such as one in a
+// pasted dump.
+func (d *Dump) skipKnown(p []byte) []byte {
 	rest := d.content[d.matched:]
 	n := min(len(p), len(rest))
 	if string(p[:n]) == rest[:n] {
@@ -77,7 +77,7 @@ func (d *Dump) match(p []byte) []byte {
 	return p
 }
 
-// extend adds to the line. Of one that is too long to be a directive the rest is dropped.
+// extend appends to the line. It drops the rest of a line that is too long for a directive.
 func (d *Dump) extend(p []byte) {
 	if room := maxLine - len(d.line); len(p) > room {
 		d.cut = true
@@ -96,7 +96,7 @@ func (d *Dump) endLine() {
 	}
 	begins := d.begins
 	d.begins = endsStatement(d.line, begins)
-	if begins && isData(d.line) {
+	if begins && isIrrelevant(d.line) {
 		d.file.WriteByte('\n')
 		return
 	}
@@ -107,7 +107,7 @@ func (d *Dump) endLine() {
 	d.file.Write(d.line)
 }
 
-// open begins a file. nginx shows each once, so another header of the same name is a
+// open begins a file. nginx prints each file once, so another header with the same name is a
 // comment.
 func (d *Dump) open(name string) bool {
 	if d.files[name] != nil {
@@ -122,7 +122,8 @@ func (d *Dump) open(name string) bool {
 	return true
 }
 
-// Files are the texts by path, without what cannot matter. Lines keep their numbers.
+// Files returns the texts by path, without the lines that cannot matter. The other lines keep their
+// numbers.
 func (d *Dump) Files() map[string]string {
 	if len(d.line) > 0 {
 		d.endLine()
@@ -131,18 +132,18 @@ func (d *Dump) Files() map[string]string {
 	for name, text := range d.files {
 		files[name] = text.String()
 		if content, ok := d.known[name]; ok && strings.HasPrefix(files[name], content) {
-			// nginx ends every file with a line break.
+			// nginx appends a line break to every file.
 			files[name] = content
 		}
 	}
 	return files
 }
 
-// Cut tells that not everything that may matter was kept.
+// Cut reports whether lines that may matter were dropped.
 func (d *Dump) Cut() bool { return d.cut }
 
-// endsStatement tells whether a statement may begin after a line, given that one might
-// have begun with it.
+// endsStatement reports whether a statement may begin after a line. begins reports whether one
+// might have begun with it.
 func endsStatement(line []byte, begins bool) bool {
 	text := bytes.TrimSpace(line)
 	if len(text) == 0 || begins && text[0] == '#' {
@@ -152,13 +153,13 @@ func endsStatement(line []byte, begins bool) bool {
 	return last == ';' || last == '{' || last == '}'
 }
 
-// looked are the directives that listeners are found by.
-var looked = map[string]bool{"listen": true, "ssl_certificate": true, "ssl": true, "include": true}
+// relevantDirectives are the directives that determine the listeners.
+var relevantDirectives = map[string]bool{"listen": true, "ssl_certificate": true, "ssl": true, "include": true}
 
-// isData tells whether a line is one whole statement that nothing depends on, or nothing at
-// all. Whatever is not plain (a quote, a brace, an escape) is kept, so what is dropped leaves the
-// structure as it is, even in the middle of a quoted text.
-func isData(line []byte) bool {
+// isIrrelevant reports whether a line is empty, or one whole statement that listeners do not depend on. A
+// line with a quote, a brace or an escape is kept unless it is plain, so dropping a line does not
+// change the structure, even within a quoted text.
+func isIrrelevant(line []byte) bool {
 	text := bytes.TrimSpace(line)
 	if len(text) == 0 {
 		return true
@@ -181,5 +182,5 @@ func isData(line []byte) bool {
 	}
 	name, _, _ := bytes.Cut(statement, []byte(" "))
 	name, _, _ = bytes.Cut(name, []byte("\t"))
-	return !looked[string(bytes.Trim(name, `"`))]
+	return !relevantDirectives[string(bytes.Trim(name, `"`))]
 }

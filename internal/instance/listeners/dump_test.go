@@ -12,7 +12,7 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
-// read writes a dump in pieces of a size.
+// read writes a dump in pieces of the given size.
 func read(known map[string]string, text string, size int) *Dump {
 	d := NewDump(known)
 	for len(text) > 0 {
@@ -58,7 +58,7 @@ func TestDump(t *testing.T) {
 	}
 }
 
-// TestLargeDump: a listener behind a million lines of data is found, in little memory.
+// TestLargeDump: a listener after a million lines of data is found, with little memory.
 func TestLargeDump(t *testing.T) {
 	const lines = 1_000_000
 	site := "server {\n  listen 8080;\n}\n"
@@ -87,7 +87,7 @@ func TestLargeDump(t *testing.T) {
 	}
 }
 
-// TestTooLargeDump: directives that may matter are bounded, and that is told.
+// TestTooLargeDump: the kept directives are bounded, and Cut reports that some were dropped.
 func TestTooLargeDump(t *testing.T) {
 	d := NewDump(nil)
 	_, _ = d.Write([]byte("# configuration file /e/a:\n"))

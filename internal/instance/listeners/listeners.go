@@ -1,5 +1,5 @@
-// Package listeners finds out from a configuration, as `nginx -T` shows it, on which
-// addresses nginx is going to listen, and with which certificates. It is pure.
+// Package listeners determines from a configuration, in the format of `nginx -T`, on which
+// addresses nginx will listen, and with which certificates. It has no side effects.
 package listeners
 
 import (
@@ -11,35 +11,36 @@ import (
 	"example.com/nginx-operator/internal/instance/syntax"
 )
 
-// Listener is one listen directive.
+// Listener is an address of a listen directive.
 type Listener struct {
-	// Host is as written, "0.0.0.0" for all addresses.
+	// Host is the address as written, and "0.0.0.0" for all addresses.
 	Host string
-	// Both tells of [::] that it takes IPv4 as well (ipv6only=off).
+	// Both reports whether [::] also accepts IPv4 (ipv6only=off).
 	Both bool
-	// First and Last port.
+	// First and Last are the range of ports.
 	First, Last int
 	// Protocol is TCP or UDP.
 	Protocol string
-	// Certificates are the names of the certificates that its server uses there.
+	// Certificates are the names of the certificates that the server uses at this address.
 	Certificates []string
-	// File and Line of the directive, or of the server that has none.
+	// File and Line are the position of the directive, or of the server that has none.
 	File string
 	Line int
 }
 
-// Loopback tells whether nobody outside of the pod reaches it.
+// Loopback reports whether the listener can only be reached from within the pod.
 func (l Listener) Loopback() bool {
 	return strings.HasPrefix(l.Host, "127.") || l.Host == "[::1]" || l.Host == "localhost"
 }
 
-// Covers tells whether the listener takes what comes to the port of a pod with addresses.
+// Covers reports whether the listener accepts connections to a port of a pod with the addresses.
 func (l Listener) Covers(port int, protocol string, addresses []netip.Addr) bool {
 	return l.Protocol == protocol && l.First <= port && port <= l.Last && !l.Loopback() &&
 		(len(addresses) == 0 || slices.ContainsFunc(addresses, l.takes))
 }
 
-// takes tells whether the listener takes what comes to an address. A name is believed.
+// takes reports whether the listener accepts connections to an address. A host name is assumed to
+// match.
 func (l Listener) takes(address netip.Addr) bool {
 	switch l.Host {
 	case "0.0.0.0":
@@ -53,15 +54,15 @@ func (l Listener) takes(address netip.Addr) bool {
 
 // Reader finds listeners.
 type Reader struct {
-	// TLSDir has a folder for each certificate.
+	// TLSDir contains a folder for each certificate.
 	TLSDir string
-	// DefaultPort is where a server without a listen directive listens: 80 for root, and
-	// 8000 for everybody else.
+	// DefaultPort is the port of a server without a listen directive: 80 for root, and 8000 for
+	// other users.
 	DefaultPort int
 }
 
-// All returns the listeners of the files, in the order of the configuration, and the
-// paths of the unix sockets.
+// All returns the listeners of the files, in the order of the configuration, and the paths of the
+// unix sockets.
 func (r Reader) All(tree syntax.Tree, main string) (found []Listener, sockets []string) {
 	servers, shared := r.servers(tree, main)
 	for _, s := range servers {
@@ -81,7 +82,7 @@ func (r Reader) All(tree syntax.Tree, main string) (found []Listener, sockets []
 	return found, sockets
 }
 
-// servers finds the server blocks, and the certificates that they inherit.
+// servers finds the server blocks and the certificates that they inherit.
 func (r Reader) servers(tree syntax.Tree, main string) (servers []*server, shared []string) {
 	byBlock := map[*syntax.Directive]*server{}
 	tree.Walk(main, func(v syntax.Visit) {
@@ -104,9 +105,9 @@ type server struct {
 	visit        syntax.Visit
 	listens      []syntax.Visit
 	certificates []string
-	// own is set when the server does not inherit certificates.
+	// own is set if the server does not inherit certificates.
 	own bool
-	// ssl is set by the old directive of that name.
+	// ssl is set by the obsolete directive `ssl on`.
 	ssl bool
 }
 

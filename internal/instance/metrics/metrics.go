@@ -1,5 +1,5 @@
-// Package metrics tells Prometheus what is known about an instance at the moment of a
-// scrape. Requests are counted by package requestlog.
+// Package metrics exports the state of an instance at the time of a scrape to Prometheus. Package
+// requestlog counts the requests.
 package metrics
 
 import (
@@ -14,16 +14,17 @@ import (
 	"example.com/nginx-operator/internal/instance/nginx"
 )
 
-// scrapeTimeout is how long nginx may take for its figures.
+// scrapeTimeout bounds how long nginx may take to return its counters.
 const scrapeTimeout = 2 * time.Second
 
-// ticksPerSecond of /proc/PID/stat: USER_HZ is 100 on all architectures that Go knows.
+// ticksPerSecond is the unit of the times in /proc/PID/stat: USER_HZ is 100 on all architectures
+// that Go supports.
 const ticksPerSecond = 100
 
-// Collector collects the figures of one instance.
+// Collector collects the metrics of an instance.
 type Collector struct {
-	Doctor *health.Doctor
-	Asker  nginx.Asker
+	Doctor       *health.Doctor
+	StatusClient nginx.StatusClient
 }
 
 func describe(name, help string, labels ...string) *prometheus.Desc {
@@ -33,28 +34,28 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 var (
 	info        = describe("nginx_instance_info", "Versions of the instance and of nginx.", "version", "nginx_version")
 	ready       = describe("nginx_instance_ready", "1 if nginx serves a verified configuration on every declared port.")
-	draining    = describe("nginx_instance_draining", "1 from the signal to stop on.")
-	up          = describe("nginx_up", "1 if nginx answered with its figures.")
+	draining    = describe("nginx_instance_draining", "1 after the instance has received the signal to stop.")
+	up          = describe("nginx_up", "1 if nginx answered with its statistics.")
 	revision    = describe("nginx_config_info", "Revisions of the configuration: served by nginx, mounted to boot from, and mounted to be tested.", "serving", "stable", "next")
-	generation  = describe("nginx_config_generation", "Generation of the configuration that nginx's workers confirmed; each reload counts one up.")
-	reloads     = describe("nginx_config_reloads_total", "Reloads of nginx by their outcome, which its workers confirmed.", "outcome")
-	generations = describe("nginx_old_worker_generations", "Generations of worker processes that finish their connections.")
-	workers     = describe("nginx_workers", "Worker processes by their state.", "state")
+	generation  = describe("nginx_config_generation", "Generation of the configuration that nginx's workers confirmed. Each reload increments it.")
+	reloads     = describe("nginx_config_reloads_total", "Reloads of nginx by outcome, as confirmed by its workers.", "outcome")
+	generations = describe("nginx_old_worker_generations", "Generations of old worker processes that are still finishing their connections.")
+	workers     = describe("nginx_workers", "Worker processes by state.", "state")
 	processes   = describe("nginx_processes", "Processes of nginx.")
-	memory      = describe("nginx_resident_memory_bytes", "Resident memory of all processes of nginx; what they share is counted for each.")
-	cpu         = describe("nginx_cpu_seconds_total", "CPU time that the present processes of nginx used.")
-	expiry      = describe("nginx_certificate_expiry_timestamp_seconds", "When the certificate that nginx uses expires.", "name")
-	bad         = describe("nginx_certificate_refused", "1 if the Secret has a pair that cannot be used, or none.", "name")
-	connections = describe("nginx_connections", "Connections of clients by their state; waiting ones are idle.", "state")
-	accepted    = describe("nginx_connections_accepted_total", "Accepted connections of clients.")
-	handled     = describe("nginx_connections_handled_total", "Handled connections of clients. Fewer than accepted if worker_connections was too small.")
-	requests    = describe("nginx_requests_total", "Requests of clients, as nginx itself counts them.")
+	memory      = describe("nginx_resident_memory_bytes", "Resident memory of all processes of nginx. Shared memory is counted once for each process.")
+	cpu         = describe("nginx_cpu_seconds_total", "CPU time used by the running processes of nginx.")
+	expiry      = describe("nginx_certificate_expiry_timestamp_seconds", "Time at which the certificate that nginx uses expires, in seconds since the epoch.", "name")
+	bad         = describe("nginx_certificate_refused", "1 if the Secret has no certificate and key, or unusable ones.", "name")
+	connections = describe("nginx_connections", "Client connections by state. Waiting connections are idle.", "state")
+	accepted    = describe("nginx_connections_accepted_total", "Accepted client connections.")
+	handled     = describe("nginx_connections_handled_total", "Handled client connections. Fewer than accepted if worker_connections was too small.")
+	requests    = describe("nginx_requests_total", "Client requests, as counted by nginx.")
 )
 
-// Describe sends nothing: which series there are depends on what nginx answers.
+// Describe sends nothing, because the series depend on what nginx answers.
 func (c *Collector) Describe(chan<- *prometheus.Desc) {}
 
-// Collect looks at the instance.
+// Collect implements prometheus.Collector.
 func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	checkup := c.Doctor.Examine()
 	s := sink{out}
@@ -87,10 +88,10 @@ func (c *Collector) connections(s sink, running bool) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), scrapeTimeout)
 	defer cancel()
-	figures, err := c.Asker.Connections(ctx)
+	figures, err := c.StatusClient.Connections(ctx)
 	s.gauge(up, flag(err == nil))
 	if err != nil {
-		slog.Debug("ask nginx for its figures", "error", err)
+		slog.Debug("cannot read the statistics of nginx", "error", err)
 		return
 	}
 	s.gauge(connections, float64(figures.Active), "active")
@@ -102,7 +103,7 @@ func (c *Collector) connections(s sink, running bool) {
 	s.counter(requests, float64(figures.Requests))
 }
 
-// sink makes metrics of figures.
+// sink creates metrics from values.
 type sink struct {
 	out chan<- prometheus.Metric
 }

@@ -19,20 +19,20 @@ const (
 	statusPath   = "/stub_status"
 )
 
-// Asker talks to the status server that every assembled configuration has.
-type Asker struct {
+// StatusClient is a client of the status server that every assembled configuration has.
+type StatusClient struct {
 	// Socket is the path of the unix socket.
 	Socket string
 }
 
-// Served is what a worker says that it serves.
+// Served is the configuration that a worker reports to serve.
 type Served struct {
 	Revision   string
 	Generation int64
 }
 
-// Served asks a worker, whichever the kernel chooses.
-func (a Asker) Served(ctx context.Context) (Served, error) {
+// Served asks a worker which configuration it serves. The kernel chooses the worker.
+func (a StatusClient) Served(ctx context.Context) (Served, error) {
 	head, _, err := a.get(ctx, revisionPath)
 	if err != nil {
 		return Served{}, err
@@ -50,8 +50,8 @@ func (a Asker) Served(ctx context.Context) (Served, error) {
 	return Served{}, fmt.Errorf("nginx answered %.100q", head)
 }
 
-// get speaks HTTP/1.0: one request, one answer, the end of the connection.
-func (a Asker) get(ctx context.Context, path string) (head, body string, err error) {
+// get sends an HTTP/1.0 request, so the connection ends with the response.
+func (a StatusClient) get(ctx context.Context, path string) (head, body string, err error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	var dialer net.Dialer

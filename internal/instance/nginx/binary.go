@@ -1,5 +1,5 @@
-// Package nginx runs the nginx of the image: it asks for its version, tests
-// configurations, and supervises the master process.
+// Package nginx runs the nginx of the image: it gets its version, tests configurations, and
+// supervises the master process.
 package nginx
 
 import (
@@ -23,13 +23,13 @@ type Binary struct {
 	Path     string
 	Version  Version
 	Children *reap.Children
-	// CanDryRun tells whether a second nginx can be started beside the one that serves.
+	// CanDryRun reports whether a second nginx can be started next to the serving one.
 	CanDryRun bool
-	// Hidden are paths below which nginx, and what it starts, cannot open files.
+	// Hidden are paths below which nginx and its children cannot open files.
 	Hidden []string
 }
 
-// Find looks for nginx in PATH and where images without one there have it.
+// Find looks for nginx in PATH, and in the usual places of images that do not have it in PATH.
 func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	path, err := lookUp("nginx", "/usr/sbin/nginx", "/usr/local/nginx/sbin/nginx",
 		"/usr/local/openresty/nginx/sbin/nginx", "/opt/bitnami/nginx/sbin/nginx")
@@ -38,7 +38,7 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
-	// Sandboxes that have no filters for system calls refuse the dry run's.
+	// A sandbox without system call filters fails here, and then a dry run would fail too.
 	limited, err := Binary{Path: path}.command(launch{IgnoreBind: true}, "-v")
 	if err != nil {
 		return Binary{}, err
@@ -57,7 +57,7 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	return Binary{Path: path, Version: version, Children: children, CanDryRun: canDryRun}, err
 }
 
-// output is what a program writes.
+// output returns what a program writes to stdout and stderr.
 func output(ctx context.Context, children *reap.Children, arguments []string) (string, error) {
 	var out bytes.Buffer
 	command := exec.CommandContext(ctx, arguments[0], arguments[1:]...)
@@ -81,8 +81,8 @@ func lookUp(candidates ...string) (string, error) {
 	return "", missing
 }
 
-// arguments to use the configuration in a folder. The master uses the same path in
-// every reload, so the folder is a symbolic link there.
+// arguments returns the arguments to use the configuration in a folder. A master process uses the
+// same path for every reload, so its folder is a symbolic link.
 func (b Binary) arguments(dir string) []string {
 	arguments := []string{"-c", filepath.Join(dir, assemble.MainFile)}
 	if b.Version.hasErrorLogFlag() {

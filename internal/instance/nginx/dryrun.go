@@ -6,18 +6,18 @@ import (
 	"os/exec"
 )
 
-// dryRunStack is the stack of a thread in a dry run, in bytes. The usual 8 MiB would count
-// against the memory that a process may reserve, although little of it is used.
+// dryRunStack is the stack size of a thread in a dry run, in bytes. The usual 8 MiB would count
+// against the memory limit of the process, although little of it is used.
 const dryRunStack = 512 << 10
 
-// spareThreads may be started in a dry run in addition to those of thread_pool directives:
-// nginx's pool "default" has 32 without being declared.
+// spareThreads is the number of threads that a dry run may start in addition to those of
+// thread_pool directives: nginx's pool "default" has 32 without being declared.
 const spareThreads = 32
 
-// StartDryRun starts a second nginx with a configuration that is not served yet. It binds
-// no TCP or UDP port of the configuration, and its memory is limited, so the nginx that
-// serves does not notice it. Only where CanDryRun.
-func (b Binary) StartDryRun(dir string, memory Memory, threads int, redact func(line string) string) (*Master, error) {
+// StartDryRun starts a second nginx with a configuration that is not served yet. It binds no TCP or
+// UDP port and its memory is limited, so it does not affect the serving nginx. It requires
+// CanDryRun.
+func (b Binary) StartDryRun(dir string, memory ConfigTestLimits, threads int, redact func(line string) string) (*Master, error) {
 	if refusal := memory.tooLittle(); refusal != "" {
 		return nil, fmt.Errorf("start a dry run: %s", refusal)
 	}
@@ -28,6 +28,6 @@ func (b Binary) StartDryRun(dir string, memory Memory, threads int, redact func(
 	if err != nil {
 		return nil, fmt.Errorf("start a dry run: %w", err)
 	}
-	// What it logs is told as the reason of a refusal, and not mixed into the log of the nginx that serves.
+	// Its log becomes the reason of a refusal, and is not mixed into the log of the serving nginx.
 	return b.start(exec.Command(arguments[0], arguments[1:]...), io.Discard, redact)
 }

@@ -13,26 +13,26 @@ import (
 	"example.com/nginx-operator/internal/instance/confine"
 )
 
-// LaunchCommand is the hidden command of nginx-instance that runs nginx: a process gives up
-// rights for itself, and then becomes the program.
+// LaunchCommand is the hidden command of nginx-instance that runs nginx: the process drops its own
+// rights, and then executes the program.
 const LaunchCommand = "launch"
 
-// launch is what a process gives up before it becomes nginx.
+// launch is what a process gives up before it executes nginx.
 type launch struct {
-	// Hidden are paths below which it cannot open files.
+	// Hidden are the paths below which it cannot open files.
 	Hidden []string `json:"hidden,omitempty"`
-	// Data bounds the private writable memory of each process, AddressSpace all of its
-	// memory, and Stack the stack of each thread; in bytes, 0: no bound.
+	// Data bounds the private writable memory of each process, AddressSpace all of its memory, and
+	// Stack the stack of each thread. They are in bytes; 0: unlimited.
 	Data         uint64 `json:"data,omitempty"`
 	AddressSpace uint64 `json:"addressSpace,omitempty"`
 	Stack        uint64 `json:"stack,omitempty"`
-	// IgnoreBind makes bind succeed for TCP and UDP addresses without doing anything.
+	// IgnoreBind makes bind succeed for TCP and UDP addresses without an effect.
 	IgnoreBind bool `json:"ignoreBind,omitempty"`
-	// Expendable tells that it is a test beside the nginx that serves.
+	// Expendable reports whether the process is a test next to the serving nginx.
 	Expendable bool `json:"expendable,omitempty"`
 }
 
-// command is what runs nginx.
+// command returns the command line that runs nginx through Launch.
 func (b Binary) command(l launch, arguments ...string) ([]string, error) {
 	l.Hidden = b.Hidden
 	text, err := json.Marshal(l)
@@ -42,29 +42,30 @@ func (b Binary) command(l launch, arguments ...string) ([]string, error) {
 	return append([]string{"/proc/self/exe", LaunchCommand, string(text), b.Path}, arguments...), nil
 }
 
-// Launch gives up what the first argument says and becomes the program that the others
-// name. It returns only if that fails.
+// Launch gives up what the first argument declares, and executes the program in the others. It
+// returns only on failure.
 func Launch(arguments []string) error {
 	if len(arguments) < 2 {
-		return fmt.Errorf("%s: takes JSON, and a program", LaunchCommand)
+		return fmt.Errorf("%s: the arguments must be JSON and a program", LaunchCommand)
 	}
 	var l launch
 	if err := json.Unmarshal([]byte(arguments[0]), &l); err != nil {
-		return fmt.Errorf("%s: read what to give up: %w", LaunchCommand, err)
+		return fmt.Errorf("%s: parse the JSON: %w", LaunchCommand, err)
 	}
-	// Landlock and system call filters belong to a thread, and exec keeps those of the one that calls it.
+	// Landlock and system call filters belong to a thread, and exec keeps those of the calling
+	// thread.
 	runtime.LockOSThread()
-	if err := l.giveUp(); err != nil {
+	if err := l.dropPrivileges(); err != nil {
 		return fmt.Errorf("%s: %w", LaunchCommand, err)
 	}
 	return syscall.Exec(arguments[1], arguments[1:], os.Environ())
 }
 
-func (l launch) giveUp() error {
+func (l launch) dropPrivileges() error {
 	if l.Expendable {
-		// When memory runs out nonetheless, the kernel takes this process rather than the nginx
-		// that serves, if it has a choice: the scores of containers without a guaranteed
-		// memory are as high. Some sandboxes do not have the file.
+		// If memory runs out, this makes the kernel kill this process rather than the serving
+		// nginx, if it can choose: processes of containers without guaranteed memory have scores
+		// that are as high. Some sandboxes do not have the file.
 		_ = os.WriteFile("/proc/self/oom_score_adj", []byte("1000"), 0o600)
 	}
 	confine.Hide(l.Hidden)
@@ -74,7 +75,7 @@ func (l launch) giveUp() error {
 		}
 	}
 	return errors.Join(
-		// A core dump of a worker holds the keys, and is a file that it could serve.
+		// A core dump of a worker contains the keys, and nginx could serve the file.
 		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}),
 		limit(unix.RLIMIT_DATA, l.Data),
 		limit(unix.RLIMIT_AS, l.AddressSpace),

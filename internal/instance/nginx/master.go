@@ -9,22 +9,22 @@ import (
 	"time"
 )
 
-// lastWords is how long the error log of a master that ended is read on. Its workers
-// keep the pipe open for as long as they live.
+// lastWords is how long the error log is read after the master process has ended. Its workers keep
+// the pipe open while they live.
 const lastWords = 200 * time.Millisecond
 
 // Master is a running nginx.
 type Master struct {
 	PID int
-	// Log is the error log, as far as it goes to stderr.
+	// Log holds the last lines of the error log that nginx writes to stderr.
 	Log *Tail
-	// Ended is closed when the master process has ended, after which Err tells how.
+	// Ended is closed when the master process has ended; then Outcome returns how.
 	Ended chan struct{}
 	err   error
 }
 
-// Start starts nginx with the configuration in a folder. Its error log is passed on to
-// messages, without what redact takes out of a line.
+// Start starts nginx with the configuration in a folder. It copies the error log to messages,
+// redacted line by line.
 func (b Binary) Start(dir string, messages io.Writer, redact func(line string) string) (*Master, error) {
 	arguments, err := b.command(launch{}, b.arguments(dir)...)
 	if err != nil {
@@ -38,9 +38,11 @@ func (b Binary) start(command *exec.Cmd, messages io.Writer, redact func(line st
 	if err != nil {
 		return nil, fmt.Errorf("start nginx: %w", err)
 	}
-	// A file and not a writer of ours: Wait would go on until the last worker closes it.
+	// This is a file because with another writer, Wait would block until the last worker closes its
+	// copy.
 	command.Stdout, command.Stderr = os.Stdout, writer
-	// Signals to our process group are ours to translate.
+	// nginx gets its own process group, because the instance translates the signals to its own
+	// group.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	err = b.Children.Start(command)
 	_ = writer.Close()
@@ -64,7 +66,7 @@ func (b Binary) start(command *exec.Cmd, messages io.Writer, redact func(line st
 	return master, nil
 }
 
-// Running tells whether the master process has not ended.
+// Running reports whether the master process runs.
 func (m *Master) Running() bool {
 	if m == nil {
 		return false
@@ -77,7 +79,7 @@ func (m *Master) Running() bool {
 	}
 }
 
-// Outcome tells how the master process ended, once Ended is closed.
+// Outcome returns how the master process ended, once Ended is closed.
 func (m *Master) Outcome() string {
 	if m.err == nil {
 		return "exit status 0"
@@ -85,9 +87,9 @@ func (m *Master) Outcome() string {
 	return m.err.Error()
 }
 
-// Kill ends the master process and its workers at once, and waits for their end.
+// Kill kills the master process and its workers, and waits until the master process has ended.
 func (m *Master) Kill() {
-	// They are a process group of their own. What has ended needs no signal.
+	// They have their own process group. An error means that they have ended already.
 	_ = syscall.Kill(-m.PID, syscall.SIGKILL)
 	<-m.Ended
 }

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Offsets in the kernel's struct seccomp_data, and the lengths of socket addresses that
-// nginx passes to bind.
+// These are offsets in the kernel's struct seccomp_data, and the lengths of the socket addresses
+// that nginx passes to bind.
 const (
 	seccompNumber       = 0
 	seccompArchitecture = 4
@@ -20,13 +20,13 @@ const (
 	lengthIPv6          = 28
 )
 
-// architectures are those on which binding can be ignored, as the kernel numbers them.
+// architectures maps the architectures on which bind can be ignored to the kernel's numbers.
 var architectures = map[string]uint32{"amd64": unix.AUDIT_ARCH_X86_64, "arm64": unix.AUDIT_ARCH_AARCH64}
 
-// ignoreBind makes bind succeed on this thread, and in what it executes, without doing
-// anything for TCP and UDP addresses. A socket that listens without being bound gets a free
-// port, so a second nginx starts although the first one has the ports of the configuration.
-// Unix sockets are bound as usual. No privilege is needed for a filter of one's own
+// ignoreBind makes bind succeed without an effect for TCP and UDP addresses, on this thread and in
+// the programs that it executes. A socket that listens without being bound gets a free port, so a
+// second nginx starts although the first one has the ports of the configuration. Unix sockets are
+// bound as usual. A process needs no privilege to filter its own system calls
 // (https://docs.kernel.org/userspace-api/seccomp_filter.html).
 func ignoreBind() error {
 	architecture, ok := architectures[runtime.GOARCH]

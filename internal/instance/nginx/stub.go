@@ -5,17 +5,17 @@ import (
 	"fmt"
 )
 
-// Connections are nginx's own figures
+// Connections are nginx's own counters
 // (https://nginx.org/en/docs/http/ngx_http_stub_status_module.html).
 type Connections struct {
 	Active, Accepted, Handled, Requests, Reading, Writing, Waiting int64
 }
 
-// stubStatus is what the module answers.
+// stubStatus is the format of the module's response.
 const stubStatus = "Active connections: %d \nserver accepts handled requests\n %d %d %d \nReading: %d Writing: %d Waiting: %d"
 
-// Connections asks for the figures.
-func (a Asker) Connections(ctx context.Context) (Connections, error) {
+// Connections reads the counters.
+func (a StatusClient) Connections(ctx context.Context) (Connections, error) {
 	_, body, err := a.get(ctx, statusPath)
 	if err != nil {
 		return Connections{}, err

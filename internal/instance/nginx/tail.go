@@ -11,25 +11,25 @@ import (
 	"example.com/nginx-operator/internal/instance/problems"
 )
 
-// Bounds of what is remembered of nginx's error log.
+// These bound how much of nginx's error log is kept.
 const (
 	tailLines = 20
 	tailWidth = 1024
 )
 
-// Tail passes on lines and remembers the last ones.
+// Tail copies lines and keeps the last ones.
 type Tail struct {
-	// Redact takes out of a line what must not be shown.
+	// Redact removes from a line what must not be shown.
 	Redact func(line string) string
 
 	mu    sync.Mutex
 	lines []string
-	// count of all lines that were remembered so far.
+	// count is the number of lines that were ever kept.
 	count  int
 	alerts chan struct{}
 }
 
-// Alerts says that nginx has logged an alert, such as the end of a worker by a signal.
+// Alerts receives a value when nginx has logged an alert, such as the end of a worker by a signal.
 func (t *Tail) Alerts() <-chan struct{} { return t.channel() }
 
 func (t *Tail) channel() chan struct{} {
@@ -41,14 +41,14 @@ func (t *Tail) channel() chan struct{} {
 	return t.alerts
 }
 
-// Copy passes on lines until there are no more.
+// Copy copies lines until the end of the input.
 func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	reader := bufio.NewReaderSize(from, 4*tailWidth)
 	for {
 		line, err := reader.ReadSlice('\n')
 		if len(line) > 0 {
 			shown := t.Redact(strings.TrimRight(string(line), "\r\n"))
-			// Our own stderr is all that could be said anything on.
+			// A failure to write to stderr could only be reported on stderr.
 			_, _ = io.WriteString(to, shown+"\n")
 			t.add(shown)
 		}
@@ -58,8 +58,8 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	}
 }
 
-// add remembers a line, unless it only tells what nginx does or is about a request: the few lines of a problem
-// must not be pushed out by those, and what a client sends is nobody else's business.
+// add keeps a line, unless it is informational or about a request. Such lines would push out the
+// few lines of a problem, and what a client sends must not be shown to others.
 func (t *Tail) add(line string) {
 	parsed, ok := problems.ParseLine(line)
 	if ok && (!parsed.Severe() || parsed.OfRequest) {
@@ -78,7 +78,7 @@ func (t *Tail) add(line string) {
 	t.count++
 }
 
-// alert is remembered until somebody has looked.
+// alert signals an alert. The signal stays pending until it is received.
 func (t *Tail) alert() {
 	select {
 	case t.channel() <- struct{}{}:
@@ -86,14 +86,14 @@ func (t *Tail) alert() {
 	}
 }
 
-// Mark is the place after the last line so far.
+// Mark returns the position after the last line so far.
 func (t *Tail) Mark() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.count
 }
 
-// Since returns the lines after a mark that are remembered.
+// Since returns the lines after a mark that are still kept.
 func (t *Tail) Since(mark int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

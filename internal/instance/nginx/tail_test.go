@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestTailOfRequests: many failing requests do not push out what nginx says of itself.
+// TestTailOfRequests: many failed requests do not push out nginx's messages about itself.
 func TestTailOfRequests(t *testing.T) {
 	tail := &Tail{Redact: func(line string) string { return line }}
 	const crash = "2026/11/21 05:00:00 [alert] 7#7: worker process 9 exited on signal 11"

@@ -12,60 +12,60 @@ import (
 	"time"
 )
 
-// Bounds of a test. 20,000 servers take nginx 0.8 s and 330 MB.
+// These bound a test. With 20,000 servers, nginx needs 0.8 s and 330 MB.
 const (
 	testTimeout    = 20 * time.Second
 	maxTestMemory  = 1 << 30
 	maxTestShare   = 512 << 20
 	minTestMemory  = 6 << 20
 	memoryMargin   = 8 << 20
-	programMemory  = 512 << 20 // of nginx and its libraries: address space only
+	programMemory  = 512 << 20 // for nginx and its libraries: address space only
 	maxTestMessage = 64 << 10
 )
 
-// Tested is what nginx said about a configuration.
+// Tested is the result of a test of a configuration.
 type Tested struct {
-	// Messages of the error log.
+	// Messages are the lines of the error log.
 	Messages string
-	// Refusal is empty when nginx accepts the configuration.
+	// Refusal is why the configuration is not accepted; empty if it is.
 	Refusal string
 }
 
-// Memory that a test may use, in bytes.
-type Memory struct {
-	// Own is what nginx may write to itself.
+// ConfigTestLimits is the memory that a test may use, in bytes.
+type ConfigTestLimits struct {
+	// Own bounds nginx's private memory.
 	Own int64
-	// All counts the shared memory zones, too. They cost little until they are filled,
-	// and those that are served are counted a second time, so only what the container
-	// could never hold is refused.
+	// All also includes the shared memory zones. They cost little until they are filled, and the
+	// zones that are in use already are counted twice, so All only excludes what the container
+	// could never hold.
 	All int64
 }
 
-// TestMemory is what a test may use, given what the container has left and its limit. A
-// container without a limit has the machine's memory.
+// NewConfigTestLimits returns the memory that a test may use, given the container's free memory and its
+// limit. For a container without a limit, these are the machine's.
 //
-// It is less than what is left: where a container's memory runs out, the kernel ends all
-// of it (memory.oom.group), or the process that is the largest, which is the nginx that
-// serves. And what passes is loaded next, by the master process, which needs as much again.
-func TestMemory(free, limit int64, limited bool) Memory {
+// A test may use less than the free memory: if a container's memory runs out, the kernel kills the
+// whole container (memory.oom.group), or its largest process, which is the serving nginx. Also, a
+// configuration that passes is loaded next by the master process, which needs as much again.
+func NewConfigTestLimits(free, limit int64, limited bool) ConfigTestLimits {
 	if !limited {
-		return Memory{Own: maxTestMemory, All: limit + programMemory}
+		return ConfigTestLimits{Own: maxTestMemory, All: limit + programMemory}
 	}
-	return Memory{Own: min((free-memoryMargin)/4*3, maxTestShare), All: limit + programMemory}
+	return ConfigTestLimits{Own: min((free-memoryMargin)/4*3, maxTestShare), All: limit + programMemory}
 }
 
-// tooLittle is why a test is not even tried; empty when it can be.
-func (m Memory) tooLittle() string {
+// tooLittle returns why a test is not even tried, or "" if there is enough memory.
+func (m ConfigTestLimits) tooLittle() string {
 	if m.Own >= minTestMemory {
 		return ""
 	}
 	return "too little is left of the container's memory to test a configuration: raise resources.limits.memory"
 }
 
-// Test asks nginx about the configuration in a folder, with limited time and memory. All of
-// the configuration's files are written to dump, as nginx -T shows them. An error means that
-// nginx could not be asked.
-func (b Binary) Test(ctx context.Context, dir string, memory Memory, dump io.Writer) (Tested, error) {
+// Test tests the configuration in a folder with nginx, with limited time and memory. It writes all
+// files of the configuration to dump, in the format of `nginx -T`. An error means that the test
+// could not be done.
+func (b Binary) Test(ctx context.Context, dir string, memory ConfigTestLimits, dump io.Writer) (Tested, error) {
 	if refusal := memory.tooLittle(); refusal != "" {
 		return Tested{Refusal: refusal}, nil
 	}
@@ -78,7 +78,7 @@ func (b Binary) Test(ctx context.Context, dir string, memory Memory, dump io.Wri
 	}
 	command := exec.CommandContext(limited, arguments[0], arguments[1:]...)
 	command.Stdout, command.Stderr = dump, messages
-	// A group of its own, so that what nginx started ends with it.
+	// nginx gets its own process group, so that its children are killed with it.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	command.Cancel = func() error { return syscall.Kill(-command.Process.Pid, syscall.SIGKILL) }
 	command.WaitDelay = time.Second
@@ -98,8 +98,8 @@ func (b Binary) Test(ctx context.Context, dir string, memory Memory, dump io.Wri
 	return tested, nil
 }
 
-// refusal tells in words why a test ended badly, for the case that nginx did not.
-func refusal(err error, messages string, memory Memory) string {
+// refusal describes why a test failed, for cases in which nginx does not.
+func refusal(err error, messages string, memory ConfigTestLimits) string {
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) {
 		return "the test of the configuration failed: " + err.Error()
@@ -115,11 +115,11 @@ func refusal(err error, messages string, memory Memory) string {
 	case strings.Contains(messages, "(24: Too many open files)"):
 		return "nginx opened too many files while it tested the configuration: does a file include itself?"
 	default:
-		return fmt.Sprintf("nginx refused the configuration (%s)", exit)
+		return fmt.Sprintf("nginx rejected the configuration (%s)", exit)
 	}
 }
 
-// bounded keeps the beginning of what is written.
+// bounded keeps the beginning of what is written to it.
 type bounded struct {
 	bytes.Buffer
 	left int

@@ -2,11 +2,11 @@ package nginx
 
 import "testing"
 
-// TestMemoryIsNeverMoreThanWhatIsLeft: a test must not end the nginx that serves.
+// TestMemoryIsNeverMoreThanWhatIsLeft: a test cannot use up the memory of the serving nginx.
 func TestMemoryIsNeverMoreThanWhatIsLeft(t *testing.T) {
 	const mib = 1 << 20
 	for _, free := range []int64{0, 4 * mib, 16 * mib, 20 * mib, 39 * mib, 200 * mib, 4096 * mib} {
-		m := TestMemory(free, 64*mib, true)
+		m := NewConfigTestLimits(free, 64*mib, true)
 		if m.Own > free*3/4 || m.Own > maxTestShare {
 			t.Errorf("of %d MiB a test may use %d MiB", free/mib, m.Own/mib)
 		}
@@ -14,7 +14,7 @@ func TestMemoryIsNeverMoreThanWhatIsLeft(t *testing.T) {
 			t.Errorf("with %d MiB left a test is tried: %t", free/mib, tried)
 		}
 	}
-	if m := TestMemory(0, 4096*mib, false); m.tooLittle() != "" {
+	if m := NewConfigTestLimits(0, 4096*mib, false); m.tooLittle() != "" {
 		t.Error("without a limit nothing is tested")
 	}
 }

@@ -7,14 +7,14 @@ import (
 	"strconv"
 )
 
-// Version of the nginx binary.
+// Version is the version of the nginx binary.
 type Version struct {
 	Major, Minor, Patch int
 }
 
-// Versions from which on nginx has what the instance makes use of.
+// These are the first versions of nginx with the features that the instance uses.
 var (
-	// keepaliveMinTimeout keeps connections for a while in a graceful exit
+	// keepaliveMinTimeout keeps connections open for a while during a graceful exit
 	// (https://nginx.org/en/docs/http/ngx_http_core_module.html#keepalive_min_timeout).
 	keepaliveMinTimeout = Version{1, 27, 4}
 	// keepaliveTime bounds the age of connections
@@ -26,11 +26,11 @@ var (
 
 var versionLine = regexp.MustCompile(`nginx version: \S+/(\d+)\.(\d+)\.(\d+)`)
 
-// ParseVersion reads what `nginx -v` says. Forks that count like nginx are fine.
+// ParseVersion parses the output of `nginx -v`. Forks with the same version numbers are accepted.
 func ParseVersion(text string) (Version, error) {
 	found := versionLine.FindStringSubmatch(text)
 	if found == nil {
-		return Version{}, fmt.Errorf("%.100q does not tell the version of nginx", text)
+		return Version{}, fmt.Errorf("%.100q does not contain the version of nginx", text)
 	}
 	var numbers [3]int
 	for i := range numbers {
@@ -50,10 +50,11 @@ func (v Version) String() string {
 	return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
 }
 
-// HasKeepaliveMinTimeout tells whether a graceful exit can spare idle connections.
+// HasKeepaliveMinTimeout reports whether nginx can keep idle connections open during a graceful
+// exit.
 func (v Version) HasKeepaliveMinTimeout() bool { return v.atLeast(keepaliveMinTimeout) }
 
-// HasKeepaliveTime tells whether connections can be ended after a time, with the answer.
+// HasKeepaliveTime reports whether nginx can close connections of a certain age after a response.
 func (v Version) HasKeepaliveTime() bool { return v.atLeast(keepaliveTime) }
 
 func (v Version) hasErrorLogFlag() bool { return v.atLeast(errorLogFlag) }

@@ -10,12 +10,13 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// directive is what may be the name of a directive in nginx's words: quoted, or of several parts.
-var directive = regexp.MustCompile(`"[a-z][a-z0-9_]*"|[a-z][a-z0-9]*(?:_[a-z0-9]+)+`)
+// directiveNamePattern matches what may be the name of a directive in nginx's message: a quoted word, or one
+// of several parts.
+var directiveNamePattern = regexp.MustCompile(`"[a-z][a-z0-9_]*"|[a-z][a-z0-9]*(?:_[a-z0-9]+)+`)
 
-// Locate names the user's directive where nginx names a line of a generated file, or the end
-// of a block: nginx checks some directives against each other when a block ends, as
-// connection_pool_size against large_client_header_buffers.
+// Locate replaces the position of a problem with that of the user's directive if nginx names a line
+// of a generated file or the end of a block. nginx checks some directives against each other at the
+// end of a block, such as connection_pool_size against large_client_header_buffers.
 func Locate(found []instanceapi.Problem, files map[string]string, generated func(file string) bool) []instanceapi.Problem {
 	var placed map[string][]place
 	for i, p := range found {
@@ -25,9 +26,9 @@ func Locate(found []instanceapi.Problem, files map[string]string, generated func
 		if placed == nil {
 			placed = directives(files, generated)
 		}
-		for _, name := range directive.FindAllString(p.Message, -1) {
+		for _, name := range directiveNamePattern.FindAllString(p.Message, -1) {
 			places := placed[strings.Trim(name, `"`)]
-			// In the user's own block, only one that cannot be mistaken for another is better than its end.
+			// In a user's file, the end of the block is better than one of several directives.
 			if len(places) > 0 && (generated(p.File) || len(places) == 1) {
 				found[i].File, found[i].Line = places[0].file, places[0].line
 				break
@@ -37,13 +38,13 @@ func Locate(found []instanceapi.Problem, files map[string]string, generated func
 	return found
 }
 
-// place is where a directive stands.
+// place is the position of a directive.
 type place struct {
 	file string
 	line int
 }
 
-// directives are the places of the user's directives, by name.
+// directives returns the positions of the user's directives, by name.
 func directives(files map[string]string, generated func(file string) bool) map[string][]place {
 	placed := map[string][]place{}
 	var add func(file string, all []*syntax.Directive)
@@ -61,7 +62,7 @@ func directives(files map[string]string, generated func(file string) bool) map[s
 	return placed
 }
 
-// endsBlock tells whether a line of a text has nothing but the end of a block.
+// endsBlock reports whether a line of a text begins with the end of a block.
 func endsBlock(text string, line int) bool {
 	for number := 1; ; number++ {
 		current, rest, more := strings.Cut(text, "\n")

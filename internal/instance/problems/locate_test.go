@@ -8,7 +8,8 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// TestLocate has what nginx 1.22 to 1.30 check at the end of a block, and say about its last line.
+// TestLocate: problems that nginx 1.22 to 1.30 finds at the end of a block, and reports with its
+// last line, get the position of a directive.
 func TestLocate(t *testing.T) {
 	const ownFile = "nginx-operator.conf"
 	generated := func(file string) bool { return file == ownFile }
@@ -47,7 +48,7 @@ func TestLocate(t *testing.T) {
 	}
 }
 
-// TestIgnoredIsNoRefusal: nginx takes a configuration with another lock_file.
+// TestIgnoredIsNoRefusal: nginx accepts a configuration with another lock_file.
 func TestIgnoredIsNoRefusal(t *testing.T) {
 	const text = `2026/11/21 05:00:00 [emerg] 7#7: "lock_file" could not be changed, ignored`
 	line, ok := ParseLine(text)

@@ -1,4 +1,4 @@
-// Package problems reads what nginx says about a configuration that it does not take.
+// Package problems parses nginx's messages about a configuration that it refuses.
 package problems
 
 import (
@@ -11,36 +11,37 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Bounds of what is reported: it ends up in a status.
+// These bound what is reported, because it becomes a part of a status.
 const (
 	maxProblems = 5
 	maxMessage  = 500
 )
 
-// Line is one line of nginx's error log.
+// Line is a line of nginx's error log.
 type Line struct {
-	// Level such as emerg.
+	// Level is the severity, such as emerg.
 	Level string
-	// PID of the process that wrote it; 0 if the line does not tell.
+	// PID is the process that wrote the line; 0 if the line does not contain it.
 	PID     int
 	Message string
-	// OfRequest tells that the line is about a client's request or connection. It has addresses and query strings.
+	// OfRequest reports whether the line is about a client's request or connection. Such a line
+	// contains addresses and query strings.
 	OfRequest bool
 }
 
-// Severe tells whether nginx gave something up.
+// Severe reports whether nginx failed at something.
 func (l Line) Severe() bool {
 	return slices.Contains([]string{"emerg", "alert", "crit", "error"}, l.Level)
 }
 
-// Ignored tells whether nginx only passes over what it complains about: a changed lock_file
-// is reported as an emergency, and the configuration is taken.
+// Ignored reports whether nginx ignores what it complains about: it logs a changed lock_file as an
+// emergency, but accepts the configuration.
 func (l Line) Ignored() bool { return strings.HasSuffix(l.Message, ", ignored") }
 
-// Before the log is open, lines start with "nginx:" instead of time and process.
+// Before the log is open, lines begin with "nginx:" instead of the time and the process.
 var logLine = regexp.MustCompile(`^(?:nginx: |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(\*\d+ )?(.*)$`)
 
-// ParseLine reads a line of the error log.
+// ParseLine parses a line of the error log.
 func ParseLine(text string) (Line, bool) {
 	found := logLine.FindStringSubmatch(strings.TrimRight(text, "\r\n"))
 	if found == nil {
@@ -57,9 +58,9 @@ func ParseLine(text string) (Line, bool) {
 	return line, true
 }
 
-// LastWords are the lines that may tell why nginx ended: none about requests, and none of the level error, which
-// nginx goes on after.
-func LastWords(lines []string) []string {
+// FatalLines returns the lines that may show why nginx ended. It omits lines about requests, and
+// those of the level error, after which nginx continues.
+func FatalLines(lines []string) []string {
 	var words []string
 	for _, text := range lines {
 		if line, ok := ParseLine(text); ok && line.Severe() && line.Level != "error" && !line.OfRequest {
@@ -69,21 +70,21 @@ func LastWords(lines []string) []string {
 	return words
 }
 
-// Reader turns lines into problems. Paths in Hidden folders are told by the bare name of
-// the file: users know only that.
+// Reader turns lines into problems. It removes the Hidden folders from paths, because users only
+// know the names of the files.
 //
-// nginx quotes what it does not understand, and a configuration can include any file of
-// the container, by many names. So nothing is quoted but the files that Own tells to be
-// the configuration's own: the operator may read these.
+// nginx quotes what it does not understand, and a configuration can include any file of the container,
+// by many names. So messages are only shown for files that Own reports to be the configuration's own:
+// the operator may read these.
 type Reader struct {
 	Hidden []string
 	Own    func(file string) bool
 }
 
-// notShown stands for nginx's words about a file that is not the configuration's own.
-const notShown = "nginx does not take this file; its words are not shown, because the file may hold a secret"
+// notShown replaces nginx's message about a file that is not the configuration's own.
+const notShown = "nginx rejected this file; its message is not shown, because the file may contain a secret"
 
-// Problems are those of the text's lines that tell of one, without repetitions.
+// Problems returns the problems in the lines of a text, without duplicates.
 func (r Reader) Problems(text string) []instanceapi.Problem {
 	var found []instanceapi.Problem
 	for raw := range strings.Lines(text) {
@@ -112,12 +113,11 @@ func (r Reader) problem(message string) instanceapi.Problem {
 		message = notShown
 	}
 	problem.File = r.shorten(problem.File)
-	problem.Message = limit(printable(redact(r.shorten(message))))
+	problem.Message = truncate(printable(redact(r.shorten(message))))
 	return problem
 }
 
-// Redact is a line of the error log as it may be shown to everybody who may read the
-// container's log.
+// Redact returns a line of the error log in a form for everyone who may read the container's log.
 func (r Reader) Redact(text string) string {
 	line, ok := ParseLine(text)
 	if !ok {
@@ -138,14 +138,14 @@ func (r Reader) shorten(text string) string {
 	return text
 }
 
-// A key can stand in the configuration itself, as data:-----BEGIN ...
+// The configuration itself can contain a key, as data:-----BEGIN ...
 var inlineData = regexp.MustCompile(`data:[^\s"].*|-----BEGIN.*`)
 
 func redact(message string) string {
 	return inlineData.ReplaceAllString(message, "(not shown)")
 }
 
-// printable replaces what a terminal would take for a command.
+// printable replaces characters that a terminal could interpret.
 func printable(message string) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
@@ -155,7 +155,7 @@ func printable(message string) string {
 	}, message)
 }
 
-func limit(message string) string {
+func truncate(message string) string {
 	if len(message) <= maxMessage {
 		return message
 	}

@@ -9,7 +9,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// reader owns the files right in the folder of a revision.
+// reader returns a Reader that owns the files directly in the folder of a revision.
 func reader() Reader {
 	const dir = "/run/nginx-operator/revisions/r1-1"
 	return Reader{Hidden: []string{dir}, Own: func(file string) bool {
@@ -74,9 +74,9 @@ func TestRedact(t *testing.T) {
 	}
 }
 
-func TestLastWords(t *testing.T) {
+func TestLastLines(t *testing.T) {
 	const alert = "2026/11/21 05:00:00 [alert] 7#7: worker process 9 exited on signal 9"
-	got := LastWords([]string{
+	got := FatalLines([]string{
 		"2026/11/21 05:00:00 [notice] 7#7: start worker processes",
 		`2026/11/21 05:00:00 [error] 9#9: *1 open() "/x" failed, client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"`,
 		`2026/11/21 05:00:00 [crit] 9#9: *2 open() "/x" failed (13: Permission denied), client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"`,
@@ -88,7 +88,7 @@ func TestLastWords(t *testing.T) {
 	}
 }
 
-// TestProblemsOfRequests: what clients ask for while nginx loads a configuration is no problem of it.
+// TestProblemsOfRequests: requests of clients during a load are not problems of the configuration.
 func TestProblemsOfRequests(t *testing.T) {
 	got := reader().Problems(`2026/11/21 05:00:00 [error] 9#9: *1 open() "/x" failed, client: 10.0.0.1, request: "GET /?token=CANARY HTTP/1.1"
 2026/11/21 05:00:00 [emerg] 7#7: limit_req "z" uses the "$uri" key while previously it used the "$binary_remote_addr" key`)

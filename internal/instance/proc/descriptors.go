@@ -10,13 +10,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Inode identifies an open file, whatever its name is now.
+// Inode identifies an open file, whatever its current name.
 type Inode struct {
 	Device, Number uint64
 }
 
-// Holders are the processes, this one left out, that have the inode open. Those whose
-// descriptors cannot be looked at are in hidden.
+// Holders returns the processes, without the current one, that have the inode open. hidden are the
+// processes whose descriptors cannot be read.
 func (f FS) Holders(inode Inode) (holders, hidden []int) {
 	entries, err := os.ReadDir(string(f))
 	if err != nil {
@@ -38,7 +38,7 @@ func (f FS) Holders(inode Inode) (holders, hidden []int) {
 	return holders, hidden
 }
 
-// holds looks at the files behind the links of /proc/PID/fd.
+// holds reports whether a link in /proc/PID/fd leads to the inode.
 func holds(dir string, inode Inode) (bool, error) {
 	folder, err := os.Open(dir)
 	if err != nil {
@@ -48,7 +48,7 @@ func holds(dir string, inode Inode) (bool, error) {
 	descriptors, err := folder.Readdirnames(-1)
 	for _, descriptor := range descriptors {
 		var info unix.Stat_t
-		// An error: it was closed meanwhile.
+		// An error means that it was closed meanwhile.
 		if unix.Fstatat(int(folder.Fd()), descriptor, &info, 0) == nil && inodeOf(&info) == inode {
 			return true, nil
 		}
@@ -56,9 +56,10 @@ func holds(dir string, inode Inode) (bool, error) {
 	return false, err
 }
 
-// Descriptors are the open files of a process.
+// Descriptors describes the open files of a process.
 type Descriptors struct {
-	// Open counts them, Sockets those that are sockets. Limit is how many may be open; 0: there is no bound.
+	// Open is their number, and Sockets is how many are sockets. Limit is how many may be open; 0:
+	// unlimited.
 	Open, Sockets, Limit int
 }
 
@@ -72,7 +73,7 @@ func (f FS) Descriptors(pid int) (Descriptors, bool) {
 	}
 	found := Descriptors{Open: len(entries), Limit: openFiles(string(limits))}
 	for _, entry := range entries {
-		// An error: it was closed meanwhile.
+		// An error means that it was closed meanwhile.
 		if target, err := os.Readlink(filepath.Join(dir, "fd", entry.Name())); err == nil && strings.HasPrefix(target, "socket:") {
 			found.Sockets++
 		}
@@ -80,7 +81,7 @@ func (f FS) Descriptors(pid int) (Descriptors, bool) {
 	return found, true
 }
 
-// openFiles is the soft limit of open files; 0: there is none.
+// openFiles returns the soft limit of open files, or 0 if there is none.
 func openFiles(limits string) int {
 	for line := range strings.Lines(limits) {
 		if rest, found := strings.CutPrefix(line, "Max open files"); found {
@@ -90,7 +91,7 @@ func openFiles(limits string) int {
 	return 0
 }
 
-// InodeOf identifies a descriptor of this process, and has its mode.
+// InodeOf returns the inode and the mode of a descriptor of the current process.
 func InodeOf(descriptor int) (Inode, uint32, error) {
 	var info unix.Stat_t
 	if err := unix.Fstat(descriptor, &info); err != nil {

@@ -12,23 +12,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Diag lists listening sockets by sock_diag(7). The kernel walks the listening sockets
-// only, while a read of /proc/net/tcp walks the table of all connections.
+// Diag lists listening sockets with sock_diag(7). The kernel then walks the listening sockets only,
+// while for /proc/net/tcp it walks the table of all connections.
 type Diag struct {
-	// Fallback is read where the kernel or a sandbox does not offer sock_diag.
+	// Fallback is read if the kernel or a sandbox does not offer sock_diag.
 	Fallback FS
 
 	mu   sync.Mutex
 	conn *netlink.Conn
-	// warned keeps a failure from being logged at each probe.
+	// warned is set after a failure was logged, so that it is not logged for each probe.
 	warned bool
 }
 
-// diagTimeout bounds a dump, which the kernel answers at once.
+// diagTimeout bounds a dump. The kernel usually answers at once.
 const diagTimeout = time.Second
 
-// Listening returns the listening sockets of the protocols, other than those bound to
-// the loopback address.
+// Listening returns the listening sockets of the protocols, except those that are bound to a
+// loopback address.
 func (d *Diag) Listening(protocols ...string) map[Socket]bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +76,7 @@ func (d *Diag) dump(protocols []string) (map[Socket]bool, error) {
 	return found, nil
 }
 
-// transports have the numbers of a protocol and of the state in which its sockets listen.
+// transports maps a protocol to its number and to the state of its listening sockets.
 var transports = map[string]struct{ protocol, state uint8 }{
 	"TCP": {unix.IPPROTO_TCP, unix.BPF_TCP_LISTEN},
 	"UDP": {unix.IPPROTO_UDP, unix.BPF_TCP_CLOSE},
@@ -94,7 +94,7 @@ func diagRequest(family uint8, protocol string) netlink.Message {
 	}
 }
 
-// parseDiag returns the port of an inet_diag_msg; false for one of the loopback address.
+// parseDiag returns the port of an inet_diag_msg, and false for a loopback address.
 func parseDiag(data []byte) (port int, ok bool) {
 	const size, portAt, addressAt = 72, 4, 8
 	if len(data) < size {

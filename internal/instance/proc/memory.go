@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// Usage is what a process costs by itself.
+// Usage is the memory and the threads of a process.
 type Usage struct {
-	// Private is the memory in bytes that it shares with no other process, its page tables
-	// included. Anonymous includes what it shares with the process that it was forked from.
+	// Private is the memory in bytes that it shares with no other process, including its page
+	// tables. Anonymous also includes the memory that it shares with the process that it was forked
+	// from.
 	Private, Anonymous int64
 	Threads            int
 }
@@ -33,7 +34,7 @@ func (f FS) Usage(pid int) (Usage, bool) {
 	}, true
 }
 
-// field is the number behind a name at the beginning of a line; 0: there is none.
+// field returns the number after a name at the beginning of a line, or 0 if there is none.
 func field(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -47,8 +48,8 @@ func field(text, name string) int64 {
 	return 0
 }
 
-// EndFirst makes the kernel end a process before others where memory runs out: nginx starts
-// a worker process again, and without its master or this program the container ends.
+// EndFirst makes the kernel kill a process before others if memory runs out. It is for workers:
+// nginx restarts them, but the end of its master process or of this program ends the container.
 func (f FS) EndFirst(pid int) {
 	// Some sandboxes do not have the file, and the process may have ended.
 	_ = os.WriteFile(filepath.Join(string(f), strconv.Itoa(pid), "oom_score_adj"), []byte("1000"), 0o600)

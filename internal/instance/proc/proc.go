@@ -1,4 +1,5 @@
-// Package proc reads what the kernel tells about processes and sockets in /proc.
+// Package proc reads information about processes and sockets from /proc. prometheus/procfs takes 34
+// allocations instead of 10 for the status of a process, and does not match sockets with listeners.
 package proc
 
 import (
@@ -9,24 +10,24 @@ import (
 	"strings"
 )
 
-// FS is where procfs is mounted.
+// FS is the mount point of a procfs.
 type FS string
 
-// Root is where every container has it.
+// Root is the usual mount point.
 const Root FS = "/proc"
 
-// Process is one line of the process table.
+// Process is an entry of the process table.
 type Process struct {
 	PID, Parent int
 	Zombie      bool
-	// Ticks of CPU time used, and pages that are resident.
+	// Ticks is the used CPU time in clock ticks, and Pages is the number of resident pages.
 	Ticks, Pages int64
 }
 
-// Children are the processes whose parent is pid.
+// Children returns the processes whose parent is pid.
 func (f FS) Children(pid int) []Process {
 	var children []Process
-	// An error leaves out what has ended meanwhile, or everything without /proc.
+	// Processes that have ended meanwhile are left out. Without /proc there are none.
 	names, err := filepath.Glob(filepath.Join(string(f), "[0-9]*"))
 	if err != nil {
 		return nil
@@ -53,7 +54,7 @@ func (f FS) Process(pid int) (Process, bool) {
 }
 
 func parseStat(pid int, text []byte) (Process, bool) {
-	// The name may have spaces and parentheses; what follows the last one has none.
+	// The name may contain spaces and parentheses, so the fields start after the last parenthesis.
 	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
 	const state, parent, userTime, systemTime, resident = 0, 1, 11, 12, 21
 	if len(fields) <= resident {
@@ -75,7 +76,7 @@ func parseStat(pid int, text []byte) (Process, bool) {
 	}, true
 }
 
-// Meminfo is about the memory of the machine.
+// Meminfo returns /proc/meminfo, the memory of the machine.
 func (f FS) Meminfo() string {
 	text, err := os.ReadFile(filepath.Join(string(f), "meminfo"))
 	if err != nil {
@@ -84,7 +85,7 @@ func (f FS) Meminfo() string {
 	return string(text)
 }
 
-// Title is a process's command line, which nginx sets to what the process does.
+// Title returns a process's command line, which nginx sets to the role of the process.
 func (f FS) Title(pid int) string {
 	text, err := os.ReadFile(filepath.Join(string(f), strconv.Itoa(pid), "cmdline"))
 	if err != nil {

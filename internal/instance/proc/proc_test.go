@@ -13,7 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// file writes one of procfs.
+// file writes a file of a procfs.
 func (f FS) file(t *testing.T, name, text string) {
 	t.Helper()
 	path := filepath.Join(string(f), name)
@@ -25,7 +25,7 @@ func (f FS) file(t *testing.T, name, text string) {
 	}
 }
 
-// process writes one, with 10 ticks in user mode, 5 in the system, and 100 pages.
+// process writes a process with 10 ticks in user mode, 5 in system mode, and 100 pages.
 func (f FS) process(t *testing.T, pid, parent int, state, name, title string) {
 	t.Helper()
 	f.file(t, fmt.Sprintf("%d/stat", pid), fmt.Sprintf("%d (%s) %s %d 1 1 0 -1 4194624 0 0 0 0 10 5 7 7 20 0 1 0 100 1000 100 18446744073709551615", pid, name, state, parent))
@@ -46,7 +46,7 @@ func TestWorkers(t *testing.T) {
 	f.file(t, "self/stat", "1 (nginx-instance) S 7")
 	want := Workers{Running: []int{8, 9}, Exiting: []int{10}, Ticks: 6 * 15, Pages: 6 * 100, Processes: 6}
 	got := f.Workers(7)
-	// The order is that of the names of the folders.
+	// The order is that of the folder names.
 	if len(got.Running) == 2 && got.Running[0] > got.Running[1] {
 		got.Running[0], got.Running[1] = got.Running[1], got.Running[0]
 	}
@@ -98,8 +98,7 @@ func TestListening(t *testing.T) {
 	}
 }
 
-// TestThisMachine reads the procfs of the kernel that runs the test.
-// TestDescriptors looks at this process.
+// TestDescriptors: the descriptors of the test process itself are counted.
 func TestDescriptors(t *testing.T) {
 	before, ok := FS("/proc").Descriptors(os.Getpid())
 	if !ok || before.Open < 3 {
@@ -135,8 +134,7 @@ func TestThisMachine(t *testing.T) {
 	}
 }
 
-// TestListeningOfTheKernel compares what sock_diag lists with /proc/net, for sockets that
-// count and sockets that do not.
+// TestListeningOfTheKernel: sock_diag and /proc/net list the same sockets.
 func TestListeningOfTheKernel(t *testing.T) {
 	diag := &Diag{Fallback: "/nowhere"}
 	for _, tt := range []struct {
@@ -173,7 +171,7 @@ func TestListeningOfTheKernel(t *testing.T) {
 	if diag.warned || diag.conn == nil {
 		t.Error("sock_diag was not used")
 	}
-	// Only the protocols that are asked for.
+	// Only the requested protocols are listed.
 	for socket := range diag.Listening("UDP") {
 		if socket.Protocol != "UDP" {
 			t.Errorf("%v is listed for UDP", socket)
@@ -184,7 +182,7 @@ func TestListeningOfTheKernel(t *testing.T) {
 	}
 }
 
-// TestListeningWithoutSockDiag reads /proc/net where a sandbox has no netlink.
+// TestListeningWithoutSockDiag: /proc/net is read if a sandbox does not offer netlink.
 func TestListeningWithoutSockDiag(t *testing.T) {
 	f := FS(t.TempDir())
 	f.file(t, "net/tcp", "  sl  local_address rem_address   st\n   0: 00000000:0050 00000000:0000 0A 0\n")
@@ -199,7 +197,7 @@ func TestListeningWithoutSockDiag(t *testing.T) {
 	if !diag.Listening("TCP")[Socket{"TCP", 80}] || !diag.warned {
 		t.Error("/proc/net was not read")
 	}
-	// A failure that passes is no reason to read /proc/net for ever.
+	// After a passing failure, sock_diag is used again.
 	if diag.Listening("TCP"); diag.warned || diag.conn == nil {
 		t.Error("sock_diag was not tried again")
 	}

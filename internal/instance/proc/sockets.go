@@ -7,26 +7,26 @@ import (
 	"strings"
 )
 
-// Socket is a port on which somebody listens.
+// Socket is a port with a listening socket.
 type Socket struct {
 	// Protocol is TCP or UDP.
 	Protocol string
 	Port     int
 }
 
-// tables are the files of /proc/net with the sockets of a protocol.
+// tables are the files in /proc/net that list the sockets of a protocol.
 var tables = map[string][]string{"TCP": {"tcp", "tcp6"}, "UDP": {"udp", "udp6"}}
 
-// Listening returns the listening sockets of the protocols, other than those bound to
-// the loopback address. Asking the kernel does not open a connection, which a stream proxy would
-// pass on to its upstream.
+// Listening returns the listening sockets of the protocols, except those that are bound to a
+// loopback address. It opens no connection to them, because a stream proxy would pass that on to
+// its upstream.
 func (f FS) Listening(protocols ...string) map[Socket]bool {
 	found := map[Socket]bool{}
 	for _, protocol := range protocols {
 		for _, file := range tables[protocol] {
 			text, err := os.ReadFile(filepath.Join(string(f), "net", file))
 			if err != nil {
-				// Without IPv6 there are no such tables.
+				// Without IPv6, its tables are missing.
 				continue
 			}
 			for line := range strings.Lines(string(text)) {
@@ -39,8 +39,8 @@ func (f FS) Listening(protocols ...string) map[Socket]bool {
 	return found
 }
 
-// States of sockets, from the kernel's include/net/tcp_states.h. A UDP socket that is
-// not connected is in the state 07.
+// listening are the states of listening sockets, from the kernel's include/net/tcp_states.h. An
+// unconnected UDP socket is in state 07.
 var listening = map[string]string{"TCP": "0A", "UDP": "07"}
 
 func parseSocket(line, protocol string) (int, bool) {
@@ -56,9 +56,8 @@ func parseSocket(line, protocol string) (int, bool) {
 	return int(port), err == nil
 }
 
-// loopback knows 127.0.0.0/8 and ::1, written as the kernel does: in words of the
-// machine's byte order, which is the little one on everything that runs Kubernetes
-// widely.
+// loopback reports whether an address is in 127.0.0.0/8 or is ::1. The kernel prints addresses as
+// words in the machine's byte order, which is little-endian on all common Kubernetes platforms.
 func loopback(address string) bool {
 	const six = "00000000000000000000000001000000"
 	return address == six || (len(address) == 8 && strings.HasSuffix(address, "7F"))

@@ -2,17 +2,18 @@ package proc
 
 import "strings"
 
-// Workers are the worker processes of an nginx.
+// Workers describes the processes of an nginx.
 type Workers struct {
-	// Running take connections; Exiting finish those that they have.
+	// Running accept connections; Exiting finish the ones that they have.
 	Running, Exiting []int
-	// Ticks and Pages are the sums over all processes of nginx, the master included.
+	// Ticks and Pages are the sums over all processes of nginx, including the master process.
 	Ticks, Pages int64
-	// Processes of nginx, the cache manager and the master included.
+	// Processes is the number of processes of nginx, including the cache manager and the master
+	// process.
 	Processes int
 }
 
-// Workers looks at the children of nginx's master process.
+// Workers reads the children of nginx's master process.
 func (f FS) Workers(master int) Workers {
 	var w Workers
 	all := f.Children(master)

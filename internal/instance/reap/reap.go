@@ -1,5 +1,4 @@
-// Package reap collects processes that nobody waits for, as the first process of a
-// container has to.
+// Package reap collects orphaned processes, which is a duty of the first process of a container.
 package reap
 
 import (
@@ -11,24 +10,24 @@ import (
 	"example.com/nginx-operator/internal/instance/proc"
 )
 
-// Children knows which processes this program waits for itself.
+// Children tracks the processes that this program waits for itself.
 //
-// Orphans become children of process 1. Reaping whatever ends, by wait4(-1), would take
-// away the exit status that exec.Cmd.Wait of our own children asks the kernel for
-// (https://github.com/golang/go/issues/60481), so only the others are reaped.
+// Orphans become children of process 1. Reaping every process that ends with wait4(-1) would take the
+// exit status of our own children from exec.Cmd.Wait (https://github.com/golang/go/issues/60481), so
+// only the others are reaped.
 type Children struct {
 	mu   sync.Mutex
 	mine map[int]bool
 }
 
-// NewChildren returns a Children that knows none yet.
+// NewChildren returns an empty Children.
 func NewChildren() *Children {
 	return &Children{mine: map[int]bool{}}
 }
 
-// Start starts a command that is waited for by Wait.
+// Start starts a command. The caller has to wait for it with Wait.
 func (c *Children) Start(command *exec.Cmd) error {
-	// The lock keeps Orphans from seeing a child that is not noted down yet.
+	// The lock keeps Orphans from seeing a child that is not recorded yet.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := command.Start(); err != nil {
@@ -38,7 +37,7 @@ func (c *Children) Start(command *exec.Cmd) error {
 	return nil
 }
 
-// Wait waits for a command of Start.
+// Wait waits for a command that was started with Start.
 func (c *Children) Wait(command *exec.Cmd) error {
 	err := command.Wait()
 	c.mu.Lock()
@@ -47,15 +46,15 @@ func (c *Children) Wait(command *exec.Cmd) error {
 	return err
 }
 
-// Started tells whether a process that runs was started by Start.
-func (c *Children) Started(pid int) bool {
+// IsOwn reports whether a running process was started with Start.
+func (c *Children) IsOwn(pid int) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.mine[pid]
 }
 
-// Orphans reaps the processes that ended as our children without being ours, and
-// returns how many there were.
+// Orphans reaps the children that have ended and were not started with Start, and returns their
+// number.
 func (c *Children) Orphans(processes proc.FS) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()

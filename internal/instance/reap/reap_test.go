@@ -14,7 +14,8 @@ import (
 	"example.com/nginx-operator/internal/instance/proc"
 )
 
-// TestOrphans makes this process the one that orphans fall to, as process 1 is.
+// TestOrphans: only orphans are reaped. The test process becomes a subreaper, which gets orphans
+// like process 1.
 func TestOrphans(t *testing.T) {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		t.Fatal("this kernel has no subreapers (Linux 3.4):", err)
@@ -22,7 +23,7 @@ func TestOrphans(t *testing.T) {
 	t.Cleanup(func() { _ = unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 0, 0, 0, 0) })
 	children := NewChildren()
 
-	// Ours ends with a code that must not get lost.
+	// The exit code of our own child must not get lost.
 	ours := exec.Command("/bin/sh", "-c", "exit 7")
 	if err := children.Start(ours); err != nil {
 		t.Fatal(err)
@@ -46,7 +47,7 @@ func TestOrphans(t *testing.T) {
 	}
 }
 
-// leave starts a shell that ends at once, and leaves a process behind.
+// leave starts a shell that ends at once and leaves a process behind, and returns its ID.
 func leave(t *testing.T, children *Children) int {
 	t.Helper()
 	parent := exec.Command("/bin/sh", "-c", "sleep 0.05 >/dev/null & echo $!")

@@ -5,36 +5,35 @@ import (
 	"errors"
 )
 
-// Entry is one request, as nginx logged it.
+// Entry is a request from nginx's log.
 type Entry struct {
-	// Status is the code of the answer.
+	// Status is the status code of the response.
 	Status int
-	// Method and Server are as nginx names them. They are parts of the line: they hold
+	// Method and Server are as nginx logs them. They are slices of the line, so they are only valid
 	// until the next one is read.
 	Method, Server []byte
-	// Seconds that the request took, from the first byte read to the last one sent.
+	// Seconds is the duration of the request, from the first byte read to the last one sent.
 	Seconds float64
 	// Sent and Received are in bytes.
 	Sent, Received float64
-	// UpstreamSeconds is how long the upstream servers took, all attempts together.
+	// UpstreamSeconds is the time that the upstream servers took, in all attempts together.
 	UpstreamSeconds float64
-	// Upstream tells whether there was one.
+	// Upstream reports whether an upstream server was used.
 	Upstream bool
-	// Revision is that of the configuration of the worker that answered. It is a part of the
-	// line, too.
+	// Revision is the configuration of the worker that answered. It is a slice of the line, too.
 	Revision []byte
 }
 
-// fields is how many a line has: status, method, seconds, sent, received, server name,
+// fields is the number of fields in a line: status, method, seconds, sent, received, server name,
 // upstream seconds, revision.
 const fields = 8
 
 var (
-	errFields = errors.New("the line has another number of fields")
-	errNumber = errors.New("the line has something else where a number belongs")
+	errFields = errors.New("the line has the wrong number of fields")
+	errNumber = errors.New("a numeric field of the line is not a number")
 )
 
-// parse reads a line, without its end, into e. It allocates nothing.
+// parse parses a line without its line break into e. It does not allocate.
 func parse(line []byte, e *Entry) error {
 	message := line
 	var field [fields][]byte
@@ -58,7 +57,7 @@ func parse(line []byte, e *Entry) error {
 	return nil
 }
 
-// upstream adds up the times of all attempts: "0.010, 0.020 : 0.5"; "-" stands for one
+// upstream sums up the times of all attempts, as in "0.010, 0.020 : 0.5". "-" stands for an attempt
 // that was not made.
 func upstream(text []byte) (seconds float64, any bool) {
 	for len(text) > 0 {
@@ -87,7 +86,7 @@ func integer(text []byte) (int, bool) {
 	return n, len(text) > 0
 }
 
-// decimal reads a number such as 12.345: nginx writes neither signs nor exponents.
+// decimal parses a number such as 12.345. nginx writes neither signs nor exponents.
 func decimal(text []byte) (float64, bool) {
 	whole, fraction, dotted := bytes.Cut(text, []byte{'.'})
 	n, ok := integer(whole)

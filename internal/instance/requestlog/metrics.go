@@ -6,18 +6,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxServers bounds how many values the label server takes. The names are those of the
-// server blocks, so they are few unless somebody generates them.
+// maxServers bounds the values of the label server. The values are the names of the server blocks,
+// so there are few unless the names are generated.
 const maxServers = 64
 
-// other stands for what has no value of its own.
+// These label values stand for everything without a value of its own.
 const (
 	otherServer = "other"
 	otherMethod = "OTHER"
 )
 
-// methods that have a value of their own, whatever else a client invents is OTHER. Being
-// found by bytes and giving a string, they cost no allocation.
+// methods are the methods with a label value of their own; all others are counted as OTHER. The map
+// is looked up by bytes and returns a string, so a lookup does not allocate.
 var methods = func() map[string]string {
 	names := map[string]string{}
 	for _, name := range []string{
@@ -31,19 +31,19 @@ var methods = func() map[string]string {
 
 var classes = [...]string{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"}
 
-// Metrics are the figures of the requests.
+// Metrics are the metrics of the requests.
 type Metrics struct {
 	requests                           *prometheus.CounterVec
 	duration, upstream, sent, received *prometheus.HistogramVec
 	malformed                          prometheus.Counter
 
-	// servers and counters find the series of a request without building labels. They
-	// are used by the one goroutine that reads the log.
+	// servers and counters find the series of a request without building labels. They have no lock:
+	// Log serializes the calls of observe.
 	servers  map[string]*server
 	counters map[series]prometheus.Counter
 }
 
-// server are the histograms of one server block.
+// server holds the histograms of a server block.
 type server struct {
 	name                               string
 	duration, upstream, sent, received prometheus.Observer
@@ -55,7 +55,7 @@ type series struct {
 	method string
 }
 
-// NewMetrics returns metrics of nothing yet, registered with r.
+// NewMetrics returns new metrics, registered with r.
 func NewMetrics(r prometheus.Registerer) *Metrics {
 	histogram := func(name, help string, buckets []float64) *prometheus.HistogramVec {
 		return prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: name, Help: help, Buckets: buckets}, []string{"server"})
@@ -67,9 +67,9 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 			Name: "nginx_http_requests_total", Help: "Requests by server, method and class of the status code.",
 		}, []string{"server", "method", "code"}),
 		duration: histogram("nginx_http_request_duration_seconds", "Time from the first byte of a request to the last byte of the answer.", seconds),
-		upstream: histogram("nginx_http_upstream_response_seconds", "Time that upstream servers took to answer, all attempts of a request together.", seconds),
-		sent:     histogram("nginx_http_response_size_bytes", "Size of the answers, headers included.", bytes),
-		received: histogram("nginx_http_request_size_bytes", "Size of the requests, headers included.", bytes),
+		upstream: histogram("nginx_http_upstream_response_seconds", "Time that upstream servers took to answer, summed over all attempts of a request.", seconds),
+		sent:     histogram("nginx_http_response_size_bytes", "Size of the answers, including headers.", bytes),
+		received: histogram("nginx_http_request_size_bytes", "Size of the requests, including headers.", bytes),
 		malformed: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "nginx_http_log_malformed_total", Help: "Lines of nginx's log that could not be read.",
 		}),
@@ -80,7 +80,7 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// observe counts a request. It allocates only for a series that is new.
+// observe counts a request. It allocates only for a new series.
 func (m *Metrics) observe(e *Entry) {
 	s := m.server(e.Server)
 	m.counter(s, e).Inc()
@@ -129,7 +129,8 @@ func (m *Metrics) counter(s *server, e *Entry) prometheus.Counter {
 	return c
 }
 
-// class of a status code; 0 for what is none, such as the 000 of a client that hung up.
+// class returns the class of a status code, or 0 if it has none, such as the 000 of a client that
+// closed the connection.
 func class(status int) int {
 	if c := status / 100; c < len(classes) {
 		return c

@@ -1,11 +1,11 @@
-// Package requestlog measures requests on any build of nginx, without a module. nginx
-// writes an access log in a format of ours to a file in memory, through a buffer; the lines
-// are read, parsed without allocating, counted, and their memory is given back by punching a
-// hole into the file (fallocate(2)).
+// Package requestlog measures requests with any build of nginx, without a module. nginx writes an
+// access log in a special format, through a buffer, to a file in memory. The lines are read, parsed
+// without allocation and counted, and their memory is freed by punching a hole into the file
+// (fallocate(2)).
 //
-// nginx never waits for the reader. If the reader stands still, the file grows to the limit
-// of its file system; then nginx drops lines and goes on serving. Comparing
-// nginx_http_requests_total with the requests of stub_status shows how many.
+// nginx never waits for the reader. If the reader stops, the file grows to the limit of its file
+// system; then nginx drops lines and continues to serve. The difference between
+// nginx_http_requests_total and the requests of stub_status is the number of dropped lines.
 package requestlog
 
 import (
@@ -25,38 +25,37 @@ import (
 )
 
 const (
-	// chunk is how much is read at a time, in bytes: two of nginx's buffers. A line that is
-	// longer is not one of ours.
+	// chunk is the number of bytes that are read at a time: two of nginx's buffers. A longer line
+	// cannot be a valid entry.
 	chunk = 128 << 10
-	// The file is read this often, and more often while much is written: what is not read
-	// takes memory.
+	// The file is read at these intervals, and more often while much is written, because unread
+	// lines take memory.
 	idlePause = time.Second
 	pause     = 250 * time.Millisecond
 	busyPause = 25 * time.Millisecond
 	busyBytes = 256 << 10
-	// emptyAt is the size, in bytes, at which a file is emptied where holes cannot be punched.
+	// emptyAt is the size, in bytes, at which the file is emptied if holes cannot be punched.
 	emptyAt = 1 << 20
 )
 
-// Log reads what nginx logs.
+// Log reads nginx's request log.
 type Log struct {
 	file    *os.File
 	metrics *Metrics
 	recent  *window.Ring
 
-	// mu is for what follows: CatchUp may be called from everywhere.
+	// mu guards the fields below: CatchUp may be called concurrently.
 	mu     sync.Mutex
 	buffer []byte
-	// offset is up to where the file has been read, punched up to where its memory has been
-	// given back.
+	// offset is the end of what has been read, and punched is the end of what has been freed.
 	offset, punched int64
-	// skipping is set inside of a line that is too long.
+	// skipping is set within a line that is too long.
 	skipping bool
-	// whole tells that holes cannot be punched.
+	// whole is set if holes cannot be punched.
 	whole bool
 }
 
-// Open creates the file, or empties the one that an earlier process has left.
+// Open creates the file, or empties the one that an earlier process left.
 func Open(path string, metrics *Metrics, recent *window.Ring) (*Log, error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|os.O_TRUNC, 0o640)
 	if err != nil {
@@ -65,7 +64,7 @@ func Open(path string, metrics *Metrics, recent *window.Ring) (*Log, error) {
 	return &Log{file: file, metrics: metrics, recent: recent, buffer: make([]byte, chunk)}, nil
 }
 
-// Run counts until ctx ends.
+// Run counts requests until ctx is done.
 func (l *Log) Run(ctx context.Context) error {
 	defer func() { _ = l.file.Close() }()
 	for {
@@ -81,7 +80,7 @@ func (l *Log) Run(ctx context.Context) error {
 	}
 }
 
-// pauseAfter is how long to wait after so many bytes were read.
+// pauseAfter returns the pause after a read of n bytes.
 func pauseAfter(n int64) time.Duration {
 	switch {
 	case n == 0:
@@ -93,7 +92,7 @@ func pauseAfter(n int64) time.Duration {
 	}
 }
 
-// CatchUp counts what nginx has written until now.
+// CatchUp counts what nginx has written up to now.
 func (l *Log) CatchUp() error {
 	if _, err := l.read(); err != nil {
 		return fmt.Errorf("read nginx's log: %w", err)
@@ -101,7 +100,7 @@ func (l *Log) CatchUp() error {
 	return nil
 }
 
-// read counts what was written since the last time, and returns how many bytes that was.
+// read counts what was written since the last read, and returns the number of bytes.
 func (l *Log) read() (int64, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,15 +116,15 @@ func (l *Log) read() (int64, error) {
 		if used == 0 || n < len(l.buffer) {
 			break
 		}
-		// What follows takes no more memory than this while it is read.
-		if err := l.discard(); err != nil {
+		// Free the memory of each chunk before the next one is read.
+		if err := l.punchHole(); err != nil {
 			return 0, err
 		}
 	}
-	return l.offset - start, l.discard()
+	return l.offset - start, l.punchHole()
 }
 
-// lines counts the lines in text, and returns how many bytes they take. The rest is the
+// lines counts the lines in text, and returns the number of bytes that they take. The rest is the
 // beginning of a line.
 func (l *Log) lines(text []byte, entry *Entry) int {
 	used := 0
@@ -151,7 +150,7 @@ func (l *Log) lines(text []byte, entry *Entry) int {
 	return used
 }
 
-// count counts a line, for which it uses entry. It allocates only for a series that is new.
+// count counts a line, and uses entry to parse it. It allocates only for a new series.
 func (l *Log) count(line []byte, entry *Entry) {
 	if err := parse(line, entry); err != nil {
 		l.metrics.malformed.Inc()
@@ -161,13 +160,13 @@ func (l *Log) count(line []byte, entry *Entry) {
 	l.recent.Count(entry.Revision, entry.Status, entry.Seconds)
 }
 
-// discard gives back the memory of what has been read. The size of the file stays, as nginx
-// appends to it.
-func (l *Log) discard() error {
+// punchHole frees the memory of what has been read. The size of the file stays, because nginx appends
+// to it.
+func (l *Log) punchHole() error {
 	if l.whole {
 		return l.empty()
 	}
-	// A page is freed only as a whole.
+	// Only whole pages are freed.
 	from := l.punched &^ int64(os.Getpagesize()-1)
 	if l.offset == l.punched {
 		return nil
@@ -175,7 +174,7 @@ func (l *Log) discard() error {
 	err := unix.Fallocate(int(l.file.Fd()), unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, from, l.offset-from)
 	switch {
 	case errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.ENOSYS):
-		slog.Warn("the file system of the request log cannot punch holes, so the file is emptied now and then, which can lose lines", "error", err)
+		slog.Warn("the file system of the request log cannot punch holes, so the file is truncated from time to time, which can lose lines", "error", err)
 		l.whole = true
 		return l.empty()
 	case err != nil:
@@ -185,7 +184,7 @@ func (l *Log) discard() error {
 	return nil
 }
 
-// empty empties a file that has been read to its end.
+// empty empties the file if it has been read to its end.
 func (l *Log) empty() error {
 	info, err := l.file.Stat()
 	if err != nil || info.Size() != l.offset || info.Size() < emptyAt {

@@ -21,7 +21,7 @@ import (
 	"example.com/nginx-operator/internal/instance/window"
 )
 
-// line is what a worker of the configuration 0123456789abcdef sends.
+// line returns a line of a worker with the configuration 0123456789abcdef.
 func line(fields ...string) []byte {
 	return []byte(strings.Join(fields, "\t") + "\t0123456789abcdef")
 }
@@ -61,8 +61,8 @@ func TestParse(t *testing.T) {
 	}
 }
 
-// FuzzParse: whatever clients make nginx log, what is counted makes sense, and a scrape of it can be
-// read: nothing of a request's own words is in it but the name of a server, as one label.
+// FuzzParse: whatever clients make nginx log, the counts are valid and the metrics can be scraped.
+// Only the server name of a request appears in them, as one label.
 func FuzzParse(f *testing.F) {
 	f.Add(line("200", "GET", "0.003", "1024", "80", "shop.example.com", "0.1, 0.2"))
 	f.Add(line("499", "X\nnginx_http_requests_total 1", "0", "0", "0", "a\"} 1\n# x", "-, 1 : 2"))
@@ -118,7 +118,7 @@ func TestCardinalityIsBounded(t *testing.T) {
 	}
 }
 
-// nginx is a worker that appends to the log.
+// nginx stands for a worker that appends to the log.
 type nginx struct {
 	t    *testing.T
 	file *os.File
@@ -131,11 +131,11 @@ func (n nginx) write(text ...string) {
 	}
 }
 
-// openLog opens a log, and a worker's end of it.
+// openLog returns a log and a worker that writes to it.
 func openLog(t *testing.T) (*Log, nginx) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "requests.log")
-	// What an earlier process has left is not counted again.
+	// Lines that an earlier process left are not counted again.
 	if err := os.WriteFile(path, append(line("200", "GET", "0", "0", "0", "left", "-"), '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +170,7 @@ func (l *Log) counts(t *testing.T, requests, malformed float64) {
 	}
 }
 
-// one is a line that nginx writes.
+// one is a line as nginx writes it.
 var one = string(line("200", "GET", "0.1", "1", "1", "a", "-")) + "\n"
 
 func TestLog(t *testing.T) {
@@ -184,18 +184,18 @@ func TestLog(t *testing.T) {
 	log.counts(t, 3, 0)
 	worker.write(one[10:], "garbage\n", one)
 	log.counts(t, 5, 1)
-	// More than one chunk, whose ends are inside of lines.
+	// This is more than one chunk, and the chunks end within lines.
 	many := 5 * chunk / len(one)
 	worker.write(strings.Repeat(one, many))
 	log.counts(t, float64(5+many), 1)
-	// What is longer than any line of ours is left out.
+	// A line that is too long is skipped.
 	worker.write(strings.Repeat("x", 3*chunk))
 	log.counts(t, float64(5+many), 2)
 	worker.write("x\n", one)
 	log.counts(t, float64(6+many), 2)
 }
 
-// TestLogTakesNoMemory reads a log that is many times as long as the memory that it takes.
+// TestLogTakesNoMemory: the memory of lines that were read is freed.
 func TestLogTakesNoMemory(t *testing.T) {
 	for _, whole := range []bool{false, true} {
 		log, worker := openLog(t)
@@ -220,7 +220,7 @@ func TestLogTakesNoMemory(t *testing.T) {
 	}
 }
 
-// TestLogOfAFullFileSystem: lines that nginx could not write are lost, and later ones are not.
+// TestLogOfAFullFileSystem: lines that nginx could not write are lost, but later ones are counted.
 func TestLogOfAFullFileSystem(t *testing.T) {
 	log, worker := openLog(t)
 	worker.write(one, one[:7])

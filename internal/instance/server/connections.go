@@ -14,25 +14,26 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Bounds of all connections together. Everybody in the pod's network can open some; the
-// kubelet, the operator and Prometheus need a handful.
+// These bound all connections together. Every client in the pod's network can open some; the
+// kubelet, the operator and Prometheus need a few.
 const (
 	maxConnections = 256
-	// grace is how long a connection is not closed in favour of another one, unless it is idle:
-	// its request may be on the way. New connections wait in the kernel meanwhile.
+	// grace is how long a connection that is not idle is protected from being closed for a new one:
+	// its request may be on the way. Meanwhile, new connections wait in the kernel.
 	grace = 50 * time.Millisecond
-	// backlog is how many of them wait at most.
+	// backlog bounds how many of them wait.
 	backlog = 1024
-	// socketBuffer is in bytes, for what the kernel keeps of a connection in each direction.
+	// socketBuffer is the size, in bytes, of the kernel's buffer of a connection for each
+	// direction.
 	socketBuffer = 16 << 10
-	// requestRate is how many requests of one connection are answered in a second, after a
-	// burst; further ones wait.
+	// requestRate bounds the requests of a connection that are answered per second, after a burst
+	// of requestBurst. Further ones wait.
 	requestRate  = 10
 	requestBurst = 50
 )
 
-// connections bounds how many connections are open. A new one is never refused: it takes
-// the place of another one, so a probe is answered however many others are open.
+// connections bounds the open connections. A new connection is never refused but replaces another
+// one, so a probe is answered no matter how many others are open.
 type connections struct {
 	most int
 	now  func() time.Time
@@ -41,7 +42,7 @@ type connections struct {
 	open map[net.Conn]*connection
 }
 
-// connection is an open one.
+// connection is an open connection.
 type connection struct {
 	peer    netip.Addr
 	state   http.ConnState
@@ -53,8 +54,8 @@ func newConnections(most int) *connections {
 	return &connections{most: most, now: time.Now, open: map[net.Conn]*connection{}}
 }
 
-// track is called by net/http when a connection changes its state. A connection is new
-// until the header of its first request has been read.
+// track is called by net/http when a connection changes its state. A connection is new until the
+// header of its first request has been read.
 func (c *connections) track(conn net.Conn, state http.ConnState) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,8 +69,8 @@ func (c *connections) track(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// makeRoom closes the connection that can best be spared, if there is no room for another
-// one. It returns how long to wait before one can be spared; 0: there is room.
+// makeRoom closes the least important connection if there is no room for another one. It returns
+// how long to wait until one can be closed; 0: there is room.
 func (c *connections) makeRoom() time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -95,7 +96,7 @@ func (c *connections) makeRoom() time.Duration {
 		return wait
 	}
 	delete(c.open, victim)
-	// A reset leaves nothing behind in the kernel.
+	// A reset leaves no state in the kernel.
 	if tcp, ok := victim.(*net.TCPConn); ok {
 		_ = tcp.SetLinger(0)
 	}
@@ -111,7 +112,7 @@ type listener struct {
 
 // Accept implements net.Listener.
 func (l listener) Accept() (net.Conn, error) {
-	// The connections that were accepted before get to read what they were sent.
+	// Let earlier connections read what they were sent.
 	runtime.Gosched()
 	for wait := l.open.makeRoom(); wait > 0; wait = l.open.makeRoom() {
 		<-time.After(wait)
@@ -119,9 +120,9 @@ func (l listener) Accept() (net.Conn, error) {
 	return l.Listener.Accept()
 }
 
-// before tells whether a connection can be spared rather than another one: first those of
-// the peer that has the most, then those that are idle, then those that have not sent a
-// header, then those that have been so for longest.
+// before reports whether a connection is closed rather than another one: first those of the peer
+// with the most connections, then idle ones, then those that have not sent a header, then those
+// that have been in their state the longest.
 func (c *connection) before(other *connection, peers map[netip.Addr]int) bool {
 	if a, b := peers[c.peer], peers[other.peer]; a != b {
 		return a > b
@@ -132,7 +133,7 @@ func (c *connection) before(other *connection, peers map[netip.Addr]int) bool {
 	return c.since.Before(other.since)
 }
 
-// spared orders the states of connections by what is lost with them.
+// spared orders the states of connections by how much is lost if they are closed.
 var spared = map[http.ConnState]int{http.StateIdle: 0, http.StateNew: 1, http.StateActive: 2}
 
 func peer(conn net.Conn) netip.Addr {
@@ -142,10 +143,10 @@ func peer(conn net.Conn) netip.Addr {
 	return netip.Addr{}
 }
 
-// connectionKey is that of a connection's limiter in the context of its requests.
+// connectionKey is the key of a connection's limiter in the context of its requests.
 type connectionKey struct{}
 
-// attach puts the limiter of a connection into the context of its requests.
+// attach adds the limiter of a connection to the context of its requests.
 func (c *connections) attach(ctx context.Context, conn net.Conn) context.Context {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +156,7 @@ func (c *connections) attach(ctx context.Context, conn net.Conn) context.Context
 	return ctx
 }
 
-// paced lets the requests of a connection wait that come too fast.
+// paced delays the requests of a connection that arrive too fast.
 func paced(handler http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if limiter, ok := r.Context().Value(connectionKey{}).(*rate.Limiter); ok && limiter.Wait(r.Context()) != nil {
@@ -165,7 +166,7 @@ func paced(handler http.Handler) http.Handler {
 	})
 }
 
-// shorten bounds how many connections wait to be accepted: the pod pays for their memory.
+// shorten bounds how many connections wait to be accepted, because the pod pays for their memory.
 func shorten(l net.Listener) error {
 	tcp, ok := l.(*net.TCPListener)
 	if !ok {
@@ -180,7 +181,7 @@ func shorten(l net.Listener) error {
 	return errors.Join(err, failed)
 }
 
-// smallBuffers keeps the kernel from buffering much of what clients send, or do not read.
+// smallBuffers keeps the kernel from buffering much of what clients send or do not read.
 func smallBuffers(_, _ string, raw syscall.RawConn) error {
 	var err error
 	failed := raw.Control(func(fd uintptr) {

@@ -19,7 +19,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// client is a connection of a peer that tells when it is closed.
+// client is a connection of a peer that records when it is closed.
 type client struct {
 	net.Conn
 	name   string
@@ -85,7 +85,8 @@ func TestEvict(t *testing.T) {
 	}
 }
 
-// TestGrace: whose request may be on the way is not closed, a new connection waits instead.
+// TestGrace: a connection whose request may be on the way is not closed; a new connection waits
+// instead.
 func TestGrace(t *testing.T) {
 	var closed []string
 	c := newConnections(2)
@@ -98,7 +99,7 @@ func TestGrace(t *testing.T) {
 	if wait := c.makeRoom(); wait != grace/2 || len(closed) > 0 {
 		t.Errorf("it waits for %s, want %s; %v are closed", wait, grace/2, closed)
 	}
-	// One that is idle has been answered.
+	// An idle connection has been answered.
 	c.track(second, http.StateIdle)
 	if wait := c.makeRoom(); wait != 0 || !cmp.Equal(closed, []string{"b"}) {
 		t.Errorf("it waits for %s; %v are closed", wait, closed)
@@ -110,8 +111,8 @@ func TestGrace(t *testing.T) {
 	}
 }
 
-// TestManyConnections opens several times as many as may be open: each is answered, and the
-// first ones are closed.
+// TestManyConnections: of several times as many connections as may be open, each is answered, and
+// the first ones are closed.
 func TestManyConnections(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -135,14 +136,14 @@ func TestManyConnections(t *testing.T) {
 		t.Cleanup(func() { _ = conn.Close() })
 		all = append(all, conn)
 		if i%2 == 0 {
-			continue // It sends nothing, ever.
+			continue // It never sends anything.
 		}
 		if err := probe(conn); err != nil {
 			t.Fatalf("connection %d: %v", i, err)
 		}
 	}
 	for i, conn := range all[:2*maxConnections] {
-		// Less than it would take to end for being idle, or without a header.
+		// This is less than the timeouts for idle connections and for headers.
 		if err := conn.SetReadDeadline(time.Now().Add(requestTimeout / 2)); err != nil {
 			t.Fatal(err)
 		}
@@ -167,7 +168,7 @@ func probe(conn net.Conn) error {
 	return response.Body.Close()
 }
 
-// TestRequestsOfAConnectionWait keeps a client from making the instance busy.
+// TestRequestsOfAConnectionWait: a single client cannot keep the instance busy.
 func TestRequestsOfAConnectionWait(t *testing.T) {
 	c := newConnections(1)
 	conn := &client{peer: "10.0.0.9", closed: new([]string)}
@@ -182,7 +183,7 @@ func TestRequestsOfAConnectionWait(t *testing.T) {
 	if answered != 0 {
 		t.Errorf("%d requests of a client that is gone were answered", answered)
 	}
-	// The deadline of a request that would have to wait longer is refused at once.
+	// A request that would have to wait beyond its deadline is refused at once.
 	soon, cancel := context.WithTimeout(c.attach(t.Context(), conn), time.Millisecond)
 	defer cancel()
 	for range 10 * requestBurst {
@@ -193,7 +194,7 @@ func TestRequestsOfAConnectionWait(t *testing.T) {
 	}
 }
 
-// counting counts how often it is asked.
+// counting counts the calls of Gather.
 type counting struct{ times int }
 
 func (c *counting) Gather() ([]*dto.MetricFamily, error) {

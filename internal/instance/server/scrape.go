@@ -8,11 +8,11 @@ import (
 	dto "github.com/prometheus/client_model/go"
 )
 
-// scrapeFreshness is how long gathered metrics are good for: a gathering takes time and
-// memory, and whoever reaches the port can ask for one after the other.
+// scrapeFreshness is how long gathered metrics are reused: gathering takes time and memory, and
+// every client that reaches the port can request it repeatedly.
 const scrapeFreshness = time.Second
 
-// gatherer gathers at most once in scrapeFreshness, and shares the result.
+// gatherer gathers at most once per scrapeFreshness and shares the result.
 type gatherer struct {
 	prometheus.Gatherer
 	now func() time.Time
@@ -22,7 +22,7 @@ type gatherer struct {
 	families []*dto.MetricFamily
 }
 
-// Gather implements prometheus.Gatherer. The result must not be changed.
+// Gather implements prometheus.Gatherer. The caller must not change the result.
 func (g *gatherer) Gather() ([]*dto.MetricFamily, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

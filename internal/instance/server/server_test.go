@@ -22,7 +22,8 @@ import (
 
 const word = "open"
 
-// sources are an instance that serves a revision, or waits, and has counted two requests.
+// sources returns the sources of an instance that serves a revision, or waits, and has counted two
+// requests.
 func sources(t *testing.T, serving string) Sources {
 	t.Helper()
 	snapshot := &supervise.Snapshot{Status: instanceapi.Status{Protocol: instanceapi.Protocol, Serving: serving}, Waiting: "it waits"}
@@ -36,7 +37,7 @@ func sources(t *testing.T, serving string) Sources {
 	return Sources{
 		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
 		Metrics: registry, Recent: recent,
-		Grant: func(told string) bool { return told == word },
+		Authorize: func(told string) bool { return told == word },
 	}
 }
 
@@ -58,9 +59,9 @@ func TestAnswers(t *testing.T) {
 		"status":             {"r1", "GET", instanceapi.PathStatus, "", 200, `"serving":"r1","servingSeconds":`},
 		"metrics":            {"r1", "GET", instanceapi.PathMetrics, "", 200, "a_figure 0"},
 		"the word":           {"r1", "POST", instanceapi.PathLoad, word, 202, "ok"},
-		"another word":       {"r1", "POST", instanceapi.PathLoad, "shut", 403, "not the word"},
-		"no word":            {"r1", "POST", instanceapi.PathLoad, "", 403, "not the word"},
-		"more than a word":   {"r1", "POST", instanceapi.PathLoad, word + strings.Repeat(" ", instanceapi.MaxWord), 403, "not the word"},
+		"another word":       {"r1", "POST", instanceapi.PathLoad, "shut", 403, "load token is invalid"},
+		"no word":            {"r1", "POST", instanceapi.PathLoad, "", 403, "load token is invalid"},
+		"more than a word":   {"r1", "POST", instanceapi.PathLoad, word + strings.Repeat(" ", instanceapi.MaxToken), 403, "load token is invalid"},
 		"word by GET":        {"r1", "GET", instanceapi.PathLoad, "", 405, ""},
 		"requests":           {"", "GET", instanceapi.PathRequests + "?seconds=60", "", 200, `"requests":2,"errors":1`},
 		"requests of r1":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r1", "", 200, `{"revision":"r1","seconds":0,"requests":2,"errors":1`},
@@ -84,7 +85,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// TestRequestsAreNotMeasured must look to a client as if the path were unknown.
+// TestRequestsAreNotMeasured: without measurements, the path is answered like an unknown one.
 func TestRequestsAreNotMeasured(t *testing.T) {
 	s := sources(t, "r1")
 	s.Recent = nil
@@ -93,7 +94,7 @@ func TestRequestsAreNotMeasured(t *testing.T) {
 	}
 }
 
-// TestTheWindowOnTheWire is the contract with programs of other releases.
+// TestTheWindowOnTheWire: the JSON form stays the same, because programs of other releases read it.
 func TestTheWindowOnTheWire(t *testing.T) {
 	_, text := ask(sources(t, "r1"), "GET", instanceapi.PathRequests+"?seconds=60", "")
 	var got struct {

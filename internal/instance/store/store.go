@@ -1,6 +1,5 @@
-// Package store keeps configurations on the scratch space: the users' files of the
-// last revisions, and the assembled folders, one of which nginx uses through a
-// symbolic link.
+// Package store keeps configurations in the scratch space: the users' files of the last revisions,
+// and the assembled folders, one of which nginx uses through a symbolic link.
 package store
 
 import (
@@ -14,26 +13,25 @@ import (
 	"strconv"
 
 	"example.com/nginx-operator/internal/instance/volumes"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// kept is how many revisions' files are kept beside those in use.
+// kept is the number of the latest revisions whose files are kept, in addition to those in use.
 const kept = 3
 
-// Store is a folder.
+// Store is a folder with configurations.
 type Store struct {
 	dir string
-	// image has the files that images bring along for configurations to include.
+	// image is the folder of the image's files that configurations can include.
 	image string
-	// recent revisions, the latest first.
+	// recent are the kept revisions, the latest first.
 	recent []string
 }
 
-// Open prepares the folder. What an earlier process left there is removed: nginx is not
-// running yet.
+// Open prepares the folder and removes what an earlier process left there. nginx must not run yet.
 func Open(dir, image string) (*Store, error) {
 	s := &Store{dir: dir, image: image}
-	for _, sub := range []string{s.users(), s.revisions()} {
+	for _, sub := range []string{s.userFilesDir(), s.revisions()} {
 		if err := os.RemoveAll(sub); err != nil {
 			return nil, fmt.Errorf("prepare the scratch space: %w", err)
 		}
@@ -44,34 +42,35 @@ func Open(dir, image string) (*Store, error) {
 	return s, nil
 }
 
-func (s *Store) users() string     { return filepath.Join(s.dir, "users") }
-func (s *Store) revisions() string { return filepath.Join(s.dir, "revisions") }
+func (s *Store) userFilesDir() string { return filepath.Join(s.dir, "users") }
+func (s *Store) revisions() string    { return filepath.Join(s.dir, "revisions") }
 
-// Current is the path under which nginx finds its configuration.
-func (s *Store) Current() string { return filepath.Join(s.dir, "current") }
+// CurrentPath returns the path at which nginx finds its configuration.
+func (s *Store) CurrentPath() string { return filepath.Join(s.dir, "current") }
 
-// legal keeps a revision, which comes from an annotation, from being a path.
-var legal = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
+// revisionPattern matches revisions. It prevents a revision, which comes from an annotation, from being a
+// path.
+var revisionPattern = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
 
-// Keep saves the user's files of a revision.
-func (s *Store) Keep(revision string, files map[string]string) error {
-	if !legal.MatchString(revision) {
+// SaveRevision saves the user's files of a revision.
+func (s *Store) SaveRevision(revision string, files map[string]string) error {
+	if !revisionPattern.MatchString(revision) {
 		return fmt.Errorf("%q is not a revision", revision)
 	}
 	s.recent = slices.DeleteFunc(s.recent, func(r string) bool { return r == revision })
 	s.recent = slices.Insert(s.recent, 0, revision)
-	return writeFolder(filepath.Join(s.users(), revision), files)
+	return writeFolder(filepath.Join(s.userFilesDir(), revision), files)
 }
 
-// Has tells whether the files of a revision are kept.
+// Has reports whether the files of a revision are kept.
 func (s *Store) Has(revision string) bool { return slices.Contains(s.recent, revision) }
 
-// Find returns the files of a revision that is kept.
+// Find returns the files of a kept revision.
 func (s *Store) Find(revision string) (map[string]string, error) {
 	if !s.Has(revision) {
 		return nil, fmt.Errorf("revision %q is not kept", revision)
 	}
-	files, err := volumes.Read(filepath.Join(s.users(), revision))
+	files, err := volumes.Read(filepath.Join(s.userFilesDir(), revision))
 	if err == nil && nginxconf.Revision(files) != revision {
 		err = errors.New("its files have changed")
 	}
@@ -81,23 +80,22 @@ func (s *Store) Find(revision string) (map[string]string, error) {
 	return files, nil
 }
 
-// Forget removes the files of the oldest revisions, except for those in use.
-func (s *Store) Forget(inUse ...string) {
+// PruneRevisions removes the files of the oldest revisions, except for those in use.
+func (s *Store) PruneRevisions(inUse ...string) {
 	var rest []string
 	for i, revision := range s.recent {
 		if i < kept || slices.Contains(inUse, revision) {
 			rest = append(rest, revision)
 			continue
 		}
-		// What stays is removed by the next Open.
-		_ = os.RemoveAll(filepath.Join(s.users(), revision))
+		// The next Open removes what could not be removed.
+		_ = os.RemoveAll(filepath.Join(s.userFilesDir(), revision))
 	}
 	s.recent = rest
 }
 
-// Write writes an assembled configuration to a folder of its own and returns its path.
-// Files of the image are linked beside it, so that `include fastcgi_params` finds what
-// it finds in the image.
+// Write writes an assembled configuration to a new folder and returns its path. Files of the image
+// are linked into it, so that `include fastcgi_params` finds the same file as in the image.
 func (s *Store) Write(revision string, generation int64, files map[string]string) (string, error) {
 	dir := filepath.Join(s.revisions(), revision+"-"+strconv.FormatInt(generation, 10))
 	if err := writeFolder(dir, files); err != nil {
@@ -105,7 +103,7 @@ func (s *Store) Write(revision string, generation int64, files map[string]string
 	}
 	entries, err := os.ReadDir(s.image)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("look at the image's files: %w", err)
+		return "", fmt.Errorf("list the image's files: %w", err)
 	}
 	for _, entry := range entries {
 		if _, own := files[entry.Name()]; own || entry.Name() == nginxconf.WholeFile {
@@ -118,26 +116,26 @@ func (s *Store) Write(revision string, generation int64, files map[string]string
 	return dir, nil
 }
 
-// Owns tells whether a path that nginx names is a file of an assembled configuration,
-// and no link to somewhere else.
+// Owns reports whether a path that nginx names is a file of an assembled configuration, and not a
+// link to another file.
 func (s *Store) Owns(path string) bool {
 	path = filepath.Clean(path)
 	dir := filepath.Dir(path)
-	if dir != s.Current() && filepath.Dir(dir) != s.revisions() {
+	if dir != s.CurrentPath() && filepath.Dir(dir) != s.revisions() {
 		return false
 	}
 	info, err := os.Lstat(path)
 	return err == nil && info.Mode().IsRegular()
 }
 
-// Switch makes nginx find the folder from now on, in one step.
+// Switch switches the folder that nginx uses, atomically.
 func (s *Store) Switch(dir string) error {
-	next := s.Current() + ".next"
+	next := s.CurrentPath() + ".next"
 	_ = os.Remove(next)
 	if err := os.Symlink(dir, next); err != nil {
 		return fmt.Errorf("switch the configuration: %w", err)
 	}
-	if err := os.Rename(next, s.Current()); err != nil {
+	if err := os.Rename(next, s.CurrentPath()); err != nil {
 		return fmt.Errorf("switch the configuration: %w", err)
 	}
 	return nil
@@ -145,10 +143,10 @@ func (s *Store) Switch(dir string) error {
 
 // Drop removes an assembled folder, unless nginx uses it.
 func (s *Store) Drop(dir string) {
-	if used, err := os.Readlink(s.Current()); err == nil && used == dir {
+	if used, err := os.Readlink(s.CurrentPath()); err == nil && used == dir {
 		return
 	}
-	// What stays is removed by the next Open.
+	// The next Open removes what could not be removed.
 	_ = os.RemoveAll(dir)
 }
 

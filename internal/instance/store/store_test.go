@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOwns: what the folder of a revision links to is not the configuration's own.
+// TestOwns: a file that the folder of a revision links to is not the configuration's own.
 func TestOwns(t *testing.T) {
 	image, state := t.TempDir(), t.TempDir()
 	for name, text := range map[string]string{"mime.types": "", "tls/shop/tls.key": "CANARY"} {
@@ -30,14 +30,14 @@ func TestOwns(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]bool{
-		filepath.Join(dir, "site.conf"):            true,
-		filepath.Join(s.Current(), "site.conf"):    true,
-		filepath.Join(dir, "mime.types"):           false,
-		filepath.Join(dir, "tls/shop/tls.key"):     false,
-		dir + "/./tls/../tls/shop/tls.key":         false,
-		filepath.Join(image, "tls/shop/tls.key"):   false,
-		filepath.Join(dir, "nothing.conf"):         false,
-		filepath.Join(s.users(), "x", "site.conf"): false,
+		filepath.Join(dir, "site.conf"):                   true,
+		filepath.Join(s.CurrentPath(), "site.conf"):       true,
+		filepath.Join(dir, "mime.types"):                  false,
+		filepath.Join(dir, "tls/shop/tls.key"):            false,
+		dir + "/./tls/../tls/shop/tls.key":                false,
+		filepath.Join(image, "tls/shop/tls.key"):          false,
+		filepath.Join(dir, "nothing.conf"):                false,
+		filepath.Join(s.userFilesDir(), "x", "site.conf"): false,
 	} {
 		if got := s.Owns(path); got != want {
 			t.Errorf("Owns(%s) = %t, want %t", path, got, want)

@@ -6,73 +6,75 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// action is what the supervisor does next.
+// action is the kind of a step.
 type action int
 
 const (
-	// idle until something changes.
+	// idle waits until something changes.
 	idle action = iota
-	// publish new certificates, and reload nginx if it runs.
+	// publish publishes new certificates, and reloads nginx if it runs.
 	publish
-	// start nginx with a revision.
+	// start starts nginx with a revision.
 	start
-	// load a revision into the running nginx.
+	// load loads a revision into the running nginx.
 	load
-	// reload the revision that is served.
+	// reload reloads the served revision.
 	reload
-	// reloadMounts reloads the revision that is served, because mounted files have changed.
+	// reloadMounts reloads the served revision because mounted files have changed.
 	reloadMounts
-	// test a revision.
+	// test tests a revision.
 	test
-	// undo the load of the revision that is served.
+	// undo rolls back the load of the served revision.
 	undo
 )
 
-// step is the next action, and what it is about.
+// step is the next action and the revision that it applies to.
 type step struct {
 	do       action
 	revision string
-	// until is when an idle supervisor has to look again; zero: nothing is due.
+	// until is when an idle supervisor has to decide again; zero: nothing is due.
 	until time.Time
 }
 
 // view is everything that the decision depends on.
 type view struct {
 	now time.Time
-	// running tells whether nginx runs, and serving the revision that its workers were
-	// told last. They have not confirmed it while unverified.
+	// running reports whether nginx runs, and serving is the revision that its workers are meant to
+	// serve. While unverified is set, they have not confirmed it.
 	running    bool
 	serving    string
 	unverified bool
 	// stable is the mounted revision to boot from.
 	stable    string
 	requested instanceapi.Requested
-	// atHand tells whether the files of a revision are there.
+	// atHand reports whether the files of a revision are available.
 	atHand func(revision string) bool
 	past   *history
-	// inputs counts the changes of what configurations read beside their own files:
-	// certificates and the folders of ReloadOn.
+	// inputs counts the changes of what configurations read besides their own files: certificates
+	// and the folders of ReloadOn.
 	inputs int
-	// certificatesDue tells that there is another certificate.
+	// certificatesDue reports whether there are new certificates to publish.
 	certificatesDue bool
-	// mountsChanged tells that nginx has not read what the folders of ReloadOn have now;
-	// it is reloaded from retryMounts on.
+	// mountsChanged reports whether nginx has not read the current contents of the folders of
+	// ReloadOn, and retryMounts is when it may be reloaded for them.
 	mountsChanged bool
 	retryMounts   time.Time
-	// givenUp tells that what was loaded last has failed on its probation.
+	// givenUp reports whether the last load has failed on its probation.
 	givenUp     bool
 	reloadAsked bool
 	retryReload time.Time
-	// crowded until then: too many workers of earlier generations are alive.
-	crowded time.Time
+	// tooManyGenerations is when the supervisor counts again, while too many workers of earlier
+	// generations are alive; zero: there are not too many.
+	tooManyGenerations time.Time
 }
 
-// decide is the whole order of precedence. It is pure.
+// decide holds the whole order of precedence. It is a pure function.
 //
-// What fails on its probation is undone before all else. Certificates come next, as every test needs them. Then what is served is brought to
-// what is asked for, and tests come last: nobody is waiting for them but the operator.
+// A load that failed on its probation is undone first. Certificates come next, because every test
+// needs them. Then nginx is brought to the requested revision. Tests come last: only the operator
+// waits for them.
 func decide(v view) step {
-	reloads := !v.running || !v.now.Before(v.crowded)
+	reloads := !v.running || !v.now.Before(v.tooManyGenerations)
 	var next step
 	switch {
 	case v.givenUp:
@@ -84,15 +86,15 @@ func decide(v view) step {
 	case reloads:
 		next = v.change()
 	default:
-		next.until = v.crowded
+		next.until = v.tooManyGenerations
 	}
 	if next.do != idle {
 		return next
 	}
-	return earlier(next, v.testing())
+	return soonerStep(next, v.testing())
 }
 
-// boot tries stable, and then what the operator wants to be loaded.
+// boot tries the stable revision first, and then the one that the operator requests to load.
 func (v view) boot() step {
 	var next step
 	for _, revision := range []string{v.stable, v.requested.Load} {
@@ -103,12 +105,12 @@ func (v view) boot() step {
 		if !v.now.Before(due) {
 			return step{do: start, revision: revision}
 		}
-		next = earlier(next, step{until: due})
+		next = soonerStep(next, step{until: due})
 	}
 	return next
 }
 
-// change is what a running nginx has to be told.
+// change returns the next step for a running nginx.
 func (v view) change() step {
 	wanted := v.requested.Load
 	switch {
@@ -126,7 +128,7 @@ func (v view) change() step {
 		next.until = v.retryReload
 	}
 	if v.mountsChanged {
-		next = earlier(next, step{until: v.retryMounts})
+		next = soonerStep(next, step{until: v.retryMounts})
 	}
 	return next
 }
@@ -143,8 +145,8 @@ func (v view) testing() step {
 	return step{do: test, revision: wanted}
 }
 
-// earlier joins two steps of which the first is idle.
-func earlier(a, b step) step {
+// soonerStep returns b, or the idle step a if b is idle too and a is due earlier.
+func soonerStep(a, b step) step {
 	if b.do == idle && !a.until.IsZero() && (b.until.IsZero() || a.until.Before(b.until)) {
 		return a
 	}

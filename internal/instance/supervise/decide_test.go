@@ -35,15 +35,15 @@ func TestDecide(t *testing.T) {
 		"loads before it tests":         {func(v *view) { v.requested = instanceapi.Requested{Test: "old2", Load: "new"} }, load, "new", false},
 		"a failed load is not repeated": {func(v *view) { v.requested.Load, v.past = "new", failed(instanceapi.Failed) }, idle, "", false},
 		"certificates come first":       {func(v *view) { v.certificatesDue, v.requested.Load = true, "new" }, publish, "", false},
-		"too many old workers":          {func(v *view) { v.requested.Load, v.crowded = "new", now.Add(time.Second) }, idle, "", true},
+		"too many old workers":          {func(v *view) { v.requested.Load, v.tooManyGenerations = "new", now.Add(time.Second) }, idle, "", true},
 		"and tests meanwhile": {func(v *view) {
-			v.requested, v.crowded = instanceapi.Requested{Test: "new", Load: "new"}, now.Add(time.Second)
+			v.requested, v.tooManyGenerations = instanceapi.Requested{Test: "new", Load: "new"}, now.Add(time.Second)
 		}, test, "new", false},
 		"changed files reload":                            {func(v *view) { v.mountsChanged = true }, reloadMounts, "old", false},
 		"refused files are tried later":                   {func(v *view) { v.mountsChanged, v.retryMounts = true, now.Add(time.Second) }, idle, "", true},
 		"changed files are loaded with the configuration": {func(v *view) { v.mountsChanged, v.requested.Load = true, "new" }, load, "new", false},
 		"changed files do not start nginx":                {func(v *view) { v.mountsChanged, v.running, v.stable = true, false, "" }, idle, "", false},
-		"changed files wait for old workers":              {func(v *view) { v.mountsChanged, v.crowded = true, now.Add(time.Second) }, idle, "", true},
+		"changed files wait for old workers":              {func(v *view) { v.mountsChanged, v.tooManyGenerations = true, now.Add(time.Second) }, idle, "", true},
 		"a test does not wait for refused files": {func(v *view) {
 			v.mountsChanged, v.retryMounts, v.requested.Test = true, now.Add(time.Second), "new"
 		}, test, "new", false},
@@ -77,12 +77,12 @@ func TestHistory(t *testing.T) {
 	if h.of("r").Load != instanceapi.Failed {
 		t.Error("a load that nginx refused is forgotten while the revision is asked for")
 	}
-	h.of("r").pardon(now)
-	h.forgive(now.Add(firstPardon / 2))
+	h.of("r").allowRetry(now)
+	h.forgive(now.Add(firstAllowedRetry / 2))
 	if h.of("r").Load != instanceapi.Failed {
 		t.Error("a failed load is forgotten at once")
 	}
-	h.forgive(now.Add(firstPardon + time.Second))
+	h.forgive(now.Add(firstAllowedRetry + time.Second))
 	if o := h.of("r"); o.Load != "" || o.Test != instanceapi.Passed || o.Problems != nil {
 		t.Errorf("after its pause the load is %+v, want it forgotten", o.Revision)
 	}
@@ -95,7 +95,7 @@ func TestHistory(t *testing.T) {
 		h.touch(string(rune('a'+i))).tested(nil, 0, now)
 		h.forget(instanceapi.Requested{}, "r")
 	}
-	if n := len(h.outcomes); n > remembered+1 {
+	if n := len(h.outcomes); n > maxReportedRevisions+1 {
 		t.Errorf("%d outcomes are remembered", n)
 	}
 }

@@ -8,11 +8,11 @@ import (
 	"example.com/nginx-operator/internal/instance/nginx"
 )
 
-// killDelay is how long nginx has after TERM.
+// killDelay is the time that nginx has to end after SIGTERM.
 const killDelay = 2 * time.Second
 
-// drain ends nginx without a failed request. Endpoints forget the pod while it still
-// serves; then nginx finishes what it has.
+// drain ends nginx without a failed request. nginx continues to serve while the pod is removed from
+// the endpoints, and then finishes the requests that it has.
 func (s *Supervisor) drain() error {
 	s.draining = true
 	s.endProbation()
@@ -41,23 +41,23 @@ func (s *Supervisor) drain() error {
 	return nil
 }
 
-// nudge makes clients with idle connections come back elsewhere: a reload ends the
-// connections of the workers that it replaces. It loses no request where nginx keeps
-// them for keepalive_min_timeout.
+// nudge makes clients with idle connections reconnect to another pod: a reload closes the idle
+// connections of the replaced workers. No request is lost if nginx keeps the connections for
+// keepalive_min_timeout.
 func (s *Supervisor) nudge() {
 	if s.DrainDelay > 0 && s.Binary.Version.HasKeepaliveMinTimeout() && s.serving.verified {
 		s.end(syscall.SIGHUP)
 	}
 }
 
-// end sends a signal to an nginx that may have ended.
+// end sends a signal to nginx, which may have ended already.
 func (s *Supervisor) end(signal syscall.Signal) {
 	if err := s.master.Signal(signal); err != nil {
-		slog.Warn("signal nginx", "error", err)
+		slog.Warn("cannot signal nginx", "error", err)
 	}
 }
 
-// ends waits for the end of nginx, but not for long.
+// ends waits for nginx to end, at most for the given time, and reports whether it did.
 func (s *Supervisor) ends(within time.Duration) bool {
 	return ended(s.master, within)
 }
@@ -71,12 +71,12 @@ func ended(master *nginx.Master, within time.Duration) bool {
 	}
 }
 
-// kill ends nginx by force, if TERM does not.
+// kill ends nginx with SIGTERM, or with SIGKILL if that is not enough.
 func (s *Supervisor) kill(master *nginx.Master) {
 	if err := master.Signal(syscall.SIGTERM); err != nil || ended(master, killDelay) {
 		return
 	}
-	// The group has the workers, too.
+	// The process group includes the workers.
 	_ = syscall.Kill(-master.PID, syscall.SIGKILL)
 	ended(master, killDelay)
 }

@@ -13,15 +13,16 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// dryRunGeneration is what the workers of a dry run answer with: no worker that serves does.
+// dryRunGeneration is the generation that the workers of a dry run answer with. No serving worker
+// has it.
 const dryRunGeneration = -1
 
-// dryRun starts a second nginx with the configuration of a candidate and one worker process,
-// while the first one serves. nginx -t starts no worker, so it does not notice those that
-// cannot start, do not answer, or need more memory than there is. What one worker takes tells
-// whether all of them fit.
+// dryRun starts a second nginx with the configuration of a candidate and one worker process, while
+// the first one serves. `nginx -t` starts no worker, so it does not find workers that cannot start,
+// do not answer, or need more memory than there is. The resources of that one worker show whether
+// all of them fit.
 //
-// A dry run that cannot be started refuses nothing.
+// A configuration whose dry run cannot be started is not refused.
 func (s *Supervisor) dryRun(ctx context.Context, c candidate) (budget.Usage, []instanceapi.Problem, error) {
 	if !s.Binary.CanDryRun {
 		return budget.Usage{}, nil, nil
@@ -34,18 +35,18 @@ func (s *Supervisor) dryRun(ctx context.Context, c candidate) (budget.Usage, []i
 	defer s.endDryRun(master)
 	v := &verification{
 		candidate: dry, master: master, abort: s.memoryShort,
-		asker: nginx.Asker{Socket: assemble.StatusSocket(assemble.DryRunDir(s.Assembly.StateDir))},
+		statusClient: nginx.StatusClient{Socket: assemble.StatusSocket(assemble.DryRunDir(s.Assembly.StateDir))},
 	}
 	room := s.room()
-	failure := s.verify(ctx, v)
+	failure := s.waitForWorkers(ctx, v)
 	switch {
 	case ctx.Err() != nil:
 		return budget.Usage{}, nil, ctx.Err()
 	case failure == nil:
-		used := s.usage(master.PID)
+		used := s.dryRunUsage(master.PID)
 		return used, budget.Check(c.facts.demand, used, room), nil
 	case addressInUse(failure.lines):
-		// A unix socket in a file of the image: the nginx that serves has it.
+		// The serving nginx has the address: a unix socket in a file of the image.
 		return budget.Usage{}, nil, nil
 	default:
 		return budget.Usage{}, s.explain(failure, c, dry), nil
@@ -70,24 +71,24 @@ func (s *Supervisor) startDryRun(c candidate) (candidate, *nginx.Master, error) 
 	return dry, master, err
 }
 
-// endDryRun leaves nothing of it.
+// endDryRun kills the second nginx and removes its files.
 func (s *Supervisor) endDryRun(master *nginx.Master) {
 	master.Kill()
 	s.logged(os.RemoveAll(assemble.DryRunDir(s.Assembly.StateDir)))
 }
 
-// memoryShort ends a dry run before the container's memory is used up: the kernel may end
-// all of the container then.
+// memoryShort aborts a dry run before the container's memory is used up: otherwise, the kernel may
+// kill the whole container.
 func (s *Supervisor) memoryShort() *failure {
 	room := s.room()
-	if !room.Limited || room.Free > budget.Reserve(room)/2 {
+	if !room.Limited || room.Free > budget.Headroom(room)/2 {
 		return nil
 	}
 	return &failure{reason: outOfMemory(room), died: true}
 }
 
-// usage is what the dry run of a master process takes.
-func (s *Supervisor) usage(master int) budget.Usage {
+// dryRunUsage returns the resources of the dry run with this master process.
+func (s *Supervisor) dryRunUsage(master int) budget.Usage {
 	var used budget.Usage
 	if m, ok := s.Proc.Usage(master); ok {
 		used.Master = m.Anonymous
@@ -103,8 +104,8 @@ func (s *Supervisor) usage(master int) budget.Usage {
 	return used
 }
 
-// explain tells why a dry run failed. Where memory or descriptors are the cause, nginx's own
-// words only tell which of its steps met it.
+// explain returns why a dry run failed. If memory or file descriptors ran out, nginx's own message
+// only names the step at which that happened.
 func (s *Supervisor) explain(f *failure, c, dry candidate) []instanceapi.Problem {
 	at := instanceapi.Problem{File: c.facts.demand.File, Line: c.facts.demand.Line}
 	switch {
@@ -124,9 +125,9 @@ func (s *Supervisor) explain(f *failure, c, dry candidate) []instanceapi.Problem
 
 func outOfMemory(room budget.Room) string {
 	if !room.Limited {
-		return "out of memory: a worker process needs more than it may have: make worker_connections or the threads of thread_pool fewer"
+		return "out of memory: a worker process needs more memory than is available: lower worker_connections or the threads of thread_pool"
 	}
-	return fmt.Sprintf("out of memory: a worker process needs more than the container's limit of %d MiB leaves: lower worker_connections or the threads of thread_pool, or raise resources.limits.memory", room.Limit>>20)
+	return fmt.Sprintf("out of memory: a worker process needs more than is left of the container's limit of %d MiB: lower worker_connections or the threads of thread_pool, or raise resources.limits.memory", room.Limit>>20)
 }
 
 func addressInUse(lines []string) bool { return contains(lines, "(98: ") }

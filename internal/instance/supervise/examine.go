@@ -22,32 +22,32 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// facts are what is known about a configuration that was tested.
+// facts are what a test found out about a configuration.
 type facts struct {
-	// uses are the addresses where each certificate is used.
+	// uses maps each certificate to the addresses where it is used.
 	uses map[string][]string
 	// sockets are the unix sockets on which nginx listens.
 	sockets []string
 	demand  assemble.Demand
-	// checks that the new workers have to pass.
+	// checks are the requests that the new workers must answer as declared.
 	checks instanceapi.Checks
-	// measured is what a dry run took; zero: there was none.
+	// measured is the resource usage of the dry run; zero: there was none.
 	measured budget.Usage
 	// unread are the user's files that nginx did not read.
 	unread []string
 }
 
-// candidate is a configuration on its way into nginx.
+// candidate is a configuration that is being tested or loaded.
 type candidate struct {
 	revision   string
 	generation int64
 	dir        string
 	facts      facts
-	// mounts are the versions of the folders of ReloadOn before nginx was given the candidate.
+	// mounts are the versions of the folders of ReloadOn before nginx read the candidate.
 	mounts []string
 }
 
-// assemble writes the files of a revision to a folder of its own.
+// assemble writes the files of a revision to a new folder.
 func (s *Supervisor) assemble(revision string, generation int64) (candidate, map[string]string, []instanceapi.Problem, error) {
 	settings := s.Assembly
 	settings.Revision, settings.Generation = revision, generation
@@ -76,8 +76,8 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 	return c, assembled.Files, nil, err
 }
 
-// examine assembles a revision, asks nginx about it, and looks at its listeners. An
-// error means that it could not be done, which says nothing about the files.
+// examine assembles a revision, tests it with nginx, and checks its listeners. An error means that
+// the test could not be done, and says nothing about the configuration.
 func (s *Supervisor) examine(ctx context.Context, revision string, generation int64) (candidate, []instanceapi.Problem, error) {
 	c, files, found, err := s.assemble(revision, generation)
 	if err != nil || len(found) > 0 {
@@ -107,7 +107,7 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 	return c, found, err
 }
 
-// listeners notes where nginx is going to listen, and compares it with what is declared.
+// listeners records where nginx will listen, and compares that with the declared ports.
 func (s *Supervisor) listeners(c *candidate, tree syntax.Tree, cut bool) []instanceapi.Problem {
 	reader := listeners.Reader{TLSDir: s.TLSDir, DefaultPort: defaultPort()}
 	all, sockets := reader.All(tree, filepath.Join(c.dir, assemble.MainFile))
@@ -129,10 +129,10 @@ func (s *Supervisor) listeners(c *candidate, tree syntax.Tree, cut bool) []insta
 	return found
 }
 
-// tooLarge is the reason where what was looked at is not all of the configuration.
+// tooLarge is the problem that is reported when only a part of the configuration could be checked.
 const tooLarge = "the files that the configuration includes from outside of spec.config are too large to find out on which ports nginx listens: put the server blocks into spec.config, or include them before the large files"
 
-// unread are the user's files that should have directives and that nginx did not read.
+// unread returns the user's .conf files that nginx did not read.
 func unread(dir string, files, read map[string]string) []string {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(files)) {
@@ -143,7 +143,7 @@ func unread(dir string, files, read map[string]string) []string {
 	return names[:min(len(names), mostUnread)]
 }
 
-// mostUnread bounds what is reported of files that are not read.
+// mostUnread bounds the number of unread files that are reported.
 const mostUnread = 10
 
 func (s *Supervisor) refusal(tested nginx.Tested, dir string, files map[string]string) []instanceapi.Problem {
@@ -155,10 +155,10 @@ func (s *Supervisor) refusal(tested nginx.Tested, dir string, files map[string]s
 }
 
 func (s *Supervisor) problemReader(dirs ...string) problems.Reader {
-	return problems.Reader{Hidden: append(dirs, s.Store.Current()), Own: s.Store.Owns}
+	return problems.Reader{Hidden: append(dirs, s.Store.CurrentPath()), Own: s.Store.Owns}
 }
 
-// defaultPort is where nginx listens if a server does not say.
+// defaultPort returns the port of a server block without a listen directive.
 func defaultPort() int {
 	if os.Getuid() == 0 {
 		return 80
@@ -166,9 +166,9 @@ func defaultPort() int {
 	return 8000
 }
 
-// test tests a revision that is not going to be loaded yet.
+// test tests a revision that is not loaded yet.
 func (s *Supervisor) test(ctx context.Context, revision string) {
-	// No worker ever answers with it.
+	// No worker ever answers with this generation.
 	const noGeneration = 0
 	c, found, err := s.examine(ctx, revision, noGeneration)
 	defer s.Store.Drop(c.dir)
@@ -178,7 +178,7 @@ func (s *Supervisor) test(ctx context.Context, revision string) {
 	s.note(revision, c, found, err)
 }
 
-// note remembers and logs the outcome of a test.
+// note records and logs the outcome of a test.
 func (s *Supervisor) note(revision string, c candidate, found []instanceapi.Problem, err error) {
 	if err != nil {
 		found = []instanceapi.Problem{{Message: "the configuration could not be tested: " + err.Error()}}
@@ -195,7 +195,7 @@ func (s *Supervisor) note(revision string, c candidate, found []instanceapi.Prob
 	}
 }
 
-// aborted tells that an action was given up for something more important.
+// aborted reports whether an action was canceled for something more important.
 func aborted(ctx context.Context, err error) bool {
 	return ctx.Err() != nil && (err == nil || errors.Is(err, ctx.Err()))
 }

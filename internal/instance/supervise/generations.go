@@ -8,17 +8,18 @@ import (
 	"example.com/nginx-operator/internal/instance/proc"
 )
 
-// maxGenerations of workers may finish their connections at the same time. Each costs
-// the memory of a whole nginx.
+// maxGenerations bounds the generations of old workers that finish their connections at the same
+// time. Each costs the memory of a whole nginx.
 const maxGenerations = 4
 
-// crowdedPause is how often the process table is looked at while there are too many.
-const crowdedPause = 200 * time.Millisecond
+// manyGenerationsPause is the interval at which the process table is read while there are too many
+// generations.
+const manyGenerationsPause = 200 * time.Millisecond
 
-// generations are the workers that were replaced and have not ended.
+// generations are the replaced workers that have not ended.
 type generations struct {
 	alive [][]int
-	// full is since when there are too many.
+	// full is when the bound was reached; zero: it is not reached.
 	full time.Time
 }
 
@@ -29,8 +30,8 @@ func (g *generations) add(workers []int, now time.Time) {
 	}
 }
 
-// look drops the generations whose workers have all ended.
-func (g *generations) look(processes proc.FS, master *nginx.Master) {
+// refresh drops the generations whose workers have all ended.
+func (g *generations) refresh(processes proc.FS, master *nginx.Master) {
 	if len(g.alive) == 0 {
 		return
 	}
@@ -44,12 +45,12 @@ func (g *generations) look(processes proc.FS, master *nginx.Master) {
 	}
 }
 
-// crowded is until when no reload should be added; changes that come meanwhile are
-// loaded together. nginx ends old workers after worker_shutdown_timeout; if a user's is
-// longer than ours, ours counts.
-func (g *generations) crowded(now time.Time, timeout time.Duration) time.Time {
+// tooMany returns when to decide again while there are too many generations, or zero if a reload
+// may add one. Changes that arrive until then are loaded together. nginx ends old workers after
+// worker_shutdown_timeout; if the user's value is longer than timeout, timeout applies.
+func (g *generations) tooMany(now time.Time, timeout time.Duration) time.Time {
 	if len(g.alive) < maxGenerations || now.Sub(g.full) >= timeout {
 		return time.Time{}
 	}
-	return now.Add(crowdedPause)
+	return now.Add(manyGenerationsPause)
 }

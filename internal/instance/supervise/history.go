@@ -7,32 +7,33 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// remembered is how many revisions are reported on.
-const remembered = 4
+// maxReportedRevisions is the number of revisions that are reported.
+const maxReportedRevisions = 4
 
-// A test that failed may succeed later: a name can be resolved again.
+// A failed test is repeated after a delay between these bounds, because it may pass later: for
+// example, a host name resolves again.
 const (
 	firstRetry = 5 * time.Second
 	lastRetry  = 30 * time.Second
 )
 
-// outcome is what became of a revision.
+// outcome is the result of the tests and loads of a revision.
 type outcome struct {
 	instanceapi.Revision
-	// inputs are those with which it was tested (see view).
+	// inputs is the value of view.inputs at the last test.
 	inputs int
-	// use of the certificates and the number of workers, once tested.
+	// facts are the findings of the last test.
 	facts facts
-	// failures in a row, and when to try again.
+	// failures counts the failures in a row, and retry is when the next attempt is due.
 	failures int
 	retry    time.Time
-	// pardoned is when a failed load is forgotten; zero: when nobody asks any more.
+	// pardoned is when a failed load is forgotten; zero: once the revision is no longer requested.
 	pardoned time.Time
 	pardons  int
 }
 
-// due is when a revision may be tried: at once if it was not tried with the present
-// inputs, and with a delay that grows after failures.
+// due returns when a revision may be tried: at once if it was not tried with the current inputs,
+// and after a growing delay if it failed.
 func (o *outcome) due(inputs int) time.Time {
 	if o.failures == 0 || o.inputs != inputs {
 		return time.Time{}
@@ -40,7 +41,7 @@ func (o *outcome) due(inputs int) time.Time {
 	return o.retry
 }
 
-// tested notes the outcome of a test.
+// tested records the outcome of a test.
 func (o *outcome) tested(problems []instanceapi.Problem, inputs int, now time.Time) {
 	o.Problems, o.inputs = problems, inputs
 	if len(problems) == 0 {
@@ -51,7 +52,7 @@ func (o *outcome) tested(problems []instanceapi.Problem, inputs int, now time.Ti
 	o.backOff(now)
 }
 
-// loaded notes the outcome of a load.
+// loaded records the outcome of a load.
 func (o *outcome) loaded(problems []instanceapi.Problem, now time.Time) {
 	o.Problems = problems
 	o.TakenBack = false
@@ -68,7 +69,7 @@ func (o *outcome) backOff(now time.Time) {
 	o.failures++
 }
 
-// backOff is the pause after so many failures in a row.
+// backOff returns the delay after a number of failures in a row.
 func backOff(failures int) time.Duration {
 	if failures >= 3 {
 		return lastRetry
@@ -76,20 +77,20 @@ func backOff(failures int) time.Duration {
 	return min(firstRetry<<failures, lastRetry)
 }
 
-// A load that failed for a reason that may pass is forgotten after a while, so that the
-// operator tries again: it would do so at once, and for ever.
+// A load that failed for a reason that may pass is forgotten after a delay between these bounds,
+// and the operator tries it again. Without the delay, it would try again at once and forever.
 const (
-	firstPardon = time.Minute
-	lastPardon  = 10 * time.Minute
+	firstAllowedRetry = time.Minute
+	lastPardon        = 10 * time.Minute
 )
 
-// pardon lets a failed load be forgotten later.
-func (o *outcome) pardon(now time.Time) {
-	o.pardoned = now.Add(min(firstPardon<<min(o.pardons, 4), lastPardon))
+// allowRetry schedules when a failed load is forgotten.
+func (o *outcome) allowRetry(now time.Time) {
+	o.pardoned = now.Add(min(firstAllowedRetry<<min(o.pardons, 4), lastPardon))
 	o.pardons++
 }
 
-// forgive forgets the failed loads whose time has come.
+// forgive forgets the failed loads that are due.
 func (h *history) forgive(now time.Time) {
 	for _, o := range h.outcomes {
 		if o.Load == instanceapi.Failed && !o.pardoned.IsZero() && now.After(o.pardoned) {
@@ -101,12 +102,12 @@ func (h *history) forgive(now time.Time) {
 	}
 }
 
-// history has the outcomes, the latest first.
+// history holds the outcomes, the latest first.
 type history struct {
 	outcomes []*outcome
 }
 
-// of returns the outcome of a revision; an empty one if it was not tried.
+// of returns the outcome of a revision, or an empty one if it was never tried.
 func (h *history) of(revision string) *outcome {
 	for _, o := range h.outcomes {
 		if o.Revision.Revision == revision {
@@ -116,7 +117,7 @@ func (h *history) of(revision string) *outcome {
 	return &outcome{Revision: instanceapi.Revision{Revision: revision}}
 }
 
-// touch returns the outcome of a revision to be changed, and makes it the latest.
+// touch returns the outcome of a revision for a change, and makes it the latest.
 func (h *history) touch(revision string) *outcome {
 	o := h.of(revision)
 	h.outcomes = slices.DeleteFunc(h.outcomes, func(other *outcome) bool { return other == o })
@@ -124,11 +125,11 @@ func (h *history) touch(revision string) *outcome {
 	return o
 }
 
-// forget drops old outcomes, except for those in use. A failed load is forgotten as
-// soon as nobody asks about the revision, so that it is tried anew when it comes back;
-// not earlier: the operator would try it for ever.
+// forget drops old outcomes that are not in use, and returns the revisions whose failed loads it
+// forgets.
 //
-// It returns the revisions whose failed loads are forgotten.
+// A failed load is forgotten once the revision is no longer requested, so that it is tried again
+// when it is requested again. It is not forgotten earlier, because the operator would try it forever.
 func (h *history) forget(requested instanceapi.Requested, inUse ...string) (forgotten []string) {
 	inUse = append(inUse, requested.Test, requested.Load)
 	var kept []*outcome
@@ -141,7 +142,7 @@ func (h *history) forget(requested instanceapi.Requested, inUse ...string) (forg
 				o.Problems, o.failures = nil, 0
 			}
 		}
-		if i < remembered || slices.Contains(inUse, name) {
+		if i < maxReportedRevisions || slices.Contains(inUse, name) {
 			kept = append(kept, o)
 		}
 	}

@@ -11,10 +11,10 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// reloadRetry is the pause before nginx is told again what it did not confirm.
+// reloadRetry is the delay before another reload of a configuration that nginx did not confirm.
 const reloadRetry = 5 * time.Second
 
-// load brings a revision into nginx, which is started if it does not run.
+// load makes nginx serve a revision, and starts nginx if it does not run.
 func (s *Supervisor) load(ctx context.Context, revision string) {
 	booting := !s.master.Running()
 	c, ok := s.prepare(ctx, revision)
@@ -22,16 +22,16 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		if ctx.Err() == nil && !booting {
 			o := s.past.touch(revision)
 			o.loaded(o.Problems, time.Now())
-			// It passed a test a moment ago, and may pass the next one.
-			o.pardon(time.Now())
+			// It passed a test earlier, and may pass the next one.
+			o.allowRetry(time.Now())
 			s.reloads.Failed++
 		}
 		s.Store.Drop(c.dir)
 		return
 	}
-	// What is judged is one configuration at a time.
+	// Only one configuration at a time is on probation.
 	s.endProbation()
-	var t trial
+	var t analysis
 	if !booting {
 		t = s.begin(ctx, c)
 	}
@@ -41,13 +41,13 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	s.logged(s.Journal.Begin(revision))
-	s.try(ctx, c, t, booting)
+	s.loadCandidate(ctx, c, t, booting)
 }
 
-// try gives nginx a candidate, and goes back from it if it does not prove itself.
-func (s *Supervisor) try(ctx context.Context, c candidate, t trial, booting bool) {
+// loadCandidate makes nginx serve a candidate, and rolls back if its checks fail.
+func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, t analysis, booting bool) {
 	before := s.serving
-	found, failed := s.bring(ctx, c, booting)
+	found, failed := s.activate(ctx, c, booting)
 	switch {
 	case ctx.Err() != nil && !s.serving.is(c):
 		s.interrupted()
@@ -63,8 +63,8 @@ func (s *Supervisor) try(ctx context.Context, c candidate, t trial, booting bool
 		before = serving{}
 	} else {
 		var why rejection
-		if why, passed = s.prove(ctx, c, t); len(why.problems) > 0 {
-			s.takeBack(ctx, c, before, why)
+		if why, passed = s.runChecks(ctx, c, t); len(why.problems) > 0 {
+			s.rollBack(ctx, c, before, why)
 			return
 		}
 	}
@@ -79,30 +79,30 @@ func (s *Supervisor) try(ctx context.Context, c candidate, t trial, booting bool
 	slog.Info("configuration is served", "revision", c.revision, "generation", c.generation)
 }
 
-// interrupted ends a load of which nothing is known, since nginx is to end. If it has ended by itself,
-// the journal keeps that.
+// interrupted ends a load with an unknown outcome, because nginx is being stopped. If nginx ended
+// by itself, the load stays in the journal.
 func (s *Supervisor) interrupted() {
 	if s.master.Running() {
 		s.logged(s.Journal.End())
 	}
 }
 
-// notLoaded notes why a revision could not be loaded, and whether it may be tried again.
+// notLoaded records why a revision could not be loaded, and whether it may be tried again.
 func (s *Supervisor) notLoaded(revision string, found []instanceapi.Problem, failed *failure) {
 	o := s.past.touch(revision)
 	o.loaded(found, time.Now())
 	switch {
 	case failed == nil: // A start is repeated anyway.
 	case failed.passing():
-		o.pardon(time.Now())
+		o.allowRetry(time.Now())
 	default:
 		o.Fatal = failed.died
 	}
 	slog.Error("configuration could not be loaded", "revision", revision, "problems", found)
 }
 
-// fits tells whether there is still as much memory as the workers need: workers that were
-// replaced may not have ended.
+// fits returns the problems if the workers do not fit into the memory that is free now: replaced
+// workers may not have ended yet.
 func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
 	if booting || c.facts.measured == (budget.Usage{}) {
 		return nil
@@ -112,8 +112,8 @@ func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
 
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
 
-// prepare assembles a revision under a new generation. It is tested, unless it passed
-// with the present inputs.
+// prepare assembles a revision under a new generation. It tests the revision unless it passed with
+// the current inputs.
 func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, bool) {
 	s.generation++
 	past := s.past.of(revision)
@@ -132,19 +132,18 @@ func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, b
 	return c, err == nil && len(found) == 0
 }
 
-// bring starts nginx with a candidate, or reloads it. Of a reload that failed it also tells
-// how.
-func (s *Supervisor) bring(ctx context.Context, c candidate, booting bool) ([]instanceapi.Problem, *failure) {
+// activate starts or reloads nginx with a candidate. The failure is set only for a reload.
+func (s *Supervisor) activate(ctx context.Context, c candidate, booting bool) ([]instanceapi.Problem, *failure) {
 	if booting {
 		return s.boot(ctx, c), nil
 	}
 	return s.exchange(ctx, c)
 }
 
-// boot starts nginx. What does not come up is ended again.
+// boot starts nginx, and ends it again if it does not confirm the candidate.
 func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Problem {
-	// What an nginx left that was killed stands in the way of a new one.
-	for _, socket := range append(c.facts.sockets, s.asker.Socket) {
+	// Sockets that a killed nginx left behind would block the new one.
+	for _, socket := range append(c.facts.sockets, s.statusClient.Socket) {
 		if info, err := os.Stat(socket); err == nil && info.Mode().Type() == os.ModeSocket {
 			_ = os.Remove(socket)
 		}
@@ -152,18 +151,18 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 	if err := s.Store.Switch(c.dir); err != nil {
 		return problem(err)
 	}
-	master, err := s.Binary.Start(s.Store.Current(), s.Messages, s.problemReader(c.dir).Redact)
+	master, err := s.Binary.Start(s.Store.CurrentPath(), s.Messages, s.problemReader(c.dir).Redact)
 	if err != nil {
 		return problem(err)
 	}
 	s.master = master
-	failure := s.verify(ctx, &verification{candidate: c, master: master, asker: s.asker})
+	failure := s.waitForWorkers(ctx, &verification{candidate: c, master: master, statusClient: s.statusClient})
 	if failure == nil {
 		s.serve(c)
 		return nil
 	}
 	if ctx.Err() != nil && master.Running() {
-		// Draining ends it, in peace.
+		// drain ends it gracefully.
 		return nil
 	}
 	s.kill(master)
@@ -171,8 +170,8 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 	return failure.problems(s.problemReader(c.dir))
 }
 
-// exchange makes the running nginx serve a candidate. If that fails, it goes on with
-// what it served. What was served is kept for the caller to drop.
+// exchange makes the running nginx serve a candidate, and rolls back to the previous configuration
+// if that fails. The caller has to drop the files of the previous configuration.
 func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.Problem, *failure) {
 	before := s.serving
 	check := s.ofServing(c)
@@ -182,7 +181,7 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 	if err := s.master.Signal(syscall.SIGHUP); err != nil {
 		return problem(err), &failure{}
 	}
-	failed := s.verify(ctx, check)
+	failed := s.waitForWorkers(ctx, check)
 	if failed == nil {
 		s.old.add(check.replaced, time.Now())
 		s.serve(c)
@@ -196,35 +195,35 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 	s.Store.Drop(c.dir)
 	if ctx.Err() == nil {
 		s.reloads.Failed++
-		s.goBack(ctx, before, check, failed)
+		s.switchBack(ctx, before, check, failed)
 	}
 	return found, failed
 }
 
-// goBack makes sure that nginx serves what it did before a reload that failed. A master
-// that refused has never stopped to.
-func (s *Supervisor) goBack(ctx context.Context, before serving, failed *verification, why *failure) {
+// switchBack makes sure that nginx serves the previous configuration after a reload that failed. A
+// master process that refused the new one never stopped serving it.
+func (s *Supervisor) switchBack(ctx context.Context, before serving, failed *verification, why *failure) {
 	if why.refused && s.unimpressed(ctx, before, failed) {
 		return
 	}
-	slog.Warn("going back to the configuration from before", "revision", before.revision)
+	slog.Warn("restoring the previous configuration", "revision", before.revision)
 	check := s.ofServing(candidate{revision: before.revision, generation: before.generation, dir: before.dir, mounts: s.mounts.versions(), facts: s.past.of(before.revision).facts})
-	// There is nothing to go back to from here, however long it takes.
+	// There is no other configuration to roll back to, so this one may take longer.
 	check.final = true
 	err := s.master.Signal(syscall.SIGHUP)
 	if err == nil {
-		if failure := s.verify(ctx, check); failure == nil {
+		if failure := s.waitForWorkers(ctx, check); failure == nil {
 			s.old.add(check.replaced, time.Now())
 			s.serve(check.candidate)
 			return
 		}
 	}
-	slog.Error("nginx does not confirm the configuration from before", "revision", before.revision, "error", err)
+	slog.Error("nginx does not confirm the previous configuration", "revision", before.revision, "error", err)
 	s.serving.verified = false
 	s.retryReload = time.Now().Add(reloadRetry)
 }
 
-// serve notes that the workers confirmed a candidate.
+// serve records that the workers confirmed a candidate.
 func (s *Supervisor) serve(c candidate) {
 	s.serving = s.serving.followedBy(c, time.Now())
 	s.mounts.served(c.mounts)
@@ -236,8 +235,8 @@ func (s *Supervisor) serve(c candidate) {
 	}
 }
 
-// followedBy is what is served after a candidate was confirmed. The time goes on from one
-// generation of a revision to the next, unless the workers did not confirm the one before.
+// followedBy returns the state after a candidate was confirmed. The time since when a revision is
+// served continues across its generations, unless the workers did not confirm the one before.
 func (s serving) followedBy(c candidate, now time.Time) serving {
 	next := serving{revision: c.revision, generation: c.generation, dir: c.dir, verified: true, since: now}
 	if s.verified && s.revision == c.revision {
@@ -246,7 +245,7 @@ func (s serving) followedBy(c candidate, now time.Time) serving {
 	return next
 }
 
-// reload loads what is served once more.
+// reload reloads the served configuration.
 func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	revision := s.serving.revision
 	s.retryReload = time.Now().Add(reloadRetry)
@@ -278,7 +277,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	return found
 }
 
-// publish gives nginx the new certificates.
+// publish makes nginx use the new certificates.
 func (s *Supervisor) publish(ctx context.Context) {
 	undo, done, err := s.Certs.Publish()
 	s.inputs++
@@ -291,9 +290,9 @@ func (s *Supervisor) publish(ctx context.Context) {
 		return
 	}
 	if found := s.reload(ctx); len(found) > 0 {
-		undo("nginx did not take it: " + found[0].Message)
+		undo("nginx rejected it: " + found[0].Message)
 		s.inputs++
-		// What stood in the way may be something else, such as a name that does not resolve.
+		// The cause may be something else, such as a host name that does not resolve.
 		s.retryCertificates = time.Now().Add(backOff(s.refusals))
 		s.refusals++
 		return

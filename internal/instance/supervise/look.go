@@ -10,10 +10,11 @@ import (
 
 	"example.com/nginx-operator/internal/instance/volumes"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// folders are what was seen in them last. Files are not kept in memory.
+// folders are the results of the last inspection of the mounted folders. The files themselves are
+// not kept in memory.
 type folders struct {
 	stable, next mounted
 	requested    instanceapi.Requested
@@ -24,36 +25,36 @@ type mounted struct {
 	version, revision string
 }
 
-func (s *Supervisor) look(ctx context.Context) {
-	s.folders.stable.look(s.Stable)
-	s.folders.next.look(s.Next)
-	s.lookAtRequests()
+func (s *Supervisor) inspect(ctx context.Context) {
+	s.folders.stable.refresh(s.Stable)
+	s.folders.next.refresh(s.Next)
+	s.readRequests()
 	if due := s.retryCertificates; !due.IsZero() && time.Now().After(due) {
 		s.retryCertificates = time.Time{}
 		s.Certs.Retry()
 	}
-	s.Certs.Look()
-	if s.mounts.look() {
+	s.Certs.Refresh()
+	if s.mounts.refresh() {
 		s.inputs++
 	}
 	s.past.forgive(time.Now())
 	s.watchProbation(ctx, time.Now())
-	s.old.look(s.Proc, s.master)
+	s.old.refresh(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
 	for _, revision := range s.past.forget(s.folders.requested, inUse...) {
 		s.logged(s.Journal.Forget(revision))
 	}
-	s.Store.Forget(append(inUse, s.folders.requested.Test, s.folders.requested.Load)...)
+	s.Store.PruneRevisions(append(inUse, s.folders.requested.Test, s.folders.requested.Load)...)
 }
 
-func (m *mounted) look(dir string) {
+func (m *mounted) refresh(dir string) {
 	version := volumes.Version(dir)
 	if version != "" && version == m.version {
 		return
 	}
 	files, err := volumes.Read(dir)
 	if err != nil {
-		slog.Warn("look at a configuration", "error", err)
+		slog.Warn("cannot read a configuration", "error", err)
 		return
 	}
 	m.version, m.revision = version, ""
@@ -62,25 +63,25 @@ func (m *mounted) look(dir string) {
 	}
 }
 
-func (s *Supervisor) lookAtRequests() {
+func (s *Supervisor) readRequests() {
 	files, err := volumes.Read(s.Requests)
 	if err != nil {
-		slog.Warn("look at the requests", "error", err)
+		slog.Warn("cannot read the pod's annotations", "error", err)
 		return
 	}
 	s.folders.requested = instanceapi.Requested{
-		Test:  strings.TrimSpace(files[instanceapi.FileTest]),
-		Load:  strings.TrimSpace(files[instanceapi.FileLoad]),
-		Grant: strings.TrimSpace(files[instanceapi.FileGrant]),
+		Test:      strings.TrimSpace(files[instanceapi.FileTest]),
+		Load:      strings.TrimSpace(files[instanceapi.FileLoad]),
+		TokenHash: strings.TrimSpace(files[instanceapi.FileTokenHash]),
 	}
 }
 
-// atHand tells whether find will find.
+// atHand reports whether find can return the files of a revision.
 func (s *Supervisor) atHand(revision string) bool {
 	return slices.Contains([]string{s.folders.next.revision, s.folders.stable.revision}, revision) || s.Store.Has(revision)
 }
 
-// find returns the user's files of a revision, and keeps them.
+// find returns the user's files of a revision, and keeps them in the store.
 func (s *Supervisor) find(revision string) (map[string]string, error) {
 	if s.Store.Has(revision) {
 		return s.Store.Find(revision)
@@ -91,7 +92,7 @@ func (s *Supervisor) find(revision string) (map[string]string, error) {
 			return nil, err
 		}
 		if nginxconf.Revision(files) == revision {
-			return files, s.Store.Keep(revision, files)
+			return files, s.Store.SaveRevision(revision, files)
 		}
 	}
 	return nil, fmt.Errorf("the files of revision %s are gone", revision)

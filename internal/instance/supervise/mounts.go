@@ -10,21 +10,23 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// mounts are the folders of Options.ReloadOn. nginx reads them when it loads a configuration, from
-// where they are mounted: unlike certificates, the files from before are gone once the kubelet has
-// switched to new ones. So what nginx refuses stays due, and is tried again.
+// mounts are the folders of Options.ReloadOn. nginx reads them from their mount points when it
+// loads a configuration. Unlike with certificates, the previous files are gone once the kubelet has
+// switched to new ones, so files that nginx refuses stay due and are tried again.
 type mounts struct {
 	dirs []string
-	// found are the versions at the last look, read those that nginx's workers were started with.
+	// found are the versions at the last refresh, and read are those that nginx's workers were
+	// started with.
 	found, read []string
-	// refused are the versions that nginx did not take, so many times in a row, and why.
+	// refused are the versions that nginx refused, failures is how many times in a row, and
+	// problems is why.
 	refused  []string
 	failures int
 	problems []instanceapi.Problem
 	retry    time.Time
 }
 
-// versions are those that the folders have now.
+// versions returns the current versions of the folders.
 func (m *mounts) versions() []string {
 	var all []string
 	for _, dir := range m.dirs {
@@ -33,17 +35,17 @@ func (m *mounts) versions() []string {
 	return all
 }
 
-// look tells whether a folder has changed since the last look.
-func (m *mounts) look() bool {
+// refresh reports whether a folder has changed since the last refresh.
+func (m *mounts) refresh() bool {
 	before := m.found
 	m.found = m.versions()
 	return before != nil && !slices.Equal(before, m.found)
 }
 
-// changed tells whether nginx has to read the folders again.
+// changed reports whether nginx has to read the folders again.
 func (m *mounts) changed() bool { return !slices.Equal(m.found, m.read) }
 
-// due is when nginx may be reloaded: at once for what it has not refused yet.
+// due returns when nginx may be reloaded: at once for versions that it has not refused yet.
 func (m *mounts) due() time.Time {
 	if !slices.Equal(m.found, m.refused) {
 		return time.Time{}
@@ -51,12 +53,12 @@ func (m *mounts) due() time.Time {
 	return m.retry
 }
 
-// served notes the versions that nginx's workers have read.
+// served records the versions that nginx's workers have read.
 func (m *mounts) served(versions []string) {
 	m.read, m.refused, m.failures, m.problems = versions, nil, 0, nil
 }
 
-// refuse notes the versions that nginx did not take.
+// refuse records the versions that nginx refused.
 func (m *mounts) refuse(versions []string, found []instanceapi.Problem, now time.Time) {
 	if !slices.Equal(versions, m.refused) {
 		m.failures = 0
@@ -66,7 +68,7 @@ func (m *mounts) refuse(versions []string, found []instanceapi.Problem, now time
 	m.failures++
 }
 
-// report is why nginx has not read what the folders have now.
+// report returns why nginx has not read the current contents of the folders.
 func (m *mounts) report() []instanceapi.Problem {
 	if !m.changed() {
 		return nil
@@ -74,8 +76,8 @@ func (m *mounts) report() []instanceapi.Problem {
 	return slices.Clone(m.problems)
 }
 
-// retryMounts is when nginx may be reloaded for changed files: not while what it has loaded is on
-// probation, since a reload would end that.
+// retryMounts returns when nginx may be reloaded for changed files. It waits for the end of a
+// probation, because a reload would end that.
 func (s *Supervisor) retryMounts() time.Time {
 	due := s.mounts.due()
 	if p := s.probation; p != nil && p.before.dir != "" && p.until.After(due) {
@@ -84,14 +86,14 @@ func (s *Supervisor) retryMounts() time.Time {
 	return due
 }
 
-// reloadMounts lets nginx read the mounted files that have changed.
+// reloadMounts reloads nginx so that it reads the mounted files that have changed.
 func (s *Supervisor) reloadMounts(ctx context.Context) {
 	versions := s.mounts.versions()
 	if !slices.Equal(versions, s.mounts.refused) {
 		slog.Info("mounted files have changed", "folders", s.mounts.dirs)
 	}
 	found := s.reload(ctx)
-	// Going back to what was served reads the files, too, and may succeed.
+	// Going back to the previous configuration reads the files too, and may have succeeded.
 	if len(found) > 0 && ctx.Err() == nil && !slices.Equal(versions, s.mounts.read) {
 		s.mounts.refuse(versions, found, time.Now())
 	}

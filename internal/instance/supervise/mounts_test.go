@@ -9,7 +9,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// switchTo changes a folder to a version, as the kubelet does.
+// switchTo switches a folder to a version in the same way as the kubelet.
 func switchTo(t *testing.T, dir, version string) {
 	t.Helper()
 	next := filepath.Join(dir, "..data_tmp")
@@ -21,13 +21,13 @@ func switchTo(t *testing.T, dir, version string) {
 	}
 }
 
-// mountsOf are two folders that nginx has read.
+// mountsOf returns two folders that nginx has read.
 func mountsOf(t *testing.T) *mounts {
 	t.Helper()
 	m := &mounts{dirs: []string{t.TempDir(), t.TempDir()}}
 	switchTo(t, m.dirs[0], "..1")
 	switchTo(t, m.dirs[1], "..1")
-	if m.look() {
+	if m.refresh() {
 		t.Error("the first look finds a change")
 	}
 	m.served(m.versions())
@@ -41,15 +41,15 @@ var (
 
 func TestMounts(t *testing.T) {
 	m := mountsOf(t)
-	if m.look() || m.changed() {
+	if m.refresh() || m.changed() {
 		t.Error("what nginx has read counts as changed")
 	}
 	switchTo(t, m.dirs[1], "..2")
-	if !m.look() || !m.changed() || m.due().After(someTime) {
+	if !m.refresh() || !m.changed() || m.due().After(someTime) {
 		t.Errorf("a change is not due at once: %+v", m)
 	}
 	m.refuse(m.versions(), refusal, someTime)
-	if m.look() || len(m.report()) != 1 {
+	if m.refresh() || len(m.report()) != 1 {
 		t.Errorf("after a refusal: %+v", m)
 	}
 	m.served(m.versions())
@@ -58,11 +58,11 @@ func TestMounts(t *testing.T) {
 	}
 }
 
-// TestRefusedMounts: what was refused is tried again with growing pauses, other files at once.
+// TestRefusedMounts: refused files are tried again with growing delays, and other files at once.
 func TestRefusedMounts(t *testing.T) {
 	m := mountsOf(t)
 	switchTo(t, m.dirs[1], "..2")
-	m.look()
+	m.refresh()
 	for attempt, want := range []time.Duration{firstRetry, 2 * firstRetry, 4 * firstRetry, lastRetry, lastRetry} {
 		m.refuse(m.versions(), refusal, someTime)
 		if got := m.due().Sub(someTime); got != want {
@@ -70,7 +70,7 @@ func TestRefusedMounts(t *testing.T) {
 		}
 	}
 	switchTo(t, m.dirs[1], "..3")
-	if !m.look() || m.due().After(someTime) {
+	if !m.refresh() || m.due().After(someTime) {
 		t.Error("other files than those that were refused have to wait")
 	}
 	m.refuse(m.versions(), refusal, someTime)
@@ -79,11 +79,11 @@ func TestRefusedMounts(t *testing.T) {
 	}
 }
 
-// TestNoMounts: an instance without --reload-on has nothing to reload for.
+// TestNoMounts: an instance without --reload-on never reloads for mounted files.
 func TestNoMounts(t *testing.T) {
 	var m mounts
-	m.look()
-	if m.look() || m.changed() || m.report() != nil {
+	m.refresh()
+	if m.refresh() || m.changed() || m.report() != nil {
 		t.Errorf("%+v", m)
 	}
 	m.served(m.versions())
@@ -92,7 +92,8 @@ func TestNoMounts(t *testing.T) {
 	}
 }
 
-// TestChangedFilesWaitForProbation: a reload would end the probation of what was loaded before.
+// TestChangedFilesWaitForProbation: changed files wait for the end of a probation, because a reload
+// would end it.
 func TestChangedFilesWaitForProbation(t *testing.T) {
 	until := time.Date(2026, 11, 21, 0, 0, 5, 0, time.UTC)
 	s := &Supervisor{probation: &probation{until: until}}

@@ -10,7 +10,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// TestCrash: workers from before the load may crash while they finish their requests.
+// TestCrash: a crash of a previous worker, which finishes its requests, does not count.
 func TestCrash(t *testing.T) {
 	exited := func(pid int) string {
 		return fmt.Sprintf("2026/11/21 05:00:00 [alert] 7#7: worker process %d exited on signal 11\n", pid)
@@ -25,7 +25,7 @@ func TestCrash(t *testing.T) {
 	} {
 		log := &nginx.Tail{Redact: func(line string) string { return line }}
 		log.Copy(strings.NewReader(tt.before), io.Discard)
-		load := trial{mark: log.Mark(), old: []int{20, 21}}
+		load := analysis{mark: log.Mark(), old: []int{20, 21}}
 		log.Copy(strings.NewReader(tt.after), io.Discard)
 		if got := load.crash(log); got != tt.want {
 			t.Errorf("%s: signal %q, want %q", name, got, tt.want)
@@ -33,8 +33,8 @@ func TestCrash(t *testing.T) {
 	}
 }
 
-// TestWayBack tells an edit from what the operator takes back.
-func TestWayBack(t *testing.T) {
+// TestIsRollback: an edit is distinguished from a rollback by the operator.
+func TestIsRollback(t *testing.T) {
 	for name, tt := range map[string]struct {
 		asked instanceapi.Requested
 		want  bool
@@ -52,7 +52,7 @@ func TestWayBack(t *testing.T) {
 		if revision == "" || tt.asked.Load == "c" {
 			revision = "b"
 		}
-		if got := s.wayBack(revision); got != tt.want {
+		if got := s.isRollback(revision); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

@@ -7,27 +7,27 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Snapshot is what the supervisor knows at one moment. It is never changed.
+// Snapshot is the state of the supervisor at one moment. It is immutable.
 type Snapshot struct {
-	// Status without what has to be looked up: workers, ports, readiness and the time.
+	// Status lacks what is looked up on request: workers, ports, readiness and the time.
 	Status instanceapi.Status
-	// Requested has the grant, which nobody else may read.
+	// Requested includes the hash of the load token, which Status does not publish.
 	Requested instanceapi.Requested
-	// Master is the process id of nginx; 0 while it does not run.
+	// Master is the process ID of nginx; 0 while it does not run.
 	Master int
-	// ServingSince is since when the workers have answered with Status.Serving.
+	// ServingSince is when the workers began to answer with Status.Serving.
 	ServingSince time.Time
-	// Generation that the workers confirmed.
+	// Generation is the generation that the workers confirmed.
 	Generation int64
-	// OldGenerations are alive to finish their connections.
+	// OldGenerations is the number of generations of workers that finish their connections.
 	OldGenerations int
-	// Quitting is set when nginx was told to end.
+	// Quitting is set once nginx was signaled to end.
 	Quitting bool
-	// Why nginx does not serve, if it does not.
+	// Waiting is why nginx does not serve; empty if it does.
 	Waiting string
 }
 
-// Snapshot returns the latest one. It may be called from everywhere.
+// Snapshot returns the latest snapshot. It is safe for concurrent use.
 func (s *Supervisor) Snapshot() *Snapshot { return s.board.Load() }
 
 func (s *Supervisor) report() {
@@ -38,7 +38,7 @@ func (s *Supervisor) report() {
 			Stable:         s.folders.stable.revision,
 			Next:           s.folders.next.revision,
 			Requested:      s.folders.requested.Public(),
-			Granted:        s.grantedRevision(),
+			Authorized:     s.authorizedRevision(),
 			Revisions:      s.past.report(),
 			Ports:          slices.Clone(s.Ports),
 			Reloads:        s.reloads,
@@ -68,7 +68,7 @@ func (s *Supervisor) report() {
 	s.board.Store(snapshot)
 }
 
-// waiting tells why nothing is served.
+// waiting returns why nothing is served.
 func (s *Supervisor) waiting() string {
 	switch stable := s.folders.stable.revision; {
 	case s.master.Running() && s.serving.verified:
@@ -78,7 +78,7 @@ func (s *Supervisor) waiting() string {
 	case stable == "":
 		return "there is no configuration yet"
 	case s.past.of(stable).failures > 0:
-		return "nginx does not take the configuration: " + s.past.of(stable).Problems[0].Message
+		return "nginx rejected the configuration: " + s.past.of(stable).Problems[0].Message
 	default:
 		return "nginx is about to be started"
 	}

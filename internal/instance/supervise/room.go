@@ -6,13 +6,13 @@ import (
 	"example.com/nginx-operator/internal/instance/nginx"
 )
 
-// testMemory is what a test may use of what is left now.
-func (s *Supervisor) testMemory() nginx.Memory {
+// testMemory returns how much of the free memory a test may use.
+func (s *Supervisor) testMemory() nginx.ConfigTestLimits {
 	memory := limits.ReadMemory(s.Cgroup, s.Proc.Meminfo())
-	return nginx.TestMemory(memory.Free, memory.Limit, memory.Limited)
+	return nginx.NewConfigTestLimits(memory.Free, memory.Limit, memory.Limited)
 }
 
-// room is what the container has left now.
+// room returns the free memory and processes of the container.
 func (s *Supervisor) room() budget.Room {
 	memory := limits.ReadMemory(s.Cgroup, s.Proc.Meminfo())
 	room := budget.Room{Free: memory.Free, Limit: memory.Limit, Limited: memory.Limited, Processes: -1}

@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// TestServingSince follows one nginx through its configurations.
+// TestServingSince: the time of a revision continues across reloads, and begins again with another
+// revision or after a failure.
 func TestServingSince(t *testing.T) {
 	start := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	at := func(minutes int) time.Time { return start.Add(time.Duration(minutes) * time.Minute) }
@@ -13,7 +14,7 @@ func TestServingSince(t *testing.T) {
 	for i, step := range []struct {
 		what     string
 		revision string
-		// lost tells that the workers did not confirm what was served before.
+		// lost reports whether the workers did not confirm the previous configuration.
 		lost bool
 		want time.Time
 	}{

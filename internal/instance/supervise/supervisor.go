@@ -1,14 +1,14 @@
-// Package supervise runs nginx: it boots it, tests what the operator asks to be tested,
-// loads what it asks to be loaded, and ends it gracefully.
+// Package supervise runs nginx: it boots it, tests and loads the configurations that the operator
+// requests, and ends it gracefully.
 //
-// One loop owns everything, so that nothing ever happens at the same time: look at the
-// folders, decide (purely, see decide), do one thing, report, look again. What cannot
-// wait, a stop signal or the end of nginx, cancels the thing that is being done.
+// One loop owns all state, so nothing runs concurrently: inspect the folders, decide (a pure
+// function, see decide), perform one action, report, repeat. What cannot wait, a stop signal or the
+// end of nginx, cancels the current action.
 //
-// A configuration is loaded in five steps: its files are assembled in a folder of their
-// own, nginx tests them, the symbolic link `current` is switched to the folder, nginx is
-// sent HUP, and its workers are asked what they serve. Only their answer counts. If it
-// does not come, the link is switched back.
+// A configuration is loaded in five steps: its files are assembled in a new folder, nginx tests them,
+// the symbolic link `current` is switched to the folder, nginx receives SIGHUP, and its workers are
+// asked which configuration they serve. Only their answer counts. If they do not confirm it, the link
+// is switched back.
 package supervise
 
 import (
@@ -33,51 +33,53 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// poll is how often the folders are looked at even if nobody says that they changed.
+// poll is the interval at which the folders are inspected without a notification.
 const poll = 10 * time.Second
 
-// Options of a Supervisor.
+// Options are the options of a Supervisor.
 type Options struct {
 	Binary nginx.Binary
 	Store  *store.Store
 	Certs  *certs.Keeper
 	// Stable, Next and Requests are the mounted folders.
 	Stable, Next, Requests string
-	// ReloadOn are mounted folders whose changes make nginx reload what it serves.
+	// ReloadOn are mounted folders. A change in them reloads nginx.
 	ReloadOn []string
 	// TLSDir is where nginx finds the certificates.
 	TLSDir string
-	// Assembly is the same for all configurations; Revision and Generation are set here.
+	// Assembly holds the settings that all configurations share; Revision and Generation are set
+	// here.
 	Assembly assemble.Settings
 	Ports    []instanceapi.DeclaredPort
-	// OwnPort is taken by the instance itself.
+	// OwnPort is the port of the instance itself.
 	OwnPort                  int
 	DrainDelay, DrainTimeout time.Duration
 	Proc                     proc.FS
 	Cgroup                   fs.FS
-	// Messages is where nginx's error log goes.
+	// Messages receives nginx's error log.
 	Messages io.Writer
-	// Journal keeps which loads have ended a container.
+	// Journal records which loads have ended a container.
 	Journal *journal.Journal
-	// Changed says that a folder may have changed; Signals are those that do not stop.
+	// Changed signals that a folder may have changed; Signals are the signals that do not stop the
+	// instance.
 	Changed <-chan struct{}
 	Signals <-chan syscall.Signal
-	// Answers counts what nginx answers; nil: requests are not measured.
+	// Answers counts the responses of nginx; nil: requests are not measured.
 	Answers Answers
-	// Checks repeats those of what is served, for readiness.
+	// Checks repeats the checks of the served configuration, for readiness.
 	Checks *checks.Prober
 }
 
 // Supervisor runs one nginx.
 type Supervisor struct {
 	Options
-	asker   nginx.Asker
-	folders folders
-	past    history
+	statusClient nginx.StatusClient
+	folders      folders
+	past         history
 
 	master  *nginx.Master
 	serving serving
-	// generation of the configuration that was assembled last.
+	// generation is the generation of the configuration that was assembled last.
 	generation int64
 	old        generations
 	// inputs counts the changes of certificates and of the folders of ReloadOn.
@@ -85,49 +87,51 @@ type Supervisor struct {
 	mounts      mounts
 	reloadAsked bool
 	retryReload time.Time
-	// refusals of certificates in a row, and when they are tried again.
+	// refusals counts the certificates that nginx refused in a row, and retryCertificates is when
+	// they are tried again.
 	refusals          int
 	retryCertificates time.Time
 	reloads           instanceapi.Reloads
-	// lastTrial is of what is served.
-	lastTrial trial
-	// probation is of what was loaded last; nil: it is over.
+	// lastAnalysis is the analysis of the served configuration.
+	lastAnalysis analysis
+	// probation is the probation of the last load; nil: it has ended.
 	probation *probation
 	draining  bool
 	quitting  bool
 
-	// granted was told by HTTP, and told says that it has changed.
-	granted atomic.Pointer[granted]
-	told    chan struct{}
+	// authorized is the authorization by the latest valid load token, and wake wakes the loop when
+	// it changes.
+	authorized atomic.Pointer[authorization]
+	wake       chan struct{}
 
 	board atomic.Pointer[Snapshot]
 }
 
-// serving is what the workers were told to serve.
+// serving is the configuration that the workers are meant to serve.
 type serving struct {
 	revision   string
 	generation int64
 	dir        string
-	// verified is set when the workers have answered with the generation, and since when
-	// they have answered with the revision.
+	// verified is set once the workers have answered with the generation, and since is when they
+	// began to answer with the revision.
 	verified bool
 	since    time.Time
 }
 
-// New returns a Supervisor that has done nothing yet.
+// New returns a Supervisor. Run starts its work.
 func New(options Options) *Supervisor {
-	s := &Supervisor{Options: options, told: make(chan struct{}, 1), asker: nginx.Asker{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
+	s := &Supervisor{Options: options, wake: make(chan struct{}, 1), statusClient: nginx.StatusClient{Socket: assemble.StatusSocket(options.Assembly.StateDir)}}
 	s.mounts.dirs = options.ReloadOn
 	s.recall(time.Now())
 	s.report()
 	return s
 }
 
-// Run runs nginx until ctx is done, and then drains it. It returns an error if nginx
-// ends by itself.
+// Run runs nginx until ctx is done, and then drains it. It returns an error if nginx ends
+// unexpectedly.
 func (s *Supervisor) Run(ctx context.Context) error {
 	for ctx.Err() == nil {
-		s.look(ctx)
+		s.inspect(ctx)
 		if err := s.unexpectedEnd(); err != nil {
 			return err
 		}
@@ -139,7 +143,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		}
 		s.perform(ctx, next)
 		s.report()
-		// Tests and loads need memory for a moment, and then nothing for days.
+		// Tests and loads need memory for a moment, and then there may be none for days.
 		debug.FreeOSMemory()
 	}
 	return s.drain()
@@ -147,22 +151,22 @@ func (s *Supervisor) Run(ctx context.Context) error {
 
 func (s *Supervisor) view() view {
 	return view{
-		now:             time.Now(),
-		running:         s.master.Running(),
-		serving:         s.serving.revision,
-		unverified:      !s.serving.verified,
-		stable:          s.folders.stable.revision,
-		requested:       instanceapi.Requested{Test: s.folders.requested.Test, Load: s.toLoad()},
-		atHand:          s.atHand,
-		past:            &s.past,
-		inputs:          s.inputs,
-		certificatesDue: s.Certs.Due(),
-		mountsChanged:   s.mounts.changed(),
-		retryMounts:     s.retryMounts(),
-		givenUp:         s.givenUp(),
-		reloadAsked:     s.reloadAsked,
-		retryReload:     s.retryReload,
-		crowded:         s.old.crowded(time.Now(), s.DrainTimeout),
+		now:                time.Now(),
+		running:            s.master.Running(),
+		serving:            s.serving.revision,
+		unverified:         !s.serving.verified,
+		stable:             s.folders.stable.revision,
+		requested:          instanceapi.Requested{Test: s.folders.requested.Test, Load: s.revisionToServe()},
+		atHand:             s.atHand,
+		past:               &s.past,
+		inputs:             s.inputs,
+		certificatesDue:    s.Certs.HasUnpublished(),
+		mountsChanged:      s.mounts.changed(),
+		retryMounts:        s.retryMounts(),
+		givenUp:            s.givenUp(),
+		reloadAsked:        s.reloadAsked,
+		retryReload:        s.retryReload,
+		tooManyGenerations: s.old.tooMany(time.Now(), s.DrainTimeout),
 	}
 }
 
@@ -187,7 +191,7 @@ func (s *Supervisor) perform(ctx context.Context, next step) {
 	}
 }
 
-// whileRunning is done when the nginx that runs now ends.
+// whileRunning returns a context that is canceled when the current nginx ends.
 func (s *Supervisor) whileRunning(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	if master := s.master; master.Running() {
@@ -226,7 +230,7 @@ func (s *Supervisor) wait(ctx context.Context, until time.Time) {
 	case <-ended:
 	case <-alerts:
 	case <-s.Changed:
-	case <-s.told:
+	case <-s.wake:
 	case <-timer.C:
 	case signal := <-s.Signals:
 		s.signal(signal)
@@ -238,33 +242,33 @@ func (s *Supervisor) signal(signal syscall.Signal) {
 	case syscall.SIGHUP:
 		s.reloadAsked = s.master.Running()
 	case syscall.SIGUSR1:
-		// nginx opens its log files anew.
+		// nginx reopens its log files.
 		if err := s.master.Signal(signal); err != nil {
-			slog.Warn("reopen the logs", "error", err)
+			slog.Warn("cannot reopen the logs", "error", err)
 		}
-	default: // All others stop nginx, or are not asked for.
+	default: // Other signals stop nginx or are not handled.
 	}
 }
 
-// unexpectedEnd is an error if nginx is gone. It is never started again here: what it
-// was is lost, and the kubelet restarts containers in a way that everybody can see.
+// unexpectedEnd returns an error if nginx has ended. nginx is not restarted here: its state is
+// lost, and a restart of the container by the kubelet is visible to users.
 func (s *Supervisor) unexpectedEnd() error {
 	if s.master == nil || s.master.Running() {
 		return nil
 	}
-	return &EndedError{Outcome: s.master.Outcome(), LastWords: problems.LastWords(s.master.Log.Since(0))}
+	return &EndedError{Outcome: s.master.Outcome(), LastLines: problems.FatalLines(s.master.Log.Since(0))}
 }
 
-// EndedError tells that nginx ended although nobody wanted it to.
+// EndedError reports that nginx ended unexpectedly.
 type EndedError struct {
 	Outcome string
-	// LastWords are what its error log has about the end.
-	LastWords []string
+	// LastLines are the last lines of its error log.
+	LastLines []string
 }
 
 func (e *EndedError) Error() string {
 	if e.Outcome == "signal: killed" {
-		return "nginx was killed: if nobody did it, the container's memory ran out (resources.limits.memory)"
+		return "nginx was killed: unless a user killed it, the container ran out of memory (resources.limits.memory)"
 	}
 	return fmt.Sprintf("nginx ended by itself: %s", e.Outcome)
 }

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// skipLua passes over the rest of a block of Lua, the closing brace included. Braces
-// in Lua's strings and comments do not count.
+// skipLua skips the rest of a Lua block, including the closing brace. Braces in Lua strings and
+// comments do not count.
 func (w *words) skipLua() {
 	from := w.pos
 	depth := 1
@@ -29,8 +29,8 @@ func (w *words) skipLua() {
 	w.line += strings.Count(w.text[from:w.pos], "\n")
 }
 
-// skipLuaString leaves pos at the closing quote, or at the end of the line: a string
-// of Lua does not go beyond.
+// skipLuaString leaves pos at the closing quote, or at the end of the line, because a Lua string
+// ends there.
 func (w *words) skipLuaString(quote byte) {
 	for w.pos++; w.pos < len(w.text); w.pos++ {
 		switch w.text[w.pos] {
@@ -59,8 +59,8 @@ func (w *words) skipLuaComment() {
 
 var longBracket = regexp.MustCompile(`^\[(=*)\[`)
 
-// skipLongBracket leaves pos at the last character of a [[...]] or [=[...]=], if there
-// is one at pos.
+// skipLongBracket leaves pos at the last character of a [[...]] or [=[...]=], if one begins at pos,
+// and reports whether one does.
 func (w *words) skipLongBracket() bool {
 	level := longBracket.FindStringSubmatch(w.text[w.pos:])
 	if level == nil {

@@ -1,34 +1,33 @@
-// Package syntax finds the directives in nginx's configuration files: where they
-// stand, in which blocks, and with which arguments.
+// Package syntax finds the directives in nginx's configuration files: their positions, blocks and
+// arguments.
 //
-// It reads words as nginx does (ngx_conf_read_token): quotes, escapes, comments,
-// ${variables} and blocks of Lua. It never judges. What it cannot make sense of it
-// passes over, as nginx itself is asked afterwards. It exists because every directive
-// is needed with its byte offset: the instance changes files of users without moving
-// a line (see docs/decisions/0007-scanner-of-directives.md).
+// It reads words as nginx does (ngx_conf_read_token): quotes, escapes, comments, ${variables} and
+// Lua blocks. It reports no errors and skips what it does not understand, because nginx itself tests
+// the files afterwards. It exists because the byte offset of every directive is needed: the instance
+// changes files of users without moving a line (see docs/decisions/0007-scanner-of-directives.md).
 package syntax
 
 import "strings"
 
-// maxDepth bounds the nesting of blocks. nginx's own contexts are nested at will only
-// by locations; nobody comes near.
+// maxDepth bounds the nesting of blocks. In nginx, only locations can be nested arbitrarily, and no
+// real configuration comes near the bound.
 const maxDepth = 64
 
 // Directive is a statement of a configuration file.
 type Directive struct {
 	Name string
 	Args []string
-	// Line of the name, from 1 on.
+	// Line is the line of the name, counted from 1.
 	Line int
-	// Start is the offset of the name, and End that behind the ';' or '{'.
+	// Start is the offset of the name, and End is the offset after the ';' or '{'.
 	Start, End int
-	// Opens tells whether a block follows, and Block what is in it. The content of a
-	// block of Lua is not looked at.
+	// Opens reports whether a block follows, and Block is its content. The content of a Lua block
+	// is not read.
 	Opens bool
 	Block []*Directive
 }
 
-// Is tells whether the directive has the name and exactly the arguments.
+// Is reports whether the directive has the name and exactly the arguments.
 func (d *Directive) Is(name string, args ...string) bool {
 	if d.Name != name || len(d.Args) != len(args) {
 		return false
@@ -41,7 +40,7 @@ func (d *Directive) Is(name string, args ...string) bool {
 	return true
 }
 
-// Scan returns the directives of a file, up to the first place that makes no sense.
+// Scan returns the directives of a file, up to the first place that it does not understand.
 func Scan(text string) []*Directive {
 	s := scanner{words: words{text: text, line: 1}, open: []*Directive{{}}}
 	root := s.open[0]
@@ -50,16 +49,16 @@ func Scan(text string) []*Directive {
 	return root.Block
 }
 
-// scanner puts words together to directives.
+// scanner combines words into directives.
 type scanner struct {
 	words words
-	// open blocks, the innermost last; the first one stands for the file.
+	// open are the open blocks, the innermost last; the first one stands for the file.
 	open []*Directive
-	// statement that has begun, or nil.
+	// statement is the statement that has begun, or nil.
 	statement *Directive
 }
 
-// accept takes the next word or sign. It returns false where there is no going on.
+// accept adds the next token. It returns false if the scan cannot continue.
 func (s *scanner) accept(t token) bool {
 	switch t.kind {
 	case word:
@@ -80,7 +79,7 @@ func (s *scanner) accept(t token) bool {
 	}
 }
 
-// finish ends the statement, by a block or without.
+// finish ends the statement, with a block if opens is set.
 func (s *scanner) finish(opens bool) bool {
 	d := s.statement
 	if d == nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// outline writes directives down: name, arguments, line, and what is in a block.
+// outline formats directives: line, name, arguments, and the content of blocks.
 func outline(directives []*Directive) string {
 	var b strings.Builder
 	for _, d := range directives {
@@ -48,7 +48,7 @@ func TestScan(t *testing.T) {
 	}
 }
 
-// FuzzScan: the offsets lead to the directive, whatever the text.
+// FuzzScan: the offsets lead to the directive for any text.
 func FuzzScan(f *testing.F) {
 	f.Add("http { server { listen 80; } } # x\n")
 	f.Add("a ${b} 'c\\'d'; content_by_lua_block { [[ } ]] }")

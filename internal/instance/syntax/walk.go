@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxVisits bounds a walk: files that include each other twice, and again, multiply.
+// maxVisits bounds a walk: the visits multiply if files include others twice at several levels.
 const maxVisits = 200_000
 
 // Tree is a set of files that include each other.
@@ -15,41 +15,41 @@ type Tree struct {
 	names []string
 }
 
-// NewTree scans files. Their keys are the paths by which they are included, and
-// relative includes are relative to dir.
+// NewTree scans files. Their keys are their absolute paths, and relative includes are relative to
+// dir.
 func NewTree(dir string, files map[string]string) Tree {
 	t := Tree{dir: dir, files: make(map[string][]*Directive, len(files))}
 	for name, text := range files {
 		t.files[name] = Scan(text)
 		t.names = append(t.names, name)
 	}
-	// nginx sorts what a pattern matches, too.
+	// nginx also sorts the files that match a pattern.
 	slices.Sort(t.names)
 	return t
 }
 
-// Visit is a directive at the place where nginx meets it.
+// Visit is a directive in the context in which nginx reads it.
 type Visit struct {
 	*Directive
-	// File has the directive.
+	// File is the file that contains the directive.
 	File string
-	// Context is the blocks around it, the outermost first, through all includes.
+	// Context are the enclosing blocks, the outermost first, across includes.
 	Context []*Directive
-	// Loop is set for an include that leads back into a file that is being read.
+	// Loop is set for an include of a file that is already being read.
 	Loop bool
 }
 
-// In tells whether the blocks around the directive have exactly the names.
+// In reports whether the enclosing blocks have exactly these names.
 func (v Visit) In(names ...string) bool {
 	return slices.EqualFunc(v.Context, names, func(d *Directive, name string) bool { return d.Name == name })
 }
 
-// Within tells whether the outermost block has the name.
+// Within reports whether the outermost block has the name.
 func (v Visit) Within(name string) bool {
 	return len(v.Context) > 0 && v.Context[0].Name == name
 }
 
-// Block is the innermost block, or nil at the top level.
+// Block returns the innermost block, or nil at the top level.
 func (v Visit) Block() *Directive {
 	if len(v.Context) == 0 {
 		return nil
@@ -57,8 +57,8 @@ func (v Visit) Block() *Directive {
 	return v.Context[len(v.Context)-1]
 }
 
-// Walk visits the directives of a file and of those that it includes, in nginx's order.
-// A block is visited before what is in it.
+// Walk visits the directives of a file and of the files that it includes, in nginx's order. It
+// visits a block before its content.
 func (t Tree) Walk(file string, visit func(Visit)) {
 	w := walk{Tree: t, visit: visit, left: maxVisits}
 	w.file(file, nil, nil)

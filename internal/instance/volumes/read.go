@@ -11,18 +11,17 @@ import (
 	"strings"
 )
 
-// data is the symbolic link that the kubelet switches to a new folder with all of the
-// new files (k8s.io/kubernetes/pkg/volume/util, AtomicWriter).
+// data is the symbolic link that the kubelet switches to a new folder with all new files
+// (k8s.io/kubernetes/pkg/volume/util, AtomicWriter).
 const data = "..data"
 
-// attempts to read a folder that is switched meanwhile.
+// attempts bounds the attempts to read a folder that is switched meanwhile.
 const attempts = 5
 
-// maxFile is more than a ConfigMap or Secret can hold.
+// maxFile is larger than any file in a ConfigMap or Secret.
 const maxFile = 2 << 20
 
-// Read returns the files of a folder, all of the same version. A folder that is not
-// there has none.
+// Read returns the files of a folder, all of the same version. A missing folder has no files.
 func Read(dir string) (map[string]string, error) {
 	var err error
 	for range attempts {
@@ -34,7 +33,7 @@ func Read(dir string) (map[string]string, error) {
 		}
 	}
 	if err == nil {
-		err = errors.New("it changes all the time")
+		err = errors.New("it keeps changing")
 	}
 	return nil, fmt.Errorf("read the folder %s: %w", dir, err)
 }
@@ -69,8 +68,8 @@ func readFiles(dir string) (map[string]string, error) {
 	return files, nil
 }
 
-// Version tells whether a folder has changed: it is another one after each switch, and
-// empty for a folder that is not the kubelet's.
+// Version identifies the content of a folder: it changes with each switch, and is empty for a
+// folder that the kubelet does not manage.
 func Version(dir string) string {
 	target, err := os.Readlink(filepath.Join(dir, data))
 	if err != nil {

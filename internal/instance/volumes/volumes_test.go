@@ -15,8 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// kubelet writes a folder as the kubelet does: files in a folder of their own, a link to
-// it that is switched, and a link for each file.
+// kubelet writes a folder as the kubelet does: a new folder with the files, a link that is switched
+// to it, and a link for each file.
 type kubelet struct {
 	t     *testing.T
 	dir   string
@@ -46,7 +46,7 @@ func (k *kubelet) publish(files map[string]string) {
 	}
 }
 
-// must may be called by any goroutine.
+// must is safe for concurrent use.
 func (k *kubelet) must(err error) {
 	k.t.Helper()
 	if err != nil {
@@ -99,8 +99,7 @@ func TestReadWithoutAKubelet(t *testing.T) {
 	}
 }
 
-// TestReadIsOfOneVersion reads while the folder is switched: never some files of one
-// version and some of another.
+// TestReadIsOfOneVersion: a read while the folder is switched never returns files of two versions.
 func TestReadIsOfOneVersion(t *testing.T) {
 	dir := t.TempDir()
 	k := &kubelet{t: t, dir: dir}
@@ -125,7 +124,7 @@ func TestReadIsOfOneVersion(t *testing.T) {
 	for range 2000 {
 		files, err := Read(dir)
 		if err != nil {
-			continue // It changed in all attempts.
+			continue // It changed during all attempts.
 		}
 		read++
 		if len(files) != 3 || files["a"] != files["b"] || files["b"] != files["c"] {
@@ -144,7 +143,7 @@ func TestWatch(t *testing.T) {
 	full := func() (*fsnotify.Watcher, error) { return nil, syscall.EMFILE }
 	for name, newWatcher := range map[string]func() (*fsnotify.Watcher, error){
 		"inotify": fsnotify.NewWatcher,
-		// The user's other pods on the node have taken all instances.
+		// Other pods of the user on the node have taken all instances.
 		"no inotify instance is left": full,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +151,7 @@ func TestWatch(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			changed := make(chan struct{}, 1)
-			// A folder that is not there does not keep the others from being watched.
+			// A missing folder does not keep the others from being watched.
 			watch(ctx, []string{first.dir, filepath.Join(first.dir, "none"), second.dir}, changed, newWatcher)
 			for _, k := range []*kubelet{first, second, first} {
 				k.publish(map[string]string{"a": "text"})
@@ -167,7 +166,7 @@ func TestWatch(t *testing.T) {
 	}
 }
 
-// quieten waits until nothing has been said for a while.
+// quieten waits until there has been no notification for a while.
 func quieten(changed <-chan struct{}) {
 	for {
 		select {

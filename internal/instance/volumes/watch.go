@@ -9,21 +9,21 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Several files and folders change in a burst: one look afterwards is enough.
+// Several files and folders change in a burst; one notification after it is enough. quiet is the
+// pause that ends a burst, and maxPending bounds how long it delays the notification.
 const (
 	quiet      = 25 * time.Millisecond
 	maxPending = 100 * time.Millisecond
 )
 
-// pollEvery is how often folders are looked at that the kernel does not watch.
+// pollEvery is the interval at which folders that the kernel does not watch are polled.
 const pollEvery = time.Second
 
-// Watch says on the channel that something in a folder may have changed, in the background
-// until ctx is done. The caller has to look now and then by itself, too: not every file
-// system tells.
+// Watch signals on the channel that something in a folder may have changed, in the background until
+// ctx is done. The caller must also check periodically, because some file systems send no events.
 //
-// inotify instances are counted for each user of a node (fs.inotify.max_user_instances).
-// Where none is left, the folders are polled.
+// inotify instances are limited per user of a node (fs.inotify.max_user_instances). If none is left,
+// the folders are polled.
 func Watch(ctx context.Context, dirs []string, changed chan<- struct{}) {
 	watch(ctx, dirs, changed, fsnotify.NewWatcher)
 }
@@ -33,7 +33,7 @@ func watch(ctx context.Context, dirs []string, changed chan<- struct{}, newWatch
 	if err != nil {
 		slog.Warn("folders cannot be watched, so they are polled: raise fs.inotify.max_user_instances on the node",
 			"error", err, "every", pollEvery.String())
-		go poll(ctx, dirs, versions(dirs), changed)
+		go pollVersions(ctx, dirs, versions(dirs), changed)
 		return
 	}
 	var unwatched []string
@@ -44,13 +44,13 @@ func watch(ctx context.Context, dirs []string, changed chan<- struct{}, newWatch
 		}
 	}
 	if len(unwatched) > 0 {
-		go poll(ctx, unwatched, versions(unwatched), changed)
+		go pollVersions(ctx, unwatched, versions(unwatched), changed)
 	}
 	go forward(ctx, watcher, changed)
 }
 
-// poll compares the links that the kubelet switches.
-func poll(ctx context.Context, dirs, last []string, changed chan<- struct{}) {
+// pollVersions compares the targets of the links that the kubelet switches.
+func pollVersions(ctx context.Context, dirs, last []string, changed chan<- struct{}) {
 	ticker := time.NewTicker(pollEvery)
 	defer ticker.Stop()
 	for {
@@ -77,7 +77,7 @@ func versions(dirs []string) []string {
 func announce(changed chan<- struct{}) {
 	select {
 	case changed <- struct{}{}:
-	default: // It has been said already, and nobody has looked since.
+	default: // A notification is already pending.
 	}
 }
 
@@ -88,7 +88,7 @@ func forward(ctx context.Context, watcher *fsnotify.Watcher, changed chan<- stru
 		case <-ctx.Done():
 			return
 		case err := <-watcher.Errors:
-			slog.Warn("watch folders", "error", err)
+			slog.Warn("cannot watch folders", "error", err)
 		case <-watcher.Events:
 			settle(watcher.Events)
 		}

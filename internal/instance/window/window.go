@@ -1,15 +1,15 @@
-// Package window remembers what became of the requests of the last hour, so that the
-// instance can tell it of any time up to now: those who judge an instance keep no memory
-// of their own. It counts those that workers of the configuration served now have answered, and
-// begins anew with another configuration. What old workers still answer, and what came before, would
-// dilute the figures of a canary.
+// Package window counts the requests of the last hour by their results, so that the instance can
+// report them for any time up to now, and its clients need no memory of their own. It only counts
+// the requests that workers of the served configuration have answered, and starts again with
+// another configuration. Requests of old workers, and earlier ones, would dilute the figures of a
+// canary.
 //
-// Time is cut into slots of five seconds. A ring has a slot for each of the last hour, and
-// the one that is being filled. What a slot held an hour ago is dropped when the slot is
-// used again, and left out when it is read before.
-// The first slot begins when the configuration does.
+// Time is divided into slots of five seconds. A ring has a slot for each five seconds of the last
+// hour, and the one that is being filled. The content of a slot from more than an hour ago is dropped
+// when the slot is used again, and ignored if it is read before. The first slot begins with the
+// configuration.
 //
-// The ring takes 160 KiB for the life of the process, and no more whatever comes.
+// The ring takes at most 160 KiB for the life of the process.
 package window
 
 import (
@@ -21,68 +21,71 @@ import (
 
 const (
 	slotTime = instanceapi.WindowSlot * time.Second
-	// slots for MaxWindow, and the one that is being filled.
+	// slots is the number of slots for MaxWindow, and the one that is being filled.
 	slots = instanceapi.MaxWindow*int(time.Second)/int(slotTime) + 1
 )
 
-// slot has the requests that ended within slotTime.
+// slot holds the requests that ended within one slotTime.
 type slot struct {
-	// number counts the slots since the start, from 1 on: 0 is a slot that was never used.
+	// number counts the slots since the start, from 1; 0: the slot was never used.
 	number int64
 	errors uint32
-	// refused are those that are no errors and were answered with 4xx.
+	// refused counts the requests that are no errors but were answered with 4xx.
 	refused uint32
-	// latency of those that are not errors, as in instanceapi.RequestWindow. More than
-	// four billion requests do not end within a slot.
+	// latency counts the requests that are not errors, with the buckets of
+	// instanceapi.RequestWindow. A uint32 is enough: four billion requests do not end within a
+	// slot.
 	latency [instanceapi.LatencyBuckets]uint32
 }
 
-// Ring counts requests. It may be used from everywhere.
+// Ring counts requests. It is safe for concurrent use.
 type Ring struct {
 	now func() time.Time
 
 	mu sync.Mutex
-	// revision that is counted, and since when.
+	// revision is the counted configuration, and start is when it began to be counted.
 	revision string
 	start    time.Time
 	slots    [slots]slot
 
-	// first are the answers of the configuration that was begun last, and before those until then.
+	// first are the answers of the configuration of the last Begin, and before are those before it.
 	first, before Tally
 	begun         string
-	// beforeAt is until when those before were counted, and own are the answers to the instance itself.
+	// beforeAt is when before was counted, and own are the answers to the instance itself.
 	beforeAt time.Time
 	own      Tally
 }
 
 // Tally counts answers.
 type Tally struct {
-	// Answers, and those that were 4xx, except 499, or 5xx.
+	// Answers counts all answers, and Bad those with 4xx, except 499, or 5xx.
 	Answers, Bad int64
-	// Time in which they were given.
+	// Time is the time in which they were given.
 	Time time.Duration
 }
 
-// leastBefore is how many answers replace those from before the configuration before: one that was gone
-// back from at once leaves none to compare with.
-const leastBefore = 20
+// minBaselineResponses is the least number of answers that replace the earlier ones in before: a
+// configuration that was rolled back at once leaves too few to compare with.
+const minBaselineResponses = 20
 
-// beforeTime is for how long answers before another configuration are compared with its own.
-const beforeTime = 30 * time.Second
+// baselineWindow is the time before a load whose answers are compared with those after it.
+const baselineWindow = 30 * time.Second
 
-// Begin tells which configuration nginx is about to load. Its answers are counted for First from now on.
-func (r *Ring) Begin(revision string) {
+// StartComparison records the configuration that nginx is about to load, and starts to count its answers for
+// First.
+func (r *Ring) StartComparison(revision string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := r.now()
-	if t := r.tally(beforeTime); t.Answers >= leastBefore || now.Sub(r.beforeAt) > 2*beforeTime {
+	if t := r.tally(baselineWindow); t.Answers >= minBaselineResponses || now.Sub(r.beforeAt) > 2*baselineWindow {
 		r.before, r.beforeAt = t, now
 	}
 	r.begun, r.first, r.own = revision, Tally{}, Tally{}
 }
 
-// Own tells of an answer to the instance itself since Begin. It is logged like any other.
-func (r *Ring) Own(status int) {
+// CountOwnRequest records an answer since StartComparison to the instance itself. It is logged like any other, so Comparison
+// subtracts it.
+func (r *Ring) CountOwnRequest(status int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.own.Answers++
@@ -91,9 +94,9 @@ func (r *Ring) Own(status int) {
 	}
 }
 
-// First are the answers to clients of the configuration of Begin until now, and those of the one that
-// was served before it.
-func (r *Ring) First() (first, before Tally) {
+// Comparison returns the answers to clients by the configuration of Begin, and those of the
+// configuration before it.
+func (r *Ring) Comparison() (first, before Tally) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	first = Tally{Answers: max(0, r.first.Answers-r.own.Answers), Bad: max(0, r.first.Bad-r.own.Bad)}
@@ -101,10 +104,10 @@ func (r *Ring) First() (first, before Tally) {
 	return first, r.before
 }
 
-// tally counts what was answered within a time up to now, in whole slots.
+// tally counts the answers within a time up to now, in whole slots.
 func (r *Ring) tally(within time.Duration) Tally {
 	elapsed := r.now().Sub(r.start)
-	first, last := number(max(0, elapsed-within)), number(elapsed)
+	first, last := slotNumber(max(0, elapsed-within)), slotNumber(elapsed)
 	t := Tally{Time: elapsed - time.Duration(first-1)*slotTime}
 	for i := range r.slots {
 		s := &r.slots[i]
@@ -120,13 +123,13 @@ func (r *Ring) tally(within time.Duration) Tally {
 	return t
 }
 
-// NewRing returns a Ring that counts nothing before Serve, by a clock that does not go back.
+// NewRing returns a Ring that counts nothing before Serve. The clock must be monotonic.
 func NewRing(now func() time.Time) *Ring {
 	return &Ring{now: now, start: now()}
 }
 
-// Serve tells which configuration is served from now on. The same one once more, for a new
-// certificate, changes nothing.
+// Serve records the configuration that is served from now on. It changes nothing if that is the
+// same, as after a reload for a new certificate.
 func (r *Ring) Serve(revision string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -137,8 +140,8 @@ func (r *Ring) Serve(revision string) {
 	clear(r.slots[:])
 }
 
-// Count counts a request that a worker of a configuration has just answered with a status, after so
-// many seconds. It allocates nothing.
+// Count counts a request that a worker of a configuration has just answered, with its status and
+// duration in seconds. It does not allocate.
 func (r *Ring) Count(revision []byte, status int, seconds float64) {
 	bucket := instanceapi.Bucket(seconds)
 	r.mu.Lock()
@@ -152,7 +155,7 @@ func (r *Ring) Count(revision []byte, status int, seconds float64) {
 	if string(revision) != r.revision {
 		return
 	}
-	number := number(r.now().Sub(r.start))
+	number := slotNumber(r.now().Sub(r.start))
 	s := &r.slots[number%int64(slots)]
 	if s.number != number {
 		*s = slot{number: number}
@@ -167,8 +170,8 @@ func (r *Ring) Count(revision []byte, status int, seconds float64) {
 	s.latency[bucket]++
 }
 
-// Last is what ended within a time up to now, in whole slots. With a revision that is not the one that is
-// served, nothing did; an empty one stands for the one that is.
+// Last returns the requests that ended within a time up to now, in whole slots. An empty revision
+// stands for the served one; for any other revision there are none.
 func (r *Ring) Last(revision string, within time.Duration) instanceapi.RequestWindow {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,7 +179,7 @@ func (r *Ring) Last(revision string, within time.Duration) instanceapi.RequestWi
 		return instanceapi.RequestWindow{Revision: revision}
 	}
 	elapsed := r.now().Sub(r.start)
-	first, last := number(max(0, elapsed-within)), number(elapsed)
+	first, last := slotNumber(max(0, elapsed-within)), slotNumber(elapsed)
 	covered := elapsed - time.Duration(first-1)*slotTime
 	w := instanceapi.RequestWindow{Revision: r.revision, Seconds: int64(covered / time.Second)}
 	for i := range r.slots {
@@ -194,9 +197,9 @@ func (r *Ring) Last(revision string, within time.Duration) instanceapi.RequestWi
 	return w
 }
 
-// refused tells whether an answer below 600 is an error of the request or of the server. With 499 it was the client
-// that did not wait.
+// refused reports whether a status is an error of the request or of the server. 499 is neither: the
+// client did not wait.
 func refused(status int) bool { return status >= 400 && status != 499 }
 
-// number is that of the slot at a time after the start.
-func number(elapsed time.Duration) int64 { return int64(elapsed/slotTime) + 1 }
+// slotNumber returns the number of the slot at a time after the start.
+func slotNumber(elapsed time.Duration) int64 { return int64(elapsed/slotTime) + 1 }

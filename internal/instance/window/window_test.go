@@ -13,7 +13,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// clock is one that stands still until it is told to go on.
+// clock is a clock that only advances when the test does so.
 type clock struct{ at atomic.Int64 }
 
 func (c *clock) now() time.Time          { return time.Unix(0, c.at.Load()) }
@@ -30,7 +30,7 @@ func newRing() (*Ring, *clock) {
 	return r, c
 }
 
-// counts are the figures without the latency.
+// counts is a RequestWindow without the latency.
 type counts struct{ Seconds, Requests, Errors int64 }
 
 func (r *Ring) counts(within time.Duration) counts {
@@ -53,7 +53,7 @@ func TestWhatCounts(t *testing.T) {
 	}
 }
 
-// TestSlots counts one request in each second, the one at second s in the middle of it.
+// TestSlots: with one request per second, each window counts its whole slots and the current one.
 func TestSlots(t *testing.T) {
 	r, c := newRing()
 	tick := func(seconds int) {
@@ -81,14 +81,14 @@ func TestSlots(t *testing.T) {
 	check(12*time.Second, counts{12, 12, 0})
 	check(time.Hour, counts{12, 12, 0})
 	tick(3600)
-	// 3612 s: what was asked for, and two seconds more.
+	// After 3612 s, it returns the requested time and two seconds more.
 	check(time.Hour, counts{3602, 3602, 0})
 	tick(7200)
 	check(time.Hour, counts{3602, 3602, 0})
 	check(time.Minute, counts{62, 62, 0})
 }
 
-// TestGaps does not count what a slot held an hour, or several, before.
+// TestGaps: the content of a slot from one or more hours before is not counted.
 func TestGaps(t *testing.T) {
 	for _, gap := range []time.Duration{time.Hour + slotTime, 2 * time.Hour, 100 * time.Hour, time.Duration(slots) * slotTime, 5 * time.Duration(slots) * slotTime} {
 		r, c := newRing()
@@ -108,7 +108,7 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// TestAgainstAList compares with a plain list of everything.
+// TestAgainstAList: the ring counts the same as a list of all requests.
 func TestAgainstAList(t *testing.T) {
 	type request struct {
 		at     time.Duration
@@ -150,8 +150,8 @@ func TestAgainstAList(t *testing.T) {
 	}
 }
 
-// TestOnlyWhatIsServedCounts: neither requests from before a load, however short ago, nor those that old
-// workers finish, nor those of new workers that never confirmed.
+// TestOnlyWhatIsServedCounts: requests from before a load, requests that old workers finish, and
+// those of new workers that never confirmed are not counted.
 func TestOnlyWhatIsServedCounts(t *testing.T) {
 	r, c := newRing()
 	old, tried := served, []byte("tried")
@@ -183,7 +183,7 @@ func TestOnlyWhatIsServedCounts(t *testing.T) {
 	}
 }
 
-// TestConcurrency reads while requests are counted and time goes on.
+// TestConcurrency: the counts are consistent while requests are counted and time advances.
 func TestConcurrency(t *testing.T) {
 	r, c := newRing()
 	const writers, each = 2, 20_000
@@ -253,8 +253,8 @@ func BenchmarkLast(b *testing.B) {
 	}
 }
 
-// TestFirst compares the first answers of a configuration with the last ones before it, while old workers
-// go on answering.
+// TestFirst: the first answers of a configuration are counted apart from the last ones before it,
+// while old workers still answer.
 func TestFirst(t *testing.T) {
 	r, c := newRing()
 	r.Count(served, 502, .01)
@@ -262,36 +262,37 @@ func TestFirst(t *testing.T) {
 	for _, status := range []int{200, 301, 404, 499, 503} {
 		r.Count(served, status, .01)
 	}
-	r.Begin("next")
+	r.StartComparison("next")
 	r.Count(served, 500, .01)
 	r.Count([]byte("next"), 200, .01)
 	r.Serve("next")
 	r.Count([]byte("next"), 403, .01)
-	first, before := r.First()
+	first, before := r.Comparison()
 	if want := (Tally{Answers: 2, Bad: 1}); first != want {
 		t.Errorf("the first answers are %+v, and not %+v", first, want)
 	}
-	r.Own(403)
-	if first, _ := r.First(); first != (Tally{Answers: 1}) {
+	r.CountOwnRequest(403)
+	if first, _ := r.Comparison(); first != (Tally{Answers: 1}) {
 		t.Errorf("without its own it is %+v", first)
 	}
-	if before.Answers != 5 || before.Bad != 2 || before.Time < beforeTime || before.Time > beforeTime+slotTime {
+	if before.Answers != 5 || before.Bad != 2 || before.Time < baselineWindow || before.Time > baselineWindow+slotTime {
 		t.Errorf("the answers before are %+v", before)
 	}
 }
 
-// TestBegunOnceMore: a configuration that was gone back from at once leaves too little to compare with.
-func TestBegunOnceMore(t *testing.T) {
+// TestRestartedComparison: after a configuration that was rolled back at once, the answers before it are
+// compared.
+func TestRestartedComparison(t *testing.T) {
 	r, c := newRing()
-	for range leastBefore {
+	for range minBaselineResponses {
 		r.Count(served, 200, .01)
 	}
-	r.Begin("bad")
+	r.StartComparison("bad")
 	r.Serve("bad")
 	r.Count([]byte("bad"), 503, .01)
 	c.advance(time.Second)
-	r.Begin("next")
-	if _, before := r.First(); before.Answers != leastBefore || before.Bad != 0 {
+	r.StartComparison("next")
+	if _, before := r.Comparison(); before.Answers != minBaselineResponses || before.Bad != 0 {
 		t.Errorf("what is compared with is %+v", before)
 	}
 }

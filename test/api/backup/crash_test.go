@@ -16,18 +16,18 @@ import (
 	"example.com/nginx-operator/test/standin"
 )
 
-// scenario is something that takes an operator several writes.
+// scenario is a process that takes an operator several writes.
 type scenario struct {
-	// prepare comes before it, begin starts it.
+	// prepare creates the initial state, and begin starts the process.
 	prepare, begin func(*bench)
-	// backups is how many there are at its end.
+	// backups is the number of backups at its end.
 	backups int
-	// also is what there is besides; nil: nothing.
+	// also checks further results, if not nil.
 	also func(*bench) error
 }
 
-// firstBackup is a backup by a policy, from its creation to what is tidied up after it. Its
-// state is in two ConfigMaps.
+// firstBackup is a backup by a policy, from its creation to the cleanup after it. The snapshot
+// needs two ConfigMaps.
 var firstBackup = scenario{
 	prepare: func(b *bench) {
 		b.largeConfigMap("large")
@@ -57,7 +57,7 @@ var expiry = scenario{
 	backups: 1,
 }
 
-// beforeRollout is a backup that a rollout waits for, and the opening of its gate.
+// beforeRollout is a backup that a rollout waits for, and the opening of the gate.
 var beforeRollout = scenario{
 	prepare: func(b *bench) {
 		b.application("web", gated)
@@ -88,9 +88,9 @@ var discovery = scenario{
 	backups: 2,
 }
 
-// TestKilledAtEachWrite kills the operator at its k-th write, for every k: before the write is
-// sent, and after it was carried out but before the answer arrives. The next operator always
-// gets to the same end.
+// TestKilledAtEachWrite: the next operator always reaches the same end if an operator is killed at
+// its k-th write, for every k, before the write is sent or after it was carried out but before the
+// response arrives.
 func TestKilledAtEachWrite(t *testing.T) {
 	t.Parallel()
 	var cases atomic.Int64
@@ -116,7 +116,7 @@ func TestKilledAtEachWrite(t *testing.T) {
 	t.Logf("the operator was killed %d times", cases.Load())
 }
 
-// undisturbed is how many writes it takes an operator that lives.
+// undisturbed returns how many writes an operator needs that is not killed.
 func (s scenario) undisturbed(t *testing.T) int {
 	t.Helper()
 	b := newBench(t)
@@ -127,8 +127,8 @@ func (s scenario) undisturbed(t *testing.T) int {
 	return len(b.operator.wrote()) - before
 }
 
-// killedAt kills the operator at its k-th write. It returns false when there was no such write:
-// the number varies a little, as what comes together is told at once.
+// killedAt kills the operator at its k-th write. It returns false if there was no such write: the
+// number varies a little, because simultaneous changes are reported in one write.
 func (s scenario) killedAt(t *testing.T, k int64, sent bool) bool {
 	t.Helper()
 	b := newBench(t)
@@ -152,7 +152,7 @@ func (s scenario) killedAt(t *testing.T, k int64, sent bool) bool {
 	return d.happened.Load()
 }
 
-// over tells whether everything is as it should be.
+// over returns an error unless the expected end is reached.
 func (s scenario) over(b *bench) error {
 	found := b.backups()
 	if err := allGood(found); err != nil {
@@ -176,7 +176,7 @@ func (s scenario) over(b *bench) error {
 	return nil
 }
 
-// end waits until everything is as it should be, and looks that it stays so.
+// end waits until the expected end is reached, and checks that it stays so.
 func (s scenario) end(b *bench) {
 	b.t.Helper()
 	b.eventually("everything is as it should be", func() error { return s.over(b) })
@@ -187,19 +187,19 @@ func (s scenario) end(b *bench) {
 	b.verify()
 }
 
-// TestAgentKilledAtEachCall kills the program that writes a backup at its k-th request to an
-// S3 server, for every k: before the request is sent, and after it was carried out. The next
-// attempt always makes the backup, and leaves nothing else. In further cases, the server
-// refuses the request.
+// TestAgentKilledAtEachCall: the next attempt always creates the backup and leaves nothing else, if
+// the program that writes a backup is killed at its k-th request to an S3 server, for every k,
+// before the request is sent or after it was carried out. In further cases, the server rejects the
+// request.
 //
-// It is the connection that dies, at once and for good: of what the program does afterwards
-// nothing reaches anybody, as if it had been killed.
+// The connection is cut at once and for good, so nothing that the program does afterwards has an
+// effect, as if it had been killed.
 func TestAgentKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	servers := &sync.Map{}
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		server, ok := servers.Load(j.Labels[v1alpha1.LabelBackup])
 		if !ok {
 			return standin.Fate{}

@@ -18,13 +18,13 @@ import (
 	"example.com/nginx-operator/test/standin"
 )
 
-// TestPodFails: a pod that is killed, and one whose word nobody hears, are followed by another
-// that makes the backup, or finds it.
+// TestPodFails: after a pod that is killed, or whose message is lost, another pod creates the
+// backup or finds it.
 func TestPodFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		if !strings.HasSuffix(j.Name, "1") {
 			return standin.Fate{}
 		}
@@ -46,9 +46,9 @@ func TestPodFails(t *testing.T) {
 	b.verify()
 }
 
-// TestJobDeleted: somebody deletes the job of a pod that writes. Its pod may go on for a while,
-// beside that of the next job: they do not write the same archive, of which one would be
-// recorded and the other one be there.
+// TestJobDeleted: two pods never write the same archive when the job of a writing pod is deleted.
+// Its pod may go on for a while beside that of the next job, and one archive would be recorded
+// while the other one is in the store.
 func TestJobDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -73,14 +73,14 @@ func TestJobDeleted(t *testing.T) {
 	}
 }
 
-// TestDeletedWhileWriting: an object is deleted while its data is being written. The data is
-// deleted by a job that starts when nobody writes any more.
+// TestDeletedWhileWriting: if an object is deleted while its data is being written, a job deletes
+// the data once no pod writes any more.
 func TestDeletedWhileWriting(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	release := make(chan struct{})
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		if strings.HasSuffix(j.Name, "-c1") {
 			return standin.Fate{Hold: release}
 		}

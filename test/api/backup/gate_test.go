@@ -19,22 +19,23 @@ import (
 	"example.com/nginx-operator/test/standin"
 )
 
-// gated is an application whose rollouts wait for backups.
+// gated is the spec of an application whose rollouts wait for backups.
 var gated = v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{Gates: []string{"backup"}}}
 
-// beforeRollouts are the only times at which a policy takes backups.
+// beforeRollouts makes a policy take backups only before rollouts.
 func beforeRollouts(spec *v1alpha1.NginxBackupPolicySpec) {
 	spec.Triggers = v1alpha1.Triggers{BeforeRollout: &v1alpha1.BeforeRolloutTrigger{}}
 }
 
-// wait lets a rollout come to wait, as the other operator would.
+// wait makes a rollout wait, as the other operator would.
 func (b *bench) wait(nginx *v1alpha2.NginxOperator, revision string) {
 	b.t.Helper()
 	edit(b, nginx, func(nginx *v1alpha2.NginxOperator) { nginx.Spec.Image = new("nginx:" + revision) })
 	b.says(nginx, &v1alpha2.WaitingRollout{Revision: revision, Gates: []string{"backup"}, Since: metav1.NewTime(time.Now().Truncate(time.Second))})
 }
 
-// says is what the other operator says of what waits; if nothing does, that all is rolled out.
+// says writes the status that the other operator would: a waiting rollout or, if there is none,
+// that everything is rolled out.
 func (b *bench) says(nginx *v1alpha2.NginxOperator, waiting *v1alpha2.WaitingRollout) {
 	b.t.Helper()
 	c := metav1.Condition{Type: v1alpha2.ConditionUpToDate, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonRolledOut, LastTransitionTime: metav1.Now()}
@@ -48,7 +49,7 @@ func (b *bench) says(nginx *v1alpha2.NginxOperator, waiting *v1alpha2.WaitingRol
 	must(b.t, kube.Status().Patch(b.t.Context(), nginx, client.RawPatch(types.MergePatchType, text)))
 }
 
-// opened is the revision for which the gate is open.
+// opened returns the revision for which the gate is open.
 func (b *bench) opened(name string) string {
 	b.t.Helper()
 	nginx := &v1alpha2.NginxOperator{}
@@ -66,7 +67,8 @@ func (b *bench) waitOpened(name, revision string) {
 	})
 }
 
-// waitPolicy waits until a policy is not ready for a reason, and says some words of it.
+// waitPolicy waits until the Ready condition of a policy has a reason, and its message contains the
+// words.
 func (b *bench) waitPolicy(policy *v1alpha1.NginxBackupPolicy, reason, words string) {
 	b.t.Helper()
 	b.eventually("the policy says "+reason, func() error {
@@ -79,8 +81,8 @@ func (b *bench) waitPolicy(policy *v1alpha1.NginxBackupPolicy, reason, words str
 	})
 }
 
-// TestBeforeRollout: a backup for each rollout that waits, of the state before it, and none
-// otherwise.
+// TestBeforeRollout: each waiting rollout gets a backup of the state before it, and no other backup
+// is taken.
 func TestBeforeRollout(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -99,7 +101,7 @@ func TestBeforeRollout(t *testing.T) {
 	if n := b.settled(); n > 0 {
 		t.Errorf("a restarted operator writes:\n%s", strings.Join(b.operator.wrote(), "\n"))
 	}
-	// It is rolled out: when the same is asked for again, it finds the gate closed.
+	// After the rollout, the gate is closed for the next request of the same revision.
 	b.says(nginx, nil)
 	b.waitOpened("web", "")
 	b.settled()
@@ -110,25 +112,25 @@ func TestBeforeRollout(t *testing.T) {
 	b.verify()
 }
 
-// TestGateStaysClosed: while there is no backup, the rollout waits, and the policy tells why.
+// TestGateStaysClosed: while there is no backup, the rollout waits and the policy reports why.
 func TestGateStaysClosed(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	nginx := b.application("web", gated)
 	policy := b.policy(beforeRollouts)
-	b.place.Doom(func(*batchv1.Job) standin.Fate { return standin.Fate{Killed: true} })
+	b.place.Fail(func(*batchv1.Job) standin.Fate { return standin.Fate{Killed: true} })
 	b.wait(nginx, "r1")
 	b.waitPolicy(policy, v1alpha1.ReasonBackupFailing, "web, whose rollout waits for a backup: JobFailed")
 	if got := b.opened("web"); got != "" {
 		t.Errorf("without a backup, the gate is open for %s", got)
 	}
-	b.place.Doom(nil)
+	b.place.Fail(nil)
 	b.waitOpened("web", "r1")
 	b.waitBackups(1)
 	b.verify()
 }
 
-// TestGateNotDeclared: a policy cannot hold back rollouts that do not wait, and says so.
+// TestGateNotDeclared: a policy reports that it cannot hold back rollouts that do not wait.
 func TestGateNotDeclared(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -139,8 +141,8 @@ func TestGateNotDeclared(t *testing.T) {
 	b.waitPolicy(policy, v1alpha1.ReasonUpToDate, "")
 }
 
-// TestGateOfTwoPolicies: each has to have its backup, unless it is suspended; one that cannot take
-// any keeps the gate closed.
+// TestGateOfTwoPolicies: the gate opens once each policy that is not suspended has its backup. A
+// policy that cannot take any keeps it closed.
 func TestGateOfTwoPolicies(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

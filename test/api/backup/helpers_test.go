@@ -2,6 +2,7 @@ package backup
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -12,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"example.com/nginx-operator/test/internal/kubetest"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,33 +28,33 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/plan"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/standin"
 )
 
-// claimURL is the destination of most tests.
+// claimURL is the destination in most tests.
 const claimURL = "pvc://backups/folder"
 
-// bench is a namespace with an operator of its own.
+// bench is a namespace with its own operator.
 type bench struct {
 	t         *testing.T
 	namespace string
-	place     *standin.Place
+	place     *standin.NodeStorage
 	operator  *testOperator
 }
 
-func newBench(t *testing.T, change ...func(*operator.Options)) *bench {
+func newBench(t *testing.T, change ...func(*manager.Options)) *bench {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
 	must(t, kube.Create(t.Context(), namespace))
-	b := &bench{t: t, namespace: namespace.Name, place: &standin.Place{Claim: t.TempDir(), Content: t.TempDir()}}
+	b := &bench{t: t, namespace: namespace.Name, place: &standin.NodeStorage{Claim: t.TempDir(), Content: t.TempDir()}}
 	nodes.Add(b.namespace, b.place)
 	b.operator = startOperator(t, b.namespace, change...)
 	return b
 }
 
 // restart replaces the operator.
-func (b *bench) restart(change ...func(*operator.Options)) {
+func (b *bench) restart(change ...func(*manager.Options)) {
 	b.t.Helper()
 	b.operator.stop()
 	b.operator = startOperator(b.t, b.namespace, change...)
@@ -64,7 +67,7 @@ func (b *bench) application(name string, spec v1alpha2.NginxOperatorSpec) *v1alp
 	return nginx
 }
 
-// policy backs up all applications of the namespace, as soon as they change.
+// policy creates a policy that backs up all applications of the namespace as soon as they change.
 func (b *bench) policy(change ...func(*v1alpha1.NginxBackupPolicySpec)) *v1alpha1.NginxBackupPolicy {
 	b.t.Helper()
 	at := &v1alpha1.ChangeTrigger{SettleSeconds: new(int32(0))}
@@ -107,7 +110,7 @@ func (b *bench) backup(name, target, url string, change ...func(*v1alpha1.NginxB
 	return backup
 }
 
-// edit changes an object until nobody else does at the same time.
+// edit changes an object, and retries after conflicts.
 func edit[T client.Object](b *bench, object T, change func(T)) {
 	b.t.Helper()
 	b.eventually("edit "+object.GetName(), func() error {
@@ -119,35 +122,25 @@ func edit[T client.Object](b *bench, object T, change func(T)) {
 	})
 }
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must
 
 // eventually waits until check returns nil.
 func (b *bench) eventually(what string, check func() error) {
 	b.t.Helper()
-	deadline := time.Now().Add(patience)
-	for {
-		err := check()
-		if err == nil {
-			return
-		}
+	polling := kubetest.Poll{Interval: 50 * time.Millisecond, Timeout: patience, Abort: func() error {
 		select {
 		case <-b.operator.ended:
-			b.t.Fatalf("%s: the operator has ended: %v", what, b.operator.err)
+			return fmt.Errorf("the operator has ended: %w", b.operator.err)
 		default:
+			return nil
 		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("%s: %v\n%s", what, err, b.state())
-		}
-		time.Sleep(50 * time.Millisecond)
+	}}
+	if err := polling.Until(b.t.Context(), func(context.Context) error { return check() }); err != nil {
+		b.t.Fatalf("%s: %v\n%s", what, err, b.state())
 	}
 }
 
-// state is what there is, for whoever has to find out what went wrong.
+// state describes the objects of the namespace, for failure messages.
 func (b *bench) state() string {
 	var text strings.Builder
 	for _, backup := range b.backups() {
@@ -162,7 +155,7 @@ func (b *bench) state() string {
 	return text.String()
 }
 
-// backups are all there are, in the order of their numbers.
+// backups returns all backups, sorted by number.
 func (b *bench) backups() []v1alpha1.NginxBackup {
 	b.t.Helper()
 	list := &v1alpha1.NginxBackupList{}
@@ -176,7 +169,7 @@ func (b *bench) backups() []v1alpha1.NginxBackup {
 	return list.Items
 }
 
-// left is what jobs need, and what should be gone when they have ended.
+// left returns the names of the objects that jobs need and that must be gone when they have ended.
 func (b *bench) left() []string {
 	b.t.Helper()
 	var names []string
@@ -196,7 +189,7 @@ func (b *bench) left() []string {
 	return names
 }
 
-// waitBackups waits until there are so many backups, all of them good, and nothing else.
+// waitBackups waits until there are n backups, all of them good, and nothing is left of their jobs.
 func (b *bench) waitBackups(n int) []v1alpha1.NginxBackup {
 	b.t.Helper()
 	var found []v1alpha1.NginxBackup
@@ -225,7 +218,7 @@ func allGood(backups []v1alpha1.NginxBackup) error {
 	return nil
 }
 
-// waitReason waits until a backup is not completed for a reason.
+// waitReason waits until the Completed condition of a backup has a reason.
 func (b *bench) waitReason(name, reason string) {
 	b.t.Helper()
 	b.eventually(name+" says "+reason, func() error {
@@ -240,12 +233,12 @@ func (b *bench) waitReason(name, reason string) {
 	})
 }
 
-// quiet is how long nothing has to be written for everything to be settled: longer than what
-// policies wait for, to gather news.
+// quiet is how long nothing must be written for the operator to be settled. It is longer than
+// policies wait to gather changes.
 const quiet = 1500 * time.Millisecond
 
-// settled waits until the operator has written nothing for a while, and returns how much it
-// has written. A pause is the only way to see that nothing follows.
+// settled waits until the operator has written nothing for a while, and returns how much it has
+// written. A pause is the only way to detect that nothing follows.
 func (b *bench) settled() int {
 	b.t.Helper()
 	last, since := len(b.operator.wrote()), time.Now()
@@ -262,7 +255,7 @@ func (b *bench) settled() int {
 	return last
 }
 
-// claimFiles are the files on the claim, without the destination's folder.
+// claimFiles returns the files on the claim, with paths relative to the destination's folder.
 func (b *bench) claimFiles(folder string) map[string][]byte {
 	b.t.Helper()
 	files := map[string][]byte{}
@@ -282,8 +275,7 @@ func (b *bench) claimFiles(folder string) map[string][]byte {
 	return files
 }
 
-// verify looks at the claim: it holds the data of the backups that there are, each verified,
-// and nothing else.
+// verify checks that the claim holds the verified data of all existing backups and nothing else.
 func (b *bench) verify() {
 	b.t.Helper()
 	b.verifyFiles(b.backups(), b.claimFiles("folder"))

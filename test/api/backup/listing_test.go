@@ -20,12 +20,12 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/plan"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/standin"
 )
 
-// forget deletes the policy and every object of a backup, and leaves the store as it is: so a
-// new cluster finds it.
+// forget deletes the policy and all backup objects but leaves the store as it is, so the operator
+// finds it like a new cluster would.
 func (b *bench) forget() {
 	b.t.Helper()
 	must(b.t, kube.DeleteAllOf(b.t.Context(), &v1alpha1.NginxBackupPolicy{}, client.InNamespace(b.namespace)))
@@ -34,7 +34,7 @@ func (b *bench) forget() {
 	b.waitBackups(0)
 }
 
-// waitListed waits until a policy says something about its listing.
+// waitListed waits until a policy reports the result of its listing.
 func (b *bench) waitListed(policy *v1alpha1.NginxBackupPolicy, status metav1.ConditionStatus, reason, words string) {
 	b.t.Helper()
 	b.eventually("the policy says "+reason, func() error {
@@ -49,7 +49,7 @@ func (b *bench) waitListed(policy *v1alpha1.NginxBackupPolicy, status metav1.Con
 	})
 }
 
-// listings is how many jobs have listed.
+// listings returns how many jobs have listed.
 func (b *bench) listings() int {
 	n := 0
 	for _, name := range b.place.Started() {
@@ -60,8 +60,8 @@ func (b *bench) listings() int {
 	return n
 }
 
-// TestDeletedComesBack: the object of a backup is deleted and its data stays. It comes back by
-// itself, counts as before, and nothing is backed up again.
+// TestDeletedComesBack: if the object of a backup is deleted and its data stays, the object is
+// recreated and counts as before, and no further backup is taken.
 func TestDeletedComesBack(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -87,12 +87,12 @@ func TestDeletedComesBack(t *testing.T) {
 	if after.Spec.Existing == nil || after.Labels[v1alpha1.LabelPolicy] != "all" || after.Spec.Trigger != before.Spec.Trigger {
 		t.Errorf("it is %+v %+v", after.ObjectMeta, after.Spec)
 	}
-	// The conditions tell how it came about, which is another way.
+	// The conditions describe how the object was created, which differs.
 	before.Status.Conditions, after.Status.Conditions = nil, nil
 	if diff := cmp.Diff(before.Status, after.Status); diff != "" {
 		t.Errorf("-before +after:\n%s", diff)
 	}
-	// Longer than a backup is waited for that may come back.
+	// This is longer than the operator waits for a backup that may come back.
 	time.Sleep(11 * time.Second)
 	b.settled()
 	b.waitBackups(2)
@@ -100,8 +100,8 @@ func TestDeletedComesBack(t *testing.T) {
 	upToDate(t, policy, 2)
 }
 
-// TestNewCluster: a policy finds a store with backups. They get objects; those of the policy
-// count for it, with its retention, and others stay.
+// TestNewCluster: a policy that finds a store with backups creates objects for them. Those of the
+// policy count for it, with its retention, and others stay.
 func TestNewCluster(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -141,8 +141,9 @@ func TestNewCluster(t *testing.T) {
 	b.verify()
 }
 
-// TestManyFound: more than one termination message can name, and every listing goes on where
-// the one before has ended. Two policies with the same destination make the same objects.
+// TestManyFound: all backups are found even if there are more than one termination message can
+// name, because each listing continues where the previous one ended. Two policies with the same
+// destination create the same objects.
 func TestManyFound(t *testing.T) {
 	t.Parallel()
 	const many = 35
@@ -172,8 +173,8 @@ func TestManyFound(t *testing.T) {
 	t.Logf("%d listings", b.listings())
 }
 
-// TestNameTaken: where another object has the name of a backup that was found, it gets another
-// name, and that only once.
+// TestNameTaken: if another object has the name of a found backup, the backup gets another name,
+// and only one object.
 func TestNameTaken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -201,11 +202,11 @@ func scheduledOnly(spec *v1alpha1.NginxBackupPolicySpec) {
 	spec.Triggers = v1alpha1.Triggers{Schedule: &v1alpha1.ScheduleTrigger{Cron: "0 0 1 1 *", TimeZone: "Etc/UTC"}}
 }
 
-// TestDataMissing: data that somebody has deleted is told, and no backup counts that has none.
-// Data that is put back is verified, and counts again.
+// TestDataMissing: deleted data is reported, and a backup without data does not count. Data that is
+// put back is verified and counts again.
 func TestDataMissing(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(o *operator.Options) { o.BackupListingPeriod = 2 * time.Second })
+	b := newBench(t, func(o *manager.Options) { o.BackupListingPeriod = 2 * time.Second })
 	b.application("web", v1alpha2.NginxOperatorSpec{})
 	policy := b.policy()
 	first := b.waitListedBackup()
@@ -236,7 +237,7 @@ func TestDataMissing(t *testing.T) {
 	b.verify()
 }
 
-// waitListedBackup waits for the first backup of the policy all, where listings come and go.
+// waitListedBackup waits for the first backup of the policy all while listings run.
 func (b *bench) waitListedBackup() v1alpha1.NginxBackup {
 	b.t.Helper()
 	var found []v1alpha1.NginxBackup
@@ -264,13 +265,13 @@ func (b *bench) waitVerified(name string, status metav1.ConditionStatus, reason 
 	})
 }
 
-// TestListingFails: the policy tells why a listing does not come about, backups are taken
-// meanwhile, nothing is said to be missing, and it heals by itself.
+// TestListingFails: while listings fail, the policy reports why, backups are taken, and nothing is
+// reported as missing. The policy recovers by itself.
 func TestListingFails(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	nginx := b.application("web", v1alpha2.NginxOperatorSpec{})
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		return standin.Fate{Killed: j.Labels[job.LabelTask] == string(job.List)}
 	})
 	policy := b.policy()
@@ -282,7 +283,7 @@ func TestListingFails(t *testing.T) {
 		}
 		return allGood(b.backups())
 	})
-	b.place.Doom(nil)
+	b.place.Fail(nil)
 	b.waitListed(policy, metav1.ConditionTrue, v1alpha1.ReasonListed, "2 backups")
 	b.waitBackups(2)
 
@@ -299,7 +300,7 @@ func TestListingFails(t *testing.T) {
 	b.verify()
 }
 
-// TestForeignFiles: what else is in the store is left alone, and told.
+// TestForeignFiles: other files in the store are left alone and reported.
 func TestForeignFiles(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -314,15 +315,15 @@ func TestForeignFiles(t *testing.T) {
 	}
 	must(t, os.WriteFile(filepath.Join(root, "web/none-01234567/data-1-x.tar.gz"), []byte("{}"), 0o600))
 	policy := b.policy(scheduledOnly)
-	b.waitListed(policy, metav1.ConditionTrue, v1alpha1.ReasonListed, "7 backups of this namespace are in the destination; 6 of them are left alone: ")
+	b.waitListed(policy, metav1.ConditionTrue, v1alpha1.ReasonListed, "7 backups of this namespace are in the destination; 6 of them are ignored: ")
 	b.settled()
 	if found := b.waitBackups(1); found[0].UID != made.UID {
 		t.Errorf("found %+v", found[0])
 	}
 }
 
-// TestExistingByHand: a user names a backup that is in the store. What is no backup of this
-// namespace is refused, and never deleted.
+// TestExistingByHand: a user can refer to a backup in the store. Data that is not a backup of this
+// namespace is rejected and never deleted.
 func TestExistingByHand(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -360,8 +361,8 @@ func TestExistingByHand(t *testing.T) {
 	b.verify()
 }
 
-// TestDamagedFound: a backup in the store that is damaged is told as such, and read again a few
-// times only. The policy makes another.
+// TestDamagedFound: a damaged backup in the store is reported and read again only a few times. The
+// policy takes another backup.
 func TestDamagedFound(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -1,7 +1,7 @@
-// Package backup tests the backup controllers against a real API server. There is no kubelet
-// here and no controller manager: a stand-in runs, in this process, what the jobs' pods run,
-// and tells what a kubelet and the Job controller would tell. Every test has a namespace of
-// its own, and an operator that is confined to it, so that it can be killed at every step.
+// Package backup tests the backup controllers against a real API server. There is no kubelet and no
+// controller manager: a stand-in runs the programs of the jobs' pods in this process, and reports
+// what a kubelet and the Job controller would report. Every test has its own namespace and an
+// operator that is confined to it, so the operator can be killed at every step.
 package backup
 
 import (
@@ -23,13 +23,13 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// patience is how long a condition may take to come true; it is no measure of speed.
+// patience bounds the wait for a condition. It does not measure speed.
 const patience = 90 * time.Second
 
-// standInPause is how often the stand-in of Kubernetes looks.
+// standInPause is the pause between two passes of the stand-in.
 const standInPause = 40 * time.Millisecond
 
-// atATime is how many tests run at the same time: most of them wait most of the time.
+// atATime is the number of parallel tests. Most of them wait most of the time.
 const atATime = "12"
 
 var (
@@ -84,10 +84,10 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// registry takes the metrics of many operators in one process. Nobody reads them here.
+// registry registers the metrics of many operators in one process. They are not read here.
 type registry struct{ metrics.RegistererGatherer }
 
-// Register takes what others have registered before.
+// Register accepts collectors that other operators have registered before.
 func (r registry) Register(c prometheus.Collector) error {
 	err := r.RegistererGatherer.Register(c)
 	if _, twice := errors.AsType[prometheus.AlreadyRegisteredError](err); twice {

@@ -16,7 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 )
 
 // testOperator is an operator that is confined to one namespace, in the test's process.
@@ -26,9 +26,9 @@ type testOperator struct {
 	// ended is closed when the operator has ended, with err.
 	ended chan struct{}
 	err   error
-	// death cuts the operator off at a write, when it is set.
+	// death disturbs the operator at a write, if set.
 	death atomic.Pointer[death]
-	// view is what it sees of a resource; nil: all there is.
+	// view is an outdated view of a resource, or nil if the operator sees the current state.
 	view *oldView
 
 	mu sync.Mutex
@@ -36,18 +36,18 @@ type testOperator struct {
 	writes []string
 }
 
-func startOperator(t *testing.T, namespace string, change ...func(*operator.Options)) *testOperator {
+func startOperator(t *testing.T, namespace string, change ...func(*manager.Options)) *testOperator {
 	t.Helper()
 	return (&testOperator{t: t}).start(namespace, change...)
 }
 
-func (o *testOperator) start(namespace string, change ...func(*operator.Options)) *testOperator {
+func (o *testOperator) start(namespace string, change ...func(*manager.Options)) *testOperator {
 	o.t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	o.cancel, o.ended = cancel, make(chan struct{})
-	options := operator.Options{
+	options := manager.Options{
 		Version:        "test",
-		Controllers:    []string{operator.ControllerBackup},
+		Controllers:    []string{manager.ControllerBackup},
 		BackupJobs:     100,
 		DefaultImage:   "nginx:test",
 		InstanceImage:  "nginx-operator:test",
@@ -63,13 +63,13 @@ func (o *testOperator) start(namespace string, change ...func(*operator.Options)
 	config := o.watched()
 	go func() {
 		defer close(o.ended)
-		o.err = operator.Run(ctx, config, options)
+		o.err = manager.Run(ctx, config, options)
 	}()
 	o.t.Cleanup(o.stop)
 	return o
 }
 
-// stop ends the operator, if it has not ended.
+// stop stops the operator, if it has not ended.
 func (o *testOperator) stop() {
 	o.t.Helper()
 	o.cancel()
@@ -80,8 +80,8 @@ func (o *testOperator) stop() {
 	}
 }
 
-// watched notes what changes something in the cluster: everything but reads and events.
-// Events are told after the fact, and without waiting for it: nothing hangs on them.
+// watched returns a configuration that records the requests that change something: everything but
+// reads and events. Events are sent asynchronously after the change, and nothing depends on them.
 func (o *testOperator) watched() *rest.Config {
 	config := rest.CopyConfig(plane.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -115,14 +115,15 @@ type transport func(*http.Request) (*http.Response, error)
 
 func (t transport) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
-// death kills an operator at one of its writes: nothing that it sends afterwards reaches the
-// API server.
+// death kills an operator at one of its writes: nothing that it sends afterwards reaches the API
+// server.
 type death struct {
-	// at is the number of the write, from 1 on.
+	// at is the number of the write, starting at 1.
 	at int64
-	// sent lets that write be carried out, and loses the answer.
+	// sent carries out that write and drops the response.
 	sent bool
-	// refuse has that write refused with an HTTP status, and the operator live on; 0: it dies.
+	// refuse rejects that write with an HTTP status, and the operator goes on. With 0, the operator
+	// is killed.
 	refuse int
 
 	writes   atomic.Int64
@@ -156,7 +157,7 @@ func (d *death) roundTrip(next http.RoundTripper, r *http.Request, event bool) (
 	return nil, errDead
 }
 
-// refusal is what an API server answers that does not take a request.
+// refusal returns the response of an API server that rejects a request.
 func refusal(r *http.Request, code int) (*http.Response, error) {
 	reason := map[int]metav1.StatusReason{
 		http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusConflict: metav1.StatusReasonConflict,

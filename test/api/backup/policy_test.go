@@ -18,12 +18,12 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/standin"
 )
 
-// TestChange: the first backup, one for a burst of changes, and one for another number of
-// replicas. Whoever looks at the policy sees it.
+// TestChange: a policy takes the first backup, one for a burst of changes, and one for another
+// number of replicas, and its status shows that.
 func TestChange(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -63,8 +63,8 @@ func upToDate(t *testing.T, policy *v1alpha1.NginxBackupPolicy, n int32) {
 	}
 }
 
-// TestIdle: when everything is settled, nothing is written, and nothing by an operator that
-// starts then.
+// TestIdle: when everything is settled, nothing is written, not even by an operator that starts
+// then.
 func TestIdle(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -87,7 +87,7 @@ func TestIdle(t *testing.T) {
 	b.verify()
 }
 
-// TestTwoLeaders: two operators at once, as when a leader was paused, make the backups of one.
+// TestTwoLeaders: two operators at once, as after a pause of the leader, take the backups of one.
 func TestTwoLeaders(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -102,18 +102,18 @@ func TestTwoLeaders(t *testing.T) {
 	b.settled()
 	b.waitBackups(5)
 	b.verify()
-	// One of them may be late, and ask for a job that finds what is there already.
+	// One of them may be late and start a job that finds the existing backup.
 	t.Logf("%d jobs for 5 backups", len(b.place.Started()))
 	second.stop()
 }
 
-// TestDestinationChanged: a backup that cannot come about where the policy does not want it
-// any more goes, and does not hold up the next one.
+// TestDestinationChanged: a backup that fails at a destination that the policy no longer uses is
+// deleted and does not hold up the next one.
 func TestDestinationChanged(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.application("web", v1alpha2.NginxOperatorSpec{})
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		args := j.Spec.Template.Spec.Containers[0].Args
 		return standin.Fate{Killed: args[0] == "create" && strings.Contains(strings.Join(args, " "), "wrong")}
 	})
@@ -135,8 +135,8 @@ func TestDestinationChanged(t *testing.T) {
 	b.verify()
 }
 
-// TestRetention: what expires goes, with its data; so does what is deleted with the deletion
-// policy Delete. What is not stays.
+// TestRetention: expired backups are deleted with their data, and so are deleted ones with the
+// deletion policy Delete. All others stay.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -158,7 +158,7 @@ func TestRetention(t *testing.T) {
 	}
 	b.verify()
 
-	// The policy goes: its backups stay.
+	// The backups of a deleted policy stay.
 	must(t, kube.Delete(t.Context(), policy))
 	must(t, kube.Delete(t.Context(), nginx))
 	b.settled()
@@ -192,8 +192,8 @@ func TestRetention(t *testing.T) {
 	}
 }
 
-// TestReferences: a ConfigMap that is missing is missing in the backup, and a state that one
-// ConfigMap cannot hold is in several.
+// TestReferences: a backup leaves out a missing ConfigMap, and a snapshot that is too large for one
+// ConfigMap takes several.
 func TestReferences(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -206,7 +206,7 @@ func TestReferences(t *testing.T) {
 	content = append(content, v1alpha2.Content{MountPath: "/srv/missing", ConfigMap: &v1alpha2.ConfigMapReference{Name: "missing"}})
 	b.application("web", v1alpha2.NginxOperatorSpec{Content: content})
 	release := make(chan struct{})
-	b.place.Doom(func(*batchv1.Job) standin.Fate { return standin.Fate{Hold: release} })
+	b.place.Fail(func(*batchv1.Job) standin.Fate { return standin.Fate{Hold: release} })
 	b.backup("manual", "web", claimURL)
 	b.eventually("the job runs", func() error {
 		if len(b.place.Started()) == 0 {
@@ -234,7 +234,7 @@ func TestReferences(t *testing.T) {
 	b.verify()
 }
 
-// largeConfigMap has a megabyte that cannot be packed.
+// largeConfigMap creates a ConfigMap with a megabyte that cannot be compressed.
 func (b *bench) largeConfigMap(name string) {
 	b.t.Helper()
 	data := make([]byte, 1_000_000)
@@ -245,7 +245,7 @@ func (b *bench) largeConfigMap(name string) {
 	}))
 }
 
-// TestTargetComes: a backup of an application that there is not waits for it.
+// TestTargetComes: a backup of an application that does not exist waits for it.
 func TestTargetComes(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -256,12 +256,12 @@ func TestTargetComes(t *testing.T) {
 	b.verify()
 }
 
-// TestJobs: no more jobs run at a time than are allowed, of those that write and of those that
-// delete, and all get their turn.
+// TestJobs: no more jobs run at the same time than allowed, whether they write or delete, and all
+// get their turn.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	const targets, limit = 6, 2
-	b := newBench(t, func(o *operator.Options) { o.BackupJobs = limit })
+	b := newBench(t, func(o *manager.Options) { o.BackupJobs = limit })
 	for i := range targets {
 		b.application(fmt.Sprintf("web-%d", i), v1alpha2.NginxOperatorSpec{})
 	}
@@ -291,8 +291,7 @@ func TestJobs(t *testing.T) {
 	b.verify()
 }
 
-// TestNewBackupOfTheSameName: what was there before under the same name is not mixed up with
-// what is there now.
+// TestNewBackupOfTheSameName: a new backup is not confused with a deleted one of the same name.
 func TestNewBackupOfTheSameName(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -22,8 +22,8 @@ import (
 	"example.com/nginx-operator/test/standin"
 )
 
-// plantShop writes an archive of the shop into the store, without making the shop, and returns
-// its folder and what it declares.
+// plantShop writes an archive of the shop into the store without creating the shop. It returns the
+// archive's folder and the objects that it declares.
 func (b *bench) plantShop() (folder string, declared map[string]any) {
 	b.t.Helper()
 	for name, text := range films {
@@ -48,11 +48,11 @@ func (b *bench) plantShop() (folder string, declared map[string]any) {
 
 // restoration is a restore that takes an operator several writes.
 type restoration struct {
-	// exists is what comes before it.
+	// exists creates the initial state.
 	exists func(*bench)
 	change []func(*restoreSpec)
-	// reason is its end. Everything is as in the backup then if that is Completed, and as before
-	// otherwise.
+	// reason is the reason at the end. If it is Completed, everything is then as in the backup, and
+	// otherwise as before.
 	reason string
 }
 
@@ -63,7 +63,7 @@ var restorations = map[string]restoration{
 	"dry run":         {exists: others, change: []func(*restoreSpec){dryRun}, reason: v1alpha1.ReasonDryRun},
 }
 
-// others are an application and its ConfigMaps and files, all of them others than in the backup.
+// others creates an application with ConfigMaps and files that all differ from the backup.
 func others(b *bench) {
 	for _, name := range []string{"conf", "pages"} {
 		b.configMap(name, "mine")
@@ -77,10 +77,11 @@ type restoring struct {
 	*bench
 	restoration
 	folder string
-	// objects and files before it, and those that there should be in the end.
+	// The objects and files before the restore, and those expected in the end.
 	objects, restoredObjects map[string]any
 	files, restoredFiles     map[string]string
-	// unheard: what was found of the files, before they were brought back, was lost.
+	// unheard is set if the job's message is lost, and with it what the files were before they were
+	// restored.
 	unheard bool
 }
 
@@ -99,13 +100,13 @@ func (s restoration) prepare(t *testing.T) *restoring {
 
 func (r *restoring) begin() { r.restore("back", append(r.change, from(claimURL, r.folder))...) }
 
-// over tells whether the restore is.
+// over reports whether the restore has ended.
 func (r *restoring) over() bool {
 	found := r.restores()
-	return len(found) == 1 && outcome.Over(&found[0]) && len(r.left()) == 0
+	return len(found) == 1 && outcome.RestoreFinished(&found[0]) && len(r.left()) == 0
 }
 
-// end waits until the restore is over, and looks at what there is.
+// end waits until the restore has ended, and checks its result.
 func (r *restoring) end() {
 	r.t.Helper()
 	r.waitRestore("back", r.reason)
@@ -113,7 +114,7 @@ func (r *restoring) end() {
 	restore := r.waitRestore("back", r.reason)
 	r.same(r.restoredObjects)
 	r.has("films", r.restoredFiles)
-	// Each object was written once, and the restore tells what there was before.
+	// Each object was written once, and the restore reports what existed before.
 	generation := int64(1)
 	if r.reason == v1alpha1.ReasonCompleted && r.objects["NginxOperator web"] != nil {
 		generation = 2
@@ -139,11 +140,12 @@ func (r *restoring) end() {
 	}
 }
 
-// unfinished is what the program that extracts calls a file until all of it is there. It goes on while the operator is dead.
+// unfinished is the name of a file while the extracting program writes it. That program runs on
+// while the operator is dead.
 const unfinished = ".nginx-operator-restore"
 
-// neverHalf makes sure that each object and file is as before or as in the backup, and that the
-// application is there only when everything is that it refers to.
+// neverHalf checks that each object and file is either as before or as in the backup, and that the
+// application is restored only after everything that it refers to.
 func (r *restoring) neverHalf() {
 	r.t.Helper()
 	now, files := r.declared(), r.bench.files("films")
@@ -164,9 +166,9 @@ func (r *restoring) neverHalf() {
 	}
 }
 
-// TestRestoreKilledAtEachWrite kills the operator at its k-th write of a restore, for every k:
-// before the write is sent, and after it was carried out but before the answer arrives. In further
-// cases, the API server refuses that write, in all ways that it has. The end is always the same.
+// TestRestoreKilledAtEachWrite: a restore always reaches the same end if the operator is killed at
+// its k-th write, for every k, before the write is sent or after it was carried out but before the
+// response arrives. In further cases, the API server rejects that write, in each possible way.
 func TestRestoreKilledAtEachWrite(t *testing.T) {
 	t.Parallel()
 	var killed, refused atomic.Int64
@@ -197,8 +199,8 @@ func TestRestoreKilledAtEachWrite(t *testing.T) {
 	t.Logf("the operator was killed %d times while it restored, and refused %d times", killed.Load(), refused.Load())
 }
 
-// disturbances are those of the k-th write, from 0 on. All refusals are for the restore that writes
-// most; one after the other for the others.
+// disturbances returns the disturbances of the k-th write, starting at 0. The restore that writes
+// most gets all rejections, and the others get one per write, in turn.
 func (s restoration) disturbances(k int) []*death {
 	at := int64(k + 1)
 	all := []*death{{at: at}, {at: at, sent: true}}
@@ -212,7 +214,7 @@ func (s restoration) disturbances(k int) []*death {
 	return all
 }
 
-// undisturbed is how many writes it takes an operator that lives.
+// undisturbed returns how many writes an operator needs that is not disturbed.
 func (s restoration) undisturbed(t *testing.T) int {
 	t.Helper()
 	r := s.prepare(t)
@@ -222,7 +224,8 @@ func (s restoration) undisturbed(t *testing.T) int {
 	return len(r.operator.wrote()) - before
 }
 
-// disturbed kills or refuses the operator. It returns false when there was no such write.
+// disturbed kills the operator at a write, or rejects the write. It returns false if there was no
+// such write.
 func (s restoration) disturbed(t *testing.T, d *death) bool {
 	t.Helper()
 	r := s.prepare(t)
@@ -246,9 +249,9 @@ func (s restoration) disturbed(t *testing.T, d *death) bool {
 	return d.happened.Load()
 }
 
-// TestRestoreAgentKilledAtEachCall kills the programs that read and extract a backup at their k-th
-// request to an S3 server, for every k: before the request is sent, and after it was carried out.
-// In further cases, the server refuses the request. The next attempt always goes on.
+// TestRestoreAgentKilledAtEachCall: the next attempt always goes on if a program that reads or
+// extracts a backup is killed at its k-th request to an S3 server, for every k, before the request
+// is sent or after it was carried out. In further cases, the server rejects the request.
 func TestRestoreAgentKilledAtEachCall(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -257,7 +260,7 @@ func TestRestoreAgentKilledAtEachCall(t *testing.T) {
 	b.backup("saved", "web", full.url)
 	folder := folderOf(&b.waitBackups(1)[0])
 	servers := &sync.Map{}
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		c, ok := servers.Load(j.Labels[v1alpha1.LabelRestore])
 		if !ok {
 			return standin.Fate{}
@@ -292,7 +295,7 @@ func TestRestoreAgentKilledAtEachCall(t *testing.T) {
 	t.Logf("the program was killed %d times while it restored, and refused %d times", 2*all, all)
 }
 
-// agentCase is a server that kills who runs in a job.
+// agentCase is a server that kills the program of a job.
 type agentCase struct {
 	*objects
 	job string
@@ -308,7 +311,7 @@ func (c agentCase) fate(j *batchv1.Job) standin.Fate {
 	return standin.Fate{}
 }
 
-// restoreTo restores the shop from a server under a new name, to a claim of its own.
+// restoreTo restores the shop from a server under a new name, to a separate claim.
 func (b *bench) restoreTo(name string, o *objects, folder string, change ...func(*restoreSpec)) {
 	b.t.Helper()
 	b.claim("claim-" + name)
@@ -318,7 +321,7 @@ func (b *bench) restoreTo(name string, o *objects, folder string, change ...func
 	})...)
 }
 
-// requests is how many a restore takes.
+// requests returns how many requests a restore takes.
 func (b *bench) requests(name string, o *objects, folder string, change ...func(*restoreSpec)) int {
 	b.t.Helper()
 	b.restoreTo(name, o, folder, change...)
@@ -326,8 +329,8 @@ func (b *bench) requests(name string, o *objects, folder string, change ...func(
 	return o.count()
 }
 
-// TestRestorePodsFail: pods that are killed, and one whose word nobody hears, are followed by
-// others. So is the one that has read the backup, if it is lost while files are brought back.
+// TestRestorePodsFail: pods that are killed, or whose message is lost, are replaced. So is the pod
+// that has read the backup, if it is lost while files are restored.
 func TestRestorePodsFail(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
@@ -342,7 +345,7 @@ func TestRestorePodsFail(t *testing.T) {
 			t.Parallel()
 			r := restorations["in place"].prepare(t)
 			r.unheard = name == "extracting unheard"
-			r.place.Doom(func(j *batchv1.Job) standin.Fate { return fates[j.Name] })
+			r.place.Fail(func(j *batchv1.Job) standin.Fate { return fates[j.Name] })
 			r.begin()
 			if name == "reading lost" {
 				r.eventually("files are brought back", func() error {

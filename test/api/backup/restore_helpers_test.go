@@ -28,7 +28,7 @@ import (
 	"example.com/nginx-operator/internal/backup/outcome"
 )
 
-// shop is what most tests back up and restore.
+// shop is the application that most tests back up and restore.
 const shop = `
 replicas: 2
 ports: [{name: http, port: 80, protocol: TCP}]
@@ -41,7 +41,7 @@ podTemplate: {imagePullSecrets: [{name: registry}]}
 
 var films = map[string]string{"a/first.txt": "the first film", "a/second.txt": "the second film", "b/c/third.txt": "the third film"}
 
-// open makes the shop and a backup of it.
+// open creates the shop and a backup of it.
 func (b *bench) open() *v1alpha1.NginxBackup {
 	b.t.Helper()
 	b.build()
@@ -49,7 +49,7 @@ func (b *bench) open() *v1alpha1.NginxBackup {
 	return &b.waitBackups(1)[0]
 }
 
-// build makes the shop.
+// build creates the shop.
 func (b *bench) build() {
 	b.t.Helper()
 	for name, text := range map[string]string{"conf": "events {}\n", "pages": "<h1>Hello</h1>\n"} {
@@ -70,7 +70,7 @@ func (b *bench) configMap(name, text string) *corev1.ConfigMap {
 	return cm
 }
 
-// object is a key for one that there is.
+// object returns the metadata of an object in the namespace.
 func (b *bench) object(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: b.namespace, Name: name}
 }
@@ -87,7 +87,7 @@ func (b *bench) claim(name string) {
 	must(b.t, os.MkdirAll(filepath.Join(b.place.Content, name), 0o755))
 }
 
-// files are those on a claim.
+// files returns the files on a claim.
 func (b *bench) files(claim string) map[string]string {
 	b.t.Helper()
 	found := map[string]string{}
@@ -98,7 +98,7 @@ func (b *bench) files(claim string) map[string]string {
 		}
 		text, err := os.ReadFile(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // It was renamed by the program that extracts.
+			return nil // The program that extracts has renamed it.
 		}
 		relative, _ := filepath.Rel(root, name)
 		found[relative] = string(text)
@@ -107,7 +107,7 @@ func (b *bench) files(claim string) map[string]string {
 	return found
 }
 
-// burn destroys the shop, and leaves the claim empty.
+// burn destroys the shop and empties the claim.
 func (b *bench) burn() {
 	b.t.Helper()
 	must(b.t, kube.DeleteAllOf(b.t.Context(), &v1alpha2.NginxOperator{}, client.InNamespace(b.namespace)))
@@ -116,7 +116,7 @@ func (b *bench) burn() {
 	b.claim("films")
 }
 
-// declared is what users have declared in the namespace, by kind and name.
+// declared returns what users have declared in the namespace, by kind and name.
 func (b *bench) declared() map[string]any {
 	b.t.Helper()
 	all := map[string]any{}
@@ -131,7 +131,7 @@ func (b *bench) declared() map[string]any {
 	return all
 }
 
-// versions tell whether any of it was written at all.
+// versions returns the versions of these objects, which show whether any was written.
 func (b *bench) versions() map[string]string {
 	b.t.Helper()
 	all := map[string]string{}
@@ -156,7 +156,7 @@ func (b *bench) each(do func(client.Object)) {
 	}
 }
 
-// observed waits until the stand-in of the other operator has seen all applications.
+// observed waits until the stand-in of the other operator has observed all applications.
 func (b *bench) observed() {
 	b.t.Helper()
 	b.eventually("the applications are observed", func() error {
@@ -171,7 +171,7 @@ func (b *bench) observed() {
 	})
 }
 
-// unchanged runs something, and makes sure that nothing that users have was written by it.
+// unchanged calls do and checks that no object or file of a user was written.
 func (b *bench) unchanged(do func()) {
 	b.t.Helper()
 	b.observed()
@@ -185,7 +185,7 @@ func (b *bench) unchanged(do func()) {
 	}
 }
 
-// same makes sure that everything is declared that was, and nothing else.
+// same checks that exactly the wanted objects are declared.
 func (b *bench) same(want map[string]any) {
 	b.t.Helper()
 	if got := b.declared(); !apiequality.Semantic.DeepEqual(want, got) {
@@ -202,7 +202,7 @@ func (b *bench) has(claim string, want map[string]string) {
 
 type restoreSpec = v1alpha1.NginxRestoreSpec
 
-// restore brings the backup that open has made back.
+// restore restores the backup that open has created.
 func (b *bench) restore(name string, change ...func(*restoreSpec)) *v1alpha1.NginxRestore {
 	b.t.Helper()
 	r := &v1alpha1.NginxRestore{
@@ -235,7 +235,7 @@ func from(url, folder string) func(*restoreSpec) {
 	}
 }
 
-// restores are all there are.
+// restores returns all restores.
 func (b *bench) restores() []v1alpha1.NginxRestore {
 	b.t.Helper()
 	list := &v1alpha1.NginxRestoreList{}
@@ -243,8 +243,8 @@ func (b *bench) restores() []v1alpha1.NginxRestore {
 	return list.Items
 }
 
-// waitRestore waits until a restore says why it is completed or not. One that is over has left
-// nothing.
+// waitRestore waits until the Completed condition of a restore has a reason. If the restore has
+// ended, nothing may be left of its jobs.
 func (b *bench) waitRestore(name, reason string) *v1alpha1.NginxRestore {
 	b.t.Helper()
 	r := &v1alpha1.NginxRestore{}
@@ -257,7 +257,7 @@ func (b *bench) waitRestore(name, reason string) *v1alpha1.NginxRestore {
 			return fmt.Errorf("it says %+v", c)
 		}
 		for _, left := range b.left() {
-			if outcome.Over(r) && strings.Contains(left, " "+name+"-") {
+			if outcome.RestoreFinished(r) && strings.Contains(left, " "+name+"-") {
 				return fmt.Errorf("left: %s", left)
 			}
 		}
@@ -266,13 +266,13 @@ func (b *bench) waitRestore(name, reason string) *v1alpha1.NginxRestore {
 	return r
 }
 
-// message is what a restore says about its completion.
+// message returns the message about a restore's completion.
 func message(r *v1alpha1.NginxRestore) string {
 	return meta.FindStatusCondition(r.Status.Conditions, v1alpha1.ConditionCompleted).Message
 }
 
-// tells makes sure that the completion of a restore speaks of all of the words.
-func (b *bench) tells(r *v1alpha1.NginxRestore, words ...string) {
+// reports checks that the message about a restore's completion contains all words.
+func (b *bench) reports(r *v1alpha1.NginxRestore, words ...string) {
 	b.t.Helper()
 	for _, word := range words {
 		if !strings.Contains(message(r), word) {
@@ -281,7 +281,7 @@ func (b *bench) tells(r *v1alpha1.NginxRestore, words ...string) {
 	}
 }
 
-// told are the changes of a restore, in words.
+// told returns the changes of a restore as text.
 func told(r *v1alpha1.NginxRestore) []string {
 	var words []string
 	for _, c := range r.Status.Changes {
@@ -290,7 +290,7 @@ func told(r *v1alpha1.NginxRestore) []string {
 	return words
 }
 
-// plant writes an archive that no operator has made into the store, and returns its folder.
+// plant writes an archive into the store that no operator has created, and returns its folder.
 func (b *bench) plant(name string, info archive.Info, files ...archive.File) string {
 	b.t.Helper()
 	info.Format, info.Name, info.UID, info.TakenAt = archive.Format, name, name, time.Now()
@@ -316,27 +316,27 @@ func (b *bench) plant(name string, info archive.Info, files ...archive.File) str
 	return folder
 }
 
-// info is that of an archive of the namespace.
+// info returns the information of an archive of the namespace.
 func (b *bench) info() archive.Info {
 	return archive.Info{Namespace: b.namespace, Application: archive.Application{Name: "web", UID: "planted"}}
 }
 
-// document is one of an archive, of which NAMESPACE is replaced.
+// planted returns a document of an archive, with the namespace in place of NAMESPACE.
 func (b *bench) planted(name, text string) archive.File {
 	return archive.File{Path: name, Data: []byte(strings.ReplaceAll(text, "NAMESPACE", b.namespace))}
 }
 
-// folderOf is where the data of a backup is.
+// folderOf returns the folder of a backup's data.
 func folderOf(backup *v1alpha1.NginxBackup) string { return job.Key(backup) }
 
-// joined are two sets of files in one.
+// joined merges two sets of files.
 func joined(a, b map[string]string) map[string]string {
 	all := maps.Clone(a)
 	maps.Copy(all, b)
 	return all
 }
 
-// sorted are the names of what is declared.
+// sorted returns the sorted names of declared objects.
 func sorted(declared map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(declared)), ", ")
 }

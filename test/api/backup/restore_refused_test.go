@@ -18,11 +18,11 @@ import (
 	"example.com/nginx-operator/internal/backup/archive"
 )
 
-// honest is what an archive declares that can be restored.
+// honest is a declaration that can be restored.
 const honest = `{apiVersion: operator.example.com/v1alpha2, kind: NginxOperator, metadata: {namespace: NAMESPACE, name: web}, spec: {config: {configMap: {name: conf}}}}`
 
-// TestRestoreHostile: an archive is whole, and declares what no backup does, or what the API server
-// does not take. Nothing is written of it.
+// TestRestoreHostile: nothing is written from an intact archive that declares what no backup does
+// or what the API server rejects.
 func TestRestoreHostile(t *testing.T) {
 	t.Parallel()
 	const conf = `{apiVersion: v1, kind: ConfigMap, metadata: {namespace: NAMESPACE, name: conf}, data: {a: b}}`
@@ -74,7 +74,7 @@ func TestRestoreHostile(t *testing.T) {
 			folder := b.plant("evil", info, files...)
 			b.unchanged(func() {
 				b.restore("back", from(claimURL, folder))
-				b.tells(b.waitRestore("back", tt.reason), tt.words)
+				b.reports(b.waitRestore("back", tt.reason), tt.words)
 			})
 			if found := b.declared(); len(found) > 0 {
 				t.Errorf("there are %s", sorted(found))
@@ -83,7 +83,7 @@ func TestRestoreHostile(t *testing.T) {
 	}
 }
 
-// TestRestoreBound: what binds objects to others is not taken from an archive.
+// TestRestoreBound: metadata that binds objects to others is not restored from an archive.
 func TestRestoreBound(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -103,8 +103,8 @@ func TestRestoreBound(t *testing.T) {
 	}
 }
 
-// TestRestoreUnusable: what cannot be restored here is told at once, and not tried again. Data
-// that is not there is waited for.
+// TestRestoreUnusable: a backup that cannot be restored here is reported at once and not retried.
+// Missing data is waited for.
 func TestRestoreUnusable(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -117,11 +117,11 @@ func TestRestoreUnusable(t *testing.T) {
 	record := filepath.Join(b.place.Claim, "folder", folder, "backup.json")
 	b.unchanged(func() {
 		b.restore("elsewhere", from(claimURL, "kube-system/web/saved"))
-		b.tells(b.waitRestore("elsewhere", v1alpha1.ReasonNotUsable), "kube-system")
+		b.reports(b.waitRestore("elsewhere", v1alpha1.ReasonNotUsable), "kube-system")
 		b.restore("no-bucket", from("s3://backups/../x", folder))
 		b.waitRestore("no-bucket", v1alpha1.ReasonDestinationInvalid)
 		b.restore("no-folder", from(claimURL, folder+"-x"))
-		b.tells(b.waitRestore("no-folder", v1alpha1.ReasonBackupNotFound), folder+"-x")
+		b.reports(b.waitRestore("no-folder", v1alpha1.ReasonBackupNotFound), folder+"-x")
 
 		must(t, os.WriteFile(archives[0], append(whole[:len(whole)-1:len(whole)-1], whole[len(whole)-1]^1), 0o600))
 		b.restore("damaged")
@@ -138,17 +138,17 @@ func TestRestoreUnusable(t *testing.T) {
 		b.waitRestore("half-a-record", v1alpha1.ReasonDamaged)
 		must(t, os.WriteFile(record, text, 0o600))
 
-		// Somebody has put another backup in its place, which is whole.
+		// Another backup, which is intact, has been put in its place.
 		other := b.plant("other", b.info(), b.planted("nginxoperator.yaml", honest))
 		must(t, os.Rename(filepath.Join(b.place.Claim, "folder", folder), filepath.Join(b.place.Claim, "aside")))
 		must(t, os.Rename(filepath.Join(b.place.Claim, "folder", other), filepath.Join(b.place.Claim, "folder", folder)))
 		b.restore("another")
-		b.tells(b.waitRestore("another", v1alpha1.ReasonDamaged), strings.TrimPrefix(backup.Status.Digest, "sha256:"))
+		b.reports(b.waitRestore("another", v1alpha1.ReasonDamaged), strings.TrimPrefix(backup.Status.Digest, "sha256:"))
 	})
 }
 
-// TestRestoreAdmission: what admission or a quota refuses is told in its words, nothing is half, and
-// it is brought back when nobody is against it any more.
+// TestRestoreAdmission: a rejection by admission or a quota is reported with its message, nothing
+// is restored partially, and the restore completes once the rejection ends.
 func TestRestoreAdmission(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -168,7 +168,7 @@ func TestRestoreAdmission(t *testing.T) {
 			lift := b.forbid(object, fmt.Sprintf("object.metadata.name != %q", object.GetName()))
 			b.restore("back")
 			r := b.waitRestore("back", v1alpha1.ReasonWriteRefused)
-			b.tells(r, tt.refused, "not in this test")
+			b.reports(r, tt.refused, "not in this test")
 			if len(r.Status.Changes) == 0 {
 				t.Error("it does not tell what would be changed")
 			}
@@ -182,27 +182,27 @@ func TestRestoreAdmission(t *testing.T) {
 	}
 }
 
-// TestRestoreOvertaken: somebody makes another application while the restore is on its way, and
-// could not bring back its own. It is left alone, and what was changed is not denied.
+// TestRestoreOvertaken: if a user creates another application while the restore cannot write its
+// own, that application is left alone, and the restore still reports what it has changed.
 func TestRestoreOvertaken(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.open()
 	b.burn()
 	saved := &v1alpha2.NginxOperator{ObjectMeta: b.object("web"), Spec: v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))}}
-	// A rehearsal is not refused, so files and ConfigMaps are brought back.
+	// A dry run is not rejected, so files and ConfigMaps are restored.
 	b.forbid(saved, "request.dryRun || object.spec.replicas != 2")
 	b.restore("back")
-	b.tells(b.waitRestore("back", v1alpha1.ReasonWriteRefused), "NginxOperator web", "not in this test")
+	b.reports(b.waitRestore("back", v1alpha1.ReasonWriteRefused), "NginxOperator web", "not in this test")
 	b.has("films", films)
 	b.application("web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(7))})
 	b.unchanged(func() {
-		b.tells(b.waitRestore("back", v1alpha1.ReasonConflict), "Some of it was brought back", "NginxOperator web")
+		b.reports(b.waitRestore("back", v1alpha1.ReasonConflict), "The restore is incomplete", "NginxOperator web")
 	})
 }
 
-// forbid lets the API server refuse objects that are not as an expression says, such as the
-// example, until it is lifted.
+// forbid makes the API server reject objects of the example's kind for which an expression is
+// false, until lift is called.
 func (b *bench) forbid(example client.Object, expression string) (lift func()) {
 	b.t.Helper()
 	mapping, err := kube.RESTMapper().RESTMapping(kindOf(b.t, example).GroupKind())

@@ -15,11 +15,11 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/standin"
 )
 
-// TestRestoreInPlace: an application that was destroyed is back, with all that it refers to, and
+// TestRestoreInPlace: a destroyed application is restored with everything that it refers to, and
 // nothing else.
 func TestRestoreInPlace(t *testing.T) {
 	t.Parallel()
@@ -41,10 +41,10 @@ func TestRestoreInPlace(t *testing.T) {
 	if r.Status.Target != "web" || r.Status.Source == nil || r.Status.Source.Replicas != 2 || r.Status.CompletionTime == nil || !slices.Equal(r.Status.Secrets, []string{"registry"}) {
 		t.Errorf("the restore says %+v", r.Status)
 	}
-	b.tells(r, "4 created", "Secrets are not brought back, see that they exist: registry")
+	b.reports(r, "4 created", "Secrets are not restored; check that they exist: registry")
 	b.verified(r)
 
-	// Once it is over, what becomes of the application is nothing to it.
+	// After its end, a restore ignores later changes of the application.
 	b.settled()
 	must(t, kube.Delete(t.Context(), &corev1.ConfigMap{ObjectMeta: b.object("pages")}))
 	edit(b, &v1alpha2.NginxOperator{ObjectMeta: b.object("web")}, func(nginx *v1alpha2.NginxOperator) { nginx.Spec.Replicas = new(int32(7)) })
@@ -58,8 +58,8 @@ func TestRestoreInPlace(t *testing.T) {
 	}
 }
 
-// verified: the restored application tells that it is ready, and the restore says so, of the
-// generation that it has made and not before.
+// verified reports the restored application as ready, and waits until the restore reports that it
+// is verified.
 func (b *bench) verified(r *v1alpha1.NginxRestore) {
 	b.t.Helper()
 	nginx := &v1alpha2.NginxOperator{ObjectMeta: b.object(r.Status.Target)}
@@ -83,8 +83,8 @@ func (b *bench) verified(r *v1alpha1.NginxRestore) {
 	})
 }
 
-// TestRestoreUnderANewName: a copy stands beside the application, which is as before. It has
-// ConfigMaps of its own where they have become others, and files on a claim of its own.
+// TestRestoreUnderANewName: the copy is created beside the application, which stays unchanged. It
+// gets separate ConfigMaps where the existing ones have changed, and files on a separate claim.
 func TestRestoreUnderANewName(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -111,7 +111,7 @@ func TestRestoreUnderANewName(t *testing.T) {
 	}
 }
 
-// unchangedBut is unchanged, apart from objects that are made.
+// unchangedBut is like unchanged, except for created objects.
 func (b *bench) unchangedBut(made []string, do func()) {
 	b.t.Helper()
 	b.observed()
@@ -130,7 +130,7 @@ func (b *bench) unchangedBut(made []string, do func()) {
 	b.has("films", before)
 }
 
-// TestRestoreFromALocation: a cluster that knows nothing of the backup restores it.
+// TestRestoreFromALocation: a cluster that has no object of the backup can restore it.
 func TestRestoreFromALocation(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -144,7 +144,7 @@ func TestRestoreFromALocation(t *testing.T) {
 	b.has("films", films)
 }
 
-// TestRestoreFromS3: so does one whose backups are in a bucket.
+// TestRestoreFromS3: a cluster whose backups are in a bucket can restore them.
 func TestRestoreFromS3(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -160,7 +160,7 @@ func TestRestoreFromS3(t *testing.T) {
 	b.has("films", films)
 }
 
-// changed makes something of everything another than in the backup.
+// changed makes everything differ from the backup.
 func (b *bench) changed() {
 	b.t.Helper()
 	edit(b, &corev1.ConfigMap{ObjectMeta: b.object("pages")}, func(cm *corev1.ConfigMap) { cm.Data["nginx.conf"] = "<h1>Bye</h1>\n" })
@@ -169,8 +169,8 @@ func (b *bench) changed() {
 	b.file("films", "mine.txt", "mine")
 }
 
-// TestRestoreRefuses: what exists and is another is not touched, and nothing else is brought back
-// either. It stays so.
+// TestRestoreRefuses: if an existing object differs, it is not changed and nothing else is restored
+// either, and that stays so.
 func TestRestoreRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -190,7 +190,7 @@ func TestRestoreRefuses(t *testing.T) {
 			b.unchanged(func() {
 				b.restore("back")
 				r := b.waitRestore("back", v1alpha1.ReasonConflict)
-				b.tells(r, tt.words...)
+				b.reports(r, tt.words...)
 				version := r.ResourceVersion
 				b.settled()
 				b.restart()
@@ -205,8 +205,8 @@ func TestRestoreRefuses(t *testing.T) {
 	}
 }
 
-// TestRestoreOverwrites: where it is asked for, what exists is replaced, and stays the object that
-// it was. Files that the backup does not have are left alone.
+// TestRestoreOverwrites: if requested, existing objects are updated and keep their identity. Files
+// that the backup does not have are left alone.
 func TestRestoreOverwrites(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -221,7 +221,7 @@ func TestRestoreOverwrites(t *testing.T) {
 	b.has("films", joined(films, map[string]string{"mine.txt": "mine"}))
 	want := []string{
 		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "Replace NginxOperator web spec.replicas",
-		"Replace PersistentVolumeClaim films 0 files are missing, 1 are others: a/first.txt",
+		"Replace PersistentVolumeClaim films 0 files are missing, 1 differ: a/first.txt",
 	}
 	if diff := cmp.Diff(want, told(r)); diff != "" {
 		t.Errorf("changes, -want +got:\n%s", diff)
@@ -234,7 +234,7 @@ func TestRestoreOverwrites(t *testing.T) {
 	b.verified(r)
 }
 
-// TestRestoreDryRun: what would be changed is told, and nothing is.
+// TestRestoreDryRun: the planned changes are reported, and nothing is changed.
 func TestRestoreDryRun(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -242,28 +242,28 @@ func TestRestoreDryRun(t *testing.T) {
 	b.changed()
 	want := []string{
 		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "Replace NginxOperator web spec.replicas",
-		"Replace PersistentVolumeClaim films 0 files are missing, 1 are others: a/first.txt",
+		"Replace PersistentVolumeClaim films 0 files are missing, 1 differ: a/first.txt",
 	}
 	b.unchanged(func() {
 		b.restore("refusing", dryRun)
 		r := b.waitRestore("refusing", v1alpha1.ReasonDryRun)
-		b.tells(r, "Nothing was changed", "3 replaced", "It would be refused", "ConfigMap pages", "PersistentVolumeClaim films")
+		b.reports(r, "Nothing was changed", "3 replaced", "It would be rejected", "ConfigMap pages", "PersistentVolumeClaim films")
 		if diff := cmp.Diff(want, told(r)); diff != "" {
 			t.Errorf("changes, -want +got:\n%s", diff)
 		}
 		b.restore("overwriting", dryRun, overwrite)
-		if r = b.waitRestore("overwriting", v1alpha1.ReasonDryRun); strings.Contains(message(r), "refused") {
+		if r = b.waitRestore("overwriting", v1alpha1.ReasonDryRun); strings.Contains(message(r), "rejected") {
 			t.Errorf("what may be overwritten is said to be refused: %s", message(r))
 		}
 	})
 	b.burn()
 	b.unchanged(func() {
 		b.restore("of-nothing", dryRun)
-		b.tells(b.waitRestore("of-nothing", v1alpha1.ReasonDryRun), "4 created")
+		b.reports(b.waitRestore("of-nothing", v1alpha1.ReasonDryRun), "4 created")
 	})
 }
 
-// TestRestoreItems: what is not asked for stays as it is.
+// TestRestoreItems: items that are not requested stay unchanged.
 func TestRestoreItems(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -273,7 +273,7 @@ func TestRestoreItems(t *testing.T) {
 		b.restore("claim-of-another", items(v1alpha1.RestoreContent), func(spec *restoreSpec) {
 			spec.Claims = []v1alpha1.ClaimReplacement{{From: "database", To: "films"}}
 		})
-		b.tells(b.waitRestore("claim-of-another", v1alpha1.ReasonNotUsable), "database")
+		b.reports(b.waitRestore("claim-of-another", v1alpha1.ReasonNotUsable), "database")
 	})
 	b.claim("copies")
 	b.unchanged(func() {
@@ -301,18 +301,18 @@ func TestRestoreItems(t *testing.T) {
 	}
 	b.burn()
 	b.restore("nothing-to-keep", items(v1alpha1.RestoreConfiguration))
-	b.tells(b.waitRestore("nothing-to-keep", v1alpha1.ReasonNotUsable), "add Spec to items")
+	b.reports(b.waitRestore("nothing-to-keep", v1alpha1.ReasonNotUsable), "add Spec to items")
 }
 
-// TestRestoreWaitsForABackup: that comes, and that is completed.
+// TestRestoreWaitsForABackup: a restore waits until its backup exists and is completed.
 func TestRestoreWaitsForABackup(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.build()
 	b.restore("early")
-	b.tells(b.waitRestore("early", v1alpha1.ReasonBackupNotFound), "NginxBackup saved")
+	b.reports(b.waitRestore("early", v1alpha1.ReasonBackupNotFound), "NginxBackup saved")
 	release := make(chan struct{})
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		if strings.HasSuffix(j.Name, "-c1") {
 			return standin.Fate{Hold: release}
 		}
@@ -324,7 +324,8 @@ func TestRestoreWaitsForABackup(t *testing.T) {
 	b.waitRestore("early", v1alpha1.ReasonCompleted)
 }
 
-// TestRestoreWaitsForTheTarget: what is being deleted is waited for, and then made again.
+// TestRestoreWaitsForTheTarget: a restore waits until a terminating object is gone, and then
+// recreates it.
 func TestRestoreWaitsForTheTarget(t *testing.T) {
 	t.Parallel()
 	for name, holder := range map[string]func(*bench) client.Object{
@@ -340,7 +341,7 @@ func TestRestoreWaitsForTheTarget(t *testing.T) {
 			edit(b, object, func(o client.Object) { o.SetFinalizers([]string{"example.com/wait"}) })
 			must(t, kube.Delete(t.Context(), object))
 			b.restore("back")
-			b.tells(b.waitRestore("back", v1alpha1.ReasonTargetDeleting), name)
+			b.reports(b.waitRestore("back", v1alpha1.ReasonTargetDeleting), name)
 			edit(b, object, func(o client.Object) { o.SetFinalizers(nil) })
 			b.waitRestore("back", v1alpha1.ReasonCompleted)
 			b.same(before)
@@ -348,13 +349,13 @@ func TestRestoreWaitsForTheTarget(t *testing.T) {
 	}
 }
 
-// TestRestoreDeleted: a restore that is deleted while it is under way leaves nothing behind.
+// TestRestoreDeleted: a restore that is deleted while it runs leaves nothing behind.
 func TestRestoreDeleted(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.open()
 	release := make(chan struct{})
-	b.place.Doom(func(*batchv1.Job) standin.Fate { return standin.Fate{Hold: release} })
+	b.place.Fail(func(*batchv1.Job) standin.Fate { return standin.Fate{Hold: release} })
 	b.unchanged(func() {
 		r := b.restore("back")
 		b.eventually("the job runs", func() error {
@@ -373,15 +374,16 @@ func TestRestoreDeleted(t *testing.T) {
 		})
 		b.settled()
 	})
-	// The name can be used again.
+	// The name can be reused.
 	b.restore("back")
 	b.waitRestore("back", v1alpha1.ReasonCompleted)
 }
 
-// TestManyRestores: more restores than there are places for jobs do not wait for each other.
+// TestManyRestores: restores do not wait for each other, even if there are more of them than jobs
+// are allowed.
 func TestManyRestores(t *testing.T) {
 	t.Parallel()
-	b := newBench(t, func(o *operator.Options) { o.BackupJobs = 2 })
+	b := newBench(t, func(o *manager.Options) { o.BackupJobs = 2 })
 	b.open()
 	for i := range 5 {
 		claim := fmt.Sprintf("copies-%d", i)
@@ -404,13 +406,13 @@ func TestManyRestores(t *testing.T) {
 	}
 }
 
-// TestTwoRestores: of two restores of one application the second waits until the first is over.
+// TestTwoRestores: the second of two restores of an application waits until the first has ended.
 func TestTwoRestores(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.open()
 	hold := make(chan struct{})
-	b.place.Doom(func(j *batchv1.Job) standin.Fate {
+	b.place.Fail(func(j *batchv1.Job) standin.Fate {
 		if j.Name == "first-e1" {
 			return standin.Fate{Hold: hold}
 		}
@@ -427,7 +429,7 @@ func TestTwoRestores(t *testing.T) {
 	b.restore("second", overwrite)
 	b.eventually("the second restore waits", func() error {
 		r := b.waitRestore("second", v1alpha1.ReasonInProgress)
-		if said := message(r); !strings.Contains(said, "NginxRestore first of the same application comes first") {
+		if said := message(r); !strings.Contains(said, "NginxRestore first of the same application is in progress") {
 			return fmt.Errorf("it says %s", said)
 		}
 		return nil

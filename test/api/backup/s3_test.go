@@ -15,36 +15,36 @@ import (
 	"time"
 )
 
-// objects stands in for an S3 server, with the requests that backups need. It can cut its
-// client off at any of them, which to the store is what a client is that was killed.
+// objects stands in for an S3 server, with the requests that backups need. It can cut off its
+// client at any of them, which for the store looks like a client that was killed.
 type objects struct {
 	url string
 
 	mu    sync.Mutex
 	files map[string][]byte
-	// at is the number of the request at which the client dies; 0: none. With sent, that one
-	// is carried out.
+	// at is the number of the request at which the client dies, or 0 for none. If sent is set, that
+	// request is carried out.
 	at   int
 	sent bool
-	// refuse answers that request with an error, and lives on.
+	// refuse responds to that request with an error, and the client goes on.
 	refuse   bool
 	requests int
 	happened bool
 	// cut is closed when the client dies.
 	cut chan struct{}
-	// race holds up the first record of a backup until there is a second one, if it is set.
+	// race delays the first record of a backup until there is a second one, if set.
 	race *race
 }
 
-// race are two clients that write the same record: the first one is carried out when both have
-// sent it, whether or not its client has gone.
+// race describes two clients that write the same record. The first write is carried out when both
+// have been sent, even if its client is gone.
 type race struct {
 	arrived, second, done chan struct{}
 	records               int
 }
 
-// wait lets the records come in their order. It is called with the lock held, and waits
-// without it.
+// wait orders the writes of the records. The caller holds the lock, and wait releases it while it
+// waits.
 func (r *race) wait(lock *sync.Mutex) (carriedOut func()) {
 	r.records++
 	n := r.records
@@ -71,7 +71,7 @@ func newObjects(t *testing.T) *objects {
 	return o
 }
 
-// copied is another server with the same files.
+// copied returns another server with the same files.
 func (o *objects) copied(t *testing.T) *objects {
 	t.Helper()
 	other := newObjects(t)
@@ -88,7 +88,7 @@ func (o *objects) revive() {
 	o.at = 0
 }
 
-// ServeHTTP answers a request, or kills who sent it.
+// ServeHTTP responds to a request or cuts off its client.
 func (o *objects) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	o.mu.Lock()
@@ -170,7 +170,7 @@ func (o *objects) list(w http.ResponseWriter, prefix string) {
 	_ = xml.NewEncoder(w).Encode(answer)
 }
 
-// kept are the files of the folder, as on a claim.
+// kept returns the files of the folder, as on a claim.
 func (o *objects) kept() map[string][]byte {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -181,7 +181,7 @@ func (o *objects) kept() map[string][]byte {
 	return files
 }
 
-// count is how many requests there have been.
+// count returns the number of requests so far.
 func (o *objects) count() int {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -14,20 +14,20 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// recipient is an age public key in its form.
+// recipient has the form of an age public key.
 var recipient = "age1" + strings.Repeat("q", 58)
 
-// submission is an object of which the API server is asked what it thinks.
+// submission is an object to submit to the API server.
 type submission struct {
 	name string
 	// object overrides the metadata.name.
 	object string
 	spec   string
-	// want is part of the message; empty: accepted.
+	// want is part of the error message. If empty, the object is accepted.
 	want string
 }
 
-// destinations are submitted as that of a backup.
+// destinations are submitted as the destination of a backup.
 var destinations = []submission{
 	{name: "claim", spec: `{url: "pvc://backups"}`},
 	{name: "claim and folder", spec: `{url: "pvc://backups/nginx/eu"}`},
@@ -41,7 +41,7 @@ var destinations = []submission{
 	{name: "empty URL", spec: `{url: ""}`, want: "at least 6 chars long"},
 	{name: "another scheme", spec: `{url: "ftp://backups/nginx"}`, want: "must be pvc://claim/folder, s3://bucket/folder"},
 	{name: "no scheme", spec: `{url: "backups/nginx"}`, want: "must be pvc://claim/folder, s3://bucket/folder"},
-	{name: "password in the URL", spec: `{url: "s3://key:secret@backups/nginx"}`, want: "credentials belong into destination.secret"},
+	{name: "password in the URL", spec: `{url: "s3://key:secret@backups/nginx"}`, want: "credentials belong in destination.secret"},
 	{name: "no bucket", spec: `{url: "s3:///nginx"}`, want: "must be pvc://claim/folder"},
 	{name: "fragment", spec: `{url: "s3://backups/nginx#a"}`, want: "must be pvc://claim/folder"},
 	{name: "URL too long", spec: `{url: "s3://backups/` + strings.Repeat("x", 1024) + `"}`, want: "may not be more than 1024"},
@@ -99,7 +99,7 @@ var policies = []submission{
 	{name: "typing mistake", spec: `{selector: {}, triggers: {onChange: {}}, destination: {url: "pvc://backups"}}`, want: "unknown field"},
 }
 
-// schedules are submitted as that of a policy.
+// schedules are submitted as the schedule of a policy.
 var schedules = []submission{
 	{name: "five fields", spec: `{cron: "0 3 * * *"}`},
 	{name: "ranges, steps and names", spec: `{cron: "*/15 0-6,22 1 JAN-MAR MON"}`},
@@ -111,8 +111,8 @@ var schedules = []submission{
 	{name: "six fields", spec: `{cron: "0 0 3 * * *"}`, want: "cron needs five fields"},
 	{name: "every", spec: `{cron: "@every 1s"}`, want: "cron needs five fields"},
 	{name: "reboot", spec: `{cron: "@reboot"}`, want: "cron needs five fields"},
-	{name: "zone among the times", spec: `{cron: "TZ=Europe/Berlin 0 3 * * *"}`, want: "belongs into timeZone"},
-	{name: "another zone among the times", spec: `{cron: "CRON_TZ=Etc/UTC 0 3 * *"}`, want: "belongs into timeZone"},
+	{name: "zone among the times", spec: `{cron: "TZ=Europe/Berlin 0 3 * * *"}`, want: "belongs in timeZone"},
+	{name: "another zone among the times", spec: `{cron: "CRON_TZ=Etc/UTC 0 3 * *"}`, want: "belongs in timeZone"},
 	{name: "too long", spec: `{cron: "` + strings.Repeat("0,", 64) + `0 3 * * *"}`, want: "may not be more than 128"},
 	{name: "empty zone", spec: `{cron: "@daily", timeZone: ""}`, want: "at least 1 chars long"},
 	{name: "zone with a space", spec: `{cron: "@daily", timeZone: "Europe / Berlin"}`, want: "should match"},
@@ -145,7 +145,7 @@ var restores = []submission{
 	{name: "typing mistake", spec: `{backup: {name: web-1}, onconflict: Overwrite}`, want: "unknown field"},
 }
 
-// paths are submitted as that of a restore's location.
+// paths are submitted as the path of a restore's location.
 var paths = []submission{
 	{name: "as backups are kept", spec: `shop/web/web-1a2b3c-01234567`},
 	{name: "empty", spec: `""`, want: "at least 5 chars long"},
@@ -165,8 +165,8 @@ var paths = []submission{
 	{name: "too long", spec: `shop/web/` + strings.Repeat("a", 248), want: "may not be more than 256"},
 }
 
-// TestSchema submits specs and looks at the API server's answer: what is refused has to say
-// what to change.
+// TestSchema: the API server accepts valid specs and rejects others with a message that says what
+// to change.
 func TestSchema(t *testing.T) {
 	t.Parallel()
 	for _, table := range []struct {
@@ -195,7 +195,7 @@ func TestSchema(t *testing.T) {
 	}
 }
 
-// answered compares what the API server says with what it should.
+// answered compares the API server's response with the wanted one.
 func answered(t *testing.T, err error, want string) {
 	t.Helper()
 	switch {
@@ -211,8 +211,7 @@ func answered(t *testing.T, err error, want string) {
 	}
 }
 
-// TestImmutable changes each field of a backup: nothing but what becomes of the data can be
-// changed.
+// TestImmutable: no field of a backup can be changed, except for what happens to the data.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -265,7 +264,8 @@ func TestImmutable(t *testing.T) {
 	}
 }
 
-// TestRestoreImmutable changes each field of a restore: it was asked for once.
+// TestRestoreImmutable: no field of a restore can be changed, because a restore is carried out
+// once.
 func TestRestoreImmutable(t *testing.T) {
 	t.Parallel()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}

@@ -14,12 +14,12 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// oldView is how an API server that lags behind answers an operator: a resource is listed as of a
-// resourceVersion, and watches of it tell nothing, until it has caught up.
+// oldView makes an API server appear to lag behind: it lists a resource at an old resourceVersion
+// and sends no watch events of it until it has caught up.
 type oldView struct {
 	resource, version string
 	caughtUp          chan struct{}
-	// looked is closed when an object of the resource was asked for, or written, by its name.
+	// looked is closed when an object of the resource was read or written by name.
 	looked chan struct{}
 	once   sync.Once
 }
@@ -28,14 +28,14 @@ func newOldView(resource, version string) *oldView {
 	return &oldView{resource: resource, version: version, caughtUp: make(chan struct{}), looked: make(chan struct{})}
 }
 
-// look notes what the operator asks for.
+// look records the request if it names an object of the resource.
 func (v *oldView) look(r *http.Request) {
 	if v != nil && strings.Contains(r.URL.Path, "/"+v.resource+"/") {
 		v.once.Do(func() { close(v.looked) })
 	}
 }
 
-// roundTrip answers a read.
+// roundTrip responds to a read.
 func (v *oldView) roundTrip(next http.RoundTripper, r *http.Request) (*http.Response, error) {
 	if v == nil || !strings.HasSuffix(r.URL.Path, "/"+v.resource) {
 		return next.RoundTrip(r)
@@ -43,7 +43,7 @@ func (v *oldView) roundTrip(next http.RoundTripper, r *http.Request) (*http.Resp
 	query := r.URL.Query()
 	switch {
 	case query.Get("sendInitialEvents") != "":
-		// Where this is not known, clients list first.
+		// Clients list first if the server does not support this.
 		return refusal(r, http.StatusBadRequest)
 	case query.Get("watch") != "":
 		select {
@@ -60,13 +60,13 @@ func (v *oldView) roundTrip(next http.RoundTripper, r *http.Request) (*http.Resp
 	return next.RoundTrip(r)
 }
 
-// TestOldView: an operator that starts on an old view, in which nothing has been done yet, does nothing
-// again, and deletes nothing.
+// TestOldView: an operator that starts with an outdated view, in which nothing has been done yet,
+// does nothing again and deletes nothing.
 func TestOldView(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		resource string
-		// done lets an operator do all there is to do, and returns the resourceVersion of before.
+		// done lets an operator do everything, and returns the resourceVersion before that.
 		done func(b *bench) string
 	}{
 		"a backup": {"nginxbackups", func(b *bench) string {
@@ -115,7 +115,7 @@ func TestOldView(t *testing.T) {
 	}
 }
 
-// nextBackup tells the resourceVersion of the first backup that is created after one.
+// nextBackup sends the resourceVersion of the first backup that is created after a version.
 func (b *bench) nextBackup(after string) <-chan string {
 	b.t.Helper()
 	watching, err := client.NewWithWatch(plane.Config, client.Options{Scheme: kube.Scheme()})
@@ -135,7 +135,7 @@ func (b *bench) nextBackup(after string) <-chan string {
 	return first
 }
 
-// everything is each object and file that a backup or a restore can touch.
+// everything returns each object and file that a backup or a restore can change.
 func (b *bench) everything() map[string]string {
 	b.t.Helper()
 	all := b.versions()
@@ -154,7 +154,7 @@ func (b *bench) everything() map[string]string {
 	return all
 }
 
-// stands makes sure that everything is as it was.
+// stands checks that nothing has changed.
 func (b *bench) stands(was map[string]string) {
 	b.t.Helper()
 	if diff := cmp.Diff(was, b.everything()); diff != "" {

@@ -13,15 +13,15 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"example.com/nginx-operator/internal/golden"
+	"example.com/nginx-operator/test/golden"
 	"example.com/nginx-operator/test/hostile"
 )
 
-// atOnce is how many resources are sent at a time.
+// atOnce is how many resources are sent at the same time.
 const atOnce = 8
 
-// TestHostile sends all of the corpus to one namespace, and waits until the operator has told of
-// each that was accepted.
+// TestHostile: each resource of the corpus, sent to one namespace, is rejected or does no harm, and
+// the operator reports on each accepted one.
 func TestHostile(t *testing.T) {
 	cases, err := hostile.All()
 	if err != nil {
@@ -35,11 +35,11 @@ func TestHostile(t *testing.T) {
 		if answers[c.Name].code == http.StatusCreated && !c.DryRun {
 			accepted = append(accepted, c)
 		}
-		judgeAnswer(t, c, answers[c.Name])
+		checkAnswer(t, c, answers[c.Name])
 	}
-	told := waitTold(t, s, accepted)
+	told := waitReported(t, s, accepted)
 	for _, c := range accepted {
-		judgeTold(t, c, told[key(c)])
+		checkReported(t, c, told[key(c)])
 	}
 	waitQuiet(t)
 	checkPlaces(t, s)
@@ -70,8 +70,8 @@ func sendAll(t *testing.T, s sender, cases []hostile.Case) map[string]answer {
 	return answers
 }
 
-// judgeAnswer: what is refused is refused because of what was sent, in words that name the field.
-func judgeAnswer(t *testing.T, c hostile.Case, a answer) {
+// checkAnswer checks that a rejection is about what was sent, with a message that names the field.
+func checkAnswer(t *testing.T, c hostile.Case, a answer) {
 	t.Helper()
 	switch {
 	case a.code == http.StatusCreated:
@@ -94,7 +94,7 @@ func judgeAnswer(t *testing.T, c hostile.Case, a answer) {
 	}
 }
 
-// lastField is the last name in the path of a case of the sort injection.
+// lastField returns the last field name in the path of a case of the sort injection.
 func lastField(name string) string {
 	path, _, _ := strings.Cut(name[strings.Index(name, "spec"):], ": ")
 	parts := strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' || c == '{' })
@@ -106,8 +106,8 @@ func lastField(name string) string {
 	return path
 }
 
-// judgeTold: a condition tells what stands in the way, in one line.
-func judgeTold(t *testing.T, c hostile.Case, o outcome) {
+// checkReported checks that a condition reports the problem in one short line.
+func checkReported(t *testing.T, c hostile.Case, o outcome) {
 	t.Helper()
 	if len(o.message) > 2048 || strings.ContainsFunc(o.message, unicode.IsControl) {
 		t.Errorf("%s: the condition is no short line: %.500q", c.Name, o.message)
@@ -124,7 +124,7 @@ func judgeTold(t *testing.T, c hostile.Case, o outcome) {
 	}
 }
 
-// outcomes are a line for each case that may be refused or be harmless.
+// outcomes returns a line for each case that may be either rejected or harmless.
 func outcomes(cases []hostile.Case, answers map[string]answer, told map[string]outcome) string {
 	var b strings.Builder
 	for _, c := range cases {
@@ -141,7 +141,7 @@ func outcomes(cases []hostile.Case, answers map[string]answer, told map[string]o
 	return b.String()
 }
 
-// report prints how many cases there are of each sort, and what became of them.
+// report logs how many cases there are of each sort, and their results.
 func report(t *testing.T, cases []hostile.Case, answers map[string]answer) {
 	t.Helper()
 	counts := map[string]*struct{ all, refused, harmless, asked int }{}

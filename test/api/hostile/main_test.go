@@ -1,6 +1,6 @@
 // Package hostile sends the corpus of test/hostile to a real API server with the operator behind
-// it, and looks at what becomes of each resource: it is refused in words that say what to change, or
-// it is accepted and does no harm.
+// it, and checks the result of each resource: either it is rejected with a message that says what
+// to change, or it is accepted and does no harm.
 package hostile
 
 import (
@@ -19,11 +19,11 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/testenv"
 )
 
-// patience is how long something may take to come about; it is no measure of speed.
+// patience bounds the wait for a condition. It does not measure speed.
 const patience = 8 * time.Minute
 
 var (
@@ -61,16 +61,16 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	plane.Config = writes.watch(plane.Config)
-	stop, err := plane.StartOperator(ctx, port, func(o *operator.Options) { o.Concurrency = 16 })
+	stop, err := plane.StartOperator(ctx, port, func(o *manager.Options) { o.Concurrency = 16 })
 	if err != nil {
 		return 1, err
 	}
 	code = m.Run()
-	// An operator that has crashed meanwhile says so here.
+	// An operator that has crashed meanwhile returns its error here.
 	return code, stop()
 }
 
-// recorder notes what the operator writes.
+// recorder records what the operator writes.
 type recorder struct {
 	mu   sync.Mutex
 	made []string
@@ -96,14 +96,14 @@ func (w *recorder) watch(config *rest.Config) *rest.Config {
 	return config
 }
 
-// all are the writes so far.
+// all returns the writes so far.
 func (w *recorder) all() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return append([]string(nil), w.made...)
 }
 
-// lines are what is logged.
+// lines collects the log.
 type lines struct {
 	mu   sync.Mutex
 	text bytes.Buffer

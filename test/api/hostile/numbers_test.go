@@ -10,8 +10,9 @@ import (
 	"example.com/nginx-operator/test/hostile"
 )
 
-// TestNumbers: no number is accepted that the operator cannot read. One object would do to blind it: what
-// lists and watches all of them stops at the first that does not fit.
+// TestNumbers: the API server accepts no number that the operator cannot read. One such object
+// would make the operator blind, because lists and watches of all objects fail at the first one
+// that does not fit.
 func TestNumbers(t *testing.T) {
 	cases, err := hostile.Numbers()
 	if err != nil {

@@ -17,14 +17,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/desired"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/hostile"
 )
 
-// checkObjects looks at what the operator has made of each application.
+// checkObjects checks what the operator has created for each application.
 func checkObjects(t *testing.T, s sender, accepted []hostile.Case, told map[string]outcome) {
 	t.Helper()
 	owners := map[string]string{}
@@ -33,7 +33,7 @@ func checkObjects(t *testing.T, s sender, accepted []hostile.Case, told map[stri
 			owners[told[key(c)].uid] = c.Object
 		}
 	}
-	for _, kind := range desired.OwnedKinds() {
+	for _, kind := range desired.DistinctKinds() {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GVK.GroupVersion().WithKind(kind.Name + "List"))
 		if err := plane.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
@@ -68,7 +68,7 @@ func ownerOf(object metav1.Object) string {
 	return ""
 }
 
-// checkMeta: an object is under a derived name, with the operator's labels and no others.
+// checkMeta checks that an object has a derived name and only the operator's labels.
 func checkMeta(t *testing.T, kind string, object metav1.Object, owners map[string]string) {
 	t.Helper()
 	application := owners[ownerOf(object)]
@@ -89,8 +89,8 @@ func checkMeta(t *testing.T, kind string, object metav1.Object, owners map[strin
 	}
 }
 
-// checkConfigMaps: a file has a name that nginx needs no quotes for, and the built-in configuration is
-// what it is.
+// checkConfigMaps checks that each file has a name that nginx needs no quotes for, and that the
+// built-in configuration contains only the characters that it normally has.
 func checkConfigMaps(t *testing.T, s sender, owners map[string]string) {
 	t.Helper()
 	list := &corev1.ConfigMapList{}
@@ -114,7 +114,7 @@ func checkConfigMaps(t *testing.T, s sender, owners map[string]string) {
 	}
 }
 
-// argument is what the instance manager is started with.
+// argument matches the arguments of the instance manager.
 var argument = regexp.MustCompile(`^(/opt/nginx-operator/nginx-instance|run|--[-a-z]+=[-a-z0-9]+|--port=[-a-z0-9]+:[0-9]+/(TCP|UDP)|--certificate=[-a-z0-9]+|--reload-on=/[^:]+)$`)
 
 func checkPods(t *testing.T, application string, template *corev1.PodTemplateSpec) {
@@ -148,8 +148,8 @@ func checkStart(t *testing.T, application string, pod *corev1.PodSpec) {
 	}
 }
 
-// admitted: the API server, which enforces the restricted standard, takes a pod of each template, or
-// refuses it for another reason, such as a class of priority that there is not.
+// admitted checks that the API server, which enforces the restricted standard, admits a pod of each
+// template, or rejects it for another reason, such as a missing priority class.
 func admitted(t *testing.T, s sender, templates map[string]*corev1.PodTemplateSpec) {
 	t.Helper()
 	var group errgroup.Group
@@ -174,8 +174,8 @@ func admitted(t *testing.T, s sender, templates map[string]*corev1.PodTemplateSp
 	}
 }
 
-// checkJobs: the pods of backups' jobs are restricted as well, and nothing in what they are started
-// with is replaced by a variable, which may be a credential's.
+// checkJobs checks that the pods of backup jobs are restricted as well, and that no variable, which
+// may hold a credential, is expanded in their commands and arguments.
 func checkJobs(t *testing.T, s sender) {
 	t.Helper()
 	list := &batchv1.JobList{}
@@ -185,10 +185,9 @@ func checkJobs(t *testing.T, s sender) {
 	templates := map[string]*corev1.PodTemplateSpec{}
 	for i := range list.Items {
 		template := &list.Items[i].Spec.Template
-		// What the Job controller adds is no label of a pod's own.
 		templates["Job "+list.Items[i].Name] = template
 		for _, word := range slices.Concat(template.Spec.Containers[0].Command, template.Spec.Containers[0].Args) {
-			// The pod's own address is the one thing that a job is told by a variable.
+			// The pod's own address is the only variable that a job's arguments use.
 			if strings.Contains(strings.ReplaceAll(word, "$(POD_IP)", ""), "$(") || strings.ContainsAny(word, "\n\x00") {
 				t.Errorf("job %s is started with %q", list.Items[i].Name, word)
 			}
@@ -200,7 +199,7 @@ func checkJobs(t *testing.T, s sender) {
 	admitted(t, s, templates)
 }
 
-// checkLog: every line is an object of JSON of a bounded length.
+// checkLog checks that every line is a JSON object of bounded length.
 func checkLog(t *testing.T) {
 	t.Helper()
 	for _, line := range logged.all() {

@@ -13,24 +13,24 @@ import (
 	"example.com/nginx-operator/test/hostile"
 )
 
-// outcome is what the operator tells of a resource that was accepted.
+// outcome is what the operator reports about an accepted resource.
 type outcome struct {
 	reason, message string
 	uid             string
 }
 
-// telling is the condition that tells it.
-var telling = map[string]string{"NginxOperator": "Accepted", "NginxBackupPolicy": "Accepted", "NginxBackup": "Completed", "NginxRestore": "Completed"}
+// reporting maps a kind to the condition that reports the outcome.
+var reporting = map[string]string{"NginxOperator": "Accepted", "NginxBackupPolicy": "Accepted", "NginxBackup": "Completed", "NginxRestore": "Completed"}
 
 func key(c hostile.Case) string { return c.Kind.Name + "/" + c.Object }
 
-// waitTold waits until the operator has told of everything.
-func waitTold(t *testing.T, s sender, accepted []hostile.Case) map[string]outcome {
+// waitReported waits until the operator has reported on every accepted resource.
+func waitReported(t *testing.T, s sender, accepted []hostile.Case) map[string]outcome {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		told := map[string]outcome{}
 		for _, kind := range []hostile.Kind{hostile.Nginx, hostile.Backup, hostile.Policy, hostile.Restore} {
-			tell(t, s, kind, told)
+			reportFindings(t, s, kind, told)
 		}
 		var missing []string
 		for _, c := range accepted {
@@ -48,8 +48,8 @@ func waitTold(t *testing.T, s sender, accepted []hostile.Case) map[string]outcom
 	}
 }
 
-// tell adds what the resources of a kind tell that the operator has looked at.
-func tell(t *testing.T, s sender, kind hostile.Kind, told map[string]outcome) {
+// reportFindings adds the outcomes of the resources of a kind that the operator has observed.
+func reportFindings(t *testing.T, s sender, kind hostile.Kind, told map[string]outcome) {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Name + "List"})
@@ -63,7 +63,7 @@ func tell(t *testing.T, s sender, kind hostile.Kind, told map[string]outcome) {
 		}
 		for _, c := range conditions {
 			condition := c.(map[string]any)
-			if condition["type"] == telling[kind.Name] && condition["observedGeneration"] == object.GetGeneration() {
+			if condition["type"] == reporting[kind.Name] && condition["observedGeneration"] == object.GetGeneration() {
 				told[kind.Name+"/"+object.GetName()] = outcome{
 					reason: fmt.Sprint(condition["reason"]), message: fmt.Sprint(condition["message"]), uid: string(object.GetUID()),
 				}
@@ -72,14 +72,14 @@ func tell(t *testing.T, s sender, kind hostile.Kind, told map[string]outcome) {
 	}
 }
 
-// What the operator may write while nothing changes, in a window of a few seconds: what an API server
-// has refused is tried again every half minute.
+// How many writes of an object are allowed in a window of a few seconds while nothing changes: a
+// write that the API server has rejected is retried every half minute.
 const (
 	window = 5 * time.Second
 	mostly = 2
 )
 
-// waitQuiet waits until no object is written again and again.
+// waitQuiet waits until no object is written repeatedly.
 func waitQuiet(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
@@ -101,7 +101,8 @@ func waitQuiet(t *testing.T) {
 	}
 }
 
-// checkPlaces: the operator has written to the namespace of the resources alone, apart from its own.
+// checkPlaces checks that the operator has written only to the namespace of the resources and its
+// own.
 func checkPlaces(t *testing.T, s sender) {
 	t.Helper()
 	for _, write := range writes.all() {

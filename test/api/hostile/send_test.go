@@ -16,14 +16,14 @@ import (
 	"example.com/nginx-operator/test/hostile"
 )
 
-// sender sends bodies to a namespace as they are: no client of ours has a say in them.
+// sender sends bodies to a namespace as they are, without a client that could change them.
 type sender struct {
 	http      *http.Client
 	host      string
 	namespace string
 }
 
-// newSender makes a namespace, in which the restricted Pod Security Standard is enforced.
+// newSender creates a namespace that enforces the restricted Pod Security Standard.
 func newSender(t *testing.T) sender {
 	t.Helper()
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
@@ -41,7 +41,7 @@ func newSender(t *testing.T) sender {
 	return sender{client, strings.TrimSuffix(config.Host, "/"), namespace.Name}
 }
 
-// prepare makes what the specs that are injected into refer to: what stands in the way otherwise is that
+// prepare creates what the specs to inject into refer to. Otherwise, the operator would report that
 // it is missing.
 func (s sender) prepare(t *testing.T) {
 	t.Helper()
@@ -53,11 +53,11 @@ func (s sender) prepare(t *testing.T) {
 	}
 }
 
-// answer is what the API server says: nothing, or why not.
+// answer is the API server's response.
 type answer struct {
 	code    int
 	message string
-	// stored is the object as it is accepted.
+	// stored is the object as accepted.
 	stored []byte
 }
 
@@ -86,7 +86,7 @@ func (s sender) post(ctx context.Context, collection, query, body string) (answe
 	return answer{code: response.StatusCode, message: status.Message}, nil
 }
 
-// send sends a case, and what has to be there before.
+// send sends a case, after the objects that must exist before it.
 func (s sender) send(ctx context.Context, c hostile.Case) (answer, error) {
 	for _, object := range c.Before {
 		if a, err := s.post(ctx, object.Path, "", object.Body); err != nil || a.code != http.StatusCreated {

@@ -22,12 +22,12 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/migration"
+	"example.com/nginx-operator/internal/nginx/migration"
 	"example.com/nginx-operator/test/testenv"
 )
 
-// withController runs the controller that migrates for Kubernetes, with the one whose
-// caches it uses.
+// withController runs Kubernetes' migration controller, together with the controller whose caches
+// it uses.
 func withController(t *testing.T) {
 	t.Helper()
 	m, err := plane.StartControllerManager(t.TempDir(), "garbage-collector-controller", "storage-version-migrator-controller")
@@ -48,8 +48,8 @@ func inTree(method migration.Method) migration.Options {
 	return options
 }
 
-// refuse lets nobody write objects that have this label, by a policy as clusters have
-// them. It returns how to lift it.
+// refuse makes the API server reject writes of objects with a label, by an admission policy as in
+// real clusters. It returns a function that lifts the policy.
 func refuse(t *testing.T, label string) func() {
 	t.Helper()
 	meta := metav1.ObjectMeta{Name: "refuse-" + label}
@@ -84,7 +84,7 @@ func refuse(t *testing.T, label string) func() {
 	return lift
 }
 
-// waitLocked waits until writing an object is refused, or not any more.
+// waitLocked waits until the API server rejects writes of an object, or no longer does.
 func waitLocked(t *testing.T, object *v1alpha2.NginxOperator, want bool) {
 	t.Helper()
 	must(t, eventually(t.Context(), func(ctx context.Context) error {
@@ -120,8 +120,8 @@ func TestInTree(t *testing.T) {
 	}
 }
 
-// TestInTreeInterrupted kills the command right after it has asked Kubernetes for a
-// migration, which nobody works on yet. Run again, it goes on with the same one.
+// TestInTreeInterrupted: if the command is killed right after it has requested a migration from
+// Kubernetes, and before that has started, the next run continues with the same migration.
 func TestInTreeInterrupted(t *testing.T) {
 	namespace := downgrade(t)
 	fill(t, namespace, 6)
@@ -129,7 +129,7 @@ func TestInTreeInterrupted(t *testing.T) {
 	upgrade(t)
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	out := &killer{words: "is created", kill: kill}
+	out := &killer{words: "Created StorageVersionMigration", kill: kill}
 	m, err := migration.New(plane.Config, inTree(migration.Auto), out)
 	must(t, err)
 	if err := m.Run(ctx); !errors.Is(err, context.Canceled) {
@@ -139,13 +139,13 @@ func TestInTreeInterrupted(t *testing.T) {
 	defer keepBusy(t, namespace, "web-000")()
 	said, err := migrate(t.Context(), plane.Config, inTree(migration.Auto))
 	must(t, err)
-	if !strings.Contains(said, "is under way already") || !strings.Contains(said, "has succeeded") {
+	if !strings.Contains(said, "is already in progress") || !strings.Contains(said, "has succeeded") {
 		t.Errorf("run again, it says:\n%s", said)
 	}
 	wantStored(t, namespace, map[string]int{"v1alpha2": 6})
 }
 
-// killer ends something when certain words are written.
+// killer calls kill when certain words are written.
 type killer struct {
 	words string
 	kill  func()
@@ -158,9 +158,9 @@ func (k *killer) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestInTreeFails has an object that nobody may write. Kubernetes 1.37 takes v1alpha1 out
-// of storedVersions all the same: it has to be put back, the object has to be named, and
-// when the obstacle is gone, the rest has to be done.
+// TestInTreeFails: if an object cannot be written, Kubernetes 1.37 removes v1alpha1 from
+// storedVersions all the same. The command restores it, names the object, and migrates the rest
+// once the obstacle is gone.
 func TestInTreeFails(t *testing.T) {
 	namespace := downgrade(t)
 	fill(t, namespace, 6)
@@ -179,7 +179,7 @@ func TestInTreeFails(t *testing.T) {
 	}
 	wantBothVersions(t)
 	_, err = migrate(t.Context(), plane.Config, inTree(migration.Auto))
-	if err == nil || !strings.Contains(err.Error(), "1 of 7 objects are refused") || !strings.Contains(err.Error(), namespace+"/locked") {
+	if err == nil || !strings.Contains(err.Error(), "rejects 1 of 7 objects") || !strings.Contains(err.Error(), namespace+"/locked") {
 		t.Errorf("it ended with %v", err)
 	}
 	wantBothVersions(t)
@@ -200,9 +200,8 @@ func TestInTreeFails(t *testing.T) {
 	}
 }
 
-// keepBusy writes an object again and again until the function that it returns is called.
-// Kubernetes begins with a migration only when its caches have come far enough, which takes
-// a minute where nothing changes.
+// keepBusy writes an object repeatedly until the returned function is called. Kubernetes starts a
+// migration only when its caches are recent enough, which takes a minute if nothing changes.
 func keepBusy(t *testing.T, namespace, name string) func() {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -230,8 +229,9 @@ func wantBothVersions(t *testing.T) {
 	}
 }
 
-// TestNobodyBegins has the API for migrations, and no controller.
-func TestNobodyBegins(t *testing.T) {
+// TestNoTokenNoLoad: if the API for migrations exists but no controller starts one, the method
+// in-tree fails and auto writes the objects itself.
+func TestNoTokenNoLoad(t *testing.T) {
 	namespace := downgrade(t)
 	fill(t, namespace, 6)
 	quiet(t, namespace)
@@ -239,13 +239,13 @@ func TestNobodyBegins(t *testing.T) {
 	options := inTree(migration.InTree)
 	options.StartTimeout = time.Second
 	_, err := migrate(t.Context(), plane.Config, options)
-	if err == nil || !strings.Contains(err.Error(), "nobody began") {
+	if err == nil || !strings.Contains(err.Error(), "did not start within") {
 		t.Errorf("in-tree, it ended with %v", err)
 	}
 	options.Method = migration.Auto
 	said, err := migrate(t.Context(), plane.Config, options)
 	must(t, err)
-	if !strings.Contains(said, "written again from here instead") {
+	if !strings.Contains(said, "This command rewrites the objects instead") {
 		t.Errorf("it says:\n%s", said)
 	}
 	wantStored(t, namespace, map[string]int{"v1alpha2": 6})
@@ -256,7 +256,7 @@ func TestNobodyBegins(t *testing.T) {
 	}
 }
 
-// TestMinimalRights runs the migration with the rights of config/migration alone.
+// TestMinimalRights: the permissions of config/migration suffice for a migration.
 func TestMinimalRights(t *testing.T) {
 	namespace := downgrade(t)
 	fill(t, namespace, 4)
@@ -273,7 +273,7 @@ func TestMinimalRights(t *testing.T) {
 	wantStored(t, namespace, map[string]int{"v1alpha2": 4})
 }
 
-// grant applies the rights of config/migration.
+// grant applies the RBAC objects of config/migration.
 func grant(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "migration", "rbac.yaml"))
 	if err != nil {

@@ -1,6 +1,5 @@
-// Package migration tests the migration of stored objects against a real API server,
-// with the operator and its conversion webhook running. How an object is stored is read
-// from etcd.
+// Package migration tests the migration of stored objects against a real API server, with the
+// operator and its conversion webhook running. It reads from etcd how an object is stored.
 package migration
 
 import (
@@ -18,7 +17,7 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// patience is how long a condition may take to come true; it is no measure of speed.
+// patience bounds the wait for a condition. It does not measure speed.
 const patience = time.Minute
 
 var (

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -28,20 +30,15 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/conversion"
-	"example.com/nginx-operator/internal/migration"
+	"example.com/nginx-operator/internal/nginx/conversion"
+	"example.com/nginx-operator/internal/nginx/migration"
 	"example.com/nginx-operator/test/testenv"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must
 
-// downgrade makes the cluster one in which an earlier CRD stores v1alpha1, and nothing
-// has been stored as anything else. It returns a namespace for the test.
+// downgrade returns the cluster to an earlier CRD that stores v1alpha1, with no object stored as
+// anything else, and returns a namespace for the test.
 func downgrade(t *testing.T) string {
 	t.Helper()
 	clear := func(ctx context.Context) error {
@@ -76,17 +73,10 @@ func downgrade(t *testing.T) string {
 }
 
 func eventually(ctx context.Context, check func(context.Context) error) error {
-	deadline := time.Now().Add(patience)
-	for {
-		err := check(ctx)
-		if err == nil || time.Now().After(deadline) || ctx.Err() != nil {
-			return err
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+	return kubetest.Poll{Interval: 20 * time.Millisecond, Timeout: patience}.Until(ctx, check)
 }
 
-// upgrade is the upgrade to the present CRD.
+// upgrade upgrades to the current CRD.
 func upgrade(t *testing.T) {
 	t.Helper()
 	must(t, plane.StoreAs(t.Context(), "v1alpha2"))
@@ -102,7 +92,7 @@ func storedVersions(t *testing.T) []string {
 	return crd.Status.StoredVersions
 }
 
-// counts tells how many objects of a namespace are stored as which version.
+// counts returns how many objects of a namespace are stored as which version.
 func counts(t *testing.T, namespace string) map[string]int {
 	t.Helper()
 	stored, err := plane.Stored(t.Context())
@@ -123,8 +113,8 @@ func wantStored(t *testing.T, namespace string, want map[string]int) {
 	}
 }
 
-// fill creates n objects, half of them by clients of v1alpha2 with what v1alpha1 has no
-// field for. They are suspended, so that the operator writes its status once.
+// fill creates n objects, half of them by clients of v1alpha2 with fields that v1alpha1 does not
+// have. They are suspended, so that the operator writes each status only once.
 func fill(t *testing.T, namespace string, n int) {
 	t.Helper()
 	for i := range n {
@@ -146,8 +136,8 @@ func fill(t *testing.T, namespace string, n int) {
 	}
 }
 
-// quiet waits until the operator has written the status of every object, so that it is
-// not the operator who rewrites them.
+// quiet waits until the operator has written the status of every object, so that it is not the
+// operator that rewrites them.
 func quiet(t *testing.T, namespace string) {
 	t.Helper()
 	must(t, eventually(t.Context(), func(ctx context.Context) error {
@@ -164,7 +154,7 @@ func quiet(t *testing.T, namespace string) {
 	}))
 }
 
-// all reads the objects of a namespace, without what the storage adds.
+// all reads the objects of a namespace, without the metadata that the storage adds.
 func all(t *testing.T, namespace string) map[string]v1alpha2.NginxOperator {
 	t.Helper()
 	list := &v1alpha2.NginxOperatorList{}
@@ -177,7 +167,7 @@ func all(t *testing.T, namespace string) map[string]v1alpha2.NginxOperator {
 	return objects
 }
 
-// asCreated is what users have said, and who the objects are.
+// asCreated reduces objects to what users have declared and to their identity.
 func asCreated(objects map[string]v1alpha2.NginxOperator) map[string]v1alpha2.NginxOperator {
 	objects = maps.Clone(objects)
 	for name, nginx := range objects {
@@ -193,7 +183,7 @@ func rewriting() migration.Options {
 	return options
 }
 
-// migrate runs the migration and returns what it said.
+// migrate runs the migration and returns its output.
 func migrate(ctx context.Context, config *rest.Config, options migration.Options) (string, error) {
 	var out bytes.Buffer
 	m, err := migration.New(config, options, &out)
@@ -263,7 +253,7 @@ func TestDryRun(t *testing.T) {
 	options.DryRun = true
 	said, err := migrate(t.Context(), plane.Config, options)
 	must(t, err)
-	if !strings.Contains(said, "6 objects would be written again, 0 would be refused") {
+	if !strings.Contains(said, "6 objects would be rewritten, 0 would be rejected") {
 		t.Errorf("it says:\n%s", said)
 	}
 	wantStored(t, namespace, map[string]int{"v1alpha1": 6})
@@ -293,9 +283,9 @@ func through(round func(next http.RoundTripper, r *http.Request) (*http.Response
 	return config
 }
 
-// TestInterrupted kills the migration at every one of its writes, before and after it
-// reaches the API server, and runs it again: each time it gets on, nothing is lost, and
-// storedVersions never says more than is true.
+// TestInterrupted: if the migration is killed at any of its writes, before or after it reaches the
+// API server, the next run makes progress, nothing is lost, and storedVersions never claims more
+// than is true.
 func TestInterrupted(t *testing.T) {
 	const n = 8
 	namespace := downgrade(t)
@@ -341,8 +331,7 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestConcurrentWriters edit, delete and create while the migration runs: what they do
-// stands.
+// TestConcurrentWriters: edits, deletions and creations during the migration are kept.
 func TestConcurrentWriters(t *testing.T) {
 	const n = 60
 	namespace := downgrade(t)
@@ -410,8 +399,8 @@ func interfere(ctx context.Context, key client.ObjectKey, i int) error {
 	}
 }
 
-// TestExpiredToken has the API server forget the state that a list began with, at its
-// second page.
+// TestExpiredToken: the migration completes although the API server has expired the state of a list
+// at its second page.
 func TestExpiredToken(t *testing.T) {
 	const n = 20
 	namespace := downgrade(t)
@@ -435,8 +424,8 @@ func TestExpiredToken(t *testing.T) {
 	wantStored(t, namespace, map[string]int{"v1alpha2": n})
 }
 
-// TestChangedCRD changes the CRD while objects are written: it takes another pass to be
-// sure that all were written under the same CRD.
+// TestChangedCRD: if the CRD changes while objects are written, another pass makes sure that all
+// are written under the same CRD.
 func TestChangedCRD(t *testing.T) {
 	const n = 10
 	namespace := downgrade(t)
@@ -458,14 +447,13 @@ func TestChangedCRD(t *testing.T) {
 	})
 	said, err := migrate(t.Context(), config, rewriting())
 	must(t, err)
-	if !strings.Contains(said, "The CRD was changed meanwhile") || !strings.Contains(said, "Pass 3") {
+	if !strings.Contains(said, "The CRD changed in the meantime") || !strings.Contains(said, "Pass 3") {
 		t.Errorf("it says:\n%s", said)
 	}
 	wantStored(t, namespace, map[string]int{"v1alpha2": n})
 }
 
-// TestByHand does what the runbook says for who has neither the command nor a
-// StorageVersionMigration.
+// TestByHand: the runbook's steps work without the command and without a StorageVersionMigration.
 func TestByHand(t *testing.T) {
 	kubectl := filepath.Join(os.Getenv("KUBEBUILDER_ASSETS"), "kubectl")
 	_, err := os.Stat(kubectl)
@@ -492,9 +480,9 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestStoredObjectsCanBeRead has stored, by an earlier CRD that knows nothing of the
-// annotation, what cannot be converted to a valid object. Reading one of them must not
-// fail, because then listing all of them does, for the operator as well.
+// TestStoredObjectsCanBeRead: an object that an earlier CRD has stored, without knowing the
+// annotation, can be read even if it cannot be converted to a valid one. Otherwise listing all
+// objects would fail, for the operator as well.
 func TestStoredObjectsCanBeRead(t *testing.T) {
 	namespace := downgrade(t)
 	for name, hides := range map[string]string{"none": "", "no-spec": `{`, "invalid": `{"image":"nginx latest"}`} {

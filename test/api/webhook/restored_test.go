@@ -20,13 +20,14 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/operator"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/testenv"
 )
 
-// TestMountedCAIsRestored replaces the CRD by one without a CA, as the Operator Lifecycle Manager
-// does up to three times at an upgrade, while both versions are read; then it publishes the CA of a
-// certificate that is not mounted yet.
+// TestMountedCAIsRestored: the operator publishes its CA again when the CRD is replaced by one
+// without a CA, as the Operator Lifecycle Manager does up to three times during an upgrade, while
+// both versions are read. If the CRD has the CA of a certificate that is not mounted yet instead,
+// the operator adds its own CA and keeps that one.
 func TestMountedCAIsRestored(t *testing.T) {
 	plane, port := startPlane(t)
 	stop := startMounted(t, plane, port)
@@ -70,8 +71,8 @@ func TestMountedCAIsRestored(t *testing.T) {
 	}
 }
 
-// breakConversion changes the CRD so that API servers do not trust the webhook any more, and waits
-// until they do again. It returns how long it took to publish the CA, and to read v1alpha1.
+// breakConversion changes the CRD so that API servers no longer trust the webhook, and waits until
+// they do again. It returns how long it took to publish the CA and to read v1alpha1.
 func breakConversion(t *testing.T, plane *testenv.ControlPlane, change func(*apiextensionsv1.CustomResourceDefinition)) (published, readable time.Duration) {
 	t.Helper()
 	before, err := plane.LiveCRD(t.Context())
@@ -93,8 +94,8 @@ func breakConversion(t *testing.T, plane *testenv.ControlPlane, change func(*api
 	return published, time.Since(start)
 }
 
-// startMounted starts an operator whose certificate another controller has made: an operator that
-// makes its own.
+// startMounted starts an operator with a mounted certificate. An operator that issues its own
+// certificate stands in for the controller that creates it.
 func startMounted(t *testing.T, plane *testenv.ControlPlane, port int) func() error {
 	t.Helper()
 	stop, err := plane.StartOperator(t.Context(), port, nil)
@@ -105,12 +106,12 @@ func startMounted(t *testing.T, plane *testenv.ControlPlane, port int) func() er
 	for _, name := range []string{"tls.crt", "tls.key"} {
 		must(t, os.WriteFile(filepath.Join(dir, name), secret.Data[name], 0o600))
 	}
-	stop, err = plane.StartOperator(t.Context(), port, func(o *operator.Options) { o.WebhookCertDir = dir })
+	stop, err = plane.StartOperator(t.Context(), port, func(o *manager.Options) { o.WebhookCertDir = dir })
 	must(t, err)
 	return stop
 }
 
-// anotherCA is a CA that has signed nothing.
+// anotherCA returns a CA that has signed nothing.
 func anotherCA(t *testing.T) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

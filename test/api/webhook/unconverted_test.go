@@ -11,6 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/client-go/util/retry"
+
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -19,8 +23,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/util/retry"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -30,18 +32,13 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// patience is how long a condition may take to come true; it is no measure of speed.
+// patience bounds the wait for a condition. It does not measure speed.
 const patience = time.Minute
 
 func eventually(t *testing.T, what string, check func(context.Context) error) {
 	t.Helper()
-	var last error
-	err := wait.PollUntilContextTimeout(t.Context(), 20*time.Millisecond, patience, true, func(ctx context.Context) (bool, error) {
-		last = check(ctx)
-		return last == nil, nil
-	})
-	if err != nil {
-		t.Fatalf("%s: %v: %v", what, err, last)
+	if err := (kubetest.Poll{Interval: 20 * time.Millisecond, Timeout: patience}).Until(t.Context(), check); err != nil {
+		t.Fatalf("%s: %v", what, err)
 	}
 }
 
@@ -62,7 +59,7 @@ func startPlane(t *testing.T) (plane *testenv.ControlPlane, port int) {
 	return plane, port
 }
 
-// full has more than v1alpha1 can say.
+// full returns an object with fields that v1alpha1 does not have.
 func full(name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name},
@@ -82,10 +79,10 @@ func oldVersion(name string) *v1alpha1.NginxOperator {
 
 func merge(patch string) client.Patch { return client.RawPatch(types.MergePatchType, []byte(patch)) }
 
-// refusedBySchema is said of what is written unconverted.
+// refusedBySchema is the message for an unconverted write.
 const refusedBySchema = "Write the object as operator.example.com/v1alpha2"
 
-// writes are all the ways to change an object as v1alpha1, and how they are refused.
+// writes are all ways to change an object as v1alpha1, and the error message of each.
 var writes = []struct {
 	name    string
 	refused string
@@ -98,14 +95,17 @@ var writes = []struct {
 		return kube.Patch(ctx, oldVersion(name), merge(`{"spec":{"port":8082}}`))
 	}},
 	{"replace", refusedBySchema, func(ctx context.Context, kube client.Client, name string) error {
-		object := oldVersion(name)
-		if err := kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
-			return err
-		}
-		object.Spec.Port, object.Spec.Replicas = new(int32(8083)), new(int32(1))
-		return kube.Update(ctx, object)
+		// The operator writes the status meanwhile.
+		return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			object := oldVersion(name)
+			if err := kube.Get(ctx, client.ObjectKeyFromObject(object), object); err != nil {
+				return err
+			}
+			object.Spec.Port, object.Spec.Replicas = new(int32(8083)), new(int32(1))
+			return kube.Update(ctx, object)
+		})
 	}},
-	// An apply fails before the schema is asked.
+	// An apply fails before the schema is checked.
 	{"apply", ".spec.port: field not declared in schema", func(ctx context.Context, kube client.Client, name string) error {
 		object := &unstructured.Unstructured{}
 		object.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("NginxOperator"))
@@ -123,7 +123,7 @@ var writes = []struct {
 }
 
 // convertNothing sets the conversion as the Operator Lifecycle Manager does when the
-// ClusterServiceVersion is deleted, and waits until the API server follows.
+// ClusterServiceVersion is deleted, and waits until the API server has observed it.
 func convertNothing(t *testing.T, plane *testenv.ControlPlane, object *v1alpha2.NginxOperator) {
 	t.Helper()
 	must(t, plane.ChangeCRD(t.Context(), func(crd *apiextensionsv1.CustomResourceDefinition) {
@@ -141,8 +141,9 @@ func convertNothing(t *testing.T, plane *testenv.ControlPlane, object *v1alpha2.
 	})
 }
 
-// TestNothingIsWrittenUnconverted writes objects as v1alpha1 in every way: with the webhook all of
-// it passes, and without a conversion nothing, as it would cost the fields that v1alpha1 does not have.
+// TestNothingIsWrittenUnconverted: with the webhook, objects can be written as v1alpha1 in every
+// way. Without conversion, nothing can be written, because that would lose the fields that v1alpha1
+// does not have.
 func TestNothingIsWrittenUnconverted(t *testing.T) {
 	plane, port := startPlane(t)
 	stop, err := plane.StartOperator(t.Context(), port, nil)
@@ -179,7 +180,7 @@ func TestNothingIsWrittenUnconverted(t *testing.T) {
 	checkCreations(t, plane, port)
 }
 
-// checkDeletions deletes objects and a namespace while nothing converts: nothing stands in the way.
+// checkDeletions checks that objects and a namespace can be deleted while nothing converts.
 func checkDeletions(t *testing.T, plane *testenv.ControlPlane) {
 	t.Helper()
 	manager, err := plane.StartControllerManager(t.TempDir(), "garbage-collector-controller", "namespace-controller")
@@ -210,7 +211,7 @@ func checkDeletions(t *testing.T, plane *testenv.ControlPlane) {
 	checkGone(t, kube, namespace)
 }
 
-// release takes a finalizer away. The garbage collector does the same with its own meanwhile.
+// release removes a finalizer while the garbage collector removes its own.
 func release(t *testing.T, kube client.Client, object *v1alpha2.NginxOperator, finalizer string) {
 	t.Helper()
 	must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
@@ -233,8 +234,8 @@ func checkGone(t *testing.T, kube client.Client, object client.Object) {
 	})
 }
 
-// checkCreations creates objects as v1alpha1. The schema cannot see that nothing converts them; the
-// policy can, and v1alpha1 that is not served refuses everything.
+// checkCreations creates objects as v1alpha1. The schema cannot detect that nothing converts them,
+// but the policy can. If v1alpha1 is not served, everything is rejected.
 func checkCreations(t *testing.T, plane *testenv.ControlPlane, port int) {
 	t.Helper()
 	kube := plane.Client
@@ -282,7 +283,7 @@ func serveOld(t *testing.T, plane *testenv.ControlPlane, served bool) {
 	}))
 }
 
-// unpublished is a conversion as it is in manifests: without a CA.
+// unpublished returns a conversion without a CA, as in the manifests.
 func unpublished(port int) *apiextensionsv1.CustomResourceConversion {
 	return &apiextensionsv1.CustomResourceConversion{
 		Strategy: apiextensionsv1.WebhookConverter,

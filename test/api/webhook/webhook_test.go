@@ -1,5 +1,5 @@
-// Package webhook tests that the conversion webhook survives what happens to it, with a
-// real API server that calls it.
+// Package webhook tests the resilience of the conversion webhook, with a real API server that calls
+// it.
 package webhook
 
 import (
@@ -8,28 +8,25 @@ import (
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/test/internal/kubetest"
+
 	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/operator"
-	"example.com/nginx-operator/internal/webhookcert"
+	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/testenv"
 )
 
 // readsPerSecond is the load, of both versions together.
 const readsPerSecond = 50
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
+var must = kubetest.Must
 
-// TestCertificatesEndUnderLoad lets the certificate and its CA come to their ends several
-// times while both versions are read: no read fails.
+// TestCertificatesEndUnderLoad: no read of either version fails while the certificate and its CA
+// expire several times.
 func TestCertificatesEndUnderLoad(t *testing.T) {
 	const (
 		authorities  = 3
@@ -47,7 +44,7 @@ func TestCertificatesEndUnderLoad(t *testing.T) {
 	must(t, err)
 	must(t, plane.InstallCRD(t.Context(), port))
 	lifetimes := webhookcert.Lifetimes{Serving: webhookcert.MinLifetime, CA: 2 * webhookcert.MinLifetime}
-	stop, err := plane.StartOperator(t.Context(), port, func(o *operator.Options) { o.WebhookLifetimes = lifetimes })
+	stop, err := plane.StartOperator(t.Context(), port, func(o *manager.Options) { o.WebhookLifetimes = lifetimes })
 	must(t, err)
 	defer func() { must(t, stop()) }()
 	object := testenv.Object("v1alpha2", "default", "web")

@@ -14,22 +14,22 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// controller is the name under which the operator's metrics tell of its passes.
+// controller is the controller's name in the operator's metrics.
 const controller = "nginxoperator"
 
-// bench is an operator beside a control plane.
+// bench is an operator with a control plane.
 type bench struct {
 	Options
 	plane *plane
-	// program is the operator's.
+	// program is the path of the operator's program.
 	program string
-	// operator is nil while none runs; address is that of its metrics.
+	// operator is nil while none runs. address is the address of its metrics.
 	operator *process.Operator
 	address  string
 	starts   int
-	// memoryLimit is what the operator is told that it may use, in bytes; 0: as much as there is.
+	// memoryLimit is the operator's GOMEMLIMIT in bytes; 0: none.
 	memoryLimit int64
-	// made is how many objects there are.
+	// made is the number of objects that were created.
 	made int
 }
 
@@ -55,7 +55,8 @@ func (b *bench) start() error {
 	b.address = fmt.Sprintf("127.0.0.1:%d", port)
 	command := process.Command{
 		Program: b.program, Kubeconfig: b.plane.kubeconfig(), Log: filepath.Join(b.plane.dir, fmt.Sprintf("operator-%d.log", b.starts)),
-		// Series of every object would cost more than what is measured when they are read often.
+		// Disable the metrics of every object: frequent reads of them would cost more than what is
+		// measured.
 		Arguments: process.Arguments("--conversion-webhook=false", "--metrics-secure=false", "--metrics-max-objects=0", "--metrics-bind-address="+b.address),
 	}
 	if b.memoryLimit > 0 {
@@ -73,21 +74,21 @@ func (b *bench) stop() error {
 	return errors.Join(err, b.plane.stop())
 }
 
-// phase is what something cost.
+// phase has the cost of a phase.
 type phase struct {
-	// took goes from the beginning to the last write of an object or status, or, where
-	// nothing is written, to the end.
+	// took is the time from the start to the last write of an object or status or, if nothing is
+	// written, to the end.
 	took time.Duration
-	// requests are the operator's.
+	// requests are the operator's requests by class.
 	requests map[audit.Class][]audit.Event
 	counters
 	usage
 }
 
-// phase does something while the operator runs, and waits until the operator is silent again.
+// phase calls do while the operator runs, and waits until the operator makes no more requests.
 func (b *bench) phase(ctx context.Context, name string, do func(context.Context) error) (p phase, err error) {
 	b.Progress("%d objects: %s", b.Objects, name)
-	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("%s: not done within %s", name, b.Patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("%s: not finished within %s", name, b.Patience))
 	defer cancel()
 	ctx, done := b.operator.Alive(ctx)
 	defer done()
@@ -119,7 +120,7 @@ func (b *bench) phase(ctx context.Context, name string, do func(context.Context)
 	return p, b.count(&p, before.at)
 }
 
-// count reads from the audit log what the operator has asked for since a time.
+// count reads the operator's requests since a time from the audit log.
 func (b *bench) count(p *phase, since time.Time) error {
 	requests, err := b.plane.log.Requests(audit.Filter{User: process.Username(), Since: since})
 	if err != nil {
@@ -141,7 +142,8 @@ func (b *bench) answers(ctx context.Context) error {
 	})
 }
 
-// pollEvery is how often a condition is looked at. It bounds how exactly a restart is timed.
+// pollEvery is the time between two checks of a condition. It bounds the accuracy of a restart's
+// time.
 const pollEvery = 200 * time.Millisecond
 
 // poll waits until a condition holds.
@@ -153,7 +155,7 @@ func poll(ctx context.Context, met func() (bool, error)) error {
 	return err
 }
 
-// pause waits, or returns why ctx ended.
+// pause waits for d. If ctx ends first, it returns the cause.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

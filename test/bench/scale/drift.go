@@ -11,22 +11,22 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// mostDrifts bounds how many objects are tampered with.
+// mostDrifts bounds the number of objects that are changed.
 const mostDrifts = 200
 
-// drift is what became of changes behind the operator's back.
+// drift has the results of changes by another client.
 type drift struct {
 	phase
-	// latencies go from the moment before the write until a watch shows that it is put right,
-	// shortest first.
+	// latencies are the times from before the write until a watch shows the correction, shortest
+	// first.
 	latencies []time.Duration
 }
 
-// drift changes the replicas of a Deployment as `kubectl scale` does, of some objects that are
-// spread over all, one after the other.
+// drift changes the replicas of Deployments one after the other, like `kubectl scale`. The
+// Deployments belong to objects that are spread evenly.
 func (b *bench) drift(ctx context.Context, result *Result) (err error) {
 	d := &result.drift
 	n := min(b.Objects, mostDrifts)
@@ -44,7 +44,7 @@ func (b *bench) drift(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// tamper changes a Deployment, and tells how long it took until it was as before.
+// tamper changes a Deployment, and returns the time until the operator has corrected it.
 func (b *bench) tamper(ctx context.Context, name string) (time.Duration, error) {
 	watcher, err := b.plane.watching.Watch(ctx, &appsv1.DeploymentList{},
 		client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: naming.Deployment(name)})
@@ -64,7 +64,7 @@ func (b *bench) tamper(ctx context.Context, name string) (time.Duration, error) 
 	return b.putBack(ctx, watcher, deployment.Generation, want, start)
 }
 
-// putBack waits for a generation later than the one that was tampered with.
+// putBack waits for a generation later than the changed one.
 func (b *bench) putBack(ctx context.Context, watcher watch.Interface, tampered int64, want int32, start time.Time) (time.Duration, error) {
 	for {
 		select {
@@ -72,7 +72,7 @@ func (b *bench) putBack(ctx context.Context, watcher watch.Interface, tampered i
 			return 0, context.Cause(ctx)
 		case event, open := <-watcher.ResultChan():
 			if !open {
-				return 0, fmt.Errorf("the watch ended before the drift was put back")
+				return 0, fmt.Errorf("the watch ended before the drift was corrected")
 			}
 			d, ok := event.Object.(*appsv1.Deployment)
 			if ok && d.Generation > tampered && *d.Spec.Replicas == want {
@@ -82,7 +82,7 @@ func (b *bench) putBack(ctx context.Context, watcher watch.Interface, tampered i
 	}
 }
 
-// quantile is the latency that a share of all does not exceed.
+// quantile returns the latency that the given share of all does not exceed.
 func (d drift) quantile(share float64) time.Duration {
 	if len(d.latencies) == 0 {
 		return 0

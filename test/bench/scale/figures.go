@@ -10,26 +10,26 @@ import (
 
 // The goals.
 const (
-	// floorShare is how fast the operator has to be, in percent of the bare client's rate.
+	// floorShare is the operator's minimum speed, in percent of the bare client's rate.
 	floorShare = 70
-	// othersWritten is what the operator writes for an application beside the objects that it
-	// owns: its status, and the event of the transition.
+	// othersWritten is the number of the operator's writes for an application in addition to the
+	// objects that it owns: its status, and the event of the transition.
 	othersWritten = 2
-	// scaleWrites are the Deployment and the status.
+	// scaleWrites counts the writes of the Deployment and the status.
 	scaleWrites = 2
-	// settledWithin is how long a restarted operator may take, in seconds.
+	// settledWithin bounds the time of a restarted operator, in seconds.
 	settledWithin = 30
-	// putBackWithin is how long drift may last at the median, in milliseconds.
+	// putBackWithin bounds the median duration of drift, in milliseconds.
 	putBackWithin = 50
-	// memoryEach is what an object may take at manyObjects or more, in KiB.
+	// memoryEach bounds the memory per object at manyObjects or more, in KiB.
 	memoryEach  = 40
 	manyObjects = 10000
-	// growth is by how much a cost of one object may differ between a few and many of them
-	// before it counts as growing: that much, runs of the same size differ as well.
+	// growth bounds the ratio of the cost per object between many and few objects. Runs of the same
+	// size differ by as much.
 	growth = 1.25
 )
 
-// Figures are what a run found, held against the goals.
+// Figures returns the results of a run with their goals.
 func (r Result) Figures() []figure.Figure {
 	var all []figure.Figure
 	for _, figures := range [][]figure.Figure{
@@ -50,19 +50,19 @@ func (r Result) createFigures() []figure.Figure {
 	figures := []figure.Figure{
 		figure.Info("created, by the operator", speed, "objects/s", load(create.usage)),
 		figure.Info("created, the same writes by a bare client", bareSpeed, "objects/s", load(r.floor.usage)),
-		figure.Judged("create: operator's rate of the bare client's", 100*speed/bareSpeed, "%", figure.AtLeast(floorShare)),
+		figure.HasGoal("create: operator's rate relative to the bare client's", 100*speed/bareSpeed, "%", figure.AtLeast(floorShare)),
 		figure.Info("bare client, Deployments only", figure.Rate(r.floor.count, r.floor.deployments), "objects/s"),
-		figure.Info("create: API server's time for the writes of an object", 1000*each(writes, n)*audit.MeanDuration(writes).Seconds(), "ms", audit.Durations(writes)...),
+		figure.Info("create: API server's time for the writes per object", 1000*each(writes, n)*audit.MeanDuration(writes).Seconds(), "ms", audit.Durations(writes)...),
 		figure.Info("create: control plane's processor time per object, by a bare client", figure.Milliseconds(r.floor.plane, r.floor.count), "ms"),
 	}
 	return append(figures, cost("create", create, n, figure.AtMost(float64(len(r.template.Kinds())+othersWritten)))...)
 }
 
-// cost is what a phase that is about n objects cost for each.
+// cost returns the figures for the cost per object of a phase with n objects.
 func cost(name string, p phase, n int, writes figure.Goal) []figure.Figure {
 	written, read := p.requests[audit.Write], p.requests[audit.Read]
 	return []figure.Figure{
-		figure.Judged(name+": writes per object", each(written, n), "requests", writes, audit.Each(written, n)...),
+		figure.HasGoal(name+": writes per object", each(written, n), "requests", writes, audit.Each(written, n)...),
 		figure.Info(name+": reads per object", each(read, n), "requests", audit.Each(read, n)...),
 		figure.Info(name+": passes per object", p.passes/float64(n), "passes"),
 		figure.Info(name+": operator's processor time per object", figure.Milliseconds(p.operator, n), "ms", p.garbage(n)),
@@ -70,9 +70,9 @@ func cost(name string, p phase, n int, writes figure.Goal) []figure.Figure {
 	}
 }
 
-// garbage tells of what Go says about memory that was used for a moment.
+// garbage describes the cost of short-lived memory in Go.
 func (c counters) garbage(n int) string {
-	return fmt.Sprintf("%.1f ms of it to collect garbage; %.0f KiB allocated for an object", 1000*c.collecting/float64(n), c.allocated/float64(n)/(1<<10))
+	return fmt.Sprintf("%.1f ms of which for garbage collection; %.0f KiB allocated per object", 1000*c.collecting/float64(n), c.allocated/float64(n)/(1<<10))
 }
 
 func each(events []audit.Event, n int) float64 { return float64(len(events)) / float64(n) }
@@ -101,14 +101,14 @@ func (r Result) driftFigures() []figure.Figure {
 	written := r.drift.requests[audit.Write]
 	return []figure.Figure{
 		figure.Info("drift: objects tampered with", float64(n), "objects", load(r.drift.usage)),
-		figure.Judged("drift: put back, median", milliseconds(r.drift.quantile(0.5)), "ms", figure.AtMost(putBackWithin)),
-		figure.Info("drift: put back, 99 %", milliseconds(r.drift.quantile(0.99)), "ms"),
-		figure.Info("drift: writes each", each(written, n), "requests", audit.Each(written, n)...),
+		figure.HasGoal("drift: corrected, median", milliseconds(r.drift.quantile(0.5)), "ms", figure.AtMost(putBackWithin)),
+		figure.Info("drift: corrected, 99 %", milliseconds(r.drift.quantile(0.99)), "ms"),
+		figure.Info("drift: writes per object", each(written, n), "requests", audit.Each(written, n)...),
 	}
 }
 
 func (r Result) idleFigures() []figure.Figure {
-	figures := []figure.Figure{figure.Info("idle: watched for", r.options.Window.Seconds(), "s")}
+	figures := []figure.Figure{figure.Info("idle: observed for", r.options.Window.Seconds(), "s")}
 	for _, class := range []audit.Class{audit.Write, audit.Read} {
 		figures = append(figures, count("idle: ", r.idle, class, figure.AtMost(0)))
 	}
@@ -117,16 +117,16 @@ func (r Result) idleFigures() []figure.Figure {
 		figure.Info("idle: operator's processor time", r.idle.operator.Seconds()*1000, "ms"))
 }
 
-// count is the figure of a class of requests.
+// count returns the figure for a class of requests.
 func count(prefix string, p phase, class audit.Class, goal figure.Goal) figure.Figure {
 	events := p.requests[class]
-	return figure.Judged(prefix+string(class), float64(len(events)), "requests", goal, audit.Tally(events)...)
+	return figure.HasGoal(prefix+string(class), float64(len(events)), "requests", goal, audit.Tally(events)...)
 }
 
 func (r Result) restartFigures() []figure.Figure {
 	p := r.restart
 	return []figure.Figure{
-		figure.Judged("restart: every object looked at within", p.settled.Seconds(), "s", figure.AtMost(settledWithin), load(p.usage)),
+		figure.HasGoal("restart: every object reconciled within", p.settled.Seconds(), "s", figure.AtMost(settledWithin), load(p.usage)),
 		count("restart: ", p.phase, audit.Write, figure.AtMost(0)),
 		count("restart: ", p.phase, audit.Read, figure.Goal{}),
 		figure.Info("restart: passes per object", p.passes/float64(r.options.Objects), "passes"),
@@ -146,23 +146,23 @@ func (r Result) memoryFigures() []figure.Figure {
 		figure.Info("memory at its peak", figure.MiB(r.settled.peak), "MiB"),
 		figure.Info("memory after the restart", figure.MiB(r.restarted.resident), "MiB", heap(r.restarted)),
 		figure.Info("memory at its peak after the restart", figure.MiB(r.restarted.peak), "MiB"),
-		figure.Judged("memory per object", r.memoryEach(), "KiB", goal),
+		figure.HasGoal("memory per object", r.memoryEach(), "KiB", goal),
 	}
 }
 
-// memoryEach is what an object adds to what is resident, in KiB.
+// memoryEach returns the resident memory per object, in KiB.
 func (r Result) memoryEach() float64 {
 	return float64(r.settled.resident-r.empty.resident) / float64(r.options.Objects) / (1 << 10)
 }
 
-// load tells how busy others kept the machine.
+// load describes how busy other programs kept the machine.
 func load(u usage) string {
-	return fmt.Sprintf("programs of others took %.0f %% of the processors meanwhile", 100*u.others)
+	return fmt.Sprintf("other programs used %.0f %% of the processors meanwhile", 100*u.others)
 }
 
 func heap(m memory) string { return fmt.Sprintf("%.1f MiB in Go's heap", figure.MiB(m.heap)) }
 
-// Growth compares what an object costs among many with what it costs among few.
+// Growth compares the cost per object of many objects with that of few.
 func Growth(few, many Result) []figure.Figure {
 	operator := func(p phase, r Result) float64 { return figure.Milliseconds(p.operator, r.options.Objects) }
 	var figures []figure.Figure
@@ -172,12 +172,12 @@ func Growth(few, many Result) []figure.Figure {
 	}{
 		{"writes on create", each(few.create.requests[audit.Write], few.options.Objects), each(many.create.requests[audit.Write], many.options.Objects)},
 		{"passes on create", few.create.passes / float64(few.options.Objects), many.create.passes / float64(many.options.Objects)},
-		{"what Go allocates on create", few.create.allocated / float64(few.options.Objects), many.create.allocated / float64(many.options.Objects)},
+		{"memory that Go allocates on create", few.create.allocated / float64(few.options.Objects), many.create.allocated / float64(many.options.Objects)},
 		{"operator's processor time on create", operator(few.create, few), operator(many.create, many)},
 		{"operator's processor time after a restart", operator(few.restart.phase, few), operator(many.restart.phase, many)},
 		{"memory", few.memoryEach(), many.memoryEach()},
 	} {
-		figures = append(figures, figure.Judged(
+		figures = append(figures, figure.HasGoal(
 			fmt.Sprintf("%s per object, %d to %d objects", c.name, few.options.Objects, many.options.Objects), c.many/c.few, "×", figure.AtMost(growth)))
 	}
 	return figures

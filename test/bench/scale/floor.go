@@ -10,27 +10,27 @@ import (
 	"example.com/nginx-operator/test/internal/bare"
 )
 
-// deploymentsNamespace is that of the Deployments that nothing else comes with.
+// deploymentsNamespace is the namespace of Deployments without other objects.
 const deploymentsNamespace = "scale-deployments"
 
-// floor is what a bare client reaches.
+// floor has the results of a bare client.
 type floor struct {
-	// count is how many applications and Deployments were made.
+	// count is the number of applications, and of Deployments.
 	count int
-	// applications is the time for the same writes as the operator's, deployments that for
+	// applications is the time for the same writes as the operator's, and deployments the time for
 	// Deployments alone.
 	applications, deployments time.Duration
 	usage
 }
 
-// runFloor makes the operator's writes without the operator: as many of them, as many at a time,
-// on a control plane of its own that is as empty as the operator's was. The operator meanwhile
-// has nothing to do.
+// runFloor makes the operator's writes without the operator: as many of them, with the same
+// concurrency, on another control plane that is as empty as the operator's was. The operator is
+// idle in the meantime.
 func (b *bench) runFloor(ctx context.Context, result *Result) (err error) {
 	f := &result.floor
 	f.count = b.Objects
 	b.Progress("%d objects: the same writes by a bare client", b.Objects)
-	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, errors.New("the bare client does not get done"))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, errors.New("the bare client did not finish in time"))
 	defer cancel()
 	plane, err := startPlane(ctx, namespace, deploymentsNamespace)
 	if err != nil {

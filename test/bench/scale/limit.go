@@ -16,36 +16,37 @@ import (
 
 // LimitOptions are the settings of Limit.
 type LimitOptions struct {
-	// Options are as of Run, but Objects is by how many the fleet grows in each step.
+	// Options are those of Run, except that Objects is the number of objects by which the fleet
+	// grows in each step.
 	Options
-	// Memory is what the operator's container may use, in bytes.
+	// Memory is the memory limit of the operator's container, in bytes.
 	Memory int64
-	// Pods tells whether an application has PodsEach pods, or none.
+	// Pods reports whether each application has PodsEach pods. Otherwise it has none.
 	Pods bool
 }
 
-// LimitResult is what Limit found.
+// LimitResult has the results of Limit.
 type LimitResult struct {
 	options LimitOptions
 	steps   []step
-	// end is why the last step was one too many.
+	// end is the reason why the operator did not keep up in the last step.
 	end string
 }
 
-// step is the fleet after it has grown, and an operator that was started on it.
+// step has the results of one growth of the fleet, and of the operator that was then restarted.
 type step struct {
-	// objects is how many there are in all.
+	// objects is the total number of objects.
 	objects int
 	create  phase
 	restart restart
-	// peak is the most memory that was resident, of the operator that made the objects and of
-	// the one that found them, in bytes.
+	// peak is the peak of resident memory in bytes, of both the operator that created the objects
+	// and the restarted one.
 	peak int64
 }
 
-// Limit lets a fleet grow until one operator does not keep up with it. The operator is no
-// container, so that nothing ends it for its memory: it is told of the limit as it would tell
-// itself of a container's, and what is resident is compared with it.
+// Limit grows a fleet until one operator does not keep up. The operator does not run in a
+// container, so the kernel does not kill it for its memory. It gets the GOMEMLIMIT that it would
+// set in a container, and its resident memory is compared with the limit.
 func Limit(ctx context.Context, options LimitOptions) (result LimitResult, err error) {
 	result.options = options
 	b, err := newBench(ctx, options.Options)
@@ -77,7 +78,7 @@ func Limit(ctx context.Context, options LimitOptions) (result LimitResult, err e
 	return result, nil
 }
 
-// startNodes starts what makes pods of Deployments.
+// startNodes starts the stand-ins and controllers that create the pods of Deployments.
 func (b *bench) startNodes(ctx context.Context) (stop func() error, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	if _, err := kubelet.Start(ctx, b.plane.Config); err != nil {
@@ -95,7 +96,7 @@ func (b *bench) startNodes(ctx context.Context) (stop func() error, err error) {
 	}, nil
 }
 
-// growth creates as many objects again, in a namespace of their own, and waits for them.
+// growth creates the next objects in a new namespace, and waits for them.
 func (b *bench) growth(replicas int32, met fleet.Condition) func(context.Context) error {
 	return func(ctx context.Context) error {
 		name := fmt.Sprintf("%s-%d", namespace, b.made)
@@ -106,10 +107,10 @@ func (b *bench) growth(replicas int32, met fleet.Condition) func(context.Context
 	}
 }
 
-// step lets the fleet grow, and has an operator start on it.
+// step grows the fleet, and restarts the operator.
 func (b *bench) step(ctx context.Context, grow func(context.Context) error) (s step, err error) {
 	s.objects = b.made + b.Objects
-	if s.create, err = b.phase(ctx, fmt.Sprintf("more, of %d", s.objects), grow); err != nil {
+	if s.create, err = b.phase(ctx, fmt.Sprintf("growth to %d objects", s.objects), grow); err != nil {
 		return s, err
 	}
 	made, err := b.memory()
@@ -122,13 +123,13 @@ func (b *bench) step(ctx context.Context, grow func(context.Context) error) (s s
 	return s, err
 }
 
-// end tells why an operator does not keep up; empty: it does.
+// end returns the reason why the operator does not keep up; empty: it does.
 func (s step) end(memory int64) string {
 	switch {
 	case s.peak > memory:
-		return "the kernel would have ended it for its memory"
+		return "the kernel would have killed it for its memory"
 	case s.restart.settled > settledWithin*time.Second:
-		return fmt.Sprintf("it took more than %d s until it had looked at every object", settledWithin)
+		return fmt.Sprintf("it took more than %d s to reconcile every object", settledWithin)
 	}
 	return ""
 }

@@ -7,7 +7,7 @@ import (
 	"example.com/nginx-operator/test/internal/figure"
 )
 
-// Figures are what Limit found.
+// Figures returns the results of Limit.
 func (r LimitResult) Figures() []figure.Figure {
 	var all []figure.Figure
 	for _, s := range r.steps {
@@ -24,7 +24,7 @@ func (r LimitResult) Figures() []figure.Figure {
 	if n := len(r.steps); n > 1 {
 		kept = r.steps[n-2].objects
 	}
-	return append(all, figure.Info(fmt.Sprintf("%s that one operator of %.0f MiB keeps up with", sort, figure.MiB(r.options.Memory)),
+	return append(all, figure.Info(fmt.Sprintf("%s that one operator with %.0f MiB can manage", sort, figure.MiB(r.options.Memory)),
 		float64(kept), "objects", fmt.Sprintf("with %d more, %s", r.options.Objects, r.end)))
 }
 
@@ -32,7 +32,7 @@ func (s step) figures(o LimitOptions) []figure.Figure {
 	figures := []figure.Figure{
 		figure.Info("created", figure.Rate(o.Objects, s.create.took), "objects/s", load(s.create.usage)),
 		figure.Info("created: operator's processor time per object", figure.Milliseconds(s.create.operator, o.Objects), "ms", s.create.garbage(o.Objects)),
-		figure.Info("restart: every object looked at within", s.restart.settled.Seconds(), "s", load(s.restart.usage)),
+		figure.Info("restart: every object reconciled within", s.restart.settled.Seconds(), "s", load(s.restart.usage)),
 		figure.Info("restart: operator's processor time per object", figure.Milliseconds(s.restart.operator, s.objects), "ms", s.restart.garbage(s.objects)),
 		count("restart: ", s.restart.phase, audit.Write, figure.AtMost(0)),
 		figure.Info("memory at its peak", figure.MiB(s.peak), "MiB"),

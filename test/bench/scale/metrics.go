@@ -26,13 +26,13 @@ func (b *bench) scrape() (series, error) {
 		return nil, err
 	}
 	if answer.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("the operator's metrics answer %s", answer.Status)
+		return nil, fmt.Errorf("the operator's metrics endpoint answered %s", answer.Status)
 	}
 	return strings.Split(string(text), "\n"), nil
 }
 
-// sum adds up the values of a name whose labels contain a text. What the operator has not told
-// of yet is 0.
+// sum adds up the values of a metric whose labels contain a text; 0: the operator has not exported
+// any yet.
 func (s series) sum(name, labels string) (float64, error) {
 	var sum float64
 	for _, line := range s {
@@ -49,11 +49,12 @@ func (s series) sum(name, labels string) (float64, error) {
 	return sum, nil
 }
 
-// counters are what the operator has counted since it started.
+// counters are counts since the start of the operator.
 type counters struct {
-	// passes is how often it has looked at an object.
+	// passes is the number of passes.
 	passes float64
-	// allocated are bytes, and collecting seconds of a processor that Go has spent on garbage.
+	// allocated is in bytes. collecting is the processor time that Go spent on garbage collection,
+	// in seconds.
 	allocated, collecting float64
 }
 
@@ -72,12 +73,12 @@ func (b *bench) counters() (c counters, err error) {
 	return c, err
 }
 
-// since is what was counted after a moment.
+// since returns the difference to an earlier moment.
 func (c counters) since(before counters) counters {
 	return counters{c.passes - before.passes, c.allocated - before.allocated, c.collecting - before.collecting}
 }
 
-// busy is how many objects the operator is looking at, or will.
+// busy returns the number of objects that are being reconciled or are in the queue.
 func (s series) busy() (float64, error) {
 	waiting, err := s.sum("workqueue_depth", `controller="`+controller+`"`)
 	if err != nil {
@@ -87,11 +88,11 @@ func (s series) busy() (float64, error) {
 	return waiting + working, err
 }
 
-// memory is what the operator has in memory, in bytes.
+// memory is the operator's memory, in bytes.
 type memory struct {
-	// resident is what the kernel says, peak the most of it so far.
+	// resident is what the kernel reports, and peak its maximum so far.
 	resident, peak int64
-	// heap is what Go says: objects that are in use, and those that the next collection frees.
+	// heap is what Go reports: objects that are in use, and those that the next collection frees.
 	heap int64
 }
 

@@ -13,18 +13,18 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/internal/audit"
 	"example.com/nginx-operator/test/internal/bare"
 	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/testenv"
 )
 
-// plane is a bare control plane that an operator can work with.
+// plane is a bare control plane for an operator.
 type plane struct {
 	*testenv.ControlPlane
 	dir string
-	// watching is an administrator's.
+	// watching is an administrator's client.
 	watching client.WithWatch
 	// account is the configuration of a client with the operator's account.
 	account *rest.Config
@@ -67,13 +67,13 @@ func (p *plane) prepare(ctx context.Context, namespaces []string) (err error) {
 	return err
 }
 
-// kubeconfig is the path of that of the operator's account.
+// kubeconfig returns the path of the kubeconfig for the operator's account.
 func (p *plane) kubeconfig() string { return filepath.Join(p.dir, "operator.kubeconfig") }
 
 func (p *plane) stop() error { return errors.Join(p.Stop(), os.RemoveAll(p.dir)) }
 
-// check makes sure that every object has been made that an application owns: what is missing
-// would make an operator fast.
+// check checks that all objects of all applications exist: missing ones would make the operator
+// seem fast.
 func (b *bench) check(ctx context.Context, template *bare.Template) error {
 	want := map[string]int{}
 	for _, kind := range template.Kinds() {
@@ -87,7 +87,7 @@ func (b *bench) check(ctx context.Context, template *bare.Template) error {
 			return err
 		}
 		if len(list.Items) != want[kind.Name] {
-			return fmt.Errorf("there are %d objects of kind %s instead of %d", len(list.Items), kind.Name, want[kind.Name])
+			return fmt.Errorf("there are %d objects of kind %s, not %d", len(list.Items), kind.Name, want[kind.Name])
 		}
 	}
 	return nil

@@ -10,38 +10,38 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/audit"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/fleet"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// PodsEach is how many pods an application of Pods has.
+// PodsEach is the number of pods of an application in Pods.
 const PodsEach = 2
 
-// PodsResult is what Pods found.
+// PodsResult has the results of Pods.
 type PodsResult struct {
 	options Options
-	// arrive goes from the moment at which nothing has pods until all of them are told of,
-	// change from the edit of every configuration until every pod serves it.
+	// arrive lasts from when there are no pods until the status reports all of them. change lasts
+	// from the edit of every configuration until every pod serves it.
 	arrive, change asked
 	idle           asked
 	restart        restart
-	// What the operator has in memory with all objects and no pods, with the pods, and after
-	// the idle time.
+	// The operator's memory with all objects and no pods, with the pods, and after the idle time.
 	without, with, settled memory
 }
 
-// asked is a phase in which instances are asked for something.
+// asked is a phase with requests to instances.
 type asked struct {
 	phase
 	questions int64
 }
 
-// Pods measures applications with pods: the Deployment and ReplicaSet controllers are real, the
-// kubelets and the instances are stand-ins. kwok (https://kwok.sigs.k8s.io) simulates the status of
-// pods as well, but the operator also asks each of them over HTTP, and nobody would answer.
+// Pods measures applications with pods. The Deployment and ReplicaSet controllers are real, the
+// kubelets and the instances are stand-ins. kwok (https://kwok.sigs.k8s.io) also simulates the
+// status of pods, but the operator also sends HTTP requests to each pod, which kwok would not
+// answer.
 func Pods(ctx context.Context, options Options) (result PodsResult, err error) {
 	b, err := newBench(ctx, options)
 	if err != nil {
@@ -61,7 +61,7 @@ func Pods(ctx context.Context, options Options) (result PodsResult, err error) {
 	return result, b.withPods(ctx, &result)
 }
 
-// withPods goes on once there are kubelets.
+// withPods runs the phases with kubelets.
 func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 	running, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -104,10 +104,10 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 	return err
 }
 
-// questions counts what instances are asked.
+// questions counts the requests to instances.
 type questions struct{ asked atomic.Int64 }
 
-// count is a handler before an instance's own.
+// count wraps an instance's handler, and counts requests.
 func (q *questions) count(_ string, answer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		q.asked.Add(1)
@@ -115,7 +115,7 @@ func (q *questions) count(_ string, answer http.Handler) http.Handler {
 	})
 }
 
-// asked is a phase in which the questions to instances are counted.
+// asked runs a phase, and counts the requests to instances.
 func (b *bench) asked(ctx context.Context, q *questions, name string, do func(context.Context) error) (a asked, err error) {
 	before := q.asked.Load()
 	a.phase, err = b.phase(ctx, name, do)
@@ -123,7 +123,8 @@ func (b *bench) asked(ctx context.Context, q *questions, name string, do func(co
 	return a, err
 }
 
-// edit is the configuration that every application is given, and how.
+// edit returns the revision of a new configuration, and a function that gives it to every
+// application.
 func (b *bench) edit() (revision string, change func(context.Context) error) {
 	const text = "server { listen 80; return 200 changed; }"
 	return nginxconf.Revision(nginxconf.Files{"site.conf": text}), func(ctx context.Context) error {
@@ -141,13 +142,13 @@ func ready(nginx *v1alpha2.NginxOperator) bool {
 	return fleet.Observed(nginx) && meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady)
 }
 
-// serves tells whether all pods serve a configuration.
+// serves reports whether all pods serve a configuration.
 func serves(nginx *v1alpha2.NginxOperator, revision string) bool {
 	c := nginx.Status.Config
 	return c != nil && c.Revision == revision && c.LoadedReplicas == PodsEach
 }
 
-// Figures are what Pods found, held against the goals.
+// Figures returns the results of Pods with their goals.
 func (r PodsResult) Figures() []figure.Figure {
 	pods := r.options.Objects * PodsEach
 	all := []figure.Figure{figure.Info("pods", float64(pods), "pods")}
@@ -160,15 +161,15 @@ func (r PodsResult) Figures() []figure.Figure {
 			figure.Info(c.name+": took", c.phase.took.Seconds(), "s", load(c.phase.usage)),
 			figure.Info(c.name+": writes per pod", each(written, pods), "requests", audit.Each(written, pods)...),
 			figure.Info(c.name+": reads per pod", each(read, pods), "requests", audit.Each(read, pods)...),
-			figure.Info(c.name+": questions to each instance", float64(c.phase.questions)/float64(pods), "questions"),
+			figure.Info(c.name+": requests to each instance", float64(c.phase.questions)/float64(pods), "questions"),
 			figure.Info(c.name+": passes per object", c.phase.passes/float64(r.options.Objects), "passes"),
 			figure.Info(c.name+": operator's processor time per pod", figure.Milliseconds(c.phase.operator, pods), "ms"))
 	}
 	all = append(all,
 		count("idle: ", r.idle.phase, audit.Write, figure.AtMost(0)),
 		count("idle: ", r.idle.phase, audit.Read, figure.AtMost(0)),
-		figure.Info("idle: questions to all instances", float64(r.idle.questions), "questions"),
-		figure.Judged("restart: every object looked at within", r.restart.settled.Seconds(), "s", figure.AtMost(settledWithin), load(r.restart.usage)),
+		figure.Info("idle: requests to all instances", float64(r.idle.questions), "questions"),
+		figure.HasGoal("restart: every object reconciled within", r.restart.settled.Seconds(), "s", figure.AtMost(settledWithin), load(r.restart.usage)),
 		count("restart: ", r.restart.phase, audit.Write, figure.AtMost(0)),
 		figure.Info("memory without pods", figure.MiB(r.without.resident), "MiB", heap(r.without)),
 		figure.Info("memory with the pods", figure.MiB(r.with.resident), "MiB", heap(r.with)),

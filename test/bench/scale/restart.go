@@ -8,17 +8,17 @@ import (
 	"example.com/nginx-operator/test/internal/process"
 )
 
-// restart is what an operator did that found everything done.
+// restart has the results of an operator that starts with nothing to do.
 type restart struct {
 	phase
-	// settled is how long it took from its start until it had looked at every object and had
-	// no more to do.
+	// settled is the time from its start until it had reconciled every object and had nothing more
+	// to do.
 	settled time.Duration
 }
 
-// restart kills the operator and starts it again.
+// restart kills and restarts the operator.
 func (b *bench) restart(ctx context.Context, result *Result) (err error) {
-	b.Progress("%d objects: the operator is killed and starts again", b.Objects)
+	b.Progress("%d objects: killing and restarting the operator", b.Objects)
 	if err := b.operator.Kill(); err != nil {
 		return err
 	}
@@ -53,9 +53,9 @@ func (b *bench) restart(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// settle waits until a new operator has looked at every object and has no more to do.
+// settle waits until a new operator has reconciled every object and has nothing more to do.
 func (b *bench) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("the restarted operator is not done within %s", b.Patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("the restarted operator is not finished within %s", b.Patience))
 	defer cancel()
 	return poll(ctx, func() (bool, error) {
 		s, err := b.scrape()

@@ -1,18 +1,18 @@
-// Package scale measures the operator with many NginxOperators. It runs as a process of this
-// machine, with the account and the rights that it has in a cluster, beside a bare control
-// plane (kube-apiserver with an audit log, and etcd): no controller manager, no kubelet. What
-// is measured is the operator and the API server alone. The phases, one after the other:
+// Package scale measures the operator with many NginxOperators. It runs the operator as a process on
+// this machine, with the same account and permissions as in a cluster, and with a bare control plane:
+// kube-apiserver with an audit log, and etcd. There is no controller manager and no kubelet, so that only
+// the operator and the API server are measured. The phases run in this order:
 //
-//	create   all objects, as fast as sixteen clients can create them
-//	floor    the same writes by a bare client, on a control plane of its own that is as empty
-//	scale    objects from one replica to two, which makes a PodDisruptionBudget, and to three
-//	image    another image for objects
-//	drift    somebody changes an owned field of some objects, one after the other
-//	idle     nothing
-//	restart  the operator is killed and started again
+//	create   all objects are created, as fast as sixteen clients can
+//	floor    a bare client makes the same writes, on another control plane that is as empty
+//	scale    objects get two replicas, which adds a PodDisruptionBudget, and then three
+//	image    objects get another image
+//	drift    another client changes an owned field of some objects, one after the other
+//	idle     nothing changes
+//	restart  the operator is killed and restarted
 //
-// Pods measures the same with pods, whose kubelets and instances are stand-ins, and Limit how many
-// objects, and pods, one operator keeps up with.
+// Pods measures the same with pods, whose kubelets and instances are stand-ins. Limit measures with how
+// many objects, and pods, one operator keeps up.
 package scale
 
 import (
@@ -31,26 +31,26 @@ import (
 
 // Options are the settings of a run.
 type Options struct {
-	// Objects is how many NginxOperators there are.
+	// Objects is the number of NginxOperators.
 	Objects int
-	// Window is how long the operator is watched while nothing changes.
+	// Window is how long the idle operator is watched.
 	Window time.Duration
-	// Patience is how long each phase may take; it is no measure of speed.
+	// Patience bounds the time of each phase; it does not measure speed.
 	Patience time.Duration
-	// Progress tells who waits what is going on.
+	// Progress reports progress.
 	Progress func(format string, values ...any)
 }
 
-// The namespaces of the objects, and of the one that is there before them.
+// The namespaces of the objects, and of the one that is created before them.
 const (
 	namespace       = "scale"
 	warmUpNamespace = "scale-warm-up"
 )
 
-// Result is what a run found.
+// Result has the results of a run.
 type Result struct {
 	options Options
-	// template is what an application consists of.
+	// template has the objects of an application.
 	template *bare.Template
 	create   phase
 	floor    floor
@@ -59,12 +59,12 @@ type Result struct {
 	drift    drift
 	idle     phase
 	restart  restart
-	// What the operator has in memory with one object, right after the creation, after the
-	// idle time, and after its restart.
+	// The operator's memory with one object, after the creation, after the idle time, and after its
+	// restart.
 	empty, created, settled, restarted memory
 }
 
-// Run goes through the phases with many objects and no pods.
+// Run runs the phases with many objects and no pods.
 func Run(ctx context.Context, options Options) (result Result, err error) {
 	b, err := newBench(ctx, options)
 	if err != nil {
@@ -82,7 +82,8 @@ func Run(ctx context.Context, options Options) (result Result, err error) {
 	return result, nil
 }
 
-// create creates the objects, after one that proves that the operator's caches are filled.
+// create creates the objects. It first creates a single one, to make sure that the operator's
+// caches are filled.
 func (b *bench) create(ctx context.Context, result *Result) error {
 	if err := b.start(); err != nil {
 		return err
@@ -110,7 +111,8 @@ func (b *bench) create(ctx context.Context, result *Result) error {
 	return b.check(ctx, result.template)
 }
 
-// creation creates objects of some replicas, and waits for what the operator tells of each.
+// creation creates objects with the given replicas, and waits until the status of each meets a
+// condition.
 func (b *bench) creation(namespace string, n int, replicas int32, met fleet.Condition) func(context.Context) error {
 	return func(ctx context.Context) error {
 		b.made += n
@@ -126,19 +128,20 @@ func (b *bench) creation(namespace string, n int, replicas int32, met fleet.Cond
 	}
 }
 
-// mostChanged bounds how many objects are changed: more of them take longer and tell the same of
-// each.
+// mostChanged bounds the number of objects that are changed. More of them would take longer and
+// give the same result per object.
 const mostChanged = 500
 
-// changed is how many objects a change is about. They are spread over all.
+// changed returns the number of objects that a change affects. They are spread evenly.
 func (o Options) changed() int { return min(o.Objects, mostChanged) }
 
-// spread is the name of one of n objects that are spread over all.
+// spread returns the i-th of n objects that are spread evenly.
 func (o Options) spread(i, n int) *v1alpha2.NginxOperator {
 	return fleet.Object(namespace, i*o.Objects/n)
 }
 
-// scale changes the replicas twice, since an application of several has an object more.
+// scale changes the replicas twice, because an application with several replicas has an additional
+// object.
 func (b *bench) scale(ctx context.Context, result *Result) (err error) {
 	if result.scale.toTwo, err = b.phase(ctx, "scale to 2", b.change(func(int) string { return `{"spec":{"replicas":2}}` })); err != nil {
 		return err
@@ -154,7 +157,7 @@ func (b *bench) image(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// change patches objects, and waits until the operator has told of each.
+// change patches objects, and waits until the operator has observed all of them.
 func (b *bench) change(patch func(i int) string) func(context.Context) error {
 	return func(ctx context.Context) error {
 		n := b.changed()
@@ -178,7 +181,7 @@ func (b *bench) idle(ctx context.Context, result *Result) (err error) {
 	return err
 }
 
-// lastChange is when the last object or status was written. Events only tell of it.
+// lastChange returns the time of the last write of an object or status. Events only report changes.
 func lastChange(requests []audit.Event) time.Time {
 	var last time.Time
 	for _, e := range requests {

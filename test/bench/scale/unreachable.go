@@ -11,26 +11,26 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/fleet"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// unreachableChanges is how often the application whose pods answer is changed, alone and then
-// beside the others.
+// unreachableChanges is the number of changes to the application whose pods answer, first alone and
+// then beside the others.
 const unreachableChanges = 10
 
-// UnreachableResult is how long changes of one application took.
+// UnreachableResult has the times of changes of one application.
 type UnreachableResult struct {
 	options Options
-	// alone is without, beside with applications whose pods do not answer.
+	// alone is without applications whose pods do not answer, beside is with them.
 	alone, beside []time.Duration
 }
 
-// Unreachable measures how soon a change of one application is served by all of its pods, while
-// the instances of other applications take connections and never answer, and something changes
-// about all of those as well.
+// Unreachable measures the time until all pods of one application serve a change. In the meantime,
+// the instances of other applications accept connections and never answer, and those applications
+// also change.
 func Unreachable(ctx context.Context, options Options) (result UnreachableResult, err error) {
 	b, err := newBench(ctx, options)
 	if err != nil {
@@ -59,7 +59,7 @@ func Unreachable(ctx context.Context, options Options) (result UnreachableResult
 }
 
 func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("not done within %s", b.Patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("not finished within %s", b.Patience))
 	defer cancel()
 	if err := b.creation(namespace, 1, PodsEach, ready)(ctx); err != nil {
 		return err
@@ -68,7 +68,7 @@ func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err
 	if result.alone, err = b.changes(ctx, "alone", 0); err != nil {
 		return err
 	}
-	b.Progress("%d applications out of reach", b.Objects)
+	b.Progress("%d applications unreachable", b.Objects)
 	if err := b.creation(warmUpNamespace, b.Objects, PodsEach, outOfReach)(ctx); err != nil {
 		return err
 	}
@@ -76,13 +76,13 @@ func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err
 	return err
 }
 
-// outOfReach tells whether an application's instances are reported as silent.
+// outOfReach reports whether the status says that an application's instances are unreachable.
 func outOfReach(nginx *v1alpha2.NginxOperator) bool {
 	c := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionUpToDate)
 	return fleet.Observed(nginx) && c != nil && c.Reason == v1alpha2.ReasonInstanceUnreachable
 }
 
-// changes edits the application that answers, and touches others at the same moment.
+// changes edits the application that answers, and touches the others at the same time.
 func (b *bench) changes(ctx context.Context, name string, others int) (took []time.Duration, err error) {
 	for n := range unreachableChanges {
 		text := fmt.Sprintf("server { listen 80; return 200 %s-%d; }", name, n)
@@ -106,16 +106,16 @@ func (b *bench) changes(ctx context.Context, name string, others int) (took []ti
 	return took, nil
 }
 
-// Figures are what Unreachable found, held against the goal.
+// Figures returns the results of Unreachable with their goal.
 func (r UnreachableResult) Figures() []figure.Figure {
 	median := func(all []time.Duration) float64 { return all[len(all)/2].Seconds() }
 	const most = 1.0 // second that the others may add to a change
 	return []figure.Figure{
-		figure.Info("applications out of reach", float64(r.options.Objects), "applications"),
+		figure.Info("unreachable applications", float64(r.options.Objects), "applications"),
 		figure.Info("a change alone, median", median(r.alone), "s"),
 		figure.Info("a change alone, slowest", r.alone[len(r.alone)-1].Seconds(), "s"),
-		figure.Info("a change beside them, median", median(r.beside), "s"),
-		figure.Info("a change beside them, slowest", r.beside[len(r.beside)-1].Seconds(), "s"),
-		figure.Judged("a change takes longer beside them, median", max(0, median(r.beside)-median(r.alone)), "s", figure.AtMost(most)),
+		figure.Info("a change with unreachable applications, median", median(r.beside), "s"),
+		figure.Info("a change with unreachable applications, slowest", r.beside[len(r.beside)-1].Seconds(), "s"),
+		figure.HasGoal("additional time of a change with unreachable applications, median", max(0, median(r.beside)-median(r.alone)), "s", figure.AtMost(most)),
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"example.com/nginx-operator/test/internal/process"
 )
 
-// meter is how much processor time has been used until a moment: by the operator, by the API
-// servers and etcds, by this process, and by the whole machine.
+// meter is the processor time used until a moment: by the operator, by the API servers and etcds,
+// by this process, and by the whole machine.
 type meter struct {
 	at                               time.Time
 	operator, plane, client, machine time.Duration
@@ -34,16 +34,15 @@ func (b *bench) meter() (m meter, err error) {
 	return m, err
 }
 
-// usage is the processor time of a span.
+// usage is the processor time used in a time span.
 type usage struct {
 	span            time.Duration
 	operator, plane time.Duration
-	// others is the share of the processors' time that went to programs that have nothing to
-	// do with the measurement, between 0 and 1.
+	// others is the share of the processor time, from 0 to 1, that unrelated programs used.
 	others float64
 }
 
-// used is what has been used since a moment.
+// used returns the usage since an earlier moment.
 func (b *bench) used(before meter) (usage, error) {
 	now, err := b.meter()
 	if err != nil {

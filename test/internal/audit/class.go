@@ -9,27 +9,28 @@ import (
 	"time"
 )
 
-// Class is what a request costs, as far as an operator that has nothing to do is
-// concerned.
+// Class is the kind of load that a request causes. The classes separate the requests of an idle
+// operator.
 type Class string
 
-// The classes.
+// The classes of requests.
 const (
-	// Write changes something.
+	// Write is a request that changes something.
 	Write Class = "writes"
-	// Read answers with objects.
+	// Read is a request that returns objects.
 	Read Class = "reads"
-	// Watch goes on from where an earlier one ended: it reads nothing by itself.
+	// Watch is a watch that resumes where an earlier one ended, and so reads nothing by itself.
 	Watch Class = "watch renewals"
-	// Lease is leader election, which goes on for as long as an operator runs.
+	// Lease is leader election, which continues for as long as an operator runs.
 	Lease Class = "lease requests"
-	// LeaseEvent tells that the leader changed.
+	// LeaseEvent is an event that reports a new leader.
 	LeaseEvent Class = "lease events"
-	// Review asks whether a client of the operator's is let in: it is caused by that client.
+	// Review is a request to authenticate or authorize a client of the operator. That client causes
+	// it, not the operator.
 	Review Class = "access reviews"
 )
 
-// Classify sorts a request. home is the namespace that the operator runs in.
+// Classify returns the class of a request. home is the namespace that the operator runs in.
 func Classify(e Event, home string) Class {
 	if class, ok := aside(e, home); ok {
 		return class
@@ -40,12 +41,12 @@ func Classify(e Event, home string) Class {
 	case e.Verb == "watch":
 		return Watch
 	}
-	// Whatever is not known to be harmless counts.
+	// A request that is not known to be harmless counts as a write.
 	return Write
 }
 
-// aside tells the requests that are no consequence of what the operator manages. It
-// manages nothing at home, so that an event there is one of leader election.
+// aside classifies requests that do not result from the objects that the operator manages. The
+// operator manages nothing in its own namespace, so an event there comes from leader election.
 func aside(e Event, home string) (Class, bool) {
 	inHome := e.Object != nil && e.Object.Namespace == home
 	switch e.Resource() {
@@ -59,7 +60,7 @@ func aside(e Event, home string) (Class, bool) {
 	return "", false
 }
 
-// ByClass groups requests.
+// ByClass groups requests by class.
 func ByClass(events []Event, home string) map[Class][]Event {
 	classes := map[Class][]Event{}
 	for _, e := range events {
@@ -69,11 +70,11 @@ func ByClass(events []Event, home string) map[Class][]Event {
 	return classes
 }
 
-// tallyLines is how many lines a tally has at most.
+// tallyLines is the maximum number of lines in a tally.
 const tallyLines = 20
 
-// Tally counts requests by verb, resource, namespace and answer: a line each, the most
-// frequent first. The rest of a long tally is one line.
+// Tally counts requests by verb, resource, namespace and response, one per line, most frequent
+// first. It sums up the rest of a long tally in one line.
 func Tally(events []Event) []string {
 	counts, lines := frequencies(events)
 	rest := 0
@@ -89,8 +90,8 @@ func Tally(events []Event) []string {
 	return lines
 }
 
-// Each tells how often each kind of request was made for each of n things, on average: a line
-// each, the most frequent first.
+// Each returns how often each kind of request was made for each of n objects, on average, one kind
+// per line, most frequent first.
 func Each(events []Event, n int) []string {
 	counts, lines := frequencies(events)
 	for i, line := range lines {
@@ -99,7 +100,7 @@ func Each(events []Event, n int) []string {
 	return lines
 }
 
-// frequencies are the kinds of requests and how many there were of each, the most frequent first.
+// frequencies returns the kinds of requests, most frequent first, and the count of each.
 func frequencies(events []Event) (map[string]int, []string) {
 	counts := map[string]int{}
 	for _, e := range events {
@@ -110,7 +111,7 @@ func frequencies(events []Event) (map[string]int, []string) {
 	})
 }
 
-// In are the requests about one namespace.
+// In returns the requests about one namespace.
 func In(namespace string, events []Event) []Event {
 	return slices.DeleteFunc(slices.Clone(events), func(e Event) bool {
 		return e.Object == nil || e.Object.Namespace != namespace
@@ -129,8 +130,8 @@ func describe(e Event) string {
 	return fmt.Sprintf("%s (%d)", text, e.Response.Code)
 }
 
-// Durations tells how long the API server took, on average, for each kind of
-// request: a line each, the slowest first.
+// Durations returns how long the API server took on average for each kind of request, one kind per
+// line, slowest first.
 func Durations(events []Event) []string {
 	kinds := map[string][]Event{}
 	for _, e := range events {
@@ -146,7 +147,7 @@ func Durations(events []Event) []string {
 	return lines
 }
 
-// MeanDuration is how long the API server took for a request on average.
+// MeanDuration returns how long the API server took on average for a request.
 func MeanDuration(events []Event) time.Duration {
 	if len(events) == 0 {
 		return 0

@@ -1,5 +1,5 @@
-// Package audit reads an API server's audit log: who asked for what, and how it
-// was answered (https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/).
+// Package audit reads an API server's audit log: who sent which requests, and the responses
+// (https://kubernetes.io/docs/tasks/debug/debug-cluster/audit/).
 package audit
 
 import (
@@ -7,30 +7,30 @@ import (
 	"time"
 )
 
-// Event is a request as the audit log tells it: the fields that are looked at.
+// Event is a request in the audit log, with only the fields that this package uses.
 type Event struct {
 	AuditID    string `json:"auditID"`
 	Stage      string `json:"stage"`
 	Verb       string `json:"verb"`
 	RequestURI string `json:"requestURI"`
 	User       User   `json:"user"`
-	// Object is nil for a request that is about no resource, such as discovery.
+	// Object is nil for a request that has no resource, such as discovery.
 	Object   *Object  `json:"objectRef"`
 	Response Response `json:"responseStatus"`
-	// Received and Done are of the API server's clock.
+	// Received and Done are times of the API server's clock.
 	Received time.Time `json:"requestReceivedTimestamp"`
 	Done     time.Time `json:"stageTimestamp"`
-	// Annotations are remarks of the authorizer and of admission.
+	// Annotations come from the authorizer and from admission.
 	Annotations map[string]string `json:"annotations"`
 }
 
-// User asked for it.
+// User is the client that sent the request.
 type User struct {
 	Username string              `json:"username"`
 	Extra    map[string][]string `json:"extra"`
 }
 
-// Object is what a request is about.
+// Object is the object of a request.
 type Object struct {
 	Group       string `json:"apiGroup"`
 	Resource    string `json:"resource"`
@@ -39,24 +39,24 @@ type Object struct {
 	Name        string `json:"name"`
 }
 
-// Response is the answer's status.
+// Response is the status of the response.
 type Response struct {
 	Code    int     `json:"code"`
 	Message string  `json:"message"`
 	Details Details `json:"details"`
 }
 
-// Details say more about a refusal.
+// Details hold the causes of a rejection.
 type Details struct {
 	Causes []Cause `json:"causes"`
 }
 
-// Cause is one of the reasons for a refusal.
+// Cause is one reason for a rejection.
 type Cause struct {
 	Reason string `json:"reason"`
 }
 
-// Refused tells whether a refusal has a cause.
+// Refused reports whether the request was rejected for a cause.
 func (r Response) Refused(cause string) bool {
 	for _, c := range r.Details.Causes {
 		if c.Reason == cause {
@@ -66,10 +66,10 @@ func (r Response) Refused(cause string) bool {
 	return false
 }
 
-// podNameKey is what a token that is bound to a pod tells about its bearer.
+// podNameKey is the key under which a token that is bound to a pod names that pod.
 const podNameKey = "authentication.kubernetes.io/pod-name"
 
-// Pod is the name of the pod that asked, empty when it was none.
+// Pod returns the name of the pod that sent the request, or an empty string if it was not a pod.
 func (e Event) Pod() string {
 	if names := e.User.Extra[podNameKey]; len(names) > 0 {
 		return names[0]
@@ -77,7 +77,8 @@ func (e Event) Pod() string {
 	return ""
 }
 
-// Resource is the resource with its subresource, empty when the request is about none.
+// Resource returns the resource with its subresource, or an empty string if the request has no
+// resource.
 func (e Event) Resource() string {
 	switch {
 	case e.Object == nil:
@@ -88,9 +89,8 @@ func (e Event) Resource() string {
 	return e.Object.Resource + "/" + e.Object.Subresource
 }
 
-// Lists tells whether the request reads a whole collection. A watch may do that
-// before it goes on to the changes
-// (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
+// Lists reports whether the request reads a whole collection. A watch may do that before it sends
+// the changes (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
 func (e Event) Lists() bool {
 	if e.Verb == "list" {
 		return true

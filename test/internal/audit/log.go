@@ -15,18 +15,18 @@ import (
 	"time"
 )
 
-// Log is an audit log of JSON lines. Path is the file that the API server writes
-// to; the files that it rotated out lie beside it.
+// Log is an audit log of JSON lines. Path is the file that the API server writes to. Rotated files
+// are in the same directory.
 type Log struct {
 	Path string
 }
 
-// Filter chooses requests.
+// Filter selects requests.
 type Filter struct {
-	// User asked for it.
+	// User sent the request.
 	User string
-	// Since and Until bound the time at which the API server received it; a zero
-	// time is no bound.
+	// Since and Until bound the time at which the API server received the request. A zero time is
+	// no bound.
 	Since, Until time.Time
 }
 
@@ -36,12 +36,12 @@ func (f Filter) matches(e Event) bool {
 		(f.Until.IsZero() || e.Received.Before(f.Until))
 }
 
-// receivedKey is what the time stands behind at which a request was received. In a value, the
-// quotes would be escaped.
+// receivedKey precedes the time at which a request was received. It cannot match inside a value,
+// where the quotes would be escaped.
 var receivedKey = []byte(`"requestReceivedTimestamp":"`)
 
-// mayMatch tells, without decoding a line, whether it may be of a request that matches: decoding
-// is slow, and most of a long log is about others or of an earlier time.
+// mayMatch reports, without decoding a line, whether its request may match. Decoding is slow, and
+// most lines of a long log are about other users or earlier times.
 func (f Filter) mayMatch(line []byte) bool {
 	if !bytes.Contains(line, []byte(f.User)) {
 		return false
@@ -55,7 +55,7 @@ func (f Filter) mayMatch(line []byte) bool {
 	return (f.Since.IsZero() || !received.Before(f.Since)) && (f.Until.IsZero() || received.Before(f.Until))
 }
 
-// Requests returns what matches, each request once, in the order of the log.
+// Requests returns the matching requests, each once, in the order of the log.
 func (l Log) Requests(f Filter) ([]Event, error) {
 	files, err := l.open(f.Since)
 	if err != nil {
@@ -87,7 +87,7 @@ func (l Log) Requests(f Filter) ([]Event, error) {
 	return events, nil
 }
 
-// Start is when the oldest request that the log still tells of was received.
+// Start returns the time at which the oldest request in the log was received.
 func (l Log) Start() (time.Time, error) {
 	files, err := l.open(time.Time{})
 	if err != nil {
@@ -110,9 +110,9 @@ func (l Log) Start() (time.Time, error) {
 	return time.Time{}, fmt.Errorf("the audit log %s is empty", files[0].path)
 }
 
-// open opens the files with requests since a time, oldest first. The current file
-// is opened before the others are listed: when it is rotated in between, it is
-// found under both names, and nothing is lost.
+// open opens the files that hold requests since a time, oldest first. It opens the current file
+// before it lists the others: if the file is rotated in between, it is found under both names and
+// nothing is lost.
 func (l Log) open(since time.Time) ([]logFile, error) {
 	current, err := openFile(l.Path)
 	if err != nil {
@@ -120,7 +120,7 @@ func (l Log) open(since time.Time) ([]logFile, error) {
 	}
 	var files []logFile
 	extension := filepath.Ext(l.Path)
-	// The name of a rotated file ends in its time, which sorts.
+	// The name of a rotated file ends in its time, so the names sort by age.
 	paths, err := filepath.Glob(strings.TrimSuffix(l.Path, extension) + "-*" + extension + "*")
 	if err != nil {
 		return nil, errors.Join(err, current.Close())
@@ -129,7 +129,7 @@ func (l Log) open(since time.Time) ([]logFile, error) {
 	for _, path := range paths {
 		file, err := openFile(path)
 		if errors.Is(err, os.ErrNotExist) {
-			// It was the oldest and has been removed meanwhile.
+			// This was the oldest file, and it has been removed since the listing.
 			continue
 		}
 		if err != nil {
@@ -163,16 +163,15 @@ func openFile(path string) (logFile, error) {
 	return logFile{file, path, info}, nil
 }
 
-// closeAll closes files that were only read: that cannot lose anything.
+// closeAll closes files that were only read, so an error on close loses no data.
 func closeAll(files []logFile) {
 	for _, file := range files {
 		_ = file.Close()
 	}
 }
 
-// scan calls visit for each line. The line that the API server is writing at this
-// moment has no end yet and is left for the next time. An
-// error of visit ends the scan.
+// scan calls visit for each line. A line that the API server is still writing has no end yet and is
+// left for the next scan. An error of visit ends the scan.
 func (f logFile) scan(visit func(line []byte) error) error {
 	var in io.Reader = f.File
 	if strings.HasSuffix(f.path, ".gz") {

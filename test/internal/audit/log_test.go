@@ -16,14 +16,14 @@ const account = "system:serviceaccount:home:operator"
 
 var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// line is a request at noon plus seconds.
+// line returns a request that was received the given number of seconds after noon.
 func line(id, user string, seconds int) string {
 	at := noon.Add(time.Duration(seconds) * time.Second)
 	return fmt.Sprintf(`{"auditID":%q,"stage":"ResponseComplete","verb":"get","user":{"username":%q},"requestReceivedTimestamp":%q,"stageTimestamp":%q}`+"\n",
 		id, user, at.Format(time.RFC3339Nano), at.Format(time.RFC3339Nano))
 }
 
-// write writes a file that was last changed at noon plus seconds.
+// write writes a file whose modification time is the given number of seconds after noon.
 func write(t *testing.T, path, text string, seconds int) {
 	t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -40,9 +40,9 @@ func TestRequests(t *testing.T) {
 	log := Log{filepath.Join(dir, "audit.log")}
 	write(t, filepath.Join(dir, "audit-2026-01-01T12-00-10.log"), line("a", account, 1)+line("b", "other", 2)+line("c", account, 9), 10)
 	write(t, filepath.Join(dir, "audit-2026-01-01T12-00-20.log"), line("d", account, 11)+line("d", account, 11)+line("e", account, 19), 20)
-	// The API server is in the middle of writing the last line.
+	// The API server is still writing the last line.
 	write(t, log.Path, line("f", account, 21)+line("g", "other", 22)+line("h", account, 29)+`{"auditID":"i","user":{"username":"`+account, 30)
-	// Another log beside it.
+	// A file that is not part of the log.
 	write(t, filepath.Join(dir, "policy.yaml"), "kind: Policy", 0)
 
 	at := func(seconds int) time.Time { return noon.Add(time.Duration(seconds) * time.Second) }

@@ -1,5 +1,5 @@
-// Package bare makes the writes that an NginxOperator costs without an operator:
-// what the API server can take is the floor under the operator's own cost.
+// Package bare makes the writes that an NginxOperator costs, without an operator. The capacity of
+// the API server is the lower bound of the operator's own cost.
 package bare
 
 import (
@@ -19,34 +19,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/apply"
-	"example.com/nginx-operator/internal/desired"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
-	"example.com/nginx-operator/internal/status"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/apply"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/revision"
+	"example.com/nginx-operator/internal/nginx/status"
 	"example.com/nginx-operator/test/internal/fleet"
 	"example.com/nginx-operator/test/internal/process"
+	"example.com/nginx-operator/test/plan"
 )
 
-// What stands in a template for the values that differ from object to object.
+// Placeholders in a template for the values that differ between objects.
 const (
 	templateName = "measure-template-name"
 	templateUID  = "measure-template-uid"
 )
 
-// Template is what one application's writes look like, made beforehand so that the
-// writes cost the client next to nothing.
+// Template holds the writes of one application. They are prepared in advance, so that making them
+// costs the client almost nothing.
 type Template struct {
 	namespace string
-	owned     []owned
+	writes    []write
 	status    body
 	event     eventsv1.Event
 }
 
-// owned is the apply of an object that an application owns.
-type owned struct {
-	observe.Kind
-	// name of the object, with templateName in the place of the application's.
+// write is the apply of an object that an application owns.
+type write struct {
+	owned.Kind
+	// name is the object's name, with templateName as a placeholder for the application's name.
 	name string
 	body
 }
@@ -60,21 +62,21 @@ func (b body) of(name string, uid types.UID) client.Patch {
 	return client.RawPatch(types.ApplyYAMLPatchType, text)
 }
 
-// Kinds are the kinds of the objects that an application owns, one for each object.
-func (t *Template) Kinds() []observe.Kind {
-	var kinds []observe.Kind
-	for _, o := range t.owned {
+// Kinds returns the kind of each object that an application owns.
+func (t *Template) Kinds() []owned.Kind {
+	var kinds []owned.Kind
+	for _, o := range t.writes {
 		kinds = append(kinds, o.Kind)
 	}
 	return kinds
 }
 
-// NewTemplate returns the writes for an application of a namespace, as the operator
-// would make them. sample is the status that the operator wrote for one.
+// NewTemplate returns the writes for an application in a namespace, as the operator would make
+// them. sample is a status that the operator wrote.
 func NewTemplate(namespace string, sample v1alpha2.NginxOperatorStatus) (*Template, error) {
 	nginx := fleet.Object(namespace, 0)
 	nginx.Name, nginx.UID = templateName, templateUID
-	plan, blocked, err := desired.Build(nginx, observe.State{}, desired.Options{DefaultImage: process.Image, InstanceImage: process.Image})
+	planned, blocked, err := plan.Fresh(nginx, revision.Options{DefaultImage: process.Image, InstanceImage: process.Image})
 	if err != nil {
 		return nil, err
 	}
@@ -82,16 +84,16 @@ func NewTemplate(namespace string, sample v1alpha2.NginxOperatorStatus) (*Templa
 		return nil, fmt.Errorf("nothing can be planned for a default NginxOperator: %s", blocked.Message)
 	}
 	t := &Template{namespace: namespace, event: newEvent(namespace)}
-	for _, record := range plan.Records {
+	for _, record := range planned.Records {
 		if err := t.add(revisions, record.Revision.Name, apply.NewRevision(nginx, record.Revision)); err != nil {
 			return nil, err
 		}
 	}
-	for _, intent := range plan.Intents {
+	for _, intent := range planned.Intents {
 		if !intent.ShouldExist() {
 			continue
 		}
-		if err := t.add(intent.Kind.Kind, intent.Name, intent.Config); err != nil {
+		if err := t.add(intent.Kind, intent.Name, intent.Config); err != nil {
 			return nil, err
 		}
 	}
@@ -103,19 +105,19 @@ func NewTemplate(namespace string, sample v1alpha2.NginxOperatorStatus) (*Templa
 	return t, err
 }
 
-// revisions are the kind of the history.
-var revisions = observe.Kind{
-	Name: desired.HistoryKind,
-	GVK:  appsv1.SchemeGroupVersion.WithKind(desired.HistoryKind),
-	New:  func() observe.Object { return &appsv1.ControllerRevision{} },
+// revisions is the kind of the objects in the history.
+var revisions = owned.Kind{
+	Name: history.Kind,
+	GVK:  appsv1.SchemeGroupVersion.WithKind(history.Kind),
+	New:  func() owned.Object { return &appsv1.ControllerRevision{} },
 }
 
-func (t *Template) add(kind observe.Kind, name string, config runtime.ApplyConfiguration) error {
+func (t *Template) add(kind owned.Kind, name string, config runtime.ApplyConfiguration) error {
 	text, err := json.Marshal(config)
 	if err != nil {
 		return err
 	}
-	t.owned = append(t.owned, owned{kind, name, text})
+	t.writes = append(t.writes, write{kind, name, text})
 	return nil
 }
 
@@ -131,16 +133,16 @@ func newEvent(namespace string) eventsv1.Event {
 	}
 }
 
-// Writers are the clients that share the writes in reality.
+// Writers are the two clients that share the writes, as in a cluster.
 type Writers struct {
 	// Administrator creates NginxOperators.
 	Administrator client.Client
-	// Operator has the operator's account.
+	// Operator uses the operator's service account.
 	Operator client.Client
 }
 
-// Applications creates n NginxOperators with everything that the operator would
-// write for each, and returns how long that took.
+// Applications creates n NginxOperators with every object that the operator would write for each,
+// and returns how long that took.
 func (t *Template) Applications(ctx context.Context, w Writers, n int) (time.Duration, error) {
 	start := time.Now()
 	err := fleet.Each(ctx, n, func(i int) error { return t.application(ctx, w, i) })
@@ -153,7 +155,7 @@ func (t *Template) application(ctx context.Context, w Writers, i int) error {
 		return err
 	}
 	c := w.Operator
-	for _, o := range t.owned {
+	for _, o := range t.writes {
 		obj := o.New()
 		obj.SetNamespace(t.namespace)
 		obj.SetName(strings.ReplaceAll(o.name, templateName, nginx.Name))
@@ -175,10 +177,10 @@ func (t *Template) application(ctx context.Context, w Writers, i int) error {
 	return c.Create(ctx, event)
 }
 
-// Deployments creates n bare Deployments, and returns how long that took.
+// Deployments creates n bare Deployments and returns how long that took.
 func (t *Template) Deployments(ctx context.Context, c client.Client, namespace string, n int) (time.Duration, error) {
 	var template appsv1.Deployment
-	for _, o := range t.owned {
+	for _, o := range t.writes {
 		if o.Name != "Deployment" {
 			continue
 		}

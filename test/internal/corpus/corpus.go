@@ -1,4 +1,4 @@
-// Package corpus has what the tests of the corpora of configurations share.
+// Package corpus holds what the tests of the configuration corpora share.
 package corpus
 
 import (
@@ -9,13 +9,15 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
-// Limits of the API: spec.config.files has that many files of that many characters.
+// Limits of the API: spec.config.files holds at most maxFiles files of at most maxCharacters
+// characters each.
 const (
 	maxFiles      = 64
 	maxCharacters = 262144
 )
 
-// CheckFiles looks whether an API server would take the files of a configuration.
+// CheckFiles fails the test if the API would not accept the files of a configuration, or if one
+// still contains the mark ¶.
 func CheckFiles(t *testing.T, files map[string]string) {
 	t.Helper()
 	if len(files) == 0 || len(files) > maxFiles {

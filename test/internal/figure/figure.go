@@ -1,4 +1,5 @@
-// Package figure holds what a measurement found and how it is printed. It is pure.
+// Package figure holds and prints the results of a measurement. It does no I/O except to the writer
+// that it is given.
 package figure
 
 import (
@@ -6,26 +7,26 @@ import (
 	"strings"
 )
 
-// Figure is one measured value, with the goal that it has to meet if there is one.
+// Figure is one measured value, with an optional goal.
 type Figure struct {
-	// Measurement is the name of the measurement that found it.
+	// Measurement is the name of the measurement that produced the figure.
 	Measurement string
 	Name        string
 	Value       float64
 	Unit        string
 	// Goal is zero for a figure that only informs.
 	Goal Goal
-	// Details are lines that explain the value: what was counted, for example.
+	// Details are lines that explain the value, such as what was counted.
 	Details []string
 }
 
-// Info is a figure without a goal.
+// Info returns a figure without a goal.
 func Info(name string, value float64, unit string, details ...string) Figure {
 	return Figure{Name: name, Value: value, Unit: unit, Details: details}
 }
 
-// Judged is a figure that has to meet goal.
-func Judged(name string, value float64, unit string, goal Goal, details ...string) Figure {
+// HasGoal returns a figure that has to meet goal.
+func HasGoal(name string, value float64, unit string, goal Goal, details ...string) Figure {
 	return Figure{Name: name, Value: value, Unit: unit, Goal: goal, Details: details}
 }
 
@@ -40,13 +41,13 @@ const (
 	atMost  = "≤"
 )
 
-// AtLeast is met by a value of limit or more.
+// AtLeast returns a goal that a value of limit or more meets.
 func AtLeast(limit float64) Goal { return Goal{atLeast, limit} }
 
-// AtMost is met by a value of limit or less.
+// AtMost returns a goal that a value of limit or less meets.
 func AtMost(limit float64) Goal { return Goal{atMost, limit} }
 
-// String is empty when there is no goal.
+// String returns the goal as text, or an empty string if there is no goal.
 func (g Goal) String() string {
 	if g.bound == "" {
 		return ""
@@ -54,7 +55,7 @@ func (g Goal) String() string {
 	return g.bound + " " + format(g.limit)
 }
 
-// Short tells whether the figure misses its goal.
+// Short reports whether the figure misses its goal.
 func (f Figure) Short() bool {
 	switch f.Goal.bound {
 	case atLeast:
@@ -65,7 +66,7 @@ func (f Figure) Short() bool {
 	return false
 }
 
-// Verdict is ok or short, and empty where there is no goal.
+// Verdict returns ok or short, or an empty string if there is no goal.
 func (f Figure) Verdict() string {
 	switch {
 	case f.Goal.bound == "":
@@ -76,7 +77,7 @@ func (f Figure) Verdict() string {
 	return "ok"
 }
 
-// format prints two decimals at most.
+// format formats a value with at most two decimals.
 func format(value float64) string {
 	text := strconv.FormatFloat(value, 'f', 2, 64)
 	return strings.TrimSuffix(strings.TrimRight(text, "0"), ".")

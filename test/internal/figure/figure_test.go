@@ -24,7 +24,7 @@ func TestVerdict(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Judged("f", tt.value, "s", tt.goal).Verdict(); got != tt.want {
+			if got := HasGoal("f", tt.value, "s", tt.goal).Verdict(); got != tt.want {
 				t.Errorf("the verdict is %q, want %q", got, tt.want)
 			}
 		})

@@ -8,14 +8,14 @@ import (
 	"text/tabwriter"
 )
 
-// Formats that Print knows.
+// Formats of Print.
 const (
 	Table = "table"
 	JSON  = "json"
 )
 
-// Print writes figures in a format: rows for people, with the details indented
-// below, or an array for programs.
+// Print writes figures in a format: a table with indented details for people, or a JSON array for
+// programs.
 func Print(out io.Writer, format string, figures []Figure) error {
 	switch format {
 	case Table:
@@ -26,8 +26,8 @@ func Print(out io.Writer, format string, figures []Figure) error {
 	return fmt.Errorf("there is no format %q: use %s or %s", format, Table, JSON)
 }
 
-// printTable lays out the columns first: a line of details in between would end
-// them for the writer of tables.
+// printTable formats all rows before it adds the details, because a line of details would end the
+// columns of a tabwriter.
 func printTable(out io.Writer, figures []Figure) error {
 	var columns strings.Builder
 	rows := [][]string{{"MEASUREMENT", "FIGURE", "VALUE", "UNIT", "GOAL", "VERDICT"}}
@@ -48,7 +48,7 @@ func printTable(out io.Writer, figures []Figure) error {
 	return nil
 }
 
-// Columns writes rows whose cells stand below each other.
+// Columns writes rows with aligned columns.
 func Columns(out io.Writer, rows [][]string) error {
 	table := tabwriter.NewWriter(out, 0, 0, 3, ' ', 0)
 	for _, row := range rows {

@@ -1,4 +1,4 @@
-// Package fleet makes many NginxOperators and waits for them.
+// Package fleet creates many NginxOperators and waits for them.
 package fleet
 
 import (
@@ -14,11 +14,11 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// Clients is how many requests are under way at the same time. It is more than two
-// processors can work on, so that it is not what limits the speed.
+// Clients is the number of concurrent requests. It is more than two processors can handle, so that
+// it does not limit the speed.
 const Clients = 16
 
-// Object is the i-th NginxOperator of a fleet: one replica, everything else unset.
+// Object returns the i-th NginxOperator of a fleet: one replica, all other fields unset.
 func Object(namespace string, i int) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: Name(i)},
@@ -26,11 +26,11 @@ func Object(namespace string, i int) *v1alpha2.NginxOperator {
 	}
 }
 
-// Name of the i-th object of a fleet.
+// Name returns the name of the i-th object of a fleet.
 func Name(i int) string { return fmt.Sprintf("web-%d", i) }
 
-// Each calls do for 0 to n-1, by as many workers as there are clients. The first
-// error ends it, as what is measured has failed then.
+// Each calls do for 0 to n-1 with Clients workers. It stops at the first error, because the
+// measurement has then failed.
 func Each(ctx context.Context, n int, do func(i int) error) error {
 	working, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -49,10 +49,10 @@ func Create(ctx context.Context, c client.Client, namespace string, n int) error
 	})
 }
 
-// Condition is what an NginxOperator is waited for.
+// Condition reports whether an NginxOperator has the state that Await waits for.
 type Condition func(*v1alpha2.NginxOperator) bool
 
-// Observed tells whether the operator has written the status of the newest spec.
+// Observed reports whether the operator has written the status of the newest spec.
 func Observed(nginx *v1alpha2.NginxOperator) bool {
 	return nginx.Status.ObservedGeneration != 0 && nginx.Status.ObservedGeneration == nginx.Generation
 }
@@ -61,8 +61,8 @@ func Observed(nginx *v1alpha2.NginxOperator) bool {
 func Await(ctx context.Context, c client.WithWatch, namespace string, n int, met Condition) error {
 	holds := map[string]bool{}
 	for {
-		// A watch without a version begins with what exists: it makes no
-		// difference how often it has to be opened again.
+		// A watch without a resource version begins with the existing objects, so it can be
+		// reopened any number of times.
 		watcher, err := c.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(namespace))
 		if err != nil {
 			return fmt.Errorf("%d of %d objects are as expected: %w", len(holds), n, err)
@@ -78,7 +78,7 @@ func Await(ctx context.Context, c client.WithWatch, namespace string, n int, met
 	}
 }
 
-// follow notes in holds who meets the condition, until n do or the watch ends.
+// follow records in holds which objects meet the condition, until n do or the watch ends.
 func follow(ctx context.Context, watcher watch.Interface, holds map[string]bool, n int, met Condition) (bool, error) {
 	for {
 		select {

@@ -25,11 +25,11 @@ import (
 // Account is the operator's service account, as config/rbac defines it.
 var Account = client.ObjectKey{Namespace: "nginx-operator-system", Name: "nginx-operator"}
 
-// Username of the account, as the API server and its audit log call it.
+// Username returns the user name of the account in the API server and its audit log.
 func Username() string { return "system:serviceaccount:" + Account.Namespace + ":" + Account.Name }
 
-// CreateAccount installs config/rbac, which gives the operator the rights that it has in
-// a cluster, and returns a client configuration with a token of its account.
+// CreateAccount installs config/rbac, which grants the operator the same permissions as in a
+// cluster, and returns a client configuration with a token of its account.
 func CreateAccount(ctx context.Context, plane *testenv.ControlPlane) (*rest.Config, error) {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Account.Namespace}}
 	if err := plane.Client.Create(ctx, namespace); err != nil {
@@ -70,7 +70,7 @@ func installRights(ctx context.Context, c client.Client) error {
 	return nil
 }
 
-// createAll creates every object of a YAML file.
+// createAll creates every object in a YAML file.
 func createAll(ctx context.Context, c client.Client, text []byte) error {
 	decoder := utilyaml.NewYAMLOrJSONDecoder(bytes.NewReader(text), len(text))
 	for {

@@ -1,10 +1,11 @@
 package process
 
-// Image stands for nginx and for the instance manager where no pod runs either.
+// Image is the image of nginx and of the instance manager in measurements, where no pod runs
+// either.
 const Image = "nginx:measure"
 
-// Arguments are those of an operator beside a bare control plane: alone, without what only a
-// cluster needs, and with further ones.
+// Arguments returns the arguments of a single operator that runs against a bare control plane,
+// without what only a cluster needs, plus further ones.
 func Arguments(further ...string) []string {
 	return append([]string{
 		"--leader-elect=false", "--health-probe-bind-address=0", "--own-namespace=" + Account.Namespace,

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// MachineTime is the processor time that the whole machine has used since it started, and how
-// many processors it has.
+// MachineTime returns the processor time that the whole machine has used since it started, and the
+// number of its processors.
 func MachineTime() (used time.Duration, processors int, err error) {
 	text, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -23,7 +23,8 @@ func MachineTime() (used time.Duration, processors int, err error) {
 	return parseMachine(string(text))
 }
 
-// parseMachine reads the lines cpu of https://man7.org/linux/man-pages/man5/proc_stat.5.html.
+// parseMachine reads the cpu lines of /proc/stat
+// (https://man7.org/linux/man-pages/man5/proc_stat.5.html).
 func parseMachine(text string) (used time.Duration, processors int, err error) {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
@@ -35,7 +36,7 @@ func parseMachine(text string) (used time.Duration, processors int, err error) {
 			continue
 		}
 		for i, field := range fields[1:] {
-			// Idle, and waiting for disks; the time of guests is part of the others.
+			// Skip idle and iowait. The time of guests is already part of user and nice.
 			if slices.Contains([]int{3, 4, 8, 9}, i) {
 				continue
 			}
@@ -52,13 +53,12 @@ func parseMachine(text string) (used time.Duration, processors int, err error) {
 	return used, processors, nil
 }
 
-// tick is the unit of processor time in /proc: USER_HZ, which is the same on every
+// tick is the unit of processor time in /proc. It is USER_HZ, which is the same on every
 // architecture that Go runs on.
 const tick = time.Second / 100
 
-// ControlPlaneTime is the processor time that the API server and etcd, which are children of
-// this process, have used so far. Unlike speed, it hardly depends on what else the machine is
-// doing.
+// ControlPlaneTime returns the processor time that the API server and etcd, children of this
+// process, have used so far. Unlike speed, it hardly depends on other load on the machine.
 func ControlPlaneTime() (time.Duration, error) {
 	paths, err := filepath.Glob("/proc/[0-9]*/stat")
 	if err != nil {
@@ -69,7 +69,7 @@ func ControlPlaneTime() (time.Duration, error) {
 	for _, path := range paths {
 		text, err := os.ReadFile(path)
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ESRCH) {
-			// It ended meanwhile.
+			// The process has ended since the listing.
 			continue
 		}
 		if err != nil {
@@ -96,14 +96,15 @@ type stat struct {
 	used   time.Duration
 }
 
-// parseStat reads https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html.
+// parseStat reads the text of /proc/PID/stat
+// (https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html).
 func parseStat(text string) (stat, error) {
-	// The name is in parentheses and may hold any character, parentheses included.
+	// The name is in parentheses and may contain any character, including parentheses.
 	start, end := strings.Index(text, "("), strings.LastIndex(text, ")")
 	if start < 0 || end < start {
 		return stat{}, errors.New("it has no name")
 	}
-	// The fields after the name: state is the first, that is field 3.
+	// The fields after the name start with the state, which is field 3.
 	fields := strings.Fields(text[end+1:])
 	const parent, user, system = 4 - 3, 14 - 3, 15 - 3
 	if len(fields) <= system {

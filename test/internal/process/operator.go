@@ -1,5 +1,5 @@
-// Package process runs the operator as a process of this machine, with the account
-// and the rights that it has in a cluster.
+// Package process runs the operator as a process on this machine, with the account and the
+// permissions that it has in a cluster.
 package process
 
 import (
@@ -31,21 +31,21 @@ func Build(ctx context.Context, dir string) (string, error) {
 	return program, nil
 }
 
-// Operator is a running process.
+// Operator is a running operator process.
 type Operator struct {
 	command *exec.Cmd
 	log     string
-	// ended is closed when the process has ended, with failure as its result.
+	// ended is closed when the process has ended. failure is then its result.
 	ended   chan struct{}
 	failure error
 }
 
-// Command is how an operator is started.
+// Command describes how to start an operator.
 type Command struct {
-	// Program, Kubeconfig and Log are paths of files; Log is made.
+	// Program, Kubeconfig and Log are file paths. Start creates Log.
 	Program, Kubeconfig, Log string
 	Arguments                []string
-	// Environment is added to this program's, as name=value.
+	// Environment is added to the environment of this program, as name=value.
 	Environment []string
 }
 
@@ -58,10 +58,10 @@ func (c Command) Start() (*Operator, error) {
 	command := exec.Command(c.Program, c.Arguments...)
 	command.Env = slices.Concat(os.Environ(), []string{"KUBECONFIG=" + c.Kubeconfig}, c.Environment)
 	command.Stdout, command.Stderr = out, out
-	// It ends with this program, however that ends.
+	// The process dies with this program, however that ends.
 	command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err = command.Start()
-	// The process has its own descriptor of the log.
+	// The process has its own descriptor for the log.
 	if err := errors.Join(err, out.Close()); err != nil {
 		return nil, fmt.Errorf("start the operator: %w", err)
 	}
@@ -73,7 +73,7 @@ func (c Command) Start() (*Operator, error) {
 	return o, nil
 }
 
-// Alive returns a context that ends with the process.
+// Alive returns a context that is cancelled when the process ends.
 func (o *Operator) Alive(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -99,7 +99,7 @@ func (o *Operator) Stop() (time.Duration, error) {
 	return state.UserTime() + state.SystemTime(), nil
 }
 
-// Kill ends the process without letting it tidy anything up, as a node that fails does.
+// Kill ends the process without any cleanup, as when a node fails.
 func (o *Operator) Kill() error {
 	if err := o.command.Process.Kill(); err != nil {
 		return fmt.Errorf("kill the operator: %w", err)
@@ -111,7 +111,7 @@ func (o *Operator) Kill() error {
 	return nil
 }
 
-// Used is the processor time that the process has used so far.
+// Used returns the processor time that the process has used so far.
 func (o *Operator) Used() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.command.Process.Pid))
 	if err != nil {
@@ -121,7 +121,7 @@ func (o *Operator) Used() (time.Duration, error) {
 	return stat.used, err
 }
 
-// lastWords are the last lines of the log.
+// lastWords returns the last lines of the log.
 func (o *Operator) lastWords() string {
 	text, err := os.ReadFile(o.log)
 	if err != nil {
@@ -131,13 +131,13 @@ func (o *Operator) lastWords() string {
 	return strings.Join(lines[max(0, len(lines)-5):], "\n")
 }
 
-// Memory is what a process holds in memory, in bytes.
+// Memory is the memory of a process, in bytes.
 type Memory struct {
-	// Resident is now, Peak since it started.
+	// Resident is the current size, and Peak is the maximum since the process started.
 	Resident, Peak int64
 }
 
-// Memory reads what the process holds.
+// Memory returns the memory of the process.
 func (o *Operator) Memory() (Memory, error) {
 	m, err := MemoryOf(o.command.Process.Pid)
 	if err != nil {
@@ -146,7 +146,7 @@ func (o *Operator) Memory() (Memory, error) {
 	return m, nil
 }
 
-// MemoryOf reads what a process holds.
+// MemoryOf returns the memory of a process.
 func MemoryOf(pid int) (Memory, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -155,7 +155,8 @@ func MemoryOf(pid int) (Memory, error) {
 	return parseMemory(text)
 }
 
-// parseMemory reads https://man7.org/linux/man-pages/man5/proc_pid_status.5.html.
+// parseMemory reads the text of /proc/PID/status
+// (https://man7.org/linux/man-pages/man5/proc_pid_status.5.html).
 func parseMemory(status []byte) (Memory, error) {
 	var m Memory
 	lines := bufio.NewScanner(bytes.NewReader(status))

@@ -1,6 +1,6 @@
-// Package incluster runs test/load in a pod, because pods and Services cannot be reached
-// from everywhere that the API server can. It steers the pod by the API server's
-// proxy, so it works on any cluster.
+// Package incluster runs test/load in a pod, because pods and Services may not be reachable from
+// where the API server is. It controls the pod through the API server's proxy, so it works on any
+// cluster.
 package incluster
 
 import (
@@ -24,7 +24,7 @@ import (
 const (
 	controlPort = 8080
 	poll        = 200 * time.Millisecond
-	// attempts of what is steered: saying it twice does no harm.
+	// attempts bounds the attempts of control requests, which are safe to repeat.
 	attempts = 5
 )
 
@@ -35,7 +35,7 @@ type Load struct {
 	name      string
 }
 
-// Start starts a run in a new pod and waits until it asks.
+// Start starts a run in a new pod and waits until it has sent requests.
 func Start(ctx context.Context, kube kubernetes.Interface, namespace, name, image string, options load.Options) (*Load, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
@@ -59,8 +59,8 @@ func Start(ctx context.Context, kube kubernetes.Interface, namespace, name, imag
 	}
 }
 
-// StartEcho starts a backend that tells what it was sent, and returns its address: that
-// of a Service of the given name.
+// StartEcho starts a backend that describes the requests that it gets. It returns the address of a
+// Service with the given name.
 func StartEcho(ctx context.Context, kube kubernetes.Interface, namespace, name, image string) (string, error) {
 	service := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
@@ -79,10 +79,10 @@ func StartEcho(ctx context.Context, kube kubernetes.Interface, namespace, name, 
 	return net.JoinHostPort(created.Spec.ClusterIP, strconv.Itoa(controlPort)), nil
 }
 
-// File is a pod that mounts a ConfigMap and tells what it finds there.
+// File is a pod that mounts a ConfigMap and serves one of its files.
 type File struct{ load *Load }
 
-// StartFile starts a pod that mounts a ConfigMap and reads one of its keys.
+// StartFile starts a pod that mounts a ConfigMap and serves one of its keys.
 func StartFile(ctx context.Context, kube kubernetes.Interface, namespace, name, image, configMap, key string) (File, error) {
 	const folder = "/mounted"
 	reader := pod(namespace, name, image, "file", folder+"/"+key)
@@ -93,7 +93,7 @@ func StartFile(ctx context.Context, kube kubernetes.Interface, namespace, name, 
 	return File{&Load{kube: kube, namespace: namespace, name: name}}, create(ctx, kube, reader)
 }
 
-// Read is what the file holds now.
+// Read returns the current content of the file.
 func (f File) Read(ctx context.Context) (string, error) {
 	text, err := f.load.steer(ctx, "GET", "/")
 	return string(text), err
@@ -112,7 +112,7 @@ func create(ctx context.Context, kube kubernetes.Interface, pod *corev1.Pod) err
 		}
 		if current.Status.Phase == corev1.PodFailed || current.Status.Phase == corev1.PodSucceeded {
 			text, err := pods.GetLogs(pod.Name, &corev1.PodLogOptions{}).DoRaw(ctx)
-			return fmt.Errorf("pod %s has ended (%s): %w", pod.Name, current.Status.Phase, errors.Join(errors.New(string(text)), err))
+			return fmt.Errorf("pod %s ended (%s): %w", pod.Name, current.Status.Phase, errors.Join(errors.New(string(text)), err))
 		}
 		for _, c := range current.Status.Conditions {
 			if c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue {
@@ -127,7 +127,7 @@ func create(ctx context.Context, kube kubernetes.Interface, pod *corev1.Pod) err
 
 const label = "example.com/load"
 
-// pod is as restricted as a pod may be.
+// pod returns a pod that conforms to the restricted Pod Security Standard.
 func pod(namespace, name, image string, args ...string) *corev1.Pod {
 	yes, no, user := true, false, int64(65532)
 	probe := &corev1.Probe{
@@ -156,24 +156,24 @@ func pod(namespace, name, image string, args ...string) *corev1.Pod {
 	}
 }
 
-// Submit tells that answers may be of a revision from now on.
+// Submit allows responses with a revision from now on.
 func (l *Load) Submit(ctx context.Context, revision string) error {
 	_, err := l.steer(ctx, "POST", "v1/submit", "revision", revision)
 	return err
 }
 
-// Report tells what has happened so far.
+// Report returns the report so far.
 func (l *Load) Report(ctx context.Context) (load.Report, error) {
 	return read(l.steer(ctx, "GET", "v1/report"))
 }
 
-// Stop ends the run and tells what happened. The pod is left, with the report in its log.
+// Stop ends the run and returns its report. The pod remains, with the report in its log.
 func (l *Load) Stop(ctx context.Context) (load.Report, error) {
 	report, err := read(l.steer(ctx, "POST", "v1/stop"))
 	if err == nil {
 		return report, nil
 	}
-	// The pod ends after its answer: when that got lost, the log still has it.
+	// The pod ends after its response. If that was lost, the log has the report.
 	log, logged := l.kube.CoreV1().Pods(l.namespace).GetLogs(l.name, &corev1.PodLogOptions{}).DoRaw(ctx)
 	if logged != nil {
 		return load.Report{}, errors.Join(err, logged)
@@ -194,7 +194,7 @@ func read(text []byte, err error) (load.Report, error) {
 	return report, json.Unmarshal(text, &report)
 }
 
-// steer makes a request to the pod, a few times if need be.
+// steer sends a request to the pod, and retries it several times.
 func (l *Load) steer(ctx context.Context, verb, path string, params ...string) ([]byte, error) {
 	var failed error
 	for range attempts {

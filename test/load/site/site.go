@@ -1,5 +1,5 @@
-// Package site has the application that the load is put on: configurations that tell
-// their revision in every answer, and clients that check it.
+// Package site provides the application under load: configurations whose responses contain their
+// revision, and clients that check it.
 package site
 
 import (
@@ -11,28 +11,28 @@ import (
 )
 
 const (
-	// Port is what the application declares for HTTP.
+	// Port is the application's HTTP port.
 	Port = 8080
-	// SecurePort is what it declares for HTTPS.
+	// SecurePort is the application's HTTPS port.
 	SecurePort = 8443
 	// Certificate is the name in spec.tls.
 	Certificate = "site"
-	// Host is what the certificate is for.
+	// Host is the name that the certificate is for.
 	Host = "site.test"
-	// RevisionHeader carries the revision of every answer.
+	// RevisionHeader is the header with the revision of each response.
 	RevisionHeader = "X-Revision"
 )
 
-// Site says what a configuration has beside the revision.
+// Site describes a configuration, apart from its revision.
 type Site struct {
-	// Backend is the address (host:port) that requests under /echo are passed to;
-	// empty: there is no such location.
+	// Backend is the address (host:port) to which requests under /echo are passed; empty: there is
+	// no such location.
 	Backend string
-	// TLS makes it listen on SecurePort, too.
+	// TLS makes it also listen on SecurePort.
 	TLS bool
 }
 
-// Files are a configuration that answers with a revision.
+// Files returns a configuration that answers with a revision.
 func (s Site) Files(revision string) map[string]string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "server {\n    listen %d;\n", Port)
@@ -49,8 +49,8 @@ func (s Site) Files(revision string) map[string]string {
 	return map[string]string{"site.conf": b.String()}
 }
 
-// Options are a load on targets: keepalive and new connections, GET and POST. Bodies are
-// passed to the backend, if there is one, which tells what has arrived.
+// Options returns a load on targets: keepalive and new connections, GET and POST. If there is a
+// backend, bodies are passed to it, and it describes what it received.
 func (s Site) Options(rate float64, targets ...string) load.Options {
 	const own = "revision={revision} {method}\n"
 	clients := []load.Clients{
@@ -58,7 +58,7 @@ func (s Site) Options(rate float64, targets ...string) load.Options {
 		{Count: 4, Expect: own},
 		{Count: 2, Method: "POST", BodyBytes: 2000, KeepAlive: true, Expect: own},
 		{Count: 2, Method: "POST", BodyBytes: 2000, Expect: own},
-		// Connections that are idle for most of the time.
+		// These connections are idle most of the time.
 		{Name: "GET, keepalive, mostly idle", Count: 10, KeepAlive: true, Think: 500 * time.Millisecond, Expect: own},
 	}
 	if s.Backend != "" {
@@ -71,7 +71,7 @@ func (s Site) Options(rate float64, targets ...string) load.Options {
 	return load.Options{Targets: targets, Host: Host, Clients: clients, Rate: rate, RevisionHeader: RevisionHeader}
 }
 
-// Secure turns a load into one over TLS.
+// Secure changes a load to use TLS.
 func Secure(o load.Options, authority string) load.Options {
 	o.TLS, o.CA = true, authority
 	return o

@@ -1,4 +1,4 @@
-// Package census counts the pods that are ready, by namespaces.
+// Package census counts the ready pods of each namespace.
 package census
 
 import (
@@ -8,18 +8,19 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
-// Census is a count that can be used by many at a time. The zero value is an empty one.
+// Census counts ready pods. It is safe for concurrent use, and the zero value is an empty census.
 type Census struct {
 	mu sync.Mutex
-	// ready are the pods of a namespace that are, and fewest the smallest number of them since Expect.
+	// ready holds the names of a namespace's ready pods, and fewest the smallest number of them
+	// since Expect.
 	ready  map[string]map[string]bool
 	fewest map[string]int
 }
 
-// See notes what has become of a pod.
+// See records the state of a pod.
 func (c *Census) See(pod *corev1.Pod, gone bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -39,7 +40,7 @@ func (c *Census) See(pod *corev1.Pod, gone bool) {
 	}
 }
 
-// Expect begins to look how many pods of a namespace are ready.
+// Expect starts to record the smallest number of ready pods of a namespace.
 func (c *Census) Expect(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,21 +50,21 @@ func (c *Census) Expect(namespace string) {
 	c.fewest[namespace] = len(c.ready[namespace])
 }
 
-// Fewest is the smallest number of ready pods of a namespace since Expect.
+// Fewest returns the smallest number of ready pods of a namespace since Expect.
 func (c *Census) Fewest(namespace string) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.fewest[namespace]
 }
 
-// Ready are the names of the pods of a namespace that are.
+// Ready returns the names of the ready pods of a namespace.
 func (c *Census) Ready(namespace string) []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Sorted(maps.Keys(c.ready[namespace]))
 }
 
-// Forget forgets a namespace.
+// Forget removes a namespace from the census.
 func (c *Census) Forget(namespace string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

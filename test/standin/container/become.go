@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// argument makes a program, started in new namespaces, a container.
+// argument makes a program that was started in new namespaces become a container.
 const argument = "become-container"
 
-// Become makes this process a container, if it was started to be one. Programs that start
+// Become turns this process into a container if it was started as one. Programs that start
 // containers call it before anything else.
 func Become() {
 	if len(os.Args) == 3 && os.Args[1] == argument {
@@ -22,7 +22,7 @@ func Become() {
 	}
 }
 
-// become does what a runtime does under the restricted profile.
+// become does what a container runtime does under the restricted profile.
 func become(text string) error {
 	runtime.LockOSThread()
 	var s Spec
@@ -73,8 +73,8 @@ func (s *Spec) mount() error {
 	return unix.Mount("", s.Root, "", unix.MS_REMOUNT|unix.MS_BIND|unix.MS_RDONLY, "")
 }
 
-// mountPoint makes a folder or a file at which another one can be mounted, as runtimes do. It stays
-// in the root file system, where it is in the way of nobody.
+// mountPoint creates a directory or file on which to mount another one, as runtimes do. It stays in
+// the root file system, where it does no harm.
 func mountPoint(from, to string) error {
 	info, err := os.Stat(from)
 	if err != nil {
@@ -93,7 +93,7 @@ func mountPoint(from, to string) error {
 	return file.Close()
 }
 
-// network brings up the loopback interface, and does what the pod's sysctl does.
+// network brings up the loopback interface and sets the pod's sysctl.
 func network() error {
 	sysctl := "/proc/sys/net/ipv4/ip_unprivileged_port_start"
 	if err := os.WriteFile(sysctl, []byte("0"), 0o644); err != nil {
@@ -130,6 +130,6 @@ func drop() error {
 	if err := unix.Setresuid(User, User, User); err != nil {
 		return err
 	}
-	// Another user's process forgets whose end it was to share.
+	// A change of the user clears the parent-death signal, so set it again.
 	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }

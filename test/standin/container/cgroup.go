@@ -13,18 +13,20 @@ import (
 	"time"
 )
 
-// Where control groups are, and how the folders of containers are called there: by the process
-// that has made them.
+// The directory of control groups, and the prefix of the containers' groups there. The process ID
+// of the creator follows the prefix.
 const (
 	cgroupRoot   = "/sys/fs/cgroup"
 	cgroupPrefix = "standin-container-"
 )
 
-// cgroupFiles are the files of a memory control group in one of the two versions.
+// cgroupFiles holds the names of the files of a memory control group, in one of the two cgroup
+// versions.
 type cgroupFiles struct {
-	// parent of the containers' groups, and mount, where a container finds its own.
+	// parent is the parent of the containers' groups, and mount is where a container finds its own
+	// group.
 	parent, mount string
-	// limit and swap are written, events tells of processes that the kernel killed.
+	// limit and swap are written. events counts the processes that the kernel killed.
 	limit, swap, usage, events string
 }
 
@@ -33,7 +35,7 @@ var (
 	cgroupV1 = cgroupFiles{cgroupRoot + "/memory", cgroupRoot + "/memory", "memory.limit_in_bytes", "memory.memsw.limit_in_bytes", "memory.usage_in_bytes", "memory.oom_control"}
 )
 
-// cgroup is a memory control group; nil: a container without a limit.
+// cgroup is a memory control group, or nil for a container without a limit.
 type cgroup struct {
 	dir   string
 	files cgroupFiles
@@ -41,7 +43,7 @@ type cgroup struct {
 
 var cgroups atomic.Int64
 
-// newCgroup makes a control group that limits memory, swap included.
+// newCgroup creates a control group that limits memory, including swap.
 func newCgroup(limit int64) (*cgroup, error) {
 	files := cgroupV1
 	if _, err := os.Stat(filepath.Join(cgroupRoot, "cgroup.controllers")); err == nil {
@@ -68,12 +70,12 @@ func newCgroup(limit int64) (*cgroup, error) {
 
 // removeAbandoned removes the groups of programs that were killed.
 func removeAbandoned(parent string) {
-	groups, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")) // the pattern is a good one
+	groups, _ := filepath.Glob(filepath.Join(parent, cgroupPrefix+"*")) // the pattern is valid
 	for _, group := range groups {
 		owner, _, _ := strings.Cut(strings.TrimPrefix(filepath.Base(group), cgroupPrefix), "-")
 		pid, err := strconv.Atoi(owner)
 		if err == nil && errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) {
-			_ = os.Remove(group) // another program may have been faster
+			_ = os.Remove(group) // another program may have removed it already
 		}
 	}
 }
@@ -87,7 +89,7 @@ func (g *cgroup) write(name string, value int64) error {
 	return errors.Join(err, file.Close())
 }
 
-// join moves this process into the group: it is called before the process becomes the container.
+// join moves this process into the group. It is called before the process becomes the container.
 func join(dir string) error {
 	if dir == "" {
 		return nil
@@ -98,7 +100,7 @@ func join(dir string) error {
 	return nil
 }
 
-// remove removes the group once its last process is gone, which may take the kernel a moment.
+// remove removes the group once its last process has ended, which may take the kernel a moment.
 func (g *cgroup) remove() {
 	if g == nil {
 		return
@@ -112,8 +114,8 @@ func (g *cgroup) remove() {
 	}
 }
 
-// Memory is what a limited container uses now, in bytes, and how many of its processes the kernel has
-// killed because that was too much.
+// Memory returns how many bytes a limited container uses now, and how many of its processes the
+// kernel has killed because they exceeded the limit.
 func (c *Container) Memory() (used int64, killed int64, err error) {
 	if c.cgroup == nil {
 		return 0, 0, errors.New("the container has no limit")

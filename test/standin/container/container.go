@@ -1,7 +1,7 @@
-// Package container runs programs as a node's runtime runs them under the restricted Pod Security
-// Standard: as process 1 of namespaces of their own, with a read-only root file system, an
-// unprivileged user and no capabilities. Nothing but root is needed, and nothing outlives the
-// program that has started it, however that ends.
+// Package container runs programs as the container runtime of a node does under the restricted Pod
+// Security Standard: as process 1 of their own namespaces, with a read-only root file system, an
+// unprivileged user and no capabilities. It needs only root. Nothing outlives the program that
+// started a container, however that program ends.
 package container
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"os"
 	"os/exec"
@@ -21,29 +22,29 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// User is the one of nginx in most images.
+// User is the user ID of nginx in most images.
 const User = 101
 
-// Spec is what a container is made of.
+// Spec describes a container.
 type Spec struct {
-	// Root is the folder of the root file system, which many containers can share.
+	// Root is the directory of the root file system. Several containers can share it.
 	Root string
-	// Mounts are mounted in their order.
+	// Mounts are mounted in this order.
 	Mounts []Mount
-	// Command is the program, by its path in the container, and its arguments.
+	// Command is the path of the program in the container, followed by its arguments.
 	Command []string
-	// Memory limits what the container may use, in bytes, by a control group that the container
-	// sees under /sys/fs/cgroup; 0: there is no limit.
+	// Memory limits the memory of the container, in bytes, with a control group that the container
+	// sees under /sys/fs/cgroup. With 0, there is no limit.
 	Memory int64
 
-	// Cgroup is the folder of the control group. Start sets it.
+	// Cgroup is the directory of the control group. Start sets it.
 	Cgroup string
 }
 
-// Mount shows a folder or a file of this machine in a container.
+// Mount mounts a directory or file of this machine in a container.
 type Mount struct{ From, To string }
 
-// Container is one that runs, or has ended.
+// Container is a container that runs or has ended.
 type Container struct {
 	command *exec.Cmd
 	network *os.File
@@ -52,7 +53,7 @@ type Container struct {
 	once    sync.Once
 }
 
-// Start starts a container. What it writes goes to output.
+// Start starts a container, whose output goes to output.
 func Start(s Spec, output io.Writer) (*Container, error) {
 	if s.Memory == 0 {
 		return start(s, nil, output)
@@ -79,7 +80,7 @@ func start(s Spec, group *cgroup, output io.Writer) (*Container, error) {
 	if err != nil {
 		return nil, err
 	}
-	// A runtime hands the streams over to the container's user, too.
+	// A runtime also makes the container's user the owner of the streams.
 	err = writer.Chown(User, User)
 	c := &Container{cgroup: group, command: exec.Command("/proc/self/exe", argument, string(text)), ended: make(chan struct{})}
 	c.command.Stdout, c.command.Stderr = writer, writer
@@ -96,12 +97,15 @@ func start(s Spec, group *cgroup, output io.Writer) (*Container, error) {
 	copied := make(chan struct{})
 	go func() {
 		defer close(copied)
-		_, _ = io.Copy(output, reader) // what cannot be kept is lost
+		_, _ = io.Copy(output, reader) // output that cannot be written is lost
 		_ = reader.Close()
 	}()
 	c.network, err = os.Open(fmt.Sprintf("/proc/%d/ns/net", c.PID()))
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil // The container has ended already, as nginx -t does on a busy machine.
+	}
 	go func() {
-		_ = c.command.Wait() // State tells of it
+		_ = c.command.Wait() // State returns the result
 		<-copied
 		close(c.ended)
 	}()
@@ -113,13 +117,13 @@ func start(s Spec, group *cgroup, output io.Writer) (*Container, error) {
 	return c, nil
 }
 
-// PID is process 1 of the container, as this machine counts.
+// PID returns the ID of the container's process 1 on this machine.
 func (c *Container) PID() int { return c.command.Process.Pid }
 
-// Ended is closed when the container has ended.
+// Ended returns a channel that is closed when the container has ended.
 func (c *Container) Ended() <-chan struct{} { return c.ended }
 
-// State is how it has ended; nil: it runs.
+// State returns how the container ended, or nil while it runs.
 func (c *Container) State() *os.ProcessState {
 	select {
 	case <-c.ended:
@@ -132,17 +136,17 @@ func (c *Container) State() *os.ProcessState {
 // Signal sends a signal to process 1.
 func (c *Container) Signal(signal syscall.Signal) error { return c.command.Process.Signal(signal) }
 
-// Stop ends the container at once, with all that is in it.
+// Stop kills the container with all its processes.
 func (c *Container) Stop() {
 	c.once.Do(func() {
-		_ = c.command.Process.Kill() // it has ended before
+		_ = c.command.Process.Kill() // it may have ended already
 		<-c.ended
 		_ = c.network.Close() // it was only read
 		c.cgroup.remove()
 	})
 }
 
-// Inside runs a function on a thread in the container's network.
+// Inside runs a function on a thread in the container's network namespace.
 func (c *Container) Inside(do func() error) error {
 	raw, err := c.network.SyscallConn()
 	if err != nil {
@@ -151,7 +155,7 @@ func (c *Container) Inside(do func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		var err error
-		// The number stands for this network as long as the function runs.
+		// The file descriptor stays valid while the function runs.
 		if used := raw.Control(func(fd uintptr) { err = in(int(fd), do) }); used != nil {
 			err = used
 		}
@@ -160,13 +164,13 @@ func (c *Container) Inside(do func() error) error {
 	return <-done
 }
 
-// in runs a function on a thread in a network, and brings the thread back: the end of a thread ends
-// the processes that it has started.
+// in runs a function on a thread in a network namespace and moves the thread back. The thread has
+// to stay alive, because its end would end the processes that it has started.
 func in(network int, do func() error) (err error) {
 	runtime.LockOSThread()
 	own, err := unix.Open("/proc/thread-self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err == nil {
-		defer func() { _ = unix.Close(own) }() // it was not even read
+		defer func() { _ = unix.Close(own) }() // it was never read
 		err = unix.Setns(network, unix.CLONE_NEWNET)
 	}
 	if err != nil {
@@ -175,14 +179,14 @@ func in(network int, do func() error) (err error) {
 	}
 	err = do()
 	if back := unix.Setns(own, unix.CLONE_NEWNET); back != nil {
-		// Nobody else may get this thread: it ends with this goroutine.
+		// No other goroutine may use this thread: it ends with this goroutine.
 		return errors.Join(err, back)
 	}
 	runtime.UnlockOSThread()
 	return err
 }
 
-// Dial connects from inside of the container's network.
+// Dial connects from inside the container's network namespace.
 func (c *Container) Dial(ctx context.Context, network, address string) (net.Conn, error) {
 	var conn net.Conn
 	err := c.Inside(func() (err error) {

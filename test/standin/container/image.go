@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ErrNoImages tells that a folder has no archives of images.
+// ErrNoImages means that a directory has no image archives.
 var ErrNoImages = errors.New("`make images` makes them")
 
-// Images unpacks the archives nginx-NAME.tar of a folder, which `cluster image nginx` makes, and
-// returns the root file systems by their names.
+// Images unpacks the archives nginx-NAME.tar in folder, which `cluster image nginx` creates, and
+// returns the paths of the root file systems by name.
 func Images(folder, dir string) (map[string]string, error) {
 	archives, err := filepath.Glob(filepath.Join(folder, "nginx-*.tar"))
 	if err != nil {
@@ -37,7 +37,7 @@ func Images(folder, dir string) (map[string]string, error) {
 	return roots, nil
 }
 
-// unpack unpacks the image of an archive of `docker save`, with layers that are not compressed.
+// unpack unpacks the image in an archive of `docker save` with uncompressed layers.
 func unpack(archive, root string) error {
 	var manifest []struct{ Layers []string }
 	err := readTar(archive, func(header *tar.Header, content io.Reader) error {
@@ -63,15 +63,15 @@ func unpack(archive, root string) error {
 	return Complete(root)
 }
 
-// Complete adds to a root file system what every container has: without anything else, it is an
-// image of nothing.
+// Complete adds to a root file system what every container has. An otherwise empty directory
+// becomes the root file system of an empty image.
 func Complete(root string) error {
 	for _, dir := range []string{"etc", "proc"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			return err
 		}
 	}
-	// As the kubelet gives every container one.
+	// The kubelet also creates this file in every container.
 	return os.WriteFile(filepath.Join(root, "etc/hosts"), []byte("127.0.0.1\tlocalhost\n::1\tlocalhost\n"), 0o644)
 }
 

@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// Children are the processes that a process has started, and those that it has inherited.
+// Children returns the IDs of a process's children, including those that it has inherited.
 func Children(parent int) []int {
 	var found []int
-	names, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is a good one
+	names, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is valid
 	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
@@ -30,7 +30,7 @@ func Children(parent int) []int {
 	return found
 }
 
-// Title is what a process calls itself; empty: it is gone.
+// Title returns the command line of a process, or an empty string if the process has ended.
 func Title(pid int) string {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
@@ -39,10 +39,10 @@ func Title(pid int) string {
 	return string(text)
 }
 
-// Master is the process id of nginx, as this machine counts; 0: it does not run.
+// Master returns the ID of nginx's master process on this machine, or 0 if nginx does not run.
 func (c *Container) Master() int { return child(c.PID(), "nginx: master") }
 
-// Worker is that of one that takes requests; 0: there is none.
+// Worker returns the ID of a worker process that accepts requests, or 0 if there is none.
 func (c *Container) Worker() int {
 	if master := c.Master(); master != 0 {
 		return child(master, "nginx: worker process\x00")

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Publish changes the folder of a volume as the kubelet does: a new folder with all of the files,
-// and then one link is switched.
+// Publish changes the directory of a volume as the kubelet does: it writes all files into a new
+// directory and then switches one link.
 func Publish(dir string, files map[string]string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
@@ -28,7 +28,7 @@ func Publish(dir string, files map[string]string) error {
 	return os.RemoveAll(filepath.Join(dir, old))
 }
 
-// write makes a folder with the files.
+// write creates a directory with the files.
 func write(dir string, files map[string]string) (string, error) {
 	version, err := os.MkdirTemp(dir, "..version-")
 	if err != nil {
@@ -41,7 +41,7 @@ func write(dir string, files map[string]string) (string, error) {
 	return version, errors.Join(errs...)
 }
 
-// link makes a link for each of the files, and removes those of others.
+// link creates a link for each file and removes all other links.
 func link(dir string, files map[string]string) error {
 	for name := range files {
 		path := filepath.Join(dir, name)

@@ -10,8 +10,8 @@ import (
 	"example.com/nginx-operator/internal/instance/volumes"
 )
 
-// TestPublish: what is published is what the instance manager reads, and nothing is left of what was
-// there before.
+// TestPublish: the instance manager reads exactly the published files, and nothing remains of
+// earlier ones.
 func TestPublish(t *testing.T) {
 	dir := t.TempDir()
 	versions := map[string]bool{}

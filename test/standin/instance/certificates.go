@@ -12,11 +12,11 @@ import (
 
 	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// certificates tells of those that are mounted, as nginx would use them: the last good pair of a
-// Secret that is bad or gone stays.
+// certificates returns the mounted certificates, as nginx would use them: if a Secret becomes
+// invalid or disappears, its last good pair stays.
 func (i *Instance) certificates(ctx context.Context, pod *corev1.Pod) []instanceapi.Certificate {
 	secrets := map[string]string{}
 	for _, v := range pod.Spec.Volumes {
@@ -39,7 +39,7 @@ func (i *Instance) certificates(ctx context.Context, pod *corev1.Pod) []instance
 	return all
 }
 
-// secret is what is mounted of one: nothing, if there is none.
+// secret returns the mounted files of a Secret, or nothing if it does not exist.
 func (i *Instance) secret(ctx context.Context, name string) map[string]string {
 	secret := &corev1.Secret{}
 	if err := i.mounts.Get(ctx, client.ObjectKey{Namespace: i.pod.Namespace, Name: name}, secret); err != nil {
@@ -52,7 +52,7 @@ func (i *Instance) secret(ctx context.Context, name string) map[string]string {
 	return files
 }
 
-// describe tells of a good pair. Without one there is nothing to tell.
+// describe sets the fields that describe a valid pair. Without one, it sets nothing.
 func describe(c *instanceapi.Certificate, files map[string]string) {
 	pair, err := tls.X509KeyPair([]byte(files[corev1.TLSCertKey]), []byte(files[corev1.TLSPrivateKeyKey]))
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// secrets are those that are mounted, by their names.
+// secrets holds the data of the mounted Secrets, by name.
 type secrets map[string]map[string][]byte
 
 // Get implements client.Reader.
@@ -35,7 +35,7 @@ func (s secrets) Get(_ context.Context, key client.ObjectKey, object client.Obje
 // List implements client.Reader.
 func (s secrets) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// pair is a self-signed certificate of a serial number, and its key.
+// pair returns a self-signed certificate with a serial number, and its key.
 func pair(t *testing.T, serial int64) (certificate, key []byte) {
 	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -54,8 +54,7 @@ func pair(t *testing.T, serial int64) (certificate, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: pkcs8})
 }
 
-// TestCertificates plays the life of a certificate: what is bad or gone is told, and the last good pair
-// stays.
+// TestCertificates: an invalid or missing certificate is reported, and the last good pair stays.
 func TestCertificates(t *testing.T) {
 	mounted := secrets{}
 	i := &Instance{mounts: mounted, pairs: map[string]map[string]string{}}

@@ -1,16 +1,18 @@
-// Package instance stands in for the instance manager of an nginx pod, where there is no kubelet:
-// it answers on a loopback address of its own, and does what its pod's annotations ask for at the
-// moment it is asked about it. What a configuration's files say is what becomes of it:
+// Package instance stands in for the instance manager of an nginx pod where there is no kubelet. It
+// serves on its own loopback address, and carries out what its pod's annotations request whenever
+// it receives a request. The text of a configuration decides its fate:
 //
-//   - "bad" is refused by the test, and so is one that reads a certificate that is not there;
-//   - "sticky" passes the test and cannot be loaded; the load of "fatal" ends the container;
-//   - "useless" is served, and taken back when the first answers have been compared;
-//   - "brittle" is served, and taken back when a worker ends while it is on probation;
-//   - with "faulty" every request is answered with 5xx, and with "unvisited" there is none;
-//   - with "mute" the instance takes connections, and does not answer.
+//   - "bad" fails the test, and so does a configuration that reads a certificate that does not
+//     exist;
+//   - "sticky" passes the test but cannot be loaded, and the load of "fatal" ends the container;
+//   - "useless" is served, and rolled back after the comparison of the first answers;
+//   - "brittle" is served, and rolled back because a worker ends while the configuration is on
+//     probation;
+//   - with "faulty" every request is answered with 5xx, and with "unvisited" there are no requests;
+//   - with "mute" the instance accepts connections but does not respond.
 //
-// The real thing is tested with real nginx; this one can be had by the thousand, and can be killed,
-// with the operator, at every single step.
+// Other tests cover the real instance manager with real nginx. Thousands of stand-ins can run at the
+// same time, and they and the operator can be killed at every step.
 package instance
 
 import (
@@ -32,60 +34,61 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
-// Instance is one that answers.
+// Instance is a running stand-in.
 type Instance struct {
-	// IP is its pod's address.
+	// IP is the address of its pod.
 	IP string
 
 	mounts client.Reader
 	pod    client.ObjectKey
 	app    string
-	// disturb may answer in the instance's place.
+	// disturb may respond in place of the instance.
 	disturb func(http.Handler) http.Handler
 	server  *http.Server
 
-	// watch is told what becomes of revisions.
+	// watch is notified of what the instance does with revisions.
 	watch Watcher
 
-	// up is called when it serves after all.
+	// up is called when an instance that could not boot starts to serve.
 	up func()
 
 	mu sync.Mutex
-	// down: it could not boot, and serves nothing yet.
+	// down is set while the instance serves nothing because it could not boot.
 	down    bool
 	serving string
-	// text is what it serves, and since tells since when.
+	// text is the configuration that it serves, and since is the time since which it serves it.
 	text  string
 	since time.Time
-	// before is what it served before; zero: it has booted with what it serves, or cannot go back.
-	before    content
-	granted   instanceapi.Requested
-	revisions map[string]instanceapi.Revision
-	// pairs are the last good ones of the certificates.
+	// before is the configuration that it served before. It is zero if the instance booted with the
+	// current one or cannot roll back.
+	before     content
+	authorized instanceapi.Requested
+	revisions  map[string]instanceapi.Revision
+	// pairs holds the last good pair of each certificate.
 	pairs map[string]map[string]string
 }
 
-// Option changes an instance that starts.
+// Option changes an instance before it starts.
 type Option func(*Instance)
 
-// Disturbed has a handler of its own answer, which is given the instance's.
+// Disturbed wraps the instance's handler.
 func Disturbed(by func(http.Handler) http.Handler) Option {
 	return func(i *Instance) { i.disturb = by }
 }
 
-// Up has somebody called when the instance serves after all, that could not boot.
+// Up calls by when an instance that could not boot starts to serve.
 func Up(by func()) Option {
 	return func(i *Instance) { i.up = by }
 }
 
-// Start starts the instance of a pod of an application. mounts reads what its pod mounts: the
-// pod itself, for its annotations, ConfigMaps and Secrets. It boots with the stable configuration, if
-// that can be.
+// Start starts the instance of an application's pod. mounts reads the pod itself, for its
+// annotations, and what the pod mounts: ConfigMaps and Secrets. The instance boots with the stable
+// configuration, if that can be served.
 func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app string, options ...Option) (*Instance, error) {
 	listener, ip, err := Listen(ctx)
 	if err != nil {
@@ -104,11 +107,11 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	}
 	i.boot(i.volume(ctx, naming.ConfigMap(app)))
 	i.server = &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = i.server.Serve(listener) }() // it ends by Close
+	go func() { _ = i.server.Serve(listener) }() // it returns after Close
 	return i, nil
 }
 
-// mount finds the certificates that there are before it boots.
+// mount reads the existing certificates before the instance boots.
 func (i *Instance) mount(ctx context.Context) error {
 	pod := &corev1.Pod{}
 	if err := i.mounts.Get(ctx, i.pod, pod); err != nil {
@@ -118,7 +121,7 @@ func (i *Instance) mount(ctx context.Context) error {
 	return nil
 }
 
-// boot begins with a configuration.
+// boot starts with a configuration.
 func (i *Instance) boot(stable content) {
 	result := i.tested(stable)
 	if failure := loadFailure(stable); result.Test == instanceapi.Passed && failure != nil {
@@ -132,7 +135,7 @@ func (i *Instance) boot(stable content) {
 	i.watch.Accepted(i.pod, i.serving)
 }
 
-// serve serves a configuration from now on, if it does not already.
+// serve starts to serve a configuration, unless the instance already serves it.
 func (i *Instance) serve(c content) {
 	if i.serving != c.revision {
 		i.since, i.before = time.Now(), content{i.serving, i.text}
@@ -140,24 +143,24 @@ func (i *Instance) serve(c content) {
 	i.serving, i.text = c.revision, c.text
 }
 
-// Down tells whether it could not boot, and serves nothing yet.
+// Down reports whether the instance serves nothing because it could not boot.
 func (i *Instance) Down() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.down
 }
 
-// Close ends it, as a pod ends that is killed.
+// Close ends the instance, as when a pod is killed.
 func (i *Instance) Close() error { return i.server.Close() }
 
-// Serving is the revision that it serves.
+// Serving returns the revision that the instance serves.
 func (i *Instance) Serving() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.serving
 }
 
-// Text is the content of what it serves.
+// Text returns the text of the configuration that the instance serves.
 func (i *Instance) Text() string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -167,7 +170,8 @@ func (i *Instance) Text() string {
 // addresses counts the loopback addresses that were tried.
 var addresses atomic.Int32
 
-// Listen takes an address of its own for a pod. Other programs on the same machine may have some.
+// Listen listens on a separate address for a pod. It skips addresses that other programs on this
+// machine use.
 func Listen(ctx context.Context) (net.Listener, string, error) {
 	for {
 		n := addresses.Add(1)
@@ -180,7 +184,7 @@ func Listen(ctx context.Context) (net.Listener, string, error) {
 	}
 }
 
-// content is what a mounted ConfigMap holds.
+// content is the content of a mounted ConfigMap.
 type content struct{ revision, text string }
 
 func (i *Instance) volume(ctx context.Context, name string) content {
@@ -195,7 +199,7 @@ func (i *Instance) volume(ctx context.Context, name string) content {
 	return content{nginxconf.Revision(cm.Data), text.String()}
 }
 
-// answer obeys, and tells.
+// answer carries out what the annotations request and responds.
 func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	pod := &corev1.Pod{}
 	if err := i.mounts.Get(r.Context(), i.pod, pod); err != nil {
@@ -203,31 +207,32 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if strings.Contains(i.Text(), "mute") {
-		// Only a server that has read a request to its end notices that the client is gone.
+		// Only a server that has read the whole request notices that the client is gone.
 		_, _ = io.Copy(io.Discard, r.Body) // the client may be gone
 		<-r.Context().Done()
 		return
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	asked := observe.Asked(pod)
+	asked := observe.RequestedByAnnotations(pod)
 	switch r.URL.Path {
 	case instanceapi.PathLoad:
-		i.grant(w, r, asked)
+		i.authorize(w, r, asked)
 	case instanceapi.PathStatus:
 		certificates := i.certificates(r.Context(), pod)
 		status := i.obey(r.Context(), asked)
 		status.Certificates = certificates
-		_ = json.NewEncoder(w).Encode(status) // who asked may be gone
+		_ = json.NewEncoder(w).Encode(status) // the client may be gone
 	case instanceapi.PathRequests:
-		_ = json.NewEncoder(w).Encode(i.requests(r.URL.Query().Get(instanceapi.ParameterRevision))) // who asked may be gone
+		_ = json.NewEncoder(w).Encode(i.requests(r.URL.Query().Get(instanceapi.ParameterRevision))) // the client may be gone
 	default:
 		http.NotFound(w, r)
 	}
 }
 
-// requests are those of clients that nobody has to make: enough to be judged by, from the first moment on.
-// Who does not name a configuration is told of those before the load as well, which were many.
+// requests returns the requests of imaginary clients: from the first moment, there are enough of
+// them for an analysis. If revision is empty, it includes the requests before the load, which were
+// many more.
 func (i *Instance) requests(revision string) instanceapi.RequestWindow {
 	const enough, earlier = 1000, 1_000_000
 	if revision != "" && revision != i.serving || strings.Contains(i.text, "unvisited") {
@@ -250,10 +255,10 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 	stable := i.volume(ctx, naming.ConfigMap(i.app))
 	next := i.volume(ctx, naming.ConfigMapNext(i.app))
 	toLoad := asked.Load
-	if asked == i.granted {
+	if asked == i.authorized {
 		toLoad = asked.Test
 	} else {
-		i.granted = instanceapi.Requested{}
+		i.authorized = instanceapi.Requested{}
 	}
 	if i.down && i.revisions[stable.revision].Revision == "" {
 		if i.boot(stable); !i.down {
@@ -265,7 +270,7 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 	i.load(toLoad, stable, next)
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
-		Requested: asked.Public(), Granted: i.granted.Test, Ready: !i.down,
+		Requested: asked.Public(), Authorized: i.authorized.Test, Ready: !i.down,
 		Comparing: i.doubtful("useless"), OnProbation: i.doubtful("brittle"),
 	}
 	if !i.down {
@@ -277,13 +282,13 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 	return status
 }
 
-// grant takes the word at which it loads what it was asked to test.
-func (i *Instance) grant(w http.ResponseWriter, r *http.Request, asked instanceapi.Requested) {
-	word, err := io.ReadAll(r.Body)
-	if err != nil || !instanceapi.Opens(string(word), asked.Grant) {
+// authorize handles a load token for the configuration that the instance was requested to test.
+func (i *Instance) authorize(w http.ResponseWriter, r *http.Request, asked instanceapi.Requested) {
+	token, err := io.ReadAll(r.Body)
+	if err != nil || !instanceapi.VerifyToken(string(token), asked.TokenHash) {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	i.granted = asked
+	i.authorized = asked
 	w.WriteHeader(http.StatusAccepted)
 }

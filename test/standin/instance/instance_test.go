@@ -13,11 +13,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// TestBoot: with a configuration that cannot be served, an instance is not ready and tells why, until
-// there is another one.
+// TestBoot: with a configuration that cannot be served, an instance is not ready and reports the
+// reason, until another configuration is mounted.
 func TestBoot(t *testing.T) {
 	for text, problem := range map[string]string{"bad": "it is bad", "sticky": "it sticks"} {
 		t.Run(text, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestBoot(t *testing.T) {
 	}
 }
 
-// TestRequests: what a configuration says is what becomes of the requests.
+// TestRequests: the text of a configuration decides the result of the requests.
 func TestRequests(t *testing.T) {
 	for text, errors := range map[string]int64{"good": 0, "faulty": 1000} {
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": text}}
@@ -66,7 +66,7 @@ func start(t *testing.T, config *corev1.ConfigMap, options ...Option) (*Instance
 	return i, mounts
 }
 
-// ask reads the status of an instance that serves, or not.
+// ask reads the status of an instance, and checks whether it serves.
 func ask(t *testing.T, i *Instance, serves bool) (status instanceapi.Status) {
 	t.Helper()
 	response, err := http.Get(fmt.Sprintf("http://%s:%d%s", i.IP, instanceapi.Port, instanceapi.PathStatus))

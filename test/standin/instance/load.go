@@ -11,30 +11,32 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// doubt is how long what was loaded may be taken back. It is shorter than that of the real instance
-// manager, and long enough for an operator to see it.
+// doubt is the time after which a loaded configuration may be rolled back. It is shorter than in
+// the real instance manager, but long enough for an operator to observe it.
 const doubt = time.Second
 
-// Watcher is told what an instance does with revisions.
+// Watcher is notified of what an instance does with revisions.
 type Watcher interface {
-	// Accepted: it has found a revision good, or has booted with it.
+	// Accepted: the instance has accepted a revision or booted with it.
 	Accepted(pod client.ObjectKey, revision string)
-	// Loads: it loads one that it did not serve, and fails, or not.
+	// Loads: the instance loads a revision that it did not serve. fails is set if the load fails.
 	Loads(pod client.ObjectKey, revision string, fails bool)
-	// Compares: it begins to compare the first answers of a revision with those before.
+	// Compares: the instance starts to compare the first answers of a revision with the earlier
+	// ones.
 	Compares(pod client.ObjectKey, revision string)
-	// TakesBack: it goes back from a revision that it served.
+	// TakesBack: the instance rolls back a revision that it served.
 	TakesBack(pod client.ObjectKey, revision string)
-	// Ends: a revision has ended its container or its workers, so no other instance may load it.
+	// Ends: a revision has ended the instance's container or workers, so no other instance may load
+	// it.
 	Ends(pod client.ObjectKey, revision string)
 }
 
-// Watched has somebody told.
+// Watched sets the Watcher of an instance.
 func Watched(by Watcher) Option {
 	return func(i *Instance) { i.watch = by }
 }
 
-// unwatched is nobody.
+// unwatched is a Watcher that does nothing.
 type unwatched struct{}
 
 func (unwatched) Accepted(client.ObjectKey, string)    {}
@@ -54,10 +56,10 @@ func (i *Instance) test(revision string, next content) {
 	i.revisions[revision] = result
 }
 
-// certificateFile is a file of a certificate that a configuration reads.
+// certificateFile matches the path of a certificate file that a configuration reads.
 var certificateFile = regexp.MustCompile(regexp.QuoteMeta(instanceapi.DirTLS) + `/([^/]+)/[a-z.]+`)
 
-// tested is what becomes of a test.
+// tested returns the result of a test.
 func (i *Instance) tested(c content) instanceapi.Revision {
 	passed := instanceapi.Revision{Revision: c.revision, Test: instanceapi.Passed}
 	refused := func(message string) instanceapi.Revision {
@@ -75,7 +77,7 @@ func (i *Instance) tested(c content) instanceapi.Revision {
 	return passed
 }
 
-// failed is a revision that passes its test, and not its load.
+// failed returns a revision that passes its test but fails its load.
 func failed(revision, why string, fatal bool) *instanceapi.Revision {
 	return &instanceapi.Revision{
 		Revision: revision, Test: instanceapi.Passed, Load: instanceapi.Failed, Fatal: fatal,
@@ -83,7 +85,7 @@ func failed(revision, why string, fatal bool) *instanceapi.Revision {
 	}
 }
 
-// loadFailure is what becomes of a load that fails; nil: it does not.
+// loadFailure returns the result of a failed load, or nil if the load succeeds.
 func loadFailure(c content) *instanceapi.Revision {
 	switch {
 	case strings.Contains(c.text, "fatal"):
@@ -121,12 +123,12 @@ func (i *Instance) load(revision string, volumes ...content) {
 	}
 }
 
-// doubtful tells whether what it serves says a word, and may be taken back.
+// doubtful reports whether the served configuration contains a word and may be rolled back.
 func (i *Instance) doubtful(word string) bool {
 	return i.before.revision != "" && strings.Contains(i.text, word)
 }
 
-// reconsider goes back from a configuration that has turned out to do harm.
+// reconsider rolls back a configuration that has turned out to be harmful.
 func (i *Instance) reconsider() {
 	if time.Since(i.since) < doubt {
 		return

@@ -10,11 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/nginxconf"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// TestTakesBack: what a configuration says is how its load ends.
+// TestTakesBack: the text of a configuration decides how its load ends.
 func TestTakesBack(t *testing.T) {
 	for text, want := range map[string]struct{ compares, probation, fatal bool }{
 		"useless": {compares: true}, "brittle": {probation: true, fatal: true}, "fatal": {fatal: true}, "sticky": {},
@@ -37,7 +37,7 @@ func TestTakesBack(t *testing.T) {
 	}
 }
 
-// loading is an instance that is asked to load a configuration.
+// loading returns an instance that is requested to load a configuration.
 func loading(t *testing.T, text string) *Instance {
 	t.Helper()
 	stable := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "good"}}
@@ -55,7 +55,8 @@ func loading(t *testing.T, text string) *Instance {
 	return i
 }
 
-// TestRequestsOfAConfiguration: those before a load count where no configuration is named.
+// TestRequestsOfAConfiguration: the requests before a load are included if no configuration is
+// named.
 func TestRequestsOfAConfiguration(t *testing.T) {
 	i := &Instance{serving: "new", text: "faulty", before: content{"old", "good"}}
 	if own, all := i.requests("new"), i.requests(""); own.Errors != own.Requests || all.Errors*100 > all.Requests {
@@ -67,7 +68,7 @@ func TestRequestsOfAConfiguration(t *testing.T) {
 	}
 }
 
-// TestMute: it takes a connection, and does not answer.
+// TestMute: the instance accepts a connection but does not respond.
 func TestMute(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "mute"}}
 	i, _ := start(t, config)
@@ -76,7 +77,7 @@ func TestMute(t *testing.T) {
 	}
 }
 
-// TestMissingCertificate: a configuration that reads one that is not there is refused.
+// TestMissingCertificate: a configuration that reads a certificate that does not exist is rejected.
 func TestMissingCertificate(t *testing.T) {
 	i := &Instance{pairs: map[string]map[string]string{"shop": {}}}
 	for text, want := range map[string]instanceapi.Verdict{

@@ -7,38 +7,38 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// books are kept of what the instances of all namespaces do with revisions of the configuration. Some
-// things must never be asked of one: to load what another one of the same template has not accepted, could
-// not load, or is comparing with what it served before, and to load what has ended a container of the same
-// template, also if its pod is gone.
+// books records what the instances of all namespaces do with configuration revisions. An operator
+// must never let an instance load a revision that another instance of the same template has not
+// accepted, could not load, or is comparing with what it served before, nor a revision that has
+// ended a container of the same template, even if that pod is gone.
 type books struct {
 	mu         sync.Mutex
 	namespaces map[string]*book
 }
 
-// book is that of a namespace.
+// book is the record of a namespace.
 type book struct {
 	pods map[string]*entry
-	// ended are the pods whose containers were ended by a revision.
+	// ended holds the name of the pod whose container a load ended.
 	ended map[load]string
-	// broken is what was asked of a pod that must not be.
+	// broken describes the first violation.
 	broken string
 }
 
-// load is that of a revision by pods of a template.
+// load is the load of a revision by pods of a template.
 type load struct{ template, revision string }
 
-// entry is that of a pod.
+// entry is the record of a pod.
 type entry struct {
 	template string
-	// early: it was there when the book was opened, so whoever asks pods knows of it.
+	// early is set if the pod existed when the book was opened, so the operator knows of it.
 	early            bool
 	accepted, failed map[string]bool
-	// compares is the revision whose first answers it compares.
+	// compares is the revision whose first answers the pod compares.
 	compares string
 }
 
-// of is the book of a namespace; b.mu is held.
+// of returns the book of a namespace. The caller holds b.mu.
 func (b *books) of(namespace string) *book {
 	if b.namespaces[namespace] == nil {
 		b.namespaces[namespace] = &book{pods: map[string]*entry{}, ended: map[load]string{}}
@@ -46,7 +46,7 @@ func (b *books) of(namespace string) *book {
 	return b.namespaces[namespace]
 }
 
-// pod is the entry of a pod; b.mu is held.
+// pod returns the entry of a pod. The caller holds b.mu.
 func (b *books) pod(key client.ObjectKey) *entry {
 	pods := b.of(key.Namespace).pods
 	if pods[key.Name] == nil {
@@ -55,7 +55,7 @@ func (b *books) pod(key client.ObjectKey) *entry {
 	return pods[key.Name]
 }
 
-// open begins to look.
+// open starts the checks of a namespace.
 func (b *books) open(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -88,14 +88,14 @@ func (b *books) broken(namespace string) string {
 	return b.of(namespace).broken
 }
 
-// Accepted notes that a pod has found a revision good.
+// Accepted records that a pod has accepted a revision.
 func (b *books) Accepted(key client.ObjectKey, revision string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pod(key).accepted[revision] = true
 }
 
-// Loads notes that a pod loads a revision.
+// Loads records that a pod loads a revision.
 func (b *books) Loads(key client.ObjectKey, revision string, fails bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,14 +119,14 @@ func (b *books) Loads(key client.ObjectKey, revision string, fails bool) {
 	}
 }
 
-// Compares notes that a pod compares the first answers of a revision.
+// Compares records that a pod compares the first answers of a revision.
 func (b *books) Compares(key client.ObjectKey, revision string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pod(key).compares = revision
 }
 
-// TakesBack notes that a pod has gone back from a revision.
+// TakesBack records that a pod has rolled back a revision.
 func (b *books) TakesBack(key client.ObjectKey, revision string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -134,7 +134,7 @@ func (b *books) TakesBack(key client.ObjectKey, revision string) {
 	own.compares, own.failed[revision] = "", true
 }
 
-// Ends notes that a revision has ended the container of a pod.
+// Ends records that a revision has ended the container of a pod.
 func (b *books) Ends(key client.ObjectKey, revision string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

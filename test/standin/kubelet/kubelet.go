@@ -1,7 +1,6 @@
-// Package kubelet stands in for the scheduler and the kubelets of a bare control plane, as far as
-// pods of nginx go: every pod runs at once, with the stand-in of an instance manager behind its
-// address. It has been ready for a minute, so that nothing has to be waited for that only takes
-// time.
+// Package kubelet stands in for the scheduler and the kubelets of a bare control plane, for pods of
+// nginx. Every pod runs at once, with a stand-in for the instance manager at its address. A pod
+// appears to have been ready for a minute, so that tests do not wait for time to pass.
 package kubelet
 
 import (
@@ -24,12 +23,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/test/standin/census"
 	"example.com/nginx-operator/test/standin/instance"
 )
 
-// workers is how many pods are looked at side by side.
+// workers is the number of pods that are handled concurrently.
 const workers = 8
 
 // Kubelet runs the pods of a cluster.
@@ -39,22 +38,22 @@ type Kubelet struct {
 	client client.Client
 	cache  cache.Cache
 	queue  workqueue.TypedRateLimitingInterface[client.ObjectKey]
-	// others tells which namespaces somebody else looks after.
+	// others reports whether a namespace is left to another component.
 	others func(namespace string) bool
 
 	mu        sync.Mutex
 	instances map[client.ObjectKey]*instance.Instance
-	// disturbances are those of the instances of a namespace.
+	// disturbances wrap the handlers of the instances of a namespace.
 	disturbances map[string]func(pod string, answer http.Handler) http.Handler
-	// books are kept of what instances do.
+	// books records what instances do with revisions.
 	books books
 	nodes nodes
 }
 
-// Option changes a Kubelet that starts.
+// Option changes a Kubelet before it starts.
 type Option func(*Kubelet)
 
-// Except leaves the pods of some namespaces to somebody else.
+// Except leaves the pods of some namespaces to another component.
 func Except(others func(namespace string) bool) Option {
 	return func(k *Kubelet) { k.others = others }
 }
@@ -102,14 +101,14 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 	return k, nil
 }
 
-// Disturb puts handlers before the instances that are started in a namespace from now on.
+// Disturb wraps the handlers of the instances that start in a namespace from now on.
 func (k *Kubelet) Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.disturbances[namespace] = by
 }
 
-// Forget ends the instances of a namespace, whose pods are left as they are.
+// Forget ends the instances of a namespace and leaves the pods as they are.
 func (k *Kubelet) Forget(namespace string) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -127,16 +126,17 @@ func (k *Kubelet) Forget(namespace string) error {
 	return errors.Join(errs...)
 }
 
-// Busy tells whether pods are about to start or to end, which takes no time here.
+// Busy reports whether pods are starting or ending, which takes no time here.
 func (k *Kubelet) Busy(string) bool { return false }
 
-// Expect begins to look how many pods of a namespace are ready, and what they are told.
+// Expect starts to count the ready pods of a namespace and to check what their instances are
+// requested to load.
 func (k *Kubelet) Expect(namespace string) {
 	k.Census.Expect(namespace)
 	k.books.open(namespace)
 }
 
-// Served is what each ready pod of a namespace serves.
+// Served returns what each ready pod of a namespace serves.
 func (k *Kubelet) Served(namespace string) []string {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -149,11 +149,11 @@ func (k *Kubelet) Served(namespace string) []string {
 	return texts
 }
 
-// Broken is what an instance of a namespace was told since Expect that none must be told; empty:
-// nothing.
+// Broken describes the first load since Expect that an instance of the namespace must not have been
+// requested to make. It is empty if there was none.
 func (k *Kubelet) Broken(namespace string) string { return k.books.broken(namespace) }
 
-// see notes what has become of a pod, and has it looked at.
+// see records the state of a pod and enqueues the pod.
 func (k *Kubelet) see(object any, gone bool) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -186,7 +186,7 @@ func (k *Kubelet) work(ctx context.Context) {
 	}
 }
 
-// sync starts the instance of a pod that has none, and ends that of one that is gone.
+// sync starts the instance of a pod that has none, and ends the instance of a pod that is gone.
 func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	pod := &corev1.Pod{}
 	err := k.cache.Get(ctx, key, pod)
@@ -205,7 +205,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	case pod.Status.PodIP != "":
 		return k.probe(ctx, pod)
 	case len(pod.Status.ContainerStatuses) > 0:
-		// Its image cannot be pulled.
+		// The image cannot be started.
 		return nil
 	}
 	if err := k.mounted(ctx, pod); err != nil {
@@ -214,7 +214,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 	return k.run(ctx, pod)
 }
 
-// run starts a pod, and tells what has become of it.
+// run starts a pod and reports its status.
 func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	key, image := client.ObjectKeyFromObject(pod), Image(&pod.Spec)
 	ip, ready, started := "192.0.2.1", true, starts(pod)
@@ -235,13 +235,13 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		pod.Status.Conditions[0].Status, pod.Status.ContainerStatuses[0].Ready = corev1.ConditionFalse, false
 	}
 	if err := k.client.Status().Update(ctx, pod); err != nil {
-		// It is started anew when it is looked at again.
+		// The next sync restarts it.
 		return errors.Join(err, k.end(key))
 	}
 	return nil
 }
 
-// probe looks whether a pod serves that could not boot.
+// probe updates the status of a pod that serves after it could not boot.
 func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod) error {
 	k.mu.Lock()
 	running := k.instances[client.ObjectKeyFromObject(pod)]
@@ -254,7 +254,8 @@ func (k *Kubelet) probe(ctx context.Context, pod *corev1.Pod) error {
 	return k.client.Status().Update(ctx, pod)
 }
 
-// mounted makes sure that there is everything that a pod mounts: without it, it does not start.
+// mounted returns an error if a ConfigMap that a pod mounts is missing. Without it, the pod does
+// not start.
 func (k *Kubelet) mounted(ctx context.Context, pod *corev1.Pod) error {
 	for _, v := range pod.Spec.Volumes {
 		if v.ConfigMap == nil || ptr.Deref(v.ConfigMap.Optional, false) {

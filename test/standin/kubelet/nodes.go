@@ -11,26 +11,27 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// nodeNames are the nodes that there are. The last one has room for one pod of a template, so that as many are there in
-// the end whatever came before.
+// nodeNames holds the names of the nodes. The last node has room for one pod of each template, so
+// the final number of pods there does not depend on earlier events.
 var nodeNames = []string{"node-1", lastNode}
 
 const lastNode = "node-2"
 
-// nodes are the pods that were bound to nodes. The zero value has none.
+// nodes records the pods that were bound to nodes. The zero value is empty.
 type nodes struct {
 	mu   sync.Mutex
 	pods map[client.ObjectKey]bound
 	lost map[node]bool
 }
 
-// bound is where a pod is.
+// bound is the node and the template of a bound pod.
 type bound struct{ node, template string }
 
-// node is one of a namespace: what befalls the nodes of one journey concerns no other.
+// node is a node of one namespace: its failure does not affect the journeys in other namespaces.
 type node struct{ namespace, name string }
 
-// choose finds a node for a pod: the first of those with the fewest pods of the template, that have room.
+// choose returns a node for a pod: among the nodes with room, the first of those with the fewest
+// pods of the template.
 func (n *nodes) choose(pod *corev1.Pod) string {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -58,14 +59,14 @@ func (n *nodes) choose(pod *corev1.Pod) string {
 	return best
 }
 
-// leave forgets a pod that is gone.
+// leave removes a pod that is gone.
 func (n *nodes) leave(key client.ObjectKey) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	delete(n.pods, key)
 }
 
-// forget forgets the pods of a namespace.
+// forget removes the pods of a namespace.
 func (n *nodes) forget(namespace string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -73,7 +74,7 @@ func (n *nodes) forget(namespace string) {
 	maps.DeleteFunc(n.lost, func(of node, _ bool) bool { return of.namespace == namespace })
 }
 
-// lose makes a node one that is not heard of any more, and returns its pods.
+// lose marks a node as unreachable and returns its pods.
 func (n *nodes) lose(of node) []client.ObjectKey {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -96,7 +97,7 @@ func (n *nodes) isLost(pod *corev1.Pod) bool {
 	return n.lost[node{pod.Namespace, pod.Spec.NodeName}]
 }
 
-// bind gives a pod a node, as the scheduler does.
+// bind binds a pod to a node, as the scheduler does.
 func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 	return k.client.SubResource("binding").Create(ctx, pod.DeepCopy(), &corev1.Binding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
@@ -104,8 +105,8 @@ func (k *Kubelet) bind(ctx context.Context, pod *corev1.Pod) error {
 	})
 }
 
-// Lose ends what a node does for a namespace: its instances do not answer, and its pods are told not to be ready,
-// as the node lifecycle controller does it.
+// Lose makes a node unreachable for a namespace: its instances stop responding, and its pods become
+// not ready, as the node lifecycle controller reports it.
 func (k *Kubelet) Lose(ctx context.Context, namespace, name string) error {
 	for _, key := range k.nodes.lose(node{namespace, name}) {
 		pod := &corev1.Pod{}
@@ -127,7 +128,7 @@ func (k *Kubelet) Lose(ctx context.Context, namespace, name string) error {
 	return nil
 }
 
-// silence ends the instance of a pod that stays.
+// silence ends the instance of a pod and leaves the pod.
 func (k *Kubelet) silence(key client.ObjectKey) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -139,7 +140,8 @@ func (k *Kubelet) silence(key client.ObjectKey) error {
 	return nil
 }
 
-// finish removes a pod that is being deleted, and that its node has: the API server waits for the node to say so.
+// finish removes a pod that is being deleted and was bound to a node: the API server waits until
+// the node confirms the deletion.
 func (k *Kubelet) finish(ctx context.Context, pod *corev1.Pod) error {
 	if pod.Spec.NodeName == "" || k.nodes.isLost(pod) {
 		return nil

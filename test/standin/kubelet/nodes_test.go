@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// TestChoose: the last node takes one pod, and a lost one none.
+// TestChoose: the last node takes one pod, and a lost node takes none.
 func TestChoose(t *testing.T) {
 	var n nodes
 	pod := func(name string) *corev1.Pod {

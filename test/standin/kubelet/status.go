@@ -7,20 +7,20 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// What the name of an image tells.
+// Parts of an image name that decide the behavior of its pods.
 const (
-	// Crashes: its containers end at once.
+	// Crashes: the containers end at once.
 	Crashes = "crash"
-	// Spread: its pods are bound to nodes; those of others are not.
+	// Spread: the pods are bound to nodes. Pods of other images are not.
 	Spread = "spread"
-	// Absent: the last node does not have it.
+	// Absent: the last node does not have the image.
 	Absent = "absent"
 )
 
-// Image is that of nginx in a pod.
+// Image returns the image of nginx in a pod.
 func Image(pod *corev1.PodSpec) string {
 	for _, c := range pod.Containers {
 		if c.Name == naming.NginxContainer {
@@ -30,8 +30,8 @@ func Image(pod *corev1.PodSpec) string {
 	return ""
 }
 
-// Status is what the kubelet would say of a pod that has run for a minute; or that is in a crash
-// loop, if its image says so.
+// Status returns the status that the kubelet would report for a pod that has run for a minute, or
+// for one in a crash loop if the image name says so.
 func Status(ip, image string) corev1.PodStatus {
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now().Add(-time.Minute))}
 	container := corev1.ContainerStatus{
@@ -50,7 +50,8 @@ func Status(ip, image string) corev1.PodStatus {
 	}
 }
 
-// pullFailed is what a kubelet says of a pod whose image its node does not have, and may not pull.
+// pullFailed returns the status that a kubelet reports for a pod whose image is not on the node and
+// must not be pulled.
 func pullFailed(image string) corev1.PodStatus {
 	status := Status("", image)
 	status.Phase, status.PodIPs = corev1.PodPending, nil
@@ -62,7 +63,7 @@ func pullFailed(image string) corev1.PodStatus {
 	return status
 }
 
-// starts tells whether the node of a pod can start its image.
+// starts reports whether the node of a pod can start its image.
 func starts(pod *corev1.Pod) bool {
 	image := Image(&pod.Spec)
 	if strings.Contains(image, Crashes) {

@@ -16,18 +16,18 @@ import (
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// Images are what containers are made of.
+// Images holds the file systems of containers.
 type Images struct {
-	// roots are the root file systems of nginx, in the order of their names, empty is that of an
-	// image without nginx.
+	// roots holds the root file systems of nginx, sorted by name. empty is that of an image without
+	// nginx.
 	roots []string
 	empty string
-	// programs is the folder of the instance manager.
+	// programs is the directory of the instance manager.
 	programs string
 }
 
-// Unpack makes root file systems of the archives of a folder, and takes the instance manager from its
-// path. Everything is put into dir.
+// Unpack unpacks the archives in a directory into root file systems, and copies the instance
+// manager from its path. It puts everything into dir.
 func Unpack(archives, instance, dir string) (*Images, error) {
 	if os.Getuid() != 0 {
 		return nil, errors.New("real instances run in containers: it takes root to start them")
@@ -50,8 +50,8 @@ func Unpack(archives, instance, dir string) (*Images, error) {
 
 var number = regexp.MustCompile(`\d+$`)
 
-// root is the file system of an image. The number at the end of its name tells which nginx it has;
-// there are but a few. An image that is said to crash has none.
+// root returns the root file system of an image. The number at the end of the image's name selects
+// one of the few nginx images. An image that crashes has no nginx.
 func (i *Images) root(image string) string {
 	if strings.Contains(image, kubelet.Crashes) {
 		return i.empty

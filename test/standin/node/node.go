@@ -1,10 +1,10 @@
 // Package node runs the pods of a bare control plane as the kubelet of a node does: with the real
-// instance manager and real nginx, in containers. It binds them to itself, mounts what they mount
-// and keeps that up to date, probes them, starts them again when they end, and lets them drain when
+// instance manager and real nginx, in containers. It binds the pods to itself, mounts their volumes
+// and keeps them up to date, probes the pods, restarts their containers, and lets them drain when
 // they are deleted.
 //
-// It brings no Node object, runs no init containers (the instance manager is there already), and
-// does not probe whether they live.
+// It creates no Node object, runs no init containers (the instance manager is already there), and runs
+// no liveness probes.
 package node
 
 import (
@@ -27,13 +27,13 @@ import (
 	"example.com/nginx-operator/test/standin/census"
 )
 
-// Options are what a Node works with.
+// Options configure a Node.
 type Options struct {
-	// Dir takes what pods mount, and their logs.
+	// Dir is the directory for the pods' volumes and logs.
 	Dir string
-	// Images are the root file systems, and the program.
+	// Images holds the root file systems and the instance manager.
 	Images *Images
-	// Mine tells which namespaces it looks after.
+	// Mine reports whether the node runs the pods of a namespace.
 	Mine func(namespace string) bool
 }
 
@@ -50,14 +50,14 @@ type Node struct {
 	spaces map[string]*space
 }
 
-// space is what is known of a namespace.
+// space is the state of a namespace.
 type space struct {
 	pods    map[types.UID]*pod
 	disturb func(pod string, answer http.Handler) http.Handler
-	// late is how much later than the pod's annotations its volumes change.
+	// late is the delay between a change of a pod's annotations and that of its volumes.
 	late    time.Duration
 	traffic traffic
-	// over: nothing is started any more.
+	// over is set when no more pods are started.
 	over bool
 }
 
@@ -97,7 +97,7 @@ func Start(ctx context.Context, config *rest.Config, o Options) (*Node, error) {
 // Wait returns when the context of Start is done and all pods have ended.
 func (n *Node) Wait() { n.all.Wait() }
 
-// space is that of a namespace. The caller has the lock.
+// space returns the state of a namespace. The caller holds the lock.
 func (n *Node) space(namespace string) *space {
 	if n.spaces[namespace] == nil {
 		n.spaces[namespace] = &space{pods: map[types.UID]*pod{}}
@@ -105,7 +105,7 @@ func (n *Node) space(namespace string) *space {
 	return n.spaces[namespace]
 }
 
-// see notes what has become of a pod.
+// see records the state of a pod.
 func (n *Node) see(ctx context.Context, object any, gone bool) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
@@ -130,7 +130,7 @@ func (n *Node) see(ctx context.Context, object any, gone bool) {
 	}
 }
 
-// begin lets a pod live.
+// begin starts to run a pod.
 func (n *Node) begin(ctx context.Context, seen *corev1.Pod, s *space) *pod {
 	p := &pod{
 		node: n, space: s, key: client.ObjectKeyFromObject(seen), uid: seen.UID,
@@ -148,28 +148,28 @@ func (n *Node) begin(ctx context.Context, seen *corev1.Pod, s *space) *pod {
 	return p
 }
 
-// Disturb puts handlers before the instances that are started in a namespace from now on.
+// Disturb wraps the handlers of the instances that start in a namespace from now on.
 func (n *Node) Disturb(namespace string, by func(pod string, answer http.Handler) http.Handler) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.space(namespace).disturb = by
 }
 
-// Delay lets what the pods of a namespace mount change later than it has to, from now on.
+// Delay delays the changes of mounted volumes in a namespace from now on.
 func (n *Node) Delay(namespace string, late time.Duration) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.space(namespace).late = late
 }
 
-// delay is how late.
+// delay returns the delay of volume changes.
 func (n *Node) delay(s *space) time.Duration {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return s.late
 }
 
-// disturbed is the handler of a pod, with what stands before it.
+// disturbed returns the handler of a pod, wrapped if the namespace is disturbed.
 func (n *Node) disturbed(s *space, pod string, answer http.Handler) http.Handler {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -179,7 +179,7 @@ func (n *Node) disturbed(s *space, pod string, answer http.Handler) http.Handler
 	return s.disturb(pod, answer)
 }
 
-// pods are those of a namespace.
+// pods returns the pods of a namespace.
 func (n *Node) pods(namespace string) []*pod {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -190,7 +190,7 @@ func (n *Node) pods(namespace string) []*pod {
 	return all
 }
 
-// Busy tells whether pods of a namespace are about to start or to end.
+// Busy reports whether pods of a namespace are starting or ending.
 func (n *Node) Busy(namespace string) bool {
 	for _, p := range n.pods(namespace) {
 		select {
@@ -204,14 +204,16 @@ func (n *Node) Busy(namespace string) bool {
 	return false
 }
 
-// Served is what pods serve whose instances tell of it; here, whoever wants to know asks nginx.
+// Served returns nothing: the real instances do not report what they serve here, so ask nginx (see
+// Answers).
 func (n *Node) Served(string) []string { return nil }
 
-// Broken is what instances tell that they must not have been told; real ones tell of nothing.
+// Broken returns nothing: the real instances do not report loads that they must not have been
+// requested to make.
 func (n *Node) Broken(string) string { return "" }
 
-// Forget ends the pods of a namespace, whose objects are left as they are, and tells what went
-// wrong with them that is no fault of theirs.
+// Forget ends the pods of a namespace, leaves their objects as they are, and returns the errors of
+// this node that made a pod fail.
 func (n *Node) Forget(namespace string) error {
 	n.mu.Lock()
 	n.space(namespace).over = true
@@ -225,7 +227,7 @@ func (n *Node) Forget(namespace string) error {
 	n.Census.Forget(namespace)
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	// What is seen of it from now on comes too late.
+	// Events of the namespace that arrive from now on are too late.
 	n.spaces[namespace] = &space{over: true}
 	return errors.Join(errs...)
 }

@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	"example.com/nginx-operator/internal/instance/volumes"
-	"example.com/nginx-operator/internal/naming"
-	"example.com/nginx-operator/internal/observe"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 func nginxPod() *corev1.Pod {
@@ -67,7 +67,8 @@ func TestVolumes(t *testing.T) {
 	}
 }
 
-// TestStatus lets a container crash twice: the first time it is started again at once.
+// TestStatus: a container that has crashed is restarted at once the first time, and backs off the
+// second time.
 func TestStatus(t *testing.T) {
 	pod := nginxPod()
 	s := newStatus(pod, "127.0.0.9")

@@ -17,22 +17,22 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/container"
 )
 
 const (
-	// glance is how often it is looked for what nobody tells of.
+	// glance is the interval at which to check for changes that cause no event.
 	glance = 50 * time.Millisecond
-	// resync is how often volumes are brought up to date although the pod has not changed. A
+	// resync is the interval at which volumes are updated although the pod has not changed. A
 	// kubelet takes a minute or more.
 	resync = 10 * time.Second
-	// backOff is how long a container that has ended for the second time has to wait, as a kubelet
-	// lets it, and ever longer after that.
+	// backOff is how long a container waits after it has ended for the second time, as with a
+	// kubelet. The wait grows after each further end.
 	backOff = 10 * time.Second
 )
 
-// pod is one that lives.
+// pod is a pod that this node runs.
 type pod struct {
 	node    *Node
 	space   *space
@@ -41,7 +41,8 @@ type pod struct {
 	dir     string
 	changed chan struct{}
 	cancel  context.CancelFunc
-	// done is closed at its end; failed is then why that came too early.
+	// done is closed when the pod has ended. failed is then the error that ended it too early, if
+	// any.
 	done   chan struct{}
 	failed error
 
@@ -49,35 +50,36 @@ type pod struct {
 
 	mu        sync.Mutex
 	container *container.Container
-	// ready is what its status says; leaving tells since when it is to end.
-	ready   bool
-	leaving time.Time
-	// struck: somebody has done something to its processes from which it has not recovered.
+	// ready is the state in the pod's status, and terminating is the time at which the pod was
+	// requested to end.
+	ready       bool
+	terminating time.Time
+	// struck is set while the pod has not recovered from an action on its processes.
 	struck bool
 }
 
 func (p *pod) wake() {
 	select {
 	case p.changed <- struct{}{}:
-	default: // It was told already, and has not looked since.
+	default: // A wake-up is already pending.
 	}
 }
 
-// isReady tells whether it is, and is to stay.
+// isReady reports whether the pod is ready and not about to end.
 func (p *pod) isReady() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ready && p.leaving.IsZero()
+	return p.ready && p.terminating.IsZero()
 }
 
-// running is its container; nil: there is none.
+// running returns the pod's container, or nil if there is none.
 func (p *pod) running() *container.Container {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.container
 }
 
-// live is all that a pod does.
+// live runs a pod from its binding to its end.
 func (p *pod) live(ctx context.Context, seen *corev1.Pod) (err error) {
 	if err := p.bind(ctx, seen); err != nil {
 		return client.IgnoreNotFound(err)
@@ -104,7 +106,7 @@ func (p *pod) live(ctx context.Context, seen *corev1.Pod) (err error) {
 	return err
 }
 
-// bind gives the pod to this node: without one, it would be deleted without a grace.
+// bind binds the pod to this node. Without a node, it would be deleted without a grace period.
 func (p *pod) bind(ctx context.Context, seen *corev1.Pod) error {
 	if seen.Spec.NodeName != "" {
 		return nil
@@ -115,8 +117,8 @@ func (p *pod) bind(ctx context.Context, seen *corev1.Pod) error {
 	})
 }
 
-// prepare waits for everything that the pod mounts: without it, it does not start. It tells whether
-// it is to start still.
+// prepare waits for everything that the pod mounts, because the pod does not start without it. It
+// reports whether the pod is still to be started.
 func (p *pod) prepare(ctx context.Context, seen *corev1.Pod) (bool, error) {
 	if err := os.MkdirAll(p.dir, 0o755); err != nil {
 		return false, err
@@ -133,7 +135,7 @@ func (p *pod) prepare(ctx context.Context, seen *corev1.Pod) (bool, error) {
 	}
 }
 
-// serve starts the container, and again when it has ended, until the pod is deleted.
+// serve runs the container, and restarts it when it has ended, until the pod is deleted.
 func (p *pod) serve(ctx context.Context, seen *corev1.Pod, ip string, log io.Writer) error {
 	s := newStatus(seen, ip)
 	for {
@@ -155,7 +157,7 @@ func (p *pod) serve(ctx context.Context, seen *corev1.Pod, ip string, log io.Wri
 			return p.remove(ctx)
 		}
 		wait := s.backOff()
-		if err := p.tell(ctx, s); err != nil {
+		if err := p.report(ctx, s); err != nil {
 			return err
 		}
 		if !p.pause(ctx, wait) {
@@ -164,7 +166,7 @@ func (p *pod) serve(ctx context.Context, seen *corev1.Pod, ip string, log io.Wri
 	}
 }
 
-// pause waits for a while, unless the pod is deleted meanwhile.
+// pause waits, and reports whether the pod has not been deleted meanwhile.
 func (p *pod) pause(ctx context.Context, wait time.Duration) bool {
 	for end := time.After(wait); ; {
 		select {
@@ -180,7 +182,7 @@ func (p *pod) pause(ctx context.Context, wait time.Duration) bool {
 	}
 }
 
-// spec is that of the nginx container.
+// spec returns the specification of the nginx container.
 func (p *pod) spec(seen *corev1.Pod) container.Spec {
 	s := container.Spec{Mounts: []container.Mount{{From: p.volumes.terminationLog(), To: "/dev/termination-log"}}}
 	for _, c := range seen.Spec.Containers {
@@ -200,14 +202,14 @@ func (p *pod) spec(seen *corev1.Pod) container.Spec {
 	return s
 }
 
-// attend looks after a container until it has ended.
+// attend supervises a container until it has ended.
 func (p *pod) attend(ctx context.Context, c *container.Container, s *status) error {
 	defer c.Stop()
 	p.mu.Lock()
 	p.container = c
 	p.mu.Unlock()
 	p.wake()
-	if err := p.tell(ctx, s); err != nil {
+	if err := p.report(ctx, s); err != nil {
 		return err
 	}
 	probing, stop := context.WithCancel(ctx)
@@ -221,7 +223,7 @@ func (p *pod) attend(ctx context.Context, c *container.Container, s *status) err
 	return errors.Join(err, <-probed)
 }
 
-// follow brings what changes to a container until it has ended.
+// follow passes changes to a container until it has ended.
 func (p *pod) follow(ctx context.Context, c *container.Container) error {
 	resync := time.NewTicker(resync)
 	defer resync.Stop()
@@ -250,21 +252,21 @@ func (p *pod) follow(ctx context.Context, c *container.Container) error {
 	}
 }
 
-// follower is what is known of the changes of a pod.
+// follower holds the known changes of a pod.
 type follower struct {
 	pod       *pod
 	container *container.Container
-	// annotations are those that were brought last, or are to be when it is due.
+	// annotations are those of the last volume update, or of the one that is due.
 	annotations string
 	due         <-chan time.Time
-	// killed is when the time to end is over.
+	// killed fires when the grace period ends.
 	killed <-chan time.Time
 }
 
-// change looks at what has become of the pod. A kubelet brings volumes up to date when the annotations
-// are others.
+// change reads the pod and reacts to its changes. Like a kubelet, it updates volumes when the
+// annotations change.
 func (f *follower) change(ctx context.Context) error {
-	now, err := f.pod.look(ctx)
+	now, err := f.pod.refresh(ctx)
 	if now == nil || err != nil {
 		return err
 	}
@@ -277,8 +279,9 @@ func (f *follower) change(ctx context.Context) error {
 	return nil
 }
 
-// look reads the pod; nil: it is gone, or is another one of the same name.
-func (p *pod) look(ctx context.Context) (*corev1.Pod, error) {
+// refresh reads the pod. It returns nil if the pod is gone or replaced by another one of the same
+// name.
+func (p *pod) refresh(ctx context.Context) (*corev1.Pod, error) {
 	now := &corev1.Pod{}
 	err := p.node.cache.Get(ctx, p.key, now)
 	if apierrors.IsNotFound(err) || err == nil && now.UID != p.uid {
@@ -287,27 +290,28 @@ func (p *pod) look(ctx context.Context) (*corev1.Pod, error) {
 	return now, err
 }
 
-// update brings the volumes up to date. What is gone stays mounted.
+// update updates the volumes. What has been deleted stays mounted.
 func (p *pod) update(ctx context.Context) error {
-	now, err := p.look(ctx)
+	now, err := p.refresh(ctx)
 	if now == nil || err != nil {
 		return err
 	}
 	return client.IgnoreNotFound(p.volumes.update(ctx, now))
 }
 
-// stays tells whether the pod is not to end.
+// stays reports whether the pod is not about to end.
 func (p *pod) stays(ctx context.Context) bool {
-	now, err := p.look(ctx)
+	now, err := p.refresh(ctx)
 	return err == nil && now != nil && now.DeletionTimestamp == nil
 }
 
-// leave tells the container to end, and returns when it has no more time.
+// leave signals the container to end, and returns a channel that fires at the end of its grace
+// period.
 func (p *pod) leave(c *container.Container, now *corev1.Pod) <-chan time.Time {
 	p.mu.Lock()
-	p.leaving = time.Now()
+	p.terminating = time.Now()
 	p.mu.Unlock()
-	_ = c.Signal(syscall.SIGTERM) // it has ended before
+	_ = c.Signal(syscall.SIGTERM) // it may have ended already
 	grace := int64(0)
 	if now.DeletionGracePeriodSeconds != nil {
 		grace = *now.DeletionGracePeriodSeconds
@@ -315,7 +319,7 @@ func (p *pod) leave(c *container.Container, now *corev1.Pod) <-chan time.Time {
 	return time.After(time.Duration(grace) * time.Second)
 }
 
-// remove takes the pod away that has ended.
+// remove deletes a pod that has ended.
 func (p *pod) remove(ctx context.Context) error {
 	return client.IgnoreNotFound(p.node.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: p.key.Namespace, Name: p.key.Name}},
 		client.GracePeriodSeconds(0), client.Preconditions{UID: &p.uid}))

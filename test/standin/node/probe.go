@@ -10,17 +10,17 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// probePeriod is how often it is asked whether a container is ready: more often than the pod asks
-// for, since nobody learns anything by waiting.
+// probePeriod is the interval of readiness probes. It is shorter than the pod declares, because
+// waiting longer would reveal nothing.
 const probePeriod = 200 * time.Millisecond
 
-// probe asks whether the container is ready, as its pod says it is to be asked, and tells of it.
+// probe runs the pod's readiness probe against the container and reports the results.
 func (p *pod) probe(ctx context.Context, c *container.Container, s *status) error {
-	seen, err := p.look(ctx)
+	seen, err := p.refresh(ctx)
 	if seen == nil || err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (p *pod) probe(ctx context.Context, c *container.Container, s *status) erro
 	if probe == nil {
 		return nil
 	}
-	asker := &http.Client{
+	client := &http.Client{
 		Transport: &http.Transport{DialContext: c.Dial, DisableKeepAlives: true},
 		Timeout:   time.Duration(max(probe.TimeoutSeconds, 1)) * time.Second,
 	}
@@ -40,7 +40,7 @@ func (p *pod) probe(ctx context.Context, c *container.Container, s *status) erro
 			return nil
 		case <-ticker.C:
 		}
-		ok := answers(ctx, asker, url)
+		ok := answers(ctx, client, url)
 		if failures++; ok {
 			failures = 0
 		}
@@ -52,17 +52,17 @@ func (p *pod) probe(ctx context.Context, c *container.Container, s *status) erro
 	}
 }
 
-// becomes tells that the pod is ready, or is not any more.
+// becomes reports that the pod has become ready or not ready.
 func (p *pod) becomes(ctx context.Context, s *status, ready bool) error {
 	if ready == s.nginx().Ready {
 		return nil
 	}
 	s.setReady(ready)
 	if !ready {
-		// Nobody is told that it is before it was told.
+		// A pod becomes not ready before the report, and ready only after it.
 		p.setReady(false)
 	}
-	if err := p.tell(ctx, s); err != nil {
+	if err := p.report(ctx, s); err != nil {
 		return err
 	}
 	p.setReady(ready)
@@ -76,7 +76,7 @@ func (p *pod) setReady(ready bool) {
 	p.struck = p.struck && !ready
 }
 
-// readiness is the probe of nginx, and what it asks for; nil: there is none.
+// readiness returns the readiness probe of nginx and its URL, or nil if there is none.
 func readiness(pod *corev1.Pod) (*corev1.Probe, string) {
 	for _, c := range pod.Spec.Containers {
 		if c.Name != naming.NginxContainer || c.ReadinessProbe == nil || c.ReadinessProbe.HTTPGet == nil {
@@ -94,12 +94,12 @@ func readiness(pod *corev1.Pod) (*corev1.Probe, string) {
 	return nil, ""
 }
 
-func answers(ctx context.Context, asker *http.Client, url string) bool {
+func answers(ctx context.Context, client *http.Client, url string) bool {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return false
 	}
-	answer, err := asker.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return false
 	}

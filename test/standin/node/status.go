@@ -17,12 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/kubelet"
 )
 
-// status is what the node tells of a pod. Who has it, changes it: the one that looks after the pod,
-// and while its container runs the one that probes it.
+// status is the pod status that the node reports. Only one goroutine changes it at a time: the one
+// that runs the pod or, while its container runs, the one that probes it.
 type status struct{ corev1.PodStatus }
 
 func newStatus(pod *corev1.Pod, ip string) *status {
@@ -44,14 +44,14 @@ func newStatus(pod *corev1.Pod, ip string) *status {
 	return s
 }
 
-// id is that of an image.
+// id returns the ID of an image.
 func id(image string) string {
 	return fmt.Sprintf("registry.invalid/nginx@sha256:%x", sha256.Sum256([]byte(image)))
 }
 
 func (s *status) nginx() *corev1.ContainerStatus { return &s.ContainerStatuses[0] }
 
-// begin: a container runs.
+// begin sets the status of a started container.
 func (s *status) begin() {
 	c := s.nginx()
 	if c.LastTerminationState.Terminated != nil {
@@ -62,7 +62,7 @@ func (s *status) begin() {
 	s.setReady(false)
 }
 
-// end: it has ended.
+// end sets the status of an ended container.
 func (s *status) end(state *os.ProcessState, word string) {
 	c := s.nginx()
 	ended := &corev1.ContainerStateTerminated{ExitCode: exitCode(state), Reason: "Completed", ContainerID: c.ContainerID, FinishedAt: metav1.Now()}
@@ -74,7 +74,7 @@ func (s *status) end(state *os.ProcessState, word string) {
 	s.setReady(false)
 }
 
-// exitCode is that of a process, as a runtime tells of it.
+// exitCode returns the exit code of a process, as a container runtime reports it.
 func exitCode(state *os.ProcessState) int32 {
 	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
 		return 128 + int32(status.Signal())
@@ -82,7 +82,7 @@ func exitCode(state *os.ProcessState) int32 {
 	return int32(state.ExitCode())
 }
 
-// backOff is how long the container that has ended waits until it is started again.
+// backOff returns how long an ended container waits for its restart.
 func (s *status) backOff() time.Duration {
 	c := s.nginx()
 	if c.RestartCount == 0 {
@@ -124,8 +124,9 @@ func (s *status) set(next corev1.PodCondition) {
 	s.Conditions = append(s.Conditions, next)
 }
 
-// tell writes the status, whether or not it is the last word of a pod. One that is gone has none.
-func (p *pod) tell(ctx context.Context, s *status) error {
+// report writes the status even if ctx has ended, because it may be the pod's last status. A pod
+// that is gone has no status.
+func (p *pod) report(ctx context.Context, s *status) error {
 	type operation struct {
 		Op    string `json:"op"`
 		Path  string `json:"path"`
@@ -139,14 +140,15 @@ func (p *pod) tell(ctx context.Context, s *status) error {
 	return client.IgnoreNotFound(p.node.client.Status().Patch(context.WithoutCancel(ctx), pod, client.RawPatch(types.JSONPatchType, patch)))
 }
 
-// tail keeps the end of what is written, and passes it on.
+// tail passes on what is written and keeps its end.
 type tail struct {
 	to   io.Writer
 	mu   sync.Mutex
 	text []byte
 }
 
-// enough is what a kubelet takes for a last word.
+// enough is the number of bytes that a kubelet takes from the end of a log for a termination
+// message.
 const enough = 2048
 
 func (t *tail) Write(text []byte) (int, error) {

@@ -9,30 +9,30 @@ import (
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// spell is for how long processes are stopped, and for how long what becomes of a worker's
-// connections is looked at mildly.
-const spell = 3 * time.Second
+// containerFault is how long processes are stopped, and how long the connections that a killed
+// worker loses are not counted.
+const containerFault = 3 * time.Second
 
-// blows are what can be done to the processes of a pod, by their names.
+// blows maps names to actions on the processes of a pod.
 var blows = map[string]func(*pod, *container.Container) error{
-	// The container ends without a word, as a lack of memory has it end.
+	// The container is killed without a message, as when it runs out of memory.
 	"killed": func(_ *pod, c *container.Container) error { return c.Signal(syscall.SIGKILL) },
-	// nginx is killed, and the instance manager is not.
+	// nginx's master process is killed, but the instance manager is not.
 	"master-killed": func(_ *pod, c *container.Container) error { return kill(c.Master()) },
-	// One of nginx's workers is, with the requests that it has.
+	// One worker of nginx is killed, with the requests that it handles.
 	"worker-killed": func(p *pod, c *container.Container) error {
-		time.AfterFunc(spell, p.recovered)
+		time.AfterFunc(containerFault, p.recovered)
 		return kill(c.Worker())
 	},
-	// The instance manager does not do anything for a while. nginx does.
+	// The instance manager is stopped for a while. nginx is not.
 	"stopped": func(p *pod, c *container.Container) error {
-		time.AfterFunc(spell, func() { _ = c.Signal(syscall.SIGCONT) }) // it has ended
+		time.AfterFunc(containerFault, func() { _ = c.Signal(syscall.SIGCONT) }) // it may have ended
 		p.recovered()
 		return c.Signal(syscall.SIGSTOP)
 	},
 }
 
-// errNoProcess tells that there is nobody to be struck.
+// errNoProcess means that the process to act on does not exist.
 var errNoProcess = errors.New("there is no such process")
 
 func kill(pid int) error {
@@ -42,9 +42,8 @@ func kill(pid int) error {
 	return syscall.Kill(pid, syscall.SIGKILL)
 }
 
-// Strike does something to the processes of a pod: it is killed, master-killed, worker-killed or
-// stopped. What its clients lose by that is not counted
-// until it has recovered.
+// Strike acts on the processes of a pod: blow is killed, master-killed, worker-killed or stopped.
+// Requests that clients lose are not counted until the pod has recovered.
 func (n *Node) Strike(namespace, name, blow string) error {
 	do := blows[blow]
 	if do == nil {
@@ -63,7 +62,7 @@ func (n *Node) Strike(namespace, name, blow string) error {
 	return errNoProcess
 }
 
-// recovered: what is lost from now on counts.
+// recovered makes lost requests count again.
 func (p *pod) recovered() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

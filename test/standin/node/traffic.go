@@ -15,21 +15,21 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 const (
-	// pace is how often a client asks a pod that is ready.
+	// pace is the interval between a client's requests to a ready pod.
 	pace = 25 * time.Millisecond
-	// forgetting is for how long clients come to a pod that is about to end: endpoints forget it
-	// a little later. It is well within every drain.
+	// forgetting is how long clients still send requests to a terminating pod, because endpoints
+	// are updated a little later. It is much shorter than every drain.
 	forgetting = 700 * time.Millisecond
-	// answerTimeout is how long an answer may take. It is no measure of speed: a busy machine may
-	// let everybody wait for seconds.
+	// answerTimeout bounds the wait for a response. It does not measure speed: on a busy machine,
+	// every response may take seconds.
 	answerTimeout = 30 * time.Second
 )
 
-// traffic is what clients have seen.
+// traffic records the requests of clients.
 type traffic struct {
 	mu    sync.Mutex
 	asked int
@@ -45,9 +45,9 @@ func (t *traffic) note(err error) {
 	}
 }
 
-// Traffic tells how often the clients of a namespace have asked, and what became of those requests
-// that were lost. A pod is asked while it is ready, and a little longer; what is lost while somebody
-// has struck it is not counted.
+// Traffic returns how many requests the clients of a namespace have sent, and an error that
+// describes the lost ones. A pod receives requests while it is ready and for a short time after
+// that. Requests lost because of Strike are not counted.
 func (n *Node) Traffic(namespace string) (asked int, lost error) {
 	n.mu.Lock()
 	t := &n.space(namespace).traffic
@@ -60,18 +60,18 @@ func (n *Node) Traffic(namespace string) (asked int, lost error) {
 	return t.asked, lost
 }
 
-// Answers are what the pods of a namespace answer that are ready.
+// Answers returns the responses of the ready pods of a namespace.
 func (n *Node) Answers(ctx context.Context, namespace string) ([]string, error) {
 	var all []string
 	for _, p := range n.pods(namespace) {
 		if !p.isReady() {
 			continue
 		}
-		seen, err := p.look(ctx)
+		seen, err := p.refresh(ctx)
 		if seen == nil || err != nil {
 			return nil, err
 		}
-		answer, err := get(ctx, p.asker(), p.url(seen))
+		answer, err := get(ctx, p.statusClient(), p.url(seen))
 		if err != nil {
 			return nil, fmt.Errorf("pod %s: %w", p.key, err)
 		}
@@ -81,12 +81,12 @@ func (n *Node) Answers(ctx context.Context, namespace string) ([]string, error) 
 	return all, nil
 }
 
-// asker is a client that does not try again.
-func (p *pod) asker() *http.Client {
+// statusClient returns a client that does not retry.
+func (p *pod) statusClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: p.dial, DisableKeepAlives: true}, Timeout: answerTimeout}
 }
 
-// url is that of the first port that is declared.
+// url returns the URL of the first declared port.
 func (p *pod) url(seen *corev1.Pod) string {
 	for _, c := range seen.Spec.Containers {
 		for _, port := range c.Ports {
@@ -98,9 +98,9 @@ func (p *pod) url(seen *corev1.Pod) string {
 	return ""
 }
 
-// ask asks all the while that clients would.
+// ask sends requests for as long as clients would.
 func (p *pod) ask(ctx context.Context, seen *corev1.Pod) {
-	asker, url := p.asker(), p.url(seen)
+	client, url := p.statusClient(), p.url(seen)
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()
 	for url != "" {
@@ -112,7 +112,7 @@ func (p *pod) ask(ctx context.Context, seen *corev1.Pod) {
 		if !p.used() {
 			continue
 		}
-		_, err := get(ctx, asker, url)
+		_, err := get(ctx, client, url)
 		if ctx.Err() != nil || err != nil && !p.used() {
 			continue
 		}
@@ -123,20 +123,20 @@ func (p *pod) ask(ctx context.Context, seen *corev1.Pod) {
 	}
 }
 
-// used tells whether clients come, who may count on an answer.
+// used reports whether clients send requests to the pod and may rely on a response.
 func (p *pod) used() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.ready && !p.struck && (p.leaving.IsZero() || time.Since(p.leaving) < forgetting)
+	return p.ready && !p.struck && (p.terminating.IsZero() || time.Since(p.terminating) < forgetting)
 }
 
-// get asks once.
-func get(ctx context.Context, asker *http.Client, url string) (string, error) {
+// get sends one request.
+func get(ctx context.Context, client *http.Client, url string) (string, error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return "", err
 	}
-	answer, err := asker.Do(request)
+	answer, err := client.Do(request)
 	if err != nil {
 		return "", err
 	}

@@ -13,18 +13,18 @@ import (
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/naming"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/container"
 )
 
-// instanceVolume is where the init container would put the instance manager.
+// instanceVolume is the volume into which the init container would copy the instance manager.
 const instanceVolume = "instance"
 
-// mounts are the volumes of a pod, as folders of this machine.
+// mounts are the volumes of a pod, as directories of this machine.
 type mounts struct {
 	dir  string
 	read client.Reader
-	// last are the files that were mounted last.
+	// last holds the files of the last update.
 	last map[string]map[string]string
 }
 
@@ -32,7 +32,7 @@ func (v *mounts) folder(name string) string { return filepath.Join(v.dir, "volum
 
 func (v *mounts) terminationLog() string { return filepath.Join(v.dir, "termination-log") }
 
-// clear makes the file that takes the last word of a container anew.
+// clear empties the termination log of a container.
 func (v *mounts) clear() error {
 	if err := os.WriteFile(v.terminationLog(), nil, 0o666); err != nil {
 		return err
@@ -40,8 +40,8 @@ func (v *mounts) clear() error {
 	return os.Chmod(v.terminationLog(), 0o666)
 }
 
-// word is what a container has said about its end: in the file for that, or, if there is nothing,
-// at the end of its log.
+// word returns a container's termination message: the termination log or, if that is empty, the end
+// of the container's log.
 func (v *mounts) word(output *tail) string {
 	text, err := os.ReadFile(v.terminationLog())
 	if err != nil {
@@ -53,8 +53,7 @@ func (v *mounts) word(output *tail) string {
 	return string(text)
 }
 
-// update brings all of them up to date. The error is NotFound where something is missing that has to
-// be there.
+// update updates all volumes. It returns a NotFound error if a required object is missing.
 func (v *mounts) update(ctx context.Context, pod *corev1.Pod) error {
 	for i := range pod.Spec.Volumes {
 		volume := &pod.Spec.Volumes[i]
@@ -79,7 +78,8 @@ func (v *mounts) update(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-// scratch makes a folder that everybody can write to, with the parts of it that are mounted.
+// scratch creates a directory that every user can write to, with the subdirectories that are
+// mounted.
 func (v *mounts) scratch(pod *corev1.Pod, name string) error {
 	folders := []string{v.folder(name)}
 	for _, c := range pod.Spec.Containers {
@@ -100,7 +100,7 @@ func (v *mounts) scratch(pod *corev1.Pod, name string) error {
 	return nil
 }
 
-// files are those of a volume.
+// files returns the files of a volume.
 func (v *mounts) files(ctx context.Context, pod *corev1.Pod, volume *corev1.Volume) (map[string]string, error) {
 	switch {
 	case volume.ConfigMap != nil && len(volume.ConfigMap.Items) == 0:
@@ -117,7 +117,7 @@ func (v *mounts) files(ctx context.Context, pod *corev1.Pod, volume *corev1.Volu
 	return nil, fmt.Errorf("the node does not know such a volume: %+v", volume.VolumeSource)
 }
 
-// missing is no error where something may be missing.
+// missing returns err, unless the object may be missing.
 func missing(err error, optional *bool) error {
 	if apierrors.IsNotFound(err) && ptr.Deref(optional, false) {
 		return nil
@@ -136,7 +136,7 @@ func text(data map[string]string, binary map[string][]byte) map[string]string {
 
 var annotation = regexp.MustCompile(`^metadata\.annotations\['(.+)'\]$`)
 
-// downward is what a pod is told of itself.
+// downward returns the fields of the pod that a volume exposes.
 func downward(pod *corev1.Pod, volume *corev1.DownwardAPIVolumeSource) (map[string]string, error) {
 	files := map[string]string{}
 	for _, item := range volume.Items {

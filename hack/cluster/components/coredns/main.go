@@ -1,7 +1,7 @@
 // Command coredns is CoreDNS with the plugins that the local cluster uses.
 //
-// The stock binary links every plugin, and with them the client libraries of
-// three clouds; these few build in a quarter of the time.
+// The stock binary links every plugin and, with them, the client libraries of three clouds. These
+// few plugins build in a quarter of the time.
 package main
 
 import (

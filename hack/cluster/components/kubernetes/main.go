@@ -1,9 +1,8 @@
-// Command kubernetes is every Kubernetes program of the local cluster in one
-// binary; the name it is called by chooses the program, as in busybox.
+// Command kubernetes contains every Kubernetes program of the local cluster in one binary. As in
+// busybox, the name of the executable selects the program.
 //
-// Upstream ships seven binaries that share most of their code. One binary is
-// linked once instead of seven times, is a fraction of the size of the seven,
-// and its pages are in memory once.
+// Upstream ships seven binaries that share most of their code. One binary is linked once instead of
+// seven times, is a fraction of their total size, and its pages are in memory only once.
 package main
 
 import (
@@ -11,7 +10,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	_ "time/tzdata" // CronJobs name time zones that the machine may not know
+	_ "time/tzdata" // CronJobs may name time zones that the machine does not have
 
 	"github.com/spf13/cobra"
 	"go.etcd.io/etcd/server/v3/etcdmain"
@@ -32,31 +31,31 @@ import (
 
 var programs = map[string]func(){
 	"etcd":                    func() { etcdmain.Main(os.Args) },
-	"kube-apiserver":          func() { run(apiserver.NewAPIServerCommand()) },
-	"kube-controller-manager": func() { run(controllermanager.NewControllerManagerCommand()) },
-	"kube-proxy":              func() { run(proxy.NewProxyCommand()) },
-	"kube-scheduler":          func() { run(scheduler.NewSchedulerCommand()) },
+	"kube-apiserver":          func() { runCommand(apiserver.NewAPIServerCommand()) },
+	"kube-controller-manager": func() { runCommand(controllermanager.NewControllerManagerCommand()) },
+	"kube-proxy":              func() { runCommand(proxy.NewProxyCommand()) },
+	"kube-scheduler":          func() { runCommand(scheduler.NewSchedulerCommand()) },
 	"kubectl":                 runKubectl,
-	"kubelet":                 func() { run(kubelet.NewKubeletCommand(context.Background())) },
+	"kubelet":                 func() { runCommand(kubelet.NewKubeletCommand(context.Background())) },
 }
 
 func main() {
 	name := filepath.Base(os.Args[0])
 	program, ok := programs[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "%s: not a program of this binary; call it by a symbolic link such as kubectl\n", name)
+		fmt.Fprintf(os.Stderr, "%s: not a program of this binary; run it by a symbolic link such as kubectl\n", name)
 		os.Exit(2)
 	}
 	program()
 }
 
-// run ends the process as the upstream main functions do.
-func run(command *cobra.Command) {
+// runCommand runs a command and exits like the upstream main functions.
+func runCommand(command *cobra.Command) {
 	os.Exit(cli.Run(command))
 }
 
-// runKubectl differs from the servers: kubectl wants its log level set before
-// the command is built, and prints its errors itself.
+// runKubectl runs kubectl. Unlike the servers, kubectl needs its log level before the command is
+// built, and prints its errors itself.
 func runKubectl() {
 	if _, err := logs.GlogSetter(kubectl.GetLogVerbosity(os.Args)); err != nil {
 		fmt.Fprintln(os.Stderr, "kubectl:", err)

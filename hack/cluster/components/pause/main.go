@@ -1,5 +1,5 @@
-// Command pause is what a pod's sandbox runs: it holds the pod's namespaces
-// and does nothing until it is told to end.
+// Command pause runs in a pod's sandbox: it holds the pod's namespaces and does nothing until it is
+// terminated.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// Package addon holds what is in the cluster from the start: its nodes and DNS.
+// Package addon contains the initial objects of the cluster: its nodes and DNS.
 package addon
 
 import (
@@ -10,14 +10,14 @@ import (
 )
 
 //go:embed manifests.yaml.tmpl
-var source string
+var manifestsTemplateText string
 
-var manifests = template.Must(template.New("manifests").Parse(source))
+var manifestsTemplate = template.Must(template.New("manifests").Parse(manifestsTemplateText))
 
-// Manifests renders everything as one stream of YAML documents.
+// Manifests renders all manifests as one stream of YAML documents.
 func Manifests(nodes []topology.Node, coreDNSImage string) ([]byte, error) {
 	var b bytes.Buffer
-	err := manifests.Execute(&b, map[string]any{
+	err := manifestsTemplate.Execute(&b, map[string]any{
 		"Nodes":        nodes,
 		"CoreDNSImage": coreDNSImage,
 		"DNSIP":        topology.DNSIP,

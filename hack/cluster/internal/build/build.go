@@ -1,8 +1,8 @@
 // Package build compiles the programs of the cluster, once per version.
 //
-// A component is a Go module (or package) below hack/cluster/components. Its
-// programs are kept in a folder named after everything that decides what they
-// are: sources, go.sum, toolchain and flags. Same name, same programs.
+// A component is a Go module (or package) below hack/cluster/components. Its programs are kept in a
+// folder whose name is derived from everything that affects them: sources, go.sum, toolchain and
+// flags. So the same name means the same programs.
 package build
 
 import (
@@ -26,15 +26,15 @@ import (
 type Component struct {
 	// Name is the folder below components/.
 	Name string
-	// Version is for people, and for the tags of images.
+	// Version is for messages and for the tags of images.
 	Version string
 	// Target is what to build: a package, or the module's tools.
 	Target string
 	// Variables are set by the linker.
 	Variables map[string]string
-	// Tags choose what is built.
+	// Tags are the build tags.
 	Tags string
-	// Links are further names for the program, which chooses by name what to be.
+	// Links are additional names of the program, which selects by its name what to run.
 	Links []string
 }
 
@@ -43,14 +43,14 @@ type Builder struct {
 	Cache state.Cache
 	// Source is the folder hack/cluster.
 	Source string
-	// Progress is told what is being built.
+	// Progress receives messages about what is being built.
 	Progress *log.Logger
 }
 
-// Programs is where each component's programs are, by the component's name.
+// Programs maps the names of components to the folders of their programs.
 type Programs map[string]string
 
-// All builds what is missing and returns where everything is.
+// All builds the missing components and returns the folders of all.
 func (b Builder) All(ctx context.Context, components ...Component) (Programs, error) {
 	programs := Programs{}
 	for i, component := range components {
@@ -70,7 +70,8 @@ func (b Builder) All(ctx context.Context, components ...Component) (Programs, er
 	return programs, nil
 }
 
-// folder names the programs after all that they are made of.
+// folder returns the folder of a component's programs. Its name is a hash of everything that
+// affects them.
 func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 	toolchain, err := b.command(ctx, c, "version").Output()
 	if err != nil {
@@ -92,14 +93,14 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 	return filepath.Join(b.Cache.Programs(), fmt.Sprintf("%s-%s-%x", c.Name, c.Version, hash.Sum(nil)[:6])), nil
 }
 
-// build compiles into a temporary folder and renames it, so that a folder of
-// programs is always whole.
+// build compiles into a temporary folder and then renames it, so that a folder of programs is
+// always complete.
 func (b Builder) build(ctx context.Context, c Component, dir, title string) error {
 	if err := errors.Join(os.MkdirAll(b.Cache.Programs(), 0o755), os.MkdirAll(b.Cache.BuildLogs(), 0o755)); err != nil {
 		return err
 	}
-	// Always the same one: what a killed build left is removed by the next.
-	// Two builds at once do not happen, as the cache is locked.
+	// The name is always the same, so the next build removes what an interrupted one has left. The
+	// cache is locked, so there is only one build at a time.
 	unfinished := filepath.Join(b.Cache.Programs(), ".unfinished")
 	if err := errors.Join(os.RemoveAll(unfinished), os.Mkdir(unfinished, 0o755)); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (b Builder) compile(ctx context.Context, c Component, result, title string)
 	return nil
 }
 
-// arguments of `go` for this component.
+// arguments returns the arguments of `go` for this component.
 func (c Component) arguments(verb, output string) []string {
 	flags := []string{"-s", "-w"}
 	for _, name := range sortedKeys(c.Variables) {
@@ -150,12 +151,12 @@ func (c Component) arguments(verb, output string) []string {
 func (b Builder) command(ctx context.Context, c Component, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
 	command.Dir = filepath.Join(b.Source, "components", c.Name)
-	// Static, and deaf to flags and workspaces of the user's that are meant for other modules.
+	// Build statically, and ignore the user's flags and workspaces, which are for other modules.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	return command
 }
 
-// reportProgress says what begins, now and then that it goes on, and how it ended.
+// reportProgress reports the start, regularly that it continues, and the result.
 func reportProgress(progress *log.Logger, title string) (finished func(error)) {
 	start := time.Now()
 	progress.Printf("%s ...", title)
@@ -184,7 +185,7 @@ func reportProgress(progress *log.Logger, title string) (finished func(error)) {
 	}
 }
 
-// tail is the end of a log, or why it cannot be shown.
+// tail returns the last lines of a log, or why it cannot be read.
 func tail(path string, lines int) string {
 	content, err := os.ReadFile(path)
 	if err != nil {

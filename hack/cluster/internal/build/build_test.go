@@ -12,7 +12,7 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// testBuilder has one component, "tiny", whose main.go is given.
+// testBuilder returns a builder with one component, "tiny", whose main.go is source.
 func testBuilder(t *testing.T, source string) (Builder, Component) {
 	t.Helper()
 	dir := t.TempDir()
@@ -95,7 +95,7 @@ func TestFailedBuildShowsReasonAndLeavesNothing(t *testing.T) {
 	}
 }
 
-// The versions that are shown and linked in must be those that are built.
+// TestVersionsMatchGoMod: the versions that are shown and linked in equal those that are built.
 func TestVersionsMatchGoMod(t *testing.T) {
 	modules := map[string]string{
 		Kubernetes: "k8s.io/kubernetes",

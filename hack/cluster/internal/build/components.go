@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Names of the components, which are also their folders.
+// Names of the components, which are also the names of their folders.
 const (
 	Kubernetes = "kubernetes"
 	Containerd = "containerd"
@@ -15,8 +15,8 @@ const (
 	Oldest = "oldest"
 )
 
-// Versions, which repeat what the components' go.mod files require; a test
-// holds them together.
+// Versions of the components. They repeat the requirements in the components' go.mod files; a test
+// compares them.
 const (
 	kubernetesVersion = "v1.37.1"
 	oldestVersion     = "v1.30.0"
@@ -24,7 +24,7 @@ const (
 	CoreDNSVersion    = "v1.15.0"
 )
 
-// Components are all that a cluster is made of.
+// Components returns all components of a cluster.
 func Components() []Component {
 	return []Component{KubernetesComponent(), {
 		Name:      Containerd,
@@ -42,7 +42,7 @@ func Components() []Component {
 	}}
 }
 
-// KubernetesComponent is the one component that tests without nodes need.
+// KubernetesComponent is the only component that tests without nodes need.
 func KubernetesComponent() Component {
 	return Component{
 		Name:      Kubernetes,
@@ -55,22 +55,23 @@ func KubernetesComponent() Component {
 	}
 }
 
-// OldestComponent is the API server of the oldest Kubernetes that the operator supports. It is no part
-// of a cluster: API-level tests run against it.
+// OldestComponent is the API server of the oldest Kubernetes that the operator supports. It is not
+// part of a cluster: the API-level tests run against it.
 func OldestComponent() Component {
 	return Component{
 		Name:      Oldest,
 		Version:   oldestVersion,
 		Target:    ".",
 		Variables: gitVersion(oldestVersion),
-		// The clients of cloud providers are a third of what there is to compile.
+		// The clients of cloud providers are a third of the code to compile.
 		Tags:  "providerless",
 		Links: []string{"kube-apiserver"},
 	}
 }
 
-// gitVersion are the variables without which every version reads v0.0.0, and clients that compare
-// versions misbehave. The second is client-go's copy of the first.
+// gitVersion returns the linker variables that set the version. Without them, every version is
+// v0.0.0, and clients that compare versions misbehave. The second one is client-go's copy of the
+// first.
 func gitVersion(version string) map[string]string {
 	return map[string]string{
 		"k8s.io/component-base/version.gitVersion": version,

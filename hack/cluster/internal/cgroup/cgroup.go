@@ -1,9 +1,9 @@
-// Package cgroup keeps the cluster's processes in cgroups of their own, below
-// one folder that can be removed as a whole.
+// Package cgroup keeps the cluster's processes in cgroups of their own, below one folder that can
+// be removed as a whole.
 //
-// It works on cgroup v1, v2 and the hybrid of both by treating every mounted
-// hierarchy alike. The members of the cgroups are also the tool's only record
-// of what runs: unlike a file with process ids, they cannot be out of date.
+// It treats every mounted hierarchy in the same way, and so works on cgroup v1, v2 and a hybrid of
+// both. The members of the cgroups are also the tool's only record of what runs: unlike a file with
+// process IDs, they cannot be out of date.
 package cgroup
 
 import (
@@ -24,11 +24,11 @@ import (
 // Root is the folder of the whole cluster, relative to each hierarchy.
 const Root = "nginx-operator-cluster"
 
-// Path is a cgroup below Root: System for the components, a node's name for its pods.
+// Path returns a cgroup below Root: System for the components, a node's name for its pods.
 func Path(name string) string { return Root + "/" + name }
 
-// System is the cgroup of everything that is not a pod.
-const System = "system"
+// ComponentsCgroup is the cgroup of everything that is not a pod.
+const ComponentsCgroup = "system"
 
 // hierarchies lists the mount points of all cgroup file systems.
 func hierarchies() ([]string, error) {
@@ -55,7 +55,7 @@ func parseMounts(mounts []byte) []string {
 	return found
 }
 
-// Create makes the cgroup of that name in every hierarchy.
+// Create creates the cgroup with a name in every hierarchy.
 func Create(name string) error {
 	roots, err := hierarchies()
 	if err != nil {
@@ -81,7 +81,7 @@ func create(parent, dir string) error {
 	if err := os.Mkdir(dir, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	// A v1 cpuset starts empty, and an empty one admits no process.
+	// A v1 cpuset is initially empty, and an empty one accepts no process.
 	for _, file := range []string{"cpuset.cpus", "cpuset.mems"} {
 		if err := inherit(parent, dir, file); err != nil {
 			return err
@@ -90,11 +90,11 @@ func create(parent, dir string) error {
 	return nil
 }
 
-// delegate lets the children of a v2 cgroup use all of its controllers.
+// delegate enables all controllers of a v2 cgroup for its children.
 func delegate(dir string) error {
 	controllers, err := os.ReadFile(filepath.Join(dir, "cgroup.controllers"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil // v1 has no such file and needs no such step
+		return nil // v1 has no such file and does not need this step
 	}
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func delegate(dir string) error {
 
 func inherit(parent, dir, file string) error {
 	if _, err := os.Stat(filepath.Join(dir, "cgroup.controllers")); err == nil {
-		return nil // v2 inherits by itself
+		return nil // v2 inherits automatically
 	}
 	value, err := os.ReadFile(filepath.Join(parent, file))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -121,7 +121,7 @@ func inherit(parent, dir, file string) error {
 	return os.WriteFile(filepath.Join(dir, file), value, 0)
 }
 
-// Add moves a process into the cgroup of that name.
+// Add moves a process into the cgroup with a name.
 func Add(name string, pid int) error {
 	roots, err := hierarchies()
 	if err != nil {
@@ -136,8 +136,8 @@ func Add(name string, pid int) error {
 	return nil
 }
 
-// Processes lists the process ids in the cgroup of that name and below it; an
-// empty name means the whole cluster.
+// Processes lists the process IDs in the cgroup with a name and below it. An empty name means the
+// whole cluster.
 func Processes(name string) ([]int, error) {
 	var pids []int
 	err := walk(name, func(dir string) error {
@@ -158,9 +158,9 @@ func Processes(name string) ([]int, error) {
 	return slices.Compact(pids), err
 }
 
-// Remove removes all cgroups of the cluster, deepest first. The kernel frees a
-// cgroup shortly after its last process, so removing is tried for a while.
-func Remove() error {
+// RemoveAll removes all cgroups of the cluster, deepest first. The kernel frees a cgroup shortly after
+// its last process, so Remove retries for a while.
+func RemoveAll() error {
 	var err error
 	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 		var dirs []string
@@ -178,8 +178,8 @@ func Remove() error {
 	return fmt.Errorf("removing cgroups: %w", err)
 }
 
-// walk visits the cgroups of that name, parents first. Cgroups that vanish
-// meanwhile are passed over: their processes ended.
+// walk visits the cgroup with a name and those below it, parents first. It skips cgroups that
+// disappear meanwhile, since their processes have ended.
 func walk(name string, visit func(dir string) error) error {
 	roots, err := hierarchies()
 	if err != nil {

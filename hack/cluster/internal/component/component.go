@@ -1,5 +1,5 @@
-// Package component describes the programs of the cluster: how each is called
-// and configured. Everything here is pure: it renders, others write and run.
+// Package component describes how each program of the cluster is started and configured. It is
+// pure: it only renders, and other packages write the files and run the programs.
 package component
 
 import (
@@ -9,18 +9,18 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// Component is a program that runs as long as the cluster does.
+// Component is a program that runs as long as the cluster.
 type Component struct {
 	Name string
-	// Node whose namespaces it runs in.
+	// Node is the node in whose namespaces it runs.
 	Node topology.Node
 	// Command is the program's file and its arguments.
 	Command []string
-	// ControlPlane says that there is one for the whole cluster, not one per node.
+	// ControlPlane is whether there is one for the whole cluster, instead of one per node.
 	ControlPlane bool
 }
 
-// LogNode is the node as state.Cluster.Log wants it.
+// LogNode returns the node argument for state.Cluster.Log.
 func (c Component) LogNode() int {
 	if c.ControlPlane {
 		return 0
@@ -28,12 +28,12 @@ func (c Component) LogNode() int {
 	return int(c.Node)
 }
 
-// PerNode says whether there is a component of that name on every node.
+// PerNode reports whether every node runs a component with this name.
 func PerNode(name string) bool {
 	return name == "containerd" || name == "kubelet" || name == "kube-proxy"
 }
 
-// Cluster is what the components' arguments depend on.
+// Cluster contains what the components' arguments depend on.
 type Cluster struct {
 	Dir state.Cluster
 	// Kubernetes and Containerd are the folders of the built programs.
@@ -49,8 +49,8 @@ func (c Cluster) controlPlane(name string, arguments ...string) Component {
 	}
 }
 
-// Etcd without fsync: a machine that loses power loses a cluster that `down`
-// would have thrown away anyway.
+// Etcd returns etcd without fsync: a power failure destroys the data, but `down` would have deleted
+// it anyway.
 func (c Cluster) Etcd() Component {
 	return c.controlPlane("etcd",
 		"--name=etcd",
@@ -65,7 +65,7 @@ func (c Cluster) Etcd() Component {
 	)
 }
 
-// APIServer with the default admission plugins and feature gates.
+// APIServer returns the API server, with the default admission plugins and feature gates.
 func (c Cluster) APIServer() Component {
 	return c.controlPlane("kube-apiserver",
 		"--advertise-address="+topology.ControlPlane.IP(),
@@ -99,8 +99,8 @@ func (c Cluster) APIServer() Component {
 	)
 }
 
-// ControllerManager without the limits on its requests that suit a cluster of
-// thousands of nodes; they would slow down tests of many pods.
+// ControllerManager returns the controller manager with high request limits. The defaults suit
+// clusters of thousands of nodes, and would slow down tests with many pods.
 func (c Cluster) ControllerManager() Component {
 	return c.controlPlane("kube-controller-manager",
 		"--kubeconfig="+c.Dir.PKI("kube-controller-manager.kubeconfig"),
@@ -110,17 +110,17 @@ func (c Cluster) ControllerManager() Component {
 		"--root-ca-file="+c.Dir.PKI("ca.crt"),
 		"--cluster-signing-cert-file="+c.Dir.PKI("ca.crt"),
 		"--cluster-signing-key-file="+c.Dir.PKI("ca.key"),
-		// The tool gives the nodes their pod ranges, so that it can set the
-		// routes before the nodes are known to the API.
+		// The tool assigns the pod ranges of the nodes, so that it can set the routes before the
+		// nodes are registered.
 		"--allocate-node-cidrs=false",
-		// The default is a folder of the machine's, which would be made.
+		// The default is a folder of the machine, which would be created.
 		"--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins",
 		"--kube-api-qps=500",
 		"--kube-api-burst=1000",
 	)
 }
 
-// Scheduler likewise.
+// Scheduler returns the scheduler, with high request limits as well.
 func (c Cluster) Scheduler() Component {
 	return c.controlPlane("kube-scheduler",
 		"--kubeconfig="+c.Dir.PKI("kube-scheduler.kubeconfig"),
@@ -130,7 +130,7 @@ func (c Cluster) Scheduler() Component {
 	)
 }
 
-// Runtime runs a node's containers.
+// Runtime returns a node's container runtime.
 func (c Cluster) Runtime(node topology.Node) Component {
 	return Component{
 		Name:    "containerd",
@@ -139,7 +139,7 @@ func (c Cluster) Runtime(node topology.Node) Component {
 	}
 }
 
-// Kubelet of a node.
+// Kubelet returns a node's kubelet.
 func (c Cluster) Kubelet(node topology.Node) Component {
 	return Component{
 		Name: "kubelet",
@@ -155,7 +155,7 @@ func (c Cluster) Kubelet(node topology.Node) Component {
 	}
 }
 
-// KubeProxy of a node.
+// KubeProxy returns a node's kube-proxy.
 func (c Cluster) KubeProxy(node topology.Node) Component {
 	return Component{
 		Name:    "kube-proxy",

@@ -16,16 +16,16 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.ParseFS(templateFiles, "templates/*.tmpl"))
 
-// PauseImage is what sandboxes run.
+// PauseImage is the image of pod sandboxes.
 const PauseImage = "localhost/pause:v1"
 
-// CNIPlugins is where Debian's containernetworking-plugins puts them.
-const CNIPlugins = "/usr/lib/cni"
+// CNIBinDir is the folder in which Debian's containernetworking-plugins installs the plugins.
+const CNIBinDir = "/usr/lib/cni"
 
-// AuditPolicy is what the API server logs.
+// AuditPolicy returns the API server's audit policy.
 func AuditPolicy() ([]byte, error) { return templateFiles.ReadFile("templates/audit-policy.yaml") }
 
-// NodeFiles renders a node's configuration files, by their path below the node's folder.
+// NodeFiles renders a node's configuration files, by path relative to the node's folder.
 func NodeFiles(dir state.Cluster, node topology.Node) (map[string][]byte, error) {
 	values := map[string]any{
 		"Dir":        dir,
@@ -37,7 +37,7 @@ func NodeFiles(dir state.Cluster, node topology.Node) (map[string][]byte, error)
 		"MaxPods":    topology.MaxPods,
 		"CgroupRoot": cgroup.Path(node.Name()),
 		"PauseImage": PauseImage,
-		"CNIPlugins": CNIPlugins,
+		"CNIPlugins": CNIBinDir,
 	}
 	files := map[string][]byte{}
 	for path, name := range map[string]string{

@@ -1,6 +1,5 @@
-// Package golden compares what a test renders with a file in testdata. Run the
-// package's tests with -update to accept what they render now, and review the
-// difference.
+// Package golden compares what a test renders with a file in testdata. Run the package's tests with
+// -update to accept the current results, and review the difference.
 package golden
 
 import (
@@ -14,7 +13,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-// Check fails the test if got is not what testdata/name holds.
+// Check fails the test if got differs from the content of testdata/name.
 func Check(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Lock makes the caller the only one that changes the files below path's
-// folder, waiting for its turn. The kernel undoes it when the process ends.
+// Lock waits for the exclusive right to change the files in path's folder. The kernel releases the
+// lock when the process ends.
 func Lock(path string, progress *log.Logger) (unlock func() error, err error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
@@ -22,7 +22,7 @@ func Lock(path string, progress *log.Logger) (unlock func() error, err error) {
 	}
 	err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		progress.Println("waiting for another call of this tool to finish ...")
+		progress.Println("waiting for another run of this tool to finish ...")
 		err = unix.Flock(int(file.Fd()), unix.LOCK_EX)
 	}
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"os/exec"
 )
 
-// LoadModules loads the one kernel module that the cluster needs and that the
-// kernel does not load by itself when it is used: the one that shows packets on
-// a bridge to the packet filter. It stays loaded, and does nothing unless asked.
+// LoadModules loads br_netfilter, which passes packets on a bridge to the packet filter. It is the
+// only kernel module that the cluster needs and that the kernel does not load on first use. It
+// stays loaded, and does nothing unless it is enabled.
 func LoadModules() error {
 	if _, err := os.Stat("/proc/sys/net/bridge"); !errors.Is(err, fs.ErrNotExist) {
 		return err

@@ -1,4 +1,4 @@
-// Package host deals with the machine outside the cluster's namespaces.
+// Package host handles the machine outside the cluster's namespaces.
 package host
 
 import (
@@ -11,14 +11,14 @@ import (
 	"runtime"
 )
 
-// requirement is a file that the cluster needs and the Debian package it is in.
+// requirement is a file that the cluster needs, and the Debian package that contains it.
 type requirement struct {
 	pkg string
-	// program is looked up on PATH; file, if set, is looked for where it is.
+	// program is searched on PATH. If file is set, it is the path of the file instead.
 	program, file string
 }
 
-// Cluster is what running a cluster takes; Images what making nginx images takes.
+// Cluster is what a cluster needs to run, and Images what is needed to build nginx images.
 var (
 	Cluster = []requirement{
 		{pkg: "runc", program: "runc"},
@@ -35,18 +35,18 @@ var (
 	}
 )
 
-// Check says why this machine or user cannot run a cluster.
+// Check returns an error if this machine or user cannot run a cluster.
 func Check() error {
 	if runtime.GOOS != "linux" {
-		return errors.New("a cluster needs Linux: it is made of its namespaces")
+		return errors.New("a cluster needs Linux: it consists of Linux namespaces")
 	}
 	if os.Geteuid() != 0 {
-		return errors.New("a cluster needs root: namespaces and mounts are made")
+		return errors.New("a cluster needs root, to create namespaces and mounts")
 	}
 	return nil
 }
 
-// Install installs the packages of which something is missing.
+// Install installs the packages whose files are missing.
 func Install(ctx context.Context, progress *log.Logger, requirements []requirement) error {
 	var missing []string
 	for _, r := range requirements {
@@ -73,7 +73,7 @@ func (r requirement) met() bool {
 	return err == nil
 }
 
-// aptGet waits for another apt instead of failing, and asks no questions.
+// aptGet runs apt-get without prompts, and waits for another apt instead of failing.
 func aptGet(ctx context.Context, arguments ...string) error {
 	command := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2", "--option=DPkg::Lock::Timeout=300"}, arguments...)...)
 	command.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")

@@ -1,8 +1,8 @@
-// Package image makes container images without a registry, an engine or a
-// Dockerfile, as archives that `ctr images import` and `docker load` take.
+// Package image builds container images without a registry, an engine or a Dockerfile, as archives
+// that `ctr images import` and `docker load` accept.
 //
-// The same files give the same archive, byte for byte: entries are sorted and
-// nothing records when or where it was made.
+// The same files give the same archive, byte for byte: entries are sorted, and nothing records when
+// or where the archive was built.
 package image
 
 import (
@@ -23,7 +23,8 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// Write writes an archive of an image of one layer (a tar, see Layer), under all of the tags.
+// Write writes an archive of an image with a single layer (a tar, see Layer), under all of the
+// tags.
 func Write(path string, layer []byte, config v1.Config, tags ...string) error {
 	image, err := assemble(layer, config)
 	if err != nil {
@@ -43,8 +44,8 @@ func Write(path string, layer []byte, config v1.Config, tags ...string) error {
 	return state.WriteFile(path, 0o644, func(w io.Writer) error { return tarball.MultiWrite(images, w) })
 }
 
-// assemble leaves the layer uncompressed: it never crosses a network, and
-// packing and unpacking would cost more than the disk saved is worth.
+// assemble leaves the layer uncompressed. It never crosses a network, and compression would cost
+// more than the saved disk space is worth.
 func assemble(layer []byte, config v1.Config) (v1.Image, error) {
 	image, err := mutate.AppendLayers(empty.Image, static.NewLayer(layer, types.DockerUncompressedLayer))
 	if err != nil {

@@ -8,13 +8,13 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Binary is an image of static programs and nothing else.
+// Binary is an image that contains only static programs.
 type Binary struct {
 	Tag        string
 	Entrypoint string
-	// User is a user id, as there is no /etc/passwd to look up a name.
+	// User is a user ID, since there is no /etc/passwd to look up a name.
 	User string
-	// Files are PATH=DEST: a file of the machine and where it goes.
+	// Files are PATH=DEST: a file of the machine and its path in the image.
 	Files []string
 }
 
@@ -32,10 +32,10 @@ func (b Binary) Write(path string) error {
 		}
 		layer.Add(destination, File(0o755, content))
 	}
-	// Programs expect somewhere to put temporary files, if the root is writable.
-	layer.Add("/tmp", Folder(0o1777, 0))
-	if entry, ok := layer[clean(b.Entrypoint)]; !ok || len(entry.Content) == 0 {
-		return fmt.Errorf("the entrypoint %q is none of the files", b.Entrypoint)
+	// If the root is writable, programs expect a folder for temporary files.
+	layer.Add("/tmp", DirEntry(0o1777, 0))
+	if entry, ok := layer[cleanPath(b.Entrypoint)]; !ok || len(entry.Content) == 0 {
+		return fmt.Errorf("the entrypoint %q is not one of the files", b.Entrypoint)
 	}
 	content, err := layer.Tar()
 	if err != nil {

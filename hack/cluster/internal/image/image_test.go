@@ -130,8 +130,8 @@ func TestBinaryRefuses(t *testing.T) {
 	}
 }
 
-// rootfs is what mmdebstrap might write: with parts nobody needs, and with
-// packages from before and after Debian merged /usr.
+// rootfs returns what mmdebstrap may write: with unneeded files, and with packages from before and
+// after Debian merged /usr.
 func rootfs(t *testing.T) *bytes.Buffer {
 	t.Helper()
 	var b bytes.Buffer

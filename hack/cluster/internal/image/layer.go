@@ -16,37 +16,37 @@ type Entry struct {
 	Content []byte
 }
 
-// File is a regular file that belongs to root.
+// File returns a regular file that belongs to root.
 func File(mode int64, content []byte) Entry {
 	return Entry{Header: tar.Header{Typeflag: tar.TypeReg, Mode: mode}, Content: content}
 }
 
-// Link is a symbolic link.
+// Link returns a symbolic link.
 func Link(target string) Entry {
 	return Entry{Header: tar.Header{Typeflag: tar.TypeSymlink, Mode: 0o777, Linkname: target}}
 }
 
-// Folder is an empty folder of that owner.
-func Folder(mode int64, uid int) Entry {
+// DirEntry returns an empty folder with an owner.
+func DirEntry(mode int64, uid int) Entry {
 	return Entry{Header: tar.Header{Typeflag: tar.TypeDir, Mode: mode, Uid: uid, Gid: uid}}
 }
 
-// Layer is the content of an image by path, relative to its root.
+// Layer contains the entries of an image, by path relative to its root.
 type Layer map[string]Entry
 
-// Add adds an entry and the folders above it.
+// Add adds an entry and its parent folders.
 func (l Layer) Add(name string, entry Entry) {
-	name = clean(name)
+	name = cleanPath(name)
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		if _, ok := l[dir]; !ok {
-			l[dir] = Folder(0o755, 0)
+			l[dir] = DirEntry(0o755, 0)
 		}
 	}
 	l[name] = entry
 }
 
-// Tar renders the layer: sorted, so folders come before what is in them, and
-// dated to the beginning of time. Hard links come last, after what they name.
+// Tar renders the layer with all times at the epoch. Entries are sorted, so that folders come
+// before their content. Hard links come last, after their targets.
 func (l Layer) Tar() ([]byte, error) {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -81,7 +81,7 @@ func (l Layer) rank(name string) int {
 	return 0
 }
 
-// clean is the form in which names are kept: no leading dot or slash.
-func clean(name string) string {
+// cleanPath returns a name in its normal form, without a leading dot or slash.
+func cleanPath(name string) string {
 	return strings.TrimPrefix(path.Clean("/"+name), "/")
 }

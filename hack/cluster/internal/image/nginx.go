@@ -19,23 +19,22 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 )
 
-// Suites of Debian whose nginx is made into an image: several versions that
-// are years apart, for tests of upgrades and downgrades.
+// suites are the Debian suites whose nginx is built into an image: several versions that are years
+// apart, for tests of upgrades and downgrades.
 var suites = []string{"bookworm", "trixie", "forky"}
 
-// packages of an image. They are unpacked, not installed: their installation
-// scripts would set up a service that a container does not have.
+// packages are the packages of an image. They are unpacked, not installed: their installation
+// scripts would set up a service, which a container does not have.
 const packages = "nginx,libnginx-mod-stream,dash,coreutils"
 
-// nginxUser is the user id of nginx in the image of nginx's makers.
+// nginxUser is the user ID of nginx in the official image.
 const nginxUser = 101
 
 //go:embed nginx
 var nginxFiles embed.FS
 
-// Nginx makes an image per suite in the folder out, unless it is there and made by
-// the same recipe, and returns the archives. The images are tagged with the versions
-// they hold.
+// Nginx builds an image of each suite in the folder out, unless one from the same recipe exists,
+// and returns the archives. The tags of the images are the versions of nginx in them.
 func Nginx(ctx context.Context, out string, progress *log.Logger) ([]string, error) {
 	var archives []string
 	for i, suite := range suites {
@@ -59,7 +58,7 @@ func Nginx(ctx context.Context, out string, progress *log.Logger) ([]string, err
 	return archives, nil
 }
 
-// recipe identifies what this program makes images of.
+// recipe returns a hash of everything that the images are built from.
 func recipe() string {
 	hash := sha256.New()
 	hash.Write([]byte(packages))
@@ -98,8 +97,8 @@ func ignoreNotExist(err error) error {
 func makeNginx(ctx context.Context, suite, archive string, progress *log.Logger) error {
 	var rootfs, messages bytes.Buffer
 	command := exec.CommandContext(ctx, "mmdebstrap", "--variant=extract", "--include="+packages,
-		// Package lists of a suite in development are valid for a week. A mirror
-		// that lags behind is no reason to fail; signatures are checked still.
+		// Package lists of a suite in development are valid for a week. A mirror that lags behind
+		// must not cause a failure; signatures are still checked.
 		`--aptopt=Acquire::Check-Valid-Until "false"`, suite, "-")
 	command.Stdout, command.Stderr = &rootfs, &messages
 	if err := command.Run(); err != nil {
@@ -126,23 +125,23 @@ func makeNginx(ctx context.Context, suite, archive string, progress *log.Logger)
 		Cmd:          []string{"nginx", "-g", "daemon off;"},
 		Env:          []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "NGINX_VERSION=" + exact},
 		ExposedPorts: map[string]struct{}{"80/tcp": {}},
-		// nginx takes SIGTERM for "drop all connections now".
+		// On SIGTERM, nginx drops all connections at once.
 		StopSignal: "SIGQUIT",
 	}, tags...)
 }
 
-// nginxPaths are where the embedded files go.
+// nginxPaths maps the embedded files to their paths in the image.
 var nginxPaths = map[string]string{
 	"nginx.conf":   "/etc/nginx/nginx.conf",
 	"default.conf": "/etc/nginx/conf.d/default.conf",
 	"index.html":   "/usr/share/nginx/html/index.html",
 	"passwd":       "/etc/passwd",
 	"group":        "/etc/group",
-	// What the installation scripts of Debian's package would link here.
+	// The installation scripts of Debian's package would create a link here.
 	"stream.conf": "/etc/nginx/modules-enabled/50-mod-stream.conf",
 }
 
-// addNginxFiles makes the image look like the one of nginx's makers.
+// addNginxFiles makes the image resemble the official nginx image.
 func addNginxFiles(layer Layer) error {
 	for name, destination := range nginxPaths {
 		content, err := nginxFiles.ReadFile("nginx/" + name)
@@ -151,19 +150,19 @@ func addNginxFiles(layer Layer) error {
 		}
 		layer.Add(destination, File(0o644, content))
 	}
-	// The container's logs are what nginx logs.
+	// nginx's logs become the container's logs.
 	layer.Add("/var/log/nginx/access.log", Link("/dev/stdout"))
 	layer.Add("/var/log/nginx/error.log", Link("/dev/stderr"))
-	// Where Debian's nginx is compiled to keep request bodies and the like.
-	layer.Add("/var/lib/nginx", Folder(0o755, nginxUser))
-	layer.Add("/tmp", Folder(0o1777, 0))
-	layer.Add("/run", Folder(0o755, 0))
+	// Debian's nginx is compiled to store request bodies and other temporary files here.
+	layer.Add("/var/lib/nginx", DirEntry(0o755, nginxUser))
+	layer.Add("/tmp", DirEntry(0o1777, 0))
+	layer.Add("/run", DirEntry(0o755, 0))
 	return nil
 }
 
 var versionPattern = regexp.MustCompile(`nginx/((\d+\.\d+)\.\d+)`)
 
-// nginxVersion reads the version from the program, as running it would print it.
+// nginxVersion reads the version from the binary, without running it.
 func nginxVersion(layer Layer) (series, exact string, err error) {
 	match := versionPattern.FindSubmatch(layer["usr/sbin/nginx"].Content)
 	if match == nil {

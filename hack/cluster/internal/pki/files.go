@@ -9,8 +9,8 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// Write makes the whole PKI of a cluster in its folder. The forwarder is the
-// URL at which the machine reaches the API server.
+// Write creates the whole PKI of a cluster in its folder. forwarder is the URL at which the machine
+// reaches the API server.
 func Write(cluster state.Cluster, nodes []topology.Node, forwarder string) error {
 	if err := os.MkdirAll(filepath.Dir(cluster.PKI("ca.crt")), 0o700); err != nil {
 		return err
@@ -32,7 +32,7 @@ func Write(cluster state.Cluster, nodes []topology.Node, forwarder string) error
 
 	server, err := ca.Server("kube-apiserver", apiServerHosts()...)
 	w.pair("apiserver", server, err)
-	// The API server is let into kubelets by their webhook authorizer, as a member of this group.
+	// The kubelets' webhook authorizer allows the API server as a member of this group.
 	kubeletClient, err := ca.Client("apiserver-kubelet-client", "system:masters")
 	w.pair("apiserver-kubelet-client", kubeletClient, err)
 	for _, node := range nodes {
@@ -57,7 +57,7 @@ func apiServerHosts() []string {
 	}
 }
 
-// writer keeps the first error, so that the list of files reads as a list.
+// writer records the first error, so that the list of files reads as a list.
 type writer struct {
 	cluster state.Cluster
 	err     error

@@ -28,7 +28,7 @@ users:
     client-key-data: {{base64 .Client.Key}}
 `))
 
-// Kubeconfig renders a kubeconfig with everything in it, so it can be copied.
+// Kubeconfig renders a self-contained kubeconfig, which can be copied.
 func Kubeconfig(server string, authority []byte, client Pair) ([]byte, error) {
 	var b bytes.Buffer
 	err := kubeconfigTemplate.Execute(&b, struct {

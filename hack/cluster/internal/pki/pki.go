@@ -1,5 +1,5 @@
-// Package pki makes the keys and certificates of one cluster. All of them are
-// made anew for every cluster and live as long as it does.
+// Package pki creates the keys and certificates of one cluster. Each cluster gets new ones, which
+// are valid as long as it exists.
 package pki
 
 import (
@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// lifetime of everything: longer than any cluster for development is kept.
+// lifetime is the lifetime of all certificates. It is longer than any development cluster is kept.
 const lifetime = 365 * 24 * time.Hour
 
 // Pair is a certificate and its key, in PEM.
@@ -30,7 +30,7 @@ type Authority struct {
 	key         *ecdsa.PrivateKey
 }
 
-// NewAuthority makes a self-signed authority.
+// NewAuthority creates a self-signed authority.
 func NewAuthority(name string) (*Authority, error) {
 	template, err := newTemplate(pkix.Name{CommonName: name})
 	if err != nil {
@@ -47,12 +47,12 @@ func NewAuthority(name string) (*Authority, error) {
 	return authority, err
 }
 
-// Client makes a certificate by which the API knows a user and its groups.
+// Client creates a certificate that authenticates a user with its groups to the API.
 func (a *Authority) Client(user string, groups ...string) (Pair, error) {
 	return a.issue(pkix.Name{CommonName: user, Organization: groups}, nil)
 }
 
-// Server makes a certificate for the given host names and IP addresses.
+// Server creates a certificate for the given host names and IP addresses.
 func (a *Authority) Server(name string, hosts ...string) (Pair, error) {
 	return a.issue(pkix.Name{CommonName: name}, hosts)
 }
@@ -81,7 +81,7 @@ func (a *Authority) issue(subject pkix.Name, hosts []string) (Pair, error) {
 	return sign(template, a.certificate, key, a.key)
 }
 
-// NewSigningKey makes a key without a certificate, for service account tokens.
+// NewSigningKey creates a key without a certificate, for service account tokens.
 func NewSigningKey() (private, public []byte, err error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -105,7 +105,7 @@ func newTemplate(subject pkix.Name) (*x509.Certificate, error) {
 	return &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      subject,
-		// A little in the past, for clocks that are not quite the same.
+		// Slightly in the past, for clocks that differ a little.
 		NotBefore: time.Now().Add(-time.Hour),
 		NotAfter:  time.Now().Add(lifetime),
 	}, nil

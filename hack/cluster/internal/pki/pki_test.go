@@ -77,7 +77,7 @@ func TestIssued(t *testing.T) {
 	}
 }
 
-// newPair is signed by an authority of its own.
+// newPair returns a certificate of a new authority.
 func newPair(t *testing.T) Pair {
 	t.Helper()
 	ca, err := NewAuthority("ca")
@@ -107,7 +107,7 @@ func TestWrite(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The Node authorizer knows kubelets by exactly this name and group.
+	// The Node authorizer identifies kubelets by exactly this name and group.
 	match := regexp.MustCompile(`client-certificate-data: (\S+)`).FindSubmatch(kubelet)
 	if match == nil {
 		t.Fatalf("no client certificate in:\n%s", kubelet)

@@ -18,10 +18,10 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// Enter is the command line that runs a command in the namespaces of a
-// process. Process ids are the caller's; only from outside of the cluster does
-// the process namespace need to be entered as well, which costs a fork.
-func Enter(pid int, outside bool, command ...string) []string {
+// NsenterCommand returns the command line that runs a command in the namespaces of a process. The process ID
+// is one in the caller's namespace. A caller outside of the cluster also has to enter the process
+// namespace, which costs a fork.
+func NsenterCommand(pid int, outside bool, command ...string) []string {
 	enter := []string{"nsenter", "--target", strconv.Itoa(pid), "--mount", "--uts", "--ipc", "--net"}
 	if outside {
 		enter = append(enter, "--pid")
@@ -29,12 +29,12 @@ func Enter(pid int, outside bool, command ...string) []string {
 	return append(append(enter, "--"), command...)
 }
 
-// ErrNotRunning says that there is no cluster.
+// ErrNotRunning means that there is no cluster.
 var ErrNotRunning = errors.New("the cluster is not running")
 
-// Find returns nil if this cluster runs. Cgroups have no owner but the
-// machine, so there can be only one cluster, which may be someone else's.
-func Find(cluster state.Cluster) error {
+// CheckRunning returns nil if this cluster runs. Cgroups belong to the machine, so there can be only one
+// cluster, which may belong to another cache.
+func CheckRunning(cluster state.Cluster) error {
 	pid, err := MachinePID(1)
 	if err != nil {
 		return err
@@ -44,23 +44,23 @@ func Find(cluster state.Cluster) error {
 		return err
 	}
 	if other := strings.Split(string(arguments), "\x00"); len(other) > 2 && other[2] != string(cluster) {
-		return fmt.Errorf("another cluster is running, the one in %s: stop it first (with NGINX_OPERATOR_CACHE=%s)",
+		return fmt.Errorf("another cluster is running, in %s: stop it first (with NGINX_OPERATOR_CACHE=%s)",
 			other[2], filepath.Dir(other[2]))
 	}
 	return nil
 }
 
-// MachinePID translates a process id of the cluster to the machine's.
-// Process 1 exists exactly as long as the cluster does.
+// MachinePID translates a process ID of the cluster to the machine's. Process 1 exists exactly as
+// long as the cluster.
 func MachinePID(pid int) (int, error) {
-	members, err := cgroup.Processes(cgroup.System)
+	members, err := cgroup.Processes(cgroup.ComponentsCgroup)
 	if err != nil {
 		return 0, err
 	}
 	for _, member := range members {
 		status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(member), "status"))
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
-			continue // it has just ended
+			continue // the process has just ended
 		}
 		if err != nil {
 			return 0, err
@@ -72,8 +72,8 @@ func MachinePID(pid int) (int, error) {
 	return 0, ErrNotRunning
 }
 
-// innermostPID is a process's id in the namespace it lives in: the last one of
-// the NSpid line, or 0 for a process that is in the machine's namespace only.
+// innermostPID returns a process's ID in its own namespace: the last one of the NSpid line, or 0
+// for a process that is only in the machine's namespace.
 func innermostPID(status []byte) int {
 	lines := bufio.NewScanner(bytes.NewReader(status))
 	for lines.Scan() {
@@ -89,8 +89,8 @@ func innermostPID(status []byte) int {
 	return 0
 }
 
-// Stop ends the cluster: gracefully if it can be within the given time, else
-// by ending process 1, and returns when no process is left.
+// Stop ends the cluster, gracefully within the given time or else by killing process 1. It returns
+// when no process is left.
 func Stop(grace time.Duration) error {
 	if err := signalInit(unix.SIGTERM); err != nil {
 		return err

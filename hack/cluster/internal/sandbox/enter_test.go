@@ -28,11 +28,11 @@ func TestInnermostPID(t *testing.T) {
 
 func TestEnter(t *testing.T) {
 	inside := []string{"nsenter", "--target", "7", "--mount", "--uts", "--ipc", "--net", "--", "ip", "-batch", "-"}
-	if diff := cmp.Diff(inside, Enter(7, false, "ip", "-batch", "-")); diff != "" {
+	if diff := cmp.Diff(inside, NsenterCommand(7, false, "ip", "-batch", "-")); diff != "" {
 		t.Errorf("inside (-want +got):\n%s", diff)
 	}
 	outside := []string{"nsenter", "--target", "7", "--mount", "--uts", "--ipc", "--net", "--pid", "--", "ctr"}
-	if diff := cmp.Diff(outside, Enter(7, true, "ctr")); diff != "" {
+	if diff := cmp.Diff(outside, NsenterCommand(7, true, "ctr")); diff != "" {
 		t.Errorf("outside (-want +got):\n%s", diff)
 	}
 }

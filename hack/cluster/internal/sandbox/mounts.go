@@ -12,10 +12,10 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// wantedSysctls are what the kubelet insists on. They belong to the whole
-// machine, so the cluster shows itself files with these values instead of
-// setting them: the kubelet reads them, is content, and writes nothing.
-var wantedSysctls = map[string]string{
+// kubeletSysctls are the values that the kubelet requires. They belong to the whole machine, so the
+// cluster mounts files with these values instead of setting them: the kubelet reads them and writes
+// nothing.
+var kubeletSysctls = map[string]string{
 	"vm/overcommit_memory":      "1",
 	"vm/panic_on_oom":           "0",
 	"kernel/panic":              "10",
@@ -24,8 +24,8 @@ var wantedSysctls = map[string]string{
 	"kernel/keys/root_maxbytes": "25000000",
 }
 
-// isolateMounts keeps all further mounts inside the cluster's mount namespace
-// and gives it a /proc that fits its process ids.
+// isolateMounts keeps all further mounts inside the cluster's mount namespace and mounts a /proc
+// for its process IDs.
 func isolateMounts(cluster state.Cluster) error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("making the mounts private: %w", err)
@@ -37,7 +37,7 @@ func isolateMounts(cluster state.Cluster) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	for name, value := range wantedSysctls {
+	for name, value := range kubeletSysctls {
 		file := filepath.Join(dir, strings.ReplaceAll(name, "/", "."))
 		if err := os.WriteFile(file, []byte(value+"\n"), 0o600); err != nil {
 			return err
@@ -49,9 +49,8 @@ func isolateMounts(cluster state.Cluster) error {
 	return nil
 }
 
-// mountNode gives a node its own folders where programs keep what they know.
-// All of /var/lib and /var/log is covered, so that no mount point needs to be
-// made on the machine.
+// mountNode gives a node its own folders where programs keep their state. It covers all of /var/lib
+// and /var/log, so that no mount point has to be created on the machine.
 func mountNode(cluster state.Cluster, node int) error {
 	cache := filepath.Dir(string(cluster))
 	handle, err := unix.Open(cache, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
@@ -75,15 +74,15 @@ func mountNode(cluster state.Cluster, node int) error {
 	if err := keepVisible(cache, handle); err != nil {
 		return err
 	}
-	// Containers may ask for mounts that propagate, as on a machine with systemd.
+	// Containers may request mount propagation, as on a machine with systemd.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("sharing the node's mounts: %w", err)
 	}
 	return unix.Close(handle)
 }
 
-// keepVisible puts the cache back where it was, should one of the mounts above
-// cover it: programs and configuration are found by their paths.
+// keepVisible mounts the cache at its path again if one of the mounts above covers it: programs and
+// configuration are found by their paths.
 func keepVisible(cache string, handle int) error {
 	var before, now unix.Stat_t
 	if err := unix.Fstat(handle, &before); err != nil {

@@ -15,8 +15,8 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// StartNode makes a node's namespaces and returns the process that holds them.
-// Node 1 shares the control plane's network, the others have their own.
+// StartNode creates a node's namespaces and returns the process that holds them. Node 1 shares the
+// control plane's network; the others have their own.
 func StartNode(cluster state.Cluster, node topology.Node) (*os.Process, error) {
 	command := reexec(NodeVerb, string(cluster), strconv.Itoa(int(node)))
 	command.Stderr = os.Stderr
@@ -37,7 +37,7 @@ func StartNode(cluster state.Cluster, node topology.Node) (*os.Process, error) {
 	return command.Process, nil
 }
 
-// HoldNode sets up a node's namespaces, says so, and then only exists.
+// HoldNode sets up a node's namespaces, prints that it is ready, and then only holds them.
 func HoldNode(cluster state.Cluster, number int) error {
 	if err := unix.Sethostname([]byte(topology.Node(number).Name())); err != nil {
 		return err
@@ -47,8 +47,8 @@ func HoldNode(cluster state.Cluster, number int) error {
 	}
 	for _, sysctl := range []string{
 		"/proc/sys/net/ipv4/ip_forward",
-		// A pod that reaches a pod of its own node by a service gets the answer
-		// over the bridge; only this makes it pass where the address is put back.
+		// When a pod reaches a pod on its own node through a Service, the answer crosses the
+		// bridge. Only this setting passes it to the packet filter, which restores the address.
 		"/proc/sys/net/bridge/bridge-nf-call-iptables",
 	} {
 		if err := os.WriteFile(sysctl, []byte("1"), 0); err != nil {

@@ -1,16 +1,16 @@
-// Package sandbox keeps the cluster apart from the machine.
+// Package sandbox isolates the cluster from the machine.
 //
-// The cluster lives in namespaces of its own (processes, network, mounts,
-// hostname, IPC), made in three steps by re-executing the tool:
+// The cluster runs in namespaces of its own (processes, network, mounts, hostname, IPC), which the
+// tool creates in three steps by re-executing itself:
 //
-//	Launch (on the machine)  starts Init in new namespaces, and lets it go
+//	Launch (on the machine)  starts Init in new namespaces and detaches from it
 //	Init   (process 1)       reaps orphans; when it ends, the kernel ends everything
-//	the supervisor           sets up the mounts, then one HoldNode per node
-//	HoldNode                 is a node's namespaces: programs enter it and run there
+//	the supervisor           sets up the mounts, then starts one HoldNode per node
+//	HoldNode                 holds a node's namespaces, which programs enter to run there
 //
-// The network has no uplink, so nothing sent to a pod or service address can
-// leave the machine. Devices, mounts, routes and packet filter rules belong to
-// the namespaces and vanish with the last process in them, however it ended.
+// The network has no uplink, so nothing that is sent to a pod or service address can leave the
+// machine. Devices, mounts, routes and packet filter rules belong to the namespaces and disappear
+// with the last process in them, however it ends.
 package sandbox
 
 import (
@@ -28,24 +28,24 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// The hidden verbs by which the tool calls itself.
+// The hidden commands with which the tool runs itself.
 const (
 	InitVerb      = "sandbox-init"
 	SuperviseVerb = "sandbox-supervise"
 	NodeVerb      = "sandbox-node"
 )
 
-// self is the running program, even if its file was replaced meanwhile.
+// self is the running program, even if its file has been replaced meanwhile.
 const self = "/proc/self/exe"
 
-// goAhead is what process 1 waits for.
+// goAhead is the message that process 1 waits for.
 const goAhead = "go ahead"
 
-// listenerFD is where Init and the supervisor find the forwarder's socket.
+// listenerFD is the file descriptor of the forwarder's socket in Init and in the supervisor.
 const listenerFD = 3
 
-// Launch starts the cluster's process 1. The listener is the machine's side of
-// the forwarder: a socket stays in the network namespace it was made in.
+// Launch starts the cluster's process 1. listener is the machine's side of the forwarder: a socket
+// stays in the network namespace that it was created in.
 func Launch(cluster state.Cluster, listener *os.File) (*exec.Cmd, error) {
 	log, err := os.Create(cluster.Log("supervisor", 0))
 	if err != nil {
@@ -54,8 +54,8 @@ func Launch(cluster state.Cluster, listener *os.File) (*exec.Cmd, error) {
 	command := reexec(InitVerb, string(cluster))
 	command.Stdout, command.Stderr = log, log
 	command.ExtraFiles = []*os.File{listener}
-	// The components inherit no more than this. The user's HTTPS_PROXY, for one,
-	// cannot be reached from where they are.
+	// The components inherit only these variables. The user's HTTPS_PROXY, for example, cannot be
+	// reached from the cluster.
 	command.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=/root"}
 	command.SysProcAttr = &syscall.SysProcAttr{
 		Setsid: true,
@@ -69,17 +69,17 @@ func Launch(cluster state.Cluster, listener *os.File) (*exec.Cmd, error) {
 	if err := command.Start(); err != nil {
 		return nil, errors.Join(fmt.Errorf("making namespaces: %w", err), log.Close())
 	}
-	// Only in its cgroup can it be found again. It waits until it is there, and
-	// ends if this process dies before that.
-	if err := cgroup.Add(cgroup.System, command.Process.Pid); err != nil {
+	// The process can be found again only by its cgroup. It waits until it is in there, and ends if
+	// this process dies before that.
+	if err := cgroup.Add(cgroup.ComponentsCgroup, command.Process.Pid); err != nil {
 		return nil, errors.Join(err, permission.Close(), log.Close())
 	}
 	_, err = io.WriteString(permission, goAhead)
 	return command, errors.Join(err, permission.Close(), log.Close())
 }
 
-// Init is process 1: it starts the supervisor and ends with it. It must do no
-// more, because reaping orphans and waiting for one's own children conflict.
+// Init is process 1. It starts the supervisor and ends with it. It does nothing else, since reaping
+// orphans conflicts with waiting for one's own children.
 func Init(cluster state.Cluster) error {
 	if permission, err := io.ReadAll(os.Stdin); err != nil || string(permission) != goAhead {
 		return errors.Join(errors.New("the parent died"), err)
@@ -99,14 +99,14 @@ func Init(cluster state.Cluster) error {
 	go func() {
 		for received := range signals {
 			if err := supervisor.Process.Signal(received); err != nil {
-				fmt.Fprintln(os.Stderr, "passing on a signal:", err)
+				fmt.Fprintln(os.Stderr, "forwarding a signal:", err)
 			}
 		}
 	}()
 	return reapUntil(supervisor.Process.Pid)
 }
 
-// reapUntil reaps every child until that of the given process id has ended.
+// reapUntil reaps every child until the process with the given ID has ended.
 func reapUntil(pid int) error {
 	for {
 		var status unix.WaitStatus
@@ -121,7 +121,7 @@ func reapUntil(pid int) error {
 			continue
 		}
 		if status.Signaled() {
-			return fmt.Errorf("the supervisor was ended by the signal %q", status.Signal())
+			return fmt.Errorf("the supervisor was terminated by the signal %q", status.Signal())
 		}
 		if status.ExitStatus() != 0 {
 			return fmt.Errorf("the supervisor ended with status %d", status.ExitStatus())
@@ -130,8 +130,7 @@ func reapUntil(pid int) error {
 	}
 }
 
-// Isolate finishes what Launch began, in the supervisor, and hands over the
-// forwarder's socket.
+// Isolate completes, in the supervisor, what Launch has begun, and returns the forwarder's socket.
 func Isolate(cluster state.Cluster) (listener *os.File, err error) {
 	unix.CloseOnExec(listenerFD)
 	return os.NewFile(listenerFD, "listener"), isolateMounts(cluster)

@@ -1,7 +1,7 @@
-// Package state names every file that the tool keeps on disk.
+// Package state defines the path of every file that the tool keeps on disk.
 //
-// Two folders with different lives: the cache survives `down` (binaries,
-// images), the cluster's own folder is thrown away by it.
+// There are two folders with different lifetimes: the cache (programs, images) survives `down`,
+// which deletes the cluster's own folder.
 package state
 
 import (
@@ -11,10 +11,10 @@ import (
 	"strconv"
 )
 
-// Cache is the folder that holds everything the tool writes.
+// Cache is the folder that contains everything the tool writes.
 type Cache string
 
-// DefaultCache is $NGINX_OPERATOR_CACHE, or nginx-operator in the user's cache folder.
+// DefaultCache returns $NGINX_OPERATOR_CACHE, or nginx-operator in the user's cache folder.
 func DefaultCache() (Cache, error) {
 	if dir := os.Getenv("NGINX_OPERATOR_CACHE"); dir != "" {
 		abs, err := filepath.Abs(dir)
@@ -27,20 +27,20 @@ func DefaultCache() (Cache, error) {
 	return Cache(filepath.Join(dir, "nginx-operator")), nil
 }
 
-// Programs holds a folder of built programs per component and version.
+// Programs contains one folder of built programs per component and version.
 func (c Cache) Programs() string { return filepath.Join(string(c), "programs") }
 
-// BuildLogs holds the output of the builds.
+// BuildLogs contains the output of the builds.
 func (c Cache) BuildLogs() string { return filepath.Join(string(c), "build-logs") }
 
-// Images holds image archives that the tool itself makes.
+// Images contains the image archives that the tool builds.
 func (c Cache) Images() string { return filepath.Join(string(c), "images") }
 
-// LoadedImages holds a copy of every archive that was loaded into the cluster,
-// so that the next cluster starts with the same images.
+// LoadedImages contains a copy of every archive that was loaded into the cluster, so that the next
+// cluster starts with the same images.
 func (c Cache) LoadedImages() string { return filepath.Join(string(c), "loaded-images") }
 
-// Lock is the file locked by whoever changes anything below the cache.
+// Lock is the file that a process locks before it changes anything in the cache.
 func (c Cache) Lock() string { return filepath.Join(string(c), "lock") }
 
 // Cluster is the running cluster's folder.
@@ -52,25 +52,25 @@ type Cluster string
 // Config describes the cluster to its supervisor.
 func (c Cluster) Config() string { return filepath.Join(string(c), "config.json") }
 
-// Status is where the supervisor writes how the cluster is.
+// Status is the file to which the supervisor writes the cluster's status.
 func (c Cluster) Status() string { return filepath.Join(string(c), "status.json") }
 
-// PKI holds keys, certificates and the components' kubeconfigs.
+// PKI contains the keys, certificates and kubeconfigs of the components.
 func (c Cluster) PKI(name string) string { return filepath.Join(string(c), "pki", name) }
 
-// Kubeconfig is for the machine's users, through the loopback forwarder.
+// Kubeconfig is for users of the machine, through the loopback forwarder.
 func (c Cluster) Kubeconfig() string { return filepath.Join(string(c), "kubeconfig") }
 
 // InternalKubeconfig is for administrators inside the cluster's namespaces.
 func (c Cluster) InternalKubeconfig() string { return c.PKI("admin.kubeconfig") }
 
-// Etcd holds the database.
+// Etcd contains the database.
 func (c Cluster) Etcd() string { return filepath.Join(string(c), "etcd") }
 
-// Audit holds the API server's audit log and its policy.
+// Audit contains the API server's audit log and its policy.
 func (c Cluster) Audit(name string) string { return filepath.Join(string(c), "audit", name) }
 
-// Logs holds a log per component; a node's components are in a folder of its own.
+// Logs contains one log per component. A node's components have a folder of their own.
 func (c Cluster) Logs() string { return filepath.Join(string(c), "logs") }
 
 // Log is the log of a component; node is 0 for the control plane.
@@ -81,8 +81,8 @@ func (c Cluster) Log(component string, node int) string {
 	return filepath.Join(c.Logs(), "node-"+strconv.Itoa(node), component+".log")
 }
 
-// Node is the folder with a node's configuration and with what the node sees
-// as its /var/lib and /var/log.
+// Node is the folder with a node's configuration, and with what the node sees as its /var/lib and
+// /var/log.
 func (c Cluster) Node(node int, elem ...string) string {
 	return filepath.Join(append([]string{string(c), "node-" + strconv.Itoa(node)}, elem...)...)
 }

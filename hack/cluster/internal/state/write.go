@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 )
 
-// ReplaceFile writes a file so that readers see the old or the new content, never half.
+// ReplaceFile writes a file atomically: readers see either the old or the new content.
 func ReplaceFile(path string, content []byte, mode os.FileMode) error {
 	return WriteFile(path, mode, func(w io.Writer) error {
 		_, err := w.Write(content)
@@ -15,7 +15,7 @@ func ReplaceFile(path string, content []byte, mode os.FileMode) error {
 	})
 }
 
-// WriteFile is ReplaceFile for content that is written piece by piece.
+// WriteFile is ReplaceFile for content that is written in parts.
 func WriteFile(path string, mode os.FileMode, write func(io.Writer) error) (err error) {
 	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
 	if err != nil {

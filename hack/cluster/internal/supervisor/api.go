@@ -16,8 +16,8 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// api asks the API server the few things that starting needs. They do not
-// justify client-go, which would double the tool.
+// api sends the few requests to the API server that starting needs. They do not justify client-go,
+// which would double the size of the tool.
 type api struct {
 	server string
 	client http.Client
@@ -44,7 +44,7 @@ func newAPI(cluster state.Cluster) (*api, error) {
 	}}, nil
 }
 
-// get fetches a path; into may be nil.
+// get requests a path; into may be nil.
 func (a *api) get(ctx context.Context, path string, into any) (err error) {
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, a.server+path, nil)
 	if err != nil {
@@ -70,7 +70,7 @@ func (a *api) get(ctx context.Context, path string, into any) (err error) {
 
 func (a *api) serving(ctx context.Context) error { return a.get(ctx, "/readyz", nil) }
 
-// nodesReady says which of the nodes is not ready yet.
+// nodesReady returns an error that names a node that is not ready yet.
 func (a *api) nodesReady(ctx context.Context) error {
 	var list struct {
 		Items []struct {

@@ -8,19 +8,19 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/state"
 )
 
-// Config is what `up` decides and the supervisor needs to know.
+// Config contains the decisions of `up` that the supervisor needs.
 type Config struct {
 	Nodes int `json:"nodes"`
 	// Kubernetes and Containerd are the folders of the built programs.
 	Kubernetes string `json:"kubernetes"`
 	Containerd string `json:"containerd"`
-	// CoreDNSImage is the image's tag.
+	// CoreDNSImage is the tag of the image.
 	CoreDNSImage string `json:"coreDNSImage"`
 	// Images are the archives that every node starts with.
 	Images []string `json:"images"`
 }
 
-// WriteConfig leaves the configuration for the supervisor.
+// WriteConfig writes the configuration for the supervisor.
 func WriteConfig(cluster state.Cluster, config Config) error {
 	content, err := json.MarshalIndent(config, "", "  ")
 	if err != nil {
@@ -29,7 +29,7 @@ func WriteConfig(cluster state.Cluster, config Config) error {
 	return state.ReplaceFile(cluster.Config(), content, 0o600)
 }
 
-// ReadConfig reads what up decided.
+// ReadConfig reads the configuration that `up` has written.
 func ReadConfig(cluster state.Cluster) (Config, error) {
 	content, err := os.ReadFile(cluster.Config())
 	if err != nil {

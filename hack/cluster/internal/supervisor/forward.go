@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// forward connects whoever connects to the listener, which is on the machine's
-// loopback, to the address, which is in the cluster's network. It goes on until
-// the listener is closed: an error may be about one connection only.
+// forward connects the clients of the listener, which is on the machine's loopback interface, to
+// the address, which is in the cluster's network. It continues until the listener is closed, since
+// an error may affect only one connection.
 func forward(listener net.Listener, address string) {
 	for {
 		outside, err := listener.Accept()
@@ -24,14 +24,14 @@ func forward(listener net.Listener, address string) {
 			continue
 		}
 		go func() {
-			if err := join(outside, address); err != nil {
+			if err := proxyConn(outside, address); err != nil {
 				fmt.Println("forwarding:", err)
 			}
 		}()
 	}
 }
 
-func join(outside net.Conn, address string) error {
+func proxyConn(outside net.Conn, address string) error {
 	inside, err := net.Dial("tcp", address)
 	if err != nil {
 		return errors.Join(err, outside.Close())
@@ -43,8 +43,8 @@ func join(outside net.Conn, address string) error {
 	return errors.Join(outside.Close(), inside.Close())
 }
 
-// copyHalf passes on one direction, and its end: the other may go on. A broken
-// connection is the business of those who talk over it; both ends are told.
+// copyHalf copies one direction, and closes it at its end: the other direction may continue. If the
+// connection breaks, it closes both ends, so that both sides notice.
 func copyHalf(to, from net.Conn) {
 	_, copyErr := io.Copy(to, from)
 	closeErr := to.(*net.TCPConn).CloseWrite()

@@ -17,12 +17,12 @@ import (
 )
 
 const (
-	// stopGrace is how long a component may take to end before it is killed.
-	// Short, as nothing that it could save is kept; the API server would
-	// otherwise wait for watches that nobody watches any more.
+	// stopGrace is the time until a component that does not end is killed. It is short because
+	// nothing that the component could save is kept, and because the API server would wait for
+	// watches that have no clients any more.
 	stopGrace = time.Second
-	// Restarts wait from firstBackoff, twice as long each time, to lastBackoff;
-	// a component that ran for calmAfter starts over with firstBackoff.
+	// Restarts are delayed by firstBackoff, which doubles each time up to lastBackoff. A component
+	// that has run for calmAfter starts over with firstBackoff.
 	firstBackoff = 500 * time.Millisecond
 	lastBackoff  = 30 * time.Second
 	calmAfter    = time.Minute
@@ -82,13 +82,13 @@ func (p *process) keepRunning(ctx context.Context) {
 	}
 }
 
-// run runs the component once and says how it ended.
+// run runs the component once and returns how it ended.
 func (p *process) run(ctx context.Context) string {
 	log, err := p.openLog()
 	if err != nil {
 		return err.Error()
 	}
-	line := sandbox.Enter(p.holder, false, p.component.Command...)
+	line := sandbox.NsenterCommand(p.holder, false, p.component.Command...)
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Dir = "/"
 	command.Env = append(os.Environ(), "PATH="+p.path)

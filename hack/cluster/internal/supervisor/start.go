@@ -15,8 +15,8 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// start brings the cluster up. The images are loaded while the API server
-// starts: the former needs the disk, the latter the processor.
+// start starts the cluster. It loads the images while the API server starts: the former needs the
+// disk, the latter the processor.
 func (s *supervisor) start(ctx context.Context) error {
 	s.report(Starting, "making the nodes")
 	for _, node := range s.nodes {
@@ -57,7 +57,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	return s.await(ctx, "DNS", resolves)
 }
 
-// startNode makes a node's namespaces and connects them.
+// startNode creates a node's namespaces and connects them.
 func (s *supervisor) startNode(ctx context.Context, node topology.Node) error {
 	holder, err := sandbox.StartNode(s.cluster, node)
 	if err != nil {
@@ -67,7 +67,7 @@ func (s *supervisor) startNode(ctx context.Context, node topology.Node) error {
 	s.holders[node] = holder
 	s.mu.Unlock()
 	go func() {
-		// How it ended does not matter: nothing can be started in the node any more.
+		// It does not matter how it ended: nothing more can be started on the node.
 		_, _ = holder.Wait()
 		s.lost <- node
 	}()
@@ -76,10 +76,11 @@ func (s *supervisor) startNode(ctx context.Context, node topology.Node) error {
 			return err
 		}
 	}
-	return run(ctx, node.Links(s.nodes), sandbox.Enter(holder.Pid, false, "ip", "-batch", "-")...)
+	return run(ctx, node.Links(s.nodes), sandbox.NsenterCommand(holder.Pid, false, "ip", "-batch", "-")...)
 }
 
-// loadImages loads the archives into all nodes, one after the other per node.
+// loadImages loads the archives into all nodes at the same time, and into each node one after the
+// other.
 func (s *supervisor) loadImages(ctx context.Context) error {
 	results := make([]error, len(s.nodes))
 	var all sync.WaitGroup
@@ -92,7 +93,7 @@ func (s *supervisor) loadImages(ctx context.Context) error {
 
 func (s *supervisor) loadInto(ctx context.Context, node topology.Node) error {
 	ctr := func(arguments ...string) []string {
-		return sandbox.Enter(s.holders[node].Pid, false, append([]string{filepath.Join(s.config.Containerd, "ctr")}, arguments...)...)
+		return sandbox.NsenterCommand(s.holders[node].Pid, false, append([]string{filepath.Join(s.config.Containerd, "ctr")}, arguments...)...)
 	}
 	if err := s.await(ctx, "containerd", func(ctx context.Context) error { return run(ctx, "", ctr("version")...) }); err != nil {
 		return err
@@ -114,7 +115,7 @@ func (s *supervisor) applyAddons(ctx context.Context) error {
 		"--kubeconfig", s.cluster.InternalKubeconfig(), "apply", "--server-side", "--filename", "-")
 }
 
-// run runs a command to its end.
+// run runs a command and waits until it ends.
 func run(ctx context.Context, stdin string, line ...string) error {
 	command := exec.CommandContext(ctx, line[0], line[1:]...)
 	command.Stdin = strings.NewReader(stdin)

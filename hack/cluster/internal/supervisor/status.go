@@ -12,10 +12,10 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-// Phase is how far the cluster has come.
+// Phase is the phase of the cluster's life.
 type Phase string
 
-// The phases in their order; Failed can follow any of the first two.
+// The phases, in order. Failed can follow Starting or Ready.
 const (
 	Starting Phase = "starting"
 	Ready    Phase = "ready"
@@ -23,23 +23,23 @@ const (
 	Failed   Phase = "failed"
 )
 
-// Status is what the supervisor tells the tool, by a file.
+// Status is what the supervisor reports to the tool, in a file.
 type Status struct {
 	Phase Phase `json:"phase"`
-	// Message says what is being waited for, or why it failed.
+	// Message is what the supervisor waits for, or why the cluster failed.
 	Message    string            `json:"message"`
 	Nodes      []NodeStatus      `json:"nodes"`
 	Components []ComponentStatus `json:"components"`
 }
 
-// NodeStatus names the process that holds a node's namespaces. The id counts
-// inside the cluster's process namespace.
+// NodeStatus contains the process that holds a node's namespaces. Its ID is the one in the
+// cluster's process namespace.
 type NodeStatus struct {
 	Node topology.Node `json:"node"`
 	PID  int           `json:"pid"`
 }
 
-// ComponentStatus is how one program is.
+// ComponentStatus is the status of one program.
 type ComponentStatus struct {
 	Name string `json:"name"`
 	// Node is 0 for the control plane.
@@ -47,12 +47,12 @@ type ComponentStatus struct {
 	Running  bool      `json:"running"`
 	Since    time.Time `json:"since"`
 	Restarts int       `json:"restarts"`
-	// LastExit is how it ended the last time, if it did.
+	// LastExit is how it last ended, if it has.
 	LastExit string `json:"lastExit,omitempty"`
 }
 
-// ReadStatus reads what the supervisor last wrote; a status of no phase says
-// that it has not written yet.
+// ReadStatus reads the status that the supervisor last wrote. Its phase is empty if the supervisor
+// has not written one yet.
 func ReadStatus(cluster state.Cluster) (Status, error) {
 	content, err := os.ReadFile(cluster.Status())
 	if errors.Is(err, fs.ErrNotExist) {
@@ -68,7 +68,7 @@ func ReadStatus(cluster state.Cluster) (Status, error) {
 	return status, nil
 }
 
-// NodePID is the process that holds a node's namespaces.
+// NodePID returns the process that holds a node's namespaces.
 func (s Status) NodePID(node topology.Node) (int, error) {
 	for _, candidate := range s.Nodes {
 		if candidate.Node == node {

@@ -1,7 +1,6 @@
-// Package supervisor starts the cluster's components in their order, keeps
-// them running, and stops them. It runs inside the cluster's namespaces and
-// speaks to the machine through files: it reads its configuration, and writes
-// its status on every change.
+// Package supervisor starts the cluster's components in order, keeps them running, and stops them.
+// It runs inside the cluster's namespaces and communicates with the machine through files: it reads
+// its configuration, and writes its status on every change.
 package supervisor
 
 import (
@@ -39,11 +38,11 @@ type supervisor struct {
 	processes []*process
 }
 
-// Run is the supervisor's life: it returns nil when it was asked to stop.
+// Run runs the supervisor. It returns nil if it was requested to stop.
 func Run(cluster state.Cluster) error {
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer cancel()
-	s, err := prepare(cluster)
+	s, err := newSupervisor(cluster)
 	if err != nil {
 		return err
 	}
@@ -65,7 +64,7 @@ func Run(cluster state.Cluster) error {
 	return err
 }
 
-func prepare(cluster state.Cluster) (*supervisor, error) {
+func newSupervisor(cluster state.Cluster) (*supervisor, error) {
 	config, err := ReadConfig(cluster)
 	if err != nil {
 		return nil, err
@@ -102,26 +101,26 @@ func (s *supervisor) keep(ctx context.Context, c component.Component) {
 		component: c,
 		holder:    s.holders[c.Node].Pid,
 		cluster:   s.cluster,
-		// containerd finds its shim beside itself.
+		// containerd looks for its shim in its own folder.
 		path:    s.config.Containerd + ":" + s.config.Kubernetes + ":" + os.Getenv("PATH"),
 		changed: s.writeStatus,
 	}
 	s.mu.Lock()
 	s.processes = append(s.processes, p)
 	s.mu.Unlock()
-	// Components end when stop says so, in its order, not all with the context.
+	// stop ends the components in its own order; the context would end all at once.
 	startProcess(context.WithoutCancel(ctx), p)
 }
 
-// stop ends the components, the last started first. What they leave (the
-// containers) ends with process 1.
+// stop ends the components, the last started first. The containers that they leave end with process
+// 1.
 func (s *supervisor) stop() {
 	for _, p := range slices.Backward(s.processes) {
 		p.stop()
 	}
 }
 
-// await polls a condition, and gives up when a component fails again and again.
+// await polls a condition, and gives up if a component keeps failing.
 func (s *supervisor) await(ctx context.Context, what string, condition func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
 	defer cancel()
@@ -141,13 +140,13 @@ func (s *supervisor) await(ctx context.Context, what string, condition func(cont
 	}
 }
 
-// failing is about a component that will not get up by itself.
+// failing returns an error if a component keeps failing.
 func (s *supervisor) failing() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, p := range s.processes {
 		if status := p.snapshot(); status.Restarts >= 3 {
-			return fmt.Errorf("%s keeps ending (%s), see %s", status.Name, status.LastExit,
+			return fmt.Errorf("%s keeps exiting (%s), see %s", status.Name, status.LastExit,
 				s.cluster.Log(status.Name, status.Node))
 		}
 	}

@@ -44,8 +44,8 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// A request that ends with the client's half of the connection needs the other
-// half to stay open for the answer.
+// TestForwardKeepsTheOtherHalf: if a request ends by closing the client's half of the connection,
+// the other half stays open for the answer.
 func TestForwardKeepsTheOtherHalf(t *testing.T) {
 	listen := func() net.Listener {
 		listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -5,12 +5,11 @@ import (
 	"strings"
 )
 
-// Links renders the `ip -batch` commands that connect a node: run in the
-// node's network namespace after Join was run in node 1's.
+// Links renders the `ip -batch` commands that connect a node. Run them in the node's network
+// namespace, after those of Join in node 1's.
 //
-// The route to the service range leads nowhere on purpose. kube-proxy rewrites
-// service addresses before anything is sent, but the kernel wants a route
-// before it asks kube-proxy's rules.
+// The route to the service range leads nowhere on purpose: kube-proxy rewrites service addresses
+// before anything is sent, but the kernel requires a route before it applies kube-proxy's rules.
 func (n Node) Links(nodes []Node) string {
 	var b strings.Builder
 	device := "eth0"
@@ -30,8 +29,8 @@ func (n Node) Links(nodes []Node) string {
 	return b.String()
 }
 
-// Join renders the `ip -batch` commands that plug a node into the bridge: run
-// in node 1's network namespace. The node is known by a process inside it.
+// Join renders the `ip -batch` commands that connect a node to the bridge. Run them in node 1's
+// network namespace. pid is a process on the node.
 func (n Node) Join(pid int) string {
 	return fmt.Sprintf("link add %[1]s type veth peer name eth0 netns %[2]d\nlink set %[1]s master %[3]s up\n",
 		n.Name(), pid, Bridge)

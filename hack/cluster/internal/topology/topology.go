@@ -1,7 +1,7 @@
-// Package topology holds the addresses and names of the cluster.
+// Package topology defines the addresses and names of the cluster.
 //
-// The cluster's network has no uplink, so the ranges are free to be the same
-// on every machine: they cannot collide with a network outside.
+// The cluster's network has no uplink, so the ranges can be the same on every machine: they cannot
+// collide with a network outside.
 package topology
 
 import (
@@ -14,9 +14,9 @@ const (
 	PodCIDR     = "10.20.0.0/16"
 	ServiceCIDR = "10.30.0.0/16"
 
-	// APIServiceIP is the `kubernetes` service: always the first of the range.
+	// APIServiceIP is the address of the `kubernetes` Service: always the first one of the range.
 	APIServiceIP = "10.30.0.1"
-	// DNSIP is where pods find CoreDNS.
+	// DNSIP is the address at which pods reach CoreDNS.
 	DNSIP = "10.30.0.10"
 
 	// DNSDomain is the suffix of every service name.
@@ -25,21 +25,21 @@ const (
 	// APIServerPort is the port of the API server inside the cluster.
 	APIServerPort = 6443
 
-	// Bridge joins the nodes; it is node 1's interface.
+	// Bridge connects the nodes; it is node 1's interface.
 	Bridge = "nodes"
 
-	// MaxNodes is what the pod range and one machine reasonably hold.
+	// MaxNodes is the number of nodes that the pod range and one machine can reasonably hold.
 	MaxNodes = 9
 )
 
-// MaxPods per node; a node's /23 leaves as many addresses again for pods that
-// are being replaced.
+// MaxPods is the maximum number of pods per node. A node's /23 range has as many addresses again
+// for pods that are being replaced.
 const MaxPods = 250
 
 // Node is one node of the cluster, counted from 1.
 type Node int
 
-// Nodes lists the first n nodes.
+// Nodes returns the first n nodes.
 func Nodes(n int) []Node {
 	nodes := make([]Node, n)
 	for i := range nodes {
@@ -48,19 +48,19 @@ func Nodes(n int) []Node {
 	return nodes
 }
 
-// Name is the node's name in the API, and its hostname.
+// Name returns the node's name in the API, which is also its hostname.
 func (n Node) Name() string { return fmt.Sprintf("node-%d", int(n)) }
 
-// Zone gives every node a zone of its own, so spreading can be tried.
+// Zone returns the node's zone. Every node has its own, so that spreading can be tested.
 func (n Node) Zone() string { return fmt.Sprintf("zone-%d", int(n)) }
 
-// IP is the node's address.
+// IP returns the node's address.
 func (n Node) IP() string { return fmt.Sprintf("10.10.0.%d", int(n)) }
 
-// PodCIDR is the node's share of the pod range.
+// PodCIDR returns the node's share of the pod range.
 func (n Node) PodCIDR() string { return fmt.Sprintf("10.20.%d.0/23", 2*(int(n)-1)) }
 
-// PodGateway is the node's own address on its pod bridge.
+// PodGateway returns the node's own address on its pod bridge.
 func (n Node) PodGateway() string {
 	return netip.MustParsePrefix(n.PodCIDR()).Addr().Next().String()
 }
@@ -68,5 +68,5 @@ func (n Node) PodGateway() string {
 // ControlPlane is the node whose network the control plane shares.
 const ControlPlane = Node(1)
 
-// APIServer is where everything inside the cluster reaches the API server.
+// APIServer returns the URL of the API server inside the cluster.
 func APIServer() string { return fmt.Sprintf("https://%s:%d", ControlPlane.IP(), APIServerPort) }

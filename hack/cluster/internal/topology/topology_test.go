@@ -15,7 +15,8 @@ func TestLinks(t *testing.T) {
 	golden.Check(t, "node-2.join", []byte(Node(2).Join(42)))
 }
 
-// The ranges of nodes lie in the pod range, do not overlap, and hold the pods.
+// TestPodCIDRs: the ranges of the nodes are in the pod range, do not overlap, and have room for the
+// pods.
 func TestPodCIDRs(t *testing.T) {
 	pods := netip.MustParsePrefix(PodCIDR)
 	var seen []netip.Prefix

@@ -1,9 +1,9 @@
-// Package archive makes the archive of a release: manifests, chart, bundle, images, bills of
+// Package archive builds the archive of a release: manifests, chart, bundle, images, bills of
 // materials and checksums.
 //
-// The same commit gives the same bytes, wherever and whenever it is made: programs are built
-// without paths and without a version control's stamp, entries are sorted, and every time is
-// that of the commit (https://reproducible-builds.org/specs/source-date-epoch/).
+// The same commit gives the same bytes, wherever and whenever it is built: programs are built
+// without paths and without version control stamps, entries are sorted, and every time is that of
+// the commit (https://reproducible-builds.org/specs/source-date-epoch/).
 package archive
 
 import (
@@ -22,19 +22,19 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// Archive is what is being made.
+// Archive is the archive of a release.
 type Archive struct {
 	*project.Project
 	// Revision is the commit, for the images' labels.
 	Revision string
 	// Date is the time of every file.
 	Date time.Time
-	// Programs is a folder for the programs that are built.
+	// Programs is the folder for the programs that are built.
 	Programs string
 	files    map[string][]byte
 }
 
-// Make makes every file of the release into a folder, which it empties first.
+// Make writes every file of the release to a folder, which it empties first.
 func (a *Archive) Make(ctx context.Context, out string) error {
 	a.files = map[string][]byte{}
 	steps := []struct {
@@ -53,7 +53,7 @@ func (a *Archive) Make(ctx context.Context, out string) error {
 	return a.write(out)
 }
 
-// named is the name of a file of this version.
+// named returns the name of a file of this version.
 func (a *Archive) named(suffix string) string { return project.Name + "-" + a.Version + suffix }
 
 func (a *Archive) sums() []byte {
@@ -83,7 +83,7 @@ func (a *Archive) write(out string) error {
 	return nil
 }
 
-// chart packs the chart as `helm package` does, but for the times in it.
+// chart packs the chart like `helm package`, except for the times in it.
 func (a *Archive) chart(context.Context) error {
 	files, err := chart.Files(a.Project)
 	if err != nil {
@@ -101,7 +101,7 @@ func (a *Archive) chart(context.Context) error {
 	return err
 }
 
-// bundleTree is the bundle as it lies in its image.
+// bundleTree returns the bundle as its image contains it.
 func (a *Archive) bundleTree() (tree, error) {
 	files, err := bundle.Files(a.Project)
 	if err != nil {

@@ -35,7 +35,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// built is a small program.
+// built returns a small program.
 var built = sync.OnceValues(func() (content []byte, err error) {
 	dir, err := os.MkdirTemp("", "program-")
 	if err != nil {
@@ -49,7 +49,7 @@ var built = sync.OnceValues(func() (content []byte, err error) {
 	return os.ReadFile(path)
 })
 
-// made makes everything but the programs, for which a small one stands in.
+// made builds everything except the programs, each of which is replaced by a small one.
 func made(t *testing.T) *Archive {
 	t.Helper()
 	p, err := project.Open("../../../..")
@@ -70,14 +70,14 @@ func made(t *testing.T) *Archive {
 	return a
 }
 
-// TestSameBytes makes it all twice.
+// TestSameBytes: two builds give the same bytes.
 func TestSameBytes(t *testing.T) {
 	if diff := cmp.Diff(string(made(t).sums()), string(made(t).sums())); diff != "" {
 		t.Errorf("a second build (+) differs:\n%s", diff)
 	}
 }
 
-// TestManifests looks for the image's placeholder and the version.
+// TestManifests: the manifests contain the image's placeholder and the version.
 func TestManifests(t *testing.T) {
 	a := made(t)
 	for _, install := range installs {
@@ -88,7 +88,8 @@ func TestManifests(t *testing.T) {
 		if !slices.Contains([]string{"install-namespaced-crd.yaml", "alerts.yaml", "refuse-unconverted.yaml"}, name) && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
 			t.Errorf("%s does not have the image %s", name, a.Image())
 		}
-		// Kubernetes calls AppArmor profiles of a node so, and the schema has a rule on them.
+		// Kubernetes uses this prefix for AppArmor profiles of a node, and the schema has a rule on
+		// it.
 		text = strings.NewReplacer("startsWith('localhost/')", "", "startsWith(''localhost/'')", "", "localhost/<profile>", "").Replace(text)
 		if strings.Contains(text, "localhost") {
 			t.Errorf("%s names this machine", name)
@@ -108,7 +109,7 @@ func TestChart(t *testing.T) {
 	}
 }
 
-// TestImages reads the archives as a container engine does.
+// TestImages: a container engine can read the archives.
 func TestImages(t *testing.T) {
 	a := made(t)
 	for file, platforms := range map[string][]string{
@@ -133,7 +134,7 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// imagesOf are the images of an index, or the one that is none.
+// imagesOf returns the images of an index, or the single image that the descriptor is about.
 func imagesOf(t *testing.T, outer v1.ImageIndex, descriptor v1.Descriptor) []v1.Image {
 	t.Helper()
 	if !descriptor.MediaType.IsIndex() {
@@ -156,7 +157,7 @@ func imagesOf(t *testing.T, outer v1.ImageIndex, descriptor v1.Descriptor) []v1.
 	return images
 }
 
-// checkImage looks for what everybody may see in an image, and returns its platform.
+// checkImage checks the public metadata of an image, and returns its platform.
 func checkImage(t *testing.T, a *Archive, image v1.Image) string {
 	t.Helper()
 	config, err := image.ConfigFile()
@@ -196,8 +197,8 @@ func unpacked(t *testing.T, packed []byte) string {
 	}
 }
 
-// TestBill compares the bill of materials with what the linker wrote into the program, and
-// looks for references to nothing.
+// TestBill: the bill of materials contains the modules that the linker recorded in the program, and
+// all references resolve.
 func TestBill(t *testing.T) {
 	a := made(t)
 	program, err := built()
@@ -236,7 +237,7 @@ func TestBill(t *testing.T) {
 	}
 }
 
-// TestWrite checks the sums, and that nothing of an older release stays.
+// TestWrite: the checksums are right, and no file of an older release remains.
 func TestWrite(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "dist")
 	must(t, os.MkdirAll(out, 0o755))

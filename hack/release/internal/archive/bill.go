@@ -19,8 +19,8 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// bills write a software bill of materials (CycloneDX) for each platform: what the linker
-// wrote into the programs, so nothing that is not in them, and nothing less.
+// bills writes a software bill of materials (CycloneDX) for each platform. It contains exactly the
+// modules that the linker recorded in the programs.
 func (a *Archive) bills(context.Context) error {
 	for _, platform := range a.Release.Platforms {
 		bill, err := a.bill(platform)
@@ -59,14 +59,14 @@ func (a *Archive) bill(platform string) (*cyclonedx.BOM, error) {
 	}
 	dependencies := append([]cyclonedx.Dependency{{Ref: root.BOMRef, Dependencies: &parts.programs}}, parts.dependencies...)
 	bill := cyclonedx.NewBOM()
-	// A number that is the same for the same programs.
+	// Use a number that is the same for the same programs.
 	bill.SerialNumber = "urn:uuid:" + uuid.NewSHA1(uuid.NameSpaceOID, identity.Sum(nil)).String()
 	bill.Metadata = &cyclonedx.Metadata{Timestamp: a.Date.Format(time.RFC3339), Component: &root}
 	bill.Components, bill.Dependencies = &parts.components, &dependencies
 	return bill, nil
 }
 
-// parts are what the image consists of. A module that two programs use is one of them.
+// parts are the components of the image. A module that two programs use is listed once.
 type parts struct {
 	components   []cyclonedx.Component
 	dependencies []cyclonedx.Dependency
@@ -96,7 +96,7 @@ func (a *Archive) programComponent(name, platform string, content []byte) cyclon
 	}
 }
 
-// modules are what a program was linked from, Go's own library included.
+// modules returns the modules that a program was linked from, including Go's own library.
 func modules(info *debug.BuildInfo) []cyclonedx.Component {
 	all := []cyclonedx.Component{component("std", strings.TrimPrefix(info.GoVersion, "go"))}
 	for _, module := range info.Deps {

@@ -20,14 +20,14 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// images packs the images as OCI archives, which `ctr images import`, `skopeo copy` and
-// `podman load` take.
+// images packs the images as OCI archives, which `ctr images import`, `skopeo copy` and `podman
+// load` accept.
 func (a *Archive) images(context.Context) error {
 	operator, err := a.operatorIndex()
 	if err != nil {
 		return err
 	}
-	if err := a.pack(a.named(".oci.tar"), operator, a.Image()); err != nil {
+	if err := a.packOCILayout(a.named(".oci.tar"), operator, a.Image()); err != nil {
 		return err
 	}
 	content, err := a.bundleTree()
@@ -40,10 +40,10 @@ func (a *Archive) images(context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.pack(project.Name+"-bundle-"+a.Version+".oci.tar", image, a.Release.Image+"-bundle:"+a.Version)
+	return a.packOCILayout(project.Name+"-bundle-"+a.Version+".oci.tar", image, a.Release.Image+"-bundle:"+a.Version)
 }
 
-// operatorIndex is an image for every platform.
+// operatorIndex returns an index with an image for every platform.
 func (a *Archive) operatorIndex() (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, platform := range a.Release.Platforms {
@@ -70,7 +70,8 @@ func (a *Archive) operatorIndex() (v1.ImageIndex, error) {
 	return index, nil
 }
 
-// labels are those of https://github.com/opencontainers/image-spec/blob/main/annotations.md
+// labels returns the labels of an image, see
+// https://github.com/opencontainers/image-spec/blob/main/annotations.md.
 func (a *Archive) labels(description string) map[string]string {
 	const prefix = "org.opencontainers.image."
 	return map[string]string{
@@ -79,7 +80,7 @@ func (a *Archive) labels(description string) map[string]string {
 	}
 }
 
-// image is an image of one layer.
+// image returns an image with a single layer.
 func (a *Archive) image(content tree, platform string, config v1.Config) (v1.Image, error) {
 	packed, err := content.tar(a.Date)
 	if err != nil {
@@ -108,7 +109,7 @@ func (a *Archive) image(content tree, platform string, config v1.Config) (v1.Ima
 	return mutate.ConfigFile(image, file)
 }
 
-// layer is one that is compressed already; its identity is that of the tar in it.
+// layer is a compressed layer. Its identity is that of the tar in it.
 type layer struct {
 	v1.Layer
 	diffID v1.Hash
@@ -121,9 +122,8 @@ func newLayer(packed, compressed []byte) (v1.Layer, error) {
 	return layer{static.NewLayer(compressed, types.OCILayer), diffID}, err
 }
 
-// pack packs an image, or an index of images, as an archive of the OCI image layout, under a
-// name.
-func (a *Archive) pack(file string, image mutate.Appendable, name string) error {
+// packOCILayout packs an image, or an index of images, as an archive in the OCI image layout, under a name.
+func (a *Archive) packOCILayout(file string, image mutate.Appendable, name string) error {
 	dir, err := os.MkdirTemp(a.Programs, "layout-")
 	if err != nil {
 		return err
@@ -133,7 +133,7 @@ func (a *Archive) pack(file string, image mutate.Appendable, name string) error 
 	if err != nil {
 		return err
 	}
-	if err := appendTo(path, image, name); err != nil {
+	if err := appendToLayout(path, image, name); err != nil {
 		return err
 	}
 	content := tree{}
@@ -156,7 +156,7 @@ func (a *Archive) pack(file string, image mutate.Appendable, name string) error 
 	return err
 }
 
-func appendTo(path layout.Path, image mutate.Appendable, name string) error {
+func appendToLayout(path layout.Path, image mutate.Appendable, name string) error {
 	_, tag, _ := strings.Cut(name, ":")
 	named := layout.WithAnnotations(map[string]string{
 		"org.opencontainers.image.ref.name": tag, "io.containerd.image.name": name,

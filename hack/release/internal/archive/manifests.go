@@ -10,18 +10,17 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// installs are the manifests to apply. In what is said about them, IMAGE stands for the
-// placeholder.
+// installs are the manifests to apply. In their descriptions, IMAGE stands for the placeholder.
 var installs = []struct{ file, kustomization, about string }{
 	{"install.yaml", "config/default", `for all namespaces.
-Replace the image IMAGE by one that your nodes can pull, then:
+Replace the image IMAGE with one that your nodes can pull, then:
 kubectl apply --server-side -f install.yaml`},
 	{"install-namespaced-crd.yaml", "config/namespaced/crd", `the API, for installs without the conversion webhook.
 kubectl apply --server-side -f install-namespaced-crd.yaml`},
-	{"install-namespaced.yaml", "config/namespaced", `for one namespace, with Roles alone, after install-namespaced-crd.yaml.
-Replace the namespace ` + project.Namespace + ` by yours and the image IMAGE by one that your nodes can pull.`},
+	{"install-namespaced.yaml", "config/namespaced", `for one namespace, with Roles only, after install-namespaced-crd.yaml.
+Replace the namespace ` + project.Namespace + ` with yours and the image IMAGE with one that your nodes can pull.`},
 	{"migrate-storage.yaml", "config/migration", `stores every NginxOperator in the newest version of the API.
-Replace the image IMAGE by the operator's, apply it, and delete it when the Job has completed.`},
+Replace the image IMAGE with the operator's, apply it, and delete it when the Job has completed.`},
 	{"alerts.yaml", "config/prometheus", `alerts, for clusters with the Prometheus Operator.
 kubectl apply --server-side -f alerts.yaml`},
 	{"refuse-unconverted.yaml", "config/policy", `refuses writes as v1alpha1 while no webhook converts them, for the Operator Lifecycle Manager.
@@ -30,7 +29,7 @@ kubectl apply --server-side -f refuse-unconverted.yaml`},
 
 func (a *Archive) manifests(context.Context) error {
 	for _, install := range installs {
-		objects, err := a.Build(install.kustomization)
+		objects, err := a.RenderKustomization(install.kustomization)
 		if err != nil {
 			return err
 		}

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// programs are in the operator's image.
+// programs are the programs in the operator's image.
 var programs = []string{"nginx-operator", "nginx-instance", "nginx-backup"}
 
 func (a *Archive) program(platform, name string) string {
@@ -30,7 +30,8 @@ func (a *Archive) build(ctx context.Context) error {
 		}
 		build := exec.CommandContext(ctx, "go", arguments...)
 		build.Dir = a.Root
-		// The architecture's level is in the program; the machine's settings are not.
+		// The level of the architecture affects the program, so set it; ignore the settings of the
+		// build machine.
 		build.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+architecture, "GOAMD64=v1", "GOARM64=v8.0",
 			"CGO_ENABLED=0", "GOFLAGS=", "GOEXPERIMENT=", "GOWORK=off")
 		if out, err := build.CombinedOutput(); err != nil {

@@ -16,10 +16,10 @@ type entry struct {
 	content []byte
 }
 
-// tree is what a tar holds, by path.
+// tree is the content of a tar, by path.
 type tree map[string]entry
 
-// add adds a file and the folders above it.
+// add adds a file and its parent folders.
 func (t tree) add(name string, mode int64, content []byte) {
 	for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
 		t[dir] = entry{mode: 0o755}
@@ -27,7 +27,7 @@ func (t tree) add(name string, mode int64, content []byte) {
 	t[name] = entry{mode, content}
 }
 
-// tar packs the tree in the order of its paths, so that folders come before what is in them.
+// tar packs the tree sorted by path, so that folders come before their content.
 func (t tree) tar(date time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)

@@ -1,9 +1,9 @@
-// Package bundle makes the bundle for the Operator Lifecycle Manager (OLM) out of config/:
+// Package bundle builds the bundle for the Operator Lifecycle Manager (OLM) from config/:
 // https://olm.operatorframework.io/docs/tasks/creating-operator-bundle/
 //
-// OLM makes the ServiceAccount, the roles and the Deployment from the ClusterServiceVersion.
-// It also makes the conversion webhook's Service and certificate, mounts the certificate and
-// publishes its CA, so the operator is told to do neither, and has no right to.
+// OLM creates the ServiceAccount, the roles and the Deployment from the ClusterServiceVersion. It
+// also creates the conversion webhook's Service and certificate, mounts the certificate and
+// publishes its CA. So the operator is configured to do neither, and has no permission to.
 package bundle
 
 import (
@@ -19,14 +19,14 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// Dir is where the bundle is kept.
+// Dir is the folder of the bundle.
 const Dir = "bundle"
 
-// webhook is what everything about the webhook's own certificate is called.
-const webhook = project.Name + "-webhook"
+// webhookCertName is the name of all objects of the webhook's own certificate.
+const webhookCertName = project.Name + "-webhook"
 
-// Annotations are those of a bundle of the format registry+v1. They are the labels of its
-// image as well.
+// Annotations returns the annotations of a bundle in the format registry+v1. They are also the
+// labels of its image.
 func Annotations(p *project.Project) map[string]string {
 	const prefix = "operators.operatorframework.io.bundle."
 	return map[string]string{
@@ -39,9 +39,9 @@ func Annotations(p *project.Project) map[string]string {
 	}
 }
 
-// Files makes the bundle: its files by path.
+// Files builds the bundle and returns its files by path.
 func Files(p *project.Project) (map[string]string, error) {
-	manifests, err := p.Build("config/default")
+	manifests, err := p.RenderKustomization("config/default")
 	if err != nil {
 		return nil, err
 	}
@@ -65,7 +65,7 @@ func Files(p *project.Project) (map[string]string, error) {
 		if !standsAlone(object, manifests) {
 			continue
 		}
-		// OLM puts it into the namespace that it installs the operator in.
+		// OLM creates it in the namespace that it installs the operator in.
 		object.Delete("metadata.namespace")
 		if err := add("manifests/"+fileOf(object), object); err != nil {
 			return nil, err
@@ -74,15 +74,15 @@ func Files(p *project.Project) (map[string]string, error) {
 	return files, nil
 }
 
-// standsAlone tells whether a manifest is in the bundle beside the ClusterServiceVersion.
+// standsAlone reports whether the bundle contains a manifest next to the ClusterServiceVersion.
 func standsAlone(object project.Object, manifests []project.Object) bool {
 	switch object.Kind() {
 	case "CustomResourceDefinition", "PodDisruptionBudget":
 		return true
 	case "Service":
-		return object.Name() != webhook
+		return object.Name() != webhookCertName
 	case "ClusterRole":
-		// Those of the operator's account are in the ClusterServiceVersion.
+		// The roles of the operator's account are in the ClusterServiceVersion.
 		return !slices.ContainsFunc(manifests, func(o project.Object) bool {
 			return o.Kind() == "ClusterRoleBinding" && roleOf(o) == object.Name()
 		})

@@ -28,7 +28,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// generated makes the bundle into a folder, so that the test is of this checkout.
+// generated builds the bundle into a folder, so that the tests are about this checkout.
 func generated(t *testing.T) (*project.Project, string) {
 	t.Helper()
 	p, err := project.Open("../../../..")
@@ -58,7 +58,7 @@ func TestPublishedRules(t *testing.T) {
 	}
 }
 
-// TestRulesAreApplied breaks the bundle: each time a rule has to object.
+// TestRulesAreApplied: each broken bundle violates a rule.
 func TestRulesAreApplied(t *testing.T) {
 	tests := []struct {
 		name, file, before, after string
@@ -99,8 +99,8 @@ func TestRulesAreApplied(t *testing.T) {
 
 const csvFile = "manifests/nginx-operator.clusterserviceversion.yaml"
 
-// TestTypes decodes the ClusterServiceVersion strictly: a misspelt field is in none of OLM's
-// types.
+// TestTypes: the ClusterServiceVersion decodes strictly into OLM's types, so that no field is
+// misspelt.
 func TestTypes(t *testing.T) {
 	_, dir := generated(t)
 	text, err := os.ReadFile(filepath.Join(dir, csvFile))
@@ -108,11 +108,11 @@ func TestTypes(t *testing.T) {
 	must(t, yaml.UnmarshalStrict(text, &operatorsv1alpha1.ClusterServiceVersion{}))
 }
 
-// TestRights compares the rights with those of config/. Of those for the certificate, only
-// looking at the CRD is left.
+// TestRights: the permissions are those of config/, except that the permissions for the certificate
+// are reduced to reading and updating the CRD.
 func TestRights(t *testing.T) {
 	p, dir := generated(t)
-	manifests, err := p.Build("config/default")
+	manifests, err := p.RenderKustomization("config/default")
 	must(t, err)
 	strategy := load(t, dir).Spec.InstallStrategy.StrategySpec
 	for kind, permissions := range map[string][]operatorsv1alpha1.StrategyDeploymentPermissions{
@@ -140,7 +140,7 @@ func TestRights(t *testing.T) {
 	}
 }
 
-// boundRules are the rules of the roles of a kind that are bound, less those of the certificate.
+// boundRules returns the rules of the bound roles of a kind, without those for the certificate.
 func boundRules(t *testing.T, manifests []project.Object, kind string) map[string]bool {
 	t.Helper()
 	rules := map[string]bool{}
@@ -148,7 +148,7 @@ func boundRules(t *testing.T, manifests []project.Object, kind string) map[strin
 		bound := slices.ContainsFunc(manifests, func(o project.Object) bool {
 			return o.Kind() == kind+"Binding" && roleOf(o) == role.Name()
 		})
-		if role.Kind() != kind || !bound || role.Name() == webhook {
+		if role.Kind() != kind || !bound || role.Name() == webhookCertName {
 			continue
 		}
 		for _, rule := range role["rules"].([]any) {
@@ -158,7 +158,7 @@ func boundRules(t *testing.T, manifests []project.Object, kind string) map[strin
 	return rules
 }
 
-// asText is the same for a rule as it is written and as it was decoded.
+// asText returns the same text for a rule as written and as decoded.
 func asText(t *testing.T, rule any) string {
 	t.Helper()
 	text, err := yaml.Marshal(rule)
@@ -166,7 +166,7 @@ func asText(t *testing.T, rule any) string {
 	return string(text)
 }
 
-// TestWebhook makes sure that OLM's webhook is the operator's.
+// TestWebhook: OLM's webhook is the operator's.
 func TestWebhook(t *testing.T) {
 	_, dir := generated(t)
 	csv := load(t, dir)
@@ -194,7 +194,7 @@ func TestWebhook(t *testing.T) {
 	}
 }
 
-// TestUpgradeGraph holds replaces, skipRange and the version against each other.
+// TestUpgradeGraph: replaces, skipRange and the version are consistent.
 func TestUpgradeGraph(t *testing.T) {
 	p, dir := generated(t)
 	csv := load(t, dir)
@@ -214,7 +214,7 @@ func TestUpgradeGraph(t *testing.T) {
 	}
 }
 
-// TestDescriptors looks for a description of every field that is shown.
+// TestDescriptors: every field that is shown has a description.
 func TestDescriptors(t *testing.T) {
 	_, dir := generated(t)
 	for _, crd := range load(t, dir).Spec.CustomResourceDefinitions.Owned {

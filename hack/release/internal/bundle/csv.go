@@ -19,7 +19,7 @@ var icon []byte
 //go:embed description.md
 var description string
 
-// certificates is where OLM mounts the webhook's certificate, as tls.crt and tls.key.
+// certificates is the folder in which OLM mounts the webhook's certificate, as tls.crt and tls.key.
 const certificates = "/tmp/k8s-webhook-server/serving-certs"
 
 // samples are shown as examples of the API.
@@ -30,9 +30,9 @@ var samples = []string{
 	"config/samples/backup_v1alpha1_restore.yaml",
 }
 
-type object = map[string]any
+type jsonObject = map[string]any
 
-func clusterServiceVersion(p *project.Project, manifests []project.Object) (object, error) {
+func clusterServiceVersion(p *project.Project, manifests []project.Object) (jsonObject, error) {
 	deployment, err := project.Find(manifests, "Deployment", project.Name)
 	if err != nil {
 		return nil, err
@@ -50,11 +50,11 @@ func clusterServiceVersion(p *project.Project, manifests []project.Object) (obje
 		return nil, err
 	}
 	spec := about(p)
-	spec["install"] = object{"strategy": "deployment", "spec": install}
-	spec["relatedImages"] = []object{{"name": project.Name, "image": p.Image()}, {"name": "nginx", "image": nginx}}
-	spec["customresourcedefinitions"] = object{"owned": ownedCRDs(manifests)}
+	spec["install"] = jsonObject{"strategy": "deployment", "spec": install}
+	spec["relatedImages"] = []jsonObject{{"name": project.Name, "image": p.Image()}, {"name": "nginx", "image": nginx}}
+	spec["customresourcedefinitions"] = jsonObject{"owned": ownedCRDs(manifests)}
 	spec["webhookdefinitions"] = webhooks(manifests)
-	return object{
+	return jsonObject{
 		"apiVersion": "operators.coreos.com/v1alpha1", "kind": "ClusterServiceVersion",
 		"metadata": metadata, "spec": spec,
 	}, nil
@@ -62,23 +62,23 @@ func clusterServiceVersion(p *project.Project, manifests []project.Object) (obje
 
 func csvName(version string) string { return project.Name + ".v" + version }
 
-func csvMetadata(p *project.Project) (object, error) {
+func csvMetadata(p *project.Project) (jsonObject, error) {
 	examples, err := examples(p)
 	if err != nil {
 		return nil, err
 	}
-	labels := object{}
+	labels := jsonObject{}
 	for _, platform := range p.Release.Platforms {
 		system, architecture, _ := strings.Cut(platform, "/")
 		labels["operatorframework.io/os."+system] = "supported"
 		labels["operatorframework.io/arch."+architecture] = "supported"
 	}
-	return object{
+	return jsonObject{
 		"name": csvName(p.Version),
-		// OLM replaces it by the namespace that it installs in.
+		// OLM replaces this by the namespace that it installs the operator in.
 		"namespace": "placeholder",
 		"labels":    labels,
-		"annotations": object{
+		"annotations": jsonObject{
 			"alm-examples":   examples,
 			"capabilities":   "Seamless Upgrades",
 			"categories":     "Networking",
@@ -92,7 +92,7 @@ func csvMetadata(p *project.Project) (object, error) {
 	}, nil
 }
 
-// examples are the objects of the operator's own kinds among the samples, as a JSON list.
+// examples returns the samples that are objects of the operator's own kinds, as a JSON list.
 func examples(p *project.Project) (string, error) {
 	var all []project.Object
 	for _, file := range samples {
@@ -114,26 +114,26 @@ func examples(p *project.Project) (string, error) {
 	return string(text), err
 }
 
-func about(p *project.Project) object {
-	return object{
+func about(p *project.Project) jsonObject {
+	return jsonObject{
 		"displayName": "nginx operator", "description": description,
 		"version": p.Version, "replaces": csvName(p.Release.Replaces), "maturity": "alpha",
 		"minKubeVersion": p.Release.MinKubeVersion,
 		"keywords":       []string{"nginx", "web server", "reverse proxy", "static site"},
-		"provider":       object{"name": "nginx-operator"},
-		"maintainers":    []object{{"name": "nginx-operator", "email": "maintainers@example.com"}},
-		"links":          []object{{"name": "Documentation", "url": "https://example.com/nginx-operator"}},
-		"icon":           []object{{"base64data": base64.StdEncoding.EncodeToString(icon), "mediatype": "image/svg+xml"}},
-		// A conversion webhook is possible in this mode only.
-		"installModes": []object{
+		"provider":       jsonObject{"name": "nginx-operator"},
+		"maintainers":    []jsonObject{{"name": "nginx-operator", "email": "maintainers@example.com"}},
+		"links":          []jsonObject{{"name": "Documentation", "url": "https://example.com/nginx-operator"}},
+		"icon":           []jsonObject{{"base64data": base64.StdEncoding.EncodeToString(icon), "mediatype": "image/svg+xml"}},
+		// Only this mode allows a conversion webhook.
+		"installModes": []jsonObject{
 			{"type": "OwnNamespace", "supported": false}, {"type": "SingleNamespace", "supported": false},
 			{"type": "MultiNamespace", "supported": false}, {"type": "AllNamespaces", "supported": true},
 		},
 	}
 }
 
-// webhooks tell OLM which CRDs are converted.
-func webhooks(manifests []project.Object) []object {
+// webhooks returns the webhook definition, which names the CRDs that are converted.
+func webhooks(manifests []project.Object) []jsonObject {
 	var converted []string
 	var path any
 	for _, crd := range crds(manifests) {
@@ -141,7 +141,7 @@ func webhooks(manifests []project.Object) []object {
 			converted, path = append(converted, crd.Name()), p
 		}
 	}
-	return []object{{
+	return []jsonObject{{
 		"type": "ConversionWebhook", "generateName": "convert." + project.Name + ".example.com",
 		"deploymentName": project.Name, "containerPort": 443, "targetPort": "webhook", "webhookPath": path,
 		"conversionCRDs": converted, "admissionReviewVersions": []string{"v1"}, "sideEffects": "None",

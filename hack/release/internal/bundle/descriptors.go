@@ -9,7 +9,7 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// depth is how deep descriptors go: the fields of the fields of spec.
+// depth is the depth of the descriptors: the fields of spec, and their fields.
 const depth = 2
 
 func crds(manifests []project.Object) []project.Object {
@@ -23,18 +23,18 @@ func crds(manifests []project.Object) []project.Object {
 }
 
 // ownedCRDs describes every served version of every CRD by its schema.
-func ownedCRDs(manifests []project.Object) []object {
-	var owned []object
+func ownedCRDs(manifests []project.Object) []jsonObject {
+	var owned []jsonObject
 	for _, crd := range crds(manifests) {
 		kind, _ := crd.Get("spec.names.kind")
 		versions, _ := crd.Get("spec.versions")
 		for _, v := range versions.([]any) {
-			version := project.Object(v.(object))
+			version := project.Object(v.(jsonObject))
 			schema, err := version.Get("schema.openAPIV3Schema")
 			if err != nil {
 				continue
 			}
-			owned = append(owned, object{
+			owned = append(owned, jsonObject{
 				"name": crd.Name(), "kind": kind, "version": version["name"], "displayName": words(kind.(string)),
 				"description":       firstParagraph(schema),
 				"resources":         resources[kind.(string)],
@@ -46,12 +46,12 @@ func ownedCRDs(manifests []project.Object) []object {
 	return owned
 }
 
-// resources are what the objects of a kind consist of, for consoles to show.
-var resources = map[string][]object{
+// resources are the kinds of objects that belong to an object of a kind, for consoles to show.
+var resources = map[string][]jsonObject{
 	"NginxOperator": {
 		{"kind": "Deployment", "version": "v1"}, {"kind": "Service", "version": "v1"},
 		{"kind": "ConfigMap", "version": "v1"}, {"kind": "Pod", "version": "v1"},
-		{"kind": "PodDisruptionBudget", "version": "v1"},
+		{"kind": "PodDisruptionBudget", "version": "v1"}, {"kind": "NetworkPolicy", "version": "v1"},
 		{"kind": "ServiceAccount", "version": "v1"},
 		{"kind": "ControllerRevision", "version": "v1"},
 	},
@@ -68,21 +68,21 @@ var resources = map[string][]object{
 	},
 }
 
-func descriptors(schema any, part string) []object {
-	root, err := project.Object(schema.(object)).Get("properties." + part)
+func descriptors(schema any, part string) []jsonObject {
+	root, err := project.Object(schema.(jsonObject)).Get("properties." + part)
 	if err != nil {
 		return nil
 	}
-	return below(root.(object), "", depth)
+	return below(root.(jsonObject), "", depth)
 }
 
-func below(schema object, prefix string, levels int) []object {
-	properties, _ := schema["properties"].(object)
-	var all []object
+func below(schema jsonObject, prefix string, levels int) []jsonObject {
+	properties, _ := schema["properties"].(jsonObject)
+	var all []jsonObject
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
-		field := properties[name].(object)
-		descriptor := object{"path": prefix + name, "displayName": words(name), "description": firstParagraph(field)}
-		if kind := appearance(prefix+name, field); kind != "" {
+		field := properties[name].(jsonObject)
+		descriptor := jsonObject{"path": prefix + name, "displayName": words(name), "description": firstParagraph(field)}
+		if kind := xDescriptor(prefix+name, field); kind != "" {
 			descriptor["x-descriptors"] = []string{kind}
 		}
 		all = append(all, descriptor)
@@ -93,8 +93,8 @@ func below(schema object, prefix string, levels int) []object {
 	return all
 }
 
-// appearance is how a console edits or shows a field.
-func appearance(path string, field object) string {
+// xDescriptor returns how a console edits or shows a field.
+func xDescriptor(path string, field jsonObject) string {
 	const ui = "urn:alm:descriptor:com.tectonic.ui:"
 	switch path {
 	case "replicas":
@@ -117,9 +117,9 @@ func appearance(path string, field object) string {
 	return ""
 }
 
-// firstParagraph is the beginning of a description, without what only developers want.
+// firstParagraph returns the first paragraph of a description. The others are for developers.
 func firstParagraph(schema any) string {
-	text, _ := schema.(object)["description"].(string)
+	text, _ := schema.(jsonObject)["description"].(string)
 	text, _, _ = strings.Cut(text, "\n\n")
 	return strings.Join(strings.Fields(text), " ")
 }

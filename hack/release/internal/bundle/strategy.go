@@ -7,27 +7,27 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// strategy is the Deployment and the rights of its account.
-func strategy(manifests []project.Object, deployment project.Object) (object, error) {
+// strategy returns the Deployment and the permissions of its account.
+func strategy(manifests []project.Object, deployment project.Object) (jsonObject, error) {
 	container, err := deployment.Get("spec.template.spec.containers." + project.Name)
 	if err != nil {
 		return nil, err
 	}
-	arguments, _ := container.(object)["args"].([]any)
-	container.(object)["args"] = append(slices.Clone(arguments), "--webhook-cert-dir="+certificates)
+	arguments, _ := container.(jsonObject)["args"].([]any)
+	container.(jsonObject)["args"] = append(slices.Clone(arguments), "--webhook-cert-dir="+certificates)
 	labels, err := deployment.Get("metadata.labels")
 	if err != nil {
 		return nil, err
 	}
-	return object{
-		"deployments":        []object{{"name": project.Name, "label": labels, "spec": deployment["spec"]}},
-		"permissions":        []object{permissions(manifests, "Role")},
-		"clusterPermissions": []object{permissions(manifests, "ClusterRole")},
+	return jsonObject{
+		"deployments":        []jsonObject{{"name": project.Name, "label": labels, "spec": deployment["spec"]}},
+		"permissions":        []jsonObject{permissions(manifests, "Role")},
+		"clusterPermissions": []jsonObject{permissions(manifests, "ClusterRole")},
 	}, nil
 }
 
-// permissions are the rules of all roles of a kind that are bound to the operator's account.
-func permissions(manifests []project.Object, kind string) object {
+// permissions returns the rules of all roles of a kind that are bound to the operator's account.
+func permissions(manifests []project.Object, kind string) jsonObject {
 	var rules []any
 	for _, binding := range manifests {
 		if binding.Kind() != kind+"Binding" {
@@ -38,21 +38,21 @@ func permissions(manifests []project.Object, kind string) object {
 			continue
 		}
 		more, _ := role["rules"].([]any)
-		if role.Name() == webhook {
-			more = ofMounted(more)
+		if role.Name() == webhookCertName {
+			more = rulesWithOLMCertificate(more)
 		}
 		rules = append(rules, more...)
 	}
-	return object{"serviceAccountName": project.Name, "rules": rules}
+	return jsonObject{"serviceAccountName": project.Name, "rules": rules}
 }
 
-// ofMounted are the rules of the webhook's certificate where OLM makes it: none of the Secret, and the
-// CRD is read and updated, to put its CA back after OLM has replaced it. The published rules object to
-// the right to patch a CRD.
-func ofMounted(rules []any) []any {
+// rulesWithOLMCertificate returns the rules for the webhook's certificate if OLM creates it: none for the Secret,
+// and read and update for the CRD, to restore its CA after OLM has replaced the CRD. The published
+// rules reject the permission to patch CRDs.
+func rulesWithOLMCertificate(rules []any) []any {
 	var all []any
 	for _, rule := range rules {
-		r := rule.(object)
+		r := rule.(jsonObject)
 		if slices.Contains(r["resources"].([]any), any("secrets")) {
 			continue
 		}

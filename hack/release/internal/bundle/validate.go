@@ -9,8 +9,8 @@ import (
 	validator "github.com/operator-framework/api/pkg/validation/interfaces"
 )
 
-// validators are all of operator-framework/api that look at bundles, but the one of
-// architectures: it asks a registry for the images.
+// validators are all validators of bundles in operator-framework/api, except for the one of
+// architectures, which requests the images from a registry.
 var validators = []struct {
 	name string
 	validator.Validator
@@ -26,15 +26,15 @@ var validators = []struct {
 	{"deprecated APIs", validation.AlphaDeprecatedAPIsValidator},
 }
 
-// Finding is what a validator says of a bundle.
+// Finding is what a validator reports about a bundle.
 type Finding struct {
 	Validator string
-	// Errors have to be corrected, warnings need not.
+	// Errors must be corrected, Warnings need not.
 	Errors, Warnings []string
 }
 
-// Validate holds the bundle in a folder against the published rules. kubeVersion is the
-// Kubernetes whose removed APIs are looked for.
+// Validate checks the bundle in a folder against the published rules. kubeVersion is the Kubernetes
+// version for the check of removed APIs.
 func Validate(dir, kubeVersion string) ([]Finding, error) {
 	bundle, err := manifests.GetBundleFromDir(dir)
 	if err != nil {

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "write the golden files")
 
 const kubeVersion = "v1.37.1"
 
-// generatedChart makes the chart into a folder, so that the test is of this checkout.
+// generatedChart generates the chart into a folder, so that the tests are about this checkout.
 func generatedChart(t *testing.T) (*project.Project, string) {
 	t.Helper()
 	p, err := project.Open("../../../..")
@@ -47,7 +47,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// render does what `helm template` does.
+// render renders the chart like `helm template`.
 func render(t *testing.T, dir, namespace string, values map[string]any) ([]project.Object, error) {
 	t.Helper()
 	chart, err := loader.Load(dir)
@@ -89,7 +89,7 @@ func readValues(t *testing.T, file string) map[string]any {
 	return values
 }
 
-// byID drops what only the chart adds.
+// byID returns the objects by ID, without the labels that only the chart adds.
 func byID(objects []project.Object) map[string]project.Object {
 	all := map[string]project.Object{}
 	for _, object := range objects {
@@ -109,7 +109,7 @@ func byID(objects []project.Object) map[string]project.Object {
 	return all
 }
 
-// TestSameAsKustomize compares both kinds of install with those of config/.
+// TestSameAsKustomize: both kinds of install equal those of config/.
 func TestSameAsKustomize(t *testing.T) {
 	tests := []struct {
 		name           string
@@ -128,14 +128,14 @@ func TestSameAsKustomize(t *testing.T) {
 			must(t, err)
 			var want []project.Object
 			for _, kustomization := range tt.kustomizations {
-				objects, err := p.Build(kustomization)
+				objects, err := p.RenderKustomization(kustomization)
 				must(t, err)
 				want = append(want, objects...)
 			}
 			expected := byID(want)
 			delete(expected, "Namespace/"+project.Namespace)
 			if d, ok := expected["Deployment/nginx-operator"]; ok && tt.values != nil {
-				// config/namespaced leaves the namespace's name to the pod.
+				// In config/namespaced, the pod sets the name of the namespace.
 				args, err := d.Get(container + "args")
 				must(t, err)
 				for i, arg := range args.([]any) {
@@ -149,8 +149,8 @@ func TestSameAsKustomize(t *testing.T) {
 	}
 }
 
-// TestGolden renders the values of testdata. The CRDs are left out: TestSameAsKustomize
-// compares them.
+// TestGolden: the values in testdata give the expected manifests. The CRDs are left out, since
+// TestSameAsKustomize compares them.
 func TestGolden(t *testing.T) {
 	_, dir := generatedChart(t)
 	files, err := filepath.Glob("testdata/*.values.yaml")
@@ -184,7 +184,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestLint holds every set of values against Helm's linter. Any message is an error.
+// TestLint: Helm's linter reports no message for any of the values.
 func TestLint(t *testing.T) {
 	_, dir := generatedChart(t)
 	version, err := common.ParseKubeVersion(kubeVersion)
@@ -197,7 +197,7 @@ func TestLint(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(sets)) {
 		for _, message := range lint.RunAll(dir, sets[name], "operators", lint.WithKubeVersion(version)).Messages {
-			// An icon is for catalogues of charts.
+			// Only catalogues of charts use an icon.
 			if !strings.Contains(message.Err.Error(), "icon is recommended") {
 				t.Errorf("%s: %s", name, message)
 			}
@@ -225,7 +225,7 @@ func TestSchemaRefuses(t *testing.T) {
 	}
 }
 
-// TestCRDIsKept makes sure of what uninstalling depends on.
+// TestCRDIsKept: uninstalling the chart keeps the CRDs.
 func TestCRDIsKept(t *testing.T) {
 	_, dir := generatedChart(t)
 	objects, err := render(t, dir, "operators", nil)

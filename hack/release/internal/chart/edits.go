@@ -9,14 +9,14 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// clusterWide is what templates ask where an install for certain namespaces has nothing.
+// clusterWide is the condition of templates that an install for certain namespaces does not have.
 const clusterWide = "not $.Values.watchNamespaces"
 
-// edit replaces what a manifest has at a path by a piece of a template. A last step of + is
-// a new element of a list, and one of * are further keys of a mapping.
+// edit replaces the value at a path of a manifest by a piece of a template. A last step of + adds
+// an element to a list, and one of * adds keys to a mapping.
 //
-// In the piece, @ stands for the indentation of the key that is replaced, and @+ for that of
-// what is below it. It is written in line with the Go code; its own indentation does not count.
+// In the piece, @ stands for the indentation of the replaced key, and @+ for that of its content.
+// Pieces are indented like the Go code around them; that indentation is removed.
 type edit struct{ path, piece string }
 
 const (
@@ -24,8 +24,8 @@ const (
 	container = podSpec + "containers." + project.Name + "."
 )
 
-// optional is a piece for a value that is left out where it is empty.
-func optional(key, value string) string {
+// fieldIfSet returns a piece for a value that is left out if it is empty.
+func fieldIfSet(key, value string) string {
 	return fmt.Sprintf(`
 		{{- with %s }}
 		%s:
@@ -33,7 +33,7 @@ func optional(key, value string) string {
 		{{- end }}`, value, key)
 }
 
-// further is a piece for further keys of a mapping.
+// further returns a piece for additional keys of a mapping.
 func further(value string) string {
 	return fmt.Sprintf(`
 		{{- with %s }}
@@ -41,35 +41,36 @@ func further(value string) string {
 		{{- end }}`, value)
 }
 
-// deploymentEdits are what values set of the operator's Deployment.
+// deploymentEdits returns the edits for the values of the operator's Deployment.
 func deploymentEdits() []edit {
 	return []edit{
 		{"spec.replicas", "replicas: {{ $.Values.replicas }}"},
 		{"spec.template.metadata.annotations.*", further("$.Values.podAnnotations")},
 		{"spec.template.metadata.labels.*", further("$.Values.podLabels")},
-		{podSpec + "imagePullSecrets", optional("imagePullSecrets", "$.Values.imagePullSecrets")},
+		{podSpec + "imagePullSecrets", fieldIfSet("imagePullSecrets", "$.Values.imagePullSecrets")},
 		{podSpec + "priorityClassName", `
 		{{- with include "nginx-operator.priorityClassName" $ }}
 		priorityClassName: {{ . }}
 		{{- end }}`},
-		{podSpec + "nodeSelector", optional("nodeSelector", "$.Values.nodeSelector")},
-		{podSpec + "tolerations", optional("tolerations", "$.Values.tolerations")},
-		{podSpec + "affinity", optional("affinity", "$.Values.affinity")},
-		{podSpec + "topologySpreadConstraints", optional("topologySpreadConstraints", "$.Values.topologySpreadConstraints")},
+		{podSpec + "nodeSelector", fieldIfSet("nodeSelector", "$.Values.nodeSelector")},
+		{podSpec + "tolerations", fieldIfSet("tolerations", "$.Values.tolerations")},
+		{podSpec + "affinity", fieldIfSet("affinity", "$.Values.affinity")},
+		{podSpec + "topologySpreadConstraints", fieldIfSet("topologySpreadConstraints", "$.Values.topologySpreadConstraints")},
 		{container + "image", `image: {{ include "nginx-operator.image" $ | quote }}`},
 		{container + "imagePullPolicy", "imagePullPolicy: {{ $.Values.image.pullPolicy }}"},
-		{container + "*", optional("args", `include "nginx-operator.args" $ | fromYamlArray`)},
+		{container + "*", fieldIfSet("args", `include "nginx-operator.args" $ | fromYamlArray`)},
 		{container + "env.RELATED_IMAGE_NGINX.value", "value: {{ $.Values.nginxImage | quote }}"},
 		{container + "env.+", further("$.Values.extraEnv")},
-		{container + "resources", optional("resources", "$.Values.resources")},
+		{container + "resources", fieldIfSet("resources", "$.Values.resources")},
 	}
 }
 
-// crdEdits keep the CRD, and switch the conversion off where no webhook can be.
+// crdEdits returns edits that keep the CRD, and that disable the conversion if there can be no
+// webhook.
 func crdEdits(object project.Object) ([]edit, error) {
 	edits := []edit{{"metadata.annotations.*", "helm.sh/resource-policy: keep"}}
 	if !object.Has("spec.conversion") {
-		// It has one version only.
+		// The CRD has only one version.
 		return edits, nil
 	}
 	conversion, err := object.Get("spec.conversion")
@@ -99,14 +100,14 @@ func crdEdits(object project.Object) ([]edit, error) {
 	return edits, nil
 }
 
-// editsOf are all edits of a manifest.
+// editsOf returns all edits of a manifest.
 func editsOf(object project.Object) ([]edit, error) {
 	edits := []edit{{"metadata.labels.*", `{{- include "nginx-operator.labels" $ | nindent @ }}`}}
 	switch object.Kind() {
 	case "Deployment":
 		edits = append(edits, deploymentEdits()...)
 	case "ServiceAccount":
-		edits = append(edits, edit{"metadata.*", optional("annotations", "$.Values.serviceAccount.annotations")})
+		edits = append(edits, edit{"metadata.*", fieldIfSet("annotations", "$.Values.serviceAccount.annotations")})
 	case "CustomResourceDefinition":
 		more, err := crdEdits(object)
 		if err != nil {
@@ -117,7 +118,7 @@ func editsOf(object project.Object) ([]edit, error) {
 	return edits, nil
 }
 
-// conditions are what has to hold for a manifest to be rendered.
+// conditions returns the conditions under which a manifest is rendered.
 func conditions(object project.Object, everywhereOnly bool) []string {
 	var all []string
 	if everywhereOnly {

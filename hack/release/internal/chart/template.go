@@ -11,8 +11,7 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// template makes a template of a manifest that every install has, or only one for the
-// whole cluster.
+// template returns the template of a manifest that every install has, or only a cluster-wide one.
 func template(object project.Object, everywhereOnly bool) (string, error) {
 	text, err := body(object)
 	if err != nil {
@@ -28,8 +27,8 @@ func template(object project.Object, everywhereOnly bool) (string, error) {
 	return text, nil
 }
 
-// templateOfEach makes a template of a manifest that there is in each namespace that the
-// operator is confined to.
+// templateOfEach returns the template of a manifest that is rendered for each namespace to which
+// the operator is restricted.
 func templateOfEach(object project.Object) (string, error) {
 	const each = "the-namespace"
 	if err := object.Set("metadata.namespace", each); err != nil {
@@ -65,7 +64,7 @@ func body(object project.Object) (string, error) {
 	return strings.ReplaceAll(text, project.Namespace, "{{ $.Release.Namespace }}"), nil
 }
 
-// mark puts a mark where an edit is to stand.
+// mark sets a mark at the path of an edit.
 func mark(object project.Object, path, value string) error {
 	parent, last := path[:strings.LastIndex(path, ".")], path[strings.LastIndex(path, ".")+1:]
 	switch last {
@@ -76,7 +75,7 @@ func mark(object project.Object, path, value string) error {
 		}
 		return object.Set(parent, append(list.([]any), value))
 	case "*":
-		// Sorts behind the keys that there are.
+		// This name sorts after the existing keys.
 		return object.Set(parent+".zz", value)
 	default:
 		return object.Set(path, value)

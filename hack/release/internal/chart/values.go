@@ -10,20 +10,20 @@ import (
 	"example.com/nginx-operator/hack/release/internal/project"
 )
 
-// value is one that the chart has, or a group of them.
+// value is a value of the chart, or a group of them.
 type value struct {
 	name        string
 	description string
-	// schema is without what the fields of this struct hold.
+	// schema does not contain what the other fields of this struct hold.
 	schema map[string]any
-	// fallback is the default, group are the values below.
+	// fallback is the default, group are the values of a group.
 	fallback any
 	group    []value
 }
 
-// addValues makes values.yaml, its schema and the README's table.
+// addValues adds values.yaml, its schema and the README's table.
 func addValues(files map[string]string, p *project.Project, manifests []project.Object) error {
-	text, err := sources.ReadFile("values.yaml")
+	text, err := staticFS.ReadFile("values.yaml")
 	if err != nil {
 		return err
 	}
@@ -40,10 +40,10 @@ func addValues(files map[string]string, p *project.Project, manifests []project.
 	if err != nil {
 		return fmt.Errorf("values.yaml: %w", err)
 	}
-	schema := object(values)
+	schema := objectSchema(values)
 	schema["$schema"] = "http://json-schema.org/draft-07/schema#"
 	schema["title"] = "Values of the chart " + project.Name
-	// Helm hands these to every chart.
+	// Helm passes these to every chart.
 	schema["properties"].(map[string]any)["global"] = map[string]any{"type": "object"}
 	encoded, err := json.MarshalIndent(schema, "", "  ")
 	if err != nil {
@@ -61,7 +61,7 @@ func addValues(files map[string]string, p *project.Project, manifests []project.
 	return nil
 }
 
-// reader reads the definitions in the order in which they stand.
+// reader reads the definitions in file order.
 type reader struct {
 	image      string
 	deployment project.Object
@@ -117,13 +117,13 @@ func (r *reader) setDefault(v *value) error {
 	return nil
 }
 
-// object is the schema of a group of values.
-func object(values []value) map[string]any {
+// objectSchema returns the schema of a group of values.
+func objectSchema(values []value) map[string]any {
 	properties := map[string]any{}
 	for _, v := range values {
 		properties[v.name] = v.schema
 		if v.group != nil {
-			properties[v.name] = object(v.group)
+			properties[v.name] = objectSchema(v.group)
 			properties[v.name].(map[string]any)["description"] = v.description
 		}
 	}

@@ -10,27 +10,27 @@ import (
 // Object is a manifest.
 type Object map[string]any
 
-// Kind of the object.
+// Kind returns the kind of the object.
 func (o Object) Kind() string { return o.text("kind") }
 
-// Name of the object.
+// Name returns the name of the object.
 func (o Object) Name() string { return o.text("metadata.name") }
 
-// Namespace is empty for what belongs to none.
+// Namespace returns the namespace of the object; empty: none.
 func (o Object) Namespace() string { return o.text("metadata.namespace") }
 
-// ID tells objects of one installation apart.
+// ID identifies the object within one installation.
 func (o Object) ID() string { return o.Kind() + "/" + o.Name() }
 
-// text is empty where there is none.
+// text returns the text at a path, or "" if there is none.
 func (o Object) text(path string) string {
 	value, _ := o.lookUp(path)
 	text, _ := value.(string)
 	return text
 }
 
-// Get finds the value at a path such as spec.containers.nginx.image: an element of a list is
-// found by its name or its number.
+// Get returns the value at a path such as spec.containers.nginx.image. The step to an element of a
+// list is its name or its index.
 func (o Object) Get(path string) (any, error) {
 	value, missing := o.lookUp(path)
 	if missing != "" {
@@ -39,7 +39,7 @@ func (o Object) Get(path string) (any, error) {
 	return value, nil
 }
 
-// Has tells whether there is something at a path.
+// Has reports whether there is a value at a path.
 func (o Object) Has(path string) bool {
 	_, missing := o.lookUp(path)
 	return missing == ""
@@ -91,7 +91,7 @@ func (o Object) Set(path string, value any) error {
 	return nil
 }
 
-// Delete removes what is at a path, if it is there.
+// Delete removes the value at a path, if there is one.
 func (o Object) Delete(path string) {
 	dot := strings.LastIndex(path, ".")
 	if dot < 0 {
@@ -105,7 +105,7 @@ func (o Object) Delete(path string) {
 	}
 }
 
-// AddLabels adds labels to the object's own.
+// AddLabels adds labels to the object.
 func (o Object) AddLabels(labels map[string]any) error {
 	all := map[string]any{}
 	if present, err := o.Get("metadata.labels"); err == nil {
@@ -115,7 +115,7 @@ func (o Object) AddLabels(labels map[string]any) error {
 	return o.Set("metadata.labels", all)
 }
 
-// Find finds an object by kind and name.
+// Find returns the object with a kind and name.
 func Find(objects []Object, kind, name string) (Object, error) {
 	for _, object := range objects {
 		if object.Kind() == kind && object.Name() == name {

@@ -1,5 +1,5 @@
-// Package project reads what every package is made from: the version, and the
-// manifests of config/.
+// Package project reads the version and the manifests of config/, from which all packages are
+// built.
 package project
 
 import (
@@ -13,34 +13,34 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// What the manifests of config/ are named by.
+// Names that the manifests of config/ use.
 const (
 	Name      = "nginx-operator"
 	Namespace = "nginx-operator-system"
-	// Domain ends the groups of the operator's own kinds.
+	// Domain is the suffix of the API groups of the operator's own kinds.
 	Domain = "operator.example.com"
 )
 
 // Project is a checkout of the repository.
 type Project struct {
 	Root string
-	// Version is that of the file VERSION, without a leading v.
+	// Version is the content of the file VERSION, without a leading v.
 	Version string
 	Release Release
 }
 
-// Release is what hack/release/release.yaml tells about a version.
+// Release is the content of hack/release/release.yaml.
 type Release struct {
 	// Image is the repository of the operator's image: a placeholder.
 	Image string `json:"image"`
-	// Platforms that images are made for.
+	// Platforms are the platforms to build images for.
 	Platforms []string `json:"platforms"`
-	// Replaces is the version before this one, and SkipFrom the oldest that an upgrade
-	// in one step is possible from.
+	// Replaces is the previous version, and SkipFrom the oldest one that can be upgraded in one
+	// step.
 	Replaces string `json:"replaces"`
 	SkipFrom string `json:"skipFrom"`
-	// MinKubeVersion is the oldest Kubernetes whose API has, switched on, all that the
-	// manifests use.
+	// MinKubeVersion is the oldest Kubernetes whose API has everything that the manifests use,
+	// enabled by default.
 	MinKubeVersion string `json:"minKubeVersion"`
 	Channel        string `json:"channel"`
 	// CreatedAt is the day of the release.
@@ -56,7 +56,7 @@ func Open(root string) (*Project, error) {
 	}
 	p.Version = strings.TrimSpace(string(text))
 	if p.Version == "" || strings.HasPrefix(p.Version, "v") {
-		return nil, fmt.Errorf("VERSION holds %q: want a version without a leading v, such as 1.2.3", p.Version)
+		return nil, fmt.Errorf("VERSION contains %q: it must be a version without a leading v, such as 1.2.3", p.Version)
 	}
 	about, err := os.ReadFile(p.Path("hack/release/release.yaml"))
 	if err != nil {
@@ -68,14 +68,14 @@ func Open(root string) (*Project, error) {
 	return p, nil
 }
 
-// Path is the path of a file of the checkout.
+// Path returns the path of a file of the checkout.
 func (p *Project) Path(name string) string { return filepath.Join(p.Root, filepath.FromSlash(name)) }
 
-// Image is the placeholder that released manifests have for the operator's image.
+// Image returns the operator's image in released manifests, which is a placeholder.
 func (p *Project) Image() string { return p.Release.Image + ":" + p.Version }
 
-// Build renders a kustomization of config/. The operator's image is the placeholder.
-func (p *Project) Build(kustomization string) ([]Object, error) {
+// RenderKustomization renders a kustomization of config/, with the placeholder as the operator's image.
+func (p *Project) RenderKustomization(kustomization string) ([]Object, error) {
 	options := krusty.MakeDefaultOptions()
 	resources, err := krusty.MakeKustomizer(options).Run(filesys.MakeFsOnDisk(), p.Path(kustomization))
 	if err != nil {
@@ -96,12 +96,12 @@ func (p *Project) Build(kustomization string) ([]Object, error) {
 	return objects, p.setImage(objects)
 }
 
-// setImage sets the placeholder in whatever runs the operator's image.
+// setImage sets the placeholder as the image of all containers that run the operator's image.
 func (p *Project) setImage(objects []Object) error {
 	for _, object := range objects {
 		found, err := object.Get("spec.template.spec.containers")
 		if err != nil {
-			// It has no pods.
+			// The object has no pods.
 			continue
 		}
 		for _, c := range found.([]any) {

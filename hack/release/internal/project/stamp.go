@@ -6,16 +6,16 @@ import (
 	"regexp"
 )
 
-// stamped are the files, written by hand, that name the version.
+// stamped are the hand-written files that contain the version.
 var stamped = []string{
 	"README.md", "docs/installation.md",
 	"config/default/kustomization.yaml", "config/migration/kustomization.yaml", "config/namespaced/kustomization.yaml",
 }
 
-// versions are those of images and of a release's files.
-var versions = regexp.MustCompile(`(nginx-operator(?:-bundle)?[:-]|newTag: |VERSION=)\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+[0-9A-Za-z])?`)
+// versionPattern matches the versions of images and of a release's files.
+var versionPattern = regexp.MustCompile(`(nginx-operator(?:-bundle)?[:-]|newTag: |VERSION=)\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+[0-9A-Za-z])?`)
 
-// Stamp writes the version into them.
+// Stamp writes the version into the stamped files.
 func (p *Project) Stamp() error {
 	for _, name := range stamped {
 		text, err := os.ReadFile(p.Path(name))
@@ -34,8 +34,8 @@ func (p *Project) Stamp() error {
 }
 
 func stamp(text []byte, version string) ([]byte, error) {
-	if !versions.Match(text) {
-		return nil, fmt.Errorf("it does not name the version any more: take it out of the list in hack/release/internal/project")
+	if !versionPattern.Match(text) {
+		return nil, fmt.Errorf("it no longer contains the version: remove it from the list in hack/release/internal/project")
 	}
-	return versions.ReplaceAll(text, []byte("${1}"+version)), nil
+	return versionPattern.ReplaceAll(text, []byte("${1}"+version)), nil
 }

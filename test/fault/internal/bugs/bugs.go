@@ -1,5 +1,6 @@
-// Package bugs holds mistakes that are made in operators, each as a change of this one, so that the
-// harness can prove that it finds them. They are built by an overlay; no file of the tree changes.
+// Package bugs holds typical mistakes in operators, each as a change to this one, so that the
+// harness can prove that it finds them. An overlay builds them, so no file of the source tree
+// changes.
 package bugs
 
 import (
@@ -20,32 +21,32 @@ import (
 //go:embed bugs.yaml
 var list []byte
 
-// Bug is a mistake.
+// Bug is a seeded mistake.
 type Bug struct {
 	Name string `json:"name"`
-	// About tells what a programmer got wrong, in a sentence.
+	// About says in one sentence what a programmer got wrong.
 	About string `json:"about"`
-	// Edits make it of the operator as it is.
+	// Edits are the changes that introduce the bug.
 	Edits []Edit `json:"edits"`
-	// Cases are the beginnings of the names of those that it is looked for with, in this order. What
-	// shows without a fault is found by golden/ and the journey, before any other case.
+	// Cases are prefixes of the names of the cases that hunt for the bug, in this order. A bug that
+	// shows without a fault should be found by golden/ and the journey before any other case.
 	Cases []string `json:"cases"`
 }
 
-// Edit puts With in the place of a text that is exactly once in a file.
+// Edit replaces a text that occurs exactly once in a file.
 type Edit struct {
 	File    string `json:"file"`
 	Replace string `json:"replace"`
 	With    string `json:"with"`
 }
 
-// All are the bugs, in their order.
+// All returns the bugs in the order of the list.
 func All() ([]*Bug, error) {
 	var all []*Bug
 	return all, yaml.UnmarshalStrict(list, &all)
 }
 
-// Sources are the files that are other ones with the bug, by their paths below root.
+// Sources returns the content of the files that the bug changes, by their paths relative to root.
 func (b *Bug) Sources(root string) (map[string][]byte, error) {
 	sources := map[string][]byte{}
 	for _, e := range b.Edits {
@@ -57,15 +58,15 @@ func (b *Bug) Sources(root string) (map[string][]byte, error) {
 			}
 		}
 		if n := bytes.Count(text, []byte(e.Replace)); n != 1 || e.Replace == "" {
-			return nil, fmt.Errorf("bug %s: %q is %d times in %s, and not once", b.Name, e.Replace, n, e.File)
+			return nil, fmt.Errorf("bug %s: %q occurs %d times in %s, but must occur once", b.Name, e.Replace, n, e.File)
 		}
 		sources[e.File] = bytes.Replace(text, []byte(e.Replace), []byte(e.With), 1)
 	}
 	return sources, nil
 }
 
-// Build builds the operator of the module at root with the bug, into a folder, and returns the
-// program's path.
+// Build builds the operator of the module at root with the bug into dir, and returns the program's
+// path.
 func (b *Bug) Build(ctx context.Context, root, dir string) (string, error) {
 	sources, err := b.Sources(root)
 	if err != nil {
@@ -93,10 +94,10 @@ func (b *Bug) Build(ctx context.Context, root, dir string) (string, error) {
 	return filepath.Join(dir, "operator"), build(ctx, root, filepath.Join(dir, "operator"), "-overlay="+file)
 }
 
-// BuildGood builds the operator as it is.
+// BuildGood builds the operator without a bug.
 func BuildGood(ctx context.Context, root, program string) error { return build(ctx, root, program) }
 
-// build uses the flags of the Makefile, and with them what is compiled already.
+// build uses the flags of the Makefile, so that it shares the build cache with it.
 func build(ctx context.Context, root, program string, more ...string) error {
 	args := slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", program}, more, []string{"./cmd/nginx-operator"})
 	command := exec.CommandContext(ctx, "go", args...)

@@ -5,13 +5,12 @@ import (
 	"go/token"
 	"testing"
 
-	"example.com/nginx-operator/test/fault/internal/campaign"
 	"example.com/nginx-operator/test/fault/internal/journey"
+	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/testenv"
 )
 
-// TestAll: every bug can be made of the operator as it is, and says by which cases of which journeys
-// it is looked for.
+// TestAll: every bug applies to the current source, and names existing cases that find it.
 func TestAll(t *testing.T) {
 	all, err := All()
 	if err != nil || len(all) < 45 {
@@ -28,7 +27,7 @@ func TestAll(t *testing.T) {
 		}
 		names[b.Name] = true
 		for _, name := range b.Cases {
-			if err := campaign.CheckName(journeys, name); err != nil {
+			if err := suite.CheckName(journeys, name); err != nil {
 				t.Errorf("bug %s: %v", b.Name, err)
 			}
 		}

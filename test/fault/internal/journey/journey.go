@@ -1,4 +1,4 @@
-// Package journey is the language in which it is told what a user does. A journey is a YAML file:
+// Package journey defines the language that describes what a user does. A journey is a YAML file:
 //
 //	about: The configuration changes.
 //	real: true
@@ -13,9 +13,9 @@
 //	keeps: 2
 //	answers: second
 //
-// Only what the user does under `when` is disturbed. In the texts of objects, ${Kind/name path.of.a.field}
-// stands for what that field says at the moment, and ${name} for a text that whoever plays the journey
-// has under that name.
+// Faults occur only during the steps under `when`. In the texts of objects, ${Kind/name path.of.a.field}
+// stands for the current value of that field, and ${name} for a text that the caller provides under that
+// name.
 package journey
 
 import (
@@ -38,92 +38,96 @@ var embedded embed.FS
 
 // Journey is what a user does.
 type Journey struct {
-	// Name of its file.
+	// Name is the name of its file, without the extension.
 	Name string `json:"-"`
-	// About tells what it is, in a sentence.
+	// About describes the journey in one sentence.
 	About string `json:"about"`
-	// Arguments are those that the operator has beside its others, such as for more controllers.
+	// Arguments are additional arguments for the operator, for example to enable more controllers.
 	Arguments []string `json:"arguments,omitempty"`
-	// Unknown is the path of a field of an apply that the API server is too old to know, as it names it.
+	// Unknown is the path of an applied field that the API server does not know yet, as its error
+	// message writes it.
 	Unknown string `json:"unknown,omitempty"`
-	// Given is done before, and When in the time that is looked at.
+	// Given are the steps before the faults; When are the steps under faults.
 	Given []Step `json:"given,omitempty"`
 	When  []Step `json:"when"`
-	// Then is what is so in the end.
+	// Then are the expectations for the end.
 	Then []Expectation `json:"then"`
-	// Real tells that it can be played with real nginx: its configurations are what nginx takes, and
-	// those that are to be refused are not.
+	// Real reports whether the journey can run with real nginx: nginx must accept its
+	// configurations, and reject those that the journey expects to fail.
 	Real bool `json:"real,omitempty"`
-	// Keeps is how many pods are ready all the while.
+	// Keeps is the number of pods that must be ready at any time.
 	Keeps int `json:"keeps,omitempty"`
-	// Serves is in what every ready pod serves, from the moment on at which everything is as in Then.
+	// Serves is a text that every ready pod must serve as soon as Then holds.
 	Serves string `json:"serves,omitempty"`
-	// Undeclared: nobody declares what happens, so what was told before stands until the operator has
-	// seen it. Only then every ready pod serves what it should.
+	// Undeclared reports whether the change is not part of a declaration. Then the previous status
+	// stays until the operator has observed the change, so the pods have some time until they must
+	// serve Serves.
 	Undeclared bool `json:"undeclared,omitempty"`
-	// Answers are words that real nginx answers with in every pod in the end, where they are others than
+	// Answers is a text that real nginx must answer in every pod at the end, if it differs from
 	// Serves.
 	Answers string `json:"answers,omitempty"`
-	// Renews: of what has an owner in the beginning, nothing is there in the end but others of its name.
+	// Renews reports whether every owned object at the beginning must be gone or recreated at the
+	// end.
 	Renews bool `json:"renews,omitempty"`
-	// Empty: nothing is left in the end.
+	// Empty reports whether the namespace must be empty at the end.
 	Empty bool `json:"empty,omitempty"`
 }
 
-// Step is one thing that happens: one of the fields Create, Patch, Delete, Await, Lose and Operator is set.
+// Step is one action or wait. Exactly one of Create, Patch, Delete, Await, Lose and Operator is
+// set.
 type Step struct {
-	// Create makes an object, in the namespace of the journey.
+	// Create creates an object in the journey's namespace.
 	Create map[string]any `json:"create,omitempty"`
 	// Patch merges With into an object, or into its Subresource.
 	Patch       *Object        `json:"patch,omitempty"`
 	Subresource string         `json:"subresource,omitempty"`
 	With        map[string]any `json:"with,omitempty"`
-	// Delete deletes an object. What becomes of what it owns is Propagation: Background (the default),
-	// Foreground or Orphan.
+	// Delete deletes an object. Propagation decides what happens to the objects that it owns:
+	// Background (the default), Foreground or Orphan.
 	Delete      *Object                    `json:"delete,omitempty"`
 	Propagation metav1.DeletionPropagation `json:"propagation,omitempty"`
-	// Wait: until what is deleted is gone (the default), as kubectl's --wait.
+	// Wait waits until the deleted object is gone (the default), like kubectl's --wait.
 	Wait *bool `json:"wait,omitempty"`
-	// Await waits for something.
+	// Await waits until the expectation holds.
 	Await *Expectation `json:"await,omitempty"`
-	// Lose makes a node one that nothing is heard of any more. Nodes are those that the pods of some images are
-	// bound to, see test/standin/kubelet.
+	// Lose makes a node unreachable. The images of pods decide which node they are bound to, see
+	// test/standin/kubelet.
 	Lose string `json:"lose,omitempty"`
-	// Operator replaces the operator by one of this Release: next, or this.
+	// Operator replaces the operator by the one of this release: this or next.
 	Operator Release `json:"operator,omitempty"`
 }
 
-// Release is one of the operator's.
+// Release is a release of the operator.
 type Release string
 
-// The releases: the one under test, and another one that comes after it.
+// This is the release under test, Next is a later one.
 const (
 	This Release = "this"
 	Next Release = "next"
 )
 
-// Upgrades tells whether the journey needs another release of the operator.
+// Upgrades reports whether the journey replaces the operator, which may need another release.
 func (j *Journey) Upgrades() bool {
 	return slices.ContainsFunc(slices.Concat(j.Given, j.When), func(s Step) bool { return s.Operator != "" })
 }
 
-// Object is one by its kind and name, such as NginxOperator/web. A kind that more than one API
-// version has, can be followed by it: NginxOperator.v1alpha1/web.
+// Object is an object's kind and name, such as NginxOperator/web. If a kind has more than one API
+// version, the version can follow it: NginxOperator.v1alpha1/web.
 type Object struct{ Kind, Version, Name string }
 
 var objectPattern = regexp.MustCompile(`^([A-Z][A-Za-z]+)(?:\.(v[a-z0-9]+))?/([-a-z0-9.]+)$`)
 
-// UnmarshalText reads what String writes.
+// UnmarshalText parses the format of String.
 func (o *Object) UnmarshalText(text []byte) error {
 	found := objectPattern.FindSubmatch(text)
 	if found == nil {
-		return fmt.Errorf("%q is no object: write Kind/name", text)
+		return fmt.Errorf("%q is not an object: write Kind/name", text)
 	}
 	o.Kind, o.Version, o.Name = string(found[1]), string(found[2]), string(found[3])
 	return nil
 }
 
-// String is the object as it is written in a journey.
+// String returns the object as a journey writes it.
 func (o *Object) String() string {
 	if o.Version != "" {
 		return o.Kind + "." + o.Version + "/" + o.Name
@@ -131,55 +135,55 @@ func (o *Object) String() string {
 	return o.Kind + "/" + o.Name
 }
 
-// Expectation is something that can be seen of an object: "NginxOperator/web is Ready",
-// "… is UpToDate=False (RolledBack)", "… is gone", "… is there", "… has some words", "… lacks some
-// words".
+// Expectation is a statement about an object: "NginxOperator/web is Ready", "… is UpToDate=False
+// (RolledBack)", "… is gone", "… is there", "… has some words", "… lacks some words".
 type Expectation struct {
 	Object Object
-	// Condition has Status, and Reason if that is not empty. Without a condition, the object is there,
-	// or Gone.
+	// Condition must have Status, and Reason if it is not empty. Without a condition, the object
+	// must exist or, with Gone, be gone.
 	Condition, Status, Reason string
 	Gone                      bool
-	// Words are somewhere in the object, or with Lacks nowhere.
-	Words string
-	Lacks bool
+	// Words must occur in the object's JSON or, with Missing, must not occur there.
+	Words   string
+	Missing bool
 }
 
 var expectationPattern = regexp.MustCompile(`^(\S+) is (gone|there|([A-Z][A-Za-z]*)(?:=(True|False|Unknown))?(?: \(([A-Za-z]+)\))?)$|^(\S+) (has|lacks) (.+)$`)
 
-// UnmarshalText reads an expectation.
+// UnmarshalText parses an expectation.
 func (e *Expectation) UnmarshalText(text []byte) error {
 	found := expectationPattern.FindStringSubmatch(string(text))
 	if found == nil {
-		return fmt.Errorf("%q is no expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, … has some words, or … lacks some words", text)
+		return fmt.Errorf("%q is not an expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, … has some words, or … lacks some words", text)
 	}
 	e.Gone, e.Condition, e.Status, e.Reason = found[2] == "gone", found[3], found[4], found[5]
 	if e.Status == "" {
 		e.Status = "True"
 	}
-	e.Words, e.Lacks = found[8], found[7] == "lacks"
+	e.Words, e.Missing = found[8], found[7] == "lacks"
 	return e.Object.UnmarshalText([]byte(found[1] + found[6]))
 }
 
-// Check tells why an object is not as expected. It is nil where there is none.
+// Check returns an error if the object does not meet the expectation. The object is nil if it does
+// not exist.
 func (e *Expectation) Check(object *unstructured.Unstructured) error {
 	switch {
 	case e.Gone && object != nil:
-		return fmt.Errorf("%s is still there", &e.Object)
+		return fmt.Errorf("%s still exists", &e.Object)
 	case e.Gone:
 		return nil
 	case object == nil:
-		return fmt.Errorf("there is no %s", &e.Object)
+		return fmt.Errorf("%s does not exist", &e.Object)
 	case e.Words != "":
-		return e.find(object)
+		return e.checkText(object)
 	case e.Condition != "":
-		return e.judge(object)
+		return e.evaluate(object)
 	}
 	return nil
 }
 
-// judge looks at the condition.
-func (e *Expectation) judge(object *unstructured.Unstructured) error {
+// evaluate checks the condition, which must be of the current generation.
+func (e *Expectation) evaluate(object *unstructured.Unstructured) error {
 	conditions, _, err := unstructured.NestedSlice(object.Object, "status", "conditions")
 	if err != nil {
 		return err
@@ -198,19 +202,19 @@ func (e *Expectation) judge(object *unstructured.Unstructured) error {
 	return fmt.Errorf("%s has no condition %s", &e.Object, e.Condition)
 }
 
-// find looks for the words.
-func (e *Expectation) find(object *unstructured.Unstructured) error {
+// checkText checks the words.
+func (e *Expectation) checkText(object *unstructured.Unstructured) error {
 	text, err := object.MarshalJSON()
-	if err == nil && strings.Contains(string(text), e.Words) == e.Lacks {
-		err = fmt.Errorf("%s has no %q", &e.Object, e.Words)
-		if e.Lacks {
-			err = fmt.Errorf("%s has %q", &e.Object, e.Words)
+	if err == nil && strings.Contains(string(text), e.Words) == e.Missing {
+		err = fmt.Errorf("%s does not contain %q", &e.Object, e.Words)
+		if e.Missing {
+			err = fmt.Errorf("%s contains %q", &e.Object, e.Words)
 		}
 	}
 	return err
 }
 
-// All reads the journeys that come with the program, in the order of their names.
+// All returns the embedded journeys, sorted by name.
 func All() ([]*Journey, error) {
 	folder, err := fs.Sub(embedded, "journeys")
 	if err != nil {
@@ -219,7 +223,7 @@ func All() ([]*Journey, error) {
 	return Read(folder)
 }
 
-// Read reads the journeys of a folder.
+// Read reads the journeys in a folder.
 func Read(folder fs.FS) ([]*Journey, error) {
 	names, err := fs.Glob(folder, "*.yaml")
 	if err != nil {
@@ -239,7 +243,7 @@ func Read(folder fs.FS) ([]*Journey, error) {
 		all = append(all, j)
 	}
 	if len(all) == 0 {
-		return nil, errors.New("the folder has no journeys: *.yaml")
+		return nil, errors.New("the folder contains no journeys (*.yaml)")
 	}
 	return all, nil
 }
@@ -250,7 +254,7 @@ func parse(name string, text []byte) (*Journey, error) {
 		return nil, err
 	}
 	if len(j.When) == 0 || len(j.Then) == 0 || j.About == "" {
-		return nil, errors.New("about, when and then are needed")
+		return nil, errors.New("about, when and then are required")
 	}
 	for i, s := range slices.Concat(j.Given, j.When) {
 		if err := s.check(); err != nil {
@@ -269,27 +273,27 @@ func (s *Step) check() error {
 	}
 	switch {
 	case n != 1:
-		return errors.New("one of create, patch, delete, await, lose and operator is needed")
+		return errors.New("one of create, patch, delete, await, lose and operator is required")
 	case (s.Patch != nil) != (s.With != nil):
-		return errors.New("patch and with belong together")
+		return errors.New("patch and with need each other")
 	case s.Subresource != "" && s.Patch == nil:
-		return errors.New("subresource belongs to patch")
+		return errors.New("subresource is allowed only with patch")
 	case s.Propagation != "" && s.Delete == nil:
-		return errors.New("propagation belongs to delete")
+		return errors.New("propagation is allowed only with delete")
 	case s.Wait != nil && s.Delete == nil:
-		return errors.New("wait belongs to delete")
+		return errors.New("wait is allowed only with delete")
 	}
 	return s.checkWords()
 }
 
-// checkWords looks at the fields that say one of a few words.
+// checkWords validates the fields that are enums.
 func (s *Step) checkWords() error {
 	propagations := []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
 	if !slices.Contains(propagations, s.Propagation) {
-		return fmt.Errorf("propagation is one of %v", propagations[1:])
+		return fmt.Errorf("propagation must be one of %v", propagations[1:])
 	}
 	if releases := []Release{"", This, Next}; !slices.Contains(releases, s.Operator) {
-		return fmt.Errorf("operator is one of %v", releases[1:])
+		return fmt.Errorf("operator must be one of %v", releases[1:])
 	}
 	return nil
 }

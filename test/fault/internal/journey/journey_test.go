@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestAll: the journeys that come with the program can be read.
+// TestAll: the embedded journeys are valid.
 func TestAll(t *testing.T) {
 	all, err := All()
 	if err != nil || len(all) < 15 {
@@ -20,20 +20,20 @@ func TestReadRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"about: x": "when and then",
 		"about: x\nwhen: [{}]\nthen: [Pod/b is gone]":                               "one of create",
-		"about: x\nwhen: [{patch: Pod/b}]\nthen: [Pod/b is gone]":                   "belong together",
+		"about: x\nwhen: [{patch: Pod/b}]\nthen: [Pod/b is gone]":                   "need each other",
 		"about: x\nwhen: [{delete: Pod/b, create: {a: b}}]\nthen: [Pod/b is gone]":  "one of create",
 		"about: x\nwhen: [{delete: web}]\nthen: [Pod/b is gone]":                    "Kind/name",
-		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is fine]":                  "no expectation",
-		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is Ready=Perhaps]":         "no expectation",
+		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is fine]":                  "not an expectation",
+		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is Ready=Perhaps]":         "not an expectation",
 		"about: x\nwhen: [{delete: Pod/b}]\nthen: [Pod/b is gone]\nsomething: else": "something",
 
-		"about: x\nwhen: [{delete: Pod/b, propagation: None}]\nthen: [Pod/b is gone]":                   "propagation is",
-		"about: x\nwhen: [{operator: next, propagation: Orphan}]\nthen: [Pod/b is gone]":                "propagation belongs",
-		"about: x\nwhen: [{patch: Pod/b, with: {a: 1}, wait: false}]\nthen: [Pod/b is gone]":            "wait belongs",
-		"about: x\nwhen: [{delete: Pod/b, subresource: scale}]\nthen: [Pod/b is gone]":                  "subresource belongs",
-		"about: x\nwhen: [{operator: last}]\nthen: [Pod/b is gone]":                                     "operator is one",
+		"about: x\nwhen: [{delete: Pod/b, propagation: None}]\nthen: [Pod/b is gone]":                   "propagation must be",
+		"about: x\nwhen: [{operator: next, propagation: Orphan}]\nthen: [Pod/b is gone]":                "propagation is allowed only",
+		"about: x\nwhen: [{patch: Pod/b, with: {a: 1}, wait: false}]\nthen: [Pod/b is gone]":            "wait is allowed only",
+		"about: x\nwhen: [{delete: Pod/b, subresource: scale}]\nthen: [Pod/b is gone]":                  "subresource is allowed only",
+		"about: x\nwhen: [{operator: last}]\nthen: [Pod/b is gone]":                                     "operator must be one",
 		"about: x\nwhen: [{operator: next, patch: Pod/b, with: {a: b}}]\nthen: [Pod/b is gone]":         "one of create",
-		"about: x\ngiven: [{patch: Pod/b, subresource: scale}]\nwhen: [{delete: Pod/b}]\nthen: [Pod/b]": "no expectation",
+		"about: x\ngiven: [{patch: Pod/b, subresource: scale}]\nwhen: [{delete: Pod/b}]\nthen: [Pod/b]": "not an expectation",
 	} {
 		_, err := Read(fstest.MapFS{"a.yaml": &fstest.MapFile{Data: []byte(text)}})
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -64,7 +64,7 @@ func TestUpgrades(t *testing.T) {
 	}
 }
 
-// web has a condition of its second generation.
+// web returns an object at generation 2 with a current and an outdated condition.
 func web(status, reason string) *unstructured.Unstructured {
 	return &unstructured.Unstructured{Object: map[string]any{
 		"metadata": map[string]any{"generation": int64(2)},

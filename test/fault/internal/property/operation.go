@@ -8,27 +8,27 @@ import (
 	apimachineryruntime "k8s.io/apimachinery/pkg/runtime"
 )
 
-// Operation is a change of one field.
+// Operation is a change to one field.
 type Operation struct {
-	// Seed is the number of the spec that is changed, Leaf the path of the field in the schema, At
-	// that in the spec, and What becomes of it.
+	// Seed is the index of the changed spec, Leaf the field's path in the schema, At its path in
+	// the spec, and What describes the new value.
 	Seed           int
 	Leaf, At, What string
-	// Value is the new one; Unset: the field is left out.
+	// Value is the new value; Unset: the field is removed.
 	Value any
 	Unset bool
-	// Spec is what the seed becomes.
+	// Spec is the changed spec.
 	Spec map[string]any
 
 	path []any
 }
 
-// Name is the operation's among those of its seed.
+// Name returns the name of the operation, which is unique for its seed.
 func (o *Operation) Name() string { return o.At + "=" + o.What }
 
-// Operations are those of all fields of a schema, in specs that together have every object, list and
-// map of it. bare are the fields that no spec gives a place. examples are further values, by the
-// fields' paths in the schema.
+// Operations returns the operations for all fields of a schema. The seeds should together contain
+// every object, list and map of the schema; bare are the fields that have no place in any of them.
+// examples are additional values by the fields' paths in the schema.
 func Operations(s *Schema, seeds []map[string]any, examples map[string][]any) (all []Operation, bare []string) {
 	chosen := best(s, seeds)
 	for _, leaf := range Leaves(s, "spec") {
@@ -39,7 +39,7 @@ func Operations(s *Schema, seeds []map[string]any, examples map[string][]any) (a
 	for _, f := range byLeaf(chosen) {
 		for _, c := range append(candidates(f.place), exampled(examples[f.leaf])...) {
 			o := Operation{Seed: f.in, Leaf: f.leaf, At: f.at, What: c.what, Value: c.value, Unset: c.unset, path: f.path}
-			o.Spec, _ = o.Apply(seeds[f.in]) // its place was found there
+			o.Spec, _ = o.Apply(seeds[f.in]) // the place was found in this seed
 			all = append(all, o)
 		}
 	}
@@ -54,14 +54,15 @@ func exampled(values []any) []candidate {
 	return all
 }
 
-// Apply returns a copy of another spec with the operation's change; false: it has no such place.
+// Apply returns a copy of another spec with the operation's change; false: the spec has no such
+// place.
 func (o *Operation) Apply(spec map[string]any) (changed map[string]any, ok bool) {
 	changed = apimachineryruntime.DeepCopyJSON(spec)
 	_, ok = put(changed, o.path, candidate{value: o.Value, unset: o.Unset})
 	return changed, ok
 }
 
-// put puts a candidate into a value, and returns the value; false: there is no such place.
+// put sets a candidate in a value, and returns the value; false: there is no such place.
 func put(into any, path []any, c candidate) (_ any, ok bool) {
 	switch in := into.(type) {
 	case map[string]any:

@@ -37,7 +37,7 @@ func seeds(t *testing.T) []map[string]any {
 	return all
 }
 
-// TestEveryLeaf makes sure that every field of the schema is changed, in more than one way.
+// TestEveryLeaf: every field of the schema is changed in more than one way.
 func TestEveryLeaf(t *testing.T) {
 	s := specSchema(t)
 	all, bare := Operations(s, seeds(t), nil)
@@ -57,8 +57,7 @@ func TestEveryLeaf(t *testing.T) {
 	t.Logf("%d leaves, %d operations", len(leaves), len(all))
 }
 
-// TestOperationsDiffer makes sure that an operation changes its seed, at its place alone, and has a
-// name of its own.
+// TestOperationsDiffer: an operation changes its seed only at its place, and has a unique name.
 func TestOperationsDiffer(t *testing.T) {
 	specs := seeds(t)
 	untouched := seeds(t)
@@ -133,7 +132,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// TestBare makes sure that a field that cannot be reached is told.
+// TestBare: a field that no seed has a place for is reported.
 func TestBare(t *testing.T) {
 	_, bare := Operations(specSchema(t), []map[string]any{{}}, nil)
 	if !slices.Contains(bare, "spec.ports[].name") || slices.Contains(bare, "spec.replicas") {

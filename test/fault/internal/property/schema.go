@@ -1,6 +1,6 @@
-// Package property changes the fields of a resource one at a time, by its schema: every field that
-// holds something is left out, is given the values at the ends of what is allowed and beyond, and
-// such as break what is careless with text.
+// Package property changes the fields of a resource one at a time, based on its schema. Each field
+// that is set gets removed. Each field gets values at and beyond its limits, and values that break
+// careless handling of text.
 package property
 
 import (
@@ -11,11 +11,11 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// Schema is a field's schema.
+// Schema is the OpenAPI schema of a field.
 type Schema = apiextensionsv1.JSONSchemaProps
 
-// Leaves are the paths of all fields below one that hold something themselves: values, and lists
-// and maps as a whole. "[]" stands for the items of a list, "{}" for the values of a map.
+// Leaves returns the paths of all fields below a path that hold something themselves: scalars, and
+// lists and maps as a whole. "[]" stands for the items of a list, "{}" for the values of a map.
 func Leaves(s *Schema, path string) []string {
 	var all []string
 	switch {
@@ -34,27 +34,27 @@ func Leaves(s *Schema, path string) []string {
 	return append(all, path)
 }
 
-// scalar tells whether a field holds one value.
+// scalar reports whether a field holds a single value.
 func scalar(s *Schema) bool {
 	return s.XIntOrString || len(s.Properties) == 0 && s.Items == nil && s.AdditionalProperties == nil
 }
 
 func names(s *Schema) []string { return slices.Sorted(maps.Keys(s.Properties)) }
 
-// place is a field in a value.
+// place is a field at its position in a value.
 type place struct {
-	// leaf is the path of the field in the schema, at that in the value.
+	// leaf is the field's path in the schema, at its path in the value.
 	leaf, at string
 	schema   *Schema
-	// path leads there: names of fields, keys of maps, and indices of lists.
+	// path is the path in the value as a list: names of fields, keys of maps, and indices of lists.
 	path []any
-	// there tells that the field is set, to value.
+	// there reports whether the field is set, and value is what it is set to.
 	there bool
 	value any
 }
 
-// places are the fields of a value and those that could be set in its objects. Objects are among
-// them as well, to be left out.
+// places returns all fields of a value, including the unset fields of its objects. It also returns
+// objects, so that they can be removed.
 func places(s *Schema, value any, there bool) []place {
 	var all []place
 	var walk func(p place)
@@ -71,7 +71,7 @@ func places(s *Schema, value any, there bool) []place {
 	return all[1:]
 }
 
-// below are the fields in a field.
+// below returns the fields within a field.
 func (p place) below() []place {
 	var all []place
 	switch value := p.value.(type) {
@@ -100,27 +100,27 @@ func (p place) step(s *Schema, leaf, at string, key, value any, there bool) plac
 	}
 }
 
-// best are the places, over all values, in which each field is changed: where it is set, if it is
-// anywhere, and in the first of the values.
-func best(s *Schema, values []map[string]any) map[string]found {
-	all := map[string]found{}
+// best returns, over all values, the place at which each field is changed: one where the field is
+// set, if there is one.
+func best(s *Schema, values []map[string]any) map[string]seedField {
+	all := map[string]seedField{}
 	for i, value := range values {
 		for _, p := range places(s, value, true) {
 			old, ok := all[p.leaf]
 			if !ok || p.there && !old.there {
-				all[p.leaf] = found{place: p, in: i}
+				all[p.leaf] = seedField{place: p, in: i}
 			}
 		}
 	}
 	return all
 }
 
-// found is a place in one of some values.
-type found struct {
+// seedField is a place in the value with the index in.
+type seedField struct {
 	place
 	in int
 }
 
-func byLeaf(all map[string]found) []found {
-	return slices.SortedFunc(maps.Values(all), func(a, b found) int { return cmp.Compare(a.leaf, b.leaf) })
+func byLeaf(all map[string]seedField) []seedField {
+	return slices.SortedFunc(maps.Values(all), func(a, b seedField) int { return cmp.Compare(a.leaf, b.leaf) })
 }

@@ -12,20 +12,21 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 )
 
-// candidate is something that a field can become.
+// candidate is a change that a field can get.
 type candidate struct {
 	what  string
 	value any
 	unset bool
 }
 
-// long is how long a text is that nothing bounds, many how many items a list or map has.
+// long is the length of a text without a limit, and many the number of items for a list or map
+// without one.
 const (
 	long = 300
 	many = 130
 )
 
-// candidates are what a field is changed to.
+// candidates returns the changes for a field.
 func candidates(p place) []candidate {
 	var all []candidate
 	if p.there {
@@ -48,23 +49,23 @@ func candidates(p place) []candidate {
 	return differing(p, all)
 }
 
-// differing leaves out what changes nothing, and what is there twice.
+// differing removes candidates that change nothing, and duplicates.
 func differing(p place, all []candidate) []candidate {
-	seen := map[string]bool{text(candidate{unset: !p.there, value: p.value}): true}
+	seen := map[string]bool{candidateKey(candidate{unset: !p.there, value: p.value}): true}
 	return slices.DeleteFunc(all, func(c candidate) bool {
-		before := seen[text(c)]
-		seen[text(c)] = true
+		before := seen[candidateKey(c)]
+		seen[candidateKey(c)] = true
 		return before
 	})
 }
 
-func text(c candidate) string {
+func candidateKey(c candidate) string {
 	if c.unset {
 		return ""
 	}
 	written, err := json.Marshal(c.value)
 	if err != nil {
-		panic(err) // it came out of JSON
+		panic(err) // the value was decoded from JSON
 	}
 	return string(written)
 }
@@ -105,7 +106,7 @@ func defaulted(s *apiextensionsv1.JSONSchemaProps) []candidate {
 	}
 	var value any
 	if err := json.Unmarshal(s.Default.Raw, &value); err != nil {
-		panic(err) // the API server has taken it
+		panic(err) // the API server has accepted it
 	}
 	return []candidate{{what: "default", value: value}}
 }
@@ -149,7 +150,7 @@ func texts(p place) []candidate {
 	), defaulted(s)...)
 }
 
-// stretched is a text, made longer.
+// stretched returns a text that is cut or extended to a length.
 func stretched(text string, length int) string {
 	if len(text) >= length {
 		return text[:length]
@@ -157,11 +158,11 @@ func stretched(text string, length int) string {
 	return text + strings.Repeat("x", length-len(text))
 }
 
-// other is another text that is as good.
+// other returns another text that the schema allows.
 func other(s *apiextensionsv1.JSONSchemaProps, now string) []candidate {
 	pattern, err := regexp.Compile(s.Pattern)
 	if err != nil {
-		return nil // it is no pattern to Go
+		return nil // Go cannot compile the pattern
 	}
 	for _, value := range []string{now + "-2", now + "2", "x" + now} {
 		if pattern.MatchString(value) && (s.MaxLength == nil || len(value) <= int(*s.MaxLength)) {
@@ -187,7 +188,7 @@ func lists(p place) []candidate {
 	)
 }
 
-// count is one more than is allowed.
+// count returns one more than the limit.
 func count(most *int64) int {
 	if most == nil {
 		return many

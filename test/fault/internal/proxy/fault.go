@@ -6,45 +6,48 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what happens to a request.
+// Fault is a fault that a request meets.
 type Fault string
 
-// The faults.
+// The faults that a request can meet.
 const (
-	// None sends it on.
+	// None forwards the request.
 	None Fault = ""
-	// Cut ends the connection before the write is sent on.
+	// Cut closes the connection without forwarding the write.
 	Cut Fault = "cut"
-	// Drop has it carried out, and loses the answer.
+	// Drop carries the write out, and loses the response.
 	Drop Fault = "drop"
-	// Conflict answers 409, TooMany 429, Internal 500, and Quota 403, all without sending it on.
+	// Conflict responds with 409, TooMany with 429, Internal with 500, and Quota with 403. None of
+	// them forwards the write.
 	Conflict Fault = "409"
 	TooMany  Fault = "429"
 	Internal Fault = "500"
 	Quota    Fault = "403"
-	// Timeout has it carried out and answers 504: the outcome is said to be unknown.
+	// Timeout carries the write out and responds with 504, so the operator cannot know the outcome.
 	Timeout Fault = "504"
-	// KillBefore kills the operator before the write is sent on, KillAfter when it was carried out
-	// and before the answer arrives.
+	// KillBefore kills the operator before the write is forwarded. KillAfter kills it after the
+	// write was carried out and before the response arrives.
 	KillBefore Fault = "kill-before"
 	KillAfter  Fault = "kill-after"
 )
 
-// Faults are all of them.
-func Faults() []Fault {
+// FaultsOfWrites returns all faults of writes.
+func FaultsOfWrites() []Fault {
 	return []Fault{Cut, Drop, Conflict, TooMany, Internal, Quota, Timeout, KillBefore, KillAfter}
 }
 
-// ReadFaults are those of reads: the connection ends, or the API server has other worries.
-func ReadFaults() []Fault { return []Fault{Cut, TooMany, Internal, Quota} }
+// FaultsOfReads returns the faults of reads: the connection closes, or the API server returns an
+// error.
+func FaultsOfReads() []Fault { return []Fault{Cut, TooMany, Internal, Quota} }
 
-// Kills tells whether the operator does not survive it.
+// Kills reports whether the fault kills the operator.
 func (f Fault) Kills() bool { return f == KillBefore || f == KillAfter }
 
-// carriedOut tells whether the write happens.
-func (f Fault) carriedOut() bool { return f == Drop || f == Timeout || f == KillAfter }
+// forwardsWrite reports whether the write is carried out.
+func (f Fault) forwardsWrite() bool { return f == Drop || f == Timeout || f == KillAfter }
 
-// answer is what the API server is said to answer; nil: the connection ends without one.
+// answer returns the status that the proxy responds with; nil: it closes the connection without a
+// response.
 func (f Fault) answer(r Request) *metav1.Status {
 	of := func(code int32, reason metav1.StatusReason, message string) *metav1.Status {
 		return &metav1.Status{

@@ -1,5 +1,5 @@
-// Package proxy stands between operators and an API server. It sees everything that they ask, and
-// can lose, refuse and delay it. Of the operators it knows nothing.
+// Package proxy is a proxy between operators and an API server. It records their requests, and can
+// lose, refuse and delay them. It works with any operator.
 package proxy
 
 import (
@@ -19,18 +19,18 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// Proxy serves any number of guests side by side.
+// Proxy serves any number of clients at the same time.
 type Proxy struct {
 	target    *url.URL
 	transport http.RoundTripper
 	server    *http.Server
 	address   string
 
-	mu     sync.Mutex
-	guests map[string]*Guest
+	mu      sync.Mutex
+	clients map[string]*Client
 }
 
-// Start starts a proxy before the API server of a configuration, whose rights its guests have.
+// Start starts a proxy for the API server of config. All clients use the credentials of config.
 func Start(ctx context.Context, config *rest.Config) (*Proxy, error) {
 	target, err := url.Parse(config.Host)
 	if err != nil {
@@ -44,45 +44,45 @@ func Start(ctx context.Context, config *rest.Config) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{target: target, transport: transport, address: "http://" + listener.Addr().String(), guests: map[string]*Guest{}}
+	p := &Proxy{target: target, transport: transport, address: "http://" + listener.Addr().String(), clients: map[string]*Client{}}
 	p.server = &http.Server{Handler: http.HandlerFunc(p.serve), ReadHeaderTimeout: 10 * time.Second}
-	go func() { _ = p.server.Serve(listener) }() // it ends by Close
+	go func() { _ = p.server.Serve(listener) }() // Close ends it
 	return p, nil
 }
 
-// Close ends all connections.
+// Close closes all connections.
 func (p *Proxy) Close() error { return p.server.Close() }
 
-// Invite makes a guest, who reaches the API server at its URL.
-func (p *Proxy) Invite(name string) *Guest {
+// NewClient creates a client, which reaches the API server at its own URL.
+func (p *Proxy) NewClient(name string) *Client {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	g := &Guest{URL: p.address + "/" + name, proxy: p, views: map[string]*view{}, feeds: map[feedKey]*feed{}}
-	p.guests[name] = g
+	g := &Client{URL: p.address + "/" + name, proxy: p, views: map[string]*view{}, feeds: map[feedKey]*feed{}}
+	p.clients[name] = g
 	return g
 }
 
-// Dismiss ends a guest's connections for good.
-func (p *Proxy) Dismiss(g *Guest) {
+// Dismiss closes a client's connections permanently.
+func (p *Proxy) Dismiss(g *Client) {
 	g.Disconnect()
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	delete(p.guests, strings.TrimPrefix(g.URL, p.address+"/"))
+	delete(p.clients, strings.TrimPrefix(g.URL, p.address+"/"))
 }
 
-func (p *Proxy) guest(r *http.Request) *Guest {
+func (p *Proxy) client(r *http.Request) *Client {
 	name, rest, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
 	r.URL.Path, r.URL.RawPath = "/"+rest, ""
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.guests[name]
+	return p.clients[name]
 }
 
-// abort ends the connection without an answer.
+// abort closes the connection without a response.
 func abort() { panic(http.ErrAbortHandler) }
 
 func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
-	g := p.guest(r)
+	g := p.client(r)
 	if g == nil {
 		abort()
 	}
@@ -109,13 +109,14 @@ func (p *Proxy) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fillsCache tells whether a request is a list of any version, which is what a cache begins with. One of the newest
-// comes from etcd.
+// fillsCache reports whether a request is a list of any version, which is how a cache starts. A
+// list of the newest version is read from etcd.
 func fillsCache(r *http.Request, request Request) bool {
 	return request.Verb == "list" && r.URL.Query().Get("resourceVersion") == "0"
 }
 
-// asJSON are those of the acceptable types that are JSON, whose frames can be told apart.
+// asJSON returns the JSON types of an Accept header, because the proxy can separate only JSON
+// frames.
 func asJSON(accept string) string {
 	types := slices.DeleteFunc(strings.Split(accept, ","), func(t string) bool { return !strings.HasPrefix(t, "application/json") })
 	if len(types) == 0 {
@@ -124,7 +125,7 @@ func asJSON(accept string) string {
 	return strings.Join(types, ",")
 }
 
-// forward sends a request on, and its answer back.
+// forward forwards a request, and its response.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	(&httputil.ReverseProxy{
 		Rewrite:       func(out *httputil.ProxyRequest) { out.SetURL(p.target) },
@@ -134,14 +135,14 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	}).ServeHTTP(w, r)
 }
 
-// ask sends a request on, and returns its answer.
+// ask sends a request to the API server, and returns the response.
 func (p *Proxy) ask(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = p.target.Scheme, p.target.Host, "", ""
 	return p.transport.RoundTrip(out)
 }
 
-// carryOut has a request carried out, and loses its answer.
+// carryOut sends a request to the API server, and drops the response.
 func (p *Proxy) carryOut(r *http.Request) error {
 	answer, err := p.ask(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
@@ -162,5 +163,5 @@ func answer(w http.ResponseWriter, code int, object any) {
 	}
 }
 
-// errLeft tells that a guest is disconnected.
-var errLeft = errors.New("the guest is disconnected")
+// errLeft means that the client is disconnected.
+var errLeft = errors.New("the client is disconnected")

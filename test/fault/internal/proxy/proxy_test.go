@@ -19,12 +19,12 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// server is an API server that notes what it is asked, and has a watch that is fed.
+// server is an API server that records requests and serves a watch of injected events.
 type server struct {
 	mu     sync.Mutex
 	asked  []string
 	events chan string
-	// watches are those that are open.
+	// watches counts the open watches.
 	watches atomic.Int64
 }
 
@@ -62,7 +62,7 @@ func (s *server) writes() (n int) {
 	return n
 }
 
-func newGuest(t *testing.T) (*Guest, *server) {
+func newClient(t *testing.T) (*Client, *server) {
 	t.Helper()
 	s := &server{events: make(chan string)}
 	upstream := httptest.NewServer(s)
@@ -72,7 +72,7 @@ func newGuest(t *testing.T) (*Guest, *server) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	return p.Invite("me"), s
+	return p.NewClient("me"), s
 }
 
 const configMaps = "/api/v1/namespaces/shop/configmaps"
@@ -86,7 +86,7 @@ func do(t *testing.T, method, url string) (*http.Response, error) {
 	return (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(request)
 }
 
-// answered is the code that a request is answered with; 0: the connection ends without an answer.
+// answered returns the status code of a response; 0: the connection closed without one.
 func answered(t *testing.T, method, url string) int {
 	t.Helper()
 	response, err := do(t, method, url)
@@ -96,7 +96,8 @@ func answered(t *testing.T, method, url string) int {
 	return response.StatusCode
 }
 
-// TestFaults: of each fault, whether the write is carried out, and what is answered.
+// TestFaults: each fault decides whether a write is carried out, and which response the client
+// gets.
 func TestFaults(t *testing.T) {
 	for fault, want := range map[Fault]struct {
 		code, writes, kills int
@@ -105,7 +106,7 @@ func TestFaults(t *testing.T) {
 		Quota: {403, 0, 0}, Timeout: {504, 1, 0}, KillBefore: {0, 0, 1}, KillAfter: {0, 1, 1},
 	} {
 		t.Run(string(fault), func(t *testing.T) {
-			g, s := newGuest(t)
+			g, s := newClient(t)
 			kills := 0
 			g.OnKill = func() { kills++ }
 			g.OnWrite = func(n int, r Request) Fault {
@@ -132,7 +133,7 @@ func event(name string, version int) string {
 	return fmt.Sprintf(`{"type":"MODIFIED","object":{"metadata":{"name":%q,"resourceVersion":"%d"}}}`, name, version)
 }
 
-// TestDeliveries: of each delivery of the second event, what the guest gets.
+// TestDeliveries: each delivery of the second event decides which events the client gets.
 func TestDeliveries(t *testing.T) {
 	for delivery, want := range map[Delivery]string{
 		Deliver: "MODIFIED a 1, MODIFIED b 2, MODIFIED a 3, MODIFIED b 4",
@@ -140,7 +141,7 @@ func TestDeliveries(t *testing.T) {
 		Gone:    "MODIFIED a 1, ERROR 410", Superseded: "MODIFIED a 1, ERROR 410", Broken: "MODIFIED a 1",
 	} {
 		t.Run(string(delivery), func(t *testing.T) {
-			g, s := newGuest(t)
+			g, s := newClient(t)
 			g.OnEvent = func(e Event) Delivery {
 				if e.N == 2 {
 					return delivery
@@ -166,7 +167,7 @@ func TestDeliveries(t *testing.T) {
 	}
 }
 
-// receive reads events until there are four, or the watch ends.
+// receive reads until it has four events, or the watch ends.
 func receive(t *testing.T, body io.ReadCloser) string {
 	t.Helper()
 	defer body.Close() //nolint:errcheck // it was only read
@@ -187,10 +188,10 @@ func receive(t *testing.T, body io.ReadCloser) string {
 	return strings.Join(got, ", ")
 }
 
-// TestReadFaults: reads meet faults, except for those that fill a cache.
+// TestReadFaults: reads meet faults, unless they fill a cache.
 func TestReadFaults(t *testing.T) {
 	for fault, want := range map[Fault]int{None: 200, Cut: 0, TooMany: 429, Internal: 500, Quota: 403} {
-		g, _ := newGuest(t)
+		g, _ := newClient(t)
 		g.OnRead = func(n int, _ Request) Fault {
 			if n == 2 {
 				return fault
@@ -211,13 +212,13 @@ func TestReadFaults(t *testing.T) {
 	}
 }
 
-// TestBehind: who has lost a watch does not know what there is until it watches again.
+// TestBehind: a client that lost a watch is behind until it watches again.
 func TestBehind(t *testing.T) {
-	g, s := newGuest(t)
+	g, s := newClient(t)
 	become := func(behind bool) {
 		t.Helper()
 		if err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
-			// A watch that is over takes no event from the next one.
+			// A watch that has ended takes no event from the next one.
 			return (g.Behind("") != nil) == behind && s.watches.Load() <= 1, nil
 		}); err != nil {
 			t.Fatal(g.Behind(""))
@@ -247,9 +248,9 @@ func TestBehind(t *testing.T) {
 	become(false)
 }
 
-// TestFreeze: a frozen view is listed as of then, and is not watched until it thaws.
+// TestFreeze: a frozen view is listed at its version, and a watch of it starts only when it thaws.
 func TestFreeze(t *testing.T) {
-	g, s := newGuest(t)
+	g, s := newClient(t)
 	g.Freeze("configmaps", "7")
 	for _, query := range []string{"?resourceVersion=0", ""} {
 		if _, err := do(t, http.MethodGet, g.URL+configMaps+query); err != nil {
@@ -274,9 +275,9 @@ func TestFreeze(t *testing.T) {
 	}
 }
 
-// TestExpire: every view has to be listed anew, and it is known which was.
+// TestExpire: every view has to be listed again, and the client records which were.
 func TestExpire(t *testing.T) {
-	g, s := newGuest(t)
+	g, s := newClient(t)
 	watch := func() string {
 		response, err := do(t, http.MethodGet, g.URL+configMaps+"?watch=true&resourceVersion=0")
 		if err != nil {

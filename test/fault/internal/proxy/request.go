@@ -10,22 +10,22 @@ import (
 	apirequest "k8s.io/apiserver/pkg/endpoints/request"
 )
 
-// Request is what an operator asks of the API server.
+// Request is an operator's request to the API server.
 type Request struct {
-	// Verb as in RBAC: get, list, watch, create, update, patch, delete, deletecollection.
+	// Verb is a verb of RBAC: get, list, watch, create, update, patch, delete, deletecollection.
 	Verb string
-	// Resource with its subresource, such as deployments or pods/status.
+	// Resource includes the subresource, such as deployments or pods/status.
 	Resource        string
 	Namespace, Name string
 }
 
-// String is the request for people.
+// String returns the request in readable form.
 func (r Request) String() string {
 	return strings.TrimSuffix(fmt.Sprintf("%s %s %s", r.Verb, r.Resource, r.Name), " ")
 }
 
-// Write tells whether the request changes the state that is looked at. Events, leases and questions
-// about access do not.
+// Write reports whether the request changes the state that is compared. Events, leases and access
+// reviews do not.
 func (r Request) Write() bool {
 	return slices.Contains([]string{"create", "update", "patch", "delete", "deletecollection"}, r.Verb) &&
 		!slices.Contains([]string{"events", "leases", "selfsubjectaccessreviews", "subjectaccessreviews", "tokenreviews"}, r.Resource)
@@ -33,7 +33,7 @@ func (r Request) Write() bool {
 
 var parser = &apirequest.RequestInfoFactory{APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api")}
 
-// parse reads a request, and whether it is one for resources.
+// parse returns the request, and reports whether it is for a resource.
 func parse(r *http.Request) (Request, bool) {
 	info, err := parser.NewRequestInfo(r)
 	if err != nil || !info.IsResourceRequest {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestUnknown: an apply that has the unknown field is refused, and no other write.
+// TestUnknown: only an apply with the unknown field is refused.
 func TestUnknown(t *testing.T) {
 	behind := httptest.NewServer(&server{})
 	t.Cleanup(behind.Close)
@@ -21,7 +21,7 @@ func TestUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = p.Close() })
-	g := p.Invite("guest")
+	g := p.NewClient("client")
 	g.Unknown = `.spec.volumes[name="a"].emptyDir.mode`
 	with, without := `{"spec":{"volumes":[{"name":"b"},{"name":"a","emptyDir":{"mode":1}}]}}`, `{"spec":{"mode":1,"volumes":[{"name":"a"}]}}`
 	for i, tt := range []struct {

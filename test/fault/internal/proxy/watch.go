@@ -13,55 +13,56 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 )
 
-// Event is one of a watch.
+// Event is an event of a watch.
 type Event struct {
-	// View is what is watched: a resource, and the selectors if there are any.
+	// View is what is watched: a resource, with the selectors if there are any.
 	View string
-	// N numbers the events of the view, from 1 on. Bookmarks have none.
+	// N is the number of the event in its view, counted from 1. Bookmarks have none.
 	N               int
 	Type            watch.EventType
 	Namespace, Name string
-	// Version that the object has since.
+	// Version is the object's resource version after the event.
 	Version string
 }
 
-// Delivery is what happens to an event.
+// Delivery is the way in which an event is delivered.
 type Delivery string
 
-// The deliveries.
+// The ways in which an event can be delivered.
 const (
-	// Deliver hands it on.
+	// Deliver delivers the event at once.
 	Deliver Delivery = ""
-	// Late keeps it until another one of the same object comes, or for lateness, and delivers all of
-	// them in their order.
+	// Late holds the event until another one of the same object arrives, or for lateness. It then
+	// delivers all held events in order.
 	Late Delivery = "late"
-	// Superseded keeps it as Late does. The guest never gets it: it is told that its version is gone,
-	// and has to list anew.
+	// Superseded holds the event as Late does, but never delivers it. The client gets 410 Gone for
+	// its version, and has to list again.
 	Superseded Delivery = "superseded"
-	// Gone tells at once that the version is gone.
+	// Gone responds with 410 Gone at once.
 	Gone Delivery = "gone"
-	// Broken ends the connection before the event. The guest watches again from where it was.
+	// Broken closes the connection before the event. The client resumes the watch from its last
+	// version.
 	Broken Delivery = "broken"
 )
 
-// Deliveries are all that keep an event from the guest.
+// Deliveries returns all deliveries that keep an event from the client.
 func Deliveries() []Delivery { return []Delivery{Late, Superseded, Gone, Broken} }
 
-// lateness bounds how long an event is kept that nothing supersedes.
+// lateness bounds how long an event is held if no other event of the object arrives.
 const lateness = 2 * time.Second
 
-// view is what a guest sees of a resource.
+// view is a client's view of a resource.
 type view struct {
 	events []Event
-	// frozen is the version that lists are answered of; empty: the newest.
+	// frozen is the resource version at which lists are answered; empty: the newest.
 	frozen string
-	// thawed is closed when frozen ends.
+	// thawed is closed when the view thaws.
 	thawed chan struct{}
-	// shown: a list was answered of frozen.
+	// shown reports whether a list was answered at frozen.
 	shown bool
 }
 
-// viewName names what is listed or watched.
+// viewName returns the name of the view that is listed or watched.
 func viewName(r *http.Request, request Request) string {
 	parts := []string{request.Resource}
 	query := r.URL.Query()
@@ -76,16 +77,16 @@ func viewName(r *http.Request, request Request) string {
 	return strings.Join(parts, "?")
 }
 
-// view is that of a name; g.mu is held.
-func (g *Guest) view(name string) *view {
+// view returns the view with a name; g.mu is held.
+func (g *Client) view(name string) *view {
 	if g.views[name] == nil {
 		g.views[name] = &view{}
 	}
 	return g.views[name]
 }
 
-// Views are the events that its views had.
-func (g *Guest) Views() map[string][]Event {
+// Views returns the events of all views.
+func (g *Client) Views() map[string][]Event {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all := map[string][]Event{}
@@ -95,8 +96,8 @@ func (g *Guest) Views() map[string][]Event {
 	return all
 }
 
-// Thaw lets all frozen views go on.
-func (g *Guest) Thaw() {
+// Thaw unfreezes all frozen views.
+func (g *Client) Thaw() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, v := range g.views {
@@ -107,24 +108,24 @@ func (g *Guest) Thaw() {
 	}
 }
 
-// Freeze shows a view as of a version, until Thaw, to a guest that connects after this.
-func (g *Guest) Freeze(name, version string) {
+// Freeze freezes a view at a version, until Thaw, for a client that connects afterwards.
+func (g *Client) Freeze(name, version string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	v := g.view(name)
 	v.frozen, v.thawed, v.shown = version, make(chan struct{}), false
 }
 
-// Shown tells whether the guest has been shown a view as it was frozen. The API server forgets versions, and not all that is
-// watched is listed at once.
-func (g *Guest) Shown(name string) bool {
+// Shown reports whether the client has received a list of the frozen view. It may not have: the API
+// server forgets old versions, and the client does not list all views at once.
+func (g *Client) Shown(name string) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.view(name).shown
 }
 
-// frozen is the version that a view is frozen at, and what is closed when it goes on.
-func (g *Guest) frozen(name string) (string, <-chan struct{}) {
+// frozen returns the version of a frozen view, and the channel that is closed when it thaws.
+func (g *Client) frozen(name string) (string, <-chan struct{}) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if v := g.views[name]; v != nil {
@@ -133,8 +134,8 @@ func (g *Guest) frozen(name string) (string, <-chan struct{}) {
 	return "", nil
 }
 
-// list answers of a frozen view as of then.
-func (g *Guest) list(w http.ResponseWriter, r *http.Request, request Request) {
+// list forwards a list. A frozen view is listed at its frozen version.
+func (g *Client) list(w http.ResponseWriter, r *http.Request, request Request) {
 	name := viewName(r, request)
 	defer g.listed(feedKey{name, request.Namespace})
 	if version, _ := g.frozen(name); version != "" && fillsCache(r, request) {
@@ -153,39 +154,39 @@ func (g *Guest) list(w http.ResponseWriter, r *http.Request, request Request) {
 	g.proxy.forward(w, r)
 }
 
-// statusRecorder notes how a request was answered.
+// statusRecorder records the status code of a response.
 type statusRecorder struct {
 	http.ResponseWriter
 	status int
 }
 
-// WriteHeader hands the status on.
+// WriteHeader records the status code, and forwards it.
 func (r *statusRecorder) WriteHeader(status int) {
 	r.status = status
 	r.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap is for http.ResponseController.
+// Unwrap lets http.ResponseController find the wrapped writer.
 func (r *statusRecorder) Unwrap() http.ResponseWriter { return r.ResponseWriter }
 
-// frame is one event on the wire.
+// frame is a watch event on the wire.
 type frame struct {
 	Type   watch.EventType `json:"type"`
 	Object json.RawMessage `json:"object"`
 }
 
-// follow hands the events of a watch on, one by one.
+// follow forwards the events of a watch one by one.
 type follow struct {
-	guest *Guest
+	client *Client
 	feedKey
 	w http.ResponseWriter
-	// version is that of the last event that was handed on.
+	// version is the resource version of the last forwarded event.
 	version string
 	frames  <-chan frame
 }
 
-func (g *Guest) watch(w http.ResponseWriter, r *http.Request, request Request) {
-	f := &follow{guest: g, feedKey: feedKey{viewName(r, request), request.Namespace}, w: w, version: r.URL.Query().Get("resourceVersion")}
+func (g *Client) watch(w http.ResponseWriter, r *http.Request, request Request) {
+	f := &follow{client: g, feedKey: feedKey{viewName(r, request), request.Namespace}, w: w, version: r.URL.Query().Get("resourceVersion")}
 	if version, thawed := g.frozen(f.view); version != "" {
 		select {
 		case <-r.Context().Done():
@@ -195,7 +196,7 @@ func (g *Guest) watch(w http.ResponseWriter, r *http.Request, request Request) {
 	}
 	if g.expired(f.feedKey) {
 		w.Header().Set("Content-Type", "application/json")
-		f.gone()
+		f.sendGone()
 		return
 	}
 	response, err := g.proxy.ask(r)
@@ -232,22 +233,22 @@ func read(ctx context.Context, in *json.Decoder) <-chan frame {
 	return frames
 }
 
-// next handles one event, and tells whether the watch goes on.
+// next handles one event, and reports whether the watch continues.
 func (f *follow) next(ctx context.Context) bool {
 	frame, open := <-f.frames
 	if !open {
 		return false
 	}
-	event, version := f.number(frame)
+	event, version := f.recordEvent(frame)
 	delivery := Deliver
-	if f.guest.OnEvent != nil && event.N > 0 {
-		delivery = f.guest.OnEvent(event)
+	if f.client.OnEvent != nil && event.N > 0 {
+		delivery = f.client.OnEvent(event)
 	}
 	switch delivery {
 	case Broken:
 		abort()
 	case Gone:
-		f.gone()
+		f.sendGone()
 		return false
 	case Late, Superseded:
 		return f.late(ctx, frame, event, delivery)
@@ -257,10 +258,10 @@ func (f *follow) next(ctx context.Context) bool {
 	return f.send(frame)
 }
 
-// late keeps an event, and what comes after it, until it is superseded.
+// late holds an event, and those after it, until it is superseded or lateness has passed.
 func (f *follow) late(ctx context.Context, first frame, event Event, delivery Delivery) bool {
-	f.guest.hold(f.feedKey, 1)
-	defer f.guest.hold(f.feedKey, -1)
+	f.client.hold(f.feedKey, 1)
+	defer f.client.hold(f.feedKey, -1)
 	kept := []frame{first}
 	timer := time.NewTimer(lateness)
 	defer timer.Stop()
@@ -275,12 +276,12 @@ func (f *follow) late(ctx context.Context, first frame, event Event, delivery De
 				return false
 			}
 			kept = append(kept, next)
-			later, _ := f.number(next)
+			later, _ := f.recordEvent(next)
 			superseded = later.Namespace == event.Namespace && later.Name == event.Name
 		}
 	}
 	if delivery == Superseded {
-		f.gone()
+		f.sendGone()
 		return false
 	}
 	for _, k := range kept {
@@ -294,7 +295,7 @@ func (f *follow) late(ctx context.Context, first frame, event Event, delivery De
 
 func versionOf(frame frame) string { return metadataOf(frame).ResourceVersion }
 
-// metadataOf is what an event's object is called; of an object that is none, nothing.
+// metadataOf returns the metadata of an event's object; empty: the object is not valid.
 func metadataOf(frame frame) metav1.PartialObjectMetadata {
 	var object metav1.PartialObjectMetadata
 	if json.Unmarshal(frame.Object, &object) != nil {
@@ -303,21 +304,21 @@ func metadataOf(frame frame) metav1.PartialObjectMetadata {
 	return object
 }
 
-// number tells what an event is about, and of which version.
-func (f *follow) number(frame frame) (Event, string) {
+// recordEvent returns the event with its number in the view, and the object's resource version.
+func (f *follow) recordEvent(frame frame) (Event, string) {
 	object := metadataOf(frame)
 	event := Event{View: f.view, Type: frame.Type, Namespace: object.Namespace, Name: object.Name}
 	if frame.Type == watch.Added || frame.Type == watch.Modified || frame.Type == watch.Deleted {
-		f.guest.mu.Lock()
-		v := f.guest.view(f.view)
+		f.client.mu.Lock()
+		v := f.client.view(f.view)
 		event.N, event.Version = len(v.events)+1, object.ResourceVersion
 		v.events = append(v.events, event)
-		f.guest.mu.Unlock()
+		f.client.mu.Unlock()
 	}
 	return event, object.ResourceVersion
 }
 
-func (f *follow) gone() {
+func (f *follow) sendGone() {
 	text, err := json.Marshal(metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure,
 		Code: http.StatusGone, Reason: metav1.StatusReasonExpired, Message: fmt.Sprintf("too old resource version: %s (injected)", f.version),

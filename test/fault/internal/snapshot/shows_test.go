@@ -35,13 +35,13 @@ func TestShows(t *testing.T) {
 		after := object(tt.after)
 		after.Objects["Service/new"] = map[string]any{"spec": map[string]any{}}
 		after.Objects["Pod/web-7"] = map[string]any{"name": "web-7"}
-		if got := Shows(before, after, "NginxOperator", regexp.MustCompile(`^Pod/|\.hash$`), tt.field, tt.value); got != tt.want {
+		if got := HasEffect(before, after, "NginxOperator", regexp.MustCompile(`^Pod/|\.hash$`), tt.field, tt.value); got != tt.want {
 			t.Errorf("%s: %t, want %t", name, got, tt.want)
 		}
 	}
 }
 
-// TestCollision: where a Deployment met a ReplicaSet of the name of its own, what is called otherwise by that is no difference.
+// TestCollision: names that differ because of a hash collision are not a difference.
 func TestCollision(t *testing.T) {
 	with := func(hash string, status map[string]any) Picture {
 		return Picture{Objects: map[string]map[string]any{
@@ -57,7 +57,7 @@ func TestCollision(t *testing.T) {
 	}
 }
 
-// TestPast makes sure that what tells of the past is not compared, be it a field or an object.
+// TestPast: fields and objects that depend on the past are not compared.
 func TestPast(t *testing.T) {
 	with := func(objects map[string]map[string]any) Picture { return Picture{Objects: objects} }
 	want := with(map[string]map[string]any{"Pod/a": {"generation": int64(1)}, "Revision/1": {}})

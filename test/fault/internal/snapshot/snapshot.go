@@ -1,4 +1,4 @@
-// Package snapshot takes pictures of a namespace that can be compared with each other.
+// Package snapshot takes pictures of a namespace and compares them.
 package snapshot
 
 import (
@@ -19,21 +19,21 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// Taker takes pictures.
+// Taker takes pictures of namespaces.
 type Taker struct {
-	// Drawn are the objects (as kind and name) whose names follow from what is another each time, such
-	// as a UID; nil: none but those whose names are drawn by lot. What its first group finds is what
-	// stays of the name.
+	// Drawn matches the objects (as kind/name) whose names are derived from something that differs
+	// between runs, such as a UID; nil: only generated names differ. Its first group is the part of
+	// the name that stays the same.
 	Drawn *regexp.Regexp
 
 	client    dynamic.Interface
 	resources []schema.GroupVersionResource
 }
 
-// unlooked are resources that tell of the past, or that no operator of applications writes.
+// unlooked are resources that record the past or that an operator of applications does not write.
 var unlooked = []string{"events", "leases", "endpoints", "endpointslices", "podtemplates", "limitranges", "resourcequotas", "ingresses", "roles", "rolebindings", "csistoragecapacities"}
 
-// NewTaker finds out what there can be in a namespace.
+// NewTaker discovers the resources that a namespace can have.
 func NewTaker(d discovery.DiscoveryInterface, client dynamic.Interface) (*Taker, error) {
 	lists, err := discovery.ServerPreferredNamespacedResources(d)
 	if err != nil {
@@ -54,14 +54,14 @@ func NewTaker(d discovery.DiscoveryInterface, client dynamic.Interface) (*Taker,
 	return t, nil
 }
 
-// Picture is what there is in a namespace: an object, without what is another one every time, by
-// its kind and name.
+// Picture is the content of a namespace: the objects by kind and name, without what differs between
+// runs.
 type Picture struct {
 	Objects map[string]map[string]any
-	// UIDs are those of the objects that have a name of their own.
+	// UIDs are the UIDs of the objects whose names are not generated.
 	UIDs map[string]string
-	// Passing are the objects that are about to go: they are being deleted, or whom they belonged to
-	// is not there any more.
+	// Passing are the objects that will soon be gone: they are being deleted, or their owners no
+	// longer exist.
 	Passing []string
 }
 
@@ -80,7 +80,8 @@ func (t *Taker) Take(ctx context.Context, namespace string) (Picture, error) {
 		}
 	}
 	p.pass(all)
-	// Those that go are numbered last: what stays is called as without them.
+	// Sort objects that are being deleted last, so that they do not change the numbers of the
+	// others.
 	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return cmp.Compare(going(a), going(b)) })
 	words := t.rename(all)
 	words = append(words, namespace, "<namespace>")
@@ -90,7 +91,7 @@ func (t *Taker) Take(ctx context.Context, namespace string) (Picture, error) {
 	return p, nil
 }
 
-// pass finds the objects that are about to go.
+// pass finds the objects that will soon be gone.
 func (p *Picture) pass(all []*unstructured.Unstructured) {
 	there := map[types.UID]bool{}
 	for _, o := range all {
@@ -105,7 +106,7 @@ func (p *Picture) pass(all []*unstructured.Unstructured) {
 	}
 }
 
-// going is 1 of an object that is being deleted, and 0 of others.
+// going returns 1 for an object that is being deleted, and 0 for any other.
 func going(o *unstructured.Unstructured) int {
 	if o.GetDeletionTimestamp() == nil {
 		return 0
@@ -113,8 +114,8 @@ func going(o *unstructured.Unstructured) int {
 	return 1
 }
 
-// order brings pods into that of their nodes, since their names are others each time, and objects whose names are drawn
-// into that of their creation.
+// order sorts pods by node, because their names differ between runs, and a list with drawn names by
+// creation time.
 func (t *Taker) order(list []unstructured.Unstructured) {
 	slices.SortStableFunc(list, func(a, b unstructured.Unstructured) int { return cmp.Compare(nodeOf(&a), nodeOf(&b)) })
 	if !slices.ContainsFunc(list, func(o unstructured.Unstructured) bool { return t.draws(&o) }) {
@@ -126,7 +127,7 @@ func (t *Taker) order(list []unstructured.Unstructured) {
 	})
 }
 
-// nodeOf is the node of a pod; empty: it has none.
+// nodeOf returns the node of a pod; empty: the pod has none.
 func nodeOf(o *unstructured.Unstructured) string {
 	node, _, err := unstructured.NestedString(o.Object, "spec", "nodeName")
 	if err != nil {
@@ -135,13 +136,12 @@ func nodeOf(o *unstructured.Unstructured) string {
 	return node
 }
 
-// draws tells whether the name of an object is drawn.
+// draws reports whether Drawn matches an object.
 func (t *Taker) draws(o *unstructured.Unstructured) bool {
 	return t.Drawn != nil && t.Drawn.MatchString(o.GetKind()+"/"+o.GetName())
 }
 
-// rename gives objects whose names are drawn the part that stays, and returns which words these are
-// in the place of.
+// rename makes drawn names generated names. It returns pairs of each old name and its replacement.
 func (t *Taker) rename(all []*unstructured.Unstructured) (words []string) {
 	for _, object := range all {
 		if t.draws(object) {
@@ -158,7 +158,7 @@ func (p *Picture) add(object *unstructured.Unstructured, words *strings.Replacer
 		return
 	}
 	if replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas"); object.GetKind() == "ReplicaSet" && found && err == nil && replicas == 0 {
-		// It is the Deployment's history.
+		// An empty ReplicaSet is only part of the Deployment's history.
 		return
 	}
 	name := generated(object)
@@ -172,7 +172,7 @@ func (p *Picture) add(object *unstructured.Unstructured, words *strings.Replacer
 	p.Objects[key] = plain(object, words)
 }
 
-// generated is the name of an object, without the part that is drawn by lot.
+// generated returns the name of an object, with "*" for a generated suffix.
 func generated(object *unstructured.Unstructured) string {
 	if prefix := object.GetGenerateName(); prefix != "" {
 		return prefix + "*"
@@ -180,25 +180,25 @@ func generated(object *unstructured.Unstructured) string {
 	return object.GetName()
 }
 
-// plain is an object without what is another one every time.
+// plain returns an object without what differs between runs.
 func plain(object *unstructured.Unstructured, words *strings.Replacer) map[string]any {
 	o := object.DeepCopy()
 	o.SetName(generated(object))
 	managers := map[string]any{}
 	for _, entry := range o.GetManagedFields() {
-		// One who applies and updates has two sets of fields.
+		// A manager that both applies and updates has two entries.
 		managers[entry.Manager+" "+string(entry.Operation)] = true
 	}
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", field)
 	}
 	o.Object["managers"] = managers
-	// They number the templates that there were on the way.
+	// They number the templates that the Deployment had on the way.
 	for _, annotation := range []string{"deployment.kubernetes.io/revision", "deployment.kubernetes.io/revision-history"} {
 		unstructured.RemoveNestedField(o.Object, "metadata", "annotations", annotation)
 	}
 	sortConditions(o)
-	// It follows the generation, which tells how often something was written.
+	// It follows the generation, which counts the writes.
 	unstructured.RemoveNestedField(o.Object, "status", "observedGeneration")
 	for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
 		unstructured.RemoveNestedField(o.Object, "spec", field)
@@ -210,14 +210,14 @@ func plain(object *unstructured.Unstructured, words *strings.Replacer) map[strin
 	return clean
 }
 
-// sortConditions brings conditions into an order: their list is a map by their types.
+// sortConditions sorts conditions by type, because their list is a map by type.
 func sortConditions(o *unstructured.Unstructured) {
 	conditions, found, err := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if !found || err != nil {
 		return
 	}
 	slices.SortFunc(conditions, func(a, b any) int { return cmp.Compare(typeOf(a), typeOf(b)) })
-	_ = unstructured.SetNestedSlice(o.Object, conditions, "status", "conditions") // it was there
+	_ = unstructured.SetNestedSlice(o.Object, conditions, "status", "conditions") // the field exists
 }
 
 func typeOf(condition any) string {
@@ -235,7 +235,7 @@ var (
 	ips   = regexp.MustCompile(`\b127\.\d+\.\d+\.\d+\b`)
 )
 
-// scrub replaces UIDs, times, addresses and some words in all strings.
+// scrub replaces UIDs, times, IP addresses and the given words in all strings.
 func scrub(value any, words *strings.Replacer) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -255,13 +255,13 @@ func scrub(value any, words *strings.Replacer) any {
 	return value
 }
 
-// Mask are paths that are not compared: Learned are those that are others each time, Means those
-// that tell how the end was reached, Past those that tell what was before. The latter two hide whole
-// objects, too.
+// Mask selects paths that are not compared: Learned are those that differ between undisturbed runs,
+// Means those that show how the state was reached, and Past those that depend on earlier states.
+// Means and Past also hide whole objects.
 type Mask struct {
 	Learned     map[string]bool
 	Means, Past *regexp.Regexp
-	// chance hides what is called by chance.
+	// chance hides names that depend on chance.
 	chance *regexp.Regexp
 }
 
@@ -271,7 +271,7 @@ func (m Mask) hides(path string) bool {
 	})
 }
 
-// Differences tell where two pictures are not the same: a path, and both values.
+// Differences returns where two pictures differ: the path with both values.
 func Differences(want, got Picture, mask Mask) []string {
 	var all []string
 	if collided(want) != collided(got) {
@@ -286,26 +286,26 @@ func Differences(want, got Picture, mask Mask) []string {
 		}
 		compare(key, want.Objects[key], got.Objects[key], func(path string, a, b any) {
 			if !mask.hides(path) {
-				all = append(all, fmt.Sprintf("%s is %v, and not %v", path, b, a))
+				all = append(all, fmt.Sprintf("%s is %v, not %v", path, b, a))
 			}
 		})
 	}
 	for _, key := range slices.Sorted(maps.Keys(got.Objects)) {
 		if want.Objects[key] == nil && !mask.hides(key) {
-			all = append(all, key+" is too many")
+			all = append(all, key+" should not exist")
 		}
 	}
 	return all
 }
 
-// Volatile are the paths in which two pictures of the same journey differ. That whole objects do, is
-// an error.
+// Volatile returns the paths in which two pictures of the same journey differ. It returns an error
+// if an object is in only one of them.
 func Volatile(a, b Picture) (map[string]bool, error) {
 	var errs []error
 	for _, pair := range [][2]Picture{{a, b}, {b, a}} {
 		for key := range pair[0].Objects {
 			if pair[1].Objects[key] == nil {
-				errs = append(errs, fmt.Errorf("%s is there in one of two undisturbed runs only", key))
+				errs = append(errs, fmt.Errorf("%s exists in only one of two undisturbed runs", key))
 			}
 		}
 	}
@@ -316,7 +316,7 @@ func Volatile(a, b Picture) (map[string]bool, error) {
 	return mask, errors.Join(errs...)
 }
 
-// compare tells of each difference of two values, by its path.
+// compare calls differ with the path of each difference between two values.
 func compare(path string, a, b any, differ func(path string, a, b any)) {
 	switch a := a.(type) {
 	case map[string]any:
@@ -347,8 +347,8 @@ func compare(path string, a, b any, differ func(path string, a, b any)) {
 	}
 }
 
-// Kept are the objects of a name of their own that are in both pictures, and are the same objects.
-func Kept(before, after Picture) []string {
+// NotRecreated returns the objects without generated names that are in both pictures with the same UID.
+func NotRecreated(before, after Picture) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(before.UIDs)) {
 		if uid := after.UIDs[key]; uid != "" && uid == before.UIDs[key] {
@@ -358,8 +358,8 @@ func Kept(before, after Picture) []string {
 	return all
 }
 
-// Replaced are the objects of a name of their own that are in both pictures, and are not the same
-// objects.
+// Replaced returns the objects without generated names that are in both pictures with different
+// UIDs.
 func Replaced(before, after Picture) []string {
 	var all []string
 	for _, key := range slices.Sorted(maps.Keys(before.UIDs)) {

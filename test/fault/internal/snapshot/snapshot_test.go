@@ -17,7 +17,7 @@ func picture(objects ...map[string]any) Picture {
 	return p
 }
 
-// configMap has what is another one each time, beside its data.
+// configMap returns a ConfigMap whose metadata differ between runs.
 func configMap(name, uid, text string) map[string]any {
 	return map[string]any{
 		"kind": "ConfigMap",
@@ -37,11 +37,11 @@ func TestDifferences(t *testing.T) {
 		want []string
 	}{
 		"the same":      {got: picture(configMap("a", "2", "x"), configMap("b", "3", "x"))},
-		"another value": {got: picture(configMap("a", "1", "y"), configMap("b", "1", "x")), want: []string{"ConfigMap/a.data.site.conf is y, and not x"}},
+		"another value": {got: picture(configMap("a", "1", "y"), configMap("b", "1", "x")), want: []string{"ConfigMap/a.data.site.conf is y, not x"}},
 		"missing":       {got: picture(configMap("a", "1", "x")), want: []string{"ConfigMap/b is missing"}},
 		"too many": {
 			got:  picture(configMap("a", "1", "x"), configMap("b", "1", "x"), configMap("c", "1", "x")),
-			want: []string{"ConfigMap/c is too many"},
+			want: []string{"ConfigMap/c should not exist"},
 		},
 		"learned": {
 			got:  picture(configMap("a", "1", "y"), configMap("b", "1", "x")),
@@ -61,7 +61,7 @@ func TestDifferences(t *testing.T) {
 	}
 }
 
-// TestGenerated: objects whose names are drawn by lot are told apart by their number.
+// TestGenerated: objects with generated names are distinguished by a number.
 func TestGenerated(t *testing.T) {
 	pod := func(name string) map[string]any {
 		return map[string]any{"kind": "Pod", "metadata": map[string]any{"name": name, "generateName": "web-", "uid": name}}
@@ -91,12 +91,13 @@ func TestReplaced(t *testing.T) {
 	if diff := cmp.Diff([]string{"ConfigMap/b"}, Replaced(before, after)); diff != "" {
 		t.Errorf("replaced: -want +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]string{"ConfigMap/a"}, Kept(before, after)); diff != "" {
+	if diff := cmp.Diff([]string{"ConfigMap/a"}, NotRecreated(before, after)); diff != "" {
 		t.Errorf("kept: -want +got:\n%s", diff)
 	}
 }
 
-// backup has a name that follows from a UID, at a time.
+// backup returns a backup whose name stands for one derived from a UID, created at the given
+// second.
 func backup(name, second, reason string) unstructured.Unstructured {
 	return unstructured.Unstructured{Object: map[string]any{
 		"kind":     "NginxBackup",
@@ -105,7 +106,7 @@ func backup(name, second, reason string) unstructured.Unstructured {
 	}}
 }
 
-// TestDrawn: objects whose names are others each time are compared in the order of their creation.
+// TestDrawn: objects with drawn names are compared in the order of their creation.
 func TestDrawn(t *testing.T) {
 	taker := &Taker{Drawn: regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{4}$`)}
 	take := func(list ...unstructured.Unstructured) Picture {
@@ -135,7 +136,7 @@ func TestDrawn(t *testing.T) {
 	}
 }
 
-// TestPassing: what is being deleted is about to go, and what belongs to nobody who is there.
+// TestPassing: objects that are being deleted and objects whose owners no longer exist are passing.
 func TestPassing(t *testing.T) {
 	object := func(name, deleted string, owners ...any) *unstructured.Unstructured {
 		meta := map[string]any{"name": name, "uid": name, "ownerReferences": owners}

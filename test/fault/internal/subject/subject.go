@@ -1,4 +1,4 @@
-// Package subject runs the operator that is under test: any program that takes a kubeconfig.
+// Package subject runs the operator under test, which can be any program that takes a kubeconfig.
 package subject
 
 import (
@@ -14,26 +14,27 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Program is an operator, and how it is started.
+// Program is an operator with its arguments.
 type Program struct {
-	// Path of the binary.
+	// Path is the path of the binary.
 	Path string
-	// Args are its arguments. {namespace} stands for the one namespace that it looks after; an
-	// argument with it is left out where it looks after all.
+	// Args are its arguments. {namespace} stands for the namespace that the operator manages. If it
+	// manages all namespaces, arguments with {namespace} are omitted.
 	Args []string
 }
 
 // Process is a running operator.
 type Process struct {
 	command *exec.Cmd
-	// ended is closed when it has ended.
+	// ended is closed when the process has ended.
 	ended chan struct{}
 
 	mu     sync.Mutex
 	killed bool
 }
 
-// Start starts the operator with the API server at a URL. What it says is added to the file log.
+// Start starts the operator with the API server at url. It appends the operator's output to the
+// file log.
 func (p *Program) Start(url, namespace, kubeconfig, log string) (*Process, error) {
 	if err := writeKubeconfig(kubeconfig, url); err != nil {
 		return nil, err
@@ -50,10 +51,11 @@ func (p *Program) Start(url, namespace, kubeconfig, log string) (*Process, error
 		args = append(args, strings.ReplaceAll(arg, "{namespace}", namespace))
 	}
 	process := &Process{command: exec.Command(p.Path, args...), ended: make(chan struct{})}
-	// Lists and watches are told apart by the proxy; initial events of a watch are a list to it.
+	// The proxy expects separate lists and watches. It would not recognize a watch that begins with
+	// a list.
 	process.command.Env = append(os.Environ(), "KUBECONFIG="+kubeconfig, "KUBE_FEATURE_WatchListClient=false")
 	process.command.Stdout, process.command.Stderr = out, out
-	// It ends with this program, however that ends.
+	// Kill it when this program ends for any reason.
 	process.command.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	err = process.command.Start()
 	// The process has its own descriptor of the log.
@@ -62,21 +64,21 @@ func (p *Program) Start(url, namespace, kubeconfig, log string) (*Process, error
 	}
 	go func() {
 		defer close(process.ended)
-		_ = process.command.Wait() // Died tells of an end that nobody asked for
+		_ = process.command.Wait() // Died reports an unexpected end
 	}()
 	return process, nil
 }
 
-// Kill ends it at once, and returns when it has ended.
+// Kill kills the process, and returns when it has ended.
 func (p *Process) Kill() {
 	p.mu.Lock()
 	p.killed = true
 	p.mu.Unlock()
-	_ = p.command.Process.Kill() // it has ended before
+	_ = p.command.Process.Kill() // it may have ended already
 	<-p.ended
 }
 
-// Running tells whether it has not ended.
+// Running reports whether the process is still running.
 func (p *Process) Running() bool {
 	select {
 	case <-p.ended:
@@ -86,7 +88,7 @@ func (p *Process) Running() bool {
 	}
 }
 
-// Died tells whether it has ended by itself.
+// Died reports whether the process ended without Kill.
 func (p *Process) Died() bool {
 	select {
 	case <-p.ended:
@@ -98,7 +100,7 @@ func (p *Process) Died() bool {
 	}
 }
 
-// PID is its process's number.
+// PID returns the process ID.
 func (p *Process) PID() int { return p.command.Process.Pid }
 
 func writeKubeconfig(path, url string) error {

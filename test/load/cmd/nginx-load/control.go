@@ -11,7 +11,7 @@ import (
 	"example.com/nginx-operator/test/load"
 )
 
-// control answers to who steers a run.
+// control serves the API that controls a run.
 func control(running *load.Run) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/submit", func(w http.ResponseWriter, r *http.Request) {
@@ -34,12 +34,11 @@ func control(running *load.Run) http.Handler {
 
 func answer(w http.ResponseWriter, report load.Report) {
 	w.Header().Set("Content-Type", "application/json")
-	// Who asked may have gone: there is nobody to tell.
+	// The client may be gone.
 	_ = json.NewEncoder(w).Encode(report)
 }
 
-// echo reads a request to its end and tells what it was: the method, the length of
-// the body and its CRC-32.
+// echo reads a request and describes it: the method, the length of the body and its CRC-32.
 func echo(w http.ResponseWriter, r *http.Request) {
 	sum := crc32.NewIEEE()
 	n, err := io.Copy(sum, r.Body)
@@ -50,7 +49,7 @@ func echo(w http.ResponseWriter, r *http.Request) {
 	_, _ = fmt.Fprintf(w, "%s %d %x\n", r.Method, n, sum.Sum32())
 }
 
-// file reads the file at each request: what is measured is when it changes.
+// file reads the file for each request, because the time of its change is measured.
 func file(w http.ResponseWriter, _ *http.Request, path string) {
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -1,21 +1,19 @@
-// Command nginx-load runs test/load inside a cluster, where Services and pods can be
-// reached.
+// Command nginx-load runs test/load inside a cluster, from where Services and pods are reachable.
 //
 //	nginx-load run OPTIONS   puts load on the targets of OPTIONS (JSON of load.Options)
-//	                         until it is told to stop or the options' duration is over,
+//	                         until it is stopped or the options' duration has passed,
 //	                         and prints the report as one line of JSON
-//	nginx-load echo          is a backend that tells what it was sent
-//	nginx-load file PATH     answers with what is in a file at the moment
+//	nginx-load echo          is a backend that describes the requests that it gets
+//	nginx-load file PATH     serves the current content of a file
 //
-// All listen on :8080, or where the environment variable LISTEN says. A run answers
-// there to
+// All listen on :8080, or on the address in the environment variable LISTEN. There, a run serves
 //
-//	POST /v1/submit?revision=R   answers may be of revision R from now on
-//	GET  /v1/report              the report so far
-//	POST /v1/stop                ends the run, and answers with the report
+//	POST /v1/submit?revision=R   allows responses with revision R from now on
+//	GET  /v1/report              returns the report so far
+//	POST /v1/stop                ends the run, and returns the report
 //
-// SIGTERM ends a run, too. The exit status tells whether the load could be put on, not
-// how it was answered: that is in the report.
+// SIGTERM also ends a run. The exit status only reports whether the load could run. The report says how
+// the requests were answered.
 package main
 
 import (
@@ -68,7 +66,7 @@ func command(ctx context.Context, args []string, out io.Writer) error {
 	return errors.New("usage: nginx-load run OPTIONS | nginx-load echo | nginx-load file PATH")
 }
 
-// run puts on the load and prints the report at the end.
+// run puts load on the targets and prints the report at the end.
 func run(ctx context.Context, listener net.Listener, options load.Options, out io.Writer) error {
 	reachable, cancel := context.WithTimeout(ctx, time.Minute)
 	defer cancel()
@@ -95,7 +93,7 @@ func run(ctx context.Context, listener net.Listener, options load.Options, out i
 	return served
 }
 
-// serve ends when ctx does, after the requests that are under way.
+// serve ends when ctx ends, after the requests in progress.
 func serve(ctx context.Context, listener net.Listener, handler http.Handler) error {
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	ended := make(chan error, 1)

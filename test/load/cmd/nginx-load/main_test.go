@@ -14,7 +14,7 @@ import (
 	"example.com/nginx-operator/test/load"
 )
 
-// TestRun steers a run by its HTTP API, against the backend that this command also is.
+// TestRun: the HTTP API controls a run, with this command as the backend.
 func TestRun(t *testing.T) {
 	backend := httptest.NewServer(http.HandlerFunc(echo))
 	defer backend.Close()
@@ -83,7 +83,7 @@ func ask(t *testing.T, method, url string) (int, load.Report) {
 	return response.StatusCode, report
 }
 
-// TestStopped ends a run as a signal does.
+// TestStopped: the end of the context, as after a signal, ends a run.
 func TestStopped(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,17 +11,17 @@ import (
 	"example.com/nginx-operator/test/internal/audit"
 )
 
-// Refusals are the requests of an account that were answered with 403.
+// Refusals are the requests of an account that got a 403 response.
 type Refusals struct {
-	// Unauthorized are those that the account has no right to.
+	// Unauthorized are the requests without permission.
 	Unauthorized []audit.Event
-	// Admission are those that it has the right to, refused by a quota or a policy: it
-	// is the user who asked for more than is allowed there.
+	// Admission are the requests with permission that a quota or a policy refused, because the user
+	// requested more than is allowed.
 	Admission []audit.Event
 }
 
-// Forbidden sorts the refusals among requests. In a namespace that is being
-// deleted, every creation is refused; those are left out.
+// Forbidden sorts the refused requests. It ignores creations in a namespace that is being deleted,
+// which are always refused.
 func Forbidden(requests []audit.Event) Refusals {
 	var r Refusals
 	for _, e := range requests {
@@ -37,15 +37,15 @@ func Forbidden(requests []audit.Event) Refusals {
 	return r
 }
 
-// unauthorized tells a refusal by the authorizer from one by admission. The audit
-// log has the authorizer's decision about the request's own verb; what the API
-// server checks beyond that, such as the creation by a patch, only shows in the message.
+// unauthorized reports whether the authorizer, and not admission, refused a request. The audit log
+// has the authorizer's decision only for the verb of the request itself. Additional checks of the
+// API server, for example for a patch that creates an object, show only in the message.
 func unauthorized(e audit.Event) bool {
 	return e.Annotations["authorization.k8s.io/decision"] == "forbid" ||
 		strings.Contains(e.Response.Message, fmt.Sprintf("User %q cannot ", e.User.Username))
 }
 
-// Messages lists what the API server said, each once.
+// Messages lists the API server's messages, each once with its count.
 func Messages(events []audit.Event) []string {
 	counts := map[string]int{}
 	for _, e := range events {

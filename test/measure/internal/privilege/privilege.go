@@ -1,8 +1,7 @@
-// Package privilege compares what an account may do with what it did. It is pure.
+// Package privilege compares what an account may do with what it did. Its functions are pure.
 //
-// Every combination of a rule's groups, resources, verbs and names is a grant of
-// its own, and a grant is used when some request needed it. A wildcard always
-// grants more than was used, so it never counts as used.
+// Every combination of a rule's groups, resources, verbs and names is a separate grant. A grant is used
+// if a request needed it. A wildcard always grants more than was used, so it never counts as used.
 package privilege
 
 import (
@@ -15,21 +14,21 @@ import (
 	"example.com/nginx-operator/test/internal/audit"
 )
 
-// Grant is one thing that an account may do.
+// Grant is a single permission of an account.
 type Grant struct {
-	// Namespace that it is good for; empty: all of them, and what is in none.
+	// Namespace is where it applies; empty: in all namespaces, and to cluster-scoped objects.
 	Namespace string
 	Verb      string
 	Group     string
-	// Resource, with its subresource after a slash.
+	// Resource includes the subresource after a slash.
 	Resource string
-	// Name of the only object that it is good for; empty: any.
+	// Name is the name of the only object that it applies to; empty: any.
 	Name string
-	// Path is set for what is no resource, instead of Group and Resource.
+	// Path is set for a non-resource URL, instead of Group and Resource.
 	Path string
 }
 
-// String spells a grant like `get leases.coordination.k8s.io named web in shop`.
+// String returns the grant in a form like `get leases.coordination.k8s.io named web in shop`.
 func (g Grant) String() string {
 	if g.Path != "" {
 		return g.Verb + " " + g.Path
@@ -47,14 +46,14 @@ func (g Grant) String() string {
 	return text
 }
 
-// Binds tells whether a binding names a service account.
+// Binds reports whether a binding names a service account.
 func Binds(subjects []rbacv1.Subject, namespace, name string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		return s.Kind == rbacv1.ServiceAccountKind && s.Namespace == namespace && s.Name == name
 	})
 }
 
-// Grants lists what rules grant in a namespace, each once.
+// Grants returns the grants of rules in a namespace.
 func Grants(namespace string, rules []rbacv1.PolicyRule) []Grant {
 	var grants []Grant
 	for _, rule := range rules {
@@ -81,7 +80,7 @@ func orAny(names []string) []string {
 	return names
 }
 
-// Unique sorts grants and drops repetitions.
+// Unique sorts grants and removes duplicates.
 func Unique(grants []Grant) []Grant {
 	slices.SortFunc(grants, func(a, b Grant) int {
 		return cmp.Or(
@@ -95,7 +94,7 @@ func Unique(grants []Grant) []Grant {
 	return slices.Compact(grants)
 }
 
-// Unused are the grants that no request needed.
+// Unused returns the grants that no request needed.
 func Unused(grants []Grant, requests []audit.Event) []Grant {
 	needed := map[Grant]bool{}
 	for _, e := range requests {
@@ -113,7 +112,7 @@ func Unused(grants []Grant, requests []audit.Event) []Grant {
 	})
 }
 
-// covers tells whether the grant allows what is needed.
+// covers reports whether the grant allows what is needed.
 func (g Grant) covers(n Grant) bool {
 	return g.Verb == n.Verb && g.Group == n.Group && g.Resource == n.Resource && g.Path == n.Path &&
 		(g.Namespace == "" || g.Namespace == n.Namespace) &&
@@ -128,19 +127,19 @@ func need(e audit.Event, verb string) Grant {
 	return Grant{e.Object.Namespace, verb, e.Object.Group, e.Resource(), e.Object.Name, ""}
 }
 
-// verbs are the verbs that the API server checked for a request.
+// verbs returns the verbs that the API server checked for a request.
 func verbs(e audit.Event) []string {
 	const forbidden, created = 403, 201
 	switch {
 	case e.Response.Code == forbidden:
-		// What was refused was of no use.
+		// A refused request used no grant.
 		return nil
 	case e.Response.Code == created && e.Verb != "create":
-		// A patch or update that creates the object needs both
+		// A patch or update that creates the object needs both verbs
 		// (https://kubernetes.io/docs/reference/using-api/server-side-apply/#api-implementation).
 		return []string{e.Verb, "create"}
 	case e.Verb == "watch" && e.Lists():
-		// Where the API server does not stream lists, the client lists before it watches.
+		// If the API server does not stream lists, the client lists before it watches.
 		return []string{"watch", "list"}
 	}
 	return []string{e.Verb}

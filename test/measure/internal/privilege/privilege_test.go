@@ -68,7 +68,7 @@ func TestUnused(t *testing.T) {
 	}
 }
 
-func TestGrantsAreUnique(t *testing.T) {
+func TestLoadTokensAreUnique(t *testing.T) {
 	rule := rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"pods", "services"}}
 	if got := Grants("", []rbacv1.PolicyRule{rule, rule}); len(got) != 4 {
 		t.Errorf("there are %d grants: %v", len(got), got)

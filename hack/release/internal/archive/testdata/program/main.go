@@ -1,5 +1,5 @@
-// Command program stands in for the programs of a release: it is small, and linked from
-// another module.
+// Command program replaces the programs of a release in tests: it is small, and links another
+// module.
 package main
 
 import (

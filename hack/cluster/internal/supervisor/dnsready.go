@@ -1,0 +1,34 @@
+package supervisor
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"time"
+
+	"example.com/nginx-operator/hack/cluster/internal/topology"
+)
+
+// resolves looks up the API's Service as a pod would. This proves more than a ready CoreDNS: it
+// needs the DNS Service, kube-proxy's rules and a correct answer.
+func resolves(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	var dialer net.Dialer
+	resolver := net.Resolver{
+		PreferGo: true,
+		Dial: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return dialer.DialContext(ctx, network, net.JoinHostPort(topology.DNSIP, "53"))
+		},
+	}
+	name := "kubernetes.default.svc." + topology.DNSDomain + "."
+	addresses, err := resolver.LookupHost(ctx, name)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(addresses, topology.APIServiceIP) {
+		return fmt.Errorf("%s is %v, not %s", name, addresses, topology.APIServiceIP)
+	}
+	return nil
+}

@@ -1,0 +1,152 @@
+// Package jobs starts the jobs of the backup operator, and bounds how many run at a time.
+package jobs
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/kube/owned"
+)
+
+// QueueRetry is the interval at which an object in the queue checks by itself whether there is
+// room.
+const QueueRetry = time.Minute
+
+// Runner lists and starts jobs.
+type Runner struct {
+	// Client reads jobs from the cache.
+	Client client.Client
+	// Live bypasses the caches.
+	Live client.Reader
+	// PodReader reads the pods of jobs.
+	PodReader client.Reader
+	// Queue bounds how many jobs run at a time.
+	Queue *Queue
+	// Image contains the program that the jobs run.
+	Image string
+}
+
+// Set holds the jobs of one object, and their pods.
+type Set struct {
+	*Runner
+	owner client.Object
+	Jobs  []batchv1.Job
+	Pods  []corev1.Pod
+}
+
+// List lists the jobs of an object, which carry its name in a label, and their pods.
+func (r *Runner) List(ctx context.Context, label string, owner client.Object) (Set, error) {
+	found := Set{Runner: r, owner: owner}
+	selector := []client.ListOption{client.InNamespace(owner.GetNamespace()), client.MatchingLabels{label: owner.GetName()}}
+	jobs := &batchv1.JobList{}
+	if err := r.Client.List(ctx, jobs, selector...); err != nil {
+		return found, fmt.Errorf("list the jobs: %w", err)
+	}
+	for _, j := range jobs.Items {
+		if Owned(&j, owner.GetUID()) {
+			found.Jobs = append(found.Jobs, j)
+		}
+	}
+	pods := &corev1.PodList{}
+	if err := r.PodReader.List(ctx, pods, selector...); err != nil {
+		return found, fmt.Errorf("list the pods: %w", err)
+	}
+	found.Pods = pods.Items
+	return found, nil
+}
+
+// JobsOfTask returns the jobs of a task.
+func (t *Set) JobsOfTask(task job.Task) []batchv1.Job {
+	var found []batchv1.Job
+	for _, j := range t.Jobs {
+		if j.Labels[job.LabelTask] == string(task) {
+			found = append(found, j)
+		}
+	}
+	return found
+}
+
+// PodsOfTask returns the pods of a task.
+func (t *Set) PodsOfTask(task job.Task) []corev1.Pod {
+	var found []corev1.Pod
+	for _, pod := range t.Pods {
+		if pod.Labels[job.LabelTask] == string(task) {
+			found = append(found, pod)
+		}
+	}
+	return found
+}
+
+// Owned reports whether an object has an owner reference to the UID.
+func Owned(object client.Object, owner types.UID) bool {
+	for _, reference := range object.GetOwnerReferences() {
+		if reference.UID == owner {
+			return true
+		}
+	}
+	return false
+}
+
+// VerifyFresh returns an error if the object differs from the one in the cache. An operator that
+// has just started may see the object from before its jobs and repeat them: a completed backup
+// would be overwritten with the state of today, and a restore repeated.
+func (t *Set) VerifyFresh(ctx context.Context) error {
+	kind, err := t.Client.GroupVersionKindFor(t.owner)
+	if err != nil {
+		return err
+	}
+	live := &metav1.PartialObjectMetadata{}
+	live.SetGroupVersionKind(kind)
+	err = t.Live.Get(ctx, client.ObjectKeyFromObject(t.owner), live)
+	switch {
+	case apierrors.IsNotFound(err):
+		return fmt.Errorf("%w: %s %s is gone", owned.ErrStaleCache, kind.Kind, t.owner.GetName())
+	case err != nil:
+		return fmt.Errorf("read %s %s: %w", kind.Kind, t.owner.GetName(), err)
+	case live.UID != t.owner.GetUID() || live.ResourceVersion != t.owner.GetResourceVersion():
+		return fmt.Errorf("%w: %s %s has changed since", owned.ErrStaleCache, kind.Kind, t.owner.GetName())
+	}
+	return nil
+}
+
+// StartJob creates a job and then deletes the one before it, so that there is always one that
+// records the number of attempts.
+func (t *Set) StartJob(ctx context.Context, j *batchv1.Job) error {
+	err := t.Client.Create(ctx, j)
+	if apierrors.IsAlreadyExists(err) && t.isOwn(ctx, j) {
+		err = nil
+	}
+	if err != nil {
+		return fmt.Errorf("create job %s: %w", j.Name, err)
+	}
+	log.FromContext(ctx).Info("started a job", "job", j.Name, "attempt", job.Attempt(j))
+	return t.DeleteJobs(ctx, t.JobsOfTask(job.Task(j.Labels[job.LabelTask])))
+}
+
+// isOwn reports whether a job that already exists belongs to this object: another leader may have
+// created it.
+func (t *Set) isOwn(ctx context.Context, j *batchv1.Job) bool {
+	live := &batchv1.Job{}
+	return t.Client.Get(ctx, client.ObjectKeyFromObject(j), live) == nil && Owned(live, t.owner.GetUID())
+}
+
+// DeleteJobs deletes jobs, unless another job has taken the name.
+func (t *Set) DeleteJobs(ctx context.Context, jobs []batchv1.Job) error {
+	for i := range jobs {
+		err := t.Client.Delete(ctx, &jobs[i], client.PropagationPolicy("Background"), client.Preconditions{UID: &jobs[i].UID})
+		if client.IgnoreNotFound(err) != nil {
+			return fmt.Errorf("delete job %s: %w", jobs[i].Name, err)
+		}
+	}
+	return nil
+}

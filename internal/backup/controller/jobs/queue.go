@@ -1,0 +1,193 @@
+package jobs
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+
+	batchv1 "k8s.io/api/batch/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/progress"
+)
+
+// Queue bounds how many jobs of all kinds run at a time: hundreds of applications may change within
+// the same second. Objects that find no room wait, and are enqueued when a job has ended.
+//
+// The queue is in memory, since a restarted operator reconciles every object anyway.
+type Queue struct {
+	jobs  client.Reader
+	limit int
+	clock clock.PassiveClock
+	// wake enqueues an object in the controller of its kind.
+	wake map[string]chan event.TypedGenericEvent[types.NamespacedName]
+
+	mu      sync.Mutex
+	waiting []Waiter
+	// lowPriority holds the waiting objects that let all others go first.
+	lowPriority map[Waiter]bool
+	// starting is the number of jobs that are being created.
+	starting int
+}
+
+// Waiter is an object that waits for a job.
+type Waiter struct {
+	Kind string
+	types.NamespacedName
+}
+
+// NewQueue returns a queue that runs at most limit jobs at a time. jobs is the cache with all of
+// them.
+func NewQueue(jobs client.Reader, limit int, clock clock.PassiveClock) *Queue {
+	return &Queue{jobs: jobs, limit: limit, clock: clock, wake: map[string]chan event.TypedGenericEvent[types.NamespacedName]{}, lowPriority: map[Waiter]bool{}}
+}
+
+// maxWoken bounds the woken objects of a kind that its controller has not taken yet.
+const maxWoken = 1024
+
+// Source returns the source that enqueues the objects of a kind. Call it once for each kind, before
+// anything starts.
+func (q *Queue) Source(kind string) source.Source {
+	woken := make(chan event.TypedGenericEvent[types.NamespacedName], maxWoken)
+	q.wake[kind] = woken
+	return source.Channel(woken, handler.TypedEnqueueRequestsFromMapFunc(
+		func(_ context.Context, key types.NamespacedName) []reconcile.Request {
+			return []reconcile.Request{{NamespacedName: key}}
+		}))
+}
+
+// Start starts a job for an object. If there is no room, started is false and the object waits.
+func (q *Queue) Start(ctx context.Context, object Waiter, create func() error) (started bool, err error) {
+	return q.startWithPriority(ctx, object, false, create)
+}
+
+// StartLowPriority is Start with low priority: in the queue, all others go first.
+func (q *Queue) StartLowPriority(ctx context.Context, object Waiter, create func() error) (started bool, err error) {
+	return q.startWithPriority(ctx, object, true, create)
+}
+
+func (q *Queue) startWithPriority(ctx context.Context, object Waiter, low bool, create func() error) (started bool, err error) {
+	if !q.reserve(ctx, object, low) {
+		return false, nil
+	}
+	err = create()
+	q.mu.Lock()
+	q.starting--
+	q.mu.Unlock()
+	if err != nil {
+		// The job was not created, so there is room for another one.
+		q.WakeNext(ctx)
+	}
+	return true, err
+}
+
+// EnqueueIfFull reports whether there is no room for another job. If there is none, the object waits.
+func (q *Queue) EnqueueIfFull(ctx context.Context, object Waiter) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waitIfFull(ctx, object, false)
+}
+
+func (q *Queue) reserve(ctx context.Context, object Waiter, low bool) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.waitIfFull(ctx, object, low) {
+		return false
+	}
+	q.starting++
+	q.drop(object)
+	return true
+}
+
+func (q *Queue) waitIfFull(ctx context.Context, object Waiter, low bool) bool {
+	if q.free(q.active(ctx)) > 0 {
+		return false
+	}
+	if !slices.Contains(q.waiting, object) {
+		q.waiting = append(q.waiting, object)
+	}
+	q.lowPriority[object] = low
+	return true
+}
+
+func (q *Queue) free(active map[string]int) int {
+	free := q.limit - q.starting
+	for _, n := range active {
+		free -= n
+	}
+	return free
+}
+
+// active counts the running jobs of each namespace. Jobs whose pods cannot start do not count: they
+// must not block all others.
+func (q *Queue) active(ctx context.Context) map[string]int {
+	list := &batchv1.JobList{}
+	if err := q.jobs.List(ctx, list, client.HasLabels{job.LabelTask}, client.UnsafeDisableDeepCopy); err != nil {
+		// Reads from the cache fail only by a programming error.
+		log.FromContext(ctx).Error(err, "cannot count the jobs")
+		return map[string]int{"": q.limit}
+	}
+	active, now := map[string]int{}, q.clock.Now()
+	for i := range list.Items {
+		if progress.Busy(&list.Items[i], now) {
+			active[list.Items[i].Namespace]++
+		}
+	}
+	return active
+}
+
+// Remove removes an object from the queue. If it was just woken, the next one takes its place.
+func (q *Queue) Remove(ctx context.Context, object Waiter) {
+	q.mu.Lock()
+	q.drop(object)
+	q.mu.Unlock()
+	q.WakeNext(ctx)
+}
+
+func (q *Queue) drop(object Waiter) {
+	delete(q.lowPriority, object)
+	q.waiting = slices.DeleteFunc(q.waiting, func(other Waiter) bool { return other == object })
+}
+
+// WakeNext enqueues as many waiting objects as there is room for: first those of normal priority,
+// from the namespaces with the fewest jobs.
+func (q *Queue) WakeNext(ctx context.Context) {
+	for _, object := range q.popNext(ctx) {
+		q.wake[object.Kind] <- event.TypedGenericEvent[types.NamespacedName]{Object: object.NamespacedName}
+	}
+}
+
+func (q *Queue) popNext(ctx context.Context) []Waiter {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if len(q.waiting) == 0 {
+		return nil
+	}
+	active := q.active(ctx)
+	var woken []Waiter
+	for free := q.free(active); free > 0 && len(q.waiting) > 0; free-- {
+		first := slices.MinFunc(q.waiting, func(a, b Waiter) int {
+			return cmp.Or(q.priority(a)-q.priority(b), active[a.Namespace]-active[b.Namespace])
+		})
+		woken = append(woken, first)
+		active[first.Namespace]++
+		q.drop(first)
+	}
+	return woken
+}
+
+func (q *Queue) priority(object Waiter) int {
+	if q.lowPriority[object] {
+		return 1
+	}
+	return 0
+}

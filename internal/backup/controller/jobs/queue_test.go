@@ -1,0 +1,50 @@
+package jobs
+
+import (
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"example.com/nginx-operator/internal/backup/job"
+)
+
+// TestQueueFull: an object that finds no room is woken as soon as there is some.
+func TestQueueFull(t *testing.T) {
+	now := time.Now()
+	running := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "running", CreationTimestamp: metav1.NewTime(now), Labels: map[string]string{job.LabelTask: string(job.Create)},
+	}}
+	jobs := fake.NewClientBuilder().WithObjects(running).Build()
+	q := NewQueue(jobs, 1, clocktesting.NewFakePassiveClock(now))
+	q.Source("NginxBackup")
+	waiting := Waiter{"NginxBackup", types.NamespacedName{Namespace: "shop", Name: "waiting"}}
+	for range 2 {
+		if !q.EnqueueIfFull(t.Context(), waiting) {
+			t.Fatal("there is room beside the only job that there may be")
+		}
+	}
+	q.WakeNext(t.Context())
+	if n := len(q.wake["NginxBackup"]); n != 0 {
+		t.Fatalf("%d were woken while there was no room", n)
+	}
+	running.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
+	if err := jobs.Status().Update(t.Context(), running); err != nil {
+		t.Fatal(err)
+	}
+	q.WakeNext(t.Context())
+	if n := len(q.wake["NginxBackup"]); n != 1 {
+		t.Fatalf("%d were woken, want the one that waits", n)
+	}
+	if woken := <-q.wake["NginxBackup"]; woken.Object != waiting.NamespacedName {
+		t.Errorf("%s was woken", woken.Object)
+	}
+	if q.EnqueueIfFull(t.Context(), waiting) {
+		t.Error("there is no room, and no job")
+	}
+}

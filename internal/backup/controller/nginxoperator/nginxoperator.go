@@ -1,0 +1,146 @@
+// Package nginxoperator reconciles the backups of NginxOperators: it creates the ones that are due, deletes
+// expired ones and opens gates.
+package nginxoperator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/controller"
+	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/backup/snapshot"
+)
+
+// Reconciler ensures that NginxOperators have the backups that policies require.
+type Reconciler struct {
+	Client client.Client
+	Clock  clock.PassiveClock
+
+	settling settleTracker
+}
+
+// Reconcile is one pass over one NginxOperator and the policies that select it.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	if err := r.Client.Get(ctx, req.NamespacedName, nginx); err != nil {
+		// Its backups remain, so that it can be restored.
+		r.settling.forget(req.NamespacedName)
+		return ctrl.Result{}, client.IgnoreNotFound(err)
+	}
+	if nginx.DeletionTimestamp != nil {
+		return ctrl.Result{}, nil
+	}
+	policies := &v1alpha1.NginxBackupPolicyList{}
+	if err := r.Client.List(ctx, policies, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return ctrl.Result{}, fmt.Errorf("list the policies: %w", err)
+	}
+	state, err := snapshot.StateOf(nginx)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	now := r.Clock.Now()
+	if left := r.settling.reimportLeft(req.NamespacedName, now); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	target := r.settling.observe(plan.Target{Nginx: nginx, State: state}, now)
+	var after time.Duration
+	var errs []error
+	settled, updated := true, gates{}
+	for i := range policies.Items {
+		decision, err := r.reconcilePolicy(ctx, &policies.Items[i], target, now)
+		after = plan.Soonest(after, decision.After)
+		settled = settled && decision.Settled
+		updated.add(decision)
+		errs = append(errs, err)
+	}
+	if settled {
+		r.settling.markSettled(req.NamespacedName)
+	}
+	if err := errors.Join(errs...); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.updateGates(ctx, nginx, updated); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// reconcilePolicy applies one policy to the target.
+func (r *Reconciler) reconcilePolicy(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (plan.Decision, error) {
+	schedule, selected, err := plan.ParsePolicy(policy)
+	switch {
+	case selected == nil || policy.DeletionTimestamp != nil || !selected(target.Nginx) || plan.Suspended(policy):
+		return plan.Decision{Settled: true}, nil
+	case err != nil:
+		// The policy's status reports the error. The policy creates no backups, so it opens no
+		// gate.
+		return plan.Decision{Settled: true, Gate: plan.GateOf(policy), GateState: plan.GateStateOf(policy, target, nil)}, nil //nolint:nilerr // see above
+	}
+	backups, err := controller.ListBackups(ctx, r.Client, policy, target.Nginx.Name)
+	if err != nil {
+		return plan.Decision{}, err
+	}
+	decision := plan.Decide(policy, schedule, target, backups, now)
+	return decision, r.execute(ctx, decision)
+}
+
+func (r *Reconciler) execute(ctx context.Context, d plan.Decision) error {
+	for _, b := range slices.Concat(d.Obsolete, d.Expired) {
+		if err := r.deleteWithData(ctx, b); err != nil {
+			return fmt.Errorf("delete backup %s: %w", b.Name, err)
+		}
+	}
+	if d.Create == nil {
+		return nil
+	}
+	err := r.Client.Create(ctx, d.Create)
+	if apierrors.IsAlreadyExists(err) {
+		// An earlier pass has created it from the same state.
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("create backup %s: %w", d.Create.Name, err)
+	}
+	log.FromContext(ctx).Info("a backup is due", "backup", d.Create.Name, "trigger", d.Create.Spec.Trigger,
+		"reason", d.Create.Annotations[v1alpha1.AnnotationReason])
+	return nil
+}
+
+// deleteWithData deletes a backup and its data. It sets the deletion policy first, so that the
+// deletion includes the data. If no job was ever started, there is no data; an incomplete backup
+// may have left some.
+func (r *Reconciler) deleteWithData(ctx context.Context, b *v1alpha1.NginxBackup) error {
+	if b.Status.StartTime == nil {
+		return r.delete(ctx, b)
+	}
+	if b.Spec.DeletionPolicy != v1alpha1.Delete || !controllerutil.ContainsFinalizer(b, v1alpha1.Finalizer) {
+		expired := b.DeepCopy()
+		expired.Spec.DeletionPolicy = v1alpha1.Delete
+		controllerutil.AddFinalizer(expired, v1alpha1.Finalizer)
+		patch := client.MergeFromWithOptions(b, client.MergeFromWithOptimisticLock{})
+		if err := r.Client.Patch(ctx, expired, patch, client.FieldOwner(controller.FieldManager)); err != nil {
+			return client.IgnoreNotFound(err)
+		}
+		b = expired
+	}
+	return r.delete(ctx, b)
+}
+
+// delete deletes a backup only if it is as it was read: a stale view may show a completed backup as
+// not started.
+func (r *Reconciler) delete(ctx context.Context, b *v1alpha1.NginxBackup) error {
+	log.FromContext(ctx).Info("deleting a backup", "backup", b.Name, "completed", plan.Good(b))
+	return client.IgnoreNotFound(r.Client.Delete(ctx, b, client.Preconditions{UID: &b.UID, ResourceVersion: &b.ResourceVersion}))
+}

@@ -1,0 +1,167 @@
+package restore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/controller"
+	"example.com/nginx-operator/internal/backup/declarations"
+	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/backup/outcome"
+	"example.com/nginx-operator/internal/backup/restoration"
+)
+
+// execute restores what a pod has read, one restore at a time: the content can be large, and is
+// held in memory.
+func (p *pass) execute(ctx context.Context, source job.RestoreSource, pod *corev1.Pod) (ctrl.Result, error) {
+	p.readLock.Lock()
+	defer p.readLock.Unlock()
+	head, files, err := declarations.FetchFromPod(ctx, p.HTTP, pod.Status.PodIP, job.RestoreAuthToken(p.restore))
+	if err != nil {
+		return ctrl.Result{}, p.reportError(ctx, v1alpha1.ReasonUnreachable, fmt.Errorf(
+			"pod %s has read the backup but does not answer (check whether a NetworkPolicy blocks the operator from port %d): %w", pod.Name, declarations.Port, err))
+	}
+	backup, err := restoration.Parse(head.Info, files, p.restore.Namespace)
+	if err != nil {
+		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonNotUsable, err.Error()))
+	}
+	request := restoration.RequestOf(p.restore, backup)
+	other, err := p.lockHolder(ctx, request.Target)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if other != "" {
+		return ctrl.Result{RequeueAfter: lockRetry}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonInProgress,
+			fmt.Sprintf("NginxRestore %s of the same application is in progress: wait for it, or delete it", other)))
+	}
+	// If no object has the digest, this ensures that all jobs read the same archive.
+	source.SHA256 = head.SHA256
+	return p.plan(ctx, source, request, backup)
+}
+
+// plan reads the existing objects, decides what to change, and applies it if there is no conflict.
+func (p *pass) plan(ctx context.Context, source job.RestoreSource, request restoration.Request, backup restoration.Backup) (ctrl.Result, error) {
+	live, err := p.readLive(ctx, request, backup)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if what := live.Deleting(); what != "" {
+		// The deletion may be observed before the watch for it is in place, so check again.
+		return ctrl.Result{RequeueAfter: deletingRetry}, p.updateStatus(ctx, outcome.Planned(p.restore, request.Target, backup, nil,
+			v1alpha1.ReasonTargetDeleting, what+" is being deleted"))
+	}
+	plan, err := restoration.Build(request, backup, live)
+	if err != nil {
+		return ctrl.Result{}, p.updateStatus(ctx, outcome.Planned(p.restore, request.Target, backup, nil, v1alpha1.ReasonNotUsable, err.Error()))
+	}
+	if len(plan.Conflicts) > 0 && p.restore.Spec.OnConflict != v1alpha1.ConflictOverwrite && !job.DryRun(p.restore) {
+		return ctrl.Result{}, p.updateStatus(ctx, outcome.Planned(p.restore, request.Target, backup, plan.Changes,
+			v1alpha1.ReasonConflict, outcome.Conflict(plan.Conflicts, plan.Begun || p.extracted())))
+	}
+	if err := p.write(ctx, client.NewDryRunClient(p.Live), plan); err != nil {
+		return ctrl.Result{}, p.reportWriteError(ctx, request, backup, plan, err)
+	}
+	return p.apply(ctx, source, request, backup, plan)
+}
+
+// deletingRetry is the interval at which the deletion of an object is checked.
+const deletingRetry = 5 * time.Second
+
+// reportWriteError reports why the API server rejected an object, and returns the error for a
+// retry: the quota or the policy may change.
+func (p *pass) reportWriteError(ctx context.Context, request restoration.Request, backup restoration.Backup, plan restoration.Plan, err error) error {
+	if !controller.Refused(err) {
+		return err
+	}
+	return errors.Join(err, p.updateStatus(ctx, outcome.Planned(p.restore, request.Target, backup, plan.Changes, v1alpha1.ReasonWriteRefused, err.Error())))
+}
+
+// readLive reads the existing objects that the restore may change.
+func (p *pass) readLive(ctx context.Context, request restoration.Request, backup restoration.Backup) (restoration.Live, error) {
+	live := restoration.Live{Nginx: &v1alpha2.NginxOperator{}, ConfigMaps: map[string]*corev1.ConfigMap{}}
+	err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.restore.Namespace, Name: request.Target}, live.Nginx)
+	if apierrors.IsNotFound(err) {
+		live.Nginx = nil
+	} else if err != nil {
+		return live, err
+	}
+	for _, name := range restoration.ConfigMaps(request, backup) {
+		cm := &corev1.ConfigMap{}
+		err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.restore.Namespace, Name: name}, cm)
+		if err == nil {
+			live.ConfigMaps[name] = cm
+		} else if !apierrors.IsNotFound(err) {
+			return live, err
+		}
+	}
+	return live, nil
+}
+
+// apply applies a plan: first files, then ConfigMaps, then the application.
+func (p *pass) apply(ctx context.Context, source job.RestoreSource, request restoration.Request, backup restoration.Backup, plan restoration.Plan) (ctrl.Result, error) {
+	if len(plan.Volumes) > 0 {
+		found, result, err := (&volumeRestore{p, source, request, backup, plan}).execute(ctx)
+		if found == nil || err != nil {
+			return result, err
+		}
+		plan = plan.WithVolumes(found)
+	}
+	if job.DryRun(p.restore) {
+		return ctrl.Result{}, p.updateStatus(ctx, outcome.Restored(p.restore, request.Target, backup, plan, p.now))
+	}
+	// Report the changes before they are made: afterwards they are no differences any more.
+	if err := p.updateStatus(ctx, outcome.Planned(p.restore, request.Target, backup, plan.Changes, v1alpha1.ReasonInProgress, "The objects are being written")); err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := p.write(ctx, p.Live, plan); err != nil {
+		return ctrl.Result{}, p.reportWriteError(ctx, request, backup, plan, err)
+	}
+	return ctrl.Result{}, p.updateStatus(ctx, outcome.Restored(p.restore, request.Target, backup, plan, p.now))
+}
+
+// write writes the objects. If one has changed meanwhile, the API server rejects the write and the
+// next pass starts again. With a dry-run client, the API server validates all objects before any is
+// changed.
+func (p *pass) write(ctx context.Context, by client.Client, plan restoration.Plan) error {
+	for _, cm := range plan.ConfigMaps {
+		if err := createOrUpdate(ctx, by, cm.DeepCopy()); err != nil {
+			return fmt.Errorf("write ConfigMap %s: %w", cm.Name, err)
+		}
+	}
+	if plan.Nginx == nil {
+		return nil
+	}
+	if err := createOrUpdate(ctx, by, plan.Nginx.DeepCopy()); err != nil {
+		return fmt.Errorf("write NginxOperator %s: %w", plan.Nginx.Name, err)
+	}
+	return nil
+}
+
+func createOrUpdate(ctx context.Context, by client.Client, object client.Object) error {
+	if object.GetResourceVersion() == "" {
+		return by.Create(ctx, object, client.FieldOwner(controller.FieldManager))
+	}
+	return by.Update(ctx, object, client.FieldOwner(controller.FieldManager))
+}
+
+// target reads the restored application past the caches; nil if there is none.
+func (p *pass) target(ctx context.Context) (*v1alpha2.NginxOperator, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	err := p.Live.Get(ctx, client.ObjectKey{Namespace: p.restore.Namespace, Name: p.restore.Status.Target}, nginx)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read the restored application: %w", err)
+	}
+	return nginx, nil
+}

@@ -1,0 +1,168 @@
+// Package declarations transfers the declarations of a backup from the pod that has read it to the
+// operator. It uses HTTP, since a termination message has no room for them, and the pod may not write
+// objects.
+//
+//	GET /ready       answers once the backup is verified
+//	GET /documents   a tar: backup.json, nginxoperator.yaml, configmaps/<name>.yaml, all of them JSON
+//
+// The declarations are as confidential as ConfigMaps, so a client has to present a token.
+package declarations
+
+import (
+	"archive/tar"
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/internal/backup/archive"
+)
+
+// Port is the port that the pod listens on.
+const Port = 9114
+
+// The paths that the pod serves.
+const (
+	ReadyPath     = "/ready"
+	documentsPath = "/documents"
+)
+
+// headName is the name of the first file in an answer.
+const headName = "backup.json"
+
+// limit bounds the files that are accepted, in bytes. Each counts fileCost bytes in addition. No
+// archive holds more documents, and its info is smaller than one document.
+var limit = archive.DefaultLimits().Documents + archive.DefaultLimits().Document
+
+const fileCost = 1 << 10
+
+// BackupInfo describes a backup. It precedes the files.
+type BackupInfo struct {
+	archive.Info
+	// SHA256 is the hash of the archive that was read, in hexadecimal. What is restored later must
+	// come from the same archive.
+	SHA256 string `json:"sha256"`
+}
+
+// Handler serves the declarations of a backup.
+func Handler(token string, head BackupInfo, files []archive.File) http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+ReadyPath, func(http.ResponseWriter, *http.Request) {})
+	mux.HandleFunc("GET "+documentsPath, func(w http.ResponseWriter, r *http.Request) {
+		if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte("Bearer "+token)) != 1 {
+			http.Error(w, "the token is wrong", http.StatusUnauthorized)
+			return
+		}
+		w.Header().Set("Content-Type", "application/x-tar")
+		if err := write(w, head, files); err != nil {
+			// The status has been sent: abort the connection so that the client notices.
+			panic(http.ErrAbortHandler)
+		}
+	})
+	return mux
+}
+
+func write(w io.Writer, head BackupInfo, files []archive.File) error {
+	text, err := json.Marshal(head)
+	if err != nil {
+		return err
+	}
+	out := tar.NewWriter(w)
+	if err := put(out, archive.File{Path: headName, Data: text}); err != nil {
+		return err
+	}
+	for _, f := range files {
+		if !IsManifest(f.Path) {
+			continue
+		}
+		if err := put(out, f); err != nil {
+			return err
+		}
+	}
+	return out.Close()
+}
+
+// IsManifest reports whether a document of an archive is served to the operator.
+func IsManifest(path string) bool {
+	return path == archive.ApplicationPath || strings.HasPrefix(path, archive.ConfigMapsFolder)
+}
+
+func put(out *tar.Writer, f archive.File) error {
+	if err := out.WriteHeader(&tar.Header{Name: f.Path, Size: int64(len(f.Data)), Mode: 0o600, Typeflag: tar.TypeReg}); err != nil {
+		return err
+	}
+	_, err := out.Write(f.Data)
+	return err
+}
+
+// timeout bounds one request.
+const timeout = 30 * time.Second
+
+// FetchFromPod requests the declarations from the pod at an IP address. The pod is not trusted: its answer
+// is bounded, and the paths in it are never used as file names.
+func FetchFromPod(ctx context.Context, client *http.Client, ip, token string) (BackupInfo, []archive.File, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	url := "http://" + net.JoinHostPort(ip, strconv.Itoa(Port)) + documentsPath
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
+	if err != nil {
+		return BackupInfo{}, nil, err
+	}
+	request.Header.Set("Authorization", "Bearer "+token)
+	answer, err := withoutRedirects(client).Do(request)
+	if err != nil {
+		return BackupInfo{}, nil, err
+	}
+	defer answer.Body.Close() //nolint:errcheck // it was only read
+	if answer.StatusCode != http.StatusOK {
+		return BackupInfo{}, nil, fmt.Errorf("%s answered %s", url, answer.Status)
+	}
+	return parseTar(answer.Body)
+}
+
+// withoutRedirects returns a client that does not follow redirects: the pod must not choose what the
+// operator connects to.
+func withoutRedirects(client *http.Client) *http.Client {
+	c := *client
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}
+
+func parseTar(body io.Reader) (BackupInfo, []archive.File, error) {
+	var head BackupInfo
+	var files []archive.File
+	// Each file adds a few header blocks.
+	in := tar.NewReader(io.LimitReader(body, 2*limit))
+	for left := limit; ; {
+		header, err := in.Next()
+		switch {
+		case errors.Is(err, io.EOF) && head.Format != 0:
+			return head, files, nil
+		case errors.Is(err, io.EOF):
+			return head, nil, fmt.Errorf("the answer has no %s", headName)
+		case err != nil:
+			return head, nil, err
+		case header.Size > left-fileCost:
+			return head, nil, fmt.Errorf("the answer has more than %d MiB", limit>>20)
+		}
+		left -= header.Size + fileCost
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return head, nil, err
+		}
+		if header.Name != headName {
+			files = append(files, archive.File{Path: header.Name, Data: data})
+			continue
+		}
+		if err := json.Unmarshal(data, &head); err != nil {
+			return head, nil, fmt.Errorf("%s: %w", headName, err)
+		}
+	}
+}

@@ -1,0 +1,90 @@
+package outcome
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/backup/listing"
+	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/backup/restoration"
+	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/test/golden"
+)
+
+// TestMessages renders the conditions of the backup kinds.
+func TestMessages(t *testing.T) {
+	var messages golden.Messages
+	add := func(kind string, conditions []metav1.Condition) {
+		for _, c := range conditions {
+			messages.Add(fmt.Sprintf("condition %s=%s (%s) of an %s", c.Type, c.Status, c.Reason, kind), c.Message)
+		}
+	}
+	s := aSnapshot()
+	done := aBackup()
+	done.Status = Completed(done, &s, aResult())
+	for _, status := range []v1alpha1.NginxBackupStatus{
+		done.Status, Missing(done), DataFoundAgain(done), Adopted(done, aResult()), ExistingNotVerified(aBackup(), v1alpha1.ReasonInProgress, ""),
+		Deleting(done, v1alpha1.ReasonInProgress, ""), Unfinished(aBackup(), v1alpha1.ReasonInProgress, ""),
+	} {
+		add("NginxBackup", status.Conditions)
+	}
+	addPolicies(add, done)
+	dirs := restoration.Plan{Changes: changes("Create", "Replace"), Blocked: []string{"PersistentVolumeClaim films"}}
+	conflicts := restoration.Plan{Changes: changes("Create", "Replace"), Conflicts: []string{"ConfigMap pages"}}
+	restored := aRestore()
+	restored.Status = Restored(restored, "web", contentSummary(), restoration.Plan{Changes: changes("Create", "None")}, now)
+	for _, status := range []v1alpha1.NginxRestoreStatus{
+		restored.Status, Restored(aRestore(dry), "web", contentSummary(), dirs, now), Restored(aRestore(dry), "web", contentSummary(), conflicts, now),
+		Planned(aRestore(), "web", contentSummary(), nil, v1alpha1.ReasonConflict, Conflict([]string{"ConfigMap pages"}, false)),
+		Planned(aRestore(), "web", contentSummary(), nil, v1alpha1.ReasonConflict, Conflict([]string{"ConfigMap pages"}, true)),
+	} {
+		add("NginxRestore", status.Conditions)
+	}
+	for _, revision := range []string{"r1", "r9"} {
+		nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
+		nginx.Status.Config = &v1alpha2.ConfigStatus{StableRevision: revision}
+		nginx.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: "True", Reason: "Ready", ObservedGeneration: 2}}
+		status, _ := Verified(restored, nginx, now.Add(servedDelay))
+		add("NginxRestore", status.Conditions)
+	}
+	status, _ := Verified(restored, nil, now.Add(servedDelay))
+	add("NginxRestore", status.Conditions)
+	messages.Compare(t, "backups.txt")
+}
+
+func addPolicies(add func(string, []metav1.Condition), done *v1alpha1.NginxBackup) {
+	target := plan.Target{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, State: snapshot.State{Change: "abc", Replicas: 3}}
+	policy := func(spec v1alpha1.NginxBackupPolicySpec) *v1alpha1.NginxBackupPolicy {
+		spec.Destination = done.Spec.Destination
+		return &v1alpha1.NginxBackupPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: spec}
+	}
+	changed := v1alpha1.Triggers{Change: &v1alpha1.ChangeTrigger{}}
+	gated := v1alpha1.Triggers{BeforeRollout: &v1alpha1.BeforeRolloutTrigger{Gate: "backup"}}
+	denied := aBackup()
+	denied.Status = Unfinished(denied, v1alpha1.ReasonStoreDenied, "the store denied access")
+	for _, tt := range []struct {
+		spec    v1alpha1.NginxBackupPolicySpec
+		targets []plan.Target
+		backups []*v1alpha1.NginxBackup
+	}{
+		{v1alpha1.NginxBackupPolicySpec{Triggers: changed}, []plan.Target{target}, []*v1alpha1.NginxBackup{done}},
+		{v1alpha1.NginxBackupPolicySpec{Triggers: changed}, []plan.Target{target}, nil},
+		{v1alpha1.NginxBackupPolicySpec{Triggers: changed}, []plan.Target{target}, []*v1alpha1.NginxBackup{denied}},
+		{v1alpha1.NginxBackupPolicySpec{Triggers: gated}, []plan.Target{target}, nil},
+		{v1alpha1.NginxBackupPolicySpec{Triggers: changed}, nil, nil},
+		{v1alpha1.NginxBackupPolicySpec{Triggers: changed, Target: &v1alpha1.TargetReference{Name: "shop"}}, nil, nil},
+		{v1alpha1.NginxBackupPolicySpec{Triggers: changed, Suspend: new(true)}, []plan.Target{target}, nil},
+	} {
+		add("NginxBackupPolicy", OfPolicy(policy(tt.spec), tt.targets, tt.backups).Conditions)
+	}
+	p := policy(v1alpha1.NginxBackupPolicySpec{Triggers: changed})
+	Listing(p, &p.Status)
+	add("NginxBackupPolicy", p.Status.Conditions)
+	Listed(p, &p.Status, &listing.Report{Backups: 3, Skipped: 1, Why: "web/x: a path that is not a backup's"}, time.Unix(0, 0))
+	add("NginxBackupPolicy", p.Status.Conditions)
+}

@@ -1,0 +1,49 @@
+package snapshot
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// State is what is compared to detect a change.
+type State struct {
+	// Change is a hash of what is declared, apart from replicas, and of the configuration revisions
+	// that are requested and served.
+	Change string `json:"change"`
+	// Replicas is the declared number of replicas.
+	Replicas int32 `json:"replicas"`
+}
+
+// StateOf returns the state of an application.
+func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
+	spec := nginx.Spec
+	spec.Replicas = nil
+	// Suspending the operator does not change the application.
+	spec.Suspend = nil
+	asked, served := revisions(nginx)
+	text, err := json.Marshal(struct {
+		Spec          v1alpha2.NginxOperatorSpec
+		Asked, Served string
+	}{spec, asked, served})
+	if err != nil {
+		return State{}, fmt.Errorf("hash the spec: %w", err)
+	}
+	sum := sha256.Sum256(text)
+	state := State{Change: hex.EncodeToString(sum[:8]), Replicas: 1}
+	if nginx.Spec.Replicas != nil {
+		state.Replicas = *nginx.Spec.Replicas
+	}
+	return state, nil
+}
+
+// revisions returns the requested and the served configuration revision.
+func revisions(nginx *v1alpha2.NginxOperator) (asked, served string) {
+	if c := nginx.Status.Config; c != nil {
+		return c.Revision, c.StableRevision
+	}
+	return "", ""
+}

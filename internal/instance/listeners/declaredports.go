@@ -1,0 +1,77 @@
+package listeners
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Check compares the declared ports with the listeners. It reports a port that has no listener at
+// an address of the pod, and a listener at the port of the instance itself.
+func Check(declared []instanceapi.DeclaredPort, found []Listener, addresses []netip.Addr, ownPort int) []instanceapi.Problem {
+	var problems []instanceapi.Problem
+	for _, port := range declared {
+		if !slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol, addresses) }) {
+			problems = append(problems, instanceapi.Problem{
+				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s%s", port.Name, port.Port, port.Protocol, at(addresses), instead(found)),
+			})
+		}
+	}
+	for _, l := range found {
+		if l.Protocol == "TCP" && l.First <= ownPort && ownPort <= l.Last {
+			problems = append(problems, instanceapi.Problem{
+				File: l.File, Line: l.Line,
+				Message: fmt.Sprintf("port %d is reserved for the instance manager: listen on another port", ownPort),
+			})
+		}
+	}
+	return problems
+}
+
+// at names the pod's address family, if it has only one.
+func at(addresses []netip.Addr) string {
+	switch {
+	case len(addresses) == 0:
+		return ""
+	case !slices.ContainsFunc(addresses, netip.Addr.Is6):
+		return " at an IPv4 address of the pod"
+	case !slices.ContainsFunc(addresses, netip.Addr.Is4):
+		return " at an IPv6 address of the pod"
+	}
+	return ""
+}
+
+// instead names the addresses where the servers listen: usually, one of them is the mistake.
+func instead(found []Listener) string {
+	const most = 5
+	var addresses []string
+	for _, l := range found {
+		address := l.String() + "/" + l.Protocol
+		if !slices.Contains(addresses, address) && len(addresses) < most {
+			addresses = append(addresses, address)
+		}
+	}
+	if len(addresses) == 0 {
+		return ""
+	}
+	return " (there are servers on " + strings.Join(addresses, ", ") + ")"
+}
+
+// ByCertificate returns the addresses where each certificate is used, sorted.
+func ByCertificate(found []Listener) map[string][]string {
+	used := map[string][]string{}
+	for _, l := range found {
+		for _, name := range l.Certificates {
+			if !slices.Contains(used[name], l.String()) {
+				used[name] = append(used[name], l.String())
+			}
+		}
+	}
+	for _, addresses := range used {
+		slices.Sort(addresses)
+	}
+	return used
+}

@@ -1,0 +1,210 @@
+package supervise
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/budget"
+	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/problems"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Bounds of a verification. nginx tries to bind an address for 2.5 s.
+const (
+	verifyTimeout = 10 * time.Second
+	// darkTimeout bounds the time in which no worker accepts connections: the replaced ones have
+	// stopped, and the new ones do not answer. unavailableTimeoutProven applies if a dry run has shown
+	// that a worker answers: then the machine is busy, and going back would take as long again.
+	darkTimeout              = time.Second
+	unavailableTimeoutProven = 5 * time.Second
+	verifyPause              = 15 * time.Millisecond
+	// answers is the number of correct answers in a row that are required.
+	answers = 3
+	// answerTimeout is short: while no worker answers, the error log may already show the reason,
+	// and nginx must roll back at once.
+	answerTimeout = 250 * time.Millisecond
+)
+
+// verification is the expected state after a start or a reload.
+type verification struct {
+	candidate
+	// master is the nginx to verify, and statusClient asks its workers.
+	master       *nginx.Master
+	statusClient nginx.StatusClient
+	// replaced are the workers that must not accept connections any more.
+	replaced []int
+	// mark is the position in the error log before the reload.
+	mark int
+	// final verifications continue no matter how long no worker accepts connections.
+	final bool
+	// dark is since when no worker accepts connections; zero: some do.
+	dark time.Time
+	// abort returns a failure of the caller's own that ends the wait early; nil: there is none.
+	abort func() *failure
+}
+
+// ofServing returns a verification of the serving nginx.
+func (s *Supervisor) ofServing(c candidate) *verification {
+	return &verification{candidate: c, master: s.master, statusClient: s.statusClient, replaced: s.Proc.Workers(s.master.PID).Running, mark: s.master.Log.Mark()}
+}
+
+// failure is why a verification failed.
+type failure struct {
+	reason string
+	// refused reports whether the master process refused the configuration, so that its workers
+	// never received it.
+	refused bool
+	// died reports whether nginx or its workers ended.
+	died bool
+	// lines are the lines that the error log got meanwhile.
+	lines []string
+}
+
+// passing reports whether the failure may go away soon: the workers did not answer in time, an
+// address was in use, or a host name did not resolve. Everything else that nginx refuses with a
+// message, it will refuse again.
+func (f *failure) passing() bool {
+	return !f.refused && !f.died || contains(f.lines, "bind() to ") || contains(f.lines, "host not found")
+}
+
+func (f *failure) problems(reader problems.Reader) []instanceapi.Problem {
+	found := reader.Problems(strings.Join(f.lines, "\n"))
+	// The reason already says that a worker ended, without its process ID.
+	found = slices.DeleteFunc(found, func(p instanceapi.Problem) bool { return strings.HasPrefix(p.Message, "worker process ") })
+	if len(found) > 0 {
+		return found
+	}
+	return []instanceapi.Problem{{Message: f.reason}}
+}
+
+// waitForWorkers waits until all workers that accept connections serve the candidate.
+func (s *Supervisor) waitForWorkers(ctx context.Context, v *verification) *failure {
+	ctx, cancel := context.WithTimeoutCause(ctx, verifyTimeout, fmt.Errorf("nginx's workers did not confirm the configuration within %s", verifyTimeout))
+	defer cancel()
+	ticker := time.NewTicker(verifyPause)
+	defer ticker.Stop()
+	for {
+		if s.confirmed(ctx, v) {
+			return nil
+		}
+		if early := s.failed(v); early != nil {
+			return early
+		}
+		if v.master == s.master {
+			s.noteMemory()
+		}
+		select {
+		case <-v.master.Ended:
+			return &failure{reason: "nginx ended: " + v.master.Outcome(), died: true, lines: v.master.Log.Since(v.mark)}
+		case <-ctx.Done():
+			return &failure{reason: context.Cause(ctx).Error(), lines: v.master.Log.Since(v.mark)}
+		case <-ticker.C:
+		}
+	}
+}
+
+// confirmed asks the workers and also reads the process table: workers of two generations share the
+// socket, and the kernel chooses which one answers.
+func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	for range answers {
+		answer, err := v.statusClient.Served(ctx)
+		if err != nil || answer != (nginx.Served{Revision: v.revision, Generation: v.generation}) {
+			return false
+		}
+	}
+	return !overlap(s.Proc.Workers(v.master.PID).Running, v.replaced)
+}
+
+// failed returns a failure if waiting is useless.
+func (s *Supervisor) failed(v *verification) *failure {
+	lines := v.master.Log.Since(v.mark)
+	switch {
+	case refused(lines, v.master.PID):
+		return &failure{reason: "nginx rejected the configuration", refused: true, lines: lines}
+	case fatal(lines, v.master.PID):
+		return &failure{reason: "nginx's worker processes cannot start with the configuration", died: true, lines: lines}
+	case s.unavailableFor(v, time.Now()) >= v.timeout() && !v.final:
+		return &failure{reason: fmt.Sprintf("the new worker processes did not answer within %s after the old ones had stopped", v.timeout()), lines: lines}
+	case v.abort != nil:
+		return v.abort()
+	default:
+		return nil
+	}
+}
+
+// timeout returns how long no worker may accept connections.
+func (v *verification) timeout() time.Duration {
+	if v.facts.measured == (budget.Usage{}) {
+		return darkTimeout
+	}
+	return unavailableTimeoutProven
+}
+
+// unavailableFor returns how long no worker has accepted connections: none of the replaced ones is left,
+// and the new ones do not answer.
+func (s *Supervisor) unavailableFor(v *verification, now time.Time) time.Duration {
+	if len(v.replaced) == 0 {
+		return 0
+	}
+	if overlap(s.Proc.Workers(v.master.PID).Running, v.replaced) {
+		v.dark = time.Time{}
+		return 0
+	}
+	if v.dark.IsZero() {
+		v.dark = now
+	}
+	dark := now.Sub(v.dark)
+	if dark > answerTimeout && s.serving.verified {
+		// The pod must not receive requests meanwhile.
+		s.serving.verified = false
+		s.report()
+	}
+	return dark
+}
+
+// refused reports whether the master process refused the configuration. It tries an address that is
+// in use five times, and an error that nginx ignores (lock_file) is not a refusal.
+func refused(lines []string, master int) bool {
+	return slices.ContainsFunc(lines, func(text string) bool {
+		line, ok := problems.ParseLine(text)
+		trying := strings.HasPrefix(line.Message, "bind() to") && strings.Contains(line.Message, "(98:")
+		return ok && line.Level == "emerg" && line.PID == master && !trying && !line.Ignored()
+	})
+}
+
+// fatal reports whether a new worker ended before it accepted connections, for example because its
+// working_directory does not exist, which `nginx -t` does not check. nginx still ends the old
+// workers, so every millisecond counts. Clients hardly notice, because the master process keeps the
+// sockets open.
+func fatal(lines []string, master int) bool {
+	return slices.ContainsFunc(lines, func(text string) bool {
+		line, ok := problems.ParseLine(text)
+		return ok && line.PID == master && strings.Contains(line.Message, "cannot be respawned")
+	})
+}
+
+// unimpressed reports whether nginx still serves the previous configuration with the same workers.
+func (s *Supervisor) unimpressed(ctx context.Context, before serving, failed *verification) bool {
+	for range answers {
+		answer, err := s.statusClient.Served(ctx)
+		if err != nil || answer != (nginx.Served{Revision: before.revision, Generation: before.generation}) {
+			return false
+		}
+	}
+	for _, pid := range s.Proc.Workers(s.master.PID).Running {
+		if !slices.Contains(failed.replaced, pid) {
+			return false
+		}
+	}
+	return true
+}
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(pid int) bool { return slices.Contains(b, pid) })
+}

@@ -1,0 +1,88 @@
+// Package owned describes the objects that a resource owns: their kinds, and how each object should be. An
+// operator lists its kinds in one table, from which caches, watches, comparison and pruning follow.
+package owned
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+)
+
+// ErrStaleCache means that the caches lag behind the API server. It passes when they catch up.
+var ErrStaleCache = errors.New("the caches lag behind")
+
+// Object is any Kubernetes object.
+type Object interface {
+	metav1.Object
+	runtime.Object
+}
+
+// Kind is a kind of object that an owner owns.
+type Kind struct {
+	// Name of the kind, as in manifests.
+	Name string
+	// GVK identifies the kind in the API.
+	GVK schema.GroupVersionKind
+	// New returns an empty object of the kind.
+	New func() Object
+	// ObjectName derives the object's name from that of its owner.
+	ObjectName func(owner string) string
+	// Requires are the names of kinds without which an object of this kind would do harm: it is not written
+	// if one of them could not be written.
+	Requires []string
+	// ExclusivePaths are the fields to which no other client may add.
+	ExclusivePaths []FieldPath
+}
+
+// FieldPath is a map in an object.
+type FieldPath struct {
+	// Path leads to it. EachOfOurs stands for each item of a list that the operator applied.
+	Path []string
+	// Keys are those that no other client may add; all if empty.
+	Keys []string
+}
+
+// AppliedItems is a step of a FieldPath.
+const AppliedItems = "*"
+
+// NewKind describes the kind of T.
+func NewKind[T any, P interface {
+	*T
+	Object
+}](gv schema.GroupVersion, name string, objectName func(owner string) string) Kind {
+	return Kind{
+		Name:       name,
+		GVK:        gv.WithKind(name),
+		New:        func() Object { return P(new(T)) },
+		ObjectName: objectName,
+	}
+}
+
+// Key names an object of an owner.
+type Key struct {
+	// Kind is the name of the kind.
+	Kind string
+	// Name is the name of the object.
+	Name string
+}
+
+// Intent is one object as it should be.
+type Intent struct {
+	Kind Kind
+	Name string
+	// Config holds the fields that the operator wants to own; nil if the object should not exist.
+	Config runtime.ApplyConfiguration
+	// Meta is the metadata inside Config.
+	Meta *metav1ac.ObjectMetaApplyConfiguration
+	// Fields is Config as plain values.
+	Fields map[string]any
+}
+
+// ShouldExist reports whether the intent is an object, not its absence.
+func (i Intent) ShouldExist() bool { return i.Config != nil }
+
+// Key returns the key of the object.
+func (i Intent) Key() Key { return Key{Kind: i.Kind.Name, Name: i.Name} }

@@ -1,0 +1,153 @@
+// Package quantities finds texts in a spec that must not be parsed as Kubernetes quantities: for "1e-99999999999",
+// resource.Quantity computes a power of ten until the memory is used up. The API server refuses such texts by the
+// schema. Specs that arrive in other ways (an annotation, an archive) are checked here before they are decoded.
+package quantities
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/config/crd"
+)
+
+// CheckSpec checks a spec of v1alpha2 as JSON. The error names the field that holds no quantity.
+//
+// It reads the text itself, because decoders differ: some accept a name in any case, and read all values of a name
+// that appears twice. None of these may pass.
+func CheckSpec(spec []byte) error {
+	fields, err := specSchema()
+	if err != nil {
+		return err
+	}
+	return fields.checkJSON(spec, "spec")
+}
+
+// CheckObject checks the spec of an object.
+func CheckObject(object []byte) error {
+	fields, err := specSchema()
+	if err != nil {
+		return err
+	}
+	whole := &node{fields: map[string]*node{"spec": fields}}
+	return whole.checkJSON(object, "")
+}
+
+// node is a part of the schema with quantities below it; nil if there are none.
+type node struct {
+	fields map[string]*node
+	// each is the node of all items of a list, or of all values of a map.
+	each *node
+	// quantity is the form that texts must have; nil if it is no quantity.
+	quantity *regexp.Regexp
+}
+
+var specSchema = sync.OnceValues(func() (*node, error) {
+	definition := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(crd.NginxOperators, definition); err != nil {
+		return nil, fmt.Errorf("read the embedded CustomResourceDefinition: %w", err)
+	}
+	for _, v := range definition.Spec.Versions {
+		if v.Name == v1alpha2.GroupVersion.Version {
+			return of(new(v.Schema.OpenAPIV3Schema.Properties["spec"]))
+		}
+	}
+	return nil, fmt.Errorf("the embedded CustomResourceDefinition has no version %s", v1alpha2.GroupVersion.Version)
+})
+
+func of(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
+	if props.XIntOrString && props.Pattern != "" {
+		form, err := regexp.Compile(props.Pattern)
+		return &node{quantity: form}, err
+	}
+	found := &node{fields: map[string]*node{}}
+	for name := range props.Properties {
+		below, err := of(new(props.Properties[name]))
+		if err != nil {
+			return nil, err
+		}
+		if below != nil {
+			found.fields[name] = below
+		}
+	}
+	var err error
+	switch {
+	case props.Items != nil && props.Items.Schema != nil:
+		found.each, err = of(props.Items.Schema)
+	case props.AdditionalProperties != nil && props.AdditionalProperties.Schema != nil:
+		found.each, err = of(props.AdditionalProperties.Schema)
+	}
+	if len(found.fields) == 0 && found.each == nil {
+		return nil, err
+	}
+	return found, err
+}
+
+// checkJSON reads a text, which may not be JSON.
+func (n *node) checkJSON(text []byte, path string) error {
+	if err := json.Unmarshal(text, &json.RawMessage{}); err != nil {
+		return err
+	}
+	return n.check(json.NewDecoder(bytes.NewReader(text)), path)
+}
+
+// check checks the next value.
+func (n *node) check(d *json.Decoder, path string) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	switch token := token.(type) {
+	case string:
+		if n != nil && n.quantity != nil && !n.quantity.MatchString(token) {
+			return fmt.Errorf("%s: %.40q is not a quantity, such as 100m, 1.5 or 2Gi", path, token)
+		}
+	case json.Delim:
+		for i := 0; d.More(); i++ {
+			if err := n.checkNext(d, token, i, path); err != nil {
+				return err
+			}
+		}
+		_, err = d.Token()
+	}
+	return err
+}
+
+// checkNext checks the next field of an object, or the next item of a list.
+func (n *node) checkNext(d *json.Decoder, in json.Delim, i int, path string) error {
+	if in == '[' {
+		return n.item().check(d, fmt.Sprintf("%s[%d]", path, i))
+	}
+	name, err := d.Token()
+	if err != nil {
+		return err
+	}
+	return n.field(fmt.Sprint(name)).check(d, strings.TrimPrefix(fmt.Sprintf("%s.%s", path, name), "."))
+}
+
+func (n *node) item() *node {
+	if n == nil {
+		return nil
+	}
+	return n.each
+}
+
+// field returns the node of a name, in any case.
+func (n *node) field(name string) *node {
+	if n == nil {
+		return nil
+	}
+	for known, below := range n.fields {
+		if strings.EqualFold(known, name) {
+			return below
+		}
+	}
+	return n.each
+}

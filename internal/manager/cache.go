@@ -1,0 +1,160 @@
+package manager
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/rest"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/cluster"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+)
+
+// cacheOptions restricts the caches to the operator's objects, and to the fields that it reads. A
+// cache of every ConfigMap or Pod of a cluster would sooner or later run out of memory.
+func (o *Options) cacheOptions() ctrlcache.Options {
+	shared := newStringPool()
+	byObject := map[client.Object]ctrlcache.ByObject{
+		&v1alpha2.NginxOperator{}:                   {Transform: shared.sharing(ctrlcache.TransformStripManagedFields())},
+		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.sharing(trimPod)},
+		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
+		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
+		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.sharing(trimRevision)},
+		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
+		&corev1.Secret{}: {
+			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
+		},
+	}
+	for _, kind := range desired.DistinctKinds() {
+		transform := ctrlcache.TransformStripManagedFields()
+		if kind.Name == "Deployment" {
+			transform = trimDeployment
+		}
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.sharing(transform)}
+	}
+	return ctrlcache.Options{
+		ByObject:                 byObject,
+		DefaultNamespaces:        o.cachedNamespaces(),
+		DefaultTransform:         ctrlcache.TransformStripManagedFields(),
+		DefaultWatchErrorHandler: countWatchErrors,
+	}
+}
+
+func named(name string) fields.Selector {
+	return fields.OneTermEqualSelector(metav1.ObjectNameField, name)
+}
+
+func (o *Options) cachedNamespaces() map[string]ctrlcache.Config {
+	if len(o.Namespaces) == 0 {
+		return nil
+	}
+	namespaces := map[string]ctrlcache.Config{}
+	for _, namespace := range o.Namespaces {
+		namespaces[namespace] = ctrlcache.Config{}
+	}
+	return namespaces
+}
+
+// newReferences returns a cache with the metadata of all ConfigMaps. They cannot be selected, since
+// the references to them change all the time, and their metadata is small. The main cache filters
+// ConfigMaps by label, so this is a separate one.
+func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcache.Cache, error) {
+	return newConcurrentCache(config, ctrlcache.Options{
+		HTTPClient:        c.GetHTTPClient(),
+		Scheme:            c.GetScheme(),
+		Mapper:            c.GetRESTMapper(),
+		DefaultNamespaces: o.cachedNamespaces(),
+		DefaultTransform:  newStringPool().sharing(trimReference),
+
+		DefaultWatchErrorHandler: countWatchErrors,
+	})
+}
+
+// trimReference keeps what identifies the version of a ConfigMap, and the label that marks it as
+// the operator's own.
+func trimReference(obj any) (any, error) {
+	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		owner := meta.Labels[naming.LabelApplication]
+		meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences = nil, nil, nil, nil
+		if owner != "" {
+			meta.Labels = map[string]string{naming.LabelApplication: owner}
+		}
+	}
+	return obj, nil
+}
+
+// trimDeployment keeps only those managedFields that show which other managers own spec.replicas.
+func trimDeployment(obj any) (any, error) {
+	if d, ok := obj.(*appsv1.Deployment); ok {
+		observe.TrimManagedFields(d)
+	}
+	return obj, nil
+}
+
+// trimRevision removes the configuration's files from a ControllerRevision, since not every pass
+// reads them.
+func trimRevision(obj any) (any, error) {
+	r, ok := obj.(*appsv1.ControllerRevision)
+	if !ok {
+		return obj, nil
+	}
+	r.ManagedFields = nil
+	if trimmed, err := history.TrimFiles(r.Data.Raw); err == nil {
+		r.Data.Raw = trimmed
+	}
+	// Leave invalid data of other clients as it is: reading it returns an error.
+	return r, nil
+}
+
+// trimPod keeps the fields that conditions depend on.
+func trimPod(obj any) (any, error) {
+	pod, ok := obj.(*corev1.Pod)
+	if !ok {
+		return obj, nil
+	}
+	pod.ManagedFields = nil
+	var containers []corev1.Container
+	for _, c := range pod.Spec.Containers {
+		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
+	}
+	pod.Spec = corev1.PodSpec{Containers: containers, NodeName: pod.Spec.NodeName}
+	var conditions []corev1.PodCondition
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {
+			conditions = append(conditions, corev1.PodCondition{
+				Type: c.Type, Status: c.Status, Reason: c.Reason, Message: c.Message, LastTransitionTime: c.LastTransitionTime,
+			})
+		}
+	}
+	pod.Status = corev1.PodStatus{
+		Phase:                 pod.Status.Phase,
+		PodIP:                 pod.Status.PodIP,
+		Conditions:            conditions,
+		InitContainerStatuses: pod.Status.InitContainerStatuses,
+		ContainerStatuses:     pod.Status.ContainerStatuses,
+	}
+	return pod, nil
+}
+
+// trimAutoscaler keeps only the target of an autoscaler.
+func trimAutoscaler(obj any) (any, error) {
+	hpa, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return obj, nil
+	}
+	hpa.ManagedFields, hpa.Annotations = nil, nil
+	hpa.Spec = autoscalingv2.HorizontalPodAutoscalerSpec{ScaleTargetRef: hpa.Spec.ScaleTargetRef}
+	hpa.Status = autoscalingv2.HorizontalPodAutoscalerStatus{}
+	return hpa, nil
+}

@@ -1,0 +1,241 @@
+// Package manager assembles the controller manager: its caches, controllers, webhook, metrics and
+// probes.
+package manager
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	ctrlconfig "sigs.k8s.io/controller-runtime/pkg/config"
+	"sigs.k8s.io/controller-runtime/pkg/healthz"
+	"sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
+	"sigs.k8s.io/controller-runtime/pkg/webhook"
+	webhookconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
+
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/kube/webhookserver"
+	"example.com/nginx-operator/internal/nginx/apply"
+	nginxcontroller "example.com/nginx-operator/internal/nginx/controller"
+	"example.com/nginx-operator/internal/nginx/conversion"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// lease returns the name of the leader's lease. Controllers that run in separate processes have
+// separate leaders.
+func (o *Options) lease() string {
+	if o.runs(ControllerNginx) {
+		return "nginx-operator"
+	}
+	return "nginx-operator-backup"
+}
+
+// shutdownTimeout bounds how long running passes may take to end. It is shorter than a pod's usual
+// grace period.
+const shutdownTimeout = 20 * time.Second
+
+// instanceTimeout bounds how long a pod's instance manager may take to answer. The pass waits for
+// it.
+const instanceTimeout = time.Second
+
+// Scheme returns a scheme with every type that the operator reads or writes.
+func Scheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// Run runs the operator until ctx is done.
+func Run(ctx context.Context, config *rest.Config, options Options) error {
+	if err := options.Validate(); err != nil {
+		return err
+	}
+	config = rest.CopyConfig(config)
+	// The API server's own priority and fairness is the limit, not the client's rate limiter.
+	config.QPS, config.Burst = -1, 0
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return escapingTransport{next} })
+	certificates := &webhookcert.Controller{
+		Secret:    types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
+		Service:   options.WebhookService,
+		Hosts:     options.WebhookHosts,
+		Lifetimes: options.WebhookLifetimes,
+		Clock:     clock.RealClock{},
+	}
+	if err := options.findInstanceImage(ctx, config); err != nil {
+		return fmt.Errorf("find the image with the instance manager: %w", err)
+	}
+	mgr, err := newManager(config, options, certificates)
+	if err != nil {
+		return fmt.Errorf("create the manager: %w", err)
+	}
+	unregister, err := addControllers(ctx, mgr, options)
+	if err != nil {
+		return err
+	}
+	defer unregister()
+	if options.ConversionWebhook {
+		if err := addConversion(mgr, options, certificates); err != nil {
+			return fmt.Errorf("add the conversion webhook: %w", err)
+		}
+	}
+	if err := addProbes(mgr, options, certificates); err != nil {
+		return fmt.Errorf("add the probes: %w", err)
+	}
+	return mgr.Start(ctx)
+}
+
+// addControllers adds the controllers in the options and registers their metrics. The returned
+// function unregisters the metrics.
+func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (func(), error) {
+	var collectors []prometheus.Collector
+	if options.runs(ControllerBackup) {
+		if err := addBackupControllers(ctx, mgr, options); err != nil {
+			return nil, fmt.Errorf("add the backup controllers: %w", err)
+		}
+		collectors = append(collectors, &backupmetrics.Collector{
+			Cache: mgr.GetCache(), Elected: mgr.Elected(), Limit: options.MetricsMaxObjects, Clock: clock.RealClock{},
+		})
+	}
+	if options.runs(ControllerNginx) {
+		if err := addNginxController(ctx, mgr, options); err != nil {
+			return nil, fmt.Errorf("add the NginxOperator controller: %w", err)
+		}
+		collectors = append(collectors, newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects))
+	}
+	unregister := func() {
+		for _, c := range collectors {
+			metrics.Registry.Unregister(c)
+		}
+	}
+	for _, c := range collectors {
+		if err := metrics.Registry.Register(c); err != nil {
+			unregister()
+			return nil, fmt.Errorf("register the metrics: %w", err)
+		}
+	}
+	return unregister, nil
+}
+
+func newManager(config *rest.Config, options Options, certificates *webhookcert.Controller) (ctrl.Manager, error) {
+	scheme, err := Scheme()
+	if err != nil {
+		return nil, err
+	}
+	metricsOptions := metricsserver.Options{BindAddress: options.MetricsAddress, SecureServing: options.MetricsSecure}
+	if options.MetricsSecure {
+		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	reads := &lateReads{namespaces: options.Namespaces, indexes: map[index]client.IndexerFunc{}}
+	return ctrl.NewManager(config, ctrl.Options{
+		Scheme:                        scheme,
+		Cache:                         options.cacheOptions(),
+		NewCache:                      reads.newCache,
+		NewClient:                     reads.newClient,
+		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
+		Metrics:                       metricsOptions,
+		HealthProbeBindAddress:        options.HealthAddress,
+		LeaderElection:                options.LeaderElection,
+		LeaderElectionID:              options.lease(),
+		LeaderElectionNamespace:       options.OwnNamespace,
+		LeaderElectionReleaseOnCancel: true,
+		GracefulShutdownTimeout:       new(shutdownTimeout),
+		// Names are unique in each manager, but a test starts several managers in one process.
+		Controller:    ctrlconfig.Controller{SkipNameValidation: new(true)},
+		WebhookServer: webhookserver.New(webhook.NewServer(webhookOptions(options, certificates)), options.WebhookLeave),
+	})
+}
+
+// webhookOptions returns options that serve the certificate in a mounted folder, reloaded when it
+// changes, or the operator's own.
+func webhookOptions(options Options, certificates *webhookcert.Controller) webhook.Options {
+	if options.WebhookCertDir != "" {
+		return webhook.Options{Port: options.WebhookPort, CertDir: options.WebhookCertDir}
+	}
+	return webhook.Options{
+		Port:    options.WebhookPort,
+		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
+	}
+}
+
+func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	references, err := options.newReferences(mgr.GetConfig(), mgr)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(references); err != nil {
+		return err
+	}
+	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	instances := instanceapi.NewClient(instanceTimeout)
+	reconciler := &nginxcontroller.Reconciler{
+		Client:      mgr.GetClient(),
+		Observer:    observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.Kinds()),
+		Applier:     apply.New(mgr.GetClient(), mgr.GetAPIReader()),
+		Recorder:    mgr.GetEventRecorder(naming.FieldManager),
+		RequestLoad: instances.Load,
+		Requests:    instances.Requests,
+		Options: revision.Options{
+			DefaultImage:  options.DefaultImage,
+			InstanceImage: options.InstanceImage,
+			LoadTokens:    new(instanceapi.NewTokenIssuer()),
+		},
+		RenewPods: options.RenewPods,
+		Clock:     clock.RealClock{},
+	}
+	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
+}
+
+func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
+	certificates.Client, certificates.Live, certificates.CertDir = mgr.GetClient(), mgr.GetAPIReader(), options.WebhookCertDir
+	if err := certificates.SetupWithManager(mgr); err != nil {
+		return err
+	}
+	spoke := webhookconversion.NewSpokeConverter(&v1alpha1.NginxOperator{}, conversion.HubToV1Alpha1, conversion.LenientV1Alpha1ToHub(certificates.MixedStorage))
+	return ctrl.NewWebhookManagedBy(mgr, &v1alpha2.NginxOperator{}).
+		WithConverter(webhookconversion.NewHubSpokeConverter(&v1alpha2.NginxOperator{}, spoke)).
+		Complete()
+}
+
+func addProbes(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {
+	if err := mgr.AddHealthzCheck("ping", healthz.Ping); err != nil {
+		return err
+	}
+	if !options.ConversionWebhook {
+		return mgr.AddReadyzCheck("ping", healthz.Ping)
+	}
+	if options.WebhookCertDir == "" {
+		if err := mgr.AddReadyzCheck("webhook-certificate", certificates.Ready); err != nil {
+			return err
+		}
+	}
+	return mgr.AddReadyzCheck("webhook-server", mgr.GetWebhookServer().StartedChecker())
+}

@@ -1,0 +1,185 @@
+package manager
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"example.com/nginx-operator/internal/kube/webhookcert"
+)
+
+const (
+	defaultWebhookLeave = 5 * time.Second
+	// maxWebhookLeave leaves running passes time to end before shutdownTimeout.
+	maxWebhookLeave = 15 * time.Second
+)
+
+// The operator's controllers.
+const (
+	// ControllerNginx reconciles NginxOperators.
+	ControllerNginx = "nginx"
+	// ControllerBackup backs them up.
+	ControllerBackup = "backup"
+)
+
+// Options are the operator's settings.
+type Options struct {
+	// Version is the operator's version.
+	Version string
+	// Controllers are the controllers to run: ControllerNginx, ControllerBackup or both.
+	Controllers []string
+	// BackupImage contains the program of the backup jobs; empty: InstanceImage.
+	BackupImage string
+	// BackupJobs bounds how many of these jobs run at a time.
+	BackupJobs int
+	// BackupListingPeriod is the interval at which the destination of each policy is listed for
+	// backups without an object; 0: only after changes.
+	BackupListingPeriod time.Duration
+	// Namespaces are the namespaces that the operator is restricted to; empty: all namespaces.
+	Namespaces []string
+	// DefaultImage is the nginx image of NginxOperators without spec.image.
+	DefaultImage string
+	// InstanceImage contains the instance manager that is copied into every nginx pod; empty: the
+	// image that the operator runs from.
+	InstanceImage string
+	// RenewPods updates running pods to the template and the instance manager of this release, one
+	// NginxOperator at a time.
+	RenewPods bool
+	// OwnPod is the name of the operator's pod.
+	OwnPod string
+	// OwnNamespace is the namespace that the operator runs in. It contains the operator's lease and
+	// the webhook's Secret.
+	OwnNamespace string
+	// Concurrency is the number of NginxOperators that are reconciled concurrently.
+	Concurrency int
+
+	LeaderElection bool
+
+	MetricsAddress string
+	// MetricsSecure serves metrics over TLS, to clients that TokenReview and SubjectAccessReview
+	// allow.
+	MetricsSecure bool
+	// MetricsMaxObjects bounds the number of objects with series of their own.
+	MetricsMaxObjects int
+	HealthAddress     string
+
+	ConversionWebhook bool
+	WebhookPort       int
+	WebhookService    string
+	WebhookSecret     string
+	// WebhookHosts are additional names in the webhook's certificate.
+	WebhookHosts []string
+	// WebhookCertDir contains tls.crt and tls.key if another component, such as the Operator
+	// Lifecycle Manager, creates the certificate and publishes its CA; empty: the operator does
+	// both.
+	WebhookCertDir string
+	// WebhookLifetimes are the lifetimes of the certificates that the operator creates.
+	WebhookLifetimes webhookcert.Lifetimes
+	// WebhookLeave is the time for which the webhook continues to serve after the operator is
+	// requested to stop.
+	WebhookLeave time.Duration
+
+	LogLevel string
+}
+
+// AddFlags registers a flag for each option. It reads defaults from the environment
+// (RELATED_IMAGE_NGINX, POD_NAMESPACE) with getenv.
+func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
+	image := getenv("RELATED_IMAGE_NGINX")
+	if image == "" {
+		image = "docker.io/library/nginx:1.30"
+	}
+	flags.StringSliceVar(&o.Controllers, "controllers", []string{ControllerNginx, ControllerBackup}, "controllers to run: nginx, backup or both")
+	flags.StringVar(&o.BackupImage, "backup-image", getenv("RELATED_IMAGE_BACKUP"),
+		"image with nginx-backup (environment: RELATED_IMAGE_BACKUP; default: the value of --instance-image)")
+	flags.IntVar(&o.BackupJobs, "backup-jobs", 10, "maximum number of backup jobs that run at the same time")
+	flags.DurationVar(&o.BackupListingPeriod, "backup-listing-period", time.Hour,
+		"how often to list the destination of each backup policy, to find backups without an object; 0: only after changes")
+	flags.StringSliceVar(&o.Namespaces, "namespaces", nil, "namespaces to watch, comma-separated (default: all of them)")
+	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image for NginxOperators without spec.image (environment: RELATED_IMAGE_NGINX)")
+	flags.StringVar(&o.InstanceImage, "instance-image", getenv("RELATED_IMAGE_INSTANCE"),
+		"image with nginx-instance (environment: RELATED_IMAGE_INSTANCE; default: the image of the operator's own pod)")
+	flags.BoolVar(&o.RenewPods, "renew-pods", false,
+		"roll out the template and the instance manager of this release to running pods, one NginxOperator at a time, until one fails (default: with the next rollout of each NginxOperator)")
+	flags.StringVar(&o.OwnPod, "own-pod", getenv("POD_NAME"), "name of the operator's pod (environment: POD_NAME)")
+	flags.StringVar(&o.OwnNamespace, "own-namespace", getenv("POD_NAMESPACE"), "namespace that the operator runs in (environment: POD_NAMESPACE)")
+	flags.IntVar(&o.Concurrency, "concurrency", 16, "number of NginxOperators to reconcile at the same time")
+	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "enable leader election")
+	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "address of the metrics; 0 disables them")
+	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics over TLS, with authentication and authorization")
+	flags.IntVar(&o.MetricsMaxObjects, "metrics-max-objects", 2000, "maximum number of NginxOperators with metric series of their own")
+	flags.StringVar(&o.HealthAddress, "health-probe-bind-address", ":8081", "address of /healthz and /readyz")
+	flags.BoolVar(&o.ConversionWebhook, "conversion-webhook", true, "serve the conversion between the API's versions")
+	flags.IntVar(&o.WebhookPort, "webhook-port", 9443, "port of the conversion webhook")
+	flags.StringVar(&o.WebhookService, "webhook-service", "nginx-operator-webhook", "name of the conversion webhook's Service")
+	flags.StringVar(&o.WebhookSecret, "webhook-secret", "nginx-operator-webhook-cert", "name of the Secret with the conversion webhook's certificate")
+	flags.StringSliceVar(&o.WebhookHosts, "webhook-hosts", nil, "further host names of the conversion webhook, for an operator that runs outside the cluster")
+	flags.StringVar(&o.WebhookCertDir, "webhook-cert-dir", "",
+		"folder with tls.crt and tls.key of the conversion webhook, if another program issues the certificate and publishes its CA (default: the operator does both)")
+	flags.DurationVar(&o.WebhookLifetimes.Serving, "webhook-cert-lifetime", webhookcert.DefaultLifetime, "lifetime of the conversion webhook's certificate, which is renewed before its last sixth")
+	flags.DurationVar(&o.WebhookLifetimes.CA, "webhook-ca-lifetime", webhookcert.DefaultCALifetime, "lifetime of the CA of the conversion webhook's certificate")
+	flags.DurationVar(&o.WebhookLeave, "webhook-leave", defaultWebhookLeave, "how long the conversion webhook keeps serving after SIGTERM")
+	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
+}
+
+// runs reports whether a controller is to be run.
+func (o *Options) runs(controller string) bool { return slices.Contains(o.Controllers, controller) }
+
+// Validate returns an error that names each invalid option.
+func (o *Options) Validate() error {
+	var errs []error
+	if o.OwnNamespace == "" && (o.LeaderElection || o.ConversionWebhook) {
+		errs = append(errs, errors.New("--own-namespace (or POD_NAMESPACE) is needed for leader election and the conversion webhook"))
+	}
+	if o.InstanceImage == "" && (o.OwnPod == "" || o.OwnNamespace == "") {
+		errs = append(errs, errors.New("--instance-image is needed outside a pod: the image with nginx-instance"))
+	}
+	if o.Concurrency < 1 {
+		errs = append(errs, fmt.Errorf("--concurrency is %d: it must be at least 1", o.Concurrency))
+	}
+	if o.DefaultImage == "" {
+		errs = append(errs, errors.New("--default-image must not be empty"))
+	}
+	errs = append(errs, o.validateControllers(), o.validateWebhook())
+	for _, namespace := range o.Namespaces {
+		if strings.TrimSpace(namespace) == "" {
+			errs = append(errs, errors.New("--namespaces has an empty entry"))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (o *Options) validateControllers() error {
+	if len(o.Controllers) == 0 {
+		return errors.New("--controllers is empty: name nginx, backup or both")
+	}
+	for _, name := range o.Controllers {
+		if name != ControllerNginx && name != ControllerBackup {
+			return fmt.Errorf("--controllers names %q: valid names are nginx and backup", name)
+		}
+	}
+	if o.BackupJobs < 1 && o.runs(ControllerBackup) {
+		return fmt.Errorf("--backup-jobs is %d: it must be at least 1", o.BackupJobs)
+	}
+	if o.BackupListingPeriod < 0 {
+		return fmt.Errorf("--backup-listing-period is %s: it must not be negative", o.BackupListingPeriod)
+	}
+	return nil
+}
+
+func (o *Options) validateWebhook() error {
+	if !o.ConversionWebhook {
+		return nil
+	}
+	if o.WebhookLeave < 0 || o.WebhookLeave > maxWebhookLeave {
+		return fmt.Errorf("--webhook-leave is %s: it must be between 0 and %s, so that the operator stops in time", o.WebhookLeave, maxWebhookLeave)
+	}
+	if err := o.WebhookLifetimes.Validate(); err != nil {
+		return fmt.Errorf("--webhook-cert-lifetime, --webhook-ca-lifetime: %w", err)
+	}
+	return nil
+}

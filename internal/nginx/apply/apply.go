@@ -1,0 +1,85 @@
+// Package apply brings the cluster to what a pass decided. It is the only writer of what an application owns:
+// objects by package kube/apply, the history, and the annotations of pods.
+package apply
+
+import (
+	"context"
+	"errors"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/apply"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+var controllerRevisionGVK = appsv1.SchemeGroupVersion.WithKind(history.Kind)
+
+// applySettings mark what the operator writes for an NginxOperator.
+var applySettings = apply.Settings{
+	FieldManager:         naming.FieldManager,
+	OwnerKind:            v1alpha2.Kind,
+	OwnerLabel:           naming.LabelApplication,
+	Labels:               naming.Labels,
+	HashAnnotation:       naming.AnnotationIntent,
+	GenerationAnnotation: naming.AnnotationGeneration,
+	DroppedAnnotation:    naming.AnnotationDroppedFields,
+	Written:              count,
+}
+
+// Applier writes to the cluster.
+type Applier struct {
+	objects *apply.Applier
+	client  client.Client
+}
+
+// New returns an Applier that writes with c and reads foreign objects with live.
+func New(c client.Client, live client.Reader) *Applier {
+	return &Applier{objects: apply.New(c, live, applySettings), client: c}
+}
+
+// Outcome is what an apply did.
+type Outcome struct {
+	apply.Outcome
+	// Recorded are the revisions as the history has them now.
+	Recorded []history.Revision
+}
+
+func newOutcome() Outcome {
+	return Outcome{Outcome: apply.Outcome{Applied: map[owned.Key]owned.Object{}}}
+}
+
+// Compare returns the changes that bring the cluster to the intents, in their order. It is pure.
+//
+// Objects without their label come first and alone: the intents were built from a state without them.
+func Compare(nginx *v1alpha2.NginxOperator, intents []owned.Intent, state observe.State) ([]apply.Change, error) {
+	if len(state.Unlabelled) > 0 {
+		return apply.Relabels(state.Unlabelled), nil
+	}
+	return applySettings.Compare(nginx, intents, state.Owned)
+}
+
+// Suspend notes what would be written, without writing it.
+func Suspend(changes []apply.Change, annotations []revision.PodAnnotations) Outcome {
+	outcome := Outcome{Outcome: apply.Suspend(changes)}
+	if len(annotations) > 0 {
+		outcome.Pending = append(outcome.Pending, "Pod")
+	}
+	return outcome
+}
+
+// Apply writes the history, and then makes the changes in their order. Errors that the user has to fix are in the
+// outcome; the error holds those that a retry may fix.
+func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, records []revision.Record, changes []apply.Change) (Outcome, error) {
+	outcome := newOutcome()
+	var history error
+	if !apply.OnlyRelabel(changes) {
+		history = a.recordAll(ctx, nginx, records, &outcome)
+	}
+	return outcome, errors.Join(history, a.objects.Apply(ctx, nginx, changes, &outcome.Outcome))
+}

@@ -1,0 +1,56 @@
+package controller
+
+import (
+	"slices"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/status"
+)
+
+// refusals remembers the last published refusal of a configuration. Pods repeat the test of a refused configuration,
+// and may restart or be unreachable in between: ConfigValid is then Unknown, and False again with the same message,
+// which is no news. It is lost with the process.
+type refusals struct {
+	mu        sync.Mutex
+	published map[types.NamespacedName]refusal
+}
+
+// refusal is a configuration and why it was refused.
+type refusal struct{ revision, note string }
+
+// news returns the events of a status without the refusal that was published last. Another configuration, another
+// message, or a configuration that every pod serves makes it news again.
+func (r *refusals) news(key types.NamespacedName, next status.Result) []status.Event {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	revision := ""
+	if next.Status.Config != nil {
+		revision = next.Status.Config.Revision
+	}
+	return slices.DeleteFunc(slices.Clone(next.Events), func(e status.Event) bool {
+		switch e.Reason {
+		case status.EventConfigApplied:
+			delete(r.published, key)
+		case v1alpha2.ReasonConfigRejected:
+			known, again := r.published[key]
+			if now := (refusal{revision, e.Note}); !again || known != now {
+				if r.published == nil {
+					r.published = map[types.NamespacedName]refusal{}
+				}
+				r.published[key] = now
+				return false
+			}
+			return true
+		}
+		return false
+	})
+}
+
+func (r *refusals) forget(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.published, key)
+}

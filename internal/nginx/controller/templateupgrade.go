@@ -1,0 +1,116 @@
+package controller
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/revision"
+	"example.com/nginx-operator/internal/nginx/rollout"
+)
+
+// renewalRetryInterval is how often an application that has to wait tries again to be renewed.
+const renewalRetryInterval = 15 * time.Second
+
+// templateUpgrades gives the pods of all applications the template of this release, one application at a time. A failure is
+// in the history of its application and stops all further renewals, so that a bad release does not reach every
+// application.
+type templateUpgrades struct {
+	mu sync.Mutex
+	// turn is the application whose pods are being renewed. It only keeps two concurrent passes from beginning with
+	// one application each; a restarted operator finds it in the histories.
+	turn types.NamespacedName
+}
+
+// renew selects this release's template for the pods, if they can be renewed and it is the application's turn.
+func (r *Reconciler) renew(ctx context.Context, p *pass, in revision.Input) error {
+	if !renewable(p) {
+		// A renewal that has begun is in the history of the application.
+		r.renewals.end(p.key())
+		return nil
+	}
+	in.Renew = true
+	renewed, _, err := revision.Select(in)
+	if err != nil {
+		return fmt.Errorf("renew the pods: %w", err)
+	}
+	if renewed.Run.Hash == p.selection.Run.Hash {
+		r.renewals.end(p.key())
+		if renewed.Failure != nil || renewed.Mode == revision.WaitingForGate {
+			// It failed, or waits: the status reports it as long as renewal is requested.
+			p.selection = renewed
+		}
+		return nil
+	}
+	free, err := r.takeTurn(ctx, p.key())
+	if err != nil {
+		return err
+	}
+	if !free {
+		p.selection.RequeueAfter = rollout.Soonest(p.selection.RequeueAfter, renewalRetryInterval)
+		return nil
+	}
+	log.FromContext(ctx).Info("renewing the pods", "template", renewed.Run.Hash, "before", p.selection.Run.Hash)
+	p.selection = renewed
+	return nil
+}
+
+// renewable reports whether an application is at rest, apart from a renewal.
+func renewable(p *pass) bool {
+	s := p.selection
+	return s.Settled && s.Mode == revision.Normal && !p.suspended()
+}
+
+// takeTurn reports whether an application may be renewed now. It reads the histories only after it has reserved the
+// turn, because an application that has finished is recorded there.
+func (r *Reconciler) takeTurn(ctx context.Context, key types.NamespacedName) (bool, error) {
+	if !r.renewals.tryAcquire(key) {
+		return false, nil
+	}
+	free, err := r.noneUnsettled(ctx)
+	if !free || err != nil {
+		r.renewals.end(key)
+	}
+	return free, err
+}
+
+func (w *templateUpgrades) tryAcquire(key types.NamespacedName) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.turn.Name != "" && w.turn != key {
+		return false
+	}
+	w.turn = key
+	return true
+}
+
+// end lets another application be renewed.
+func (w *templateUpgrades) end(key types.NamespacedName) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.turn == key {
+		w.turn = types.NamespacedName{}
+	}
+}
+
+// noneUnsettled reports whether no renewal is in progress and none has failed.
+func (r *Reconciler) noneUnsettled(ctx context.Context) (bool, error) {
+	list := &appsv1.ControllerRevisionList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		return false, fmt.Errorf("list all histories: %w", err)
+	}
+	h := history.Read(list.Items)
+	for i := range h {
+		if h[i].OfOperator() && h[i].RollingOutOrFailed() {
+			return false, nil
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,129 @@
+package controller
+
+import (
+	"context"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+)
+
+// passTimeout bounds one pass, so that a request that hangs does not block a worker forever.
+const passTimeout = time.Minute
+
+// The retry after a failed pass starts at retryFirst and doubles up to retryMost. The end of its cause (a quota, a
+// webhook) may emit no event, and a user who removed the cause must not wait long.
+const (
+	retryFirst = 5 * time.Millisecond
+	retryMost  = time.Minute
+)
+
+// SetupWithManager registers the reconciler and all its watches. references is the cache with the metadata of
+// ConfigMaps.
+func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, concurrency int) error {
+	b := ctrl.NewControllerManagedBy(mgr).
+		Named("nginxoperator").
+		// The operator's own status writes change neither the generation nor an annotation.
+		For(&v1alpha2.NginxOperator{}, builder.WithPredicates(predicate.Or(
+			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
+		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(applicationOfPod), builder.WithPredicates(podChanged())).
+		Watches(&autoscalingv2.HorizontalPodAutoscaler{}, handler.EnqueueRequestsFromMapFunc(applicationOfAutoscaler),
+			builder.WithPredicates(predicate.GenerationChangedPredicate{})).
+		WatchesRawSource(source.Kind(references, configMapMetadata(),
+			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
+			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
+		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.Observer.OnAnswer(func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) })
+			return nil
+		})).
+		WithOptions(controller.Options{
+			MaxConcurrentReconciles: concurrency,
+			ReconciliationTimeout:   passTimeout,
+			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
+		})
+	for _, kind := range desired.DistinctKinds() {
+		b = b.Owns(kind.New())
+	}
+	b = b.Owns(&appsv1.ControllerRevision{})
+	return b.Complete(r)
+}
+
+func configMapMetadata() *metav1.PartialObjectMetadata {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	return meta
+}
+
+// referrers returns the NginxOperators that refer to a ConfigMap.
+func (r *Reconciler) referrers(ctx context.Context, cm *metav1.PartialObjectMetadata) []reconcile.Request {
+	list := &v1alpha2.NginxOperatorList{}
+	err := r.Client.List(ctx, list,
+		client.InNamespace(cm.Namespace),
+		client.MatchingFields{observe.IndexConfigMap: cm.Name},
+		client.UnsafeDisableDeepCopy,
+		client.DisableReadYourWritesConsistency)
+	if err != nil {
+		// The index is in memory, so an error is a bug.
+		ctrl.LoggerFrom(ctx).Error(err, "cannot find the NginxOperators that refer to a ConfigMap", "configMap", client.ObjectKeyFromObject(cm))
+		return nil
+	}
+	requests := make([]reconcile.Request, 0, len(list.Items))
+	for i := range list.Items {
+		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
+	}
+	return requests
+}
+
+func applicationOfPod(_ context.Context, pod client.Object) []reconcile.Request {
+	return request(pod.GetNamespace(), pod.GetLabels()[naming.LabelApplication])
+}
+
+// applicationOfAutoscaler relies on the Deployment having the name of the application.
+func applicationOfAutoscaler(_ context.Context, obj client.Object) []reconcile.Request {
+	hpa, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
+	if !ok {
+		return nil
+	}
+	return request(hpa.Namespace, observe.TargetDeployment(hpa))
+}
+
+func request(namespace, name string) []reconcile.Request {
+	if name == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}
+}
+
+// podChanged drops updates of pods that no condition depends on. The cache has already removed all fields that the
+// operator does not read.
+func podChanged() predicate.Predicate {
+	return predicate.Funcs{
+		UpdateFunc: func(e event.UpdateEvent) bool {
+			before, ok1 := e.ObjectOld.(*corev1.Pod)
+			after, ok2 := e.ObjectNew.(*corev1.Pod)
+			return !ok1 || !ok2 ||
+				(before.DeletionTimestamp == nil) != (after.DeletionTimestamp == nil) ||
+				!apiequality.Semantic.DeepEqual(before.Status, after.Status)
+		},
+	}
+}

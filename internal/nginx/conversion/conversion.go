@@ -1,0 +1,197 @@
+// Package conversion converts NginxOperators between v1alpha1 and v1alpha2, the hub, without loss
+// in either direction.
+//
+// v1alpha1 has three fields. The annotation AnnotationSpec of the v1alpha1 form holds the whole
+// v1alpha2 spec. The conversion back to v1alpha2 removes the annotation and overwrites the spec in
+// it with the v1alpha1 fields, so that an edit through v1alpha1 takes effect and changes nothing
+// else. An object that v1alpha1 can express completely has no annotation.
+package conversion
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"example.com/nginx-operator/api/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/quantities"
+)
+
+// AnnotationSpec holds the v1alpha2 spec as JSON, in v1alpha1 objects only.
+const AnnotationSpec = "operator.example.com/v1alpha2-spec"
+
+// defaultPortName is the name of the port that v1alpha1 knows only by its number.
+const defaultPortName = "http"
+
+// defaultPort is the default of v1alpha1's port.
+const defaultPort int32 = 80
+
+// HubToV1Alpha1 converts src to dst. It accepts every object, valid or not, so that stored objects
+// can be read. The unused context is part of the signature of controller-runtime's converters.
+func HubToV1Alpha1(_ context.Context, src *v1alpha2.NginxOperator, dst *v1alpha1.NginxOperator) error {
+	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
+	dst.Spec = specToV1Alpha1(&src.Spec)
+	src.Status.DeepCopyInto(&dst.Status)
+
+	delete(dst.Annotations, AnnotationSpec)
+	said := specFromV1Alpha1(&dst.Spec, &v1alpha2.NginxOperatorSpec{})
+	if apiequality.Semantic.DeepEqual(said, src.Spec) {
+		return nil
+	}
+	spec, err := json.Marshal(src.Spec)
+	if err != nil {
+		return fmt.Errorf("keep the v1alpha2 spec: %w", err)
+	}
+	if dst.Annotations == nil {
+		dst.Annotations = map[string]string{}
+	}
+	dst.Annotations[AnnotationSpec] = string(spec)
+	return nil
+}
+
+// V1Alpha1ToHub converts src to dst. It returns an error that names the annotation if the
+// annotation does not hold a v1alpha2 spec, or if an object that is about to be stored has a spec
+// that v1alpha2 does not allow.
+func V1Alpha1ToHub(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
+	hidden, err := toHub(src, dst)
+	if err != nil {
+		return err
+	}
+	if hidden == nil || !isAboutToBeStored(src) {
+		// Either v1alpha1's own schema has validated all of it, or nothing is written.
+		return nil
+	}
+	if err := refuseTakenPort(hidden.Ports, dst.Spec.Ports); err != nil {
+		return err
+	}
+	return refuseInvalid(ctx, &dst.Spec)
+}
+
+// LenientV1Alpha1ToHub returns V1Alpha1ToHub for a cluster in which objects may be stored as v1alpha1, as long as
+// stored returns true. An object that is read from storage looks like one that is about to be
+// stored, and a single object that cannot be converted would block every client, including the
+// operator, from listing any. So nothing is rejected then, and an annotation that holds no v1alpha2
+// spec is left alone.
+func LenientV1Alpha1ToHub(stored func() bool) func(context.Context, *v1alpha1.NginxOperator, *v1alpha2.NginxOperator) error {
+	return func(ctx context.Context, src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) error {
+		if !stored() {
+			return V1Alpha1ToHub(ctx, src, dst)
+		}
+		if _, err := toHub(src, dst); err != nil {
+			*dst = v1alpha2.NginxOperator{TypeMeta: dst.TypeMeta}
+			fieldsToHub(src, dst)
+		}
+		return nil
+	}
+}
+
+// toHub converts without validating against v1alpha2. It returns the spec in the annotation, or nil
+// if there is none.
+func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.NginxOperatorSpec, error) {
+	fieldsToHub(src, dst)
+	kept, ok := src.Annotations[AnnotationSpec]
+	if !ok {
+		return nil, nil
+	}
+	base := &v1alpha2.NginxOperatorSpec{}
+	err := quantities.CheckSpec([]byte(kept))
+	if err == nil {
+		err = json.Unmarshal([]byte(kept), base)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("annotation %s does not contain a v1alpha2 spec, remove it or edit the object as v1alpha2: %w", AnnotationSpec, err)
+	}
+	delete(dst.Annotations, AnnotationSpec)
+	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), base)
+	return base, nil
+}
+
+// fieldsToHub converts the fields of v1alpha1, without the annotation.
+func fieldsToHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) {
+	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
+	src.Status.DeepCopyInto(&dst.Status)
+	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), &v1alpha2.NginxOperatorSpec{})
+}
+
+// isAboutToBeStored reports whether the object is converted in order to be stored: the API server
+// removes the resourceVersion before it stores an object. An object with one is only compared, and
+// may be invalid for a moment, like the merged object of a server-side apply. An object that is
+// being deleted no longer runs anything, and must be able to lose its finalizers.
+func isAboutToBeStored(obj *v1alpha1.NginxOperator) bool {
+	return obj.ResourceVersion == "" && obj.DeletionTimestamp == nil
+}
+
+// refuseTakenPort rejects an edit that gives the first port the number of another one. The error is
+// one that a client of v1alpha1 understands.
+func refuseTakenPort(before, ports []v1alpha2.Port) error {
+	if len(before) < 2 || before[0].Port == ports[0].Port {
+		return nil
+	}
+	for _, other := range ports[1:] {
+		if other.Port == ports[0].Port && other.Protocol == ports[0].Protocol {
+			return fmt.Errorf("spec.port: %d is already the number of the port %s in v1alpha2: choose another, or edit the object as v1alpha2", other.Port, other.Name)
+		}
+	}
+	return nil
+}
+
+// refuseInvalid rejects a spec that v1alpha2 does not allow. The API server validates only
+// v1alpha1's schema, which covers neither the content of the annotation nor its combination with
+// the v1alpha1 fields.
+func refuseInvalid(ctx context.Context, spec *v1alpha2.NginxOperatorSpec) error {
+	compiled, err := hubSchema()
+	if err != nil {
+		return err
+	}
+	obj, err := runtime.DefaultUnstructuredConverter.ToUnstructured(spec)
+	if err != nil {
+		return fmt.Errorf("convert the v1alpha2 spec to JSON: %w", err)
+	}
+	if errs := compiled.validate(ctx, obj); len(errs) > 0 {
+		return fmt.Errorf("the object is invalid in v1alpha2, correct annotation %s or edit the object as v1alpha2: %w", AnnotationSpec, errs.ToAggregate())
+	}
+	return nil
+}
+
+func specToV1Alpha1(hub *v1alpha2.NginxOperatorSpec) v1alpha1.NginxOperatorSpec {
+	spec := v1alpha1.NginxOperatorSpec{}
+	if len(hub.Ports) > 0 {
+		spec.Port = new(hub.Ports[0].Port)
+	}
+	if hub.Replicas != nil {
+		spec.Replicas = new(*hub.Replicas)
+	}
+	if hub.ForceRedeploy != nil {
+		spec.ForceRedeploy = new(*hub.ForceRedeploy)
+	}
+	return spec
+}
+
+// specFromV1Alpha1 returns base with the values of the v1alpha1 fields.
+func specFromV1Alpha1(spec *v1alpha1.NginxOperatorSpec, base *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
+	hub := *base
+	hub.Replicas = spec.Replicas
+	hub.ForceRedeploy = spec.ForceRedeploy
+	hub.Ports = portsFromV1Alpha1(spec.Port, base.Ports)
+	return hub
+}
+
+// portsFromV1Alpha1 sets the number of the first port. Its name and protocol, and all other ports,
+// stay the same.
+func portsFromV1Alpha1(port *int32, base []v1alpha2.Port) []v1alpha2.Port {
+	switch {
+	case port == nil && len(base) <= 1:
+		return nil
+	case port == nil:
+		port = new(defaultPort)
+	case len(base) == 0:
+		return []v1alpha2.Port{{Name: defaultPortName, Port: *port, Protocol: corev1.ProtocolTCP}}
+	}
+	ports := append([]v1alpha2.Port(nil), base...)
+	ports[0].Port = *port
+	return ports
+}

@@ -1,0 +1,40 @@
+package desired
+
+import (
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+
+	"example.com/nginx-operator/internal/nginx/manifests"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// stableConfigMap holds the configuration that pods boot from.
+func stableConfigMap(in *input) (object, error) {
+	if in.selection.Stable.Files == nil {
+		return object{}, nil
+	}
+	return in.configMap(naming.ConfigMap(in.nginx.Name), revision.Configuration{Config: in.selection.Stable})
+}
+
+// nextConfigMap holds the candidate, and why it was refused for good.
+func nextConfigMap(in *input) (object, error) {
+	cm, err := in.configMap(naming.ConfigMapNext(in.nginx.Name), in.selection.Next)
+	if err != nil || in.selection.Refusal == "" {
+		return cm, err
+	}
+	cm.meta.WithAnnotations(map[string]string{naming.AnnotationConfigRefused: in.selection.Refusal})
+	return cm, nil
+}
+
+func (in *input) configMap(name string, config revision.Configuration) (object, error) {
+	cm, err := manifests.Decode[corev1ac.ConfigMapApplyConfiguration]("configmap.yaml")
+	if err != nil {
+		return object{}, err
+	}
+	cm.ObjectMetaApplyConfiguration = in.meta(name).
+		WithAnnotations(map[string]string{naming.AnnotationConfig: config.Revision})
+	if config.Source != "" {
+		cm.WithAnnotations(map[string]string{naming.AnnotationConfigSource: config.Source})
+	}
+	return object{cm.WithData(config.Files), cm.ObjectMetaApplyConfiguration}, nil
+}

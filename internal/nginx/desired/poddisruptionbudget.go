@@ -1,0 +1,28 @@
+package desired
+
+import (
+	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/internal/nginx/manifests"
+	"example.com/nginx-operator/internal/nginx/naming"
+)
+
+// podDisruptionBudget keeps node drains from evicting more than one pod at a time. There is none below 2 replicas,
+// where it would block a drain forever.
+func podDisruptionBudget(in *input) (object, error) {
+	replicas := ptr.Deref(in.nginx.Spec.Replicas, 1)
+	if live := in.state.Deployment(); in.state.Autoscaler != "" && live != nil {
+		replicas = ptr.Deref(live.Spec.Replicas, 1)
+	}
+	if replicas < 2 {
+		return object{}, nil
+	}
+	pdb, err := manifests.Decode[policyv1ac.PodDisruptionBudgetApplyConfiguration]("poddisruptionbudget.yaml")
+	if err != nil {
+		return object{}, err
+	}
+	pdb.ObjectMetaApplyConfiguration = in.meta(naming.PodDisruptionBudget(in.nginx.Name))
+	pdb.Spec.WithSelector(in.selector())
+	return object{pdb, pdb.ObjectMetaApplyConfiguration}, nil
+}

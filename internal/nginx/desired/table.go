@@ -1,0 +1,94 @@
+package desired
+
+import (
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	policyv1 "k8s.io/api/policy/v1"
+
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+)
+
+// row is a kind of object that an application owns.
+type row struct {
+	owned.Kind
+	// build returns the object as it should be.
+	build func(in *input) (object, error)
+	// needsConfig reports whether there is nothing to build without a configuration.
+	needsConfig bool
+}
+
+// table lists everything that an application owns, in the order in which it is applied. What is watched,
+// cached, compared and pruned follows from it.
+func table() []row {
+	core, apps, policy, networking := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion
+	rows := []row{
+		{owned.NewKind[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), serviceAccount, false},
+		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, true},
+		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), nextConfigMap, true},
+		{owned.NewKind[corev1.Service](core, "Service", naming.Service), service, false},
+		{owned.NewKind[appsv1.Deployment](apps, "Deployment", naming.Deployment), deployment, true},
+		{owned.NewKind[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, false},
+		{owned.NewKind[networkingv1.NetworkPolicy](networking, "NetworkPolicy", applicationName), networkPolicy, false},
+	}
+	for i := range rows {
+		rows[i].Requires, rows[i].ExclusivePaths = requires[rows[i].Name], exclusivePaths[rows[i].Name]
+	}
+	return rows
+}
+
+// applicationName is the object name of a kind of which an application owns one.
+func applicationName(application string) string { return application }
+
+// requires are the kinds without which an object of a kind would do harm.
+var requires = map[string][]string{
+	"Deployment": {"ServiceAccount", "ConfigMap", history.Kind},
+}
+
+// exclusivePaths are the fields to which no other client may add: nginx gets all files of a ConfigMap, and a
+// PodDisruptionBudget must not set both minAvailable and maxUnavailable.
+var exclusivePaths = map[string][]owned.FieldPath{
+	"ConfigMap":           {{Path: []string{"data"}}, {Path: []string{"binaryData"}}},
+	"Deployment":          hardening(),
+	"PodDisruptionBudget": {{Path: []string{"spec"}}},
+}
+
+// hardening returns the fields of a Deployment that can give a pod more rights than its application needs.
+func hardening() []owned.FieldPath {
+	pod := func(path ...string) []string { return append([]string{"spec", "template", "spec"}, path...) }
+	paths := []owned.FieldPath{
+		{Path: pod(), Keys: []string{"hostPID", "hostIPC", "hostNetwork"}},
+		{Path: pod("securityContext")},
+	}
+	for _, list := range []string{"initContainers", "containers"} {
+		paths = append(paths,
+			owned.FieldPath{Path: pod(list, owned.AppliedItems), Keys: []string{"args"}},
+			owned.FieldPath{Path: pod(list, owned.AppliedItems, "securityContext")},
+			owned.FieldPath{Path: pod(list, owned.AppliedItems, "securityContext", "capabilities")})
+	}
+	return paths
+}
+
+// Kinds returns the kinds of the table, a row for each object.
+func Kinds() []owned.Kind {
+	var kinds []owned.Kind
+	for _, r := range table() {
+		kinds = append(kinds, r.Kind)
+	}
+	return kinds
+}
+
+// DistinctKinds returns each kind of the table once, for watches and caches.
+func DistinctKinds() []owned.Kind {
+	var kinds []owned.Kind
+	for _, k := range Kinds() {
+		if !slices.ContainsFunc(kinds, func(other owned.Kind) bool { return other.Name == k.Name }) {
+			kinds = append(kinds, k)
+		}
+	}
+	return kinds
+}

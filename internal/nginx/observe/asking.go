@@ -1,0 +1,259 @@
+package observe
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// instances queries instances and caches their answers.
+//
+// A pass waits only for passWait, and not at all for pods that are known to be silent. A slower query continues in
+// the background; the pass ends with ErrUnanswered, and answered queues the application again.
+type instances struct {
+	request AskInstance
+	now     func() time.Time
+	// wait is passWait, except in tests.
+	wait time.Duration
+	// answered is called with an application whose pass ended before its answers arrived.
+	answered func(types.NamespacedName)
+	// requests and silent hold a value for each query in flight.
+	requests, silent chan struct{}
+
+	mu   sync.Mutex
+	pods map[types.NamespacedName]map[types.UID]*instance
+}
+
+// instance is what is known of the instance manager of one pod.
+type instance struct {
+	answer
+	// unread reports whether no pass has read the answer yet, because it arrived too late for the pass that queried.
+	unread bool
+	// call is the query in flight; nil if there is none.
+	call *call
+}
+
+// call is one query of an instance, with its retries.
+type call struct {
+	about  statusRequest
+	since  time.Time
+	done   chan struct{}
+	cancel context.CancelFunc
+	// silent reports whether no pass waits for it, because the pod is known to be silent.
+	silent bool
+	// left reports whether the pass that queried has ended.
+	left bool
+}
+
+func newInstances(ask AskInstance) *instances {
+	return &instances{
+		request: ask, now: time.Now, wait: passWait, answered: func(types.NamespacedName) {},
+		requests: make(chan struct{}, parallelRequests), silent: make(chan struct{}, parallelSilent),
+		pods: map[types.NamespacedName]map[types.UID]*instance{},
+	}
+}
+
+// OnAnswer sets the function that is called with an application to reconcile again, because its pass ended with
+// ErrUnanswered or because a silent instance has answered.
+func (o *Observer) OnAnswer(queue func(types.NamespacedName)) { o.answers.answered = queue }
+
+// instances reads the status of the instances of all running pods.
+func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	key := types.NamespacedName{Namespace: nginx.Namespace, Name: nginx.Name}
+	o.answers.await(ctx, o.answers.begin(ctx, key, state.Pods))
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	known, ok := o.answers.read(key, state.Pods)
+	if !ok {
+		return ErrUnanswered
+	}
+	state.Instances = known
+	return nil
+}
+
+// begin queries the instances whose answers have expired. It returns the calls that the pass needs; nil if it need
+// not or must not wait.
+func (i *instances) begin(ctx context.Context, key types.NamespacedName, pods []corev1.Pod) (needed []*call) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	before, next := i.pods[key], map[types.UID]*instance{}
+	left := false
+	for n := range pods {
+		if !Running(&pods[n]) {
+			continue
+		}
+		known := before[pods[n].UID]
+		if known == nil {
+			known = &instance{}
+		}
+		next[pods[n].UID] = known
+		if c := i.callFor(ctx, key, pods[n].UID, known, statusRequestFor(&pods[n])); c != nil && !c.silent {
+			needed, left = append(needed, c), left || c.left
+		}
+	}
+	for uid, gone := range before {
+		if next[uid] == nil {
+			gone.stop()
+		}
+	}
+	if i.pods[key] = next; len(next) == 0 {
+		delete(i.pods, key)
+	}
+	if left {
+		// An earlier pass has already waited in vain.
+		return nil
+	}
+	return needed
+}
+
+// callFor returns the call that answers a query; nil if the answer is known.
+func (i *instances) callFor(ctx context.Context, key types.NamespacedName, uid types.UID, known *instance, about statusRequest) *call {
+	now := i.now()
+	since := now
+	switch c := known.call; {
+	case c != nil && c.about == about:
+		return c
+	case c == nil && known.about == about && (known.unread || now.Before(known.until)):
+		return nil
+	case known.about == about:
+		since = known.since
+	}
+	known.stop()
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	c := &call{about: about, since: since, done: make(chan struct{}), cancel: cancel, silent: known.silent(about)}
+	known.call = c
+	go i.run(ctx, key, uid, c)
+	return c
+}
+
+// stop ends a call whose answer is no longer needed.
+func (k *instance) stop() {
+	if k.call != nil {
+		k.call.cancel()
+		k.call = nil
+	}
+}
+
+// run queries an instance until it answers or counts as silent.
+func (i *instances) run(ctx context.Context, key types.NamespacedName, uid types.UID, c *call) {
+	defer c.cancel()
+	slots, most := i.requests, attempts
+	if c.silent {
+		slots = i.silent
+	}
+	if c.silent || !c.about.ready {
+		most = 1
+	}
+	var found *instanceapi.Status
+	select {
+	case slots <- struct{}{}:
+		found = i.put(ctx, c.about.podIP, most)
+		<-slots
+	case <-ctx.Done():
+	}
+	if i.finish(key, uid, c, found) {
+		i.answered(key)
+	}
+}
+
+// put queries an instance up to a number of times; nil if it does not answer.
+func (i *instances) put(ctx context.Context, podIP string, most int) *instanceapi.Status {
+	for n := 0; n < most && ctx.Err() == nil; n++ {
+		if status, err := i.request(ctx, podIP); err == nil {
+			return &status
+		}
+	}
+	return nil
+}
+
+// finish stores the result of a call. It reports whether the application has to be queued.
+func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, found *instanceapi.Status) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	defer close(c.done)
+	known := i.pods[key][uid]
+	if known == nil || known.call != c {
+		return false
+	}
+	now := i.now()
+	next := answer{status: found, about: c.about, since: c.since, at: now, until: now}
+	switch {
+	case found == nil:
+		if known.silent(c.about) {
+			next.silences = known.silences
+		}
+		next.until = now.Add(min(silentFirst<<min(next.silences, 8), silentMost))
+		next.silences++
+	case settled(found, c.about.annotations) && now.Sub(c.since) > freshFor:
+		next.until = now.Add(settledFor)
+	}
+	known.answer, known.call = next, nil
+	known.unread = c.left || c.silent && found != nil
+	return known.unread
+}
+
+// await waits for calls, at most for the wait of a pass.
+func (i *instances) await(ctx context.Context, calls []*call) {
+	if len(calls) == 0 {
+		return
+	}
+	timer := time.NewTimer(i.wait)
+	defer timer.Stop()
+	for _, c := range calls {
+		select {
+		case <-c.done:
+		case <-timer.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// read returns the status of the instances by pod name, and whether all that the pass needs is there.
+func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (map[string]*instanceapi.Status, bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	complete := true
+	for _, known := range i.pods[key] {
+		if known.call != nil && !known.call.silent {
+			known.call.left, complete = true, false
+		}
+	}
+	if !complete {
+		// The pass that decides uses the answers that have arrived, and does not query again.
+		for _, known := range i.pods[key] {
+			known.unread = true
+		}
+		return nil, false
+	}
+	now := i.now()
+	said := map[string]*instanceapi.Status{}
+	for n := range pods {
+		known := i.pods[key][pods[n].UID]
+		if known == nil {
+			continue
+		}
+		known.unread = false
+		if known.status != nil {
+			said[pods[n].Name] = known.statusAt(now)
+		}
+	}
+	return said, true
+}
+
+func (i *instances) forget(key types.NamespacedName) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, known := range i.pods[key] {
+		known.stop()
+	}
+	delete(i.pods, key)
+}

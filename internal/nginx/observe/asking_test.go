@@ -1,0 +1,166 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/naming"
+)
+
+// timeout is the time after which a request to an unreachable pod fails.
+const timeout = time.Second
+
+var web = &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
+
+// pods are instances that answer after a delay that depends on the address, or never.
+type pods struct {
+	observer *Observer
+	queued   chan types.NamespacedName
+	asked    map[string]int
+}
+
+func newPods(answers func(podIP string, n int) (time.Duration, bool)) *pods {
+	p := &pods{queued: make(chan types.NamespacedName, 1000), asked: map[string]int{}}
+	p.observer = New(nil, nil, nil, func(ctx context.Context, podIP string) (instanceapi.Status, error) {
+		p.asked[podIP]++
+		after, ok := answers(podIP, p.asked[podIP])
+		select {
+		case <-time.After(after):
+		case <-ctx.Done():
+			return instanceapi.Status{}, ctx.Err()
+		}
+		if !ok {
+			return instanceapi.Status{}, errors.New("timeout")
+		}
+		return instanceapi.Status{Serving: "r1"}, nil
+	}, nil)
+	p.observer.OnAnswer(func(key types.NamespacedName) { p.queued <- key })
+	return p
+}
+
+// pass reads the statuses of the instances once. It returns how long that took and whether it was
+// complete.
+func (p *pods) pass(t *testing.T, state *State) (took time.Duration, complete bool) {
+	t.Helper()
+	begin := time.Now()
+	err := p.observer.instances(t.Context(), web, state)
+	if err != nil && !errors.Is(err, ErrUnanswered) {
+		t.Fatal(err)
+	}
+	return time.Since(begin), err == nil
+}
+
+func readyPod(name, ip string) State {
+	pod := running(name)
+	pod.Status.PodIP = ip
+	pod.Status.ContainerStatuses[0].Ready = true
+	state := State{}
+	state.Pods = append(state.Pods, *pod)
+	return state
+}
+
+// TestSilentPodsDoNotDelayAPass: the first pass waits for a moment and is repeated once the pod counts
+// as silent. Later passes do not wait at all.
+func TestSilentPodsDoNotDelayAPass(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPods(func(string, int) (time.Duration, bool) { return timeout, false })
+		state := readyPod("web-1", "10.0.0.1")
+		if took, complete := p.pass(t, &state); complete || took > passWait {
+			t.Errorf("the first pass took %s, complete: %t", took, complete)
+		}
+		if took, complete := p.pass(t, &state); complete || took > 0 {
+			t.Errorf("a pass meanwhile took %s, complete: %t", took, complete)
+		}
+		if key := <-p.queued; key.Name != "web" || p.asked["10.0.0.1"] != attempts {
+			t.Errorf("%s is queued after %d questions", key, p.asked["10.0.0.1"])
+		}
+		p.minuteOfPasses(t, &state)
+		if n := p.asked["10.0.0.1"]; n < attempts+4 || n > attempts+8 {
+			t.Errorf("it was asked %d times in a minute", n)
+		}
+		if len(p.queued) > 0 {
+			t.Error("the application is queued although nothing is new")
+		}
+	})
+}
+
+// minuteOfPasses checks that no pass within a minute waits for a silent pod.
+func (p *pods) minuteOfPasses(t *testing.T, state *State) {
+	t.Helper()
+	for range 20 {
+		if took, complete := p.pass(t, state); !complete || took > 0 || len(state.Instances) > 0 {
+			t.Errorf("a pass took %s, complete: %t", took, complete)
+		}
+		time.Sleep(3 * time.Second)
+	}
+}
+
+// TestSilentPodAnswersAgain: the application is enqueued, and the pass uses the answer.
+func TestSilentPodAnswersAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPods(func(_ string, n int) (time.Duration, bool) { return timeout, n > attempts })
+		state := readyPod("web-1", "10.0.0.1")
+		p.pass(t, &state)
+		<-p.queued
+		p.pass(t, &state)
+		time.Sleep(silentFirst + time.Second)
+		// A new request to the pod meanwhile does not make it less silent.
+		state.Pods[0].Annotations = map[string]string{naming.AnnotationConfigTest: "r2"}
+		if took, complete := p.pass(t, &state); !complete || took > 0 || len(state.Instances) > 0 {
+			t.Errorf("the pass that asks again took %s, complete: %t", took, complete)
+		}
+		<-p.queued
+		if _, complete := p.pass(t, &state); !complete || state.Instances["web-1"] == nil {
+			t.Errorf("complete: %t, instances: %v", complete, state.Instances)
+		}
+		if n := p.asked["10.0.0.1"]; n != attempts+1 {
+			t.Errorf("it was asked %d times", n)
+		}
+	})
+}
+
+// TestSlowPodsAreReported: an answer that is always too late for its own pass is used by the next
+// one, and pods that serve never count as silent.
+func TestSlowPodsAreReported(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPods(func(podIP string, _ int) (time.Duration, bool) {
+			return map[string]time.Duration{"10.0.0.1": 2 * passWait, "10.0.0.2": 0, "10.0.0.3": 4 * passWait}[podIP], true
+		})
+		state := readyPod("web-1", "10.0.0.1")
+		state.Pods = append(state.Pods, readyPod("web-2", "10.0.0.2").Pods[0], readyPod("web-3", "10.0.0.3").Pods[0])
+		complete := false
+		for passes := 0; !complete; passes++ {
+			if _, complete = p.pass(t, &state); !complete {
+				<-p.queued
+			}
+			if passes > 3 {
+				t.Fatal("the application is never reconciled")
+			}
+		}
+		if len(state.Instances) != 3 {
+			t.Errorf("instances: %v", state.Instances)
+		}
+	})
+}
+
+// TestDeletedApplicationsAreNotPolled: pending requests end.
+func TestDeletedApplicationsAreNotPolled(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPods(func(string, int) (time.Duration, bool) { return time.Hour, false })
+		state := readyPod("web-1", "10.0.0.1")
+		p.pass(t, &state)
+		p.observer.Forget(types.NamespacedName{Namespace: "shop", Name: "web"})
+		synctest.Wait()
+		if len(p.queued) > 0 || len(p.observer.answers.requests) > 0 {
+			t.Error("it is asked still, or queued")
+		}
+	})
+}

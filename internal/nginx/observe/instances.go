@@ -1,0 +1,116 @@
+package observe
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/naming"
+)
+
+// AskInstance reads the status of the instance manager at a pod's address.
+type AskInstance func(ctx context.Context, podIP string) (instanceapi.Status, error)
+
+// How long an answer is valid. A settled instance changes by itself only in its certificates, soon after its pod has
+// changed or at any time. One that does not answer is queried again after silentFirst, then after twice as long each
+// time, up to silentMost.
+const (
+	settledFor  = 50 * time.Second
+	freshFor    = 5 * time.Second
+	silentFirst = 2 * time.Second
+	silentMost  = 15 * time.Second
+)
+
+// attempts is how often a ready pod is queried until it answers. An operator that has just started queries all pods
+// of the cluster at once, and knows nothing of them: on a busy machine, it would report serving pods as silent.
+const attempts = 3
+
+// passWait is how long a pass waits for answers. Instances answer within a few milliseconds; slower queries continue
+// without the pass, and queue the next one.
+const passWait = 50 * time.Millisecond
+
+// How many queries may be in flight at the same time, for all applications. Pods that are known to be silent have
+// their own share, so that they never delay the others.
+const (
+	parallelRequests = 256
+	parallelSilent   = 32
+)
+
+// ErrUnanswered ends a pass that cannot decide yet, because queried instances have not answered. The application is
+// reconciled again when they have answered, or count as silent.
+var ErrUnanswered = errors.New("not all instances have answered yet")
+
+// statusRequest is the state of a pod that an answer depends on.
+type statusRequest struct {
+	podIP, containerID string
+	annotations        instanceapi.Requested
+	sync               string
+	ready              bool
+}
+
+// sameProcess reports whether two queries are about the same process of an instance, with the same readiness: one
+// that was silent is expected to be silent still.
+func (q statusRequest) sameProcess(other statusRequest) bool {
+	return q.podIP == other.podIP && q.containerID == other.containerID && q.ready == other.ready
+}
+
+// answer is the status of an instance, nil if it did not answer, and the state of its pod at that time.
+type answer struct {
+	status *instanceapi.Status
+	about  statusRequest
+	// since is when the pod got into that state.
+	since time.Time
+	// The answer was given at a time, and is valid until another.
+	at, until time.Time
+	// silences in a row.
+	silences int
+}
+
+// statusAt returns the answer at a later time: the time that an instance has served is all that changes while nothing
+// happens.
+func (a answer) statusAt(now time.Time) *instanceapi.Status {
+	later := int64(now.Sub(a.at) / time.Second)
+	if a.status == nil || a.status.ServingSeconds == nil || later <= 0 {
+		return a.status
+	}
+	status := *a.status
+	status.ServingSeconds = new(*a.status.ServingSeconds + later)
+	return &status
+}
+
+// silent reports whether the pod is known not to answer.
+func (a answer) silent(about statusRequest) bool {
+	return a.silences > 0 && a.about.sameProcess(about)
+}
+
+// settled reports whether an instance has nothing in progress.
+func settled(s *instanceapi.Status, asked instanceapi.Requested) bool {
+	if s.Serving == "" || s.OnProbation || !s.Requested.Matches(asked) || asked.Load != "" && s.Serving != asked.Load {
+		return false
+	}
+	if asked.Test != "" && asked.Test != s.Serving {
+		return false
+	}
+	return !hasRefusal(s)
+}
+
+// hasRefusal reports whether an instance refused something that it retries by itself.
+func hasRefusal(s *instanceapi.Status) bool {
+	return len(s.ReloadProblems) > 0 ||
+		slices.ContainsFunc(s.Revisions, func(r instanceapi.Revision) bool {
+			return r.Test == instanceapi.Failed || r.Load == instanceapi.Failed
+		}) ||
+		slices.ContainsFunc(s.Certificates, func(c instanceapi.Certificate) bool { return c.Error != "" })
+}
+
+func statusRequestFor(pod *corev1.Pod) statusRequest {
+	q := statusRequest{podIP: pod.Status.PodIP, annotations: RequestedByAnnotations(pod), sync: pod.Annotations[naming.AnnotationSync]}
+	if nginx := nginxContainer(pod); nginx != nil {
+		q.containerID, q.ready = nginx.ContainerID, nginx.Ready
+	}
+	return q
+}

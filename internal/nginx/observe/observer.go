@@ -1,0 +1,185 @@
+package observe
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+)
+
+// Observer reads the cluster, from caches if possible.
+type Observer struct {
+	// cache holds the operator's own objects and the NginxOperators.
+	cache client.Reader
+	// references holds the metadata of all ConfigMaps.
+	references client.Reader
+	// live reads the content of a referenced ConfigMap.
+	live client.Reader
+	// answers are the cached answers of the instances.
+	answers *instances
+	// kinds are the kinds that an application owns.
+	kinds []owned.Kind
+}
+
+// New returns an Observer. cache holds owned objects and autoscalers, references the metadata of ConfigMaps, live
+// reads from the API server, and ask queries an instance.
+func New(cache, references, live client.Reader, ask AskInstance, kinds []owned.Kind) *Observer {
+	return &Observer{cache: cache, references: references, live: live, answers: newInstances(ask), kinds: kinds}
+}
+
+// Forget drops what is known of an NginxOperator that is gone.
+func (o *Observer) Forget(key types.NamespacedName) { o.answers.forget(key) }
+
+// Observe reads everything that a pass for nginx decides from. It returns ErrUnanswered while instances have not
+// answered, and ErrStaleCache if the cache shows an older spec than the objects were written for.
+func (o *Observer) Observe(ctx context.Context, nginx *v1alpha2.NginxOperator) (State, error) {
+	state := State{Owned: map[owned.Key]owned.Object{}}
+	for _, step := range []func(context.Context, *v1alpha2.NginxOperator, *State) error{
+		o.owned, o.pods, o.instances, o.autoscaler, o.history, o.source, o.content, o.verifySpecFresh, o.unlabelled,
+	} {
+		if err := step(ctx, nginx, &state); err != nil {
+			return State{}, err
+		}
+	}
+	return state, nil
+}
+
+func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	for _, kind := range o.kinds {
+		obj := kind.New()
+		key := types.NamespacedName{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}
+		err := o.cache.Get(ctx, key, obj)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read %s %s: %w", kind.Name, key, err)
+		}
+		state.Owned[owned.Key{Kind: kind.Name, Name: key.Name}] = obj
+	}
+	return nil
+}
+
+func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	pods := &corev1.PodList{}
+	err := o.cache.List(ctx, pods,
+		client.InNamespace(nginx.Namespace),
+		client.MatchingFields{IndexApplication: nginx.Name},
+		client.UnsafeDisableDeepCopy)
+	if err != nil {
+		return fmt.Errorf("list pods: %w", err)
+	}
+	for _, pod := range pods.Items {
+		switch {
+		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
+			// A pod that has ended, such as an evicted one, no longer counts.
+		case ofDeployment(&pod, naming.Deployment(nginx.Name)):
+			state.Pods = append(state.Pods, pod)
+		case pod.DeletionTimestamp == nil:
+			state.ForeignPods = append(state.ForeignPods, pod.Name)
+		}
+	}
+	slices.Sort(state.ForeignPods)
+	slices.SortFunc(state.Pods, func(a, b corev1.Pod) int {
+		return cmp.Or(a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	})
+	return nil
+}
+
+// ofDeployment reports whether a pod belongs to a Deployment. A pod that was removed from its ReplicaSet for
+// inspection does not, nor does one that merely has its labels.
+func ofDeployment(pod *corev1.Pod, deployment string) bool {
+	ref := metav1.GetControllerOf(pod)
+	return ref != nil && ref.Kind == "ReplicaSet" && ref.Name == deployment+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
+}
+
+func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	if nginx.Spec.Config == nil || nginx.Spec.Config.ConfigMap == nil {
+		return nil
+	}
+	name := nginx.Spec.Config.ConfigMap.Name
+	state.Source = &Source{Name: name}
+	meta, err := o.reference(ctx, nginx.Namespace, name)
+	if err != nil || meta == nil {
+		return err
+	}
+	if owner := meta.Labels[naming.LabelApplication]; owner != "" {
+		state.Source = &Source{Name: name, Found: true, RenderedFor: owner}
+		return nil
+	}
+	version := sourceVersion(meta)
+	next := state.Config(naming.ConfigMapNext(nginx.Name))
+	if Rendered(next) && next.Annotations[naming.AnnotationConfigSource] == version {
+		// The candidate is a copy of this version.
+		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.Files(next.Data).User()}
+		return nil
+	}
+	return o.readSource(ctx, nginx.Namespace, state.Source)
+}
+
+// readSource reads a ConfigMap's content past the caches: holding every ConfigMap of the cluster in memory would be
+// too much for the few that are referenced.
+func (o *Observer) readSource(ctx context.Context, namespace string, source *Source) error {
+	cm := &corev1.ConfigMap{}
+	err := o.live.Get(ctx, types.NamespacedName{Namespace: namespace, Name: source.Name}, cm)
+	if apierrors.IsNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read ConfigMap %s/%s: %w", namespace, source.Name, err)
+	}
+	source.Found = true
+	source.Version = sourceVersion(cm)
+	source.Files = cm.Data
+	source.HasBinary = len(cm.BinaryData) > 0
+	return nil
+}
+
+func (o *Observer) content(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+	for _, c := range nginx.Spec.Content {
+		if c.ConfigMap == nil {
+			continue
+		}
+		meta, err := o.reference(ctx, nginx.Namespace, c.ConfigMap.Name)
+		if err != nil {
+			return err
+		}
+		if meta == nil {
+			state.MissingContent = append(state.MissingContent, c.ConfigMap.Name)
+			continue
+		}
+		state.ContentVersions = append(state.ContentVersions, sourceVersion(meta))
+	}
+	return nil
+}
+
+// reference returns the metadata of a ConfigMap, nil if there is none.
+func (o *Observer) reference(ctx context.Context, namespace, name string) (*metav1.PartialObjectMetadata, error) {
+	meta := &metav1.PartialObjectMetadata{}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	err := o.references.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name}, meta)
+	if apierrors.IsNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up ConfigMap %s/%s: %w", namespace, name, err)
+	}
+	return meta, nil
+}
+
+// sourceVersion identifies the content of a ConfigMap. The UID distinguishes one that was deleted and created again.
+func sourceVersion(obj metav1.Object) string {
+	return fmt.Sprintf("%s/%s/%s", obj.GetName(), obj.GetUID(), obj.GetResourceVersion())
+}

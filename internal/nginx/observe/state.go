@@ -1,0 +1,100 @@
+// Package observe reads what a pass decides from. It is the only reader. A missing object is an observation, not an
+// error.
+package observe
+
+import (
+	"maps"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+)
+
+// State is what a pass found in the cluster. Its objects belong to the cache: do not change them.
+type State struct {
+	// Owned are the live objects of the derived names. Missing objects are not in it.
+	Owned map[owned.Key]owned.Object
+	// Pods are the pods of the application's Deployment, oldest first.
+	Pods []corev1.Pod
+	// ForeignPods are the names of other pods with the application's label, which its Service selects as well.
+	ForeignPods []string
+	// Instances are the status of the pods' instance managers, by pod name. A pod that does not answer is not in it.
+	Instances map[string]*instanceapi.Status
+	// History holds the revisions of the application.
+	History history.History
+	// RecordedFiles are the configuration files of revisions that may run again, by the revision's name.
+	RecordedFiles map[string]nginxconf.Files
+	// Unlabelled are objects of the application that lost the label by which the caches find them. If there are any,
+	// the rest of the state is incomplete.
+	Unlabelled []*metav1.PartialObjectMetadata
+	// Source is the ConfigMap that spec.config refers to; nil if it refers to none.
+	Source *Source
+	// MissingContent are the names of the ConfigMaps of spec.content that do not exist.
+	MissingContent []string
+	// ContentVersions identify the content of the others.
+	ContentVersions []string
+	// Autoscaler is the name of the HorizontalPodAutoscaler that targets the Deployment; empty if there is none.
+	Autoscaler string
+}
+
+// Source is a referenced ConfigMap with configuration files.
+type Source struct {
+	// Name of the ConfigMap.
+	Name string
+	// Found reports whether it exists.
+	Found bool
+	// Version identifies its content: UID and resourceVersion.
+	Version string
+	// Files is its content.
+	Files nginxconf.Files
+	// RenderedFor is the NginxOperator whose rendered configuration this is; empty for a ConfigMap of a user.
+	RenderedFor string
+	// HasBinary reports whether it contains binaryData, which nginx does not get.
+	HasBinary bool
+}
+
+// Deployment returns the live Deployment, or nil.
+func (s State) Deployment() *appsv1.Deployment { return only[*appsv1.Deployment](s) }
+
+// Service returns the live Service, or nil.
+func (s State) Service() *corev1.Service { return only[*corev1.Service](s) }
+
+// only returns the object of a type of which an application owns one.
+func only[T owned.Object](s State) (found T) {
+	for _, obj := range s.Owned {
+		if o, ok := obj.(T); ok {
+			return o
+		}
+	}
+	return found
+}
+
+// Config returns the live ConfigMap of a derived name with a configuration, or nil.
+func (s State) Config(name string) *corev1.ConfigMap {
+	cm, _ := s.Owned[owned.Key{Kind: "ConfigMap", Name: name}].(*corev1.ConfigMap)
+	return cm
+}
+
+// Rendered reports whether a live configuration is, byte for byte, what the operator wrote.
+func Rendered(cm *corev1.ConfigMap) bool {
+	return cm != nil && len(cm.BinaryData) == 0 && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
+}
+
+// After returns the state with the results of an apply and the recorded revisions, so that a status describes the
+// writes of its own pass.
+func (s State) After(applied map[owned.Key]owned.Object, recorded []history.Revision) State {
+	owned := make(map[owned.Key]owned.Object, len(s.Owned)+len(applied))
+	maps.Copy(owned, s.Owned)
+	maps.Copy(owned, applied)
+	s.Owned = owned
+	for _, r := range recorded {
+		s.History = s.History.With(r)
+	}
+	return s
+}

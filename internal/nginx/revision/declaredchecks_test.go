@@ -1,0 +1,53 @@
+package revision
+
+import (
+	"testing"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+)
+
+// TestWithChecks: the file with the checks stays readable for pods of other releases.
+func TestWithChecks(t *testing.T) {
+	ports := []v1alpha2.Port{{Name: "dns", Port: 53, Protocol: "UDP"}, {Name: "http", Port: 8080, Protocol: "TCP"}}
+	for name, tt := range map[string]struct {
+		spec v1alpha2.NginxOperatorSpec
+		want string
+	}{
+		"nothing":  {},
+		"compared": {spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersCompare}}},
+		"ignored": {
+			spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersIgnore}},
+			want: `{"ignoreFirstAnswers":true}`,
+		},
+		"defaults": {
+			spec: v1alpha2.NginxOperatorSpec{Ports: ports, Checks: []v1alpha2.Check{{}}},
+			want: `{"checks":[{"scheme":"HTTP","port":8080,"path":"/","timeoutSeconds":1}]}`,
+		},
+		"everything": {
+			spec: v1alpha2.NginxOperatorSpec{Ports: ports, Checks: []v1alpha2.Check{{
+				Path: "/a?b", Host: new("shop"), Port: new(int32(8443)), Scheme: "HTTPS", ProxyProtocol: new(true),
+				TimeoutSeconds: new(int32(3)), ExpectStatus: new(int32(404)), ExpectBody: new("<b>"),
+			}}},
+			want: `{"checks":[{"scheme":"HTTPS","host":"shop","port":8443,"path":"/a?b","proxyProtocol":true,"timeoutSeconds":3,"expectStatus":404,"expectBody":"\u003cb\u003e"}]}`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := nginxconf.New(nginxconf.Files{"a.conf": "server {}"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := AddChecksFile(config, &tt.spec)
+			if got.Files[instanceapi.FileChecks] != tt.want {
+				t.Errorf("the file is %s, and not %s", got.Files[instanceapi.FileChecks], tt.want)
+			}
+			if same := got.Revision == config.Revision; same != (tt.want == "") {
+				t.Errorf("the same revision: %v", same)
+			}
+			if _, has := config.Files[instanceapi.FileChecks]; has {
+				t.Error("the user's files were changed")
+			}
+		})
+	}
+}

@@ -1,0 +1,246 @@
+package revision
+
+import (
+	"cmp"
+	"fmt"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/poddiagnosis"
+	"example.com/nginx-operator/internal/nginx/rollout"
+)
+
+// Defaults of spec.rollout, in seconds and percentage points.
+const (
+	defaultProgressDeadline = 600
+	defaultCanaryReplicas   = 1
+	defaultCanaryDuration   = 60
+	defaultCanaryErrors     = 1
+)
+
+// progress computes the Progress of a selection. Each field needs those computed before it.
+type progress struct {
+	Input
+	selection *Selection
+	Progress
+}
+
+// advance decides the next step of the rollout of what runs.
+func (p *progress) advance() (_ Progress, err error) {
+	p.Canary = p.canaryParameters()
+	p.Began = p.rolling()
+	p.Rollout = rollout.Decide(p.configInput())
+	p.Step = p.advanceTemplate()
+	p.Settled = p.settled()
+	p.Stable, p.Next = p.stable(), p.next()
+	if p.Refusal, err = p.refusal(); err != nil {
+		return p.Progress, fmt.Errorf("record the rejection of the configuration: %w", err)
+	}
+	if p.Records, err = p.records(); err != nil {
+		return p.Progress, fmt.Errorf("record the history: %w", err)
+	}
+	p.CanaryAnalysis = p.canaryAnalysis()
+	p.PodAnnotations, p.LoadRequests = p.podAnnotationUpdates(), p.loadRequests()
+	p.RequeueAfter = rollout.Soonest(rollout.Soonest(p.Step.After, p.selection.Retry.after(p.Now)), p.Rollout.After)
+	return p.Progress, nil
+}
+
+// skipsCanary reports whether the rollout returns to an earlier revision, which has served before.
+func (p *progress) skipsCanary(want *v1alpha2.Canary) bool {
+	return p.selection.Pinned && want.OnRollback != v1alpha2.OnRollbackRun
+}
+
+// rolling returns the record of the template's rollout; nil if none is in progress. A rollout that begins now gets a
+// new record.
+func (p *progress) rolling() *history.Revision {
+	if p.selection.Mode.ReturnsToEarlier() || p.selection.Mode == Held || p.selection.Run.Config.Revision == "" {
+		return nil
+	}
+	hash := p.selection.Run.Hash
+	for i := range p.State.History {
+		if r := &p.State.History[i]; r.Template == hash && r.Stage != "" {
+			return r
+		}
+	}
+	if p.State.LiveTemplate() == hash && p.State.History.HasBeenGood(hash) {
+		return nil
+	}
+	begun := p.begin()
+	return &begun
+}
+
+// begin returns the record of a rollout that begins now: a new one, or that of a revision that is requested again.
+func (p *progress) begin() history.Revision {
+	begun := p.newRecord()
+	if known := p.State.History.Named(p.selection.Run.Name); known != nil {
+		number := begun.Number
+		begun = *known
+		begun.Failure, begun.Cause = history.Failure{}, ""
+		if !p.selection.Pinned && known.Failures.Of(p.selection.Attempt) == 0 {
+			begun.Number = number
+		}
+		if begun.State == history.Failed {
+			begun.State = history.Candidate
+		}
+	}
+	begun.StartedAt = p.Now
+	begun.Stage = rollout.FirstStage(p.oldReady(), AllowsSurge(p.rolloutSpec()), p.Canary)
+	if p.templateStillRunning() {
+		begun.Stage = history.Rolling
+	}
+	return begun
+}
+
+// templateStillRunning reports whether the pods of a template that is requested again were never removed: they need not
+// prove themselves again.
+func (p *progress) templateStillRunning() bool {
+	d := p.State.Deployment()
+	if d == nil {
+		return false
+	}
+	ready := 0
+	for _, p := range p.newPods() {
+		if p.Ready {
+			ready++
+		}
+	}
+	return ready > 0 && ready >= int(ptr.Deref(d.Spec.Replicas, 1))
+}
+
+// advanceTemplate decides the next step of the rollout of the template; zero if none is under way.
+func (p *progress) advanceTemplate() rollout.Step {
+	r := p.Began
+	if r == nil {
+		return rollout.Step{}
+	}
+	timedOut, refused := p.timedOut(r.StartedAt)
+	return rollout.Advance(rollout.TemplateInput{
+		Now:       p.Now,
+		Stage:     r.Stage,
+		StartedAt: r.StartedAt,
+		Deadline:  p.progressDeadline(),
+		Canary:    p.Canary,
+		Complete:  p.settled(),
+		TimedOut:  timedOut,
+		Refused:   refused,
+		New:       p.newPods(),
+		OldReady:  p.oldReady(),
+	})
+}
+
+func (p *progress) progressDeadline() time.Duration {
+	return time.Duration(ptr.Deref(p.rolloutSpec().ProgressDeadlineSeconds, defaultProgressDeadline)) * time.Second
+}
+
+// canaryParameters returns how the first pods are compared with the others; nil if no canary is requested.
+func (p *progress) canaryParameters() *rollout.Canary {
+	want := p.rolloutSpec().Canary
+	if want == nil || p.skipsCanary(want) {
+		return nil
+	}
+	most := max(1, int(ptr.Deref(p.Nginx.Spec.Replicas, 1)))
+	if d := p.State.Deployment(); d != nil {
+		most = max(1, int(ptr.Deref(d.Spec.Replicas, 1)))
+	}
+	c := &rollout.Canary{
+		Replicas:     min(most, int(ptr.Deref(want.Replicas, defaultCanaryReplicas))),
+		Duration:     time.Duration(ptr.Deref(want.DurationSeconds, defaultCanaryDuration)) * time.Second,
+		Verdict:      p.Verdict,
+		OnNoEvidence: cmp.Or(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait),
+	}
+	if c.OnNoEvidence == v1alpha2.OnNoEvidenceWait {
+		c.Wait = p.progressDeadline()
+	}
+	return c
+}
+
+// AllowsSurge reports whether a new pod may start before an old one stops.
+func AllowsSurge(spec v1alpha2.Rollout) bool {
+	surge := spec.MaxSurge
+	return surge == nil || *surge != intstr.FromInt32(0) && *surge != intstr.FromString("0%")
+}
+
+// settled reports whether every pod is of the selected template, and serves without probation.
+func (p *progress) settled() bool {
+	d := p.State.Deployment()
+	if d == nil || p.State.LiveTemplate() != p.selection.Run.Hash || p.Rollout.Serving+p.servingStable() == 0 || p.Rollout.OnProbation {
+		return false
+	}
+	over := p.Rollout.Phase == rollout.Settled || p.Rollout.Phase == rollout.Rejected
+	return over && p.State.RolledOut(ptr.Deref(d.Spec.Replicas, 1))
+}
+
+// servingStable counts the pods that serve what pods boot with.
+func (p *progress) servingStable() int {
+	n, stable := 0, p.stableRevision()
+	for _, instance := range p.State.Instances {
+		if stable != "" && instance.Serving == stable {
+			n++
+		}
+	}
+	return n
+}
+
+// timedOut reads the Deployment's status since a rollout began: whether the Deployment controller has given up, and
+// why it can create no pod.
+func (p *progress) timedOut(began time.Time) (gaveUp bool, refused string) {
+	d := p.State.Deployment()
+	if d == nil || p.State.LiveTemplate() != p.selection.Run.Hash || d.Status.ObservedGeneration < d.Generation {
+		return false, ""
+	}
+	for _, c := range d.Status.Conditions {
+		switch {
+		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
+			refused = c.Message
+		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
+			gaveUp = !c.LastUpdateTime.Time.Before(began.Truncate(time.Second))
+		}
+	}
+	return gaveUp, refused
+}
+
+// newPods returns the pods of the selected template.
+func (p *progress) newPods() []rollout.NewPod {
+	var pods []rollout.NewPod
+	for i := range p.State.Pods {
+		pod := &p.State.Pods[i]
+		if pod.DeletionTimestamp != nil || observe.TemplateOf(pod) != p.selection.Run.Hash {
+			continue
+		}
+		instance := p.State.Instances[pod.Name]
+		fresh := rollout.NewPod{
+			Name: pod.Name, Node: pod.Spec.NodeName, Created: pod.CreationTimestamp.Time,
+			Running: observe.Running(pod), Ready: observe.Ready(pod), ReadySince: observe.ReadySince(pod),
+		}
+		if !fresh.Ready {
+			fresh.Diagnosis = poddiagnosis.Of(pod, instance, p.selection.Run.Config.Revision)
+			fresh.NotReady = poddiagnosis.NotReady(pod, instance)
+		}
+		pods = append(pods, fresh)
+	}
+	return pods
+}
+
+// oldReady counts the pods of other templates that serve.
+func (p *progress) oldReady() int {
+	n := 0
+	for i := range p.State.Pods {
+		if pod := &p.State.Pods[i]; observe.Ready(pod) && observe.TemplateOf(pod) != p.selection.Run.Hash {
+			n++
+		}
+	}
+	return n
+}
+
+// holdsOldPods reports whether the old pods are to be left alone, because the new ones have to prove themselves
+// first.
+func (p *progress) holdsOldPods() bool {
+	return p.Began != nil && (p.Began.Stage == history.Proving || p.Began.Stage == history.Canary) && p.oldReady() > 0
+}

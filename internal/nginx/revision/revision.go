@@ -1,0 +1,183 @@
+// Package revision selects the revision of an application that runs, and decides the next step of its
+// rollout. It is pure: it reads the resource, the observed state and the time, and returns a Selection.
+//
+// Select asks these questions, in this order:
+//
+//  1. Which revision does the spec request? rollout.toRevision may name one of the history.
+//  2. Did its rollout fail? Then the last good revision runs instead, or the failed one is held.
+//  3. Is a rollout that was given up still running? Then the last good revision runs until its pods are gone.
+//  4. Are gates closed? Then what runs goes on.
+//
+// The rollout of the selected revision then advances by one step: package rollout decides which, and the
+// history records it.
+package revision
+
+import (
+	"time"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/canary"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/podtemplate"
+	"example.com/nginx-operator/internal/nginx/rollout"
+)
+
+// Options are the operator's own settings.
+type Options struct {
+	// DefaultImage runs where spec.image is unset.
+	DefaultImage string
+	// InstanceImage contains the instance manager. An init container copies it into every pod.
+	InstanceImage string
+	// LoadTokens authorize pods to load a configuration that they have tested. If it is nil, annotations
+	// authorize them, which takes longer.
+	LoadTokens *instanceapi.TokenIssuer
+}
+
+func (o Options) images() podtemplate.Options {
+	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage}
+}
+
+// Input is what Select decides from.
+type Input struct {
+	Nginx   *v1alpha2.NginxOperator
+	State   observe.State
+	Options Options
+	// Now is the time of the pass.
+	Now time.Time
+	// Overdue reports whether the pods have had time to do what they were asked.
+	Overdue bool
+	// Renew reports whether the pods may be given this release's own template.
+	Renew bool
+	// Verdict is the result of the canary analysis of this pass; nil if there was none.
+	Verdict *canary.Verdict
+}
+
+// Mode is why a revision runs.
+type Mode string
+
+// The modes.
+const (
+	// Normal: the revision that the spec requests runs.
+	Normal Mode = "Normal"
+	// Pinned: the revision of rollout.toRevision runs.
+	Pinned Mode = "Pinned"
+	// WaitingForGate: the rollout of the requested revision has not begun, because gates are closed.
+	WaitingForGate Mode = "WaitingForGate"
+	// GateRollback: gates closed after the pods got another template; what ran before is put back.
+	GateRollback Mode = "GateRollback"
+	// RolledBack: the requested revision failed; the last good one runs.
+	RolledBack Mode = "RolledBack"
+	// Held: the requested revision failed, and rollout.onFailure keeps its pods for inspection.
+	Held Mode = "Held"
+	// InterimRollback: the last good revision runs until the pods of a rollout that was given up are gone.
+	InterimRollback Mode = "InterimRollback"
+)
+
+// ReturnsToEarlier reports whether an earlier revision runs in place of the requested one, which must not
+// run now.
+func (m Mode) ReturnsToEarlier() bool {
+	return m == RolledBack || m == InterimRollback || m == GateRollback
+}
+
+// Configuration is a configuration and where it comes from.
+type Configuration struct {
+	nginxconf.Config
+	// Source is the version of the referenced ConfigMap that holds these very files; empty when they
+	// come from elsewhere.
+	Source string
+}
+
+// Revision is a pod template and the configuration that belongs to it.
+type Revision struct {
+	// Name of its ControllerRevision.
+	Name string
+	// Spec is the part of the spec that the revision is made of, Inputs the hash of that.
+	Spec   v1alpha2.NginxOperatorSpec
+	Inputs string
+	// Template is that of the pods, Hash is its hash.
+	Template *podtemplate.Template
+	Hash     string
+	// Protocol is the version of the wire format of its instance manager.
+	Protocol int
+	// Config has an empty revision when there is none: what needs one is then left as it is.
+	Config Configuration
+}
+
+// Selection is which revision runs, and the next step of its rollout.
+type Selection struct {
+	Mode Mode
+	// Requested is the revision that the spec requests, Run the one that runs. They differ after a
+	// failure, and while a rollout waits.
+	Requested, Run Revision
+	// Pinned reports whether rollout.toRevision names the requested revision.
+	Pinned bool
+	// Attempt identifies the request.
+	Attempt string
+	// Failure is why the requested revision does not run, or is held; nil if it runs.
+	Failure *history.Failure
+	// RolledBackTo is the number of the revision that runs after a failure; 0 in all other modes.
+	RolledBackTo int64
+	// Gates is set in mode WaitingForGate.
+	Gates *ClosedGates
+	// Retry is when the revision that failed is tried again; nil if it is not.
+	Retry *Retry
+	// Leftovers are the pods that an interim rollback waits for, by name.
+	Leftovers []string
+
+	Progress
+}
+
+// Progress is how far the selected revision has come, and what to do next.
+type Progress struct {
+	// Began is the record of the template's rollout; nil if none is under way. Step is how far it is.
+	Began *history.Revision
+	Step  rollout.Step
+	// Rollout is how far its configuration is.
+	Rollout rollout.Decision
+	// Canary is how the first pods are compared with the others; nil if the rollout has no canary.
+	Canary *rollout.Canary
+	// CanaryAnalysis is the comparison to make before the selection is carried out; nil if there is none.
+	CanaryAnalysis *CanaryAnalysis
+	// Stable is the configuration that pods boot from, Next the candidate.
+	Stable nginxconf.Config
+	Next   Configuration
+	// Refusal is the value of the candidate's annotation config-refused; empty if it was not refused for good.
+	Refusal string
+	// Settled reports whether every pod is of the template, and serves.
+	Settled bool
+	// Records are the writes to the history. They precede all other writes.
+	Records []Record
+	// PodAnnotations are the annotations to write to pods after the objects were applied.
+	PodAnnotations []PodAnnotations
+	// LoadRequests are the pods to authorize by a load token.
+	LoadRequests []LoadRequest
+	// RequeueAfter is when to reconcile again without an event; 0 if never.
+	RequeueAfter time.Duration
+}
+
+// Blocked is why a spec cannot be carried out in full. The zero value means that nothing blocks it.
+type Blocked struct {
+	// Reason is a reason of the condition Accepted.
+	Reason string
+	// Message names the thing to fix.
+	Message string
+}
+
+// Select returns the selection for an input. If the user has to fix something, Blocked says what; the
+// configuration is then left as it is.
+func Select(in Input) (*Selection, Blocked, error) {
+	requested, blocked := in.requestedConfig()
+	selection, notFound, err := in.selectRevision(requested, blocked.Reason != "")
+	if err != nil {
+		return nil, blocked, err
+	}
+	if blocked.Reason == "" {
+		blocked = notFound
+	}
+	p := &progress{Input: in, selection: &selection}
+	selection.Progress, err = p.advance()
+	return &selection, blocked, err
+}

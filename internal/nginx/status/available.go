@@ -1,0 +1,93 @@
+package status
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// Available is True when spec.replicas minus rollout.maxUnavailable pods serve, old or new.
+var availableChecks = []check{scaledToZero, enoughServe, tooFewServe}
+
+func scaledToZero(v *view) *verdict {
+	if v.replicas == 0 {
+		return isTrue(v1alpha2.ReasonScaledToZero, "The application is scaled to zero")
+	}
+	return nil
+}
+
+func enoughServe(v *view) *verdict {
+	if least := v.leastServing(); v.serving() >= least {
+		return isTrue(v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(least))+v.noAddress())
+	}
+	return nil
+}
+
+func tooFewServe(v *view) *verdict {
+	message := fmt.Sprintf("%s, at least %d must (spec.replicas minus rollout.maxUnavailable)", serve(v.serving()), v.leastServing())
+	if v.diagnosis != nil {
+		return isFalse(v1alpha2.ReasonMinimumReplicasUnavailable, message+": "+v.diagnosis.Message)
+	}
+	return isFalse(v1alpha2.ReasonMinimumReplicasUnavailable, message+v.failedCheck())
+}
+
+// leastServing returns how many pods have to serve.
+func (v *view) leastServing() int32 { return v.replicas - v.maxUnavailable() }
+
+// serving returns the pods that the Deployment controller counts as available. While a rollout protects serving pods,
+// that count requires more of a pod than to be ready, and says nothing about the old ones.
+//
+// The pods come from another cache. The lower count is used: otherwise an application could be Ready without a ready
+// replica.
+func (v *view) serving() int32 {
+	d := v.in.State.Deployment()
+	if d == nil {
+		return 0
+	}
+	counted := d.Status.AvailableReplicas
+	if v.protectServingPods() {
+		counted = d.Status.ReadyReplicas
+	}
+	return min(counted, v.readyReplicas())
+}
+
+func (v *view) readyReplicas() int32 {
+	var n int32
+	for i := range v.in.State.Pods {
+		if observe.Ready(&v.in.State.Pods[i]) {
+			n++
+		}
+	}
+	return n
+}
+
+// protectServingPods reports whether new pods still have to prove themselves, or are held.
+func (v *view) protectServingPods() bool {
+	s := &v.in.Selection
+	return s.Mode == revision.Held || s.Step.Stage == history.Proving || s.Step.Stage == history.Canary
+}
+
+func serve(pods int32) string {
+	if pods == 1 {
+		return "1 pod serves"
+	}
+	return fmt.Sprintf("%d pods serve", pods)
+}
+
+func (v *view) maxUnavailable() int32 {
+	rollout := v.in.Nginx.Spec.Rollout
+	if rollout == nil || rollout.MaxUnavailable == nil {
+		return 0
+	}
+	n, err := intstr.GetScaledValueFromIntOrPercent(rollout.MaxUnavailable, int(v.replicas), false)
+	if err != nil {
+		// The schema allows only numbers and percentages. All pods must serve then.
+		return 0
+	}
+	return min(int32(n), v.replicas)
+}

@@ -1,0 +1,46 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// waitingForGate names the closed gates, and says how to open them by hand.
+func waitingForGate(v *view) *verdict {
+	if v.in.Selection.Mode != revision.WaitingForGate {
+		return nil
+	}
+	closed := v.in.Selection.Gates
+	gates, annotations := "gate "+closed.Names[0], make([]string, 0, len(closed.Names))
+	if len(closed.Names) > 1 {
+		gates = "gates " + strings.Join(closed.Names, ", ")
+	}
+	for _, gate := range closed.Names {
+		annotations = append(annotations, v1alpha2.AnnotationGatePrefix+gate+"="+closed.Revision)
+	}
+	return isFalse(v1alpha2.ReasonWaitingForGate,
+		fmt.Sprintf("The rollout of %s waits for %s (rollout.gates); the current pods keep serving. To start it now: kubectl annotate --overwrite --namespace=%s nginx %s %s",
+			closed.Revision, gates, v.in.Nginx.Namespace, v.in.Nginx.Name, strings.Join(annotations, " ")))
+}
+
+// waitingRollout is the same for other programs; nil if no rollout waits.
+func (v *view) waitingRollout() *v1alpha2.WaitingRollout {
+	if v.in.Selection.Mode != revision.WaitingForGate {
+		return nil
+	}
+	w := &v1alpha2.WaitingRollout{
+		Revision: v.in.Selection.Gates.Revision,
+		Gates:    v.in.Selection.Gates.Names,
+		Since:    metav1.NewTime(v.in.Now.Truncate(time.Second)),
+	}
+	if before := v.in.Nginx.Status.WaitingRollout; before != nil && before.Revision == w.Revision {
+		w.Since = before.Since
+	}
+	return w
+}

@@ -1,0 +1,295 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/poddiagnosis"
+	"example.com/nginx-operator/internal/nginx/revision"
+	"example.com/nginx-operator/internal/nginx/rollout"
+)
+
+// upToDateChecks are in the order of precedence: what keeps the operator from acting, what failed, what waits,
+// and what is under way.
+var upToDateChecks = []check{
+	suspended, specBlocked, waitingForRecreation, applyFailed, configLost, deploymentMissing,
+	rolloutHeld, rollingBack, retryScheduled, rolledBack, waitingForGate, interimRollback,
+	canaryRunning, podsDiagnosed, podsNotCreated, deadlineExceeded, rolloutInProgress, portsPending,
+	servesLastGood, onProbation, everyPodServes, instancesUnreachable, configLoading,
+}
+
+func suspended(v *view) *verdict {
+	if len(v.in.Pending) == 0 {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonSuspended, "spec.suspend prevents changes to "+strings.Join(v.in.Pending, ", "))
+}
+
+func waitingForRecreation(v *view) *verdict {
+	if len(v.in.Failed) == 0 || v.in.AwaitingDeletion == "" {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonWaitingForDeletion, v.in.AwaitingDeletion)
+}
+
+func applyFailed(v *view) *verdict {
+	if len(v.in.Failed) == 0 {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonApplyFailed,
+		fmt.Sprintf("%s %s could not be written: the operator retries and logs the error", v.in.Failed[0].Kind, v.in.Failed[0].Name))
+}
+
+func configLost(v *view) *verdict {
+	if !v.rollout.Lost {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonConfigLost,
+		fmt.Sprintf("ConfigMap %s, which pods start with, was deleted or changed by another client: the running pods still serve the last good configuration, but new ones cannot start until nginx accepts the requested one",
+			naming.ConfigMap(v.in.Nginx.Name)))
+}
+
+func deploymentMissing(v *view) *verdict {
+	if v.deployment() != nil {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet")
+}
+
+func rolloutHeld(v *view) *verdict {
+	if v.in.Selection.Mode != revision.Held {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRolloutHeld,
+		"The rollout failed and is held (rollout.onFailure), until the spec changes: "+v.failure())
+}
+
+func rollingBack(v *view) *verdict {
+	if v.in.Selection.Mode != revision.RolledBack {
+		return nil
+	}
+	remaining := v.remaining()
+	if remaining == "" {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRollingBack,
+		fmt.Sprintf("The rollout failed; revision %d is being restored, %s: %s", v.in.Selection.RolledBackTo, remaining, v.failure()))
+}
+
+func retryScheduled(v *view) *verdict {
+	r := v.in.Selection.Retry
+	if v.in.Selection.Mode != revision.RolledBack || r == nil {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRolledBack,
+		fmt.Sprintf("The rollout failed; revision %d runs again; retry %d of %d is at %s (rollout.retry): %s",
+			v.in.Selection.RolledBackTo, r.Number, r.Limit, r.At.UTC().Format(time.RFC3339), v.failure()))
+}
+
+func rolledBack(v *view) *verdict {
+	if v.in.Selection.Mode != revision.RolledBack {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRolledBack,
+		fmt.Sprintf("The rollout failed; revision %d runs again until the spec changes (to retry the same spec, change spec.forceRedeploy): %s",
+			v.in.Selection.RolledBackTo, v.failure()))
+}
+
+// failure returns why the rollout failed.
+func (v *view) failure() string {
+	return v.in.Selection.Failure.Reason + ": " + v.in.Selection.Failure.Message
+}
+
+// interimRollback names the pods that have to be gone before a rollout can begin.
+func interimRollback(v *view) *verdict {
+	if v.in.Selection.Mode != revision.InterimRollback {
+		return nil
+	}
+	message := "The last good revision runs in the meantime: the rollout starts when the pods of the aborted one are gone"
+	if pods := v.in.Selection.Leftovers; len(pods) > 0 {
+		message += ": " + listed(pods) + " still there"
+	}
+	return isFalse(v1alpha2.ReasonRolloutInProgress, message)
+}
+
+// canaryRunning covers new pods and pods with a new configuration.
+func canaryRunning(v *view) *verdict {
+	if len(v.in.Selection.Step.AnalyzeAgain) == 0 && len(v.rollout.AnalyzeAgain) == 0 {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonCanaryRunning, v.canaryProgress())
+}
+
+// podsDiagnosed reports what holds new pods back.
+func podsDiagnosed(v *view) *verdict {
+	if v.rolledOut() || v.diagnosis == nil {
+		return nil
+	}
+	return isFalse(v.diagnosis.Reason, v.podsUpToDate()+": "+poddiagnosis.MessageWithNodes(*v.diagnosis, v.placed()))
+}
+
+// podsNotCreated reports why the Deployment controller cannot create pods.
+func podsNotCreated(v *view) *verdict {
+	for _, c := range v.deployment().Status.Conditions {
+		if !v.rolledOut() && c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
+			return isFalse(v1alpha2.ReasonPodsNotCreated, v.rolloutProgress()+": "+c.Message)
+		}
+	}
+	return nil
+}
+
+func deadlineExceeded(v *view) *verdict {
+	for _, c := range v.deployment().Status.Conditions {
+		if !v.rolledOut() && c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" {
+			return isFalse(v1alpha2.ReasonProgressDeadlineExceeded,
+				v.rolloutProgress()+": the rollout made no progress within rollout.progressDeadlineSeconds")
+		}
+	}
+	return nil
+}
+
+func rolloutInProgress(v *view) *verdict {
+	if v.rolledOut() {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRolloutInProgress, v.rolloutProgress())
+}
+
+func portsPending(v *view) *verdict {
+	if !v.in.KeepsPorts {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonRolloutInProgress, "The Service gets its new ports when no pod with the old ones is left")
+}
+
+// servesLastGood reports what the pods serve in place of a configuration that was refused.
+func servesLastGood(v *view) *verdict {
+	if v.rollout.Phase != rollout.Rejected {
+		return nil
+	}
+	return isFalse(v1alpha2.ReasonConfigRejected, v.lastGoodServes())
+}
+
+// onProbation keeps the condition from being True before the change can no longer be taken back.
+func onProbation(v *view) *verdict {
+	if !v.rollout.OnProbation {
+		return nil
+	}
+	reason := v1alpha2.ReasonConfigLoading
+	if v.in.Selection.Step.Stage != "" {
+		reason = v1alpha2.ReasonRolloutInProgress
+	}
+	return isFalse(reason,
+		fmt.Sprintf("Every pod serves configuration %s; the change is complete in at most 5 seconds, unless a pod rolls it back because its workers crash or its responses get worse", v.revision))
+}
+
+func everyPodServes(v *view) *verdict {
+	unreachable := len(v.rollout.Unreachable) > 0
+	switch {
+	case v.replicas == 0, v.revision == "", v.rollout.Phase == rollout.Settled:
+	case unreachable || v.rollout.Serving < int(v.replicas):
+		return nil
+	}
+	if v.in.Selection.Pinned {
+		return isTrue(v1alpha2.ReasonPinned,
+			fmt.Sprintf("Every pod is of revision %d, as rollout.toRevision asks", ptr.Deref(v.rolloutSpec().ToRevision, 0)))
+	}
+	return isTrue(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods())
+}
+
+func instancesUnreachable(v *view) *verdict {
+	if len(v.rollout.Unreachable) == 0 {
+		return nil
+	}
+	return isUnknown(v1alpha2.ReasonInstanceUnreachable, v.unreachable())
+}
+
+func configLoading(v *view) *verdict {
+	return isFalse(v1alpha2.ReasonConfigLoading,
+		fmt.Sprintf("%d of %d pods serve configuration %s", v.rollout.Serving, v.replicas, v.revision))
+}
+
+func (v *view) deployment() *appsv1.Deployment { return v.in.State.Deployment() }
+
+func (v *view) rolledOut() bool { return v.in.State.RolledOut(v.replicas) }
+
+// podsUpToDate counts the pods of the Deployment's template.
+func (v *view) podsUpToDate() string {
+	return fmt.Sprintf("%d of %d pods are up to date", v.updatedAndAvailable(v.deployment()), v.replicas)
+}
+
+// rolloutProgress is podsUpToDate and what is known to hold the rollout up.
+func (v *view) rolloutProgress() string {
+	progress := v.podsUpToDate() + v.failedCheck()
+	if d := v.deployment(); d.Spec.Paused {
+		progress += fmt.Sprintf(": the Deployment is paused; resume it: kubectl rollout resume deployment/%s", d.Name)
+	}
+	return progress
+}
+
+// remaining is what remains to be rolled back; empty if no pod has anything of the failed revision. Pods that come
+// and go later do not count.
+func (v *view) remaining() string {
+	c, d := v.rollout, v.deployment()
+	switch {
+	case !v.in.State.DeploymentStatusCurrent() || d.Status.UpdatedReplicas < d.Status.Replicas:
+		return v.podsUpToDate()
+	case c.Phase != rollout.Settled && c.Serving < c.Pods:
+		return fmt.Sprintf("%d of %d pods serve its configuration", c.Serving, c.Pods)
+	}
+	return ""
+}
+
+// lastGoodServes returns what the pods serve in place of the requested configuration.
+func (v *view) lastGoodServes() string {
+	last := "the last good configuration"
+	if stable := v.stableRevision(); stable != "" {
+		last = fmt.Sprintf("configuration %s, the last good one", stable)
+	}
+	if v.rollout.Reverted {
+		return fmt.Sprintf("The pods serve %s: a pod loaded the requested one and rolled it back", last)
+	}
+	return fmt.Sprintf("The pods serve %s: nginx rejected the requested one", last)
+}
+
+// foreignPods names pods that receive requests but are not managed; empty if there are none.
+func (v *view) foreignPods() string {
+	names := v.in.State.ForeignPods
+	if len(names) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("; %s not of the Deployment, but labelled %s=%s, so the Service sends requests there as well: take the label away, or delete what is not needed",
+		listed(names), naming.LabelApplication, v.in.Nginx.Name)
+}
+
+// listed names pods, and only the first of many.
+func listed(names []string) string {
+	const most = 3
+	switch {
+	case len(names) == 1:
+		return "pod " + names[0] + " is"
+	case len(names) > most:
+		return fmt.Sprintf("pods %s and %d more are", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "pods " + strings.Join(names, ", ") + " are"
+}
+
+func (v *view) rolloutSpec() v1alpha2.Rollout {
+	return ptr.Deref(v.in.Nginx.Spec.Rollout, v1alpha2.Rollout{})
+}
+
+func (v *view) updatedAndAvailable(d *appsv1.Deployment) int32 {
+	if !v.in.State.DeploymentStatusCurrent() {
+		return 0
+	}
+	// Unavailable pods may be old or new. Count them as new, so that the figure never claims too much.
+	unavailable := d.Status.Replicas - d.Status.AvailableReplicas
+	return max(0, d.Status.UpdatedReplicas-unavailable)
+}

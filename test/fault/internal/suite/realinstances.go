@@ -1,0 +1,308 @@
+package suite
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"example.com/nginx-operator/test/fault/internal/journey"
+)
+
+// RealInstances plays cases with the real instance manager and real nginx, in containers.
+type RealInstances struct {
+	*Stage
+	Containers Containers
+	// places limits the number of journeys at a time, because real pods cost more than stand-ins.
+	places chan struct{}
+
+	mu      sync.Mutex
+	goldens map[string]*realGolden
+}
+
+// know sets the journeys.
+func (r *RealInstances) know(journeys []*journey.Journey) {
+	r.journeys = map[string]*journey.Journey{}
+	for _, j := range journeys {
+		r.journeys[j.Name] = j
+	}
+}
+
+// Containers runs real pods.
+type Containers interface {
+	Pods
+	// Delay makes the volumes of a namespace's pods change later than usual from now on.
+	Delay(namespace string, late time.Duration)
+	// Strike does something to the processes of a pod, for example kills them.
+	Strike(namespace, pod, blow string) error
+	// Traffic returns the number of requests that clients sent to a namespace's pods, and an error
+	// if one was lost without a strike. Answers returns the responses of the pods.
+	Traffic(namespace string) (asked int, lost error)
+	Answers(ctx context.Context, namespace string) ([]string, error)
+}
+
+// NewReal uses a stage for real pods. At most parallel journeys run at a time.
+func NewReal(s *Stage, c Containers, parallel int) *RealInstances {
+	s.Pods, s.Prefix, s.room = c, RealPrefix, 0
+	return &RealInstances{Stage: s, Containers: c, places: make(chan struct{}, parallel), goldens: map[string]*realGolden{}}
+}
+
+// RealPrefix is the prefix of the names of namespaces in which real pods run.
+const RealPrefix = "real"
+
+// realMeans matches the fields that show restarts of containers, which the golden run did not have,
+// and requests for a faster sync of volumes.
+const realMeans = `^Pod/[^.]*\.status\.containerStatuses\[\d+\]\.(restartCount|lastState.*)$|^NginxOperator/[^.]*\.status\.restarts$` +
+	`|^Pod/[^.]*\.metadata\.annotations\.operator\.example\.com/sync$`
+
+const (
+	// late is the point of the case in which volumes change late.
+	late = "volumes-late"
+	// lateness is the delay of the volumes.
+	lateness = 3 * time.Second
+)
+
+// The moments at which processes are struck: on any request, or on the request to load a
+// configuration, before or after the instance gets it.
+const (
+	atQuestion = "asked"
+	told       = "told"
+	loading    = "loading"
+)
+
+// proxied are the faults of instances that also work with real ones.
+var proxied = []string{"slow", "hangs", "hangs-up", "garbage", "half", "old-protocol", "serves-another", "forgetful"}
+
+// operatorKilled is the blow that kills the operator, and not the pod.
+const operatorKilled = "operator-killed"
+
+// blows are what can be done to processes.
+var blows = []string{"killed", "master-killed", "worker-killed", "stopped", operatorKilled}
+
+// deadly are the blows after which a pod is not ready for a while.
+var deadly = []string{"killed", "master-killed"}
+
+// RealCases returns the cases in which real instances misbehave or processes are struck.
+func RealCases(j *journey.Journey) []Case {
+	if !j.Real {
+		return nil
+	}
+	all := []Case{realCase(j.Name, late)}
+	for _, name := range proxied {
+		all = append(all, realCase(j.Name, name+"-all"), realCase(j.Name, name+"-one"))
+	}
+	for _, blow := range blows {
+		for _, moment := range []string{atQuestion, told, loading} {
+			all = append(all, realCase(j.Name, blow+"-"+moment))
+		}
+	}
+	return all
+}
+
+func realCase(name, point string) Case {
+	c := Case{Kind: realKind, Journey: name, Point: point}
+	c.run = func(ctx context.Context, s *Stage, _ *Golden) (bool, error) {
+		switch {
+		case s.Real == nil:
+			return false, fmt.Errorf("there are no real instances: set --images to the folder of the nginx images")
+		case s.Real.journeys[name] == nil || !s.Real.journeys[name].Real:
+			return false, fmt.Errorf("journey %s is not one for real instances", name)
+		}
+		d, err := s.Real.harm(point)
+		if err != nil {
+			return false, err
+		}
+		return s.Real.play(ctx, s.Real.journeys[name], d)
+	}
+	return c
+}
+
+// harm is what is done to the pods of a run.
+type harm struct {
+	// handler wraps their instances; nil: nothing does. begin starts the harm.
+	handler func(pod string, answer http.Handler) http.Handler
+	begin   func(*caseRun)
+	// reached reports whether the harm has happened.
+	reached func() bool
+	// canKill reports whether a pod may become not ready for a while.
+	canKill bool
+}
+
+func (r *RealInstances) harm(point string) (*harm, error) {
+	if point == late {
+		return &harm{begin: func(p *caseRun) { r.Containers.Delay(p.namespace, lateness) }, reached: func() bool { return true }}, nil
+	}
+	i := strings.LastIndex(point, "-")
+	if i < 0 {
+		return nil, fmt.Errorf("unknown fault %s", point)
+	}
+	name, how := point[:i], point[i+1:]
+	if slices.Contains(blows, name) && slices.Contains([]string{atQuestion, told, loading}, how) {
+		s := &striker{real: r, blow: name, moment: how}
+		return &harm{handler: s.handler, begin: s.begin, reached: s.struck.Load, canKill: slices.Contains(deadly, name)}, nil
+	}
+	b, err := r.newDisturbedContainers(point)
+	if err != nil {
+		return nil, err
+	}
+	return &harm{handler: b.handler, begin: func(*caseRun) { b.begun.Store(true) }, reached: b.happened.Load}, nil
+}
+
+// striker strikes the first pod at a moment.
+type striker struct {
+	real         *RealInstances
+	blow, moment string
+
+	play   atomic.Pointer[caseRun]
+	struck atomic.Bool
+}
+
+func (s *striker) begin(p *caseRun) { s.play.Store(p) }
+
+// handler wraps the instance of a pod.
+func (s *striker) handler(pod string, answer http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		now := s.play.Load() != nil && (s.moment == atQuestion || r.Method == http.MethodPost)
+		if !now || !s.struck.CompareAndSwap(false, true) {
+			answer.ServeHTTP(w, r)
+			return
+		}
+		if s.moment == loading {
+			// The instance has the request, and is about to act on it.
+			defer s.strike(pod)
+		} else {
+			s.strike(pod)
+		}
+		answer.ServeHTTP(w, r)
+	})
+}
+
+// strike strikes the pod. If there is nothing to strike yet, the next request is used instead.
+func (s *striker) strike(pod string) {
+	p := s.play.Load()
+	if s.blow == operatorKilled {
+		p.client.OnKill()
+	} else if s.real.Containers.Strike(p.namespace, pod, s.blow) != nil {
+		s.struck.Store(false)
+	}
+}
+
+// play plays a journey with real pods under a harm.
+func (r *RealInstances) play(ctx context.Context, j *journey.Journey, h *harm) (reached bool, err error) {
+	select {
+	case r.places <- struct{}{}:
+		defer func() { <-r.places }()
+	case <-ctx.Done():
+		return false, ctx.Err()
+	}
+	g, err := r.golden(ctx, j)
+	if err != nil {
+		return false, err
+	}
+	p, err := r.newCaseRun(ctx, j, func(namespace string) {
+		if h.handler != nil {
+			r.Containers.Disturb(namespace, h.handler)
+		}
+	})
+	defer func() { err = joined(err, p) }()
+	if err != nil {
+		return false, err
+	}
+	begin, err := p.taker.Take(ctx, p.namespace)
+	if err != nil {
+		return false, err
+	}
+	p.canKill = h.canKill
+	h.begin(p)
+	err = p.perform(ctx)
+	if err == nil {
+		err = p.ends(ctx, g.Golden, begin)
+	}
+	if err == nil {
+		err = r.served(ctx, p, g)
+	}
+	if err != nil {
+		err = fmt.Errorf("%w\n%s", err, p.said())
+	}
+	return h.reached(), err
+}
+
+// served checks that no request of a client was lost without a reason, and that the pods respond at
+// the end as in an undisturbed run.
+func (r *RealInstances) served(ctx context.Context, p *caseRun, g *realGolden) error {
+	if n := r.Containers.Fewest(p.namespace); n < p.journey.Keeps-1 {
+		return fmt.Errorf("only %d pods were ready for a while, but at most one fewer than %d is allowed", n, p.journey.Keeps)
+	}
+	n, lost := r.Containers.Traffic(p.namespace)
+	if lost != nil {
+		return lost
+	}
+	if n == 0 && p.journey.Keeps > 0 {
+		return fmt.Errorf("no pod has received a request")
+	}
+	return r.answer(ctx, p, g)
+}
+
+// answer checks that the pods respond as the journey says.
+func (r *RealInstances) answer(ctx context.Context, p *caseRun, g *realGolden) error {
+	answers, err := r.Containers.Answers(ctx, p.namespace)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(answers, g.answers) {
+		return fmt.Errorf("the pods answer %q, but %q in an undisturbed run", answers, g.answers)
+	}
+	words := cmp.Or(p.journey.Answers, p.journey.Serves)
+	wrong := func(answer string) bool { return !strings.Contains(answer, words) }
+	if words != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
+		return fmt.Errorf("the pods answer %q, not %q", answers, words)
+	}
+	return nil
+}
+
+// realGolden is the undisturbed run of a journey with real pods.
+type realGolden struct {
+	*Golden
+	answers []string
+
+	once sync.Once
+	err  error
+}
+
+// golden plays a journey undisturbed when the first case needs it.
+func (r *RealInstances) golden(ctx context.Context, j *journey.Journey) (*realGolden, error) {
+	r.mu.Lock()
+	g := r.goldens[j.Name]
+	if g == nil {
+		g = &realGolden{}
+		r.goldens[j.Name] = g
+	}
+	r.mu.Unlock()
+	g.once.Do(func() { g.err = g.learn(ctx, r, j) })
+	return g, g.err
+}
+
+func (g *realGolden) learn(ctx context.Context, r *RealInstances, j *journey.Journey) (err error) {
+	first := true
+	g.Golden, err = r.goldenOf(ctx, j, func(p *caseRun) error {
+		if first {
+			first = false
+			var err error
+			if g.answers, err = r.Containers.Answers(ctx, p.namespace); err != nil {
+				return err
+			}
+		}
+		return r.served(ctx, p, g)
+	})
+	if err != nil {
+		return fmt.Errorf("real: %w", err)
+	}
+	g.Mask.Means, err = regexp.Compile(r.Means.String() + "|" + realMeans)
+	return err
+}
