@@ -1,5 +1,5 @@
-// Package crd embeds the generated CustomResourceDefinitions, so that programs know the
-// schemas that the API server was given.
+// Package crd embeds the generated CustomResourceDefinitions, so that programs have the same
+// schemas as the API server.
 package crd
 
 import _ "embed"
@@ -9,17 +9,17 @@ import _ "embed"
 //go:embed operator.example.com_nginxoperators.yaml
 var NginxOperators []byte
 
-// NginxBackups is that of NginxBackups.
+// NginxBackups is the CustomResourceDefinition of NginxBackups, as YAML.
 //
 //go:embed backup.operator.example.com_nginxbackups.yaml
 var NginxBackups []byte
 
-// NginxBackupPolicies is that of NginxBackupPolicies.
+// NginxBackupPolicies is the CustomResourceDefinition of NginxBackupPolicies, as YAML.
 //
 //go:embed backup.operator.example.com_nginxbackuppolicies.yaml
 var NginxBackupPolicies []byte
 
-// NginxRestores is that of NginxRestores.
+// NginxRestores is the CustomResourceDefinition of NginxRestores, as YAML.
 //
 //go:embed backup.operator.example.com_nginxrestores.yaml
 var NginxRestores []byte

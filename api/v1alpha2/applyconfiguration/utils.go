@@ -53,6 +53,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.LifecycleHandlerApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Metrics"):
 		return &apiv1alpha2.MetricsApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("NetworkPolicy"):
+		return &apiv1alpha2.NetworkPolicyApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("NginxOperator"):
 		return &apiv1alpha2.NginxOperatorApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("NginxOperatorSpec"):

@@ -314,6 +314,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: requests
       type:
         scalar: boolean
+- name: com.example.nginx-operator.api.v1alpha2.NetworkPolicy
+  map:
+    fields:
+    - name: ingressFrom
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyPeer
+          elementRelationship: atomic
 - name: com.example.nginx-operator.api.v1alpha2.NginxOperator
   map:
     fields:
@@ -365,6 +374,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: metrics
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Metrics
+    - name: networkPolicy
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.NetworkPolicy
     - name: podTemplate
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.PodTemplate
@@ -1339,6 +1351,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: weight
       type:
         scalar: numeric
+- name: io.k8s.api.networking.v1.IPBlock
+  map:
+    fields:
+    - name: cidr
+      type:
+        scalar: string
+    - name: except
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.api.networking.v1.NetworkPolicyPeer
+  map:
+    fields:
+    - name: ipBlock
+      type:
+        namedType: io.k8s.api.networking.v1.IPBlock
+    - name: namespaceSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: podSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
 - name: io.k8s.apimachinery.pkg.api.resource.Quantity
   scalar: untyped
   list:

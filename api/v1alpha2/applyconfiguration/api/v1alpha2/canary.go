@@ -13,30 +13,29 @@ import (
 // CanaryApplyConfiguration represents a declarative configuration of the Canary type for use
 // with apply.
 //
-// Canary tunes the comparison of the first new pods with the old ones. The same holds for
-// the first pod that loads a new configuration.
-//
-// They are judged by the requests that their nginx served over HTTP meanwhile, so
-// metrics.requests must not be false: without request metrics being ready for durationSeconds counts.
+// Canary tunes the comparison of the first new pods with the old ones, and of the first pod that
+// loads a new configuration with the others. The comparison uses the requests that nginx served
+// over HTTP meanwhile, so metrics.requests must not be false: without request metrics, a canary
+// passes if it is ready for durationSeconds.
 type CanaryApplyConfiguration struct {
-	// replicas is how many new pods there are while they are judged. Default: 1.
+	// replicas is the number of new pods during the comparison. Default: 1.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// durationSeconds is for how many seconds they have to serve. A canary that is
-	// clearly bad ends earlier. Default: 60.
+	// durationSeconds is for how many seconds the canary serves. A canary that is clearly bad ends
+	// earlier. Default: 60.
 	DurationSeconds *int32 `json:"durationSeconds,omitempty"`
-	// maxErrorPercent is by how many percentage points the share of requests that are
-	// answered with a status of 500 and above may exceed that of the old pods. Default: 1.
+	// maxErrorPercent is by how many percentage points the share of responses with a status of 500
+	// or above may exceed that of the old pods. Default: 1.
 	MaxErrorPercent *int32 `json:"maxErrorPercent,omitempty"`
-	// maxLatencyRatio is how many times as long as those of the old pods the slowest
-	// requests (the 90th percentile) may take, such as "1.5". Unset: latency is not judged.
+	// maxLatencyRatio is the maximum ratio of the latency of the slowest requests (90th percentile)
+	// to that of the old pods, such as "1.5". Unset: latency is not compared.
 	MaxLatencyRatio *resource.Quantity `json:"maxLatencyRatio,omitempty"`
-	// onNoEvidence is what happens when too few requests have reached the canary, or the other
-	// pods, after durationSeconds. Wait gives it progressDeadlineSeconds more, and then the
-	// rollout fails. Pass lets the rollout go on. Fail ends it at once. Applications without
-	// HTTP requests, of the stream modules alone for example, need Pass. Default: Wait.
+	// onNoEvidence is what happens when, after durationSeconds, the canary or the other pods have
+	// received too few requests. Wait extends the canary by progressDeadlineSeconds, after which
+	// the rollout fails. Pass continues the rollout. Fail ends it at once. Applications without
+	// HTTP requests, for example with only the stream module, need Pass. Default: Wait.
 	OnNoEvidence *apiv1alpha2.OnNoEvidence `json:"onNoEvidence,omitempty"`
-	// onRollback is whether there is a canary when toRevision asks for a revision of the
-	// history. Skip rolls it out at once: it has served before. Default: Skip.
+	// onRollback says whether there is a canary when toRevision names a revision of the history.
+	// Skip rolls it out without one, since it has served before. Default: Skip.
 	OnRollback *apiv1alpha2.OnRollback `json:"onRollback,omitempty"`
 }
 

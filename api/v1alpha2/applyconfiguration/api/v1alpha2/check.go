@@ -8,27 +8,27 @@ package v1alpha2
 // CheckApplyConfiguration represents a declarative configuration of the Check type for use
 // with apply.
 //
-// Check is a request to nginx, from 127.0.0.1 inside of the pod, and what the answer must be.
+// Check is a request to nginx, from 127.0.0.1 inside of the pod, and the expected response.
 // Redirects are not followed.
 type CheckApplyConfiguration struct {
 	// path and query of the request. Default: /.
 	Path *string `json:"path,omitempty"`
-	// host is the name that is asked for, in the Host header and, with HTTPS, in the
+	// host is the requested name: the Host header and, with HTTPS, the server name of the
 	// handshake. Unset: the address 127.0.0.1.
 	Host *string `json:"host,omitempty"`
 	// port is the number of a TCP port of spec.ports. Unset: the first one.
 	Port *int32 `json:"port,omitempty"`
 	// scheme is HTTP or HTTPS. The certificate is not verified. Default: HTTP.
 	Scheme *string `json:"scheme,omitempty"`
-	// proxyProtocol begins the connection with a header of the PROXY protocol, for a
+	// proxyProtocol starts the connection with a PROXY protocol header, for a
 	// server that listens with proxy_protocol.
 	ProxyProtocol *bool `json:"proxyProtocol,omitempty"`
-	// timeoutSeconds is how long an answer may take, in seconds. A pod that loads a
-	// configuration waits that long before it goes back. Default: 1.
+	// timeoutSeconds is how long a response may take, in seconds. A pod that loads a
+	// configuration waits that long before it rolls it back. Default: 1.
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
-	// expectStatus is the status that the answer must have. Unset: any from 200 to 399.
+	// expectStatus is the required status of the response. Unset: any from 200 to 399.
 	ExpectStatus *int32 `json:"expectStatus,omitempty"`
-	// expectBody is a text that the first 64 KiB of the answer must contain. Unset: any.
+	// expectBody is a text that the first 64 KiB of the response must contain. Unset: any.
 	ExpectBody *string `json:"expectBody,omitempty"`
 }
 

@@ -8,9 +8,9 @@ package v1alpha2
 // ConfigStatusApplyConfiguration represents a declarative configuration of the ConfigStatus type for use
 // with apply.
 //
-// ConfigStatus tells how far a configuration has come.
+// ConfigStatus is the progress of a configuration.
 type ConfigStatusApplyConfiguration struct {
-	// revision is the content hash of the configuration asked for.
+	// revision is the content hash of the requested configuration.
 	Revision *string `json:"revision,omitempty"`
 	// stableRevision is the configuration that pods start with: the last one that every
 	// pod has served.

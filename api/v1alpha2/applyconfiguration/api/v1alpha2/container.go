@@ -28,8 +28,8 @@ type ContainerApplyConfiguration struct {
 	Args []string `json:"args,omitempty"`
 	// env are environment variables.
 	Env []v1.EnvVar `json:"env,omitempty"`
-	// envFrom are environment variables of the container: all keys of ConfigMaps and Secrets. Those
-	// of env come first where a name is in both.
+	// envFrom are environment variables of the container: all keys of ConfigMaps and Secrets.
+	// If a name is in both, env takes precedence.
 	EnvFrom []v1.EnvFromSource `json:"envFrom,omitempty"`
 	// workingDir is the folder in which the container starts. Unset: that of the image.
 	WorkingDir *string `json:"workingDir,omitempty"`
@@ -45,11 +45,10 @@ type ContainerApplyConfiguration struct {
 	ReadinessProbe *v1.Probe `json:"readinessProbe,omitempty"`
 	// startupProbe holds the other probes back until it succeeds.
 	StartupProbe *v1.Probe `json:"startupProbe,omitempty"`
-	// lifecycle hooks of the container. The preStop hook runs when the pod begins to end,
-	// before nginx has drained; the signal to stop comes after nginx has ended.
+	// lifecycle hooks of the container. The preStop hook runs when the pod starts to terminate,
+	// before nginx has drained; the stop signal follows when nginx has ended.
 	Lifecycle *LifecycleApplyConfiguration `json:"lifecycle,omitempty"`
-	// restartPolicy Always makes an init container run beside nginx. Containers that are
-	// listed in containers always do.
+	// restartPolicy Always makes an init container a sidecar. Those listed in containers always are.
 	RestartPolicy *v1.ContainerRestartPolicy `json:"restartPolicy,omitempty"`
 	// runAsUser is the user ID of the container, not 0. Unset: that of nginx, 101.
 	RunAsUser *int64 `json:"runAsUser,omitempty"`

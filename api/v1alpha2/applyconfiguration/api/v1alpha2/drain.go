@@ -8,12 +8,11 @@ package v1alpha2
 // DrainApplyConfiguration represents a declarative configuration of the Drain type for use
 // with apply.
 //
-// Drain tunes how a pod stops. A pod goes on serving for delaySeconds, while the
-// endpoints forget it; then nginx accepts no more connections and has timeoutSeconds
-// to answer what it has accepted. The pod's terminationGracePeriodSeconds follows.
+// Drain tunes how a pod stops. A pod keeps serving for delaySeconds, while it is removed from
+// the endpoints; then nginx accepts no more connections and has timeoutSeconds to finish the
+// accepted requests. The pod's terminationGracePeriodSeconds follows from both.
 type DrainApplyConfiguration struct {
-	// delaySeconds is how many seconds a pod goes on serving after it was told to
-	// stop. Default: 5.
+	// delaySeconds is how many seconds a pod keeps serving after it was asked to stop. Default: 5.
 	DelaySeconds *int32 `json:"delaySeconds,omitempty"`
 	// timeoutSeconds is how many seconds open requests have to end, when a pod stops
 	// and after each change of the configuration. Default: 30.

@@ -16,9 +16,9 @@ import (
 type LifecycleHandlerApplyConfiguration struct {
 	// exec runs a command in the container.
 	Exec *v1.ExecAction `json:"exec,omitempty"`
-	// httpGet asks the pod itself.
+	// httpGet sends a request to the pod.
 	HTTPGet *HTTPGetActionApplyConfiguration `json:"httpGet,omitempty"`
-	// sleep lets time pass.
+	// sleep waits.
 	Sleep *v1.SleepAction `json:"sleep,omitempty"`
 }
 

@@ -22,7 +22,7 @@ import (
 type NginxOperatorApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec is the application as it should be.
+	// spec is the desired state of the application.
 	Spec *NginxOperatorSpecApplyConfiguration `json:"spec,omitempty"`
 	// status is the application as it was last observed. It is written by the
 	// operator only and can be rebuilt from the cluster at any time.

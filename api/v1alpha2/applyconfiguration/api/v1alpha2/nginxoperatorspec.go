@@ -19,21 +19,21 @@ type NginxOperatorSpecApplyConfiguration struct {
 	// image is the nginx image that the pods run: any image with nginx on its PATH.
 	// Unset: the operator's default image.
 	Image *string `json:"image,omitempty"`
-	// replicas is the number of pods. 0 scales the application to zero. It is left
-	// to a HorizontalPodAutoscaler where one targets the Deployment.
+	// replicas is the number of pods. 0 scales the application to zero. If a
+	// HorizontalPodAutoscaler targets the Deployment, it decides the number.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// ports are the ports that nginx listens on and the Service offers.
 	Ports []PortApplyConfiguration `json:"ports,omitempty"`
-	// forceRedeploy rolls every pod when its value changes; the value itself means
-	// nothing. A date or a ticket number tells others why.
+	// forceRedeploy rolls every pod when its value changes; the value itself has no meaning. A
+	// date or a ticket number documents the reason.
 	ForceRedeploy *string `json:"forceRedeploy,omitempty"`
 	// config is the nginx configuration. Unset: a built-in one that serves the files
 	// of /usr/share/nginx/html on every port.
 	Config *ConfigApplyConfiguration `json:"config,omitempty"`
-	// checks are requests that nginx must answer as declared. A pod that loads a
-	// configuration asks its new worker processes: no other pod follows, and the pod goes
-	// back, unless all of them pass. A pod is ready only while they pass. A check that
-	// needs a backend takes every pod out of the Service when the backend fails.
+	// checks are requests that nginx must answer as declared. A pod that loads a configuration
+	// sends them to its new worker processes: unless all of them pass, the pod rolls the
+	// configuration back and no other pod loads it. A pod is ready only while they pass. A
+	// check that needs a backend takes every pod out of the Service when the backend fails.
 	Checks []CheckApplyConfiguration `json:"checks,omitempty"`
 	// content are read-only folders of static files, mounted into every nginx container.
 	Content []ContentApplyConfiguration `json:"content,omitempty"`
@@ -41,8 +41,11 @@ type NginxOperatorSpecApplyConfiguration struct {
 	// /etc/nginx/tls/<name>/tls.crt and tls.key. A new pair goes live without a restart;
 	// while it is missing or does not match, the last good one stays.
 	TLS []CertificateApplyConfiguration `json:"tls,omitempty"`
-	// service shapes the Service in front of the pods.
+	// service configures the Service in front of the pods.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
+	// networkPolicy limits who may connect to the pods. Unset: the operator creates no
+	// NetworkPolicy.
+	NetworkPolicy *NetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
 	// resources are the compute resources of the nginx container.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 	// podTemplate adds to the pods. It is merged under the operator's own template:
@@ -154,6 +157,14 @@ func (b *NginxOperatorSpecApplyConfiguration) WithTLS(values ...*CertificateAppl
 // If called multiple times, the Service field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithService(value *ServiceApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
 	b.Service = value
+	return b
+}
+
+// WithNetworkPolicy sets the NetworkPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NetworkPolicy field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithNetworkPolicy(value *NetworkPolicyApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.NetworkPolicy = value
 	return b
 }
 

@@ -16,7 +16,7 @@ import (
 type NginxOperatorStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions tell the state of the application. Wait for Ready.
+	// conditions are the state of the application. Wait for Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// replicas is the number of pods that exist.
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -35,15 +35,15 @@ type NginxOperatorStatusApplyConfiguration struct {
 	// revision is the last one of the history that every pod has run and served: the number
 	// of a ControllerRevision.
 	Revision *int64 `json:"revision,omitempty"`
-	// config tells which configuration is asked for and how many pods serve it.
+	// config says which configuration is requested and how many pods serve it.
 	Config *ConfigStatusApplyConfiguration `json:"config,omitempty"`
 	// certificates are those of spec.tls as the pods use them.
 	Certificates []CertificateStatusApplyConfiguration `json:"certificates,omitempty"`
-	// addresses are where clients reach the Service: what its load balancer has been given, or
-	// the DNS name inside the cluster where its type is not LoadBalancer. Empty while a load
-	// balancer has no address.
+	// addresses are where clients reach the Service: the addresses of its load balancer, or the
+	// DNS name inside the cluster if its type is not LoadBalancer. Empty while a load balancer
+	// has no address.
 	Addresses []AddressApplyConfiguration `json:"addresses,omitempty"`
-	// waitingRollout is a rollout that has not begun yet, because gates of rollout.gates are
+	// waitingRollout is a rollout that has not started, because gates of rollout.gates are
 	// closed. Unset: none waits.
 	WaitingRollout *WaitingRolloutApplyConfiguration `json:"waitingRollout,omitempty"`
 }

@@ -12,14 +12,13 @@ import (
 // PodTemplateApplyConfiguration represents a declarative configuration of the PodTemplate type for use
 // with apply.
 //
-// PodTemplate adds to the pods of the application. Whatever would weaken their
-// hardening (privileges, capabilities, host namespaces, host paths, service
-// account tokens) cannot be said here.
+// PodTemplate adds to the pods of the application. It has no field that would weaken their
+// hardening (privileges, capabilities, host namespaces, host paths, service account tokens).
 type PodTemplateApplyConfiguration struct {
-	// labels are added to the pods. Keys of operator.example.com and the
-	// app.kubernetes.io keys that the operator sets stay as they are.
+	// labels are added to the pods. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
 	Labels map[string]string `json:"labels,omitempty"`
-	// annotations are added to the pods. Keys of operator.example.com stay as they are.
+	// annotations are added to the pods. Keys of operator.example.com cannot be overridden.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// nodeSelector picks the nodes that pods may run on.
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
@@ -27,8 +26,8 @@ type PodTemplateApplyConfiguration struct {
 	Affinity *v1.Affinity `json:"affinity,omitempty"`
 	// tolerations of the pods.
 	Tolerations []v1.Toleration `json:"tolerations,omitempty"`
-	// topologySpreadConstraints of the pods. Unset: the operator spreads the pods
-	// over nodes where it can.
+	// topologySpreadConstraints of the pods. Unset: the operator spreads the pods over nodes if
+	// possible.
 	TopologySpreadConstraints []v1.TopologySpreadConstraint `json:"topologySpreadConstraints,omitempty"`
 	// priorityClassName of the pods.
 	PriorityClassName *string `json:"priorityClassName,omitempty"`
@@ -43,24 +42,23 @@ type PodTemplateApplyConfiguration struct {
 	ImagePullPolicy *v1.PullPolicy `json:"imagePullPolicy,omitempty"`
 	// env are environment variables of the nginx container.
 	Env []v1.EnvVar `json:"env,omitempty"`
-	// envFrom are environment variables of the nginx container: all keys of ConfigMaps and Secrets. Those
-	// of env come first where a name is in both.
+	// envFrom are environment variables of the nginx container: all keys of ConfigMaps and
+	// Secrets. If a name is in both, env takes precedence.
 	EnvFrom []v1.EnvFromSource `json:"envFrom,omitempty"`
 	// volumes are added to the pods.
 	Volumes []VolumeApplyConfiguration `json:"volumes,omitempty"`
 	// volumeMounts are added to the nginx container.
 	VolumeMounts []VolumeMountApplyConfiguration `json:"volumeMounts,omitempty"`
 	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
-	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests the
-	// configuration that it serves with them, and reloads it. If nginx refuses, it goes on with what
-	// it has read before, ConfigValid is False, and the reload is repeated.
+	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests its
+	// configuration with them and reloads it. If nginx rejects them, it keeps serving with the
+	// previous files, ConfigValid is False, and the reload is repeated.
 	ReloadOn []string `json:"reloadOn,omitempty"`
-	// initContainers run before nginx starts; with restartPolicy Always they run
-	// beside it (KEP-753).
+	// initContainers run before nginx starts; with restartPolicy Always they are sidecars (KEP-753).
 	InitContainers []ContainerApplyConfiguration `json:"initContainers,omitempty"`
-	// containers run beside nginx. They are started before nginx, in this order, and stopped
-	// after it, in the opposite order, so that nginx can still use them while it drains: the
-	// pods have them as init containers with restartPolicy Always (KEP-753).
+	// containers are sidecars of nginx. They start before nginx, in this order, and stop after
+	// it, in the reverse order, so that nginx can still use them while it drains: they are init
+	// containers with restartPolicy Always (KEP-753).
 	Containers []ContainerApplyConfiguration `json:"containers,omitempty"`
 }
 

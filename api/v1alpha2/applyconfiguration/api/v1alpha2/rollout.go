@@ -21,40 +21,37 @@ type RolloutApplyConfiguration struct {
 	// maxUnavailable is how many of the pods may be missing during a rollout: a
 	// number or a percentage. Default: 0.
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
-	// minReadySeconds is how many seconds a new pod has to be ready before it counts
-	// as available. Default: 0.
+	// minReadySeconds is how many seconds a new pod must be ready before it counts as available.
+	// Default: 0.
 	MinReadySeconds *int32 `json:"minReadySeconds,omitempty"`
-	// progressDeadlineSeconds is how many seconds a rollout may stand still before it
-	// has failed. Default: 600.
+	// progressDeadlineSeconds is for how many seconds a rollout may make no progress before it
+	// fails. Default: 600.
 	ProgressDeadlineSeconds *int32 `json:"progressDeadlineSeconds,omitempty"`
-	// onFailure is what happens when a rollout fails: when its pods crash, refuse the
-	// configuration, cannot be pulled, do worse as a canary, or make no progress in time.
-	// Rollback goes back to the last good revision and stays there until the pods, the
-	// configuration or rollout are declared otherwise. Hold stops the rollout where it is.
-	// Default: Rollback.
+	// onFailure is what happens when a rollout fails: when its pods crash, reject the
+	// configuration, cannot pull their image, fail as a canary, or make no progress in time.
+	// Rollback restores the last good revision, which runs until the pods, the configuration or
+	// rollout change in the spec. Hold stops the rollout where it is. Default: Rollback.
 	OnFailure *apiv1alpha2.OnFailure `json:"onFailure,omitempty"`
-	// canary lets the first new pods serve for a while, and compares them with the old
-	// ones, before the rollout goes on. Unset: no canary.
+	// canary compares the first new pods with the old ones for a while before the rollout
+	// continues. Unset: no canary.
 	Canary *CanaryApplyConfiguration `json:"canary,omitempty"`
-	// firstAnswers is what happens when the first answers of a configuration are much worse
-	// than those before it: when the share of 4xx and 5xx jumps by more than 25 percentage points.
-	// Compare makes the pod go back, and no other pod follows. Ignore is for a change that
-	// is meant to refuse requests, such as a maintenance page with status 503. Without
+	// firstAnswers is what happens when the first responses of a configuration are much worse than
+	// those before it: when the share of 4xx and 5xx rises by more than 25 percentage points.
+	// Compare makes the pod roll the configuration back, and no other pod loads it. Ignore is for a
+	// change that is meant to reject requests, such as a maintenance page with status 503. Without
 	// request metrics (metrics.requests) nothing is compared. Default: Compare.
 	FirstAnswers *apiv1alpha2.FirstAnswers `json:"firstAnswers,omitempty"`
-	// retry tries a rollout that failed again, after a pause. Unset: it is not tried again
-	// until the pods, the configuration or rollout are declared otherwise.
+	// retry repeats a failed rollout after a pause. Unset: it is not repeated until the pods, the
+	// configuration or rollout change in the spec.
 	Retry *RolloutRetryApplyConfiguration `json:"retry,omitempty"`
-	// toRevision runs a revision of the history, its pods and its configuration, in place
-	// of what the spec says about them: the number of a ControllerRevision of this
-	// NginxOperator. Unset: what the spec says.
+	// toRevision runs a revision of the history, its pods and its configuration, in place of what
+	// the spec declares: the number of a ControllerRevision of this NginxOperator. Unset: the spec.
 	ToRevision *int64 `json:"toRevision,omitempty"`
-	// gates are the names of what has to be met before a rollout begins: a backup, an
-	// approval. While one is closed, what runs goes on serving, and status.waitingRollout
-	// tells what waits. Somebody opens a gate by the annotation
-	// gate.operator.example.com/<name>, with the revision of the rollout as its value. The
-	// first rollout of all does not wait, nor does going back after a failure. Unset: a
-	// rollout begins at once.
+	// gates are the names of conditions that must be met before a rollout starts: a backup, an
+	// approval. While one is closed, the current pods keep serving, and status.waitingRollout says
+	// what waits. The annotation gate.operator.example.com/<name> opens a gate, with the revision
+	// of the rollout as its value. Neither the first rollout nor a rollback after a failure waits.
+	// Unset: a rollout starts at once.
 	Gates []string `json:"gates,omitempty"`
 }
 

@@ -8,8 +8,8 @@ package v1alpha2
 // RolloutRetryApplyConfiguration represents a declarative configuration of the RolloutRetry type for use
 // with apply.
 //
-// RolloutRetry is how a rollout that failed is tried again. The last good revision runs during the
-// pauses. With onFailure: Hold nothing is retried.
+// RolloutRetry says how a failed rollout is repeated. The last good revision runs during the
+// pauses. With onFailure: Hold nothing is repeated.
 type RolloutRetryApplyConfiguration struct {
 	// limit is how many times a rollout is retried. Default: 3.
 	Limit *int32 `json:"limit,omitempty"`

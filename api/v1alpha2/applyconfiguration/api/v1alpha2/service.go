@@ -12,17 +12,17 @@ import (
 // ServiceApplyConfiguration represents a declarative configuration of the Service type for use
 // with apply.
 //
-// Service shapes the Service in front of the pods. Its name is the application's.
+// Service configures the Service in front of the pods. Its name is the application's.
 type ServiceApplyConfiguration struct {
 	// type is how the Service is published.
 	Type *v1.ServiceType `json:"type,omitempty"`
-	// annotations are added to the Service: cloud load balancers are configured by them.
+	// annotations are added to the Service, for example to configure a cloud load balancer.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// externalTrafficPolicy is Cluster or Local (keeps the client's address).
+	// externalTrafficPolicy is Cluster or Local (which preserves the client's address).
 	ExternalTrafficPolicy *v1.ServiceExternalTrafficPolicy `json:"externalTrafficPolicy,omitempty"`
 	// loadBalancerClass names the load balancer implementation.
 	LoadBalancerClass *string `json:"loadBalancerClass,omitempty"`
-	// loadBalancerSourceRanges are the client networks that the load balancer lets in, as CIDRs.
+	// loadBalancerSourceRanges are the client networks that the load balancer admits, as CIDRs.
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// sessionAffinity is None or ClientIP.
 	SessionAffinity *v1.ServiceAffinity `json:"sessionAffinity,omitempty"`

@@ -14,12 +14,12 @@ import (
 //
 // WaitingRollout is a rollout that waits for its gates.
 type WaitingRolloutApplyConfiguration struct {
-	// revision identifies what is to be rolled out: the pods, the configuration, and how. It
-	// is what the annotation has to say that opens a gate.
+	// revision identifies the rollout: the pods, the configuration, and how they are rolled
+	// out. It is the value of the annotation that opens a gate.
 	Revision *string `json:"revision,omitempty"`
-	// gates are the names of those that are closed.
+	// gates are the names of the closed gates.
 	Gates []string `json:"gates,omitempty"`
-	// since is when this revision came to wait.
+	// since is when this revision started to wait.
 	Since *v1.Time `json:"since,omitempty"`
 }
 

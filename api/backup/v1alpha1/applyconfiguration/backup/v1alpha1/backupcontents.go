@@ -8,7 +8,7 @@ package v1alpha1
 // BackupContentsApplyConfiguration represents a declarative configuration of the BackupContents type for use
 // with apply.
 //
-// BackupContents tells what an archive holds.
+// BackupContents describes the content of an archive.
 type BackupContentsApplyConfiguration struct {
 	// files in the archive.
 	Files *int64 `json:"files,omitempty"`
@@ -18,13 +18,13 @@ type BackupContentsApplyConfiguration struct {
 	ConfigMaps []string `json:"configMaps,omitempty"`
 	// claims are the PersistentVolumeClaims whose files are in the archive.
 	Claims []string `json:"claims,omitempty"`
-	// secrets that the application uses. The archive has their names.
+	// secrets that the application uses. The archive contains their names.
 	Secrets []string `json:"secrets,omitempty"`
-	// encryptedSecrets are those of them that the archive holds, encrypted.
+	// encryptedSecrets are the Secrets that the archive contains, encrypted.
 	EncryptedSecrets []string `json:"encryptedSecrets,omitempty"`
 	// revisions of the history.
 	Revisions *int32 `json:"revisions,omitempty"`
-	// skipped are things in the volumes that are no files, such as sockets.
+	// skipped is the number of entries in the volumes that are not files, such as sockets.
 	Skipped *int64 `json:"skipped,omitempty"`
 }
 

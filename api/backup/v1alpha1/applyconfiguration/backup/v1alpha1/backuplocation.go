@@ -12,8 +12,8 @@ package v1alpha1
 type BackupLocationApplyConfiguration struct {
 	// destination is where backups are kept.
 	Destination *DestinationApplyConfiguration `json:"destination,omitempty"`
-	// path is the folder of the backup below it: <namespace>/<application>/<backup>-<uid>. An
-	// NginxBackup tells it in status.location.
+	// path is the folder of the backup below it: <namespace>/<application>/<backup>-<uid>, as in
+	// status.location of an NginxBackup.
 	Path *string `json:"path,omitempty"`
 }
 

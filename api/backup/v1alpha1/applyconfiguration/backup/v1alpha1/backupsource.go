@@ -19,13 +19,13 @@ type BackupSourceApplyConfiguration struct {
 	State *string `json:"state,omitempty"`
 	// replicas that the application declared.
 	Replicas *int32 `json:"replicas,omitempty"`
-	// configRevision is the configuration that was asked for.
+	// configRevision is the requested configuration.
 	ConfigRevision *string `json:"configRevision,omitempty"`
-	// servedRevision is the configuration that was served.
+	// servedRevision is the served configuration.
 	ServedRevision *string `json:"servedRevision,omitempty"`
-	// image is the one that the pods ran.
+	// image is the image of the pods.
 	Image *string `json:"image,omitempty"`
-	// imageDigest is what the pods said that they really ran.
+	// imageDigest is the digest that the pods reported.
 	ImageDigest *string `json:"imageDigest,omitempty"`
 }
 

@@ -8,8 +8,8 @@ package v1alpha1
 // BeforeRolloutTriggerApplyConfiguration represents a declarative configuration of the BeforeRolloutTrigger type for use
 // with apply.
 //
-// BeforeRolloutTrigger takes a backup while a rollout waits at a gate. The gate is opened when
-// every policy that names it, selects the target and is not suspended has its backup.
+// BeforeRolloutTrigger creates a backup while a rollout waits at a gate. The gate opens when every
+// policy that names it, selects the target and is not suspended has its backup.
 type BeforeRolloutTriggerApplyConfiguration struct {
 	// gate of spec.rollout.gates.
 	Gate *string `json:"gate,omitempty"`

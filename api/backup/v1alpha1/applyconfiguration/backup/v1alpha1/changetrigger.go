@@ -8,11 +8,11 @@ package v1alpha1
 // ChangeTriggerApplyConfiguration represents a declarative configuration of the ChangeTrigger type for use
 // with apply.
 //
-// ChangeTrigger takes a backup after a change.
+// ChangeTrigger creates a backup after a change.
 type ChangeTriggerApplyConfiguration struct {
-	// settleSeconds is for how many seconds nothing must have changed before the backup is
-	// taken. A rollout under way is waited for. A target that never comes to rest is backed up
-	// after ten times as long.
+	// settleSeconds is how many seconds the target must be unchanged before the backup is created.
+	// A running rollout is awaited. A target that keeps changing is backed up after ten times as
+	// long.
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // ClaimReplacementApplyConfiguration represents a declarative configuration of the ClaimReplacement type for use
 // with apply.
 //
-// ClaimReplacement names a PersistentVolumeClaim that takes the place of another.
+// ClaimReplacement replaces a PersistentVolumeClaim by another.
 type ClaimReplacementApplyConfiguration struct {
-	// from is the claim that the backup names.
+	// from is the claim in the backup.
 	From *string `json:"from,omitempty"`
-	// to is the claim that its files are brought back to, and that the application refers to.
+	// to is the claim to which its files are restored, and to which the application then refers.
 	To *string `json:"to,omitempty"`
 }
 

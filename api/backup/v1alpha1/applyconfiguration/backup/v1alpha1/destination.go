@@ -13,20 +13,20 @@ type DestinationApplyConfiguration struct {
 	// url is one of
 	//
 	// pvc://<claim>/<folder>                      a PersistentVolumeClaim of the namespace
-	// s3://<bucket>/<folder>?region=…&endpoint=…  S3 and what speaks its protocol
+	// s3://<bucket>/<folder>?region=…&endpoint=…  S3 and compatible stores
 	// gs://<bucket>/<folder>                      Google Cloud Storage
 	// azblob://<container>/<folder>               Azure Blob Storage
 	//
-	// A claim has to be for backups alone: everything on it is given to the group 101.
-	// Below the folder, which can be left out, each application has its own:
+	// Use the claim for backups alone: the jobs change the group of everything on it to 101.
+	// Below the folder, which is optional, each application has its own:
 	// <namespace>/<name>.
 	URL *string `json:"url,omitempty"`
-	// secret holds the credentials of an object store. Its keys become environment variables
-	// of the job that writes or reads (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY,
-	// AZURE_STORAGE_ACCOUNT and AZURE_STORAGE_KEY); google.json is a service account's key
-	// file, ca.crt holds the certificates that a private endpoint is verified by. Only that job's
-	// pod mounts it: the operator never reads it. Unset: what the pod's surroundings give.
-	// Who may create backups can so have any Secret of the namespace used.
+	// secret holds the credentials of an object store. Its keys become environment variables of the
+	// job that writes or reads (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT
+	// and AZURE_STORAGE_KEY); google.json is a service account's key file, and ca.crt holds the
+	// certificates that verify a private endpoint. Only that job's pod mounts it; the operator
+	// never reads it. Unset: the credentials of the pod's environment. Users who may create backups
+	// can therefore use any Secret of the namespace.
 	Secret *SecretReferenceApplyConfiguration `json:"secret,omitempty"`
 }
 

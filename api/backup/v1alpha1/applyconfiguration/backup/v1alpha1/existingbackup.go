@@ -8,11 +8,11 @@ package v1alpha1
 // ExistingBackupApplyConfiguration represents a declarative configuration of the ExistingBackup type for use
 // with apply.
 //
-// ExistingBackup is a backup that is in a store already.
+// ExistingBackup is a backup that is already in a store.
 type ExistingBackupApplyConfiguration struct {
-	// path is the folder of the backup below destination.url, which has its backup.json:
-	// <namespace>/<application>/<backup>-<first 8 digits of its UID>. The namespace has to be
-	// that of this object.
+	// path is the folder of the backup below destination.url, with its backup.json:
+	// <namespace>/<application>/<backup>-<first 8 digits of its UID>. The namespace must be that of
+	// this object.
 	Path *string `json:"path,omitempty"`
 }
 

@@ -8,11 +8,11 @@ package v1alpha1
 // IncludeSecretsApplyConfiguration represents a declarative configuration of the IncludeSecrets type for use
 // with apply.
 //
-// IncludeSecrets puts the Secrets that an application uses into its backups. They are
-// encrypted in the job's pod, before they leave it.
+// IncludeSecrets adds the Secrets that an application uses to its backups. The job's pod encrypts
+// them before they leave it.
 type IncludeSecretsApplyConfiguration struct {
-	// ageRecipients are the public keys that the Secrets are encrypted to
-	// (https://age-encryption.org, `age-keygen`). Each of their owners can decrypt them.
+	// ageRecipients are the public keys for which the Secrets are encrypted
+	// (https://age-encryption.org, `age-keygen`). The owner of each key can decrypt them.
 	AgeRecipients []string `json:"ageRecipients,omitempty"`
 }
 

@@ -17,16 +17,15 @@ import (
 // NginxBackupApplyConfiguration represents a declarative configuration of the NginxBackup type for use
 // with apply.
 //
-// NginxBackup is one backup of one NginxOperator: what it declares, the configuration that
-// it asks for and the one that it serves, the ConfigMaps that it refers to, the content of
-// its volumes, and its history.
+// NginxBackup is one backup of one NginxOperator: its declarations, the configuration that it
+// requests and the one that it serves, the ConfigMaps that it refers to, the content of its
+// volumes, and its history.
 type NginxBackupApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says what is backed up, and where to. It cannot be changed, apart from
-	// deletionPolicy.
+	// spec says what is backed up, and where to. It is immutable except for deletionPolicy.
 	Spec *NginxBackupSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what became of it.
+	// status is the last observed state of the backup.
 	Status *NginxBackupStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -17,14 +17,14 @@ import (
 // NginxBackupPolicyApplyConfiguration represents a declarative configuration of the NginxBackupPolicy type for use
 // with apply.
 //
-// NginxBackupPolicy says which NginxOperators of its namespace are backed up, when, where to,
-// and which of these backups are kept.
+// NginxBackupPolicy says which NginxOperators of its namespace are backed up, when, where to, and
+// which of these backups are kept.
 type NginxBackupPolicyApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is backed up, when and where to.
 	Spec *NginxBackupPolicySpecApplyConfiguration `json:"spec,omitempty"`
-	// status tells how far that is so.
+	// status is the last observed state of the policy and its targets.
 	Status *NginxBackupPolicyStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -16,19 +16,19 @@ import (
 type NginxBackupPolicySpecApplyConfiguration struct {
 	// target is the NginxOperator to back up.
 	Target *TargetReferenceApplyConfiguration `json:"target,omitempty"`
-	// selector selects the NginxOperators to back up by their labels. An empty one selects all
-	// of the namespace.
+	// selector selects the NginxOperators to back up by their labels. An empty one selects all of
+	// the namespace.
 	Selector *v1.LabelSelectorApplyConfiguration `json:"selector,omitempty"`
-	// triggers say when a backup is taken.
+	// triggers say when a backup is created.
 	Triggers *TriggersApplyConfiguration `json:"triggers,omitempty"`
 	// destination is where the backups are kept.
 	Destination *DestinationApplyConfiguration `json:"destination,omitempty"`
-	// includeSecrets puts the Secrets that an application uses into its backups, encrypted.
-	// Unset: their names only, and the fingerprints of certificates.
+	// includeSecrets adds the Secrets that an application uses to its backups, encrypted. Unset:
+	// only their names, and the fingerprints of certificates.
 	IncludeSecrets *IncludeSecretsApplyConfiguration `json:"includeSecrets,omitempty"`
 	// retention says which backups of this policy are kept. Unset: all.
 	Retention *RetentionApplyConfiguration `json:"retention,omitempty"`
-	// suspend takes no backups and deletes none, until it is false again.
+	// suspend stops the creation and deletion of backups until it is false again.
 	Suspend *bool `json:"suspend,omitempty"`
 }
 

@@ -13,21 +13,21 @@ import (
 // NginxBackupPolicyStatusApplyConfiguration represents a declarative configuration of the NginxBackupPolicyStatus type for use
 // with apply.
 //
-// NginxBackupPolicyStatus tells how far the targets have their backups.
+// NginxBackupPolicyStatus is the last observed state of a policy and its targets.
 type NginxBackupPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted, Ready and Listed. Wait for Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// targets is the number of NginxOperators that are backed up.
+	// targets is the number of NginxOperators that the policy backs up.
 	Targets *int32 `json:"targets,omitempty"`
 	// backups is the number of good backups of this policy.
 	Backups *int32 `json:"backups,omitempty"`
-	// lastBackupTime is when the last good one was completed.
+	// lastBackupTime is when the last good backup was completed.
 	LastBackupTime *metav1.Time `json:"lastBackupTime,omitempty"`
-	// nextScheduleTime is when the schedule takes the next ones.
+	// nextScheduleTime is the next scheduled time.
 	NextScheduleTime *metav1.Time `json:"nextScheduleTime,omitempty"`
-	// lastListingTime is when the destination was last listed for backups that have no object.
+	// lastListingTime is when the destination was last listed for backups without an object.
 	LastListingTime *metav1.Time `json:"lastListingTime,omitempty"`
 }
 

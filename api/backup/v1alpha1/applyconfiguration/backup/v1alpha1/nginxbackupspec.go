@@ -18,18 +18,18 @@ type NginxBackupSpecApplyConfiguration struct {
 	Target *TargetReferenceApplyConfiguration `json:"target,omitempty"`
 	// destination is where the backup is kept.
 	Destination *DestinationApplyConfiguration `json:"destination,omitempty"`
-	// includeSecrets puts the Secrets that the application uses into the backup,
-	// encrypted. Unset: their names only, and the fingerprints of certificates. Of an existing
-	// backup it tells what was done, and does nothing.
+	// includeSecrets adds the Secrets that the application uses to the backup, encrypted. Unset:
+	// only their names, and the fingerprints of certificates. In an existing backup it only
+	// describes the content.
 	IncludeSecrets *IncludeSecretsApplyConfiguration `json:"includeSecrets,omitempty"`
-	// deletionPolicy is what becomes of the data when this object is deleted.
+	// deletionPolicy says what happens to the data when this object is deleted.
 	DeletionPolicy *backupv1alpha1.DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// trigger is why the backup is taken. A policy sets it.
 	Trigger *backupv1alpha1.Trigger `json:"trigger,omitempty"`
-	// policyName is the NginxBackupPolicy that made this backup. Unset: none did.
+	// policyName is the NginxBackupPolicy that created this backup. Unset: no policy did.
 	PolicyName *string `json:"policyName,omitempty"`
-	// existing is a backup that is in the destination already, made under another object, perhaps
-	// of another cluster. Nothing is written: it is verified. Unset: a new backup is taken.
+	// existing is a backup that is already in the destination, created as another object, perhaps
+	// in another cluster. It is verified, and nothing is written. Unset: a new backup is created.
 	Existing *ExistingBackupApplyConfiguration `json:"existing,omitempty"`
 }
 

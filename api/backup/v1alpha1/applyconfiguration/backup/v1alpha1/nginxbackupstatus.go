@@ -13,13 +13,13 @@ import (
 // NginxBackupStatusApplyConfiguration represents a declarative configuration of the NginxBackupStatus type for use
 // with apply.
 //
-// NginxBackupStatus is what became of a backup.
+// NginxBackupStatus is the last observed state of a backup.
 type NginxBackupStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// reason tells in words why the backup was taken.
+	// reason says why the backup was created.
 	Reason *string `json:"reason,omitempty"`
 	// source is the state of the application that is backed up.
 	Source *BackupSourceApplyConfiguration `json:"source,omitempty"`
@@ -31,11 +31,11 @@ type NginxBackupStatusApplyConfiguration struct {
 	SizeBytes *int64 `json:"sizeBytes,omitempty"`
 	// digest of the archive: "sha256:" and hexadecimal digits.
 	Digest *string `json:"digest,omitempty"`
-	// contents tells what the archive holds.
+	// contents describes the content of the archive.
 	Contents *BackupContentsApplyConfiguration `json:"contents,omitempty"`
-	// startTime is when the state was recorded that is backed up.
+	// startTime is when the backed up state was recorded.
 	StartTime *metav1.Time `json:"startTime,omitempty"`
-	// completionTime is when the archive was whole and in its place.
+	// completionTime is when the archive was complete and in its place.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 

@@ -17,14 +17,14 @@ import (
 // NginxRestoreApplyConfiguration represents a declarative configuration of the NginxRestore type for use
 // with apply.
 //
-// NginxRestore brings an application back from a backup, once. Nothing that exists is changed
-// unless onConflict says so; what would be can be looked at first (dryRun).
+// NginxRestore restores an application from a backup, once. It changes existing objects only if
+// onConflict allows it; dryRun shows the changes first.
 type NginxRestoreApplyConfiguration struct {
 	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
-	// spec says what is brought back, and from where. It cannot be changed.
+	// spec says what is restored, and from where. It is immutable.
 	Spec *NginxRestoreSpecApplyConfiguration `json:"spec,omitempty"`
-	// status is what became of it.
+	// status is the last observed state of the restore.
 	Status *NginxRestoreStatusApplyConfiguration `json:"status,omitempty"`
 }
 

@@ -12,23 +12,23 @@ import (
 // NginxRestoreSpecApplyConfiguration represents a declarative configuration of the NginxRestoreSpec type for use
 // with apply.
 //
-// NginxRestoreSpec says what is brought back, and from where.
+// NginxRestoreSpec says what is restored, and from where.
 type NginxRestoreSpecApplyConfiguration struct {
 	// backup is an NginxBackup of the same namespace.
 	Backup *BackupReferenceApplyConfiguration `json:"backup,omitempty"`
-	// location is where a backup is that has no object: in another cluster, or after its
-	// object was deleted. The backup has to be of a namespace of the same name.
+	// location is a backup without an object: from another cluster, or after its object was
+	// deleted. The namespace of the backup must have the same name.
 	Location *BackupLocationApplyConfiguration `json:"location,omitempty"`
-	// target is the NginxOperator that is brought back. Unset: under the name that it had.
+	// target is the name of the restored NginxOperator. Unset: its original name.
 	Target *TargetReferenceApplyConfiguration `json:"target,omitempty"`
-	// claims are PersistentVolumeClaims that take the place of those that the backup names.
+	// claims replace PersistentVolumeClaims of the backup by others.
 	Claims []ClaimReplacementApplyConfiguration `json:"claims,omitempty"`
-	// items are what is brought back. Default: all of them.
+	// items are the parts to restore. Default: all of them.
 	Items []backupv1alpha1.RestoreItem `json:"items,omitempty"`
-	// onConflict is what happens when something exists already and is another. Refuse changes
-	// nothing, neither that nor anything else. Overwrite replaces it.
+	// onConflict says what happens if something exists with other content. Refuse changes nothing
+	// at all. Overwrite replaces it.
 	OnConflict *backupv1alpha1.ConflictPolicy `json:"onConflict,omitempty"`
-	// dryRun tells what would be changed, in status.changes, and changes nothing.
+	// dryRun lists the changes in status.changes without making them.
 	DryRun *bool `json:"dryRun,omitempty"`
 }
 

@@ -13,22 +13,22 @@ import (
 // NginxRestoreStatusApplyConfiguration represents a declarative configuration of the NginxRestoreStatus type for use
 // with apply.
 //
-// NginxRestoreStatus is what became of a restore.
+// NginxRestoreStatus is the last observed state of a restore.
 type NginxRestoreStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
+	// observedGeneration is the metadata.generation that this status describes.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
-	// target is the name of the NginxOperator that is brought back, once the backup was read.
+	// target is the name of the restored NginxOperator, known once the backup was read.
 	Target *string `json:"target,omitempty"`
 	// source is the state of the application that the backup holds.
 	Source *BackupSourceApplyConfiguration `json:"source,omitempty"`
-	// changes are what is changed, or would be.
+	// changes are the changes that are or would be made.
 	Changes []RestoreChangeApplyConfiguration `json:"changes,omitempty"`
-	// secrets are those that the application uses. They are not brought back: where the backup
-	// holds them, it holds them encrypted.
+	// secrets are the names of the Secrets that the application uses. They are not restored; a
+	// backup contains them only encrypted.
 	Secrets []string `json:"secrets,omitempty"`
-	// completionTime is when everything was back.
+	// completionTime is when everything was restored.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 

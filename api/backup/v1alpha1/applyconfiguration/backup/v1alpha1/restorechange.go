@@ -8,7 +8,7 @@ package v1alpha1
 // RestoreChangeApplyConfiguration represents a declarative configuration of the RestoreChange type for use
 // with apply.
 //
-// RestoreChange is one thing that is changed, or would be.
+// RestoreChange is one change that is or would be made.
 type RestoreChangeApplyConfiguration struct {
 	// kind is NginxOperator, ConfigMap or PersistentVolumeClaim.
 	Kind *string `json:"kind,omitempty"`
@@ -16,7 +16,7 @@ type RestoreChangeApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// action is Create, Replace or None.
 	Action *string `json:"action,omitempty"`
-	// difference tells what becomes another: fields, keys or files.
+	// difference names the fields, keys or files that change.
 	Difference *string `json:"difference,omitempty"`
 }
 

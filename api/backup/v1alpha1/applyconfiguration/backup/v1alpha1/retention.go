@@ -8,12 +8,12 @@ package v1alpha1
 // RetentionApplyConfiguration represents a declarative configuration of the Retention type for use
 // with apply.
 //
-// Retention says which backups are kept: those that either of its rules keeps. The last good
-// backup of a target is always kept.
+// Retention says which backups are kept: those that at least one rule keeps. The last good backup
+// of a target is always kept.
 type RetentionApplyConfiguration struct {
-	// keepLast keeps so many of the newest good backups of each target.
+	// keepLast is how many of the newest good backups of each target are kept.
 	KeepLast *int32 `json:"keepLast,omitempty"`
-	// keepDays keeps the good backups of so many days.
+	// keepDays is for how many days good backups are kept.
 	KeepDays *int32 `json:"keepDays,omitempty"`
 }
 

@@ -8,12 +8,12 @@ package v1alpha1
 // ScheduleTriggerApplyConfiguration represents a declarative configuration of the ScheduleTrigger type for use
 // with apply.
 //
-// ScheduleTrigger takes backups at set times.
+// ScheduleTrigger creates backups at fixed times.
 type ScheduleTriggerApplyConfiguration struct {
 	// cron is when, in five fields: minute, hour, day of the month, month, day of the week
 	// (such as "0 3 * * *": daily at three), or one of @hourly, @daily, @weekly, @monthly.
 	Cron *string `json:"cron,omitempty"`
-	// timeZone that these times are of, as in the IANA database, such as Europe/Berlin.
+	// timeZone is the time zone of cron, as in the IANA database, such as Europe/Berlin.
 	TimeZone *string `json:"timeZone,omitempty"`
 }
 

@@ -8,18 +8,18 @@ package v1alpha1
 // TriggersApplyConfiguration represents a declarative configuration of the Triggers type for use
 // with apply.
 //
-// Triggers say when a backup is taken. Whichever are set, a burst of changes makes one
-// backup, of the last state.
+// Triggers say when a backup is created. A burst of changes results in one backup, of the last
+// state.
 type TriggersApplyConfiguration struct {
-	// change takes a backup when the spec, apart from replicas, or the configuration that is
-	// served became another, and of each target that has none yet.
+	// change creates a backup when the spec (except replicas) or the served configuration has
+	// changed, and for each target that has none.
 	Change *ChangeTriggerApplyConfiguration `json:"change,omitempty"`
-	// scale takes a backup when spec.replicas became another.
+	// scale creates a backup when spec.replicas has changed.
 	Scale *ChangeTriggerApplyConfiguration `json:"scale,omitempty"`
-	// schedule takes backups at set times.
+	// schedule creates backups at fixed times.
 	Schedule *ScheduleTriggerApplyConfiguration `json:"schedule,omitempty"`
-	// beforeRollout takes a backup before a rollout replaces anything that serves, and lets the
-	// rollout begin when it is there. It is for targets that wait: those that name the gate in
+	// beforeRollout creates a backup before a rollout replaces any pod or configuration, and starts
+	// the rollout when the backup is complete. It applies to targets that name the gate in
 	// spec.rollout.gates.
 	BeforeRollout *BeforeRolloutTriggerApplyConfiguration `json:"beforeRollout,omitempty"`
 }
