@@ -22,12 +22,15 @@ const attempts = 5
 const maxFile = 2 << 20
 
 // Read returns the files of a folder, all of the same version. A missing folder has no files.
+//
+// It reads behind the link: the kubelet creates the links of new files in the folder itself only
+// after it has switched that one.
 func Read(dir string) (map[string]string, error) {
 	var err error
 	for range attempts {
 		before := Version(dir)
 		var files map[string]string
-		files, err = readFiles(dir)
+		files, err = readFiles(filepath.Join(dir, before))
 		if err == nil && Version(dir) == before {
 			return files, nil
 		}

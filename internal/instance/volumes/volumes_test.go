@@ -76,6 +76,20 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// TestReadBeforeTheLinks: the kubelet switches ..data before it creates the links of new files. A
+// read in between must not miss them, because no later read has another version.
+func TestReadBeforeTheLinks(t *testing.T) {
+	dir := t.TempDir()
+	k := &kubelet{t: t, dir: dir}
+	files := map[string]string{"a.conf": "one", "b.conf": "two"}
+	k.publish(files)
+	k.must(os.Remove(filepath.Join(dir, "b.conf")))
+	got, err := Read(dir)
+	if diff := cmp.Diff(files, got); diff != "" || err != nil {
+		t.Errorf("error %v, -want +got:\n%s", err, diff)
+	}
+}
+
 func TestReadWithoutAKubelet(t *testing.T) {
 	dir := t.TempDir()
 	if files, err := Read(filepath.Join(dir, "none")); err != nil || len(files) != 0 {
