@@ -122,7 +122,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		return nil, err
 	}
 	changed := make(chan struct{}, 1)
-	volumes.Watch(life, slices.Concat([]string{o.Stable, o.Next, o.Requests}, keeper.Folders(), o.ReloadOn), changed)
+	volumes.Watch(life, slices.Concat([]string{o.Stable, o.Next, o.Requests}, keeper.WatchedFolders(), o.ReloadOn), changed)
 	cgroup := os.DirFS("/sys/fs/cgroup")
 	options := supervise.Options{
 		Binary: binary, Store: files, Certs: keeper, Journal: loads,
@@ -177,7 +177,7 @@ func reapOrphans(ctx context.Context, children *reap.Children) {
 		case <-ctx.Done():
 			return
 		case <-ended:
-			children.Orphans(proc.Root)
+			children.ReapOrphans(proc.Root)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
 	// The API server's own priority and fairness is the limit, not the client's rate limiter.
 	config.QPS, config.Burst = -1, 0
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return escapingTransport{next} })
+	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return yamlEscapingTransport{next} })
 	certificates := &webhookcert.Controller{
 		Secret:    types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
 		Service:   options.WebhookService,

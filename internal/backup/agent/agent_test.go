@@ -199,9 +199,9 @@ func TestTwoAttempts(t *testing.T) {
 	other.Attempt = 2
 	second, err := other.write(t.Context(), s)
 	must(t, err)
-	_, err = other.settle(t.Context(), second, nil)
+	_, err = other.commitArchive(t.Context(), second, nil)
 	must(t, err)
-	result, err := b.settle(t.Context(), first, nil)
+	result, err := b.commitArchive(t.Context(), first, nil)
 	must(t, err)
 	if result.Archive != "shop/web/web-1-01234567/data-2-n.tar.gz" {
 		t.Errorf("the archive is %s, which was not committed first", result.Archive)

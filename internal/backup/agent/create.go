@@ -46,14 +46,14 @@ func (a *Agent) Create(ctx context.Context) (job.Result, error) {
 	if err != nil {
 		return job.Result{}, errors.Join(err, a.Store.Delete(ctx, a.path(commit.Archive)))
 	}
-	result, err := a.settle(ctx, commit, missing)
+	result, err := a.commitArchive(ctx, commit, missing)
 	result.Skipped = skippedFiles(contents)
 	return result, err
 }
 
-// settle commits the archive, unless another attempt was faster, and deletes the archives that are
+// commitArchive commits the archive, unless another attempt was faster, and deletes the archives that are
 // not committed.
-func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []string) (job.Result, error) {
+func (a *Agent) commitArchive(ctx context.Context, commit archive.Commit, missing []string) (job.Result, error) {
 	now := a.Now().UTC().Truncate(time.Second)
 	commit.CompletedAt = &now
 	text, err := commit.Encode()
@@ -79,15 +79,15 @@ func (a *Agent) settle(ctx context.Context, commit archive.Commit, missing []str
 
 // readSnapshot reads the mounted snapshot.
 func (a *Agent) readSnapshot() (s snapshot.Snapshot, err error) {
-	err = a.pieces(func(in io.Reader) error {
+	err = a.readSnapshotPieces(func(in io.Reader) error {
 		s, err = snapshot.Unpack(in)
 		return err
 	})
 	return s, err
 }
 
-// pieces passes the concatenated pieces that are mounted to read.
-func (a *Agent) pieces(read func(io.Reader) error) error {
+// readSnapshotPieces passes the concatenated pieces that are mounted to read.
+func (a *Agent) readSnapshotPieces(read func(io.Reader) error) error {
 	names, err := filepath.Glob(filepath.Join(a.Dirs.Snapshot, "[0-9]*"))
 	if err != nil || len(names) == 0 {
 		return errors.Join(fmt.Errorf("no snapshot is mounted at %s", a.Dirs.Snapshot), err)

@@ -110,14 +110,14 @@ func proven(found []archive.Comparison) error {
 	return nil
 }
 
-func volumes(found []archive.Comparison) []restoration.Compared {
-	var all []restoration.Compared
+func volumes(found []archive.Comparison) []restoration.VolumeComparison {
+	var all []restoration.VolumeComparison
 	for _, c := range found {
 		var examples []string
 		for _, path := range slices.Concat(c.DifferExamples, c.BlockedExamples) {
 			examples = append(examples, strings.TrimPrefix(path, fmt.Sprintf("content/%d/", c.Index)))
 		}
-		all = append(all, restoration.Compared{
+		all = append(all, restoration.VolumeComparison{
 			Index: c.Index, Same: c.Same, Missing: c.Missing, Differs: c.Differs, Blocked: c.Blocked,
 			Examples: strings.Join(examples, ", "),
 		})

@@ -20,7 +20,7 @@ import (
 // reads the records of all other backups.
 func (a *Agent) List(ctx context.Context) (job.Result, error) {
 	l := lister{Agent: a, present: map[string]bool{}}
-	err := a.pieces(func(in io.Reader) (err error) {
+	err := a.readSnapshotPieces(func(in io.Reader) (err error) {
 		l.known, err = listing.UnpackKnown(in)
 		return err
 	})

@@ -84,10 +84,10 @@ func refusing() ExtractOptions { return ExtractOptions{Volumes: []int{0}, OnConf
 
 func TestExtract(t *testing.T) {
 	b := backedUp(t)
-	for _, want := range []restoration.Compared{{Missing: 4}, {Same: 4}} {
+	for _, want := range []restoration.VolumeComparison{{Missing: 4}, {Same: 4}} {
 		result, err := b.Extract(t.Context(), refusing())
 		must(t, err)
-		if diff := cmp.Diff(job.Result{Volumes: []restoration.Compared{want}, CompletedAt: new(now)}, result); diff != "" {
+		if diff := cmp.Diff(job.Result{Volumes: []restoration.VolumeComparison{want}, CompletedAt: new(now)}, result); diff != "" {
 			t.Errorf("result, -want +got:\n%s", diff)
 		}
 		b.has(restored())
@@ -105,7 +105,7 @@ func TestExtractConflict(t *testing.T) {
 
 	result, err := b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: archive.Overwrite})
 	must(t, err)
-	if diff := cmp.Diff([]restoration.Compared{{Missing: 3, Differs: 1, Examples: "b/c/last.txt"}}, result.Volumes); diff != "" {
+	if diff := cmp.Diff([]restoration.VolumeComparison{{Missing: 3, Differs: 1, Examples: "b/c/last.txt"}}, result.Volumes); diff != "" {
 		t.Errorf("result, -want +got:\n%s", diff)
 	}
 	want := restored()
@@ -142,7 +142,7 @@ func TestMatch(t *testing.T) {
 	before := b.volume()
 	result, err := b.CompareVolumes(t.Context(), []int{0})
 	must(t, err)
-	want := []restoration.Compared{{Same: 1, Missing: 1, Differs: 1, Blocked: 1, Examples: "a/film.txt, b/c/last.txt"}}
+	want := []restoration.VolumeComparison{{Same: 1, Missing: 1, Differs: 1, Blocked: 1, Examples: "a/film.txt, b/c/last.txt"}}
 	if diff := cmp.Diff(want, result.Volumes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
@@ -161,7 +161,7 @@ func TestExtractAfterDeath(t *testing.T) {
 	must(t, os.MkdirAll(b.Dirs.Content+"/0/b/c", 0o700))
 	result, err := b.Extract(t.Context(), refusing())
 	must(t, err)
-	if diff := cmp.Diff([]restoration.Compared{{Same: 1, Missing: 3}}, result.Volumes); diff != "" {
+	if diff := cmp.Diff([]restoration.VolumeComparison{{Same: 1, Missing: 3}}, result.Volumes); diff != "" {
 		t.Errorf("result, -want +got:\n%s", diff)
 	}
 	b.has(restored())

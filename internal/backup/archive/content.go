@@ -28,7 +28,7 @@ func (a *Writer) Content(index int, root *os.Root) error {
 	if err != nil {
 		return a.fail(fmt.Errorf("archive %s: %w", t.prefix, err))
 	}
-	return t.directory(".", info)
+	return t.writeDirectory(".", info)
 }
 
 // tree is the state of a walk through a volume.
@@ -57,7 +57,7 @@ func (t *tree) entry(name string, info fs.FileInfo) Entry {
 	return e
 }
 
-func (t *tree) directory(name string, info fs.FileInfo) error {
+func (t *tree) writeDirectory(name string, info fs.FileInfo) error {
 	e := t.entry(name, info)
 	if err := t.begin(e, info.ModTime()); err != nil {
 		return err
@@ -99,7 +99,7 @@ func (t *tree) any(name string) error {
 	}
 	switch info.Mode().Type() {
 	case fs.ModeDir:
-		return t.directory(name, info)
+		return t.writeDirectory(name, info)
 	case fs.ModeSymlink:
 		return t.link(name, info)
 	default:

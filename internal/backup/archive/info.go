@@ -135,13 +135,13 @@ func (i Info) validate() error {
 			return err
 		}
 	}
-	return i.ascends()
+	return i.checkIndexOrder()
 }
 
 // isTime reports whether every reader can also write the time.
 func isTime(t *time.Time) bool { return !t.IsZero() && t.Year() <= 9999 }
 
-func (i Info) ascends() error {
+func (i Info) checkIndexOrder() error {
 	for n, volume := range i.Content {
 		if volume.Index < 0 || n > 0 && volume.Index <= i.Content[n-1].Index {
 			return fmt.Errorf("the indexes of content are not in ascending order")

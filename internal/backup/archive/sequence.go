@@ -43,10 +43,10 @@ func (s *sequence) next(e Entry) (place, error) {
 	if at.section != manifestSection {
 		s.totals = s.totals.with(e)
 	}
-	return at, s.count()
+	return at, s.checkTotals()
 }
 
-func (s *sequence) count() error {
+func (s *sequence) checkTotals() error {
 	if s.totals.Entries > s.limits.Entries || s.totals.Skipped > s.limits.Entries {
 		return beyond("there are more than %d entries", s.limits.Entries)
 	}
@@ -145,7 +145,7 @@ func held(e Entry) int64 { return int64(len(e.Path)) + entryCost }
 // skip counts and checks a file of a volume that is left out.
 func (s *sequence) skip(name string) error {
 	s.totals.Skipped++
-	if err := s.count(); err != nil {
+	if err := s.checkTotals(); err != nil {
 		return err
 	}
 	return checkSkipped(name, s.limits)

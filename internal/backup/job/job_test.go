@@ -245,11 +245,11 @@ func TestPieces(t *testing.T) {
 
 // volumes returns n volumes with counts of maximal length and examples made of characters that are
 // escaped.
-func volumes(n int, example string) []restoration.Compared {
+func volumes(n int, example string) []restoration.VolumeComparison {
 	most := int64(1_000_000)
-	var all []restoration.Compared
+	var all []restoration.VolumeComparison
 	for i := range n {
-		all = append(all, restoration.Compared{Index: i, Same: most, Missing: most, Differs: most, Blocked: most, Examples: strings.Repeat(example, 999)})
+		all = append(all, restoration.VolumeComparison{Index: i, Same: most, Missing: most, Differs: most, Blocked: most, Examples: strings.Repeat(example, 999)})
 	}
 	return all
 }
@@ -268,7 +268,7 @@ func TestResult(t *testing.T) {
 			Archive: "a/b.tar.gz", Totals: &archive.Totals{Files: 1}, CompletedAt: &at,
 			Skipped: slices.Repeat([]string{strings.Repeat("\x00", 999)}, 9), Missing: slices.Repeat([]string{strings.Repeat("x", 253)}, 9),
 		}},
-		{"a restore", Result{Volumes: []restoration.Compared{{Index: 0, Missing: 3}}, CompletedAt: &at}},
+		{"a restore", Result{Volumes: []restoration.VolumeComparison{{Index: 0, Missing: 3}}, CompletedAt: &at}},
 		{"a restore with much to tell", Result{Volumes: volumes(1, "ä\x00<"), CompletedAt: &at}},
 		{"a restore of as many volumes as an application can have", Result{Volumes: volumes(16, "\x00"), CompletedAt: &at}},
 		{"a listing", Result{Listing: &listing.Report{Backups: 3}, CompletedAt: &at}},

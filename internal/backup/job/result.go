@@ -39,7 +39,7 @@ type Result struct {
 	// Skipped names the first entries of the volumes that were left out, with the reason.
 	Skipped []string `json:"skipped,omitempty"`
 	// Volumes holds the volumes that a restore has compared and, unless it is a dry run, restored.
-	Volumes []restoration.Compared `json:"volumes,omitempty"`
+	Volumes []restoration.VolumeComparison `json:"volumes,omitempty"`
 	// CompletedAt is when the backup was complete and in its final location.
 	CompletedAt *time.Time `json:"completedAt,omitempty"`
 	// Existing describes a backup that was already in the store.
@@ -64,7 +64,7 @@ const (
 	skippedLimit, skippedLength = 3, 120
 	// volumesLimit is the room for all volumes. volumeLength is the length of one volume without
 	// its examples. escaped is the factor by which escaping can lengthen a character.
-	volumesLimit, volumeLength, escaped = 3800, 150, 6
+	volumesLimit, volumeResultLimit, escaped = 3800, 150, 6
 )
 
 // Write writes the result for the operator.
@@ -76,7 +76,7 @@ func (r Result) Write(path string) error {
 	}
 	r.Volumes = slices.Clone(r.Volumes)
 	for i := range r.Volumes {
-		r.Volumes[i].Examples = clip(r.Volumes[i].Examples, max(0, volumesLimit/len(r.Volumes)-volumeLength)/escaped)
+		r.Volumes[i].Examples = clip(r.Volumes[i].Examples, max(0, volumesLimit/len(r.Volumes)-volumeResultLimit)/escaped)
 	}
 	if f := r.Failure; f != nil {
 		r = Result{Failure: &Failure{Reason: f.Reason, Message: clip(f.Message, messageLimit)}}

@@ -42,8 +42,8 @@ var azureParameters = map[string]check{
 	"localemu":        boolean,
 }
 
-// secretly matches parameters in which other programs take credentials.
-var secretly = regexp.MustCompile(`(?i)key|secret|token|passw|sig|credential`)
+// credentialPattern matches parameters in which other programs take credentials.
+var credentialPattern = regexp.MustCompile(`(?i)key|secret|token|passw|sig|credential`)
 
 func parameters(query string, s scheme) (map[string]string, error) {
 	values, err := url.ParseQuery(query)
@@ -76,7 +76,7 @@ func parameters(query string, s scheme) (map[string]string, error) {
 func unknownParameter(name string, s scheme) error {
 	names := slices.Sorted(maps.Keys(s.parameters))
 	switch {
-	case secretly.MatchString(name):
+	case credentialPattern.MatchString(name):
 		return fmt.Errorf("the parameter %s looks like a credential: remove it, credentials belong in the Secret", name)
 	case len(names) == 0:
 		return fmt.Errorf("the parameter %s is unknown: %s takes no parameters", name, s.example)

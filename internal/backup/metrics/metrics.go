@@ -24,7 +24,7 @@ import (
 var (
 	descLast = prometheus.NewDesc("nginx_backup_last_success_timestamp_seconds",
 		"Time at which the last good backup of an NginxOperator was completed, in seconds since the epoch; 0 if a policy selects it and it has none.", []string{"namespace", "target"}, nil)
-	descWanted = prometheus.NewDesc("nginx_backup_last_wanted_timestamp_seconds",
+	descLastDue = prometheus.NewDesc("nginx_backup_last_wanted_timestamp_seconds",
 		"Time at which the schedule of a policy last required a backup of an NginxOperator, in seconds since the epoch; 0 if only changes require one.", []string{"namespace", "target"}, nil)
 	descSize = prometheus.NewDesc("nginx_backup_last_size_bytes",
 		"Size of the last good backup's archive.", []string{"namespace", "target"}, nil)
@@ -52,7 +52,7 @@ type Collector struct {
 
 // Describe implements prometheus.Collector.
 func (c *Collector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descLast, descWanted, descSize, descDuration, descBackups, descPolicy} {
+	for _, desc := range []*prometheus.Desc{descLast, descLastDue, descSize, descDuration, descBackups, descPolicy} {
 		out <- desc
 	}
 }
@@ -190,7 +190,7 @@ func (t *tally) collect(key types.NamespacedName, out chan<- prometheus.Metric) 
 	gauge(descBackups, float64(t.pending), "pending")
 	gauge(descBackups, float64(t.failing), "failing")
 	if t.wanted {
-		gauge(descWanted, seconds(t.since))
+		gauge(descLastDue, seconds(t.since))
 	}
 	if t.last == nil {
 		gauge(descLast, 0)

@@ -146,12 +146,12 @@ func tally(changes []v1alpha1.RestoreChange) string {
 	return fmt.Sprintf("%d created, %d replaced, %d unchanged", counts["Create"], counts["Replace"], counts["None"])
 }
 
-// newsDelay is the time that an operator gets to see that a ConfigMap was restored: until then, the
+// observationDelay is the time that an operator gets to see that a ConfigMap was restored: until then, the
 // application stays Ready with the old configuration. servedDelay is the time that an application
 // gets to serve the restored configuration.
 const (
-	newsDelay   = 5 * time.Second
-	servedDelay = time.Minute
+	observationDelay = 5 * time.Second
+	servedDelay      = time.Minute
 )
 
 // Verified returns the status of a restore after a check of what the application serves, and the
@@ -163,7 +163,7 @@ func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator, now time.
 	wait := time.Duration(0)
 	switch {
 	case state == metav1.ConditionTrue && !renewed(r):
-		wait = newsDelay - age
+		wait = observationDelay - age
 	case reason == v1alpha1.ReasonServesAnother:
 		wait = servedDelay - age
 	}

@@ -264,11 +264,11 @@ func TestVerifiedTooEarly(t *testing.T) {
 		reason string
 		after  time.Duration
 	}{
-		{"a ConfigMap, a moment ago", changes("ConfigMap"), "r1", time.Second, v1alpha1.ReasonNotVerified, newsDelay - time.Second},
-		{"a ConfigMap, a while ago", changes("ConfigMap"), "r1", newsDelay, v1alpha1.ReasonVerified, 0},
+		{"a ConfigMap, a moment ago", changes("ConfigMap"), "r1", time.Second, v1alpha1.ReasonNotVerified, observationDelay - time.Second},
+		{"a ConfigMap, a while ago", changes("ConfigMap"), "r1", observationDelay, v1alpha1.ReasonVerified, 0},
 		{"the application as well", changes("ConfigMap", v1alpha2.Kind), "r1", time.Second, v1alpha1.ReasonVerified, 0},
 		{"files alone", changes("PersistentVolumeClaim"), "r1", time.Second, v1alpha1.ReasonVerified, 0},
-		{"serves another still", changes("ConfigMap"), "r9", newsDelay, v1alpha1.ReasonNotVerified, servedDelay - newsDelay},
+		{"serves another still", changes("ConfigMap"), "r9", observationDelay, v1alpha1.ReasonNotVerified, servedDelay - observationDelay},
 		{"serves another after all", changes("ConfigMap"), "r9", servedDelay, v1alpha1.ReasonServesAnother, 0},
 	}
 	for _, tt := range tests {

@@ -76,7 +76,7 @@ func Evaluate(jobs []batchv1.Job, pods []corev1.Pod, now time.Time) Verdict {
 		ended, over = pod.DeletionTimestamp.Time, true
 	}
 	if !over {
-		return running(last, pod, now)
+		return evaluateUnfinished(last, pod, now)
 	}
 	v := failed(last, pod)
 	v.Attempt = job.Attempt(last)
@@ -217,7 +217,7 @@ func failed(j *batchv1.Job, pod *corev1.Pod) Verdict {
 // which nothing watches, says why a volume cannot be mounted.
 const podStartTimeout = time.Minute
 
-func running(j *batchv1.Job, pod *corev1.Pod, now time.Time) Verdict {
+func evaluateUnfinished(j *batchv1.Job, pod *corev1.Pod, now time.Time) Verdict {
 	v := Verdict{Action: Wait, Attempt: job.Attempt(j), Reason: v1alpha1.ReasonInProgress, Message: "The archive is being written"}
 	if pod != nil && pod.Status.Phase == corev1.PodRunning {
 		return v

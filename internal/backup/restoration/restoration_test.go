@@ -461,7 +461,7 @@ func TestWithVolumes(t *testing.T) {
 		Changes:   []v1alpha1.RestoreChange{{Kind: "NginxOperator", Name: "web", Action: created}},
 		Conflicts: []string{"ConfigMap conf"},
 	}
-	got := p.WithVolumes([]Compared{
+	got := p.WithVolumes([]VolumeComparison{
 		{Index: 0, Same: 4},
 		{Index: 1, Same: 4, Missing: 2},
 		{Index: 2, Missing: 1, Differs: 2, Examples: "a, b"},

@@ -7,9 +7,9 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 )
 
-// Compared is the comparison of a volume with the archive, before or after a restore. It counts
+// VolumeComparison is the comparison of a volume with the archive, before or after a restore. It counts
 // files.
-type Compared struct {
+type VolumeComparison struct {
 	// Index is the volume's index in the archive.
 	Index int `json:"index"`
 	// Same counts files that are equal, Missing those that do not exist, Differs those with other
@@ -23,12 +23,12 @@ type Compared struct {
 }
 
 // Missing reports whether there are any files to restore.
-func Missing(found []Compared) bool {
-	return slices.ContainsFunc(found, func(c Compared) bool { return c.Missing+c.Differs+c.Blocked > 0 })
+func Missing(found []VolumeComparison) bool {
+	return slices.ContainsFunc(found, func(c VolumeComparison) bool { return c.Missing+c.Differs+c.Blocked > 0 })
 }
 
 // WithVolumes returns the plan with the changes to the volumes added.
-func (p Plan) WithVolumes(found []Compared) Plan {
+func (p Plan) WithVolumes(found []VolumeComparison) Plan {
 	claims := map[int]string{}
 	for _, v := range p.Volumes {
 		claims[v.Index] = v.Claim

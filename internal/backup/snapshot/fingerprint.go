@@ -24,7 +24,7 @@ func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
 	spec.Replicas = nil
 	// Suspending the operator does not change the application.
 	spec.Suspend = nil
-	asked, served := revisions(nginx)
+	asked, served := configRevisions(nginx)
 	text, err := json.Marshal(struct {
 		Spec          v1alpha2.NginxOperatorSpec
 		Asked, Served string
@@ -40,8 +40,8 @@ func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
 	return state, nil
 }
 
-// revisions returns the requested and the served configuration revision.
-func revisions(nginx *v1alpha2.NginxOperator) (asked, served string) {
+// configRevisions returns the requested and the served configuration revision.
+func configRevisions(nginx *v1alpha2.NginxOperator) (asked, served string) {
 	if c := nginx.Status.Config; c != nil {
 		return c.Revision, c.StableRevision
 	}

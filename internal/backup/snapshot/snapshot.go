@@ -93,7 +93,7 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 
 func info(backup *v1alpha1.NginxBackup, source Source, state State, operatorVersion string, now time.Time) archive.Info {
 	nginx := source.Nginx
-	asked, served := revisions(nginx)
+	asked, served := configRevisions(nginx)
 	return archive.Info{
 		Format:    archive.Format,
 		Name:      backup.Name,
@@ -148,7 +148,7 @@ func documents(source Source) ([]archive.File, error) {
 		return nil, err
 	}
 	files = append(files, referenced...)
-	asked, served := revisions(source.Nginx)
+	asked, served := configRevisions(source.Nginx)
 	files = append(files, configuration("config/asked/", asked, source.Rendered)...)
 	files = append(files, configuration("config/served/", served, source.Rendered)...)
 	past, err := history(source.History)

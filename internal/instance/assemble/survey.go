@@ -52,7 +52,7 @@ func survey(user map[string]string, l layout) *findings {
 			f.httpLevel[v.Name] = append(f.httpLevel[v.Name], v)
 		case v.In("events") && v.Name == "worker_connections":
 			f.connections = &v
-		case v.Within("http") && v.Name == "access_log" && slices.Contains(logContexts, v.Block().Name):
+		case v.TopBlockIs("http") && v.Name == "access_log" && slices.Contains(logContexts, v.Block().Name):
 			f.logs = append(f.logs, v)
 		case v.Name == "listen" && len(v.Args) > 0 && strings.HasPrefix(v.Args[0], "unix:"):
 			f.unixListens = append(f.unixListens, v)

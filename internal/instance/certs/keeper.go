@@ -23,10 +23,10 @@ type Keeper struct {
 	secrets, dir string
 	keys         *keys
 	names        []string
-	state        map[string]*state
+	state        map[string]*certificateState
 }
 
-type state struct {
+type certificateState struct {
 	report instanceapi.Certificate
 	// version and mounted describe the Secret as it was last read.
 	version, mounted string
@@ -39,9 +39,9 @@ type state struct {
 // NewKeeper returns a Keeper for the named certificates. It reads the Secrets below secrets and writes the certificates
 // below dir. Only readers may read the private keys.
 func NewKeeper(secrets, dir string, names []string, readers keypipe.Readers) (*Keeper, error) {
-	k := &Keeper{secrets: secrets, dir: dir, names: slices.Sorted(slices.Values(names)), state: map[string]*state{}}
+	k := &Keeper{secrets: secrets, dir: dir, names: slices.Sorted(slices.Values(names)), state: map[string]*certificateState{}}
 	for _, name := range k.names {
-		k.state[name] = &state{report: instanceapi.Certificate{Name: name}}
+		k.state[name] = &certificateState{report: instanceapi.Certificate{Name: name}}
 	}
 	if len(names) == 0 {
 		return k, nil
@@ -93,8 +93,8 @@ func (k *Keeper) present(name string) (map[string]string, error) {
 	return files, err
 }
 
-// Folders returns the folders to watch.
-func (k *Keeper) Folders() []string {
+// WatchedFolders returns the folders to watch.
+func (k *Keeper) WatchedFolders() []string {
 	var folders []string
 	for _, name := range k.names {
 		folders = append(folders, filepath.Join(k.secrets, name))
@@ -109,7 +109,7 @@ func (k *Keeper) Refresh() {
 	}
 }
 
-func (k *Keeper) refresh(name string, s *state) {
+func (k *Keeper) refresh(name string, s *certificateState) {
 	dir := filepath.Join(k.secrets, name)
 	version := volumes.Version(dir)
 	if version != "" && version == s.version {
@@ -173,7 +173,7 @@ func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
 	return undo, k.clean, nil
 }
 
-func (k *Keeper) publish(name string, s *state) (undo func(string), err error) {
+func (k *Keeper) publish(name string, s *certificateState) (undo func(string), err error) {
 	before, beforeReport := s.used, s.report
 	fresh := s.mounted
 	if err := k.writePair(name, fresh, s.candidate); err != nil {

@@ -127,7 +127,7 @@ func TestProber(t *testing.T) {
 	if p.NotReadyReason() != "" {
 		t.Errorf("without checks it fails: %s", p.NotReadyReason())
 	}
-	p.Watch("r1", bad, true)
+	p.SetChecks("r1", bad, true)
 	for i := range threshold {
 		if p.NotReadyReason() != "" {
 			t.Errorf("after %d failures the pod is not ready: %s", i, p.NotReadyReason())
@@ -137,7 +137,7 @@ func TestProber(t *testing.T) {
 	if !strings.Contains(p.NotReadyReason(), "404") {
 		t.Errorf("after %d failures: %q", threshold, p.NotReadyReason())
 	}
-	p.Watch("r2", good, false)
+	p.SetChecks("r2", good, false)
 	if p.NotReadyReason() != "spec.checks have not passed yet" {
 		t.Errorf("before the first success: %q", p.NotReadyReason())
 	}
@@ -148,7 +148,7 @@ func TestProber(t *testing.T) {
 		if time.Now().After(deadline) {
 			t.Fatalf("it is never ready: %s", p.NotReadyReason())
 		}
-		p.Watch("r2", bad, false)
+		p.SetChecks("r2", bad, false)
 	}
 	cancel()
 	<-ended

@@ -34,9 +34,9 @@ type Prober struct {
 	changed chan struct{}
 }
 
-// Watch starts to repeat the checks of a revision. passed is true if they have just passed; otherwise the pod is not
+// SetChecks starts to repeat the checks of a revision. passed is true if they have just passed; otherwise the pod is not
 // ready until they pass. Watch does nothing if the revision is the same.
-func (p *Prober) Watch(revision string, all []instanceapi.Check, passed bool) {
+func (p *Prober) SetChecks(revision string, all []instanceapi.Check, passed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.revision == revision {

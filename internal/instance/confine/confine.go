@@ -71,7 +71,7 @@ func (w *walk) folder(dir string) error {
 		switch {
 		case entry.Type()&fs.ModeSymlink != 0: // The target has a path of its own.
 		case slices.Contains(w.hidden, path):
-		case w.leads(path) && !w.changes(path):
+		case w.leads(path) && !w.mayGainEntries(path):
 			if err := w.folder(path); err != nil {
 				return err
 			}
@@ -95,8 +95,8 @@ func (w *walk) leads(dir string) bool {
 	return slices.ContainsFunc(w.hidden, func(path string) bool { return strings.HasPrefix(path, dir+"/") })
 }
 
-// changes reports whether entries may appear in dir while nginx runs.
-func (w *walk) changes(dir string) bool {
+// mayGainEntries reports whether entries may appear in dir while nginx runs.
+func (w *walk) mayGainEntries(dir string) bool {
 	// This is the kubelet's link to the current version of a ConfigMap or Secret.
 	if _, err := fs.Stat(w.root, dir+"/..data"); !errors.Is(err, fs.ErrNotExist) {
 		return true

@@ -141,7 +141,7 @@ type parsed struct {
 }
 
 func (s *server) listeners(defaultPort int) (found []parsed, unix []string) {
-	http := s.visit.Within("http")
+	http := s.visit.TopBlockIs("http")
 	if len(s.listens) == 0 && http {
 		l := Listener{Host: "0.0.0.0", First: defaultPort, Last: defaultPort, Protocol: "TCP", File: s.visit.File, Line: s.visit.Line}
 		return []parsed{{Listener: l}}, nil

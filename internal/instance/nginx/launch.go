@@ -77,13 +77,13 @@ func (l launch) dropPrivileges() error {
 	return errors.Join(
 		// A core dump of a worker contains the keys, and nginx could serve the file.
 		unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{}),
-		limit(unix.RLIMIT_DATA, l.Data),
-		limit(unix.RLIMIT_AS, l.AddressSpace),
-		limit(unix.RLIMIT_STACK, l.Stack),
+		setRlimit(unix.RLIMIT_DATA, l.Data),
+		setRlimit(unix.RLIMIT_AS, l.AddressSpace),
+		setRlimit(unix.RLIMIT_STACK, l.Stack),
 	)
 }
 
-func limit(resource int, bytes uint64) error {
+func setRlimit(resource int, bytes uint64) error {
 	if bytes == 0 {
 		return nil
 	}

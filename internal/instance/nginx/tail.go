@@ -30,9 +30,9 @@ type Tail struct {
 }
 
 // Alerts receives a value when nginx has logged an alert, such as the end of a worker by a signal.
-func (t *Tail) Alerts() <-chan struct{} { return t.channel() }
+func (t *Tail) Alerts() <-chan struct{} { return t.alertChannel() }
 
-func (t *Tail) channel() chan struct{} {
+func (t *Tail) alertChannel() chan struct{} {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.alerts == nil {
@@ -81,7 +81,7 @@ func (t *Tail) add(line string) {
 // alert signals an alert. The signal stays pending until it is received.
 func (t *Tail) alert() {
 	select {
-	case t.channel() <- struct{}{}:
+	case t.alertChannel() <- struct{}{}:
 	default:
 	}
 }

@@ -24,7 +24,7 @@ func Locate(found []instanceapi.Problem, files map[string]string, generated func
 			continue
 		}
 		if placed == nil {
-			placed = directives(files, generated)
+			placed = directivePositions(files, generated)
 		}
 		for _, name := range directiveNamePattern.FindAllString(p.Message, -1) {
 			places := placed[strings.Trim(name, `"`)]
@@ -44,8 +44,8 @@ type place struct {
 	line int
 }
 
-// directives returns the positions of the user's directives, by name.
-func directives(files map[string]string, generated func(file string) bool) map[string][]place {
+// directivePositions returns the positions of the user's directives, by name.
+func directivePositions(files map[string]string, generated func(file string) bool) map[string][]place {
 	placed := map[string][]place{}
 	var add func(file string, all []*syntax.Directive)
 	add = func(file string, all []*syntax.Directive) {

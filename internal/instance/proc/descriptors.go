@@ -85,7 +85,7 @@ func (f FS) Descriptors(pid int) (Descriptors, bool) {
 func openFiles(limits string) int {
 	for line := range strings.Lines(limits) {
 		if rest, found := strings.CutPrefix(line, "Max open files"); found {
-			return int(field("n "+rest, "n"))
+			return int(numberField("n "+rest, "n"))
 		}
 	}
 	return 0

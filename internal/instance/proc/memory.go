@@ -25,17 +25,17 @@ func (f FS) Usage(pid int) (Usage, bool) {
 	if memoryErr != nil || statusErr != nil {
 		return Usage{}, false
 	}
-	kib := func(text []byte, name string) int64 { return field(string(text), name) << 10 }
+	kib := func(text []byte, name string) int64 { return numberField(string(text), name) << 10 }
 	tables := kib(status, "VmPTE:")
 	return Usage{
 		Private:   kib(memory, "Private_Dirty:") + tables,
 		Anonymous: kib(memory, "Anonymous:") + tables,
-		Threads:   int(field(string(status), "Threads:")),
+		Threads:   int(numberField(string(status), "Threads:")),
 	}, true
 }
 
-// field returns the number after a name at the beginning of a line, or 0 if there is none.
-func field(text, name string) int64 {
+// numberField returns the number after a name at the beginning of a line, or 0 if there is none.
+func numberField(text, name string) int64 {
 	for line := range strings.Lines(text) {
 		fields := strings.Fields(line)
 		if len(fields) < 2 || fields[0] != name {

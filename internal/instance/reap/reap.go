@@ -53,9 +53,9 @@ func (c *Children) IsOwn(pid int) bool {
 	return c.mine[pid]
 }
 
-// Orphans reaps the children that have ended and were not started with Start, and returns their
+// ReapOrphans reaps the children that have ended and were not started with Start, and returns their
 // number.
-func (c *Children) Orphans(processes proc.FS) int {
+func (c *Children) ReapOrphans(processes proc.FS) int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	reaped := 0

@@ -33,7 +33,7 @@ func TestOrphans(t *testing.T) {
 	orphan := leave(t, children)
 	zombie(t, orphan)
 
-	if n := children.Orphans(proc.Root); n != 1 {
+	if n := children.ReapOrphans(proc.Root); n != 1 {
 		t.Errorf("%d orphans were reaped, want 1", n)
 	}
 	if _, there := proc.Root.Process(orphan); there {
@@ -42,7 +42,7 @@ func TestOrphans(t *testing.T) {
 	if err := children.Wait(ours); err == nil || ours.ProcessState.ExitCode() != 7 {
 		t.Errorf("our own child ended with %v (%v), want code 7", ours.ProcessState, err)
 	}
-	if n := children.Orphans(proc.Root); n != 0 {
+	if n := children.ReapOrphans(proc.Root); n != 0 {
 		t.Errorf("%d orphans were reaped of none", n)
 	}
 }

@@ -140,11 +140,11 @@ func unread(dir string, files, read map[string]string) []string {
 			names = append(names, name)
 		}
 	}
-	return names[:min(len(names), mostUnread)]
+	return names[:min(len(names), maxUnreadFiles)]
 }
 
-// mostUnread bounds the number of unread files that are reported.
-const mostUnread = 10
+// maxUnreadFiles bounds the number of unread files that are reported.
+const maxUnreadFiles = 10
 
 func (s *Supervisor) refusal(tested nginx.Tested, dir string, files map[string]string) []instanceapi.Problem {
 	found := s.problemReader(dir).Problems(tested.Messages)

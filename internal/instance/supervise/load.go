@@ -72,7 +72,7 @@ func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, t analysis,
 		s.interrupted()
 		return
 	}
-	s.Checks.Watch(c.revision, c.facts.checks.Checks, passed)
+	s.Checks.SetChecks(c.revision, c.facts.checks.Checks, passed)
 	s.past.touch(c.revision).loaded(nil, time.Now())
 	s.onProbation(c, before, t)
 	s.Certs.Retry()

@@ -44,8 +44,8 @@ func (v Visit) In(names ...string) bool {
 	return slices.EqualFunc(v.Context, names, func(d *Directive, name string) bool { return d.Name == name })
 }
 
-// Within reports whether the outermost block has the name.
-func (v Visit) Within(name string) bool {
+// TopBlockIs reports whether the outermost block has the name.
+func (v Visit) TopBlockIs(name string) bool {
 	return len(v.Context) > 0 && v.Context[0].Name == name
 }
 

@@ -39,7 +39,7 @@ func addedAt(at addition, path, keys []string, ours, theirs map[string]any) []ad
 		return addedTo(at, keys, ours, theirs)
 	}
 	key, rest := path[0], path[1:]
-	if len(rest) > 0 && rest[0] == owned.AppliedItems {
+	if len(rest) > 0 && rest[0] == owned.EachAppliedItem {
 		return addedToItems(at.under(key), rest[1:], keys, ours[key], theirs[key])
 	}
 	mine, _ := ours[key].(map[string]any)

@@ -23,9 +23,9 @@ func Relabels(objects []*metav1.PartialObjectMetadata) []Change {
 	return changes
 }
 
-// OnlyRelabel reports whether changes do nothing but restore labels. Nothing else is decided from a state that lacks
+// IsRelabelOnly reports whether changes do nothing but restore labels. Nothing else is decided from a state that lacks
 // objects.
-func OnlyRelabel(changes []Change) bool { return len(changes) > 0 && changes[0].Action == Relabel }
+func IsRelabelOnly(changes []Change) bool { return len(changes) > 0 && changes[0].Action == Relabel }
 
 // Find reads the metadata of an object past the caches.
 func (a *Applier) Find(ctx context.Context, owner metav1.Object, kind schema.GroupVersionKind, name string) (*metav1.PartialObjectMetadata, error) {

@@ -34,19 +34,19 @@ type Kind struct {
 	// if one of them could not be written.
 	Requires []string
 	// ExclusivePaths are the fields to which no other client may add.
-	ExclusivePaths []FieldPath
+	ExclusivePaths []ExclusivePath
 }
 
-// FieldPath is a map in an object.
-type FieldPath struct {
-	// Path leads to it. EachOfOurs stands for each item of a list that the operator applied.
+// ExclusivePath is a map in an object.
+type ExclusivePath struct {
+	// Path leads to it. EachAppliedItem stands for each item of a list that the operator applied.
 	Path []string
 	// Keys are those that no other client may add; all if empty.
 	Keys []string
 }
 
-// AppliedItems is a step of a FieldPath.
-const AppliedItems = "*"
+// EachAppliedItem is a step of an ExclusivePath that stands for each item of a list that the operator applied.
+const EachAppliedItem = "*"
 
 // NewKind describes the kind of T.
 func NewKind[T any, P interface {

@@ -111,7 +111,7 @@ func (a authority) renew(m Material, published bool, now time.Time) (Material, e
 		due = now.Add(a.lifetimes.overlap())
 	}
 	if a.validServing(next, due) {
-		return pick(m, next), nil
+		return keepIfEqual(m, next), nil
 	}
 	if err := a.newServing(next, now); err != nil {
 		return nil, err
@@ -119,8 +119,8 @@ func (a authority) renew(m Material, published bool, now time.Time) (Material, e
 	return next, nil
 }
 
-// pick returns before if after is equal to it.
-func pick(before, after Material) Material {
+// keepIfEqual returns before if after is equal to it.
+func keepIfEqual(before, after Material) Material {
 	if maps.EqualFunc(before, after, bytes.Equal) {
 		return before
 	}

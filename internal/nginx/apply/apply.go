@@ -78,7 +78,7 @@ func Suspend(changes []apply.Change, annotations []revision.PodAnnotations) Outc
 func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, records []revision.Record, changes []apply.Change) (Outcome, error) {
 	outcome := newOutcome()
 	var history error
-	if !apply.OnlyRelabel(changes) {
+	if !apply.IsRelabelOnly(changes) {
 		history = a.recordAll(ctx, nginx, records, &outcome)
 	}
 	return outcome, errors.Join(history, a.objects.Apply(ctx, nginx, changes, &outcome.Outcome))

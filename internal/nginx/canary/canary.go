@@ -65,8 +65,8 @@ type Figures struct {
 	Requests, Errors int64
 }
 
-// Unknown returns the verdict for when no instance answers, or when none measures its requests.
-func Unknown(measured bool) Verdict {
+// NoDataVerdict returns the verdict for when no instance answers, or when none measures its requests.
+func NoDataVerdict(measured bool) Verdict {
 	if !measured {
 		return Verdict{Outcome: NotMeasured, Message: "requests are not measured (metrics.requests): being ready for durationSeconds counts"}
 	}
@@ -129,7 +129,7 @@ func analyzeErrors(c, o *instanceapi.RequestWindow, compared bool, limits Limits
 	failed, failedToo := share{float64(c.Errors), float64(c.Requests)}, share{float64(o.Errors), float64(o.Requests)}
 	excess := failed.part - (failedToo.value()+allowed)*failed.all
 	switch {
-	case excess >= leastExcess && surelyAbove(failed, failedToo, allowed, confidence):
+	case excess >= leastExcess && surelyAbove(failed, failedToo, allowed, zScore):
 		return Verdict{Outcome: Bad, Message: failures(c, o) + allowance(o, limits)}
 	case compared && o.Requests < leastRequests:
 		return undecided(tooFewRequestsMessage("other pods"))
@@ -149,7 +149,7 @@ func analyzeLatency(c, o *instanceapi.RequestWindow, limits Limits) Verdict {
 	limit := limits.MaxLatencyRatio * max(noise, o.Latency.Quantile(1-slowest))
 	slow := share{c.Latency.Above(limit), float64(answers)}
 	slowToo := share{slowest * float64(answersToo), float64(answersToo)}
-	if surelyAbove(slow, slowToo, 0, confidence) {
+	if surelyAbove(slow, slowToo, 0, zScore) {
 		return Verdict{Outcome: Bad, Message: latencyMessage(c, o) + latencyLimitMessage(limits)}
 	}
 	return Verdict{Outcome: Good, Message: latencyMessage(c, o)}

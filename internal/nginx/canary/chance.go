@@ -4,8 +4,8 @@ import "math"
 
 // Quantiles of the normal distribution for confidence intervals of 99.7 % and of 95 %.
 const (
-	confidence     = 3
-	jumpConfidence = 1.96
+	zScore     = 3
+	jumpZScore = 1.96
 )
 
 // share is a part of a whole. all may be 0: then the part is certain as well.
@@ -39,7 +39,7 @@ const jump = 0.25
 // points, and not by chance. After twenty good answers, five that are all bad are enough. The
 // margin is so wide that a change without an effect does not reach it by chance.
 func Jumped(bad, all, badBefore, allBefore int64) bool {
-	return surelyAbove(share{float64(bad), float64(all)}, share{float64(badBefore), float64(allBefore)}, jump, jumpConfidence)
+	return surelyAbove(share{float64(bad), float64(all)}, share{float64(badBefore), float64(allBefore)}, jump, jumpZScore)
 }
 
 // surelyAbove reports whether the true share a exceeds b by more than the margin, and not by

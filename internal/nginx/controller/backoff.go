@@ -18,9 +18,9 @@ const (
 	// backoffRejected is how often the operator queries pods that refused a configuration, in case a repeated test
 	// succeeds.
 	backoffRejected = 10 * time.Second
-	// backoffVolumes is how often the operator queries pods about their certificates, and about the volumes that
+	// volumesPollInterval is how often the operator queries pods about their certificates, and about the volumes that
 	// nginx reloads for.
-	backoffVolumes = time.Minute
+	volumesPollInterval = time.Minute
 )
 
 // backoffCanary is the minimum time between two comparisons of canaries: each queries all pods.
@@ -78,7 +78,7 @@ func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, aske
 	case recent:
 		return backoffAfterRequest
 	case volumes:
-		return backoffVolumes
+		return volumesPollInterval
 	}
 	return 0
 }

@@ -93,7 +93,7 @@ func TestPaceWithoutAWait(t *testing.T) {
 	}{
 		"refused":               {rollout.Rejected, false, false, backoffRejected},
 		"settled":               {rollout.Settled, false, false, 0},
-		"settled, with volumes": {rollout.Settled, false, true, backoffVolumes},
+		"settled, with volumes": {rollout.Settled, false, true, volumesPollInterval},
 		"just asked":            {rollout.Settled, true, true, backoffAfterRequest},
 	}
 	for name, tt := range tests {

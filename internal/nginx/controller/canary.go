@@ -25,7 +25,7 @@ const windowsWait = 500 * time.Millisecond
 func (r *Reconciler) analyzeCanary(ctx context.Context, analysis revision.CanaryAnalysis) canary.Verdict {
 	canaries := r.queryRequestCounts(ctx, analysis.Canaries, analysis.Seconds)
 	others := r.queryRequestCounts(ctx, analysis.Others, analysis.Seconds)
-	verdict := canary.Unknown(!canaries.unmeasured() && !others.unmeasured())
+	verdict := canary.NoDataVerdict(!canaries.unmeasured() && !others.unmeasured())
 	if len(canaries.counted) > 0 && (len(others.counted) > 0 || len(analysis.Others) == 0) {
 		verdict = canary.Analyze(canaries.counted, others.counted, analysis.Limits)
 	}

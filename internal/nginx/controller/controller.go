@@ -54,10 +54,10 @@ type Reconciler struct {
 	RenewPods bool
 	Clock     clock.PassiveClock
 
-	backoff  requeueBackoff
-	renewals templateUpgrades
-	loads    loadRequests
-	refusals refusals
+	backoff    requeueBackoff
+	renewals   templateUpgrades
+	loads      loadRequests
+	rejections rejections
 }
 
 // pass is what one pass over one NginxOperator knows. Each step reads what those before it found.
@@ -205,7 +205,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Observer.Forget(key)
 	r.backoff.forget(key)
-	r.refusals.forget(key)
+	r.rejections.forget(key)
 	r.renewals.end(key)
 }
 
@@ -229,7 +229,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, nginx *v1alpha2.NginxOpera
 		// The resource may have been deleted in the meantime.
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	for _, e := range r.refusals.news(client.ObjectKeyFromObject(nginx), next) {
+	for _, e := range r.rejections.news(client.ObjectKeyFromObject(nginx), next) {
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 	return nil

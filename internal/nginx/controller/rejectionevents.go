@@ -10,20 +10,20 @@ import (
 	"example.com/nginx-operator/internal/nginx/status"
 )
 
-// refusals remembers the last published refusal of a configuration. Pods repeat the test of a refused configuration,
+// rejections remembers the last published refusal of a configuration. Pods repeat the test of a refused configuration,
 // and may restart or be unreachable in between: ConfigValid is then Unknown, and False again with the same message,
 // which is no news. It is lost with the process.
-type refusals struct {
+type rejections struct {
 	mu        sync.Mutex
-	published map[types.NamespacedName]refusal
+	published map[types.NamespacedName]rejection
 }
 
-// refusal is a configuration and why it was refused.
-type refusal struct{ revision, note string }
+// rejection is a configuration and why it was refused.
+type rejection struct{ revision, note string }
 
 // news returns the events of a status without the refusal that was published last. Another configuration, another
 // message, or a configuration that every pod serves makes it news again.
-func (r *refusals) news(key types.NamespacedName, next status.Result) []status.Event {
+func (r *rejections) news(key types.NamespacedName, next status.Result) []status.Event {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	revision := ""
@@ -36,9 +36,9 @@ func (r *refusals) news(key types.NamespacedName, next status.Result) []status.E
 			delete(r.published, key)
 		case v1alpha2.ReasonConfigRejected:
 			known, again := r.published[key]
-			if now := (refusal{revision, e.Note}); !again || known != now {
+			if now := (rejection{revision, e.Note}); !again || known != now {
 				if r.published == nil {
-					r.published = map[types.NamespacedName]refusal{}
+					r.published = map[types.NamespacedName]rejection{}
 				}
 				r.published[key] = now
 				return false
@@ -49,7 +49,7 @@ func (r *refusals) news(key types.NamespacedName, next status.Result) []status.E
 	})
 }
 
-func (r *refusals) forget(key types.NamespacedName) {
+func (r *rejections) forget(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	delete(r.published, key)

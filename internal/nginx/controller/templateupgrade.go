@@ -74,7 +74,7 @@ func (r *Reconciler) takeTurn(ctx context.Context, key types.NamespacedName) (bo
 	if !r.renewals.tryAcquire(key) {
 		return false, nil
 	}
-	free, err := r.noneUnsettled(ctx)
+	free, err := r.noUpgradeUnfinished(ctx)
 	if !free || err != nil {
 		r.renewals.end(key)
 	}
@@ -100,8 +100,8 @@ func (w *templateUpgrades) end(key types.NamespacedName) {
 	}
 }
 
-// noneUnsettled reports whether no renewal is in progress and none has failed.
-func (r *Reconciler) noneUnsettled(ctx context.Context) (bool, error) {
+// noUpgradeUnfinished reports whether no renewal is in progress and none has failed.
+func (r *Reconciler) noUpgradeUnfinished(ctx context.Context) (bool, error) {
 	list := &appsv1.ControllerRevisionList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list all histories: %w", err)

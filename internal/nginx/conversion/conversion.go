@@ -83,7 +83,7 @@ func LenientV1Alpha1ToHub(stored func() bool) func(context.Context, *v1alpha1.Ng
 		}
 		if _, err := toHub(src, dst); err != nil {
 			*dst = v1alpha2.NginxOperator{TypeMeta: dst.TypeMeta}
-			fieldsToHub(src, dst)
+			convertFieldsToHub(src, dst)
 		}
 		return nil
 	}
@@ -92,7 +92,7 @@ func LenientV1Alpha1ToHub(stored func() bool) func(context.Context, *v1alpha1.Ng
 // toHub converts without validating against v1alpha2. It returns the spec in the annotation, or nil
 // if there is none.
 func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.NginxOperatorSpec, error) {
-	fieldsToHub(src, dst)
+	convertFieldsToHub(src, dst)
 	kept, ok := src.Annotations[AnnotationSpec]
 	if !ok {
 		return nil, nil
@@ -110,8 +110,8 @@ func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.
 	return base, nil
 }
 
-// fieldsToHub converts the fields of v1alpha1, without the annotation.
-func fieldsToHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) {
+// convertFieldsToHub converts the fields of v1alpha1, without the annotation.
+func convertFieldsToHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) {
 	src.ObjectMeta.DeepCopyInto(&dst.ObjectMeta)
 	src.Status.DeepCopyInto(&dst.Status)
 	dst.Spec = specFromV1Alpha1(src.Spec.DeepCopy(), &v1alpha2.NginxOperatorSpec{})

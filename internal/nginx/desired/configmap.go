@@ -34,7 +34,7 @@ func (in *input) configMap(name string, config revision.Configuration) (object, 
 	cm.ObjectMetaApplyConfiguration = in.meta(name).
 		WithAnnotations(map[string]string{naming.AnnotationConfig: config.Revision})
 	if config.Source != "" {
-		cm.WithAnnotations(map[string]string{naming.AnnotationConfigSource: config.Source})
+		cm.WithAnnotations(map[string]string{naming.AnnotationConfigSourceVersion: config.Source})
 	}
 	return object{cm.WithData(config.Files), cm.ObjectMetaApplyConfiguration}, nil
 }

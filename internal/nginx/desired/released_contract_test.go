@@ -38,7 +38,7 @@ var contract = struct {
 		"kubernetes.io/change-cause":          naming.AnnotationChangeCause,
 		"operator.example.com/config":         naming.AnnotationConfig,
 		"operator.example.com/config-grant":   naming.AnnotationConfigTokenHash,
-		"operator.example.com/config-source":  naming.AnnotationConfigSource,
+		"operator.example.com/config-source":  naming.AnnotationConfigSourceVersion,
 		"operator.example.com/config-test":    naming.AnnotationConfigTest,
 		"operator.example.com/failed-attempt": naming.AnnotationFailedAttempt,
 		"operator.example.com/failed-message": naming.AnnotationFailedMessage,

@@ -51,24 +51,24 @@ var requires = map[string][]string{
 
 // exclusivePaths are the fields to which no other client may add: nginx gets all files of a ConfigMap, and a
 // PodDisruptionBudget must not set both minAvailable and maxUnavailable.
-var exclusivePaths = map[string][]owned.FieldPath{
+var exclusivePaths = map[string][]owned.ExclusivePath{
 	"ConfigMap":           {{Path: []string{"data"}}, {Path: []string{"binaryData"}}},
 	"Deployment":          hardening(),
 	"PodDisruptionBudget": {{Path: []string{"spec"}}},
 }
 
 // hardening returns the fields of a Deployment that can give a pod more rights than its application needs.
-func hardening() []owned.FieldPath {
+func hardening() []owned.ExclusivePath {
 	pod := func(path ...string) []string { return append([]string{"spec", "template", "spec"}, path...) }
-	paths := []owned.FieldPath{
+	paths := []owned.ExclusivePath{
 		{Path: pod(), Keys: []string{"hostPID", "hostIPC", "hostNetwork"}},
 		{Path: pod("securityContext")},
 	}
 	for _, list := range []string{"initContainers", "containers"} {
 		paths = append(paths,
-			owned.FieldPath{Path: pod(list, owned.AppliedItems), Keys: []string{"args"}},
-			owned.FieldPath{Path: pod(list, owned.AppliedItems, "securityContext")},
-			owned.FieldPath{Path: pod(list, owned.AppliedItems, "securityContext", "capabilities")})
+			owned.ExclusivePath{Path: pod(list, owned.EachAppliedItem), Keys: []string{"args"}},
+			owned.ExclusivePath{Path: pod(list, owned.EachAppliedItem, "securityContext")},
+			owned.ExclusivePath{Path: pod(list, owned.EachAppliedItem, "securityContext", "capabilities")})
 	}
 	return paths
 }

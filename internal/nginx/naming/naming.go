@@ -47,9 +47,9 @@ const (
 	// AnnotationSync makes the kubelet update a pod's mounted files at once, as any change of a
 	// pod's annotations does. A user may set it on an NginxOperator.
 	AnnotationSync = "operator.example.com/sync"
-	// AnnotationConfigSource is the version of the referenced ConfigMap that the files of a
+	// AnnotationConfigSourceVersion is the version of the referenced ConfigMap that the files of a
 	// rendered configuration were copied from.
-	AnnotationConfigSource = "operator.example.com/config-source"
+	AnnotationConfigSourceVersion = "operator.example.com/config-source"
 	// AnnotationConfigRefused on the ConfigMap of a candidate records that its load ended worker
 	// processes, nginx or a container. No pod may load it again.
 	AnnotationConfigRefused = "operator.example.com/config-refused"

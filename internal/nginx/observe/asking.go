@@ -189,7 +189,7 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 		if known.silent(c.about) {
 			next.silences = known.silences
 		}
-		next.until = now.Add(min(silentFirst<<min(next.silences, 8), silentMost))
+		next.until = now.Add(min(silentRetryFirst<<min(next.silences, 8), silentRetryMax))
 		next.silences++
 	case settled(found, c.about.annotations) && now.Sub(c.since) > freshFor:
 		next.until = now.Add(settledFor)

@@ -111,7 +111,7 @@ func TestSilentPodAnswersAgain(t *testing.T) {
 		p.pass(t, &state)
 		<-p.queued
 		p.pass(t, &state)
-		time.Sleep(silentFirst + time.Second)
+		time.Sleep(silentRetryFirst + time.Second)
 		// A new request to the pod meanwhile does not make it less silent.
 		state.Pods[0].Annotations = map[string]string{naming.AnnotationConfigTest: "r2"}
 		if took, complete := p.pass(t, &state); !complete || took > 0 || len(state.Instances) > 0 {

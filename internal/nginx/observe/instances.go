@@ -16,13 +16,13 @@ import (
 type AskInstance func(ctx context.Context, podIP string) (instanceapi.Status, error)
 
 // How long an answer is valid. A settled instance changes by itself only in its certificates, soon after its pod has
-// changed or at any time. One that does not answer is queried again after silentFirst, then after twice as long each
-// time, up to silentMost.
+// changed or at any time. One that does not answer is queried again after silentRetryFirst, then after twice as long each
+// time, up to silentRetryMax.
 const (
-	settledFor  = 50 * time.Second
-	freshFor    = 5 * time.Second
-	silentFirst = 2 * time.Second
-	silentMost  = 15 * time.Second
+	settledFor       = 50 * time.Second
+	freshFor         = 5 * time.Second
+	silentRetryFirst = 2 * time.Second
+	silentRetryMax   = 15 * time.Second
 )
 
 // attempts is how often a ready pod is queried until it answers. An operator that has just started queries all pods

@@ -121,7 +121,7 @@ func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, st
 	}
 	version := sourceVersion(meta)
 	next := state.Config(naming.ConfigMapNext(nginx.Name))
-	if Rendered(next) && next.Annotations[naming.AnnotationConfigSource] == version {
+	if Rendered(next) && next.Annotations[naming.AnnotationConfigSourceVersion] == version {
 		// The candidate is a copy of this version.
 		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.Files(next.Data).User()}
 		return nil

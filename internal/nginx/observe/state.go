@@ -60,13 +60,13 @@ type Source struct {
 }
 
 // Deployment returns the live Deployment, or nil.
-func (s State) Deployment() *appsv1.Deployment { return only[*appsv1.Deployment](s) }
+func (s State) Deployment() *appsv1.Deployment { return ownedObject[*appsv1.Deployment](s) }
 
 // Service returns the live Service, or nil.
-func (s State) Service() *corev1.Service { return only[*corev1.Service](s) }
+func (s State) Service() *corev1.Service { return ownedObject[*corev1.Service](s) }
 
-// only returns the object of a type of which an application owns one.
-func only[T owned.Object](s State) (found T) {
+// ownedObject returns the object of a type of which an application owns one.
+func ownedObject[T owned.Object](s State) (found T) {
 	for _, obj := range s.Owned {
 		if o, ok := obj.(T); ok {
 			return o

@@ -19,8 +19,8 @@ func (b *builder) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfig
 	if want == nil {
 		want = &v1alpha2.PodTemplate{}
 	}
-	template.Labels = under(naming.Labels(b.nginx.Name), want.Labels)
-	template.Annotations = under(template.Annotations, harmless(want.Annotations))
+	template.Labels = mergeMaps(naming.Labels(b.nginx.Name), want.Labels)
+	template.Annotations = mergeMaps(template.Annotations, harmless(want.Annotations))
 
 	pod := template.Spec
 	pod.PriorityClassName = want.PriorityClassName
@@ -57,8 +57,8 @@ func harmless(annotations map[string]string) map[string]string {
 	return theirs
 }
 
-// under returns a copy of ours with the keys that only theirs has.
-func under(ours, theirs map[string]string) map[string]string {
+// mergeMaps returns a copy of ours with the keys that only theirs has.
+func mergeMaps(ours, theirs map[string]string) map[string]string {
 	merged := maps.Clone(theirs)
 	if merged == nil {
 		merged = map[string]string{}

@@ -99,7 +99,7 @@ func (in *Input) stableConfig() (Configuration, bool) {
 	config := Configuration{Config: nginxconf.Config{Files: stable.Data, Revision: stable.Annotations[naming.AnnotationConfig]}}
 	next := in.State.Config(naming.ConfigMapNext(in.Nginx.Name))
 	if next != nil && next.Annotations[naming.AnnotationConfig] == config.Revision {
-		config.Source = next.Annotations[naming.AnnotationConfigSource]
+		config.Source = next.Annotations[naming.AnnotationConfigSourceVersion]
 	}
 	return config, true
 }

@@ -39,7 +39,7 @@ func (p *progress) advance() (_ Progress, err error) {
 	p.Rollout = rollout.Decide(p.configInput())
 	p.Step = p.advanceTemplate()
 	p.Settled = p.settled()
-	p.Stable, p.Next = p.stable(), p.next()
+	p.Stable, p.Next = p.stable(), p.candidate()
 	if p.Refusal, err = p.refusal(); err != nil {
 		return p.Progress, fmt.Errorf("record the rejection of the configuration: %w", err)
 	}

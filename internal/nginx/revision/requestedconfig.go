@@ -33,7 +33,7 @@ func (in *Input) requestedConfig() (Configuration, Blocked) {
 	}
 	return Configuration{
 		Config: nginxconf.Config{Files: last.Data, Revision: last.Annotations[naming.AnnotationConfig]},
-		Source: last.Annotations[naming.AnnotationConfigSource],
+		Source: last.Annotations[naming.AnnotationConfigSourceVersion],
 	}, blocked
 }
 

@@ -70,8 +70,8 @@ func (p *progress) written(live *corev1.ConfigMap) nginxconf.Files {
 	return nil
 }
 
-// next returns the candidate: the requested configuration, or the stable one if there is none.
-func (p *progress) next() Configuration {
+// candidate returns the candidate: the requested configuration, or the stable one if there is none.
+func (p *progress) candidate() Configuration {
 	if p.selection.Run.Config.Revision != "" {
 		return p.selection.Run.Config
 	}

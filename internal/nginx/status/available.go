@@ -22,14 +22,14 @@ func scaledToZero(v *view) *verdict {
 }
 
 func enoughServe(v *view) *verdict {
-	if least := v.leastServing(); v.serving() >= least {
+	if least := v.leastServing(); v.servingReplicas() >= least {
 		return isTrue(v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(least))+v.noAddress())
 	}
 	return nil
 }
 
 func tooFewServe(v *view) *verdict {
-	message := fmt.Sprintf("%s, at least %d must (spec.replicas minus rollout.maxUnavailable)", serve(v.serving()), v.leastServing())
+	message := fmt.Sprintf("%s, at least %d must (spec.replicas minus rollout.maxUnavailable)", serve(v.servingReplicas()), v.leastServing())
 	if v.diagnosis != nil {
 		return isFalse(v1alpha2.ReasonMinimumReplicasUnavailable, message+": "+v.diagnosis.Message)
 	}
@@ -39,12 +39,12 @@ func tooFewServe(v *view) *verdict {
 // leastServing returns how many pods have to serve.
 func (v *view) leastServing() int32 { return v.replicas - v.maxUnavailable() }
 
-// serving returns the pods that the Deployment controller counts as available. While a rollout protects serving pods,
+// servingReplicas returns the pods that the Deployment controller counts as available. While a rollout protects serving pods,
 // that count requires more of a pod than to be ready, and says nothing about the old ones.
 //
 // The pods come from another cache. The lower count is used: otherwise an application could be Ready without a ready
 // replica.
-func (v *view) serving() int32 {
+func (v *view) servingReplicas() int32 {
 	d := v.in.State.Deployment()
 	if d == nil {
 		return 0

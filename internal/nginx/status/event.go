@@ -47,8 +47,8 @@ func acceptedAgain(c *metav1.Condition) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: v1alpha2.ReasonAccepted, Action: actionReconcile, Note: c.Message}
 }
 
-// conditionFalse reports why a condition is False, with the condition's reason.
-func conditionFalse(c *metav1.Condition, action string) Event {
+// conditionFalseEvent reports why a condition is False, with the condition's reason.
+func conditionFalseEvent(c *metav1.Condition, action string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: c.Reason, Action: action, Note: c.Message}
 }
 

@@ -48,7 +48,7 @@ func events(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
 func acceptedEvents(t transition) []Event {
 	switch {
 	case t.after.Status == metav1.ConditionFalse && (t.became(metav1.ConditionFalse) || t.changedReason()):
-		return []Event{conditionFalse(t.after, actionReconcile)}
+		return []Event{conditionFalseEvent(t.after, actionReconcile)}
 	case t.became(metav1.ConditionTrue) && t.before != nil:
 		return []Event{acceptedAgain(t.after)}
 	}
@@ -76,7 +76,7 @@ func rolloutEvents(t, accepted transition) []Event {
 		}
 		return []Event{rolloutStarted(t.after)}
 	default:
-		return []Event{conditionFalse(t.after, actionRollout)}
+		return []Event{conditionFalseEvent(t.after, actionRollout)}
 	}
 }
 
@@ -122,7 +122,7 @@ func applied(s *v1alpha2.NginxOperatorStatus) bool {
 func certificateEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event {
 	var news []Event
 	if t.after != nil && t.after.Status == metav1.ConditionFalse && (t.became(metav1.ConditionFalse) || t.changedReason()) {
-		news = append(news, conditionFalse(t.after, actionReconcile))
+		news = append(news, conditionFalseEvent(t.after, actionReconcile))
 	}
 	for _, c := range next.Certificates {
 		was := slices.IndexFunc(old.Certificates, func(o v1alpha2.CertificateStatus) bool { return o.Name == c.Name })

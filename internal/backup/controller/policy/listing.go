@@ -140,7 +140,7 @@ func (l *listingPass) startListing(ctx context.Context, attempt int) error {
 	if err != nil {
 		return err
 	}
-	pieces, err := job.KnownPieces(l.policy, expectedData(l.policy, backups))
+	pieces, err := job.KnownPieces(l.policy, expectedBackups(l.policy, backups))
 	if err != nil {
 		return err
 	}
@@ -166,9 +166,9 @@ func (l *listingPass) backups(ctx context.Context) (map[string]*v1alpha1.NginxBa
 	return listing.ByPath(l.policy, list.Items, job.Key), nil
 }
 
-// expectedData returns which data the listing should find. It expects nothing of a backup with
+// expectedBackups returns which data the listing should find. It expects nothing of a backup with
 // another Secret, whose data may be in another account.
-func expectedData(policy *v1alpha1.NginxBackupPolicy, backups map[string]*v1alpha1.NginxBackup) listing.Known {
+func expectedBackups(policy *v1alpha1.NginxBackupPolicy, backups map[string]*v1alpha1.NginxBackup) listing.Known {
 	known := listing.Known{}
 	for path, b := range backups {
 		switch {

@@ -45,11 +45,11 @@ func (p *pass) execute(ctx context.Context, source job.RestoreSource, pod *corev
 	}
 	// If no object has the digest, this ensures that all jobs read the same archive.
 	source.SHA256 = head.SHA256
-	return p.plan(ctx, source, request, backup)
+	return p.planAndApply(ctx, source, request, backup)
 }
 
-// plan reads the existing objects, decides what to change, and applies it if there is no conflict.
-func (p *pass) plan(ctx context.Context, source job.RestoreSource, request restoration.Request, backup restoration.Backup) (ctrl.Result, error) {
+// planAndApply reads the existing objects, decides what to change, and applies it if there is no conflict.
+func (p *pass) planAndApply(ctx context.Context, source job.RestoreSource, request restoration.Request, backup restoration.Backup) (ctrl.Result, error) {
 	live, err := p.readLive(ctx, request, backup)
 	if err != nil {
 		return ctrl.Result{}, err

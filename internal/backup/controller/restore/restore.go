@@ -130,7 +130,7 @@ func (p *pass) restoreFrom(ctx context.Context, source job.RestoreSource) (ctrl.
 		}
 		verdict := progress.Evaluate(jobs, p.PodsOfTask(task), p.now)
 		if stop := verdict.Action == progress.Wait || outcome.Final(verdict.Reason); stop {
-			return p.wait(ctx, verdict, volumeRestoreMessages[task])
+			return p.reportWaiting(ctx, verdict, volumeRestoreMessages[task])
 		}
 	}
 	pod := progress.ReadyPod(p.JobsOfTask(job.Read), p.PodsOfTask(job.Read))
@@ -147,7 +147,7 @@ func (p *pass) read(ctx context.Context, source job.RestoreSource) (ctrl.Result,
 		if verdict.Reason == v1alpha1.ReasonPodNotStarted {
 			p.Queue.WakeNext(ctx)
 		}
-		return p.wait(ctx, verdict, "The backup is being read")
+		return p.reportWaiting(ctx, verdict, "The backup is being read")
 	}
 	if err := p.VerifyFresh(ctx); err != nil {
 		return ctrl.Result{}, err
@@ -172,8 +172,8 @@ func (p *pass) reportStart(ctx context.Context, verdict progress.Verdict, starte
 	return ctrl.Result{}, p.updateStatus(ctx, outcome.Unrestored(p.restore, verdict.Reason, verdict.Message))
 }
 
-// wait reports what the restore waits for.
-func (p *pass) wait(ctx context.Context, verdict progress.Verdict, doing string) (ctrl.Result, error) {
+// reportWaiting reports what the restore waits for.
+func (p *pass) reportWaiting(ctx context.Context, verdict progress.Verdict, doing string) (ctrl.Result, error) {
 	message := verdict.Message
 	if verdict.Reason == v1alpha1.ReasonInProgress {
 		message = doing

@@ -33,7 +33,7 @@ var volumeRestoreMessages = map[job.Task]string{
 
 // execute is one pass. found is what the volumes contained; in a dry run, what they contain. It is
 // nil while a job runs, or if one has failed.
-func (f *volumeRestore) execute(ctx context.Context) (found []restoration.Compared, result ctrl.Result, err error) {
+func (f *volumeRestore) execute(ctx context.Context) (found []restoration.VolumeComparison, result ctrl.Result, err error) {
 	if f.comparesFirst() {
 		found, result, err = f.task(ctx, job.Match, job.ForCompareVolumes)
 		if found == nil || err != nil || job.DryRun(f.restore) {
@@ -61,13 +61,13 @@ type makeJob func(*v1alpha1.NginxRestore, job.RestoreSource, restoration.Plan, s
 
 // task runs one task as a job. It bypasses the queue: the job that has read the backup still runs,
 // so restores that hold all places would wait for each other.
-func (f *volumeRestore) task(ctx context.Context, task job.Task, makeJob makeJob) ([]restoration.Compared, ctrl.Result, error) {
+func (f *volumeRestore) task(ctx context.Context, task job.Task, makeJob makeJob) ([]restoration.VolumeComparison, ctrl.Result, error) {
 	verdict := progress.Evaluate(f.JobsOfTask(task), f.PodsOfTask(task), f.now)
 	switch verdict.Action {
 	case progress.Done:
-		return append([]restoration.Compared{}, verdict.Result.Volumes...), ctrl.Result{}, nil
+		return append([]restoration.VolumeComparison{}, verdict.Result.Volumes...), ctrl.Result{}, nil
 	case progress.Wait:
-		result, err := f.wait(ctx, verdict, volumeRestoreMessages[task])
+		result, err := f.reportWaiting(ctx, verdict, volumeRestoreMessages[task])
 		return nil, result, err
 	case progress.Start:
 	}

@@ -34,7 +34,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, pods cache.Cache, concur
 		Watches(&batchv1.Job{}, handler.EnqueueRequestsFromMapFunc(func(_ context.Context, j client.Object) []reconcile.Request {
 			return jobs.Requests(j, v1alpha1.LabelRestore)
 		}), builder.WithPredicates(jobs.JobEnded())).
-		Watches(&v1alpha1.NginxBackup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOf), builder.WithPredicates(predicate.Or(controller.Created(), controller.BackupCompleted()))).
+		Watches(&v1alpha1.NginxBackup{}, handler.EnqueueRequestsFromMapFunc(r.restoresOfBackup), builder.WithPredicates(predicate.Or(controller.Created(), controller.BackupCompleted()))).
 		Watches(&v1alpha2.NginxOperator{}, handler.EnqueueRequestsFromMapFunc(r.restoresTo)).
 		WatchesRawSource(source.Kind(pods, &corev1.Pod{},
 			handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
@@ -54,8 +54,8 @@ func restoreEnded() predicate.Predicate {
 	}}
 }
 
-// restoresOf returns the requests for restores that wait for a backup.
-func (r *Reconciler) restoresOf(ctx context.Context, backup client.Object) []reconcile.Request {
+// restoresOfBackup returns the requests for restores that wait for a backup.
+func (r *Reconciler) restoresOfBackup(ctx context.Context, backup client.Object) []reconcile.Request {
 	return r.requestsFor(ctx, backup, func(restore *v1alpha1.NginxRestore) bool {
 		from := restore.Spec.Backup
 		return from != nil && from.Name == backup.GetName() && !outcome.RestoreFinished(restore)

@@ -22,7 +22,7 @@ func TestEscape(t *testing.T) {
 			t.Fatal(err)
 		}
 		read := map[string]string{}
-		if err := yaml.Unmarshal(escapeTransport(text), &read); err != nil || read["a"] != "x"+string(c)+"y" || len(read) != 2 {
+		if err := yaml.Unmarshal(escapeForYAML(text), &read); err != nil || read["a"] != "x"+string(c)+"y" || len(read) != 2 {
 			t.Fatalf("%U is read as %q: %v", c, read, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestEscaping(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", content)
-		_, err = escapingTransport{transport(func(r *http.Request) (*http.Response, error) {
+		_, err = yamlEscapingTransport{transport(func(r *http.Request) (*http.Response, error) {
 			again, err := r.GetBody()
 			if err != nil {
 				return nil, err

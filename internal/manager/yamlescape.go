@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// escapingTransport escapes characters in the bodies of server-side apply. The API server parses
+// yamlEscapingTransport escapes characters in the bodies of server-side apply. The API server parses
 // these bodies as YAML, which does not allow some characters that JSON allows, and treats others as
 // line breaks (https://yaml.org/spec/1.2.2/#51-character-set,
 // https://github.com/yaml/yaml-spec/issues/351). Without it, a DEL in an environment variable would
 // prevent the operator from writing and reporting an application.
-type escapingTransport struct{ next http.RoundTripper }
+type yamlEscapingTransport struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (e escapingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+func (e yamlEscapingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Header.Get("Content-Type") != string(types.ApplyYAMLPatchType) || r.Body == nil {
 		return e.next.RoundTrip(r)
 	}
@@ -26,7 +26,7 @@ func (e escapingTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err := closeBody(r.Body, err); err != nil {
 		return nil, err
 	}
-	body = escapeTransport(body)
+	body = escapeForYAML(body)
 	// A RoundTripper must not modify its request.
 	r = r.Clone(r.Context())
 	r.ContentLength = int64(len(body))
@@ -45,9 +45,9 @@ func closeBody(body io.Closer, err error) error {
 	return nil
 }
 
-// escapeTransport returns the same JSON with only such characters as YAML and JSON read in the same
+// escapeForYAML returns the same JSON with only such characters as YAML and JSON read in the same
 // way. The others occur only within strings.
-func escapeTransport(text []byte) []byte {
+func escapeForYAML(text []byte) []byte {
 	if !bytes.ContainsFunc(text, needsYAMLEscape) {
 		return text
 	}

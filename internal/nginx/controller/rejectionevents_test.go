@@ -17,7 +17,7 @@ func TestRefusalIsPublishedOnce(t *testing.T) {
 	applied := status.Event{Reason: status.EventConfigApplied}
 	unavailable := status.Event{Reason: status.EventUnavailable}
 	key := types.NamespacedName{Namespace: "shop", Name: "web"}
-	var r refusals
+	var r rejections
 	for _, step := range []struct {
 		what     string
 		revision string

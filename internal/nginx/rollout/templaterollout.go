@@ -119,9 +119,9 @@ func Advance(in TemplateInput) Step {
 	}
 	switch in.Stage {
 	case history.Canary:
-		in.canary(&step)
+		in.advanceCanary(&step)
 	case history.Proving:
-		in.proving(&step)
+		in.advanceProving(&step)
 	case history.Rolling:
 	}
 	if in.Complete && step.Stage == history.Rolling {
@@ -200,8 +200,8 @@ func (in TemplateInput) ready() int {
 	return n
 }
 
-// proving waits until a new pod has been ready for a while.
-func (in TemplateInput) proving(step *Step) {
+// advanceProving waits until a new pod has been ready for a while.
+func (in TemplateInput) advanceProving(step *Step) {
 	left := proof
 	for _, p := range in.New {
 		if p.Ready {
@@ -216,8 +216,8 @@ func (in TemplateInput) proving(step *Step) {
 	}
 }
 
-// canary waits until the first new pods have served for their time without performing worse than the others.
-func (in TemplateInput) canary(step *Step) {
+// advanceCanary waits until the first new pods have served for their time without performing worse than the others.
+func (in TemplateInput) advanceCanary(step *Step) {
 	if in.Canary == nil {
 		step.Stage = history.Rolling
 		return
