@@ -135,7 +135,7 @@ test-store: $(VERSITYGW) ## Run the backup store tests with a real S3 server
 # SELECT holds the flags that select a part; without it, the whole suite runs.
 API_REST := AtEach|KilledWhileCorrecting|TestCertificatesEndUnderLoad|TestHostile|TestTwoVersionsAtOnce|TestRenewPods
 INSTANCE_REST := TestManyReloads|TestCorpus|TestKeysAreNotServedDuringReloads
-NGINX_MAIN := trixie
+NGINX_OTHERS := bookworm|forky
 E2E_MAIN := TestFirstManifest|TestSample|TestHardening|TestV1Alpha1|TestReferenced|TestBadConfiguration|TestFirstConfigurationBad$(\
 )|TestCertificateRotation|TestChangeImage|TestBadImage\b|TestCanaryServesOn|TestChecks|TestDrain|TestScale\b|TestAutoscaler$(\
 )|TestDisruptionBudget|TestSuspend|TestDrift|TestDelete|TestBackupToClaim|TestOperatorKilled|TestMetrics|TestEvents|TestQuota
@@ -187,15 +187,16 @@ fault-seeded: $(CLUSTER) ## Prove that the fault harness finds bugs seeded into 
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Test the instance manager with every version of real nginx, as root
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
-	@$(TEST_NAMES) -count=1 -tags=instance -timeout=30m $(SELECT) ./test/instance/... ./test/hurtful/...
+	@$(TEST_NAMES) -count=1 -tags=instance -parallel=3 -timeout=30m $(SELECT) ./test/instance/... ./test/hurtful/...
 
-# The rest are the long tests with every version, and the other tests with the other versions.
+# Main is all but the long tests, with one version. The rest are the long tests with every version, and the other tests
+# with the other versions.
 .PHONY: test-instance-main test-instance-rest
 test-instance-main:
-	@$(MAKE) test-instance SELECT="-run='/^$(NGINX_MAIN)' -skip='$(INSTANCE_REST)'"
+	@$(MAKE) test-instance SELECT="-skip='$(INSTANCE_REST)|/^($(NGINX_OTHERS))\b'"
 test-instance-rest:
 	@$(MAKE) test-instance SELECT="-run='$(INSTANCE_REST)'"
-	@$(MAKE) test-instance SELECT="-skip='$(INSTANCE_REST)|/^$(NGINX_MAIN)\b'"
+	@$(MAKE) test-instance SELECT="-run='/^($(NGINX_OTHERS))\b' -skip='$(INSTANCE_REST)'"
 
 # Its figures depend on how busy the machine is, so it is not part of `make test`.
 .PHONY: test-hurtful

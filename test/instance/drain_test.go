@@ -86,9 +86,9 @@ func (c *clients) checkBefore(t *testing.T, moment time.Time) {
 
 func TestDrain(t *testing.T) {
 	const delay = 1500 * time.Millisecond
-	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGINT} {
-		t.Run(signal.String(), func(t *testing.T) {
-			eachNginx(t, func(t *testing.T, image string) {
+	eachNginx(t, func(t *testing.T, image string) {
+		for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGQUIT, syscall.SIGINT} {
+			t.Run(signal.String(), func(t *testing.T) {
 				files := site("one")
 				files["slow.conf"] = `server { listen 81; location / { limit_rate 30k; root /usr/lib/nginx/modules; } }`
 				p := newPod(t, files).start(image, http80, "--drain-delay="+delay.String(), "--drain-timeout=20s")
@@ -122,8 +122,8 @@ func TestDrain(t *testing.T) {
 					t.Errorf("exit code %d", code)
 				}
 			})
-		})
-	}
+		}
+	})
 }
 
 func TestDrainTimeout(t *testing.T) {

@@ -66,9 +66,12 @@ func prepare(dir string) error {
 	return err
 }
 
-// eachNginx runs a test with every version of nginx.
+// eachNginx runs a test with every version of nginx, at the same time: the tests mostly wait.
 func eachNginx(t *testing.T, test func(t *testing.T, image string)) {
 	for name := range environment.images {
-		t.Run(name, func(t *testing.T) { test(t, name) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, name)
+		})
 	}
 }
