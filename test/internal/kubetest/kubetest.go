@@ -50,10 +50,11 @@ func (p Poll) Until(ctx context.Context, check func(context.Context) error) erro
 	return errors.Join(err, last)
 }
 
-// Eventually fails the test if check does not return nil in time. what names the condition.
+// Eventually fails the test if check does not return nil in time. what names the condition. It also works in a cleanup
+// function, when the context of the test is canceled already.
 func (p Poll) Eventually(t testing.TB, what string, check func() error) {
 	t.Helper()
-	if err := p.Until(t.Context(), func(context.Context) error { return check() }); err != nil {
+	if err := p.Until(context.WithoutCancel(t.Context()), func(context.Context) error { return check() }); err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 }
