@@ -1,30 +1,55 @@
 #!/usr/bin/env bash
-# Runs make targets that are test suites, one after the other, and prints the number of tests and the duration of each.
-# It stops at the first failure. Usage: suites.sh TARGET...
+# Runs make targets that are test suites, and prints the number of tests and the duration of each. It stops at the first
+# failure. Suites joined by + run at the same time, those after the first with a lower priority.
+# Usage: suites.sh TARGET[+TARGET...]...
 set -euo pipefail
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
-rows=() total=$SECONDS
+logs=$(mktemp -d)
+trap 'rm -rf "$logs"' EXIT
+rows=() start=$SECONDS
+
+duration() {
+	printf '%4dm%02ds' $(($1 / 60)) $(($1 % 60))
+}
+
+# run runs a suite at a priority, and writes the row of the summary.
+run() {
+	local suite=$1 priority=$2 prefix=$3 start=$SECONDS result=passed tests
+	nice -n "$priority" make "$suite" 2>&1 | tee "$logs/$suite" | sed -u "s/^/$prefix/" || result=FAILED
+	# gotestsum ends each run with "DONE 42 tests, 1 failure in 5.6s".
+	tests=$(awk '/^DONE [0-9]+ tests?/ { n += $2 } END { print n + 0 }' "$logs/$suite")
+	printf '%-18s %-8s %6d %s\n' "$suite" "$result" "$tests" "$(duration $((SECONDS - start)))" >"$logs/$suite.row"
+}
 
 summary() {
-	printf '\n%-16s %-8s %6s %7s\n' suite result tests time
+	printf '\n%-18s %-8s %6s %7s\n' suite result tests time
 	printf '%s\n' "${rows[@]}"
-	printf '%-16s %-8s %6s %4dm%02ds\n' total '' '' $(((SECONDS - total) / 60)) $(((SECONDS - total) % 60))
+	printf '%-18s %-8s %6s %s\n' total '' '' "$(duration $((SECONDS - start)))"
 }
 
 number=0
-for suite in "$@"; do
-	number=$((number + 1)) start=$SECONDS result=passed
-	echo "== $suite ($number of $#)"
-	make "$suite" 2>&1 | tee "$log" || result=FAILED
-	# gotestsum ends each run with "DONE 42 tests, 1 failure in 5.6s".
-	tests=$(awk '/^DONE [0-9]+ tests?/ { n += $2 } END { print n + 0 }' "$log")
-	time=$((SECONDS - start))
-	rows+=("$(printf '%-16s %-8s %6d %4dm%02ds' "$suite" "$result" "$tests" $((time / 60)) $((time % 60)))")
-	if [ "$result" = FAILED ]; then
-		summary
-		echo "$suite failed; run it alone with: make $suite" >&2
-		exit 1
+for group in "$@"; do
+	number=$((number + 1))
+	echo "== ${group//+/ and } ($number of $#)"
+	IFS=+ read -ra suites <<<"$group"
+	if [ ${#suites[@]} = 1 ]; then
+		run "$group" 0 ''
+	else
+		priority=0
+		for suite in "${suites[@]}"; do
+			run "$suite" $priority "$suite: " &
+			priority=10
+		done
+		wait
 	fi
+	for suite in "${suites[@]}"; do
+		rows+=("$(cat "$logs/$suite.row")")
+	done
+	for suite in "${suites[@]}"; do
+		if grep -q FAILED "$logs/$suite.row"; then
+			summary
+			echo "$suite failed; run it alone with: make $suite" >&2
+			exit 1
+		fi
+	done
 done
 summary
