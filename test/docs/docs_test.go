@@ -1,7 +1,5 @@
 //go:build e2e
 
-// Package docs runs the commands of the README, the tutorial and the how-to guides on the cluster of KUBECONFIG, and
-// compares their output with what the pages show. The operator must be installed. KUBECTL is the kubectl to use.
 package docs
 
 import (
@@ -18,24 +16,17 @@ import (
 	"time"
 )
 
-// root is the folder where the pages' commands run.
-const root = "../.."
-
 // timeout bounds a page.
 const timeout = 10 * time.Minute
 
 // TestPages: the commands of each page succeed, in their order, and have the output that the page shows.
 func TestPages(t *testing.T) {
-	pages, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	runbooks, err := filepath.Glob(root + "/docs/runbooks/*.md")
+	all, err := pages()
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := 0
-	for _, page := range append(append(pages, runbooks...), root+"/README.md", root+"/CONTRIBUTING.md") {
+	for _, page := range all {
 		steps, err := read(page)
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +35,7 @@ func TestPages(t *testing.T) {
 			continue
 		}
 		run++
-		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
+		t.Run(nameOf(page), func(t *testing.T) {
 			t.Parallel()
 			play(t, page, steps)
 		})
@@ -57,7 +48,7 @@ func TestPages(t *testing.T) {
 // play runs the commands of a page in one shell, in a namespace of its own.
 func play(t *testing.T, page string, steps []step) {
 	dir := t.TempDir()
-	namespace := "docs-" + strings.ToLower(strings.TrimSuffix(filepath.Base(page), ".md"))
+	namespace := "docs-" + nameOf(page)
 	environment := inNamespace(t, dir, namespace)
 	var script strings.Builder
 	script.WriteString("set -eu -o pipefail\ntrap 'code=$?; kill $(jobs -p) 2>/dev/null || true; exit $code' EXIT\n")

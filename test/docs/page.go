@@ -1,5 +1,6 @@
-//go:build e2e
-
+// Package docs checks the documents. With the tag e2e, it runs the commands of the README, the tutorial and the how-to
+// guides on the cluster of KUBECONFIG, and compares their output with what the pages show. The operator must be
+// installed. KUBECTL is the kubectl to use.
 package docs
 
 import (
@@ -19,8 +20,16 @@ type step struct {
 }
 
 var (
-	notRun = regexp.MustCompile(`^<!-- not run: .+ -->$`)
-	fence  = regexp.MustCompile("^```(sh|console)$")
+	// notRun is a comment that leaves out the block below it.
+	notRun = regexp.MustCompile(`^<!--\s*not run`)
+	// reason is the form that such a comment must have.
+	reason = regexp.MustCompile(`^<!-- not run: .+ -->$`)
+	// fence begins a block. Its groups are the indentation, the fence and the language.
+	fence = regexp.MustCompile("^(\\s*)(```+|~~~+)(\\w*).*$")
+	// inlineFence is a fence after other text, for example in a quotation or on the first line of a list item.
+	inlineFence = regexp.MustCompile("(?:```|~~~)(?:sh|console|bash|shell)\\b")
+	// shells are languages of commands that the pages must not use: such blocks would not be run.
+	shells = regexp.MustCompile(`^(bash|shell|zsh|terminal)$`)
 )
 
 // read returns the commands of a page. It leaves out blocks below a comment `<!-- not run: REASON -->`, and runs the
@@ -30,42 +39,106 @@ func read(page string) ([]step, error) {
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(string(text), "\n")
-	var steps []step
-	skip := false
-	for i := 0; i < len(lines); i++ {
-		language := fence.FindStringSubmatch(lines[i])
-		switch {
-		case notRun.MatchString(lines[i]):
-			skip = true
-		case lines[i] == "<!-- run":
-			end := until(lines, i, "-->")
-			steps = append(steps, step{line: i + 2, text: strings.Join(lines[i+1:end], "\n")})
-			i = end
-		case language != nil:
-			end := until(lines, i, "```")
-			if !skip {
-				found, err := parse(language[1], lines[i+1:end], i+2)
-				if err != nil {
-					return nil, fmt.Errorf("%s: %w", page, err)
-				}
-				steps = append(steps, found...)
-			}
-			i, skip = end, false
-		}
+	steps, err := steps(strings.Split(string(text), "\n"))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", page, err)
 	}
 	return steps, nil
 }
 
-// until returns the index of the first line after start that is end.
-func until(lines []string, start int, end string) int {
-	for i := start + 1; i < len(lines); i++ {
-		if lines[i] == end {
-			return i
+// steps returns the commands in the lines of a page. A block that would neither run nor has a reason is an error.
+func steps(lines []string) ([]step, error) {
+	r := reader{lines: lines}
+	for i := 0; i < len(lines); {
+		next, err := r.read(i)
+		if err != nil {
+			return nil, err
+		}
+		i = next
+	}
+	if r.skip {
+		return nil, fmt.Errorf("line %d: `not run` at the end of the page", len(lines))
+	}
+	return r.steps, nil
+}
+
+// reader collects the commands of a page.
+type reader struct {
+	lines []string
+	steps []step
+	// skip is true below a comment that leaves out the next block.
+	skip bool
+}
+
+// read reads what begins at a line, and returns the index of the line after it.
+func (r *reader) read(i int) (next int, err error) {
+	line, opening := strings.TrimSpace(r.lines[i]), fence.FindStringSubmatch(r.lines[i])
+	switch {
+	case r.skip && (opening == nil || !hasCommands(opening[3])):
+		return 0, fmt.Errorf("line %d: `not run` without a block of sh or console on the next line", i)
+	case notRun.MatchString(line):
+		if !reason.MatchString(line) {
+			return 0, fmt.Errorf("line %d: write the reason on one line: <!-- not run: REASON -->", i+1)
+		}
+		r.skip = true
+	case line == "<!-- run":
+		end, err := r.until(i, "-->")
+		if err != nil {
+			return 0, err
+		}
+		r.steps = append(r.steps, step{line: i + 2, text: strings.Join(r.lines[i+1:end], "\n")})
+		return end + 1, nil
+	case opening != nil:
+		return r.block(i, opening[1], opening[2], opening[3])
+	case inlineFence.MatchString(line):
+		return 0, fmt.Errorf("line %d: begin the block on a line of its own, outside of quotations", i+1)
+	}
+	return i + 1, nil
+}
+
+// block reads the block that begins at a line, and returns the index of the line after it.
+func (r *reader) block(i int, indentation, fence, language string) (next int, err error) {
+	end, err := r.until(i, fence)
+	if err != nil {
+		return 0, err
+	}
+	text := make([]string, 0, end-i)
+	for _, line := range r.lines[i+1 : end] {
+		text = append(text, strings.TrimPrefix(line, indentation))
+	}
+	if hasCommands(language) {
+		found, err := parse(language, text, i+2)
+		if err != nil {
+			return 0, err
+		}
+		if !r.skip {
+			r.steps = append(r.steps, found...)
+		}
+		r.skip = false
+		return end + 1, nil
+	}
+	if shells.MatchString(language) {
+		return 0, fmt.Errorf("line %d: use the language sh or console instead of %s", i+1, language)
+	}
+	for n, line := range text {
+		if strings.HasPrefix(line, "$ ") {
+			return 0, fmt.Errorf("line %d: a command in a block that is not of the language console", i+2+n)
 		}
 	}
-	return len(lines)
+	return end + 1, nil
 }
+
+// until returns the index of the first line after start that is end, whatever its indentation.
+func (r *reader) until(start int, end string) (int, error) {
+	for i := start + 1; i < len(r.lines); i++ {
+		if strings.TrimSpace(r.lines[i]) == end {
+			return i, nil
+		}
+	}
+	return 0, fmt.Errorf("line %d: no %s ends it", start+1, end)
+}
+
+func hasCommands(language string) bool { return language == "sh" || language == "console" }
 
 // parse splits a block into its commands. A block of the language sh is one command without output. In a block of the
 // language console, commands begin with "$ ", go on after a backslash, and are followed by their output.
