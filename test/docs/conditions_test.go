@@ -92,8 +92,8 @@ func parseDocument(text string) document {
 
 var (
 	typeHeading  = regexp.MustCompile("^### `(\\w+)`$")
-	conditionRow = regexp.MustCompile("^\\| (?:True|False|Unknown)[^|]*\\|([^|]*)\\|")
-	eventRow     = regexp.MustCompile("^\\| (?:Normal|Warning)[^|]*\\|([^|]*)\\|")
+	conditionRow = regexp.MustCompile(`^\| (?:True|False|Unknown)[^|]*\|([^|]*)\|`)
+	eventRow     = regexp.MustCompile(`^\| (?:Normal|Warning)[^|]*\|([^|]*)\|`)
 	code         = regexp.MustCompile("`(\\w+)`")
 )
 
