@@ -31,7 +31,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
 		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.sharing(trimRevision)},
-		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(webhookcert.CRDName), Transform: webhookcert.TrimCRD},
+		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
 		},

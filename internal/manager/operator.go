@@ -81,13 +81,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	// The API server's own priority and fairness is the limit, not the client's rate limiter.
 	config.QPS, config.Burst = -1, 0
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return yamlEscapingTransport{next} })
-	certificates := &webhookcert.Controller{
-		Secret:    types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
-		Service:   options.WebhookService,
-		Hosts:     options.WebhookHosts,
-		Lifetimes: options.WebhookLifetimes,
-		Clock:     clock.RealClock{},
-	}
+	certificates := newCertificates(options)
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)
 	}
@@ -109,6 +103,23 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 		return fmt.Errorf("add the probes: %w", err)
 	}
 	return mgr.Start(ctx)
+}
+
+// CRDName is the name of NginxOperator's CustomResourceDefinition.
+const CRDName = "nginxoperators.operator.example.com"
+
+// newCertificates returns the controller of the conversion webhook's certificate.
+func newCertificates(options Options) *webhookcert.Controller {
+	return &webhookcert.Controller{
+		CRD:          CRDName,
+		FieldManager: "nginx-operator-webhook",
+		Issuer:       webhookcert.Issuer{CommonName: "nginx-operator-webhook-ca", Organization: "nginx-operator"},
+		Secret:       types.NamespacedName{Namespace: options.OwnNamespace, Name: options.WebhookSecret},
+		Service:      options.WebhookService,
+		Hosts:        options.WebhookHosts,
+		Lifetimes:    options.WebhookLifetimes,
+		Clock:        clock.RealClock{},
+	}
 }
 
 // addControllers adds the controllers in the options and registers their metrics. The returned

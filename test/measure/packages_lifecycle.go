@@ -19,7 +19,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/process"
 )
@@ -96,7 +96,7 @@ func (l *lifecycleRun) upgrade(ctx context.Context, what, turn string, arguments
 // key.
 func (l *lifecycleRun) published(ctx context.Context) ([]byte, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := l.client.Get(ctx, client.ObjectKey{Name: webhookcert.CRDName}, crd); err != nil {
+	if err := l.client.Get(ctx, client.ObjectKey{Name: manager.CRDName}, crd); err != nil {
 		return nil, err
 	}
 	secret := &corev1.Secret{}

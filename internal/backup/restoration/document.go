@@ -11,6 +11,8 @@ import (
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/config/crd"
 	"example.com/nginx-operator/internal/kube/quantities"
 )
 
@@ -63,13 +65,16 @@ func read(text []byte, into any, kind, apiVersion string) error {
 	return errors.Join(append(strict, err)...)
 }
 
+// quantitySchema finds the quantities of an application.
+var quantitySchema = quantities.NewSchema(crd.NginxOperators, v1alpha2.GroupVersion.Version)
+
 // readable returns an error if an application has too many values, or a quantity that cannot be
 // parsed safely.
 func readable(text []byte) error {
 	if err := within(text, valuesLimit); err != nil {
 		return err
 	}
-	return quantities.CheckObject(text)
+	return quantitySchema.CheckObject(text)
 }
 
 // within returns an error if a document has more values than the limit. It keeps none of them in

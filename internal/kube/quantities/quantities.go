@@ -13,17 +13,24 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
-
-	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/config/crd"
 )
 
-// CheckSpec checks a spec of v1alpha2 as JSON. The error names the field that holds no quantity.
+// Schema finds the quantities in objects of one version of a kind.
+type Schema struct {
+	spec func() (*node, error)
+}
+
+// NewSchema returns the schema of a version in a CustomResourceDefinition, which it parses when it is first needed.
+func NewSchema(definition []byte, version string) *Schema {
+	return &Schema{spec: sync.OnceValues(func() (*node, error) { return specOf(definition, version) })}
+}
+
+// CheckSpec checks a spec as JSON. The error names the field that holds no quantity.
 //
 // It reads the text itself, because decoders differ: some accept a name in any case, and read all values of a name
 // that appears twice. None of these may pass.
-func CheckSpec(spec []byte) error {
-	fields, err := specSchema()
+func (s *Schema) CheckSpec(spec []byte) error {
+	fields, err := s.spec()
 	if err != nil {
 		return err
 	}
@@ -31,8 +38,8 @@ func CheckSpec(spec []byte) error {
 }
 
 // CheckObject checks the spec of an object.
-func CheckObject(object []byte) error {
-	fields, err := specSchema()
+func (s *Schema) CheckObject(object []byte) error {
+	fields, err := s.spec()
 	if err != nil {
 		return err
 	}
@@ -49,18 +56,18 @@ type node struct {
 	quantity *regexp.Regexp
 }
 
-var specSchema = sync.OnceValues(func() (*node, error) {
-	definition := &apiextensionsv1.CustomResourceDefinition{}
-	if err := yaml.Unmarshal(crd.NginxOperators, definition); err != nil {
-		return nil, fmt.Errorf("read the embedded CustomResourceDefinition: %w", err)
+func specOf(definition []byte, version string) (*node, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.Unmarshal(definition, crd); err != nil {
+		return nil, fmt.Errorf("read the CustomResourceDefinition: %w", err)
 	}
-	for _, v := range definition.Spec.Versions {
-		if v.Name == v1alpha2.GroupVersion.Version {
+	for _, v := range crd.Spec.Versions {
+		if v.Name == version {
 			return of(new(v.Schema.OpenAPIV3Schema.Properties["spec"]))
 		}
 	}
-	return nil, fmt.Errorf("the embedded CustomResourceDefinition has no version %s", v1alpha2.GroupVersion.Version)
-})
+	return nil, fmt.Errorf("the CustomResourceDefinition has no version %s", version)
+}
 
 func of(props *apiextensionsv1.JSONSchemaProps) (*node, error) {
 	if props.XIntOrString && props.Pattern != "" {

@@ -3,7 +3,12 @@ package quantities
 import (
 	"strings"
 	"testing"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/config/crd"
 )
+
+var schema = NewSchema(crd.NginxOperators, v1alpha2.GroupVersion.Version)
 
 // TestCheck: quantities that take unbounded time to parse are found, and nothing else is rejected.
 func TestCheck(t *testing.T) {
@@ -27,7 +32,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := CheckSpec([]byte(tt.spec))
+			err := schema.CheckSpec([]byte(tt.spec))
 			if (err != nil) != (tt.words != "") || err != nil && !strings.Contains(err.Error(), tt.words) {
 				t.Errorf("got %v, want %q", err, tt.words)
 			}
@@ -42,7 +47,7 @@ func TestCheckObject(t *testing.T) {
 		`{"kind":"NginxOperator"}`: false, `{"spec":{}}`: false, `{"metadata":` + endless + `}`: false,
 		`{"spec":` + endless + `}`: true, `{"spec":` + endless + `,"spec":{}}`: true, `{"spec":` + endless + `,"Spec":{}}`: true,
 	} {
-		if err := CheckObject([]byte(object)); (err != nil) != bad {
+		if err := schema.CheckObject([]byte(object)); (err != nil) != bad {
 			t.Errorf("%s: got %v", object, err)
 		}
 	}

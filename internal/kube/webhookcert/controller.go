@@ -32,13 +32,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// CRDName is the name of NginxOperator's CustomResourceDefinition.
-const CRDName = "nginxoperators.operator.example.com"
-
-// fieldManager owns caBundle. It differs from the manager of the CRD's other fields, so that this
-// controller and the client that installs the CRD do not change each other's fields.
-const fieldManager = "nginx-operator-webhook"
-
 const (
 	// checkEvery is the maximum time between two checks of an unchanged certificate. A check costs
 	// no request, since the Secret is in the cache.
@@ -53,6 +46,13 @@ type Controller struct {
 	Client client.Client
 	// Live reads objects that the cache holds only in part.
 	Live client.Reader
+	// CRD is the name of the CustomResourceDefinition whose conversion webhook this is.
+	CRD string
+	// FieldManager owns caBundle. It must differ from the manager of the CRD's other fields, so that this
+	// controller and the client that installs the CRD do not change each other's fields.
+	FieldManager string
+	// Issuer names the CA in its certificates. A CA of another name is replaced.
+	Issuer Issuer
 	// Secret is the Secret with the certificate.
 	Secret types.NamespacedName
 	// Service is the name of the webhook's Service, in the Secret's namespace.
@@ -103,7 +103,7 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager) error {
 // Reconcile renews the certificate if it is due, serves it and publishes its CA.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Client.Get(ctx, types.NamespacedName{Name: CRDName}, crd); err != nil {
+	if err := c.Client.Get(ctx, types.NamespacedName{Name: c.CRD}, crd); err != nil {
 		return ctrl.Result{}, fmt.Errorf("read the CRD: %w", err)
 	}
 	c.mixed.Store(len(crd.Status.StoredVersions) > 1)
@@ -153,7 +153,7 @@ func (c *Controller) nextCheck(m Material) time.Duration {
 }
 
 func (c *Controller) authority() authority {
-	return newAuthority(c.Service, c.Secret.Namespace, c.Hosts, c.Lifetimes)
+	return newAuthority(c.Issuer, c.Service, c.Secret.Namespace, c.Hosts, c.Lifetimes)
 }
 
 func (c *Controller) renewed(ctx context.Context, secret *corev1.Secret) (Material, error) {
@@ -188,17 +188,17 @@ func (c *Controller) serve(m Material) error {
 // publish writes the CA to the CRD.
 func (c *Controller) publish(ctx context.Context, crd *apiextensionsv1.CustomResourceDefinition, m Material) error {
 	if conversionClient(crd) == nil {
-		return fmt.Errorf("the CRD %s has no conversion webhook: apply the operator's manifests again, or run it with --conversion-webhook=false", CRDName)
+		return fmt.Errorf("the CRD %s has no conversion webhook: apply the operator's manifests again, or run it with --conversion-webhook=false", c.CRD)
 	}
-	config := apiextensionsv1ac.CustomResourceDefinition(CRDName).WithSpec(
+	config := apiextensionsv1ac.CustomResourceDefinition(c.CRD).WithSpec(
 		apiextensionsv1ac.CustomResourceDefinitionSpec().WithConversion(
 			apiextensionsv1ac.CustomResourceConversion().WithWebhook(
 				apiextensionsv1ac.WebhookConversion().WithClientConfig(
 					apiextensionsv1ac.WebhookClientConfig().WithCABundle(m.Bundle()...)))))
-	if err := c.Client.Apply(ctx, config, client.FieldOwner(fieldManager), client.ForceOwnership); err != nil {
+	if err := c.Client.Apply(ctx, config, client.FieldOwner(c.FieldManager), client.ForceOwnership); err != nil {
 		return fmt.Errorf("publish the CA in the CRD: %w", err)
 	}
-	ctrl.LoggerFrom(ctx).Info("published the webhook's CA", "crd", CRDName)
+	ctrl.LoggerFrom(ctx).Info("published the webhook's CA", "crd", c.CRD)
 	return nil
 }
 

@@ -24,11 +24,13 @@ const (
 	keyKey      = "tls.key"
 )
 
-const (
-	clockTolerance = time.Hour
-	caName         = "nginx-operator-webhook-ca"
-	organization   = "nginx-operator"
-)
+// clockTolerance is how far the clock of a client may be behind.
+const clockTolerance = time.Hour
+
+// Issuer names a CA in its certificates.
+type Issuer struct {
+	CommonName, Organization string
+}
 
 const (
 	// DefaultLifetime is the lifetime of the serving certificate.
@@ -152,11 +154,11 @@ type authority struct {
 }
 
 // newAuthority returns an authority for a Service of a namespace, and for hosts.
-func newAuthority(service, namespace string, hosts []string, lifetimes Lifetimes) authority {
+func newAuthority(issuer Issuer, service, namespace string, hosts []string, lifetimes Lifetimes) authority {
 	host := service + "." + namespace + ".svc"
 	return authority{lifetimes, &rotator.CertRotator{
-		CAName:         caName,
-		CAOrganization: organization,
+		CAName:         issuer.CommonName,
+		CAOrganization: issuer.Organization,
 		DNSName:        host,
 		ExtraDNSNames:  append([]string{service + "." + namespace, host + ".cluster.local"}, hosts...),
 		ExtKeyUsages:   &[]x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -164,7 +166,7 @@ func newAuthority(service, namespace string, hosts []string, lifetimes Lifetimes
 }
 
 func (a authority) validCA(cert, key []byte, at time.Time) bool {
-	valid, err := rotator.ValidCert(cert, cert, key, caName, nil, at)
+	valid, err := rotator.ValidCert(cert, cert, key, a.rotator.CAName, nil, at)
 	return err == nil && valid
 }
 

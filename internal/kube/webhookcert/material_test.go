@@ -11,12 +11,14 @@ import (
 // usual are the lifetimes without flags.
 var usual = Lifetimes{Serving: DefaultLifetime, CA: DefaultCALifetime}
 
+var issuer = Issuer{CommonName: "hook-ca", Organization: "hook"}
+
 var start = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 
 // step renews the material, and fails the test on an error.
 func step(t *testing.T, m Material, published bool, now time.Time) Material {
 	t.Helper()
-	next, err := newAuthority("hook", "system", []string{"localhost"}, usual).renew(m, published, now)
+	next, err := newAuthority(issuer, "hook", "system", []string{"localhost"}, usual).renew(m, published, now)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +107,7 @@ func TestCAIsReplacedWithoutAGap(t *testing.T) {
 }
 
 func TestMissingHostIsAdded(t *testing.T) {
-	m, err := newAuthority("hook", "system", nil, usual).renew(nil, false, start)
+	m, err := newAuthority(issuer, "hook", "system", nil, usual).renew(nil, false, start)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -147,7 +149,7 @@ func TestSigningChangesNoBundle(t *testing.T) {
 }
 
 func TestUntilDue(t *testing.T) {
-	a := newAuthority("hook", "system", nil, usual)
+	a := newAuthority(issuer, "hook", "system", nil, usual)
 	m := step(t, nil, false, start)
 	if until := a.untilDue(m, start); until != usual.Serving-usual.renewBefore() {
 		t.Errorf("a new certificate is due in %s", until)

@@ -70,7 +70,7 @@ func (c *Controller) restore(ctx context.Context, crd *apiextensionsv1.CustomRes
 	if err != nil {
 		return ctrl.Result{}, fmt.Errorf("restore the CA in the CRD: %w", err)
 	}
-	ctrl.LoggerFrom(ctx).Info("restored the webhook's CA", "crd", CRDName)
+	ctrl.LoggerFrom(ctx).Info("restored the webhook's CA", "crd", c.CRD)
 	return ctrl.Result{}, nil
 }
 
@@ -145,7 +145,7 @@ func hostOf(config *apiextensionsv1.WebhookClientConfig) string {
 // patch CRDs.
 func (c *Controller) replaceClient(ctx context.Context, resourceVersion string, config *apiextensionsv1.WebhookClientConfig) error {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
-	if err := c.Live.Get(ctx, types.NamespacedName{Name: CRDName}, crd); err != nil {
+	if err := c.Live.Get(ctx, types.NamespacedName{Name: c.CRD}, crd); err != nil {
 		return err
 	}
 	if crd.ResourceVersion != resourceVersion {
@@ -153,5 +153,5 @@ func (c *Controller) replaceClient(ctx context.Context, resourceVersion string, 
 		return nil
 	}
 	crd.Spec.Conversion.Webhook.ClientConfig = config
-	return c.Client.Update(ctx, crd, client.FieldOwner(fieldManager))
+	return c.Client.Update(ctx, crd, client.FieldOwner(c.FieldManager))
 }

@@ -12,7 +12,7 @@ import (
 // issued returns a certificate with its CA, for a Service in the namespace "ns".
 func issued(t *testing.T, service string) Material {
 	t.Helper()
-	m, err := newAuthority(service, "ns", nil, Lifetimes{Serving: DefaultLifetime, CA: DefaultCALifetime}).renew(nil, false, time.Now())
+	m, err := newAuthority(issuer, service, "ns", nil, Lifetimes{Serving: DefaultLifetime, CA: DefaultCALifetime}).renew(nil, false, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,6 +18,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/config/crd"
 	"example.com/nginx-operator/internal/kube/quantities"
 )
 
@@ -89,6 +90,9 @@ func LenientV1Alpha1ToHub(stored func() bool) func(context.Context, *v1alpha1.Ng
 	}
 }
 
+// quantitySchema finds the quantities in a spec of v1alpha2.
+var quantitySchema = quantities.NewSchema(crd.NginxOperators, v1alpha2.GroupVersion.Version)
+
 // toHub converts without validating against v1alpha2. It returns the spec in the annotation, or nil
 // if there is none.
 func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.NginxOperatorSpec, error) {
@@ -98,7 +102,7 @@ func toHub(src *v1alpha1.NginxOperator, dst *v1alpha2.NginxOperator) (*v1alpha2.
 		return nil, nil
 	}
 	base := &v1alpha2.NginxOperatorSpec{}
-	err := quantities.CheckSpec([]byte(kept))
+	err := quantitySchema.CheckSpec([]byte(kept))
 	if err == nil {
 		err = json.Unmarshal([]byte(kept), base)
 	}
