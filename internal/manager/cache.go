@@ -9,16 +9,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/client-go/rest"
+	toolscache "k8s.io/client-go/tools/cache"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // cacheOptions restricts the caches to the operator's objects, and to the fields that it reads. A
@@ -37,11 +38,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		},
 	}
 	for _, kind := range desired.DistinctKinds() {
-		transform := ctrlcache.TransformStripManagedFields()
-		if kind.Name == "Deployment" {
-			transform = trimDeployment
-		}
-		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.sharing(transform)}
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.sharing(trimOwned(kind))}
 	}
 	return ctrlcache.Options{
 		ByObject:                 byObject,
@@ -94,12 +91,17 @@ func trimReference(obj any) (any, error) {
 	return obj, nil
 }
 
-// trimDeployment keeps only those managedFields that show which other managers own spec.replicas.
-func trimDeployment(obj any) (any, error) {
-	if d, ok := obj.(*appsv1.Deployment); ok {
-		observe.TrimManagedFields(d)
+// trimOwned returns the transformation of an owned kind.
+func trimOwned(kind owned.Kind) toolscache.TransformFunc {
+	if kind.Trim == nil {
+		return ctrlcache.TransformStripManagedFields()
 	}
-	return obj, nil
+	return func(obj any) (any, error) {
+		if object, ok := obj.(owned.Object); ok {
+			kind.Trim(object)
+		}
+		return obj, nil
+	}
 }
 
 // trimRevision removes the configuration's files from a ControllerRevision, since not every pass

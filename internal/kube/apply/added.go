@@ -24,7 +24,9 @@ type addition struct {
 func added(intent owned.Intent, live map[string]any) []addition {
 	var all []addition
 	for _, place := range intent.Kind.ExclusivePaths {
-		all = append(all, addedAt(addition{}, place.Path, place.Keys, intent.Fields, live)...)
+		search := exclusiveSearch{keys: place.Keys}
+		search.at(addition{}, intent.Kind.Schema, place.Path, intent.Fields, live)
+		all = append(all, search.found...)
 	}
 	slices.SortFunc(all, func(a, b addition) int { return strings.Compare(a.path, b.path) })
 	// A field below a removed field goes with it.
@@ -33,44 +35,51 @@ func added(intent owned.Intent, live map[string]any) []addition {
 	})
 }
 
-// addedAt descends a path, in which an asterisk stands for the items of a list that the operator applied.
-func addedAt(at addition, path, keys []string, ours, theirs map[string]any) []addition {
+// exclusiveSearch finds what others added at one exclusive path.
+type exclusiveSearch struct {
+	// keys are those that no other client may add; all if empty.
+	keys  []string
+	found []addition
+}
+
+// at descends a path.
+func (s *exclusiveSearch) at(at addition, schema *owned.Schema, path []string, ours, theirs map[string]any) {
 	if len(path) == 0 {
-		return addedTo(at, keys, ours, theirs)
+		s.compare(at, ours, theirs)
+		return
 	}
 	key, rest := path[0], path[1:]
-	if len(rest) > 0 && rest[0] == owned.EachAppliedItem {
-		return addedToItems(at.under(key), rest[1:], keys, ours[key], theirs[key])
+	if len(rest) > 0 && rest[0] == owned.EachItem {
+		s.items(at.under(key), schema.Field(key), rest[1:], ours[key], theirs[key])
+		return
 	}
 	mine, _ := ours[key].(map[string]any)
 	live, _ := theirs[key].(map[string]any)
-	return addedAt(at.under(key), rest, keys, mine, live)
+	s.at(at.under(key), schema.Field(key), rest, mine, live)
 }
 
-func addedToItems(at addition, path, keys []string, ours, theirs any) []addition {
+// items descends into the items of a list that the operator applied.
+func (s *exclusiveSearch) items(at addition, schema *owned.Schema, path []string, ours, theirs any) {
 	mine, _ := ours.([]any)
 	live, _ := theirs.([]any)
-	var all []addition
 	for i, item := range live {
 		item, ok := item.(map[string]any)
 		if !ok {
 			continue
 		}
-		if own := named(item["name"], mine); own != nil {
-			all = append(all, addedAt(addition{fmt.Sprintf("%s[%v]", at.path, item["name"]), fmt.Sprintf("%s/%d", at.pointer, i)}, path, keys, own, item)...)
+		key := schema.KeyOf(item)
+		if own := schema.ItemOf(mine, key); own != nil {
+			s.at(addition{fmt.Sprintf("%s[%v]", at.path, key), fmt.Sprintf("%s/%d", at.pointer, i)}, schema.Each(), path, own, item)
 		}
 	}
-	return all
 }
 
-func addedTo(at addition, keys []string, ours, theirs map[string]any) []addition {
-	var all []addition
+func (s *exclusiveSearch) compare(at addition, ours, theirs map[string]any) {
 	for _, key := range slices.Sorted(maps.Keys(theirs)) {
-		if _, ok := ours[key]; !ok && (len(keys) == 0 || slices.Contains(keys, key)) {
-			all = append(all, at.under(key))
+		if _, ok := ours[key]; !ok && (len(s.keys) == 0 || slices.Contains(s.keys, key)) {
+			s.found = append(s.found, at.under(key))
 		}
 	}
-	return all
 }
 
 func (a addition) under(key string) addition {

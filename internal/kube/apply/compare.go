@@ -113,7 +113,7 @@ func (s Settings) compareLive(c *Change, owner metav1.Object) error {
 	if err != nil {
 		return err
 	}
-	if c.DroppedFields, err = differingPaths(c.Intent, fields); err != nil {
+	if c.DroppedFields, err = driftedFields(c.Intent, fields); err != nil {
 		return err
 	}
 	known := s.droppedFields(c.Live, c.Hash)

@@ -11,8 +11,8 @@ import (
 	"example.com/nginx-operator/internal/kube/owned"
 )
 
-// differingPaths returns the paths of the fields in which a live object differs from an intent.
-func differingPaths(intent owned.Intent, live map[string]any) ([]string, error) {
+// driftedFields returns the paths of the fields in which a live object differs from an intent.
+func driftedFields(intent owned.Intent, live map[string]any) ([]string, error) {
 	paths, err := missingFields(intent, live)
 	for _, addition := range added(intent, live) {
 		paths = append(paths, addition.path)
@@ -23,14 +23,14 @@ func differingPaths(intent owned.Intent, live map[string]any) ([]string, error) 
 
 // missingFields returns the paths of the fields of an intent that a live object lacks, sorted.
 func missingFields(intent owned.Intent, live map[string]any) ([]string, error) {
-	if contains(intent.Fields, live) {
+	if contains(intent.Kind.Schema, intent.Fields, live) {
 		return nil, nil
 	}
 	fields, err := significantFields(intent)
 	if err != nil {
 		return nil, err
 	}
-	return missing("", fields, live), nil
+	return missing(intent.Kind.Schema, "", fields, live), nil
 }
 
 // zeroOrAbsent is a value that means the same as its absence.
@@ -55,15 +55,15 @@ func significantFields(intent owned.Intent) (map[string]any, error) {
 }
 
 func significantIn(fields, typed map[string]any) map[string]any {
-	told := make(map[string]any, len(fields))
+	significant := make(map[string]any, len(fields))
 	for key, value := range fields {
 		if there, ok := typed[key]; ok || !isZero(value) {
-			told[key] = significantValue(value, there)
+			significant[key] = significantValue(value, there)
 		} else {
-			told[key] = zeroOrAbsent{value}
+			significant[key] = zeroOrAbsent{value}
 		}
 	}
-	return told
+	return significant
 }
 
 func significantValue(value, typed any) any {
@@ -74,11 +74,11 @@ func significantValue(value, typed any) any {
 		}
 	case []any:
 		if typed, ok := typed.([]any); ok && len(typed) == len(value) {
-			told := make([]any, len(value))
+			significant := make([]any, len(value))
 			for i := range value {
-				told[i] = significantValue(value[i], typed[i])
+				significant[i] = significantValue(value[i], typed[i])
 			}
-			return told
+			return significant
 		}
 	}
 	return value

@@ -58,7 +58,7 @@ func TestLacking(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			intent := owned.Intent{Kind: kind(t, tt.kind), Fields: fields(t, tt.intent)}
-			got, err := differingPaths(intent, fields(t, tt.live))
+			got, err := driftedFields(intent, fields(t, tt.live))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -74,11 +74,11 @@ func TestLacking(t *testing.T) {
 func TestSignificantFieldsAreWrittenAsTheIntent(t *testing.T) {
 	text := `spec: {template: {spec: {hostNetwork: false, containers: [{name: nginx, args: [], securityContext: {privileged: false}}]}}}`
 	intent := owned.Intent{Kind: kind(t, "Deployment"), Fields: fields(t, text)}
-	told, err := significantFields(intent)
+	significant, err := significantFields(intent)
 	if err != nil {
 		t.Fatal(err)
 	}
-	written, err := json.Marshal(told)
+	written, err := json.Marshal(significant)
 	if err != nil {
 		t.Fatal(err)
 	}

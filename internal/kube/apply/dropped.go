@@ -2,9 +2,6 @@ package apply
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,53 +10,6 @@ import (
 
 	"example.com/nginx-operator/internal/kube/owned"
 )
-
-// missing returns the paths of the fields of an intent that the live object lacks, sorted; none if and only if
-// contains is true. Items of a list are identified by their names.
-func missing(path string, intent, live map[string]any) []string {
-	var paths []string
-	for _, key := range slices.Sorted(maps.Keys(intent)) {
-		if one := map[string]any{key: intent[key]}; contains(one, live) {
-			continue
-		}
-		paths = append(paths, missingIn(strings.TrimPrefix(path+"."+key, "."), intent[key], live[key], atomicFields[key])...)
-	}
-	return paths
-}
-
-func missingIn(path string, want, have any, atomic bool) []string {
-	switch want := want.(type) {
-	case map[string]any:
-		if have, ok := have.(map[string]any); ok && !atomic {
-			return missing(path, want, have)
-		}
-	case []any:
-		if have, ok := have.([]any); ok && len(have) > 0 {
-			return missingItems(path, want, have)
-		}
-	}
-	return []string{path}
-}
-
-func missingItems(path string, want, have []any) []string {
-	var paths []string
-	for _, item := range want {
-		ours, ok := item.(map[string]any)
-		if !ok || ours["name"] == nil {
-			return []string{path}
-		}
-		if anyContains(item, have) {
-			continue
-		}
-		at := fmt.Sprintf("%s[%v]", path, ours["name"])
-		if theirs := named(ours["name"], have); theirs != nil {
-			paths = append(paths, missing(at, ours, theirs)...)
-		} else {
-			paths = append(paths, at)
-		}
-	}
-	return paths
-}
 
 // droppedFields returns the fields that did not stand when the intent of a hash was written to an object.
 func (s Settings) droppedFields(live metav1.Object, hash string) []string {
@@ -85,7 +35,7 @@ func (a *Applier) verifyWritten(ctx context.Context, change Change, written owne
 			return err
 		}
 	}
-	paths, err := differingPaths(change.Intent, fields)
+	paths, err := driftedFields(change.Intent, fields)
 	if err != nil || len(paths) == 0 {
 		return err
 	}
@@ -104,17 +54,17 @@ func fieldsOf(object owned.Object) (map[string]any, error) {
 
 // reportDropped records in an object the fields that it did not keep. The API server drops fields whose features are
 // off, and admission webhooks change others. A field that differs right after a write was not changed by another
-// client since, and writing it again would not help. The record keeps such fields from counting as drift, and their
-// owner is told.
+// client since, and writing it again would not help. The record keeps such fields from counting as drift, and the outcome
+// reports them.
 func (a *Applier) reportDropped(ctx context.Context, change Change, written owned.Object, paths []string, annotations map[string]string, outcome *Outcome) error {
-	told := change.Hash + " " + strings.Join(paths, " ")
-	if annotations[a.settings.DroppedAnnotation] == told {
+	record := change.Hash + " " + strings.Join(paths, " ")
+	if annotations[a.settings.DroppedAnnotation] == record {
 		return nil
 	}
 	logf.FromContext(ctx).Info("the cluster did not keep fields of an object", "object", change.Intent.Kind.Name, "objectName", change.Intent.Name, "fields", paths)
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(written.GetUID())
-	change.Intent.Meta.WithAnnotations(map[string]string{a.settings.DroppedAnnotation: told})
+	change.Intent.Meta.WithAnnotations(map[string]string{a.settings.DroppedAnnotation: record})
 	again, err := a.applyIntent(ctx, written.GetNamespace(), change.Intent)
 	if err == nil {
 		outcome.applied(change, again)

@@ -33,10 +33,10 @@ func TestWhatIsTooLarge(t *testing.T) {
 		if err := (&Applier{}).classifyError(change, tt.err, nginx, outcome); err != nil {
 			t.Errorf("%s: it is an error to be tried again at once: %.200v", name, err)
 		}
-		told := outcome.Refused
-		if told.Reason != ReasonRejected || !outcome.Retry || len(told.Message) > 1000 ||
-			!strings.Contains(told.Message, "Deployment web") || !strings.Contains(told.Message, tt.want) {
-			t.Errorf("%s: it is told %s %.1100q", name, told.Reason, told.Message)
+		refused := outcome.Refused
+		if refused.Reason != ReasonRejected || !outcome.Retry || len(refused.Message) > 1000 ||
+			!strings.Contains(refused.Message, "Deployment web") || !strings.Contains(refused.Message, tt.want) {
+			t.Errorf("%s: it reports %s %.1100q", name, refused.Reason, refused.Message)
 		}
 	}
 }

@@ -35,18 +35,22 @@ type Kind struct {
 	Requires []string
 	// ExclusivePaths are the fields to which no other client may add.
 	ExclusivePaths []ExclusivePath
+	// Schema says which fields are atomic, and what identifies the items of lists.
+	Schema *Schema
+	// Trim removes from an object what nobody reads, before it is cached; nil removes its managedFields.
+	Trim func(Object)
 }
 
 // ExclusivePath is a map in an object.
 type ExclusivePath struct {
-	// Path leads to it. EachAppliedItem stands for each item of a list that the operator applied.
+	// Path leads to it. EachItem stands for each item of a list that the operator applied.
 	Path []string
 	// Keys are those that no other client may add; all if empty.
 	Keys []string
 }
 
-// EachAppliedItem is a step of an ExclusivePath that stands for each item of a list that the operator applied.
-const EachAppliedItem = "*"
+// EachItem is a step of a path that stands for each item of a list.
+const EachItem = "*"
 
 // NewKind describes the kind of T.
 func NewKind[T any, P interface {

@@ -11,6 +11,7 @@ import (
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // row is a kind of object that an application owns.
@@ -36,7 +37,8 @@ func table() []row {
 		{owned.NewKind[networkingv1.NetworkPolicy](networking, "NetworkPolicy", applicationName), networkPolicy, false},
 	}
 	for i := range rows {
-		rows[i].Requires, rows[i].ExclusivePaths = requires[rows[i].Name], exclusivePaths[rows[i].Name]
+		name := rows[i].Name
+		rows[i].Requires, rows[i].ExclusivePaths, rows[i].Schema, rows[i].Trim = requires[name], exclusivePaths[name], schemas[name], trims[name]
 	}
 	return rows
 }
@@ -66,11 +68,28 @@ func hardening() []owned.ExclusivePath {
 	}
 	for _, list := range []string{"initContainers", "containers"} {
 		paths = append(paths,
-			owned.ExclusivePath{Path: pod(list, owned.EachAppliedItem), Keys: []string{"args"}},
-			owned.ExclusivePath{Path: pod(list, owned.EachAppliedItem, "securityContext")},
-			owned.ExclusivePath{Path: pod(list, owned.EachAppliedItem, "securityContext", "capabilities")})
+			owned.ExclusivePath{Path: pod(list, owned.EachItem), Keys: []string{"args"}},
+			owned.ExclusivePath{Path: pod(list, owned.EachItem, "securityContext")},
+			owned.ExclusivePath{Path: pod(list, owned.EachItem, "securityContext", "capabilities")})
 	}
 	return paths
+}
+
+// schemas declare the atomic fields: selectors, those of a pod template, and the rules of a NetworkPolicy.
+var schemas = map[string]*owned.Schema{
+	"Service":             owned.NewSchema(owned.Atomic("spec", "selector")),
+	"Deployment":          owned.NewSchema(owned.Atomic("spec", "selector"), owned.PodTemplate("spec", "template")),
+	"PodDisruptionBudget": owned.NewSchema(owned.Atomic("spec", "selector")),
+	"NetworkPolicy":       owned.NewSchema(owned.Atomic("spec", "podSelector"), owned.Atomic("spec", "ingress")),
+}
+
+// trims keep the managedFields that show which other managers own a Deployment's spec.replicas.
+var trims = map[string]func(owned.Object){
+	"Deployment": func(object owned.Object) {
+		if d, ok := object.(*appsv1.Deployment); ok {
+			observe.TrimManagedFields(d)
+		}
+	},
 }
 
 // Kinds returns the kinds of the table, a row for each object.

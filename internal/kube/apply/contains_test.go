@@ -5,9 +5,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/internal/kube/owned"
 )
 
-func TestHolds(t *testing.T) {
+var testSchema = owned.NewSchema(owned.Atomic("selector"), owned.Atomic("nodeSelector"), owned.Atomic("seccompProfile"),
+	owned.Keyed([]string{"claims"}, "metadata", "name"))
+
+func TestContains(t *testing.T) {
 	tests := map[string]struct {
 		intent, live string
 		want         bool
@@ -35,12 +40,13 @@ func TestHolds(t *testing.T) {
 		"nodes narrowed":          {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: d}`, false},
 		"profile of two types":    {`seccompProfile: {type: RuntimeDefault}`, `seccompProfile: {type: RuntimeDefault, localhostProfile: a}`, false},
 		"nodes without a value":   {`nodeSelector: {a: b}`, `nodeSelector: {a: b, c: ""}`, false},
+		"another type of object":  {`a: {kind: X, b: 1}`, `a: {kind: Y, b: 1}`, false},
 		"number and text":         {`a: 1`, `a: "1"`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			if got := contains(fields(t, tt.intent), fields(t, tt.live)); got != tt.want {
-				t.Errorf("holds = %v, want %v", got, tt.want)
+			if got := contains(testSchema, fields(t, tt.intent), fields(t, tt.live)); got != tt.want {
+				t.Errorf("contains = %v, want %v", got, tt.want)
 			}
 		})
 	}
@@ -59,6 +65,9 @@ func TestMissing(t *testing.T) {
 		"an item, no name":  {`a: [{key: x}]`, `a: [{key: y}]`, []string{"a"}},
 		"a list":            {`a: [{name: x}]`, `{}`, []string{"a"}},
 		"values":            {`a: [1, 2]`, `a: [1]`, []string{"a"}},
+		"in a keyed item":   {`claims: [{metadata: {name: x}, v: 1}]`, `claims: [{metadata: {name: x}, v: 2}]`, []string{"claims[x].v"}},
+		"a keyed item":      {`claims: [{metadata: {name: x}}]`, `claims: [{metadata: {name: y}}]`, []string{"claims[x]"}},
+		"of two of a name":  {`a: [{name: x, v: 1}, {name: x, v: 2}]`, `a: [{name: x, v: 1}, {name: x, v: 3}]`, []string{"a[x]"}},
 		"an atomic map":     {`selector: {a: b}`, `selector: {a: b, c: d}`, []string{"selector"}},
 		"a map became text": {`a: {b: 1}`, `a: text`, []string{"a"}},
 		"an empty object":   {`a: {b: {}}`, `a: {}`, []string{"a.b"}},
@@ -66,19 +75,19 @@ func TestMissing(t *testing.T) {
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			intent, live := fields(t, tt.intent), fields(t, tt.live)
-			got := missing("", intent, live)
+			got := missing(testSchema, "", intent, live)
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
 			}
-			if contains(intent, live) != (len(got) == 0) {
-				t.Error("holds says otherwise")
+			if contains(testSchema, intent, live) != (len(got) == 0) {
+				t.Error("contains says otherwise")
 			}
 		})
 	}
 }
 
-func TestHoldsComparesNumbersAcrossTypes(t *testing.T) {
-	if !contains(map[string]any{"a": int64(1)}, map[string]any{"a": float64(1)}) {
+func TestContainsComparesNumbersAcrossTypes(t *testing.T) {
+	if !contains(nil, map[string]any{"a": int64(1)}, map[string]any{"a": float64(1)}) {
 		t.Error("1 is not 1")
 	}
 }
