@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/internal/backup/controller/policy"
 	"example.com/nginx-operator/internal/backup/controller/restore"
 	"example.com/nginx-operator/internal/backup/job"
+	"example.com/nginx-operator/internal/kube/caches"
 )
 
 // addBackupControllers adds the second operator. It shares only the process with the first one, and
@@ -92,7 +93,7 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 
 // addPods adds a cache with the pods of jobs.
 func addPods(mgr ctrl.Manager, options Options) (ctrlcache.Cache, error) {
-	pods, err := newConcurrentCache(mgr.GetConfig(), ctrlcache.Options{
+	pods, err := caches.NewConcurrent(mgr.GetConfig(), ctrlcache.Options{
 		HTTPClient:        mgr.GetHTTPClient(),
 		Scheme:            mgr.GetScheme(),
 		Mapper:            mgr.GetRESTMapper(),

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/nginx/desired"
@@ -25,20 +26,20 @@ import (
 // cacheOptions restricts the caches to the operator's objects, and to the fields that it reads. A
 // cache of every ConfigMap or Pod of a cluster would sooner or later run out of memory.
 func (o *Options) cacheOptions() ctrlcache.Options {
-	shared := newStringPool()
+	shared := newValuePool()
 	byObject := map[client.Object]ctrlcache.ByObject{
-		&v1alpha2.NginxOperator{}:                   {Transform: shared.sharing(ctrlcache.TransformStripManagedFields())},
-		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.sharing(trimPod)},
+		&v1alpha2.NginxOperator{}:                   {Transform: shared.Sharing(ctrlcache.TransformStripManagedFields())},
+		&corev1.Pod{}:                               {Label: naming.OwnedSelector(), Transform: shared.Sharing(trimPod)},
 		&autoscalingv2.HorizontalPodAutoscaler{}:    {Transform: trimAutoscaler},
 		&batchv1.Job{}:                              {Label: jobSelector(), Transform: trimJob},
-		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.sharing(trimRevision)},
+		&appsv1.ControllerRevision{}:                {Label: naming.OwnedSelector(), Transform: shared.Sharing(trimRevision)},
 		&apiextensionsv1.CustomResourceDefinition{}: {Field: named(CRDName), Transform: webhookcert.TrimCRD},
 		&corev1.Secret{}: {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
 		},
 	}
 	for _, kind := range desired.DistinctKinds() {
-		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.sharing(trimOwned(kind))}
+		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(trimOwned(kind))}
 	}
 	return ctrlcache.Options{
 		ByObject:                 byObject,
@@ -46,6 +47,16 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 		DefaultTransform:         ctrlcache.TransformStripManagedFields(),
 		DefaultWatchErrorHandler: countWatchErrors,
 	}
+}
+
+// newValuePool returns a pool for the values of cached objects.
+func newValuePool() *caches.ValuePool {
+	return caches.NewValuePool(naming.LabelApplication, func(obj any) []metav1.Condition {
+		if nginx, ok := obj.(*v1alpha2.NginxOperator); ok {
+			return nginx.Status.Conditions
+		}
+		return nil
+	})
 }
 
 func named(name string) fields.Selector {
@@ -67,12 +78,12 @@ func (o *Options) cachedNamespaces() map[string]ctrlcache.Config {
 // the references to them change all the time, and their metadata is small. The main cache filters
 // ConfigMaps by label, so this is a separate one.
 func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcache.Cache, error) {
-	return newConcurrentCache(config, ctrlcache.Options{
+	return caches.NewConcurrent(config, ctrlcache.Options{
 		HTTPClient:        c.GetHTTPClient(),
 		Scheme:            c.GetScheme(),
 		Mapper:            c.GetRESTMapper(),
 		DefaultNamespaces: o.cachedNamespaces(),
-		DefaultTransform:  newStringPool().sharing(trimReference),
+		DefaultTransform:  newValuePool().Sharing(trimReference),
 
 		DefaultWatchErrorHandler: countWatchErrors,
 	})

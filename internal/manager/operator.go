@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -31,6 +30,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
 	"example.com/nginx-operator/internal/instanceapi"
+	kubeapply "example.com/nginx-operator/internal/kube/apply"
+	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
 	"example.com/nginx-operator/internal/nginx/apply"
@@ -80,7 +81,7 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	config = rest.CopyConfig(config)
 	// The API server's own priority and fairness is the limit, not the client's rate limiter.
 	config.QPS, config.Burst = -1, 0
-	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return yamlEscapingTransport{next} })
+	config.Wrap(kubeapply.NewTransport)
 	certificates := newCertificates(options)
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)
@@ -163,12 +164,12 @@ func newManager(config *rest.Config, options Options, certificates *webhookcert.
 	if options.MetricsSecure {
 		metricsOptions.FilterProvider = filters.WithAuthenticationAndAuthorization
 	}
-	reads := &lateReads{namespaces: options.Namespaces, indexes: map[index]client.IndexerFunc{}}
+	reads := caches.NewLateReads(options.Namespaces)
 	return ctrl.NewManager(config, ctrl.Options{
 		Scheme:                        scheme,
 		Cache:                         options.cacheOptions(),
-		NewCache:                      reads.newCache,
-		NewClient:                     reads.newClient,
+		NewCache:                      reads.NewCache,
+		NewClient:                     reads.NewClient,
 		Client:                        client.Options{Cache: &client.CacheOptions{EnableReadYourWritesConsistency: new(true)}},
 		Metrics:                       metricsOptions,
 		HealthProbeBindAddress:        options.HealthAddress,

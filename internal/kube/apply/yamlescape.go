@@ -1,4 +1,4 @@
-package manager
+package apply
 
 import (
 	"bytes"
@@ -14,8 +14,11 @@ import (
 // these bodies as YAML, which does not allow some characters that JSON allows, and treats others as
 // line breaks (https://yaml.org/spec/1.2.2/#51-character-set,
 // https://github.com/yaml/yaml-spec/issues/351). Without it, a DEL in an environment variable would
-// prevent the operator from writing and reporting an application.
+// prevent an operator from writing and reporting an object.
 type yamlEscapingTransport struct{ next http.RoundTripper }
+
+// NewTransport returns a transport for the clients that apply.
+func NewTransport(next http.RoundTripper) http.RoundTripper { return yamlEscapingTransport{next} }
 
 // RoundTrip implements http.RoundTripper.
 func (e yamlEscapingTransport) RoundTrip(r *http.Request) (*http.Response, error) {

@@ -1,4 +1,4 @@
-package manager
+package caches
 
 import (
 	"context"
@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,12 +17,18 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/apimachinery/pkg/watch"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// TestWatchErrors: the reflector counts objects that it cannot read.
+// TestWatchErrors: the reflector counts objects that it cannot read, also if it reads only their metadata.
 func TestWatchErrors(t *testing.T) {
+	for kind, example := range map[string]runtime.Object{"Pod": &corev1.Pod{}, "ConfigMap": &metav1.PartialObjectMetadata{}} {
+		t.Run(kind, func(t *testing.T) { testWatchErrors(t, kind, example) })
+	}
+}
+
+func testWatchErrors(t *testing.T, kind string, example runtime.Object) {
+	t.Helper()
+	counter := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "watch_errors_total"}, []string{"kind"})
 	unreadable := errors.New("json: cannot unmarshal number 9223372036854775807 into Go struct field TCPSocketAction of type int32")
 	list := &toolscache.ListWatch{
 		ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, unreadable },
@@ -29,11 +36,11 @@ func TestWatchErrors(t *testing.T) {
 			return nil, unreadable
 		},
 	}
-	informer := toolscache.NewSharedInformer(list, &v1alpha2.NginxOperator{}, 0)
-	if err := informer.SetWatchErrorHandlerWithContext(countWatchErrors); err != nil {
+	informer := toolscache.NewSharedInformer(list, example, 0)
+	if err := informer.SetWatchErrorHandlerWithContext(CountWatchErrors(counter, "ConfigMap")); err != nil {
 		t.Fatal(err)
 	}
-	counted := func() float64 { return testutil.ToFloat64(watchErrors.WithLabelValues("NginxOperator")) }
+	counted := func() float64 { return testutil.ToFloat64(counter.WithLabelValues(kind)) }
 	before := counted()
 	go informer.RunWithContext(t.Context())
 	err := wait.PollUntilContextTimeout(t.Context(), time.Millisecond, time.Minute, true, func(context.Context) (bool, error) {
@@ -62,11 +69,11 @@ func TestUsual(t *testing.T) {
 	}
 }
 
-func TestWatchedKind(t *testing.T) {
+func TestKindOf(t *testing.T) {
 	for goType, want := range map[string]string{
-		fmt.Sprintf("%T", &corev1.Pod{}): "Pod", fmt.Sprintf("%T", &metav1.PartialObjectMetadata{}): "ConfigMap", "<unspecified>": "<unspecified>",
+		fmt.Sprintf("%T", &corev1.Pod{}): "Pod", fmt.Sprintf("%T", &metav1.PartialObjectMetadata{}): "PartialObjectMetadata", "<unspecified>": "<unspecified>",
 	} {
-		if got := watchedKind(goType); got != want {
+		if got := kindOf(goType); got != want {
 			t.Errorf("objects of %s are called %s, want %s", goType, got, want)
 		}
 	}

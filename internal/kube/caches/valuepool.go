@@ -1,4 +1,4 @@
-package manager
+package caches
 
 import (
 	"errors"
@@ -13,22 +13,24 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
-
-	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// mostShared bounds each table of a pool. A full table is emptied, so that values of deleted
-// applications are not kept forever. Objects continue to share the values that they already share.
+// mostShared bounds each table of a pool. A full table is emptied, so that values of deleted owners
+// are not kept forever. Objects continue to share the values that they already share.
 const mostShared = 1 << 14
 
-// stringPool lets cached objects share equal values: the labels and owner references of one
-// application's objects, and the containers and condition messages of all applications. Sharing
-// saves a third of an application's memory, and is safe because nothing modifies a cached object.
+// ValuePool lets cached objects share equal values: the labels and owner references of one owner's
+// objects, and the containers and condition messages of all owners. For the nginx operator, sharing
+// saves a third of an application's memory. It is safe because nothing modifies a cached object.
 // client-go keeps a copy in each object (https://github.com/kubernetes/client-go/issues/832);
 // Cilium shares labels for the same reason (https://github.com/cilium/cilium/issues/36166). Package
 // unique forgets a string when no Handle is held, and API objects hold strings; it shares no maps.
-type stringPool struct {
+type ValuePool struct {
+	// ownerLabel holds the owner's name in the labels of its objects.
+	ownerLabel string
+	// conditions returns the conditions of an owner; nil for other objects.
+	conditions func(obj any) []metav1.Condition
+
 	mu         sync.Mutex
 	labels     map[labelsKey]map[string]string
 	owners     map[types.UID][]metav1.OwnerReference
@@ -37,15 +39,17 @@ type stringPool struct {
 	seed       maphash.Seed
 }
 
-// labelsKey distinguishes the labels of an application's objects from its selectors, which have
-// fewer.
+// labelsKey distinguishes the labels of an owner's objects from its selectors, which have fewer.
 type labelsKey struct {
-	application string
-	n           int
+	owner string
+	n     int
 }
 
-func newStringPool() *stringPool {
-	return &stringPool{
+// NewValuePool returns an empty pool.
+func NewValuePool(ownerLabel string, conditions func(obj any) []metav1.Condition) *ValuePool {
+	return &ValuePool{
+		ownerLabel: ownerLabel,
+		conditions: conditions,
 		labels:     map[labelsKey]map[string]string{},
 		owners:     map[types.UID][]metav1.OwnerReference{},
 		containers: map[uint64][]corev1.Container{},
@@ -54,8 +58,8 @@ func newStringPool() *stringPool {
 	}
 }
 
-// sharing returns a transformation that applies transform and then shares the values of its result.
-func (p *stringPool) sharing(transform toolscache.TransformFunc) toolscache.TransformFunc {
+// Sharing returns a transformation that applies transform and then shares the values of its result.
+func (p *ValuePool) Sharing(transform toolscache.TransformFunc) toolscache.TransformFunc {
 	return func(obj any) (any, error) {
 		obj, err := transform(obj)
 		if err != nil {
@@ -66,11 +70,14 @@ func (p *stringPool) sharing(transform toolscache.TransformFunc) toolscache.Tran
 		if meta, ok := obj.(metav1.Object); ok {
 			p.meta(meta)
 		}
+		p.shareConditions(p.conditions(obj))
 		switch o := obj.(type) {
 		case *appsv1.Deployment:
-			err = p.template(o)
-		case *v1alpha2.NginxOperator:
-			p.conditions(o.Status.Conditions)
+			err = p.template(o.Spec.Selector, &o.Spec.Template)
+		case *appsv1.StatefulSet:
+			err = p.template(o.Spec.Selector, &o.Spec.Template)
+		case *appsv1.DaemonSet:
+			err = p.template(o.Spec.Selector, &o.Spec.Template)
 		}
 		return obj, err
 	}
@@ -90,7 +97,7 @@ func known[K comparable, V any](table map[K]V, key K, value V) V {
 	return value
 }
 
-func (p *stringPool) meta(obj metav1.Object) {
+func (p *ValuePool) meta(obj metav1.Object) {
 	obj.SetLabels(p.labelsOf(obj.GetLabels()))
 	obj.SetAnnotations(p.annotations(obj.GetAnnotations()))
 	if owners := obj.GetOwnerReferences(); len(owners) == 1 {
@@ -98,17 +105,17 @@ func (p *stringPool) meta(obj metav1.Object) {
 	}
 }
 
-func (p *stringPool) labelsOf(labels map[string]string) map[string]string {
-	application := labels[naming.LabelApplication]
-	if application == "" {
+func (p *ValuePool) labelsOf(labels map[string]string) map[string]string {
+	owner := labels[p.ownerLabel]
+	if owner == "" {
 		return labels
 	}
-	return known(p.labels, labelsKey{application, len(labels)}, labels)
+	return known(p.labels, labelsKey{owner, len(labels)}, labels)
 }
 
 // annotations shares the keys, which are the same in all objects. Most values occur in one object
 // only.
-func (p *stringPool) annotations(own map[string]string) map[string]string {
+func (p *ValuePool) annotations(own map[string]string) map[string]string {
 	shared := maps.Clone(own)
 	clear(shared)
 	for key, value := range own {
@@ -118,10 +125,10 @@ func (p *stringPool) annotations(own map[string]string) map[string]string {
 }
 
 // word returns the shared copy of a text that occurs in many objects.
-func (p *stringPool) word(text string) string { return known(p.words, text, text) }
+func (p *ValuePool) word(text string) string { return known(p.words, text, text) }
 
-// conditions shares the texts of conditions, most of which are the same in all applications.
-func (p *stringPool) conditions(conditions []metav1.Condition) {
+// shareConditions shares the texts of conditions, most of which are the same for all owners.
+func (p *ValuePool) shareConditions(conditions []metav1.Condition) {
 	for i := range conditions {
 		c := &conditions[i]
 		c.Type, c.Status = p.word(c.Type), metav1.ConditionStatus(p.word(string(c.Status)))
@@ -129,11 +136,10 @@ func (p *stringPool) conditions(conditions []metav1.Condition) {
 	}
 }
 
-func (p *stringPool) template(d *appsv1.Deployment) error {
-	if d.Spec.Selector != nil {
-		d.Spec.Selector.MatchLabels = p.labelsOf(d.Spec.Selector.MatchLabels)
+func (p *ValuePool) template(selector *metav1.LabelSelector, template *corev1.PodTemplateSpec) error {
+	if selector != nil {
+		selector.MatchLabels = p.labelsOf(selector.MatchLabels)
 	}
-	template := &d.Spec.Template
 	template.Labels, template.Annotations = p.labelsOf(template.Labels), p.annotations(template.Annotations)
 	pod := &template.Spec
 	for i := range pod.TopologySpreadConstraints {
@@ -149,7 +155,7 @@ func (p *stringPool) template(d *appsv1.Deployment) error {
 	return errors.Join(errs[:]...)
 }
 
-func (p *stringPool) containersOf(containers []corev1.Container) ([]corev1.Container, error) {
+func (p *ValuePool) containersOf(containers []corev1.Container) ([]corev1.Container, error) {
 	if len(containers) == 0 {
 		return containers, nil
 	}

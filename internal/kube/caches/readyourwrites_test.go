@@ -1,4 +1,4 @@
-package manager
+package caches
 
 import (
 	"context"
@@ -91,15 +91,12 @@ func pod(namespace, name, application string) *corev1.Pod {
 }
 
 // readsOf returns reads with a cache that never catches up.
-func readsOf(t *testing.T, objects ...client.Object) *lateReads {
+func readsOf(t *testing.T, objects ...client.Object) *LateReads {
 	t.Helper()
-	scheme, err := Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	live := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	live := fake.NewClientBuilder().WithObjects(objects...).
 		WithIndex(&corev1.Pod{}, metav1.ObjectNameField, func(o client.Object) []string { return []string{o.GetName()} }).Build()
-	r := &lateReads{live: live, namespaces: []string{"a", "b"}, indexes: map[index]client.IndexerFunc{}}
+	r := NewLateReads([]string{"a", "b"})
+	r.live = live
 	waits := func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()

@@ -1,4 +1,6 @@
-package manager
+// Package caches has what controller-runtime's caches lack: they start in all namespaces at the same time, share equal
+// values, count failed watches, and reads do not wait for a cache that never shows a write. It knows no kind of owner.
+package caches
 
 import (
 	"context"
@@ -24,8 +26,8 @@ func (concurrentCache) NeedLeaderElection() bool { return false }
 
 var _ manager.LeaderElectionRunnable = concurrentCache{}
 
-// newConcurrentCache is a ctrlcache.NewCacheFunc.
-func newConcurrentCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
+// NewConcurrent is a ctrlcache.NewCacheFunc for a cache that starts in all its namespaces at the same time.
+func NewConcurrent(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
 	cache, err := ctrlcache.New(config, options)
 	return concurrentCache{cache}, err
 }

@@ -1,4 +1,4 @@
-package manager
+package caches
 
 import (
 	"encoding/json"
@@ -24,12 +24,22 @@ import (
 	"example.com/nginx-operator/test/plan"
 )
 
-// shareStrings passes a watched object through a pool's transformation and checks that the result
+// newPool returns a pool as the nginx operator uses it.
+func newPool() *ValuePool {
+	return NewValuePool(naming.LabelApplication, func(obj any) []metav1.Condition {
+		if nginx, ok := obj.(*v1alpha2.NginxOperator); ok {
+			return nginx.Status.Conditions
+		}
+		return nil
+	})
+}
+
+// share passes a watched object through a pool's transformation and checks that the result
 // is equal.
-func shareStrings[T runtime.Object](t *testing.T, p *stringPool, obj T) T {
+func share[T runtime.Object](t *testing.T, p *ValuePool, obj T) T {
 	t.Helper()
 	before := obj.DeepCopyObject()
-	after, err := p.sharing(ctrlcache.TransformStripManagedFields())(obj)
+	after, err := p.Sharing(ctrlcache.TransformStripManagedFields())(obj)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +82,11 @@ func application(name string, resources *corev1.ResourceRequirements) *v1alpha2.
 }
 
 func TestObjectsOfAnApplicationShareTheirMetadata(t *testing.T) {
-	p := newStringPool()
+	p := newPool()
 	objects := ownedObject(t, application("web", nil))
-	first := shareStrings(t, p, objects[0])
+	first := share(t, p, objects[0])
 	for _, object := range objects[1:] {
-		object = shareStrings(t, p, object)
+		object = share(t, p, object)
 		if !sameMap(first.GetLabels(), object.GetLabels()) {
 			t.Errorf("%T has labels of its own", object)
 		}
@@ -84,20 +94,20 @@ func TestObjectsOfAnApplicationShareTheirMetadata(t *testing.T) {
 			t.Errorf("%T has owner references of its own", object)
 		}
 	}
-	other := shareStrings(t, p, ownedObject(t, application("api", nil))[0])
+	other := share(t, p, ownedObject(t, application("api", nil))[0])
 	if sameMap(first.GetLabels(), other.GetLabels()) {
 		t.Error("two applications have the same labels")
 	}
 }
 
 func TestConditionsShareStrings(t *testing.T) {
-	p := newStringPool()
+	p := newPool()
 	decoded := func() *metav1.Condition {
 		nginx := application("web", nil)
 		nginx.Status.Conditions = []metav1.Condition{{
 			Type: strings.Clone("Ready"), Status: metav1.ConditionStatus(strings.Clone("True")), Reason: strings.Clone("Ready"), Message: strings.Clone("It serves"),
 		}}
-		return &shareStrings(t, p, nginx).Status.Conditions[0]
+		return &share(t, p, nginx).Status.Conditions[0]
 	}
 	one, other := decoded(), decoded()
 	for what, words := range map[string][2]string{
@@ -114,8 +124,8 @@ func TestPodTemplatesShareTheirContainers(t *testing.T) {
 	limit := func(text string) *corev1.ResourceRequirements {
 		return &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse(text)}}
 	}
-	p := newStringPool()
-	web, api := shareStrings(t, p, deploymentOf(t, "web", nil)), shareStrings(t, p, deploymentOf(t, "api", nil))
+	p := newPool()
+	web, api := share(t, p, deploymentOf(t, "web", nil)), share(t, p, deploymentOf(t, "api", nil))
 	if &web.Spec.Template.Spec.Containers[0] != &api.Spec.Template.Spec.Containers[0] ||
 		&web.Spec.Template.Spec.InitContainers[0] != &api.Spec.Template.Spec.InitContainers[0] {
 		t.Error("two applications have the same containers twice")
@@ -125,7 +135,7 @@ func TestPodTemplatesShareTheirContainers(t *testing.T) {
 	}
 	// The same amount in different spellings: drift detection compares spellings.
 	for _, text := range []string{"1000Mi", "1048576k"} {
-		d := shareStrings(t, p, deploymentOf(t, "limited", limit(text)))
+		d := share(t, p, deploymentOf(t, "limited", limit(text)))
 		if got := d.Spec.Template.Spec.Containers[0].Resources.Limits.Memory().String(); got != text {
 			t.Errorf("a limit of %s has become one of %s", text, got)
 		}
@@ -133,14 +143,14 @@ func TestPodTemplatesShareTheirContainers(t *testing.T) {
 }
 
 func TestPoolIsBounded(t *testing.T) {
-	p := newStringPool()
+	p := newPool()
 	for i := range 2*mostShared + 1 {
 		name := fmt.Sprint(i)
 		sa := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{
 			Name: name, Labels: naming.Labels(name), Annotations: map[string]string{name: "a"},
 			OwnerReferences: []metav1.OwnerReference{{UID: types.UID(name)}},
 		}}
-		if _, err := p.sharing(ctrlcache.TransformStripManagedFields())(sa); err != nil {
+		if _, err := p.Sharing(ctrlcache.TransformStripManagedFields())(sa); err != nil {
 			t.Fatal(err)
 		}
 	}

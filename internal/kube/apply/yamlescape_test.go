@@ -1,4 +1,4 @@
-package manager
+package apply
 
 import (
 	"encoding/json"
@@ -40,7 +40,7 @@ func TestEscaping(t *testing.T) {
 			t.Fatal(err)
 		}
 		request.Header.Set("Content-Type", content)
-		_, err = yamlEscapingTransport{transport(func(r *http.Request) (*http.Response, error) {
+		_, err = NewTransport(transport(func(r *http.Request) (*http.Response, error) {
 			again, err := r.GetBody()
 			if err != nil {
 				return nil, err
@@ -51,7 +51,7 @@ func TestEscaping(t *testing.T) {
 				}
 			}
 			return nil, nil
-		})}.RoundTrip(request)
+		})).RoundTrip(request)
 		if err != nil {
 			t.Fatal(err)
 		}

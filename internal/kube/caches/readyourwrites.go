@@ -1,4 +1,4 @@
-package manager
+package caches
 
 import (
 	"context"
@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -29,7 +30,7 @@ const (
 	lateReadTimeout = 100 * time.Millisecond
 )
 
-// lateReads is a client whose reads go to the API server if the caches do not show the client's own
+// LateReads is a client whose reads go to the API server if the caches do not show the client's own
 // writes in time.
 //
 // A read waits until its cache has reached the version of the last write
@@ -38,11 +39,11 @@ const (
 // takes that version from the objects that it receives. If an object was written and then deleted
 // while the watch of its kind was broken, the cache never receives that version: the list with
 // which the watch restarts does not contain the object. Every read of the kind would wait until
-// another object of it changes, in any application.
+// another object of it changes, of any owner.
 //
 // With several namespaces, an event in one can end the wait for another, because all share one
 // version. Do not base anything final on what was just written.
-type lateReads struct {
+type LateReads struct {
 	client.Client
 	// live reads from the API server.
 	live client.Reader
@@ -61,8 +62,14 @@ type index struct {
 	field  string
 }
 
-// newClient is a client.NewClientFunc.
-func (r *lateReads) newClient(config *rest.Config, options client.Options) (client.Client, error) {
+// NewLateReads returns reads of the namespaces; of all if there are none. Its NewCache and NewClient have to be given to
+// the same manager.
+func NewLateReads(namespaces []string) *LateReads {
+	return &LateReads{namespaces: namespaces, indexes: map[index]client.IndexerFunc{}}
+}
+
+// NewClient is a client.NewClientFunc.
+func (r *LateReads) NewClient(config *rest.Config, options client.Options) (client.Client, error) {
 	var err error
 	if r.Client, err = client.New(config, options); err != nil {
 		return nil, err
@@ -72,20 +79,21 @@ func (r *lateReads) newClient(config *rest.Config, options client.Options) (clie
 	return r, err
 }
 
-// newCache is a ctrlcache.NewCacheFunc.
-func (r *lateReads) newCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
-	cache, err := newConcurrentCache(config, options)
+// NewCache is a ctrlcache.NewCacheFunc.
+func (r *LateReads) NewCache(config *rest.Config, options ctrlcache.Options) (ctrlcache.Cache, error) {
+	cache, err := NewConcurrent(config, options)
 	return indexed{cache, r}, err
 }
 
 // indexed is a cache that records its indexes in reads.
 type indexed struct {
 	ctrlcache.Cache
-	reads *lateReads
+	reads *LateReads
 }
 
 func indexKey(object client.Object, field string) index { return index{reflect.TypeOf(object), field} }
 
+// IndexField implements client.FieldIndexer.
 func (c indexed) IndexField(ctx context.Context, object client.Object, field string, values client.IndexerFunc) error {
 	c.reads.indexes[indexKey(object, field)] = values
 	return c.Cache.IndexField(ctx, object, field, values)
@@ -93,14 +101,14 @@ func (c indexed) IndexField(ctx context.Context, object client.Object, field str
 
 // Delete deletes an object without making later reads wait for the deletion. Such a read would wait
 // until the cache shows the deletion, which it does not if the object is recreated before a broken
-// watch restarts: the cache then receives a change. All deletions here are bound to a UID, so
-// repeating one because of a stale cache does nothing.
-func (r *lateReads) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
+// watch restarts: the cache then receives a change. A deletion must be bound to a UID, so that
+// repeating it because of a stale cache does nothing.
+func (r *LateReads) Delete(ctx context.Context, object client.Object, options ...client.DeleteOption) error {
 	return r.Client.Delete(ctx, object, append(options, client.DisableReadYourWritesConsistency)...)
 }
 
 // Get waits for the cache, and reads from the API server if the cache does not catch up.
-func (r *lateReads) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
+func (r *LateReads) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	behind, err := r.waiting(ctx, object, func(ctx context.Context) error { return r.Client.Get(ctx, key, object, options...) })
 	if !behind {
 		return err
@@ -109,7 +117,7 @@ func (r *lateReads) Get(ctx context.Context, key client.ObjectKey, object client
 }
 
 // List waits for the cache, and reads from the API server if the cache does not catch up.
-func (r *lateReads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (r *LateReads) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	behind, err := r.waiting(ctx, list, func(ctx context.Context) error { return r.Client.List(ctx, list, options...) })
 	if !behind {
 		return err
@@ -118,7 +126,7 @@ func (r *lateReads) List(ctx context.Context, list client.ObjectList, options ..
 }
 
 // waiting reads from the cache, and reports whether the cache has not caught up in time.
-func (r *lateReads) waiting(ctx context.Context, of runtime.Object, read func(context.Context) error) (behind bool, err error) {
+func (r *LateReads) waiting(ctx context.Context, of runtime.Object, read func(context.Context) error) (behind bool, err error) {
 	kind, timeout := reflect.TypeOf(of), readTimeout
 	_, late := r.late.Load(kind)
 	if late {
@@ -144,7 +152,7 @@ func (r *lateReads) waiting(ctx context.Context, of runtime.Object, read func(co
 
 // getLive reads with a list, since the permissions for a cache allow lists and not necessarily
 // gets.
-func (r *lateReads) getLive(ctx context.Context, key client.ObjectKey, object client.Object) error {
+func (r *LateReads) getLive(ctx context.Context, key client.ObjectKey, object client.Object) error {
 	gvk, err := apiutil.GVKForObject(object, r.Scheme())
 	if err != nil {
 		return err
@@ -157,7 +165,7 @@ func (r *lateReads) getLive(ctx context.Context, key client.ObjectKey, object cl
 	if !ok {
 		return fmt.Errorf("%T is not a list", made)
 	}
-	err = r.live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFieldsSelector{Selector: named(key.Name)})
+	err = r.live.List(ctx, list, client.InNamespace(key.Namespace), client.MatchingFieldsSelector{Selector: fields.OneTermEqualSelector(metav1.ObjectNameField, key.Name)})
 	if err != nil {
 		return err
 	}
@@ -178,7 +186,7 @@ func (r *lateReads) getLive(ctx context.Context, key client.ObjectKey, object cl
 
 // listLive lists from the API server, and selects by the caches' indexes, which the API server does
 // not know.
-func (r *lateReads) listLive(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+func (r *LateReads) listLive(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	wanted := (&client.ListOptions{}).ApplyOptions(options)
 	selected := wanted.FieldSelector
 	wanted.FieldSelector = nil
@@ -211,7 +219,7 @@ func (r *lateReads) listLive(ctx context.Context, list client.ObjectList, option
 }
 
 // selects reports whether the indexes select an object.
-func (r *lateReads) selects(selector fields.Selector, item runtime.Object) bool {
+func (r *LateReads) selects(selector fields.Selector, item runtime.Object) bool {
 	object, ok := item.(client.Object)
 	if !ok {
 		return false

@@ -1,4 +1,4 @@
-package manager
+package caches
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 )
@@ -21,27 +22,23 @@ import (
 // server answers only once it has been asked about all of them.
 func TestNamespacesBeginTogether(t *testing.T) {
 	const many = 20
-	options := &Options{}
+	namespaces := map[string]ctrlcache.Config{}
 	for i := range many {
-		options.Namespaces = append(options.Namespaces, fmt.Sprintf("n%d", i))
+		namespaces[fmt.Sprintf("n%d", i)] = ctrlcache.Config{}
 	}
 	server := newStartupCheck(t, many)
-	scheme, err := Scheme()
-	if err != nil {
-		t.Fatal(err)
-	}
 	mapper := meta.NewDefaultRESTMapper(nil)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	for name, newCache := range map[string]ctrlcache.NewCacheFunc{
-		"the manager's": (&lateReads{}).newCache,
-		"references":    newConcurrentCache,
+		"the manager's": NewLateReads(nil).NewCache,
+		"references":    NewConcurrent,
 	} {
 		t.Run(name, func(t *testing.T) {
 			server.forget()
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 			defer cancel()
 			cache, err := newCache(&rest.Config{Host: server.URL}, ctrlcache.Options{
-				Scheme: scheme, Mapper: mapper, DefaultNamespaces: options.cachedNamespaces(),
+				Scheme: clientgoscheme.Scheme, Mapper: mapper, DefaultNamespaces: namespaces,
 			})
 			if err != nil {
 				t.Fatal(err)
