@@ -23,7 +23,7 @@ func Unfinished(b *v1alpha1.NginxBackup, reason, message string) v1alpha1.NginxB
 	status := *b.Status.DeepCopy()
 	status.ObservedGeneration = b.Generation
 	if status.Reason == "" {
-		status.Reason = clip(b.Annotations[v1alpha1.AnnotationReason], reasonLimit)
+		status.Reason = messages.Shorten(b.Annotations[v1alpha1.AnnotationReason], reasonLimit)
 	}
 	set(b, &status, v1alpha1.ConditionCompleted, metav1.ConditionFalse, reason, message)
 	set(b, &status, v1alpha1.ConditionVerified, metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The archive has not been written yet")
@@ -144,7 +144,7 @@ func address(b *v1alpha1.NginxBackup, key string) string {
 
 func set(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, condition string, state metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: clip(message, messageLimit), ObservedGeneration: b.Generation,
+		Type: condition, Status: state, Reason: reason, Message: messages.Shorten(message, messageLimit), ObservedGeneration: b.Generation,
 	})
 }
 
@@ -154,15 +154,5 @@ const (
 	reasonLimit  = 1000
 	listLimit    = 64
 )
-
-// clip shortens a text and puts it on one line. The text may come from a store or a spec, so
-// characters that would move a terminal's cursor or change the reading direction are replaced.
-func clip(text string, limit int) string {
-	text = messages.Line(text)
-	if len(text) <= limit {
-		return text
-	}
-	return strings.ToValidUTF8(text[:limit], "") + "…"
-}
 
 func clipList(list []string) []string { return list[:min(len(list), listLimit)] }

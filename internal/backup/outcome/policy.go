@@ -9,6 +9,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/kube/messages"
 )
 
 // Refused returns the status of a policy that is invalid.
@@ -130,6 +131,6 @@ func FindFailingCondition(conditions []metav1.Condition) *metav1.Condition {
 
 func setPolicy(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, condition string, state metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: clip(message, messageLimit), ObservedGeneration: p.Generation,
+		Type: condition, Status: state, Reason: reason, Message: messages.Shorten(message, messageLimit), ObservedGeneration: p.Generation,
 	})
 }

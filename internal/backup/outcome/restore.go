@@ -14,6 +14,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/restoration"
+	"example.com/nginx-operator/internal/kube/messages"
 )
 
 // RestoreFinished reports whether a restore is not tried again, because it has completed or cannot complete.
@@ -68,13 +69,13 @@ func setRestoreDetails(status *v1alpha1.NginxRestoreStatus, target string, b res
 	info := b.Info
 	status.Target = target
 	status.Source = &v1alpha1.BackupSource{
-		UID:            clip(info.Application.UID, wordLimit),
+		UID:            messages.Shorten(info.Application.UID, wordLimit),
 		Generation:     info.Application.Generation,
 		Replicas:       ptr.Deref(b.Nginx.Spec.Replicas, 1),
-		ConfigRevision: clip(info.ConfigRevision, wordLimit),
-		ServedRevision: clip(info.ServedRevision, wordLimit),
-		Image:          clip(info.Image, imageLimit),
-		ImageDigest:    clip(info.ImageDigest, imageLimit),
+		ConfigRevision: messages.Shorten(info.ConfigRevision, wordLimit),
+		ServedRevision: messages.Shorten(info.ServedRevision, wordLimit),
+		Image:          messages.Shorten(info.Image, imageLimit),
+		ImageDigest:    messages.Shorten(info.ImageDigest, imageLimit),
 	}
 	var secrets []string
 	for _, s := range info.Secrets {
@@ -91,7 +92,7 @@ func setRestoreDetails(status *v1alpha1.NginxRestoreStatus, target string, b res
 func truncateChanges(changes []v1alpha1.RestoreChange) []v1alpha1.RestoreChange {
 	changes = slices.Clone(changes[:min(len(changes), listLimit)])
 	for i := range changes {
-		changes[i].Difference = clip(changes[i].Difference, differenceLimit)
+		changes[i].Difference = messages.Shorten(changes[i].Difference, differenceLimit)
 	}
 	return changes
 }
@@ -214,7 +215,7 @@ func applicationState(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (
 
 func setRestore(r *v1alpha1.NginxRestore, status *v1alpha1.NginxRestoreStatus, condition string, state metav1.ConditionStatus, reason, message string) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: clip(message, messageLimit), ObservedGeneration: r.Generation,
+		Type: condition, Status: state, Reason: reason, Message: messages.Shorten(message, messageLimit), ObservedGeneration: r.Generation,
 	})
 }
 

@@ -3,7 +3,6 @@ package poddiagnosis
 import (
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/messages"
@@ -41,20 +40,4 @@ func formatProblem(p instanceapi.Problem) string {
 }
 
 // Clip returns the message as one line that fits into the note of an event.
-func Clip(message string) string { return Shorten(message, MaxMessage) }
-
-// Shorten returns the text as one line of at most most bytes. The text often comes from an
-// untrusted source, such as a container's last output, so characters that would move a terminal's
-// cursor or change the direction of text are replaced.
-func Shorten(text string, most int) string {
-	const more = "…"
-	text = messages.Line(text)
-	if len(text) <= most {
-		return text
-	}
-	cut := most - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + more
-}
+func Clip(message string) string { return messages.Shorten(message, MaxMessage) }

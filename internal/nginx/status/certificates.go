@@ -10,8 +10,8 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/nginx/observe"
-	"example.com/nginx-operator/internal/nginx/poddiagnosis"
 )
 
 // A certificate is expiring in its last expiryWarning, or, if it is short-lived, in the last tenth of its life.
@@ -142,7 +142,7 @@ func (v *view) certificates() []v1alpha2.CertificateStatus {
 		status := v1alpha2.CertificateStatus{Name: c.Name}
 		if found, _ := v.certificate(c.Name); len(found) > 0 {
 			first := slices.MinFunc(found, func(a, b instanceapi.Certificate) int { return a.NotAfter.Compare(*b.NotAfter) })
-			status.SerialNumber = poddiagnosis.Shorten(first.Serial, mostSerial)
+			status.SerialNumber = messages.Shorten(first.Serial, mostSerial)
 			end := metav1.NewTime(first.NotAfter.Truncate(time.Second))
 			status.NotAfter = &end
 		}

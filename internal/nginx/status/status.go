@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/canary"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -144,7 +145,7 @@ func (v *view) statusFields() v1alpha2.NginxOperatorStatus {
 		ObservedGeneration: v.in.Nginx.Generation,
 		Selector:           naming.Selector(v.in.Nginx.Name).String(),
 		Config:             v.configStatus(),
-		NginxVersion:       poddiagnosis.Shorten(v.nginxVersion(), mostVersion),
+		NginxVersion:       messages.Shorten(v.nginxVersion(), mostVersion),
 		Certificates:       v.certificates(),
 		ReadyReplicas:      v.readyReplicas(),
 		Addresses:          v.addresses(),
@@ -158,12 +159,12 @@ func (v *view) statusFields() v1alpha2.NginxOperatorStatus {
 		status.UpdatedReplicas = d.Status.UpdatedReplicas
 		for _, c := range d.Spec.Template.Spec.Containers {
 			if c.Name == naming.NginxContainer {
-				status.Image = poddiagnosis.Shorten(c.Image, mostImage)
+				status.Image = messages.Shorten(c.Image, mostImage)
 			}
 		}
 	}
 	if image := v.servingImage(); image != "" {
-		status.Image = poddiagnosis.Shorten(image, mostImage)
+		status.Image = messages.Shorten(image, mostImage)
 	}
 	for i := range v.in.State.Pods {
 		status.Restarts += restarts(&v.in.State.Pods[i])
@@ -177,7 +178,7 @@ func (v *view) stableRevision() string {
 	if stable == nil {
 		return ""
 	}
-	return poddiagnosis.Shorten(stable.Annotations[naming.AnnotationConfig], mostRevision)
+	return messages.Shorten(stable.Annotations[naming.AnnotationConfig], mostRevision)
 }
 
 func (v *view) configStatus() *v1alpha2.ConfigStatus {

@@ -2,7 +2,7 @@ package messages
 
 import "testing"
 
-func TestOf(t *testing.T) {
+func TestLine(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain ☃":                   "plain ☃",
 		"one\r\ntwo\tthree":         "one  two three",
