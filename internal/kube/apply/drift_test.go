@@ -22,8 +22,8 @@ func kind(t *testing.T, name string) owned.Kind {
 	return owned.Kind{}
 }
 
-// TestLacking: if the Go type distinguishes a value from an unset field, the value must be present.
-func TestLacking(t *testing.T) {
+// TestDriftedFields: if the Go type distinguishes a value from an unset field, the value must be present.
+func TestDriftedFields(t *testing.T) {
 	pod := func(text string) string { return `spec: {template: {spec: {` + text + `}}}` }
 	tests := map[string]struct {
 		kind, intent, live string

@@ -54,8 +54,8 @@ func fieldsOf(object owned.Object) (map[string]any, error) {
 
 // reportDropped records in an object the fields that it did not keep. The API server drops fields whose features are
 // off, and admission webhooks change others. A field that differs right after a write was not changed by another
-// client since, and writing it again would not help. The record keeps such fields from counting as drift, and the outcome
-// reports them.
+// client since, and writing it again would not help. The record keeps such fields from counting as drift, and the
+// outcome reports them.
 func (a *Applier) reportDropped(ctx context.Context, change Change, written owned.Object, paths []string, annotations map[string]string, outcome *Outcome) error {
 	record := change.Hash + " " + strings.Join(paths, " ")
 	if annotations[a.settings.DroppedAnnotation] == record {

@@ -32,7 +32,7 @@ type Outcome struct {
 	Retry bool
 }
 
-// Interrupted reports whether there is nothing to report: the application is being removed with its namespace, or its
+// Interrupted reports whether there is nothing to report: the owner is being removed with its namespace, or its
 // state was incomplete.
 func (o *Outcome) Interrupted() bool {
 	return o.Terminating || o.Relabelled || o.Applied == nil

@@ -14,6 +14,21 @@ import (
 	"example.com/nginx-operator/internal/kube/owned"
 )
 
+// Refusal is why an object could not be written, if the user has to fix it.
+type Refusal struct {
+	// Reason is one of the reasons below.
+	Reason string
+	// Message names the thing to fix.
+	Message string
+}
+
+// Reasons of a Refusal.
+const (
+	ReasonNameConflict = "NameConflict"
+	ReasonRejected     = "Rejected"
+	ReasonForbidden    = "Forbidden"
+)
+
 // errTaken means that a foreign object has the name.
 var errTaken = errors.New("the name is taken")
 

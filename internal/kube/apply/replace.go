@@ -15,7 +15,7 @@ import (
 // Server-side apply merges, and some changes cannot be merged. If the number of a port was changed, the operator's
 // port is added beside it, and the API server refuses two ports of one name. If a volume or a probe was changed to
 // another type, it refuses two types in one. Fields that others added to such an item are lost, in exchange for an
-// application that is as declared.
+// object that is as declared.
 func (s Settings) replacements(intent owned.Intent, live owned.Object) ([]byte, error) {
 	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(live)
 	if err != nil {

@@ -16,18 +16,3 @@ type Settings struct {
 	// Written is called after each write.
 	Written func(kind string, action Action)
 }
-
-// Refusal is why an object could not be written, if the user has to fix it.
-type Refusal struct {
-	// Reason is one of the reasons below.
-	Reason string
-	// Message names the thing to fix.
-	Message string
-}
-
-// Reasons of a Refusal.
-const (
-	ReasonNameConflict = "NameConflict"
-	ReasonRejected     = "Rejected"
-	ReasonForbidden    = "Forbidden"
-)
