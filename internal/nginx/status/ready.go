@@ -12,18 +12,18 @@ import (
 // At zero replicas no nginx can test the configuration, so an unknown ConfigValid does not count. A certificate that
 // nginx cannot load blocks the configuration, so it comes first as the cause.
 func ready(v *view, verdicts map[string]verdict) verdict {
-	if certificates := verdicts[v1alpha2.ConditionCertificatesValid]; certificates.status == metav1.ConditionFalse &&
-		verdicts[v1alpha2.ConditionAccepted].status == metav1.ConditionTrue && v.badCertificate(v.refusal()) != "" {
-		return verdict{metav1.ConditionFalse, certificates.reason, certificates.message}
+	if certificates := verdicts[v1alpha2.ConditionCertificatesValid]; certificates.Status == metav1.ConditionFalse &&
+		verdicts[v1alpha2.ConditionAccepted].Status == metav1.ConditionTrue && v.badCertificate(v.refusal()) != "" {
+		return *isFalse(certificates.Reason, certificates.Message)
 	}
 	for _, bad := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, c := range conditions {
 			j := verdicts[c.name]
-			if j.status != bad || (c.name == v1alpha2.ConditionConfigValid && bad == metav1.ConditionUnknown && v.replicas == 0) {
+			if j.Status != bad || (c.name == v1alpha2.ConditionConfigValid && bad == metav1.ConditionUnknown && v.replicas == 0) {
 				continue
 			}
-			return verdict{metav1.ConditionFalse, j.reason, j.message}
+			return *isFalse(j.Reason, j.Message)
 		}
 	}
-	return verdict{metav1.ConditionTrue, v1alpha2.ReasonReady, "The application is as declared and serves" + v.noAddress()}
+	return *isTrue(v1alpha2.ReasonReady, "The application is as declared and serves"+v.noAddress())
 }

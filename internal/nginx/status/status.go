@@ -12,6 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/conditioncheck"
 	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/canary"
@@ -81,7 +82,7 @@ func Compute(in Input) Result {
 			meta.RemoveStatusCondition(&next.Conditions, c.name)
 			continue
 		}
-		verdicts[c.name] = evaluate(v, c.checks)
+		verdicts[c.name] = conditioncheck.Evaluate(v, c.checks)
 		v.set(&next, c.name, verdicts[c.name])
 	}
 	v.set(&next, v1alpha2.ConditionReady, ready(v, verdicts))
@@ -95,9 +96,9 @@ func Compute(in Input) Result {
 func (v *view) set(status *v1alpha2.NginxOperatorStatus, name string, j verdict) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type:               name,
-		Status:             j.status,
-		Reason:             j.reason,
-		Message:            poddiagnosis.Clip(j.message),
+		Status:             j.Status,
+		Reason:             j.Reason,
+		Message:            poddiagnosis.Clip(j.Message),
 		ObservedGeneration: v.in.Nginx.Generation,
 		LastTransitionTime: metav1.NewTime(v.in.Now.Truncate(time.Second)),
 	})
