@@ -15,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/kube/conditioncheck"
 	"example.com/nginx-operator/internal/kube/messages"
 )
 
@@ -143,8 +144,13 @@ func address(b *v1alpha1.NginxBackup, key string) string {
 }
 
 func set(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, condition string, state metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: messages.Shorten(message, messageLimit), ObservedGeneration: b.Generation,
+	setVerdict(b, &status.Conditions, condition, conditioncheck.Verdict{Status: state, Reason: reason, Message: message})
+}
+
+// setVerdict sets a condition of an object.
+func setVerdict(object metav1.Object, list *[]metav1.Condition, condition string, v conditioncheck.Verdict) {
+	meta.SetStatusCondition(list, metav1.Condition{
+		Type: condition, Status: v.Status, Reason: v.Reason, Message: messages.Shorten(v.Message, messageLimit), ObservedGeneration: object.GetGeneration(),
 	})
 }
 

@@ -11,9 +11,9 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/restoration"
+	"example.com/nginx-operator/internal/kube/conditioncheck"
 	"example.com/nginx-operator/internal/kube/messages"
 )
 
@@ -147,76 +147,8 @@ func tally(changes []v1alpha1.RestoreChange) string {
 	return fmt.Sprintf("%d created, %d replaced, %d unchanged", counts["Create"], counts["Replace"], counts["None"])
 }
 
-// observationDelay is the time that an operator gets to see that a ConfigMap was restored: until then, the
-// application stays Ready with the old configuration. servedDelay is the time that an application
-// gets to serve the restored configuration.
-const (
-	observationDelay = 5 * time.Second
-	servedDelay      = time.Minute
-)
-
-// Verified returns the status of a restore after a check of what the application serves, and the
-// time until the next check if nothing changes; 0 means none is needed.
-func Verified(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator, now time.Time) (status v1alpha1.NginxRestoreStatus, after time.Duration) {
-	status = *r.Status.DeepCopy()
-	state, reason, message := applicationState(r, nginx)
-	age := now.Sub(restoredAt(r))
-	wait := time.Duration(0)
-	switch {
-	case state == metav1.ConditionTrue && !renewed(r):
-		wait = observationDelay - age
-	case reason == v1alpha1.ReasonServesAnother:
-		wait = servedDelay - age
-	}
-	if wait > 0 {
-		state, reason, message = metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not reported its configuration yet"
-	}
-	setRestore(r, &status, v1alpha1.ConditionVerified, state, reason, message)
-	return status, max(0, wait)
-}
-
-// renewed reports whether the restore wrote the NginxOperator itself, which its operator has to
-// observe before it is Ready again, or wrote nothing but files.
-func renewed(r *v1alpha1.NginxRestore) bool {
-	changed := func(kind string) bool {
-		return slices.ContainsFunc(r.Status.Changes, func(c v1alpha1.RestoreChange) bool { return c.Kind == kind && c.Action != "None" })
-	}
-	return changed(v1alpha2.Kind) || !changed("ConfigMap")
-}
-
-func applicationState(r *v1alpha1.NginxRestore, nginx *v1alpha2.NginxOperator) (state metav1.ConditionStatus, reason, message string) {
-	source := r.Status.Source
-	if source == nil || !slices.ContainsFunc(r.Spec.Items, func(i v1alpha1.RestoreItem) bool { return i != v1alpha1.RestoreContent }) {
-		return metav1.ConditionTrue, v1alpha1.ReasonVerified, "The files were compared with those of the backup"
-	}
-	if nginx == nil {
-		return metav1.ConditionFalse, v1alpha1.ReasonNotReady, fmt.Sprintf("NginxOperator %s does not exist any more", r.Status.Target)
-	}
-	ready := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionReady)
-	if ready == nil || ready.ObservedGeneration != nginx.Generation {
-		return metav1.ConditionUnknown, v1alpha1.ReasonNotVerified, "The application has not reported its configuration yet"
-	}
-	if ready.Status != metav1.ConditionTrue {
-		return metav1.ConditionFalse, v1alpha1.ReasonNotReady, fmt.Sprintf("The application is not Ready: %s: %s", ready.Reason, ready.Message)
-	}
-	served := ""
-	if c := nginx.Status.Config; c != nil {
-		served = c.StableRevision
-	}
-	// A backup that was taken during a rollout has two revisions; one from before the first rollout
-	// has none.
-	known := slices.DeleteFunc([]string{source.ConfigRevision, source.ServedRevision}, func(revision string) bool { return revision == "" })
-	if len(known) > 0 && !slices.Contains(known, served) && slices.Contains(r.Spec.Items, v1alpha1.RestoreConfiguration) {
-		return metav1.ConditionFalse, v1alpha1.ReasonServesAnother, fmt.Sprintf(
-			"The application is Ready but serves configuration %s. The backup contains %s", served, strings.Join(slices.Compact(known), " and "))
-	}
-	return metav1.ConditionTrue, v1alpha1.ReasonVerified, fmt.Sprintf("The application is Ready and serves configuration %s", served)
-}
-
 func setRestore(r *v1alpha1.NginxRestore, status *v1alpha1.NginxRestoreStatus, condition string, state metav1.ConditionStatus, reason, message string) {
-	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
-		Type: condition, Status: state, Reason: reason, Message: messages.Shorten(message, messageLimit), ObservedGeneration: r.Generation,
-	})
+	setVerdict(r, &status.Conditions, condition, conditioncheck.Verdict{Status: state, Reason: reason, Message: message})
 }
 
 // Bounds of a restore's status. Those of the API are not lower.
