@@ -131,7 +131,7 @@ func rounded(size int64) int64 {
 	return (size + unit - 1) / unit * unit
 }
 
-// address returns the URL of the archive.
+// address returns the URL of a key in the destination of a backup.
 func address(b *v1alpha1.NginxBackup, key string) string {
 	where, err := location.Parse(b.Spec.Destination.URL)
 	if err != nil {

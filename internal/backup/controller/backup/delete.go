@@ -3,7 +3,6 @@ package backup
 import (
 	"context"
 	"fmt"
-	"path"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,7 +15,6 @@ import (
 	"example.com/nginx-operator/internal/backup/controller"
 	"example.com/nginx-operator/internal/backup/controller/jobs"
 	"example.com/nginx-operator/internal/backup/job"
-	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/outcome"
 	"example.com/nginx-operator/internal/backup/progress"
 )
@@ -36,16 +34,6 @@ func (p *pass) syncFinalizer(ctx context.Context) error {
 	before := p.backup.DeepCopy()
 	controllerutil.AddFinalizer(p.backup, v1alpha1.Finalizer)
 	return p.patch(ctx, before)
-}
-
-// dataLocation returns where the data of a backup is, complete or not.
-func dataLocation(backup *v1alpha1.NginxBackup) string {
-	where, err := location.Parse(backup.Spec.Destination.URL)
-	if err != nil {
-		return job.Key(backup)
-	}
-	where.Folder = path.Join(where.Folder, job.Key(backup))
-	return where.Base()
 }
 
 // removeFinalizer lets the API server remove the object.
@@ -81,8 +69,7 @@ func (p *pass) deleteData(ctx context.Context) (ctrl.Result, error) {
 	case verdict.Action == progress.Done:
 		return ctrl.Result{}, p.removeFinalizer(ctx)
 	case left <= 0:
-		p.Recorder.Eventf(p.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
-			"The data in %s could not be deleted within %s and stays: %s", dataLocation(p.backup), deletionTimeout, verdict.Message)
+		controller.RecordEvents(p.Recorder, p.backup, outcome.DataNotDeleted(p.backup, deletionTimeout, verdict.Message))
 		return ctrl.Result{}, p.removeFinalizer(ctx)
 	case verdict.Action == progress.Start:
 		return p.startDeleting(ctx, verdict)
@@ -114,8 +101,7 @@ func (p *pass) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	started, err := p.Queue.Start(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// No job can run in this namespace again.
-		p.Recorder.Eventf(p.backup, nil, corev1.EventTypeWarning, "DataLeft", "Delete",
-			"The data in %s stays: the namespace is being deleted", dataLocation(p.backup))
+		controller.RecordEvents(p.Recorder, p.backup, outcome.NamespaceTerminating(p.backup))
 		return ctrl.Result{}, p.removeFinalizer(ctx)
 	}
 	if err != nil {
