@@ -57,13 +57,8 @@ func backupWaiter(key types.NamespacedName) jobs.Waiter {
 
 // Reconcile is level-based: each pass looks at everything again, whatever triggered it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &pass{Reconciler: r, backup: &v1alpha1.NginxBackup{}, now: r.Clock.Now()}
-	if err := r.Client.Get(ctx, req.NamespacedName, p.backup); err != nil {
-		r.Runner.Queue.Remove(ctx, backupWaiter(req.NamespacedName))
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	var err error
-	if p.Set, err = r.Runner.List(ctx, v1alpha1.LabelBackup, p.backup); err != nil {
+	p, err := r.observe(ctx, req.NamespacedName)
+	if p == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	switch {
@@ -79,6 +74,18 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return p.verifyExisting(ctx)
 	}
 	return p.create(ctx)
+}
+
+// observe reads a backup with its jobs. It returns nil if there is none.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pass, error) {
+	p := &pass{Reconciler: r, backup: &v1alpha1.NginxBackup{}, now: r.Clock.Now()}
+	if err := r.Client.Get(ctx, key, p.backup); err != nil {
+		r.Runner.Queue.Remove(ctx, backupWaiter(key))
+		return nil, client.IgnoreNotFound(err)
+	}
+	var err error
+	p.Set, err = r.Runner.List(ctx, v1alpha1.LabelBackup, p.backup)
+	return p, err
 }
 
 // create writes the backup's data, or continues with it.

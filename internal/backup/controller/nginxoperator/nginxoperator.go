@@ -10,6 +10,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -31,54 +32,81 @@ type Reconciler struct {
 	settling settleTracker
 }
 
+// pass is one reconciliation of one NginxOperator. Each step reads what those before it found.
+type pass struct {
+	nginx *v1alpha2.NginxOperator
+	now   time.Time
+	// policies and target come from observe.
+	policies []v1alpha1.NginxBackupPolicy
+	target   plan.Target
+	// decisions come from decide, one for each policy.
+	decisions []plan.Decision
+	// failures are the errors of single policies. They do not stop the others, but no gate opens.
+	failures []error
+}
+
+func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.nginx) }
+
 // Reconcile is one pass over one NginxOperator and the policies that select it.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	p, err := r.observe(ctx, req.NamespacedName)
+	if p == nil || err != nil {
+		return ctrl.Result{}, err
+	}
+	if left := r.settling.reimportLeft(p.key(), p.now); left > 0 {
+		return ctrl.Result{RequeueAfter: left}, nil
+	}
+	for _, step := range []func(context.Context, *pass) error{r.decide, r.execute, r.updateGates} {
+		if err := step(ctx, p); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	return ctrl.Result{RequeueAfter: p.after()}, nil
+}
+
+// observe reads an NginxOperator and the policies of its namespace. It returns nil if there is
+// nothing to do.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pass, error) {
 	nginx := &v1alpha2.NginxOperator{}
-	if err := r.Client.Get(ctx, req.NamespacedName, nginx); err != nil {
+	if err := r.Client.Get(ctx, key, nginx); err != nil {
 		// Its backups remain, so that it can be restored.
-		r.settling.forget(req.NamespacedName)
-		return ctrl.Result{}, client.IgnoreNotFound(err)
+		r.settling.forget(key)
+		return nil, client.IgnoreNotFound(err)
 	}
 	if nginx.DeletionTimestamp != nil {
-		return ctrl.Result{}, nil
+		return nil, nil
 	}
 	policies := &v1alpha1.NginxBackupPolicyList{}
-	if err := r.Client.List(ctx, policies, client.InNamespace(req.Namespace), client.UnsafeDisableDeepCopy); err != nil {
-		return ctrl.Result{}, fmt.Errorf("list the policies: %w", err)
+	if err := r.Client.List(ctx, policies, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list the policies: %w", err)
 	}
 	state, err := snapshot.StateOf(nginx)
 	if err != nil {
-		return ctrl.Result{}, err
+		return nil, err
 	}
-	now := r.Clock.Now()
-	if left := r.settling.reimportLeft(req.NamespacedName, now); left > 0 {
-		return ctrl.Result{RequeueAfter: left}, nil
-	}
-	target := r.settling.observe(plan.Target{Nginx: nginx, State: state}, now)
-	var after time.Duration
-	var errs []error
-	settled, updated := true, gates{}
-	for i := range policies.Items {
-		decision, err := r.reconcilePolicy(ctx, &policies.Items[i], target, now)
-		after = plan.Soonest(after, decision.After)
-		settled = settled && decision.Settled
-		updated.add(decision)
-		errs = append(errs, err)
-	}
-	if settled {
-		r.settling.markSettled(req.NamespacedName)
-	}
-	if err := errors.Join(errs...); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := r.updateGates(ctx, nginx, updated); err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: after}, nil
+	return &pass{nginx: nginx, now: r.Clock.Now(), policies: policies.Items, target: plan.Target{Nginx: nginx, State: state}}, nil
 }
 
-// reconcilePolicy applies one policy to the target.
-func (r *Reconciler) reconcilePolicy(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (plan.Decision, error) {
+// decide decides for each policy what to do for the target.
+func (r *Reconciler) decide(ctx context.Context, p *pass) error {
+	p.target = r.settling.observe(p.target, p.now)
+	settled := true
+	for i := range p.policies {
+		decision, err := r.decidePolicy(ctx, &p.policies[i], p.target, p.now)
+		if err != nil {
+			p.failures = append(p.failures, err)
+		}
+		settled = settled && decision.Settled
+		p.decisions = append(p.decisions, decision)
+	}
+	if settled {
+		r.settling.markSettled(p.key())
+	}
+	return nil
+}
+
+// decidePolicy decides for one policy what to do for the target.
+func (r *Reconciler) decidePolicy(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, target plan.Target, now time.Time) (plan.Decision, error) {
 	schedule, selected, err := plan.ParsePolicy(policy)
 	switch {
 	case selected == nil || policy.DeletionTimestamp != nil || !selected(target.Nginx) || plan.Suspended(policy):
@@ -92,11 +120,27 @@ func (r *Reconciler) reconcilePolicy(ctx context.Context, policy *v1alpha1.Nginx
 	if err != nil {
 		return plan.Decision{}, err
 	}
-	decision := plan.Decide(policy, schedule, target, backups, now)
-	return decision, r.execute(ctx, decision)
+	return plan.Decide(policy, schedule, target, backups, now), nil
 }
 
-func (r *Reconciler) execute(ctx context.Context, d plan.Decision) error {
+// after returns the time until the next pass if nothing changes, or 0 if none is needed.
+func (p *pass) after() time.Duration {
+	var after time.Duration
+	for _, d := range p.decisions {
+		after = plan.Soonest(after, d.After)
+	}
+	return after
+}
+
+// execute creates and deletes the backups of all decisions. A failure does not stop the others.
+func (r *Reconciler) execute(ctx context.Context, p *pass) error {
+	for _, d := range p.decisions {
+		p.failures = append(p.failures, r.executeDecision(ctx, d))
+	}
+	return errors.Join(p.failures...)
+}
+
+func (r *Reconciler) executeDecision(ctx context.Context, d plan.Decision) error {
 	for _, b := range slices.Concat(d.Obsolete, d.Expired) {
 		if err := r.deleteWithData(ctx, b); err != nil {
 			return fmt.Errorf("delete backup %s: %w", b.Name, err)

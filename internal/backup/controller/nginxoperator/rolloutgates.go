@@ -26,13 +26,22 @@ func (g gates) add(d plan.Decision) {
 	}
 }
 
+// gateStates returns the gates of all decisions, with their states.
+func (p *pass) gateStates() gates {
+	all := gates{}
+	for _, d := range p.decisions {
+		all.add(d)
+	}
+	return all
+}
+
 // updateGates opens the gates whose backups exist, and closes those whose rollout has ended. The
 // write is rejected if the object has changed: a gate that a user has opened meanwhile must stay
 // open.
-func (r *Reconciler) updateGates(ctx context.Context, nginx *v1alpha2.NginxOperator, g gates) error {
-	updated := nginx.DeepCopy()
+func (r *Reconciler) updateGates(ctx context.Context, p *pass) error {
+	nginx, updated := p.nginx, p.nginx.DeepCopy()
 	changed := false
-	for gate, passage := range g {
+	for gate, passage := range p.gateStates() {
 		key := v1alpha2.AnnotationGatePrefix + gate
 		switch before, open := nginx.Annotations[key]; {
 		case passage == plan.GateOpened && before != nginx.Status.WaitingRollout.Revision:

@@ -24,32 +24,32 @@ func equalDestination(policy *v1alpha1.NginxBackupPolicy, b *v1alpha1.NginxBacku
 }
 
 // importBackups creates the objects of backups that have none. A failure does not stop the others.
-func (l *listingPass) importBackups(ctx context.Context, found []listing.FoundBackup, backups map[string]*v1alpha1.NginxBackup) error {
+func (p *pass) importBackups(ctx context.Context, found []listing.FoundBackup, backups map[string]*v1alpha1.NginxBackup) error {
 	var errs []error
 	for _, f := range found {
 		if backups[f.Path] != nil {
 			// It was created after the job had started.
 			continue
 		}
-		errs = append(errs, l.importBackup(ctx, f))
+		errs = append(errs, p.importBackup(ctx, f))
 	}
 	return errors.Join(errs...)
 }
 
 // importBackup creates the object of a backup. The name follows from the backup, so that a
 // repetition, or another leader, creates the same object.
-func (l *listingPass) importBackup(ctx context.Context, f listing.FoundBackup) error {
-	maker, err := l.originPolicy(ctx, f.Policy)
+func (p *pass) importBackup(ctx context.Context, f listing.FoundBackup) error {
+	maker, err := p.originPolicy(ctx, f.Policy)
 	if err != nil {
 		return err
 	}
-	b, err := listing.NewBackup(f, l.policy.Namespace, maker.Spec.Destination, maker.Spec.IncludeSecrets)
+	b, err := listing.NewBackup(f, p.policy.Namespace, maker.Spec.Destination, maker.Spec.IncludeSecrets)
 	if err != nil {
 		return err
 	}
 	for _, name := range []string{b.Name, listing.OtherName(f)} {
 		b.Name, b.ResourceVersion = name, ""
-		err := l.Client.Create(ctx, b)
+		err := p.Client.Create(ctx, b)
 		if err == nil {
 			log.FromContext(ctx).Info("found a backup without an NginxBackup", "backup", b.Name, "path", b.Spec.Existing.Path)
 			return nil
@@ -58,7 +58,7 @@ func (l *listingPass) importBackup(ctx context.Context, f listing.FoundBackup) e
 			return fmt.Errorf("create NginxBackup %s for %s: %w", name, b.Spec.Existing.Path, err)
 		}
 		live := &v1alpha1.NginxBackup{}
-		if err := l.Client.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
+		if err := p.Client.Get(ctx, client.ObjectKeyFromObject(b), live); err != nil {
 			return fmt.Errorf("read NginxBackup %s: %w", name, err)
 		}
 		if job.Key(live) == b.Spec.Existing.Path {
@@ -70,40 +70,40 @@ func (l *listingPass) importBackup(ctx context.Context, f listing.FoundBackup) e
 
 // originPolicy returns the policy that created a backup, if its destination is still this one;
 // otherwise the policy that is listed.
-func (l *listingPass) originPolicy(ctx context.Context, name string) (*v1alpha1.NginxBackupPolicy, error) {
-	if name == "" || name == l.policy.Name {
-		return l.policy, nil
+func (p *pass) originPolicy(ctx context.Context, name string) (*v1alpha1.NginxBackupPolicy, error) {
+	if name == "" || name == p.policy.Name {
+		return p.policy, nil
 	}
 	maker := &v1alpha1.NginxBackupPolicy{}
-	err := l.Client.Get(ctx, client.ObjectKey{Namespace: l.policy.Namespace, Name: name}, maker)
+	err := p.Client.Get(ctx, client.ObjectKey{Namespace: p.policy.Namespace, Name: name}, maker)
 	if client.IgnoreNotFound(err) != nil {
 		return nil, err
 	}
-	if err == nil && listing.SameDestination(maker.Spec.Destination, l.policy.Spec.Destination) {
+	if err == nil && listing.SameDestination(maker.Spec.Destination, p.policy.Spec.Destination) {
 		return maker, nil
 	}
-	return l.policy, nil
+	return p.policy, nil
 }
 
 // reportMissing reports backups whose data is missing, and those whose data is there again.
-func (l *listingPass) reportMissing(ctx context.Context, report *listing.Report, backups map[string]*v1alpha1.NginxBackup) error {
+func (p *pass) reportMissing(ctx context.Context, report *listing.Report, backups map[string]*v1alpha1.NginxBackup) error {
 	var errs []error
 	for _, path := range report.Missing {
-		if b := l.expectedInStore(backups[path]); b != nil && !plan.Lost(b) {
-			errs = append(errs, controller.UpdateBackupStatus(ctx, l.Client, l.Recorder, b, outcome.Missing(b)))
+		if b := p.expectedInStore(backups[path]); b != nil && !plan.Lost(b) {
+			errs = append(errs, controller.UpdateBackupStatus(ctx, p.Client, p.Recorder, b, outcome.Missing(b)))
 		}
 	}
 	for _, path := range report.Back {
-		if b := l.expectedInStore(backups[path]); b != nil && plan.Lost(b) {
-			errs = append(errs, controller.UpdateBackupStatus(ctx, l.Client, l.Recorder, b, outcome.DataFoundAgain(b)))
+		if b := p.expectedInStore(backups[path]); b != nil && plan.Lost(b) {
+			errs = append(errs, controller.UpdateBackupStatus(ctx, p.Client, p.Recorder, b, outcome.DataFoundAgain(b)))
 		}
 	}
 	return errors.Join(errs...)
 }
 
 // expectedInStore returns a backup if its data must be in the destination, and nil otherwise.
-func (l *listingPass) expectedInStore(b *v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
-	if b == nil || b.DeletionTimestamp != nil || !plan.Written(b) || !equalDestination(l.policy, b) {
+func (p *pass) expectedInStore(b *v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
+	if b == nil || b.DeletionTimestamp != nil || !plan.Written(b) || !equalDestination(p.policy, b) {
 		return nil
 	}
 	return b.DeepCopy()

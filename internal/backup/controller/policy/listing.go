@@ -30,140 +30,132 @@ func policyWaiter(key types.NamespacedName) jobs.Waiter {
 	return jobs.Waiter{Kind: Kind, NamespacedName: key}
 }
 
-// listingPass is one pass over the listing of a policy's destination.
-type listingPass struct {
-	*Reconciler
-	jobs.Set
-	policy *v1alpha1.NginxBackupPolicy
-	status *v1alpha1.NginxBackupPolicyStatus
-	now    time.Time
-}
-
-// listDestination continues the listing of a policy's destination and reports its progress in
-// status. It returns when to continue, and a function to call after the status was written: until
-// then, the job is the only record of what it found.
-func (r *Reconciler) listDestination(ctx context.Context, policy *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, now time.Time) (time.Duration, func(context.Context) error, error) {
-	l := &listingPass{Reconciler: r, policy: policy, status: status, now: now}
-	var err error
-	if l.Set, err = r.Runner.List(ctx, v1alpha1.LabelPolicy, policy); err != nil {
-		return 0, nil, err
+// listDestination continues the listing of the destination, and reports its progress in the status.
+func (p *pass) listDestination(ctx context.Context) (err error) {
+	if p.Set, err = p.Reconciler.Runner.List(ctx, v1alpha1.LabelPolicy, p.policy); err != nil {
+		return err
 	}
-	if plan.Suspended(policy) {
-		l.Queue.Remove(ctx, l.waiter())
-		return 0, nil, l.cleanUp(ctx)
+	if plan.Suspended(p.policy) {
+		p.Queue.Remove(ctx, p.waiter())
+		return p.cleanUp(ctx)
 	}
-	if err := l.dropOutdated(ctx); err != nil {
-		return 0, nil, err
+	if err := p.dropOutdated(ctx); err != nil {
+		return err
 	}
-	if len(l.Jobs) == 0 && !r.deletions.has(l.waiter().NamespacedName) {
-		if due, after := listing.Due(policy, r.ListingPeriod, now); !due {
-			return after, nil, nil
+	if len(p.Jobs) == 0 && !p.deletions.has(p.waiter().NamespacedName) {
+		if due, after := listing.Due(p.policy, p.ListingPeriod, p.now); !due {
+			p.requeueAfter(after)
+			return nil
 		}
 	}
-	verdict := progress.Evaluate(l.Jobs, l.Pods, now)
+	verdict := progress.Evaluate(p.Jobs, p.Pods, p.now)
 	switch verdict.Action {
 	case progress.Done:
-		return l.importListing(ctx, verdict.Result.Listing)
+		return p.importListing(ctx, verdict.Result.Listing)
 	case progress.Wait:
-		l.setWaiting(ctx, verdict)
-		return verdict.After, nil, nil
+		p.setWaiting(ctx, verdict)
+		p.requeueAfter(verdict.After)
+		return nil
 	case progress.Start:
 	}
-	after, err := l.start(ctx, verdict)
-	return after, nil, err
+	return p.start(ctx, verdict)
 }
 
-func (l *listingPass) waiter() jobs.Waiter { return policyWaiter(client.ObjectKeyFromObject(l.policy)) }
+// requeueAfter brings the next pass forward; 0 does not.
+func (p *pass) requeueAfter(after time.Duration) { p.after = plan.Soonest(p.after, after) }
+
+func (p *pass) waiter() jobs.Waiter { return policyWaiter(client.ObjectKeyFromObject(p.policy)) }
 
 // dropOutdated deletes jobs of an earlier spec: the destination may have changed.
-func (l *listingPass) dropOutdated(ctx context.Context) error {
-	outdated := slices.ContainsFunc(l.Jobs, func(j batchv1.Job) bool { return !job.Lists(&j, l.policy) })
+func (p *pass) dropOutdated(ctx context.Context) error {
+	outdated := slices.ContainsFunc(p.Jobs, func(j batchv1.Job) bool { return !job.Lists(&j, p.policy) })
 	if !outdated {
 		return nil
 	}
-	err := l.DeleteJobs(ctx, l.Jobs)
-	l.Jobs = nil
+	err := p.DeleteJobs(ctx, p.Jobs)
+	p.Jobs = nil
 	return err
 }
 
 // setWaiting reports what the listing waits for. It keeps the message of an attempt that failed,
 // which says more than that another one is running.
-func (l *listingPass) setWaiting(ctx context.Context, verdict progress.Verdict) {
+func (p *pass) setWaiting(ctx context.Context, verdict progress.Verdict) {
 	if verdict.Reason == v1alpha1.ReasonInProgress {
-		l.setListing()
+		p.setListing()
 		return
 	}
 	if verdict.Reason == v1alpha1.ReasonPodNotStarted {
-		l.Queue.WakeNext(ctx)
+		p.Queue.WakeNext(ctx)
 	}
-	outcome.NotListed(l.policy, l.status, verdict.Reason, verdict.Message)
+	outcome.NotListed(p.policy, &p.status, verdict.Reason, verdict.Message)
 }
 
 // setListing reports that the destination is being listed, unless an earlier listing has a result.
-func (l *listingPass) setListing() {
-	for _, c := range l.status.Conditions {
-		if c.Type == v1alpha1.ConditionListed && c.ObservedGeneration == l.policy.Generation {
+func (p *pass) setListing() {
+	for _, c := range p.status.Conditions {
+		if c.Type == v1alpha1.ConditionListed && c.ObservedGeneration == p.policy.Generation {
 			return
 		}
 	}
-	outcome.Listing(l.policy, l.status)
+	outcome.Listing(p.policy, &p.status)
 }
 
 // start starts a job, which receives the list of backups that have objects.
-func (l *listingPass) start(ctx context.Context, verdict progress.Verdict) (time.Duration, error) {
-	if err := l.VerifyFresh(ctx); err != nil {
-		return 0, err
+func (p *pass) start(ctx context.Context, verdict progress.Verdict) error {
+	if err := p.VerifyFresh(ctx); err != nil {
+		return err
 	}
-	key := l.waiter().NamespacedName
+	key := p.waiter().NamespacedName
 	// A backup that is deleted from here on may still be on that list.
-	deleted := l.deletions.take(key)
-	started, err := l.Queue.Start(ctx, l.waiter(), func() error { return l.startListing(ctx, verdict.Attempt) })
+	deleted := p.deletions.take(key)
+	started, err := p.Queue.Start(ctx, p.waiter(), func() error { return p.startListing(ctx, verdict.Attempt) })
 	if deleted && (err != nil || !started) {
-		l.deletions.note(key)
+		p.deletions.note(key)
 	}
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
-		return 0, nil
+		return nil
 	case err != nil:
-		outcome.NotListed(l.policy, l.status, v1alpha1.ReasonJobNotCreated, err.Error())
-		return 0, err
+		outcome.NotListed(p.policy, &p.status, v1alpha1.ReasonJobNotCreated, err.Error())
+		return err
 	case !started:
-		l.setListing()
-		return jobs.QueueRetry, nil
+		p.setListing()
+		p.requeueAfter(jobs.QueueRetry)
+		return nil
 	}
-	l.setWaiting(ctx, verdict)
-	return 0, nil
+	p.setWaiting(ctx, verdict)
+	return nil
 }
 
-func (l *listingPass) startListing(ctx context.Context, attempt int) error {
-	backups, err := l.backups(ctx)
+func (p *pass) startListing(ctx context.Context, attempt int) error {
+	backups, err := p.inDestination(ctx)
 	if err != nil {
 		return err
 	}
-	pieces, err := job.KnownPieces(l.policy, expectedBackups(l.policy, backups))
+	pieces, err := job.KnownPieces(p.policy, expectedBackups(p.policy, backups))
 	if err != nil {
 		return err
 	}
 	for _, piece := range pieces {
-		if err := l.Live.Create(ctx, piece); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := p.Live.Create(ctx, piece); err != nil && !apierrors.IsAlreadyExists(err) {
 			return fmt.Errorf("record the known backups in ConfigMap %s: %w", piece.Name, err)
 		}
 	}
-	j, err := job.ForList(l.policy, pieces, attempt, l.Image)
+	j, err := job.ForList(p.policy, pieces, attempt, p.Image)
 	if err != nil {
 		return err
 	}
-	return l.StartJob(ctx, j)
+	return p.StartJob(ctx, j)
 }
 
-// backups returns the backups of the namespace in the policy's destination, by their paths below
+// inDestination returns the backups of the namespace in the policy's destination, by their paths below
 // the folder of the namespace.
-func (l *listingPass) backups(ctx context.Context) (map[string]*v1alpha1.NginxBackup, error) {
+func (p *pass) inDestination(ctx context.Context) (map[string]*v1alpha1.NginxBackup, error) {
 	list := &v1alpha1.NginxBackupList{}
-	if err := l.Client.List(ctx, list, client.InNamespace(l.policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
+	if err := p.Client.List(ctx, list, client.InNamespace(p.policy.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the backups: %w", err)
 	}
-	return listing.ByPath(l.policy, list.Items, job.Key), nil
+	return listing.ByPath(p.policy, list.Items, job.Key), nil
 }
 
 // expectedBackups returns which data the listing should find. It expects nothing of a backup with
@@ -185,49 +177,49 @@ func expectedBackups(policy *v1alpha1.NginxBackupPolicy, backups map[string]*v1a
 
 // importListing creates objects for the backups that were found, and reports those that are
 // missing.
-func (l *listingPass) importListing(ctx context.Context, report *listing.Report) (time.Duration, func(context.Context) error, error) {
+func (p *pass) importListing(ctx context.Context, report *listing.Report) error {
 	if report == nil {
-		return 0, nil, errors.New("the result of the listing job has no report")
+		return errors.New("the result of the listing job has no report")
 	}
-	backups, err := l.backups(ctx)
+	backups, err := p.inDestination(ctx)
 	if err != nil {
-		return 0, nil, err
+		return err
 	}
-	if err := errors.Join(l.importBackups(ctx, report.Found, backups), l.reportMissing(ctx, report, backups)); err != nil {
-		outcome.NotListed(l.policy, l.status, v1alpha1.ReasonBackupNotCreated, err.Error())
-		return 0, nil, err
+	if err := errors.Join(p.importBackups(ctx, report.Found, backups), p.reportMissing(ctx, report, backups)); err != nil {
+		outcome.NotListed(p.policy, &p.status, v1alpha1.ReasonBackupNotCreated, err.Error())
+		return err
 	}
+	p.listed = true
 	if report.More {
-		outcome.Listing(l.policy, l.status)
-		return batchPeriod, l.cleanUp, nil
+		outcome.Listing(p.policy, &p.status)
+		p.requeueAfter(batchPeriod)
+		return nil
 	}
-	newest := slices.MaxFunc(l.Jobs, func(a, b batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
-	outcome.Listed(l.policy, l.status, report, newest.CreationTimestamp.Time)
-	if l.ListingPeriod == 0 {
-		return 0, l.cleanUp, nil
-	}
-	return l.ListingPeriod, l.cleanUp, nil
+	newest := slices.MaxFunc(p.Jobs, func(a, b batchv1.Job) int { return a.CreationTimestamp.Compare(b.CreationTimestamp.Time) })
+	outcome.Listed(p.policy, &p.status, report, newest.CreationTimestamp.Time)
+	p.requeueAfter(p.ListingPeriod)
+	return nil
 }
 
 // cleanUp deletes what the job needed, and then the job.
-func (l *listingPass) cleanUp(ctx context.Context) error {
-	if len(l.Jobs) == 0 {
+func (p *pass) cleanUp(ctx context.Context) error {
+	if len(p.Jobs) == 0 {
 		return nil
 	}
 	pieces := &metav1.PartialObjectMetadataList{}
 	pieces.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMapList"))
-	selector := client.MatchingLabels{v1alpha1.LabelPolicy: l.policy.Name, job.LabelTask: string(job.List)}
-	if err := l.Live.List(ctx, pieces, client.InNamespace(l.policy.Namespace), selector); err != nil {
+	selector := client.MatchingLabels{v1alpha1.LabelPolicy: p.policy.Name, job.LabelTask: string(job.List)}
+	if err := p.Live.List(ctx, pieces, client.InNamespace(p.policy.Namespace), selector); err != nil {
 		return fmt.Errorf("list the ConfigMaps of the listing: %w", err)
 	}
 	for i := range pieces.Items {
 		piece := &pieces.Items[i]
-		if !jobs.Owned(piece, l.policy.UID) {
+		if !jobs.Owned(piece, p.policy.UID) {
 			continue
 		}
-		if err := l.Live.Delete(ctx, piece, client.Preconditions{UID: &piece.UID}); client.IgnoreNotFound(err) != nil {
+		if err := p.Live.Delete(ctx, piece, client.Preconditions{UID: &piece.UID}); client.IgnoreNotFound(err) != nil {
 			return fmt.Errorf("delete ConfigMap %s: %w", piece.Name, err)
 		}
 	}
-	return l.DeleteJobs(ctx, l.Jobs)
+	return p.DeleteJobs(ctx, p.Jobs)
 }

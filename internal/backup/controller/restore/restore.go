@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -25,7 +26,9 @@ import (
 
 // Reconciler carries out NginxRestores.
 //
-// A first job verifies the archive and serves its declarations. A second one compares volumes with the archive, a third one writes their files. Then the operator writes the ConfigMaps, and last the NginxOperator. Nothing is written while there is any known conflict.
+// A first job verifies the archive and serves its declarations. A second one compares volumes with
+// the archive, a third one writes their files. Then the operator writes the ConfigMaps, and last the
+// NginxOperator. Nothing is written while there is any known conflict.
 type Reconciler struct {
 	// Client reads its own kinds, NginxOperators and jobs from the cache.
 	Client client.Client
@@ -54,20 +57,11 @@ func (p *pass) waiter() jobs.Waiter {
 // Reconcile is level-based until the restore has ended. It does not revert later changes to the
 // application.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
-	p := &pass{Reconciler: r, restore: &v1alpha1.NginxRestore{}, now: r.Clock.Now()}
-	err := r.Client.Get(ctx, req.NamespacedName, p.restore)
-	if err != nil || p.restore.DeletionTimestamp != nil {
-		// The garbage collector deletes its jobs.
-		r.Runner.Queue.Remove(ctx, jobs.Waiter{Kind: Kind, NamespacedName: req.NamespacedName})
-		return ctrl.Result{}, client.IgnoreNotFound(err)
-	}
-	if p.Set, err = r.Runner.List(ctx, v1alpha1.LabelRestore, p.restore); err != nil {
+	p, err := r.observe(ctx, req.NamespacedName)
+	if p == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	if outcome.RestoreFinished(p.restore) {
-		if err := p.DeleteJobs(ctx, p.Jobs); err != nil {
-			return ctrl.Result{}, err
-		}
 		return p.verify(ctx)
 	}
 	source, ok, err := p.source(ctx)
@@ -75,6 +69,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	return p.restoreFrom(ctx, source)
+}
+
+// observe reads a restore with its jobs. It returns nil if there is none.
+func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pass, error) {
+	p := &pass{Reconciler: r, restore: &v1alpha1.NginxRestore{}, now: r.Clock.Now()}
+	err := r.Client.Get(ctx, key, p.restore)
+	if err != nil || p.restore.DeletionTimestamp != nil {
+		// The garbage collector deletes its jobs.
+		r.Runner.Queue.Remove(ctx, jobs.Waiter{Kind: Kind, NamespacedName: key})
+		return nil, client.IgnoreNotFound(err)
+	}
+	p.Set, err = r.Runner.List(ctx, v1alpha1.LabelRestore, p.restore)
+	return p, err
 }
 
 // source returns the backup to restore; ok is false if there is none that can be restored.
@@ -194,8 +201,12 @@ func (p *pass) reportError(ctx context.Context, reason string, err error) error 
 	return err
 }
 
-// verify reports whether the application serves what was restored.
+// verify deletes the jobs of a restore that has ended, and reports whether the application serves what
+// was restored.
 func (p *pass) verify(ctx context.Context) (ctrl.Result, error) {
+	if err := p.DeleteJobs(ctx, p.Jobs); err != nil {
+		return ctrl.Result{}, err
+	}
 	if !outcome.Unproven(p.restore, p.now) {
 		return ctrl.Result{}, nil
 	}

@@ -16,7 +16,9 @@ import (
 
 // volumeRestore writes the files of a plan to the volumes.
 //
-// If nothing may be overwritten, a job compares the volumes with the backup first: when a pod mounts a volume to write to it, Kubernetes changes the owner of its files (fsGroup), which is a change already.
+// If nothing may be overwritten, a job compares the volumes with the backup first: when a pod mounts a
+// volume to write to it, Kubernetes changes the owner of its files (fsGroup), which is a change
+// already.
 type volumeRestore struct {
 	*pass
 	source  job.RestoreSource
