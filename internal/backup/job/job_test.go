@@ -301,7 +301,7 @@ func TestResult(t *testing.T) {
 			}
 		})
 	}
-	for _, message := range []string{"", "panic: out of luck", "{}", `{"archive":"x"}`} {
+	for _, message := range []string{"", "panic: runtime error: index out of range [3] with length 3", "{}", `{"archive":"x"}`} {
 		if _, err := ParseResult(message); err == nil {
 			t.Errorf("%q is taken for a result", message)
 		}

@@ -95,7 +95,7 @@ func TestListed(t *testing.T) {
 	Listed(p, &p.Status, &listing.Report{Backups: 3, Skipped: 1, Why: "web/x: it cannot be"}, now)
 	c := condition()
 	if c.Status != metav1.ConditionTrue || c.ObservedGeneration != 2 || !p.Status.LastListingTime.Time.Equal(now) ||
-		c.Message != "3 backups of this namespace are in the destination; 1 of them are ignored: web/x: it cannot be" {
+		c.Message != "3 backups of this namespace are in the destination; 1 of them is ignored: web/x: it cannot be" {
 		t.Errorf("when it is listed: %+v", c)
 	}
 }

@@ -89,7 +89,10 @@ func complete(b *v1alpha1.NginxBackup, status *v1alpha1.NginxBackupStatus, resul
 		message += ". These Secrets do not exist: " + strings.Join(result.Missing, ", ")
 	}
 	if n := result.Totals.Skipped; n > 0 {
-		message += fmt.Sprintf(". Skipped (not regular files): %d: %s", n, strings.Join(result.Skipped, ", "))
+		message += fmt.Sprintf(". Skipped (not regular files): %d", n)
+		if len(result.Skipped) > 0 {
+			message += ": " + strings.Join(result.Skipped, ", ")
+		}
 	}
 	set(b, status, v1alpha1.ConditionCompleted, metav1.ConditionTrue, v1alpha1.ReasonCompleted, message)
 	set(b, status, v1alpha1.ConditionVerified, metav1.ConditionTrue, v1alpha1.ReasonVerified, verified)

@@ -15,11 +15,19 @@ import (
 func Listed(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus, report *listing.Report, began time.Time) {
 	at := metav1.NewTime(began)
 	status.LastListingTime = &at
-	message := fmt.Sprintf("%d backups of this namespace are in the destination", report.Backups)
+	message := fmt.Sprintf("%d %s in the destination", report.Backups, plural(report.Backups, "backup of this namespace is", "backups of this namespace are"))
 	if report.Skipped > 0 {
-		message += fmt.Sprintf("; %d of them are ignored: %s", report.Skipped, report.Why)
+		message += fmt.Sprintf("; %d of them %s ignored: %s", report.Skipped, plural(report.Skipped, "is", "are"), report.Why)
 	}
 	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionTrue, v1alpha1.ReasonListed, message)
+}
+
+// plural returns the words for one thing, or for any other number of them.
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return one
+	}
+	return many
 }
 
 // Listing sets the condition Listed while a listing is in progress and no earlier one has

@@ -11,6 +11,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/plan"
+	"example.com/nginx-operator/internal/backup/progress"
 	"example.com/nginx-operator/internal/backup/restoration"
 	"example.com/nginx-operator/internal/backup/snapshot"
 	"example.com/nginx-operator/test/golden"
@@ -24,14 +25,23 @@ func TestMessages(t *testing.T) {
 			messages.Add(fmt.Sprintf("condition %s=%s (%s) of an %s", c.Type, c.Status, c.Reason, kind), c.Message)
 		}
 	}
+	addEvents := func(kind string, events []Event) {
+		for _, e := range events {
+			messages.Add(fmt.Sprintf("event %s %s of an %s", e.Type, e.Reason, kind), e.Note)
+		}
+	}
 	s := aSnapshot()
 	done := aBackup()
 	done.Status = Completed(done, &s, aResult())
+	unnamed := aResult()
+	unnamed.Missing, unnamed.Skipped = nil, nil
+	start := progress.Evaluate(nil, nil, now)
 	for _, status := range []v1alpha1.NginxBackupStatus{
-		done.Status, Missing(done), DataFoundAgain(done), Adopted(done, aResult()), ExistingNotVerified(aBackup(), v1alpha1.ReasonInProgress, ""),
-		Deleting(done, v1alpha1.ReasonInProgress, ""), Unfinished(aBackup(), v1alpha1.ReasonInProgress, ""),
+		done.Status, Completed(done, &s, unnamed), Missing(done), DataFoundAgain(done), Adopted(done, aResult()),
+		ExistingNotVerified(aBackup(), start.Reason, start.Message), Deleting(done, start.Reason, start.Message), Unfinished(aBackup(), start.Reason, start.Message),
 	} {
 		add("NginxBackup", status.Conditions)
+		addEvents("NginxBackup", BackupEvents(nil, status.Conditions))
 	}
 	addPolicies(add, done)
 	dirs := restoration.Plan{Changes: changes("Create", "Replace"), Blocked: []string{"PersistentVolumeClaim films"}}
@@ -44,6 +54,7 @@ func TestMessages(t *testing.T) {
 		Planned(aRestore(), "web", contentSummary(), nil, v1alpha1.ReasonConflict, Conflict([]string{"ConfigMap pages"}, true)),
 	} {
 		add("NginxRestore", status.Conditions)
+		addEvents("NginxRestore", RestoreEvents(nil, status.Conditions))
 	}
 	for _, revision := range []string{"r1", "r9"} {
 		nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Generation: 2}}
@@ -51,6 +62,7 @@ func TestMessages(t *testing.T) {
 		nginx.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: "True", Reason: "Ready", ObservedGeneration: 2}}
 		status, _ := Verified(restored, nginx, now.Add(servedDelay))
 		add("NginxRestore", status.Conditions)
+		addEvents("NginxRestore", RestoreEvents(restored.Status.Conditions, status.Conditions))
 	}
 	status, _ := Verified(restored, nil, now.Add(servedDelay))
 	add("NginxRestore", status.Conditions)
@@ -66,7 +78,7 @@ func addPolicies(add func(string, []metav1.Condition), done *v1alpha1.NginxBacku
 	changed := v1alpha1.Triggers{Change: &v1alpha1.ChangeTrigger{}}
 	gated := v1alpha1.Triggers{BeforeRollout: &v1alpha1.BeforeRolloutTrigger{Gate: "backup"}}
 	denied := aBackup()
-	denied.Status = Unfinished(denied, v1alpha1.ReasonStoreDenied, "the store denied access")
+	denied.Status = Unfinished(denied, v1alpha1.ReasonStoreDenied, "write s3://backups/nginx/shop/web/web-1-0123/data-1-x7k2m4qz.tar.gz: AccessDenied: Access Denied.")
 	for _, tt := range []struct {
 		spec    v1alpha1.NginxBackupPolicySpec
 		targets []plan.Target
@@ -85,6 +97,9 @@ func addPolicies(add func(string, []metav1.Condition), done *v1alpha1.NginxBacku
 	p := policy(v1alpha1.NginxBackupPolicySpec{Triggers: changed})
 	Listing(p, &p.Status)
 	add("NginxBackupPolicy", p.Status.Conditions)
-	Listed(p, &p.Status, &listing.Report{Backups: 3, Skipped: 1, Why: "web/x: a path that is not a backup's"}, time.Unix(0, 0))
+	report := listing.Report{Backups: 3}
+	_, err := listing.ParsePath("shop/web/copy")
+	report.Skip("web/copy", err.Error())
+	Listed(p, &p.Status, &report, time.Unix(0, 0))
 	add("NginxBackupPolicy", p.Status.Conditions)
 }

@@ -53,6 +53,7 @@ func aResult() job.Result {
 	at := now.Add(5 * time.Second)
 	return job.Result{
 		Archive: "shop/web/web-1-0123/data-2.tar.gz", Size: 5 << 20, SHA256: "ab12", Missing: []string{"gone"},
+		Skipped: []string{"content/0/current (link that leaves the volume)"},
 		Totals: &archive.Totals{Files: 12, Bytes: 9 << 20, Skipped: 1}, CompletedAt: &at,
 	}
 }

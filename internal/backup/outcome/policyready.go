@@ -42,14 +42,16 @@ func targetNotFound(v *policyView) *conditioncheck.Verdict {
 	if len(v.targets) > 0 || v.policy.Spec.Target == nil {
 		return nil
 	}
-	return conditioncheck.False(v1alpha1.ReasonNoTargets, fmt.Sprintf("There is no NginxOperator %s in this namespace", v.policy.Spec.Target.Name))
+	return conditioncheck.False(v1alpha1.ReasonNoTargets, fmt.Sprintf(
+		"There is no NginxOperator %s in this namespace: create it, or change spec.target", v.policy.Spec.Target.Name))
 }
 
 func nothingSelected(v *policyView) *conditioncheck.Verdict {
 	if len(v.targets) > 0 {
 		return nil
 	}
-	return conditioncheck.False(v1alpha1.ReasonNoTargets, "The selector matches no NginxOperator of this namespace")
+	return conditioncheck.False(v1alpha1.ReasonNoTargets,
+		"The selector matches no NginxOperator of this namespace: label one, or change spec.selector")
 }
 
 // backupFailing reports the first target with a backup that fails, and what that delays.
@@ -88,7 +90,8 @@ func backupPending(v *policyView) *conditioncheck.Verdict {
 	if waiting == 0 {
 		return nil
 	}
-	return conditioncheck.False(v1alpha1.ReasonBackupPending, fmt.Sprintf("%d of %d targets wait for a backup", waiting, len(v.targets)))
+	return conditioncheck.False(v1alpha1.ReasonBackupPending, fmt.Sprintf(
+		"%d of %d targets %s waiting for a backup", waiting, len(v.targets), plural(waiting, "is", "are")))
 }
 
 // gateNotDeclared reports the first target whose rollouts do not wait for a backup.

@@ -229,7 +229,7 @@ func evaluateUnfinished(j *batchv1.Job, pod *corev1.Pod, now time.Time) Verdict 
 		return v
 	}
 	if age < podStartTimeout {
-		v.Message = "A job starts"
+		v.Message = fmt.Sprintf("Waiting for the pod of job %s to start", j.Name)
 		return v
 	}
 	v.Reason = v1alpha1.ReasonPodNotStarted

@@ -75,7 +75,7 @@ func TestEvaluate(t *testing.T) {
 		{name: "nothing yet", step: Start, attempt: 1, reason: v1alpha1.ReasonInProgress},
 		{name: "pods whose jobs somebody has deleted", pods: []corev1.Pod{aPod(3, end(137, "Error", "")), aPod(1, end(137, "Error", ""))},
 			step: Start, attempt: 4, reason: v1alpha1.ReasonInProgress},
-		{name: "a job without a pod", jobs: []batchv1.Job{aJob(1, 20*time.Second)}, step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, message: "starts", after: 40 * time.Second},
+		{name: "a job without a pod", jobs: []batchv1.Job{aJob(1, 20*time.Second)}, step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, message: "Waiting for the pod of job web-1-c1 to start", after: 40 * time.Second},
 		{name: "a job without a pod for long", jobs: []batchv1.Job{aJob(1, time.Hour)}, step: Wait, attempt: 1, reason: v1alpha1.ReasonPodNotStarted, message: "kubectl describe"},
 		{name: "it writes", jobs: []batchv1.Job{aJob(1, time.Hour)}, pods: []corev1.Pod{aPod(1, func(p *corev1.Pod) { p.Status.Phase = corev1.PodRunning })},
 			step: Wait, attempt: 1, reason: v1alpha1.ReasonInProgress, message: "being written"},
@@ -107,8 +107,8 @@ func TestEvaluate(t *testing.T) {
 		{name: "after the last number", jobs: []batchv1.Job{ended(aJob(9999, time.Hour), batchv1.JobFailed, time.Hour)}, step: Start, attempt: 1, reason: v1alpha1.ReasonJobFailed},
 		{name: "killed for its memory", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobFailed, time.Hour)}, pods: []corev1.Pod{aPod(1, end(137, "OOMKilled", ""))},
 			step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "OOMKilled"},
-		{name: "panicked", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobFailed, time.Hour)}, pods: []corev1.Pod{aPod(1, end(2, "Error", "panic: out of luck"))},
-			step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "out of luck"},
+		{name: "panicked", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobFailed, time.Hour)}, pods: []corev1.Pod{aPod(1, end(2, "Error", "panic: runtime error: index out of range [3] with length 3"))},
+			step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "index out of range"},
 		{name: "evicted", jobs: []batchv1.Job{ended(aJob(1, time.Minute), batchv1.JobFailed, time.Hour)}, pods: []corev1.Pod{aPod(1, func(p *corev1.Pod) {
 			p.Status.Reason, p.Status.Message = "Evicted", "the node was low on memory"
 		})}, step: Start, attempt: 2, reason: v1alpha1.ReasonJobFailed, message: "low on memory"},

@@ -124,7 +124,7 @@ func (p *pass) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	case apierrors.IsNotFound(err):
 		p.Queue.Remove(ctx, p.waiter())
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonTargetNotFound,
-			fmt.Sprintf("there is no NginxOperator %s in namespace %s", p.backup.Spec.Target.Name, p.backup.Namespace)))
+			fmt.Sprintf("there is no NginxOperator %s in namespace %s: the backup waits for it", p.backup.Spec.Target.Name, p.backup.Namespace)))
 	case isSourceError(err):
 		return ctrl.Result{RequeueAfter: sourceRetry}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonSourceFailed, err.Error()))
 	case controller.Refused(err) || isNotOwned(err):
@@ -145,7 +145,7 @@ func (p *pass) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	case err != nil:
 		return ctrl.Result{}, errors.Join(err, p.updateStatus(ctx, outcome.Recorded(p.backup, *recorded, v1alpha1.ReasonJobNotCreated, err.Error())))
 	case !started:
-		return ctrl.Result{RequeueAfter: jobs.QueueRetry}, p.updateStatus(ctx, outcome.Recorded(p.backup, *recorded, v1alpha1.ReasonInProgress, "Other backups are written first"))
+		return ctrl.Result{RequeueAfter: jobs.QueueRetry}, p.updateStatus(ctx, outcome.Recorded(p.backup, *recorded, v1alpha1.ReasonInProgress, jobs.QueuedMessage))
 	}
 	jobs.CountFailure(verdict)
 	return ctrl.Result{}, p.updateStatus(ctx, outcome.Recorded(p.backup, *recorded, verdict.Reason, verdict.Message))

@@ -22,6 +22,9 @@ import (
 // room.
 const QueueRetry = time.Minute
 
+// QueuedMessage is the message of the condition of an object in the queue.
+const QueuedMessage = "Waiting for other jobs: --backup-jobs limits how many run at the same time"
+
 // Runner lists and starts jobs.
 type Runner struct {
 	// Client reads jobs from the cache.

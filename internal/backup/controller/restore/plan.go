@@ -57,7 +57,7 @@ func (p *pass) planAndApply(ctx context.Context, source job.RestoreSource, reque
 	if what := live.Deleting(); what != "" {
 		// The deletion may be observed before the watch for it is in place, so check again.
 		return ctrl.Result{RequeueAfter: deletingRetry}, p.updateStatus(ctx, outcome.Planned(p.restore, request.Target, backup, nil,
-			v1alpha1.ReasonTargetDeleting, what+" is being deleted"))
+			v1alpha1.ReasonTargetDeleting, what+" is being deleted: the restore waits until it is gone"))
 	}
 	plan, err := restoration.Build(request, backup, live)
 	if err != nil {

@@ -117,9 +117,9 @@ func (p *pass) find(ctx context.Context) (source job.RestoreSource, reason, mess
 	case err != nil:
 		return source, "", "", err
 	case backup.UID == "" || backup.DeletionTimestamp != nil:
-		return source, v1alpha1.ReasonBackupNotFound, fmt.Sprintf("there is no NginxBackup %s in namespace %s", name, p.restore.Namespace), nil
+		return source, v1alpha1.ReasonBackupNotFound, fmt.Sprintf("there is no NginxBackup %s in namespace %s: the restore waits for it", name, p.restore.Namespace), nil
 	case !plan.Good(backup):
-		return source, v1alpha1.ReasonBackupNotCompleted, fmt.Sprintf("NginxBackup %s is not completed", name), nil
+		return source, v1alpha1.ReasonBackupNotCompleted, fmt.Sprintf("NginxBackup %s is not completed: the restore waits for it", name), nil
 	}
 	return job.RestoreSource{
 		Destination: backup.Spec.Destination,
@@ -173,7 +173,7 @@ func (p *pass) reportStart(ctx context.Context, verdict progress.Verdict, starte
 		return ctrl.Result{}, p.reportError(ctx, v1alpha1.ReasonJobNotCreated, err)
 	}
 	if !started {
-		return ctrl.Result{RequeueAfter: jobs.QueueRetry}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonInProgress, "Waiting for other jobs"))
+		return ctrl.Result{RequeueAfter: jobs.QueueRetry}, p.updateStatus(ctx, outcome.Unrestored(p.restore, v1alpha1.ReasonInProgress, jobs.QueuedMessage))
 	}
 	jobs.CountFailure(verdict)
 	return ctrl.Result{}, p.updateStatus(ctx, outcome.Unrestored(p.restore, verdict.Reason, verdict.Message))
