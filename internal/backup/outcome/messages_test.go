@@ -2,6 +2,13 @@ package outcome
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,4 +109,57 @@ func addPolicies(add func(string, []metav1.Condition), done *v1alpha1.NginxBacku
 	report.Skip("web/copy", err.Error())
 	Listed(p, &p.Status, &report, time.Unix(0, 0))
 	add("NginxBackupPolicy", p.Status.Conditions)
+}
+
+// TestEveryReasonHasAMessage: each reason of the API is in a golden file of a package that reports it,
+// and so on the message page.
+func TestEveryReasonHasAMessage(t *testing.T) {
+	var goldens strings.Builder
+	err := filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && !entry.IsDir() && filepath.Base(filepath.Dir(path)) == "messages" {
+			goldens.WriteString(golden.Read(t, path))
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := reasonsOfAPI(t)
+	if len(reasons) < 40 {
+		t.Fatalf("the API has %d reasons: %v", len(reasons), reasons)
+	}
+	for name, reason := range reasons {
+		if !strings.Contains(goldens.String(), "("+reason+")") {
+			t.Errorf("no message of %s is rendered by a test: see TestMessages here, in agent and in controller", name)
+		}
+	}
+}
+
+// reasonsOfAPI returns the constants of the API whose names begin with Reason.
+func reasonsOfAPI(t *testing.T) map[string]string {
+	t.Helper()
+	sources, err := filepath.Glob("../../../api/backup/v1alpha1/*.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	reasons := map[string]string{}
+	for _, source := range sources {
+		file, err := parser.ParseFile(token.NewFileSet(), source, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(file, func(node ast.Node) bool {
+			spec, ok := node.(*ast.ValueSpec)
+			if !ok || !strings.HasPrefix(spec.Names[0].Name, "Reason") {
+				return true
+			}
+			value, err := strconv.Unquote(spec.Values[0].(*ast.BasicLit).Value)
+			if err != nil {
+				t.Fatal(err)
+			}
+			reasons[spec.Names[0].Name] = value
+			return true
+		})
+	}
+	return reasons
 }
