@@ -18,6 +18,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/snapshot"
@@ -45,15 +46,15 @@ func newBench(t *testing.T, s snapshot.Snapshot) *bench {
 		},
 	}}
 	for _, folder := range []string{b.claim, b.Dirs.Snapshot, b.Dirs.Content, b.Dirs.Secrets, b.Dirs.Scratch} {
-		must(t, os.MkdirAll(folder, 0o755))
+		must.Succeed(t, os.MkdirAll(folder, 0o755))
 	}
 	where, err := location.Parse("pvc://backups/folder")
-	must(t, err)
+	must.Succeed(t, err)
 	b.Store, err = store.Open(t.Context(), where, store.Options{PVCRoot: b.claim})
-	must(t, err)
-	t.Cleanup(func() { must(t, b.Store.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, b.Store.Close()) })
 	pieces, err := s.Pack()
-	must(t, err)
+	must.Succeed(t, err)
 	for i, piece := range pieces {
 		b.write(filepath.Join(b.Dirs.Snapshot, fmt.Sprintf("%03d", i)), string(piece))
 	}
@@ -62,31 +63,24 @@ func newBench(t *testing.T, s snapshot.Snapshot) *bench {
 
 func (b *bench) write(path, text string) {
 	b.t.Helper()
-	must(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
-	must(b.t, os.WriteFile(path, []byte(text), 0o644))
+	must.Succeed(b.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must.Succeed(b.t, os.WriteFile(path, []byte(text), 0o644))
 }
 
 // objects returns the files on the claim.
 func (b *bench) objects() []string {
 	b.t.Helper()
 	var found []string
-	must(b.t, filepath.WalkDir(b.claim, func(path string, entry fs.DirEntry, err error) error {
+	must.Succeed(b.t, filepath.WalkDir(b.claim, func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && !entry.IsDir() {
 			name, err := filepath.Rel(b.claim, path)
-			must(b.t, err)
+			must.Succeed(b.t, err)
 			found = append(found, name)
 		}
 		return err
 	}))
 	slices.Sort(found)
 	return found
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // aSnapshot returns the snapshot of an application with one volume, a certificate and another
@@ -120,7 +114,7 @@ func TestCreate(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
 	result, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(whole, b.objects()); diff != "" {
 		t.Errorf("on the claim, -want +got:\n%s", diff)
 	}
@@ -128,7 +122,7 @@ func TestCreate(t *testing.T) {
 		t.Errorf("result: %+v", result)
 	}
 	commit, err := b.commit(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	// The content of the first certificate is the bytes 0, 1 and 2.
 	if got, want := commit.Info.Secrets[1].Fingerprint, "sha256:ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc"; got != want {
 		t.Errorf("fingerprint %s, want %s", got, want)
@@ -145,9 +139,9 @@ func TestCreate(t *testing.T) {
 func TestLeftOut(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
-	must(t, os.Symlink("/etc/passwd", b.Dirs.Content+"/0/link"))
+	must.Succeed(t, os.Symlink("/etc/passwd", b.Dirs.Content+"/0/link"))
 	result, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{"content/0/link (link that leaves the volume)"}, result.Skipped); diff != "" || result.Totals.Skipped != 1 {
 		t.Errorf("%d are skipped, -want +got:\n%s", result.Totals.Skipped, diff)
 	}
@@ -159,11 +153,11 @@ func TestCreateAgain(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
 	first, err := b.Create(t.Context())
-	must(t, err)
-	must(t, os.RemoveAll(b.Dirs.Snapshot))
+	must.Succeed(t, err)
+	must.Succeed(t, os.RemoveAll(b.Dirs.Snapshot))
 	b.Attempt = 2
 	again, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(first, again); diff != "" {
 		t.Errorf("-first +again:\n%s", diff)
 	}
@@ -180,7 +174,7 @@ func TestCreateAfterDeath(t *testing.T) {
 	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1-n.tar.gz"), "another's")
 	b.Attempt = 2
 	_, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	want := []string{"folder/shop/web/web-1-01234567/backup.json", "folder/shop/web/web-1-01234567/data-2-n.tar.gz", "folder/shop/web/web-10/data-1-n.tar.gz"}
 	if diff := cmp.Diff(want, b.objects()); diff != "" {
 		t.Errorf("on the claim, -want +got:\n%s", diff)
@@ -192,17 +186,17 @@ func TestTwoAttempts(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
 	s, err := b.readSnapshot()
-	must(t, err)
+	must.Succeed(t, err)
 	first, err := b.Agent.write(t.Context(), s)
-	must(t, err)
+	must.Succeed(t, err)
 	other := *b.Agent
 	other.Attempt = 2
 	second, err := other.write(t.Context(), s)
-	must(t, err)
+	must.Succeed(t, err)
 	_, err = other.commitArchive(t.Context(), second, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	result, err := b.commitArchive(t.Context(), first, nil)
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Archive != "shop/web/web-1-01234567/data-2-n.tar.gz" {
 		t.Errorf("the archive is %s, which was not committed first", result.Archive)
 	}
@@ -219,16 +213,16 @@ func TestCreateRefused(t *testing.T) {
 		reason string
 		words  string
 	}{
-		{"no snapshot", func(b *bench) { must(b.t, os.RemoveAll(b.Dirs.Snapshot)) }, v1alpha1.ReasonSourceFailed, "no snapshot"},
-		{"half a snapshot", func(b *bench) { must(b.t, os.Truncate(b.Dirs.Snapshot+"/000", 20)) }, v1alpha1.ReasonSourceFailed, "unpack the snapshot"},
-		{"no volume", func(b *bench) { must(b.t, os.RemoveAll(b.Dirs.Content+"/0")) }, v1alpha1.ReasonSourceFailed, "PersistentVolumeClaim films"},
+		{"no snapshot", func(b *bench) { must.Succeed(b.t, os.RemoveAll(b.Dirs.Snapshot)) }, v1alpha1.ReasonSourceFailed, "no snapshot"},
+		{"half a snapshot", func(b *bench) { must.Succeed(b.t, os.Truncate(b.Dirs.Snapshot+"/000", 20)) }, v1alpha1.ReasonSourceFailed, "unpack the snapshot"},
+		{"no volume", func(b *bench) { must.Succeed(b.t, os.RemoveAll(b.Dirs.Content+"/0")) }, v1alpha1.ReasonSourceFailed, "PersistentVolumeClaim films"},
 		{"a path that is too long", func(b *bench) { b.write(b.Dirs.Content+"/0/"+strings.Repeat("a/", 200)+"b", "x") }, v1alpha1.ReasonSourceFailed, "content/0/"},
 		{"another's record", func(b *bench) {
 			other := newBench(b.t, aSnapshot())
 			other.mountAll()
 			_, err := other.Create(b.t.Context())
-			must(b.t, err)
-			must(b.t, os.CopyFS(b.claim, os.DirFS(other.claim)))
+			must.Succeed(b.t, err)
+			must.Succeed(b.t, os.CopyFS(b.claim, os.DirFS(other.claim)))
 			b.UID = "another"
 		}, v1alpha1.ReasonStoreFailed, "another backup"},
 		{"a record that is none", func(b *bench) {
@@ -261,14 +255,14 @@ func TestVerifyFails(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
 	s, err := b.readSnapshot()
-	must(t, err)
+	must.Succeed(t, err)
 	commit, err := b.Agent.write(t.Context(), s)
-	must(t, err)
+	must.Succeed(t, err)
 	path := filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-1-n.tar.gz")
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.Succeed(t, err)
 	text[len(text)/2] ^= 1
-	must(t, os.WriteFile(path, text, 0o644))
+	must.Succeed(t, os.WriteFile(path, text, 0o644))
 	_, err = b.verify(t.Context(), commit)
 	if err == nil {
 		t.Fatal("a flipped bit was not noticed")
@@ -280,22 +274,22 @@ func TestVerifyFails(t *testing.T) {
 
 func TestSecrets(t *testing.T) {
 	identity, err := age.GenerateX25519Identity()
-	must(t, err)
+	must.Succeed(t, err)
 	b := newBench(t, aSnapshot(identity.Recipient().String()))
 	b.mountAll()
 	b.write(b.Dirs.Secrets+"/shop-tls/tls.key", "the private key")
 	result, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]string{"htpasswd"}, result.Missing); diff != "" {
 		t.Errorf("missing, -want +got:\n%s", diff)
 	}
 	commit, err := b.commit(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	in, _, err := b.Store.Open(t.Context(), result.Archive)
-	must(t, err)
+	must.Succeed(t, err)
 	contents, err := archive.Verify(t.Context(), in, *commit, archive.DefaultLimits())
-	must(t, err)
-	must(t, in.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, in.Close())
 	if diff := cmp.Diff([]string{"shop-tls"}, contents.Secrets); diff != "" {
 		t.Errorf("encrypted, -want +got:\n%s", diff)
 	}
@@ -311,12 +305,12 @@ func TestDelete(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
 	_, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	b.write(filepath.Join(b.claim, "folder/shop/web/web-1-01234567/data-7-n.tar.gz"), "left over")
 	b.write(filepath.Join(b.claim, "folder/shop/web/web-10/data-1-n.tar.gz"), "another's")
 	for range 2 {
 		result, err := b.Delete(t.Context())
-		must(t, err)
+		must.Succeed(t, err)
 		if !result.Deleted {
 			t.Errorf("result: %+v", result)
 		}
@@ -344,13 +338,13 @@ func TestResultsCanBeRead(t *testing.T) {
 	b := newBench(t, aSnapshot())
 	b.mountAll()
 	result, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	path := filepath.Join(t.TempDir(), "result")
-	must(t, result.Write(path))
+	must.Succeed(t, result.Write(path))
 	text, err := os.ReadFile(path)
-	must(t, err)
+	must.Succeed(t, err)
 	read, err := job.ParseResult(string(text))
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(result, read); diff != "" {
 		t.Errorf("-written +read:\n%s", diff)
 	}
@@ -360,10 +354,10 @@ func TestResultsCanBeRead(t *testing.T) {
 func decrypt(t *testing.T, path, name string, identity age.Identity) string {
 	t.Helper()
 	out, err := untar(path, name)
-	must(t, err)
+	must.Succeed(t, err)
 	plain, err := age.Decrypt(bytes.NewReader(out), identity)
-	must(t, err)
+	must.Succeed(t, err)
 	text, err := io.ReadAll(plain)
-	must(t, err)
+	must.Succeed(t, err)
 	return string(text)
 }

@@ -12,6 +12,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/internal/backup/listing"
 )
 
@@ -31,7 +32,7 @@ func made(t *testing.T, recipients ...string) *bench {
 	b.mountAll()
 	b.Now = func() time.Time { return now.Add(-time.Hour) }
 	_, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	b.Now = func() time.Time { return now }
 	return b
 }
@@ -39,17 +40,17 @@ func made(t *testing.T, recipients ...string) *bench {
 // TestAdopt: the contents of a backup are reported from its record and its archive alone.
 func TestAdopt(t *testing.T) {
 	identity, err := age.GenerateX25519Identity()
-	must(t, err)
+	must.Succeed(t, err)
 	b := made(t, identity.Recipient().String())
 	before := b.objects()
 	b.UID = "01234567"
 	result, err := b.Adopt(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	if result.Archive != "shop/web/web-1-01234567/data-1-n.tar.gz" || len(result.SHA256) != 64 || !result.CompletedAt.Equal(now.Add(-time.Hour)) {
 		t.Errorf("result: %+v", result)
 	}
 	record, err := b.record(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	info := record.Info
 	info.Secrets, info.Content, info.Recipients = nil, nil, nil
 	if diff := cmp.Diff(info, result.Existing.Info); diff != "" {
@@ -74,9 +75,11 @@ func TestAdoptRefused(t *testing.T) {
 		reason string
 		words  string
 	}{
-		{"no record", func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) }, v1alpha1.ReasonStoreNotFound, "it has no backup.json"},
-		{"no archive", func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) }, v1alpha1.ReasonStoreNotFound, "does not exist"},
-		{"half an archive", func(b *bench) { must(b.t, os.Truncate(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"), 99)) }, v1alpha1.ReasonDamaged, "read shop/web"},
+		{"no record", func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) }, v1alpha1.ReasonStoreNotFound, "it has no backup.json"},
+		{"no archive", func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) }, v1alpha1.ReasonStoreNotFound, "does not exist"},
+		{"half an archive", func(b *bench) {
+			must.Succeed(b.t, os.Truncate(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"), 99))
+		}, v1alpha1.ReasonDamaged, "read shop/web"},
 		{"another UID", func(b *bench) { b.UID = "7654" }, v1alpha1.ReasonStoreFailed, "another backup"},
 		{"another application", func(b *bench) {
 			b.move(folderOf, "folder/shop/api/web-1-01234567")
@@ -105,15 +108,15 @@ func TestAdoptRefused(t *testing.T) {
 
 func (b *bench) move(from, to string) {
 	b.t.Helper()
-	must(b.t, os.MkdirAll(filepath.Join(b.claim, filepath.Dir(to)), 0o755))
-	must(b.t, os.Rename(filepath.Join(b.claim, from), filepath.Join(b.claim, to)))
+	must.Succeed(b.t, os.MkdirAll(filepath.Join(b.claim, filepath.Dir(to)), 0o755))
+	must.Succeed(b.t, os.Rename(filepath.Join(b.claim, from), filepath.Join(b.claim, to)))
 }
 
 // setKnown mounts the list of known backups.
 func (b *bench) setKnown(known listing.Known) {
 	b.t.Helper()
 	pieces, err := known.Pack()
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	b.write(filepath.Join(b.Dirs.Snapshot, "000"), string(pieces[0]))
 	b.Key = "shop"
 }
@@ -130,26 +133,26 @@ func TestList(t *testing.T) {
 		{name: "nothing is known", want: listing.Report{Backups: 1, Found: []listing.FoundBackup{found}}},
 		{name: "all is known", known: listing.Known{path: listing.Expected}, want: listing.Report{Backups: 1}},
 		{name: "all is known, and under way", known: listing.Known{path: listing.Open}, want: listing.Report{Backups: 1}},
-		{name: "nothing is there", spoil: func(b *bench) { must(b.t, os.RemoveAll(filepath.Join(b.claim, "folder/shop"))) }},
+		{name: "nothing is there", spoil: func(b *bench) { must.Succeed(b.t, os.RemoveAll(filepath.Join(b.claim, "folder/shop"))) }},
 		{name: "what was missing is back", known: listing.Known{path: listing.Lost}, want: listing.Report{Backups: 1, Back: []string{path}}},
 		{name: "what is known is gone", known: listing.Known{path: listing.Expected, "web/web-9-99999999": listing.Expected},
 			want: listing.Report{Backups: 1, Missing: []string{"web/web-9-99999999"}}},
 		{name: "what is gone need not be there", known: listing.Known{path: listing.Expected, "web/a-99999999": listing.Open, "web/b-99999999": listing.Lost},
 			want: listing.Report{Backups: 1}},
 		{name: "a known archive is gone", known: listing.Known{path: listing.Expected},
-			spoil: func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) },
+			spoil: func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) },
 			want:  listing.Report{Backups: 1, Missing: []string{path}}},
 		{name: "a known record is gone", known: listing.Known{path: listing.Expected},
-			spoil: func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) },
+			spoil: func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) },
 			want:  listing.Report{Missing: []string{path}}},
 		{name: "a known record is spoilt", known: listing.Known{path: listing.Expected},
 			spoil: func(b *bench) { b.write(filepath.Join(b.claim, folderOf, "backup.json"), "{}") },
 			want:  listing.Report{Backups: 1}},
 		{name: "a record is spoilt", spoil: func(b *bench) { b.write(filepath.Join(b.claim, folderOf, "backup.json"), "{}") },
 			want: listing.Report{Backups: 1, Skipped: 1, Why: path + ": read shop/" + path + "/backup.json: backup refused: entry 'commit record': it does not name its format; restore another backup"}},
-		{name: "a record without an archive", spoil: func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) },
+		{name: "a record without an archive", spoil: func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folderOf, "data-1-n.tar.gz"))) },
 			want: listing.Report{Backups: 1, Skipped: 1, Why: path + ": it has a record but no archive"}},
-		{name: "an archive without a record", spoil: func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) }},
+		{name: "an archive without a record", spoil: func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folderOf, "backup.json"))) }},
 		{name: "under another name", spoil: func(b *bench) { b.move(folderOf, "folder/shop/web/other-01234567") },
 			want: listing.Report{Backups: 1, Skipped: 1, Why: "web/other-01234567: the record is for the backup 'web-1', but is stored under 'other'"}},
 		{name: "of another namespace", spoil: func(b *bench) { b.move("folder/shop", "folder/shop-2") }},
@@ -167,7 +170,7 @@ func TestList(t *testing.T) {
 			}
 			before := b.objects()
 			result, err := b.List(t.Context())
-			must(t, err)
+			must.Succeed(t, err)
 			got := listing.Report{
 				Backups: result.Listing.Backups, Found: result.Listing.Found, Missing: result.Listing.Missing, Back: result.Listing.Back,
 				More: result.Listing.More, Skipped: result.Listing.Skipped, Why: result.Listing.Why,
@@ -187,7 +190,7 @@ func TestList(t *testing.T) {
 func TestListFails(t *testing.T) {
 	b := made(t)
 	b.setKnown(listing.Known{"web/web-1-01234567": listing.Expected})
-	must(t, os.Rename(b.claim, b.claim+"-away"))
+	must.Succeed(t, os.Rename(b.claim, b.claim+"-away"))
 	result, err := b.List(t.Context())
 	if err == nil || result.Listing != nil {
 		t.Fatalf("it is listed: %+v", result.Listing)
@@ -195,7 +198,7 @@ func TestListFails(t *testing.T) {
 	if reason := Failed(err).Failure.Reason; reason != v1alpha1.ReasonStoreNotFound {
 		t.Errorf("reason %s: %v", reason, err)
 	}
-	must(t, os.RemoveAll(b.Dirs.Snapshot))
+	must.Succeed(t, os.RemoveAll(b.Dirs.Snapshot))
 	if _, err := b.List(t.Context()); err == nil {
 		t.Error("it is listed although nobody told what is known")
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/store"
 	"example.com/nginx-operator/test/golden"
@@ -42,12 +43,12 @@ func TestMessages(t *testing.T) {
 		add("NginxBackup", address, "s3.example.com", err)
 	}
 	for _, spoil := range []func(*bench){
-		func(b *bench) { must(t, os.RemoveAll(b.Dirs.Content+"/0")) },
+		func(b *bench) { must.Succeed(t, os.RemoveAll(b.Dirs.Content+"/0")) },
 		func(b *bench) { b.write(b.Dirs.Content+"/0/"+strings.Repeat("a/", 200)+"b", "x") },
 		func(b *bench) { b.write(filepath.Join(b.claim, "folder", b.Key, commitName), "{}") },
 		func(b *bench) {
 			_, err := b.Create(t.Context())
-			must(t, err)
+			must.Succeed(t, err)
 			b.UID = "89abcdef-4567"
 		},
 	} {
@@ -64,7 +65,7 @@ func TestMessages(t *testing.T) {
 	add("NginxRestore", "", "", err)
 	b.mountAll()
 	result, err := b.Create(t.Context())
-	must(t, err)
+	must.Succeed(t, err)
 	b.SHA256 = strings.Repeat("0", 64)
 	_, err = b.Read(t.Context(), ReadOptions{})
 	add("NginxRestore", result.SHA256, strings.Repeat("1", 64), err)
@@ -84,16 +85,16 @@ func (b *bench) storeAt(status int, code, message string) (address string) {
 	}))
 	b.t.Cleanup(server.Close)
 	where, err := location.Parse("s3://backups/nginx?region=eu-central-1&use_path_style=true&endpoint=" + server.URL)
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	b.Store, err = store.Open(b.t.Context(), where, store.Options{})
-	must(b.t, err)
+	must.Succeed(b.t, err)
 	return strings.TrimPrefix(server.URL, "http://")
 }
 
 // damage cuts the archive off, and returns the error of the job that verifies it.
 func (b *bench) damage(t *testing.T) error {
 	t.Helper()
-	must(t, os.Truncate(filepath.Join(b.claim, "folder", b.Key, b.archiveName()), 100))
+	must.Succeed(t, os.Truncate(filepath.Join(b.claim, "folder", b.Key, b.archiveName()), 100))
 	_, err := b.Adopt(t.Context())
 	return err
 }

@@ -17,6 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/internal/backup/job"
 	"example.com/nginx-operator/internal/backup/restoration"
 )
@@ -31,12 +32,12 @@ func backedUp(t *testing.T) *bench {
 	for name, text := range film {
 		b.write(b.Dirs.Content+"/0/"+name, text)
 	}
-	must(t, os.Symlink("a/film.txt", b.Dirs.Content+"/0/link"))
-	must(t, os.Mkdir(b.Dirs.Content+"/0/empty", 0o755))
+	must.Succeed(t, os.Symlink("a/film.txt", b.Dirs.Content+"/0/link"))
+	must.Succeed(t, os.Mkdir(b.Dirs.Content+"/0/empty", 0o755))
 	_, err := b.Create(t.Context())
-	must(t, err)
-	must(t, os.RemoveAll(b.Dirs.Content+"/0"))
-	must(t, os.Mkdir(b.Dirs.Content+"/0", 0o755))
+	must.Succeed(t, err)
+	must.Succeed(t, os.RemoveAll(b.Dirs.Content+"/0"))
+	must.Succeed(t, os.Mkdir(b.Dirs.Content+"/0", 0o755))
 	return b
 }
 
@@ -45,12 +46,12 @@ func (b *bench) volume() map[string]string {
 	b.t.Helper()
 	found := map[string]string{}
 	root := b.Dirs.Content + "/0"
-	must(b.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+	must.Succeed(b.t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || path == root {
 			return err
 		}
 		name, err := filepath.Rel(root, path)
-		must(b.t, err)
+		must.Succeed(b.t, err)
 		switch entry.Type() {
 		case fs.ModeDir:
 			found[name+"/"] = ""
@@ -86,7 +87,7 @@ func TestExtract(t *testing.T) {
 	b := backedUp(t)
 	for _, want := range []restoration.VolumeComparison{{Missing: 4}, {Same: 4}} {
 		result, err := b.Extract(t.Context(), refusing())
-		must(t, err)
+		must.Succeed(t, err)
 		if diff := cmp.Diff(job.Result{Volumes: []restoration.VolumeComparison{want}, CompletedAt: new(now)}, result); diff != "" {
 			t.Errorf("result, -want +got:\n%s", diff)
 		}
@@ -104,7 +105,7 @@ func TestExtractConflict(t *testing.T) {
 	b.has(before)
 
 	result, err := b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: archive.Overwrite})
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]restoration.VolumeComparison{{Missing: 3, Differs: 1, Examples: "b/c/last.txt"}}, result.Volumes); diff != "" {
 		t.Errorf("result, -want +got:\n%s", diff)
 	}
@@ -138,10 +139,10 @@ func TestMatch(t *testing.T) {
 	b := backedUp(t)
 	b.write(b.Dirs.Content+"/0/a/film.txt", "mine")
 	b.write(b.Dirs.Content+"/0/a/other.txt", film["a/other.txt"])
-	must(t, os.MkdirAll(b.Dirs.Content+"/0/b/c/last.txt", 0o700))
+	must.Succeed(t, os.MkdirAll(b.Dirs.Content+"/0/b/c/last.txt", 0o700))
 	before := b.volume()
 	result, err := b.CompareVolumes(t.Context(), []int{0})
-	must(t, err)
+	must.Succeed(t, err)
 	want := []restoration.VolumeComparison{{Same: 1, Missing: 1, Differs: 1, Blocked: 1, Examples: "a/film.txt, b/c/last.txt"}}
 	if diff := cmp.Diff(want, result.Volumes); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
@@ -158,9 +159,9 @@ func TestExtractAfterDeath(t *testing.T) {
 	b := backedUp(t)
 	b.write(b.Dirs.Content+"/0/a/film.txt", film["a/film.txt"])
 	b.write(b.Dirs.Content+"/0/a/.nginx-operator-restore", "anothe")
-	must(t, os.MkdirAll(b.Dirs.Content+"/0/b/c", 0o700))
+	must.Succeed(t, os.MkdirAll(b.Dirs.Content+"/0/b/c", 0o700))
 	result, err := b.Extract(t.Context(), refusing())
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]restoration.VolumeComparison{{Same: 1, Missing: 3}}, result.Volumes); diff != "" {
 		t.Errorf("result, -want +got:\n%s", diff)
 	}
@@ -173,21 +174,21 @@ func TestSourceRefused(t *testing.T) {
 	flip := func(b *bench, name string) {
 		path := filepath.Join(b.claim, folder, name)
 		text, err := os.ReadFile(path)
-		must(b.t, err)
+		must.Succeed(b.t, err)
 		text[len(text)/2] ^= 1
-		must(b.t, os.WriteFile(path, text, 0o644))
+		must.Succeed(b.t, os.WriteFile(path, text, 0o644))
 	}
 	// edit changes the record.
 	edit := func(b *bench, change func(map[string]any)) {
 		path := filepath.Join(b.claim, folder, "backup.json")
 		text, err := os.ReadFile(path)
-		must(b.t, err)
+		must.Succeed(b.t, err)
 		var record map[string]any
-		must(b.t, json.Unmarshal(text, &record))
+		must.Succeed(b.t, json.Unmarshal(text, &record))
 		change(record)
 		text, err = json.Marshal(record)
-		must(b.t, err)
-		must(b.t, os.WriteFile(path, text, 0o644))
+		must.Succeed(b.t, err)
+		must.Succeed(b.t, os.WriteFile(path, text, 0o644))
 	}
 	tests := []struct {
 		name   string
@@ -196,15 +197,15 @@ func TestSourceRefused(t *testing.T) {
 		words  string
 	}{
 		{"another digest", func(b *bench) { b.SHA256 = strings.Repeat("0", 64) }, v1alpha1.ReasonDamaged, "the NginxBackup has sha256:0000"},
-		{"no record", func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folder, "backup.json"))) }, v1alpha1.ReasonBackupNotFound, "has no backup.json"},
+		{"no record", func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folder, "backup.json"))) }, v1alpha1.ReasonBackupNotFound, "has no backup.json"},
 		{"no folder", func(b *bench) { b.Key = "shop/web/web-2-01234567" }, v1alpha1.ReasonBackupNotFound, "shop/web/web-2-01234567"},
-		{"half a record", func(b *bench) { must(b.t, os.Truncate(filepath.Join(b.claim, folder, "backup.json"), 100)) }, v1alpha1.ReasonDamaged, "backup.json"},
+		{"half a record", func(b *bench) { must.Succeed(b.t, os.Truncate(filepath.Join(b.claim, folder, "backup.json"), 100)) }, v1alpha1.ReasonDamaged, "backup.json"},
 		{"a record of a later version", func(b *bench) { edit(b, func(r map[string]any) { r["format"] = 2 }) }, v1alpha1.ReasonDamaged, "later version"},
 		{"a record of something outside", func(b *bench) { edit(b, func(r map[string]any) { r["archive"] = "../web-1/data" }) }, v1alpha1.ReasonDamaged, "not a valid key"},
 		{"a record of another archive", func(b *bench) { edit(b, func(r map[string]any) { r["sha256"] = strings.Repeat("0", 64) }) }, v1alpha1.ReasonDamaged, "backup refused"},
 		{"a damaged archive", func(b *bench) { flip(b, "data-1-n.tar.gz") }, v1alpha1.ReasonDamaged, "backup refused"},
-		{"half an archive", func(b *bench) { must(b.t, os.Truncate(filepath.Join(b.claim, folder, "data-1-n.tar.gz"), 300)) }, v1alpha1.ReasonDamaged, "backup refused"},
-		{"no archive", func(b *bench) { must(b.t, os.Remove(filepath.Join(b.claim, folder, "data-1-n.tar.gz"))) }, v1alpha1.ReasonStoreNotFound, "data-1-n.tar.gz"},
+		{"half an archive", func(b *bench) { must.Succeed(b.t, os.Truncate(filepath.Join(b.claim, folder, "data-1-n.tar.gz"), 300)) }, v1alpha1.ReasonDamaged, "backup refused"},
+		{"no archive", func(b *bench) { must.Succeed(b.t, os.Remove(filepath.Join(b.claim, folder, "data-1-n.tar.gz"))) }, v1alpha1.ReasonStoreNotFound, "data-1-n.tar.gz"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -225,7 +226,7 @@ func TestExtractRefused(t *testing.T) {
 	b := backedUp(t)
 	_, err := b.Extract(t.Context(), ExtractOptions{Volumes: []int{7}, OnConflict: archive.Refuse})
 	failedWith(t, err, v1alpha1.ReasonSourceFailed, "content/7")
-	must(t, os.Mkdir(b.Dirs.Content+"/7", 0o755))
+	must.Succeed(t, os.Mkdir(b.Dirs.Content+"/7", 0o755))
 	_, err = b.Extract(t.Context(), ExtractOptions{Volumes: []int{0, 7}, OnConflict: archive.Refuse})
 	failedWith(t, err, v1alpha1.ReasonSourceFailed, "no content 7")
 	_, err = b.Extract(t.Context(), ExtractOptions{Volumes: []int{0}, OnConflict: "Perhaps"})
@@ -237,7 +238,7 @@ func TestExtractRefused(t *testing.T) {
 func address(t *testing.T) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	must.Succeed(t, err)
 	defer listener.Close() //nolint:errcheck // nobody has used it
 	return listener.Addr().String()
 }
@@ -257,7 +258,7 @@ func TestRead(t *testing.T) {
 	var answer *http.Response
 	for answer == nil {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+r.Listen+"/documents", http.NoBody)
-		must(t, err)
+		must.Succeed(t, err)
 		request.Header.Set("Authorization", "Bearer token")
 		select {
 		case err := <-ended:
@@ -269,7 +270,7 @@ func TestRead(t *testing.T) {
 	if answer.StatusCode != http.StatusOK || answer.Header.Get("Content-Type") != "application/x-tar" {
 		t.Errorf("it answers %s", answer.Status)
 	}
-	must(t, answer.Body.Close())
+	must.Succeed(t, answer.Body.Close())
 	cancel()
 	failedWith(t, <-ended, v1alpha1.ReasonSourceFailed, "terminated")
 }

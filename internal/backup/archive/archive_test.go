@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -55,20 +56,20 @@ func volume(t *testing.T, files map[string]string) *os.Root {
 	dir := t.TempDir()
 	for name, text := range files {
 		file := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(file), 0o755))
+		must.Succeed(t, os.MkdirAll(filepath.Dir(file), 0o755))
 		target, link := strings.CutPrefix(text, "->")
 		switch {
 		case strings.HasSuffix(name, "/"):
-			must(t, os.MkdirAll(file, 0o755))
+			must.Succeed(t, os.MkdirAll(file, 0o755))
 		case link:
-			must(t, os.Symlink(target, file))
+			must.Succeed(t, os.Symlink(target, file))
 		default:
-			must(t, os.WriteFile(file, []byte(text), 0o644))
+			must.Succeed(t, os.WriteFile(file, []byte(text), 0o644))
 		}
 	}
 	// Set the times again, since writing changed those of the directories.
 	at := unix.NsecToTimeval(noon.UnixNano())
-	must(t, filepath.Walk(dir, func(file string, _ os.FileInfo, err error) error {
+	must.Succeed(t, filepath.Walk(dir, func(file string, _ os.FileInfo, err error) error {
 		return errors.Join(err, unix.Lutimes(file, []unix.Timeval{at, at}))
 	}))
 	return open(t, dir)
@@ -77,16 +78,9 @@ func volume(t *testing.T, files map[string]string) *os.Root {
 func open(t *testing.T, dir string) *os.Root {
 	t.Helper()
 	root, err := os.OpenRoot(dir)
-	must(t, err)
-	t.Cleanup(func() { must(t, root.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, root.Close()) })
 	return root
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 var pages = map[string]string{
@@ -106,16 +100,16 @@ func write(t testing.TB, roots map[int]*os.Root, secrets ...string) ([]byte, arc
 	}
 	var out bytes.Buffer
 	w, err := archive.NewWriter(t.Context(), &out, info(indexes...), nil, archive.DefaultLimits())
-	must(t, err)
-	must(t, w.Documents(documents()))
+	must.Succeed(t, err)
+	must.Succeed(t, w.Documents(documents()))
 	for _, i := range indexes {
-		must(t, w.Content(i, roots[i]))
+		must.Succeed(t, w.Content(i, roots[i]))
 	}
 	for _, name := range secrets {
-		must(t, w.Secret(name, strings.NewReader("secret of "+name), identity().Recipient()))
+		must.Succeed(t, w.Secret(name, strings.NewReader("secret of "+name), identity().Recipient()))
 	}
 	summary, err := w.Close()
-	must(t, err)
+	must.Succeed(t, err)
 	return out.Bytes(), archive.NewCommit("shop/web/web-1.tar.gz", info(indexes...), summary)
 }
 
@@ -131,16 +125,16 @@ var identity = sync.OnceValue(func() *age.X25519Identity {
 func untar(t *testing.T, text []byte) (files map[string]string, list string) {
 	t.Helper()
 	unzip, err := gzip.NewReader(bytes.NewReader(text))
-	must(t, err)
+	must.Succeed(t, err)
 	files = map[string]string{}
 	for r := tar.NewReader(unzip); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
 			return files, list
 		}
-		must(t, err)
+		must.Succeed(t, err)
 		data, err := io.ReadAll(r)
-		must(t, err)
+		must.Succeed(t, err)
 		files[h.Name] = string(data)
 		list += fmt.Sprintf("%c %04o %d:%d %s %s %s %s\n", h.Typeflag, h.Mode, h.Uid, h.Gid, h.ModTime.UTC().Format(time.RFC3339), h.Format, h.Name, h.Linkname)
 	}
@@ -149,7 +143,7 @@ func untar(t *testing.T, text []byte) (files map[string]string, list string) {
 func TestRoundTrip(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{2: volume(t, pages), 10: volume(t, nil)}, "a-tls", "web-tls")
 	got, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	want := archive.Contents{
 		Info:      commit.Info,
 		Documents: []string{"nginxoperator.yaml", "configmaps/web.yaml", "config/asked/conf.d/a.conf", "config/asked/nginx.conf", "config/served/nginx.conf", "revisions/3.yaml"},
@@ -161,7 +155,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	_, files, err := archive.ReadDocuments(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	if len(files) != len(documents()) || files[0].Path != "nginxoperator.yaml" || string(files[0].Data) != "kind: NginxOperator\n" {
 		t.Errorf("the documents are %+v", files)
 	}
@@ -186,6 +180,6 @@ func TestFormatStays(t *testing.T) {
 	golden.Compare(t, "testdata/manifest.jsonl", entries["manifest.jsonl"])
 	commit.Size, commit.SHA256 = 1234, strings.Repeat("0", 64)
 	record, err := commit.Encode()
-	must(t, err)
+	must.Succeed(t, err)
 	golden.Compare(t, "testdata/commit.json", string(record))
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/test/golden"
 	"example.com/nginx-operator/test/hostilearchive"
 )
@@ -18,15 +19,15 @@ import (
 func TestParseCommit(t *testing.T) {
 	record := golden.Read(t, "testdata/commit.json")
 	c, err := archive.ParseCommit([]byte(record))
-	must(t, err)
+	must.Succeed(t, err)
 	again, err := c.Encode()
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(record, string(again)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	// A field that a later version adds to the same format is ignored.
 	_, err = archive.ParseCommit([]byte(strings.Replace(record, `"size"`, `"labels": {"a": "b"}, "size"`, 1)))
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 func TestParseCommitRefuses(t *testing.T) {
@@ -62,11 +63,11 @@ func TestParseCommitRefuses(t *testing.T) {
 // never written again.
 func TestOldArchive(t *testing.T) {
 	text, err := os.ReadFile("testdata/format-1.tar.gz")
-	must(t, err)
+	must.Succeed(t, err)
 	commit, err := archive.ParseCommit([]byte(golden.Read(t, "testdata/format-1.json")))
-	must(t, err)
+	must.Succeed(t, err)
 	contents, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	if len(contents.Documents) != 6 || len(contents.Content) != 1 || contents.Content[0].Files != 8 || len(contents.Secrets) != 1 {
 		t.Errorf("it holds %+v", contents)
 	}
@@ -78,16 +79,16 @@ func FuzzVerify(f *testing.F) {
 	for _, c := range hostilearchive.Corpus() {
 		text, commit := c.Build()
 		record, err := json.Marshal(commit)
-		must(f, err)
+		must.Succeed(f, err)
 		if tar, err := unzip(text); err == nil && len(tar) < 64<<10 {
 			f.Add(tar, record)
 		}
 	}
 	text, commit := hostilearchive.Honest()
 	record, err := json.Marshal(commit)
-	must(f, err)
+	must.Succeed(f, err)
 	tar, err := unzip(text)
-	must(f, err)
+	must.Succeed(f, err)
 	f.Add(tar, record)
 	f.Fuzz(func(t *testing.T, tar, record []byte) {
 		commit, err := archive.ParseCommit(record)
@@ -123,9 +124,9 @@ func FuzzParseCommit(f *testing.F) {
 			t.Errorf("the archive is %q", c.Archive)
 		}
 		text, err := c.Encode()
-		must(t, err)
+		must.Succeed(t, err)
 		again, err := archive.ParseCommit(text)
-		must(t, err)
+		must.Succeed(t, err)
 		if diff := cmp.Diff(c, again, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("it is another one when it is written again:\n%s", diff)
 		}

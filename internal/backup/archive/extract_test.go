@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 )
 
 func extract(t *testing.T, text []byte, commit archive.Commit, dir string, policy archive.Policy) ([]archive.Comparison, error) {
@@ -23,18 +24,18 @@ func extract(t *testing.T, text []byte, commit archive.Commit, dir string, polic
 
 func TestExtract(t *testing.T) {
 	source := volume(t, pages)
-	must(t, source.Chmod("css/site.css", 0o640))
-	must(t, source.Chmod("img/a", 0o550))
-	must(t, source.Chtimes("img/a", noon, noon))
+	must.Succeed(t, source.Chmod("css/site.css", 0o640))
+	must.Succeed(t, source.Chmod("img/a", 0o550))
+	must.Succeed(t, source.Chtimes("img/a", noon, noon))
 	text, commit := write(t, map[int]*os.Root{0: source})
 	dir := t.TempDir()
 	t.Cleanup(func() { // otherwise only root could remove the files in them
-		must(t, source.Chmod("img/a", 0o755))
-		must(t, os.Chmod(filepath.Join(dir, "img/a"), 0o755))
+		must.Succeed(t, source.Chmod("img/a", 0o755))
+		must.Succeed(t, os.Chmod(filepath.Join(dir, "img/a"), 0o755))
 	})
-	must(t, os.WriteFile(filepath.Join(dir, "extra"), []byte("mine\n"), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "extra"), []byte("mine\n"), 0o600))
 	found, err := extract(t, text, commit, dir, archive.Refuse)
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]archive.Comparison{{Missing: 10}}, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -43,11 +44,11 @@ func TestExtract(t *testing.T) {
 	if diff := cmp.Diff(want, list(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	must(t, filepath.Walk(source.Name(), func(file string, a os.FileInfo, err error) error {
-		must(t, err)
+	must.Succeed(t, filepath.Walk(source.Name(), func(file string, a os.FileInfo, err error) error {
+		must.Succeed(t, err)
 		name, _ := filepath.Rel(source.Name(), file)
 		b, err := os.Lstat(filepath.Join(dir, name))
-		must(t, err)
+		must.Succeed(t, err)
 		if name != "." && a.Mode().Type() != os.ModeSymlink && (a.Mode() != b.Mode() || !a.ModTime().Equal(b.ModTime())) {
 			t.Errorf("%s is %s of %s, want %s of %s", name, b.Mode(), b.ModTime(), a.Mode(), a.ModTime())
 		}
@@ -61,14 +62,14 @@ func TestExtractAgain(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()
 	_, err := extract(t, text, commit, dir, archive.Refuse)
-	must(t, err)
+	must.Succeed(t, err)
 	want := list(t, dir)
 	later := noon.Add(time.Hour)
-	must(t, os.Chtimes(filepath.Join(dir, "index.html"), later, later))
-	must(t, os.Remove(filepath.Join(dir, "css/site.css")))
-	must(t, os.WriteFile(filepath.Join(dir, "css/.nginx-operator-restore"), []byte("bod"), 0o600))
+	must.Succeed(t, os.Chtimes(filepath.Join(dir, "index.html"), later, later))
+	must.Succeed(t, os.Remove(filepath.Join(dir, "css/site.css")))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "css/.nginx-operator-restore"), []byte("bod"), 0o600))
 	found, err := extract(t, text, commit, dir, archive.Refuse)
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff([]archive.Comparison{{Same: 9, Missing: 1}}, found); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -76,7 +77,7 @@ func TestExtractAgain(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	info, err := os.Stat(filepath.Join(dir, "index.html"))
-	must(t, err)
+	must.Succeed(t, err)
 	if !info.ModTime().Equal(later) {
 		t.Errorf("the same file was written again, its time is %s", info.ModTime())
 	}
@@ -87,13 +88,13 @@ func TestExtractAgain(t *testing.T) {
 func obstacles(t *testing.T) (dir, outside string) {
 	t.Helper()
 	dir, outside = t.TempDir(), t.TempDir()
-	must(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte("<h1>HELLO</h1>\n"), 0o600))
-	must(t, os.WriteFile(filepath.Join(outside, "site.css"), []byte("body {}\n"), 0o600))
-	must(t, os.Symlink(outside, filepath.Join(dir, "css")))
-	must(t, os.Symlink(filepath.Join(outside, "new"), filepath.Join(dir, "empty")))
-	must(t, os.WriteFile(filepath.Join(dir, "img"), []byte("no directory"), 0o600))
-	must(t, os.Symlink("elsewhere", filepath.Join(dir, "current")))
-	must(t, os.Symlink("void", filepath.Join(dir, "Index.html")))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "index.html"), []byte("<h1>HELLO</h1>\n"), 0o600))
+	must.Succeed(t, os.WriteFile(filepath.Join(outside, "site.css"), []byte("body {}\n"), 0o600))
+	must.Succeed(t, os.Symlink(outside, filepath.Join(dir, "css")))
+	must.Succeed(t, os.Symlink(filepath.Join(outside, "new"), filepath.Join(dir, "empty")))
+	must.Succeed(t, os.WriteFile(filepath.Join(dir, "img"), []byte("no directory"), 0o600))
+	must.Succeed(t, os.Symlink("elsewhere", filepath.Join(dir, "current")))
+	must.Succeed(t, os.Symlink("void", filepath.Join(dir, "Index.html")))
 	return dir, outside
 }
 
@@ -125,7 +126,7 @@ func TestOverwriteStaysInTheVolume(t *testing.T) {
 	dir, outside := obstacles(t)
 	before := list(t, outside)
 	_, err := extract(t, text, commit, dir, archive.Overwrite)
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(list(t, source.Name()), list(t, dir)) + cmp.Diff(before, list(t, outside)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -134,7 +135,7 @@ func TestOverwriteStaysInTheVolume(t *testing.T) {
 func TestDirectoriesAreNeverDeleted(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "index.html", "mine"), 0o755))
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, "index.html", "mine"), 0o755))
 	before := list(t, dir)
 	_, err := extract(t, text, commit, dir, archive.Overwrite)
 	if err == nil || !strings.Contains(err.Error(), `1 files have a directory in their place, such as "content/0/index.html"`) {
@@ -150,7 +151,7 @@ func TestOnlyGivenVolumesAreRestored(t *testing.T) {
 	dir := t.TempDir()
 	roots := map[int]*os.Root{3: open(t, dir)}
 	_, err := archive.ExtractContent(t.Context(), opener(text), commit, archive.DefaultLimits(), roots, archive.Refuse)
-	must(t, err)
+	must.Succeed(t, err)
 	if diff := cmp.Diff(map[string]string{"./": "", "a": "3"}, list(t, dir)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -203,7 +204,7 @@ func (f failing) Read([]byte) (int, error) { return 0, f.err }
 func TestVolumeErrorsAreNotRefusals(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "css/.nginx-operator-restore/x"), 0o755))
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, "css/.nginx-operator-restore/x"), 0o755))
 	_, err := extract(t, text, commit, dir, archive.Refuse)
 	if _, refusal := errors.AsType[*archive.RefusedError](err); err == nil || refusal || !strings.Contains(err.Error(), `restore "content/0/css/site.css"`) {
 		t.Errorf("got %v", err)
@@ -215,11 +216,11 @@ func TestVolumeErrorsAreNotRefusals(t *testing.T) {
 func TestGroupIsHandedDown(t *testing.T) {
 	text, commit := write(t, map[int]*os.Root{0: volume(t, pages)})
 	dir := t.TempDir()
-	must(t, os.Chmod(dir, 0o775|os.ModeSetgid))
+	must.Succeed(t, os.Chmod(dir, 0o775|os.ModeSetgid))
 	_, err := extract(t, text, commit, dir, archive.Refuse)
-	must(t, err)
+	must.Succeed(t, err)
 	made, err := os.Stat(filepath.Join(dir, "css"))
-	must(t, err)
+	must.Succeed(t, err)
 	if want := os.ModeDir | os.ModeSetgid | 0o755; made.Mode() != want {
 		t.Errorf("the mode is %s, want %s", made.Mode(), want)
 	}

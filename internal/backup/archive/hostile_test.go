@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/test/hostilearchive"
 )
 
@@ -59,8 +60,8 @@ func refused(t *testing.T, err error, want string) {
 func nothingWritten(t *testing.T, text []byte, commit archive.Commit, c hostilearchive.Case) {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.MkdirAll(filepath.Join(dir, "volume", "link"), 0o755))
-	must(t, os.Symlink("..", filepath.Join(dir, "volume", "c")))
+	must.Succeed(t, os.MkdirAll(filepath.Join(dir, "volume", "link"), 0o755))
+	must.Succeed(t, os.Symlink("..", filepath.Join(dir, "volume", "c")))
 	before := list(t, dir)
 	root := open(t, filepath.Join(dir, "volume"))
 	_, err := archive.ExtractContent(t.Context(), opener(text), commit, c.Limits, map[int]*os.Root{0: root}, archive.Overwrite)
@@ -78,7 +79,7 @@ func opener(text []byte) archive.Open {
 func list(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	found := map[string]string{}
-	must(t, filepath.Walk(dir, func(file string, i os.FileInfo, err error) error {
+	must.Succeed(t, filepath.Walk(dir, func(file string, i os.FileInfo, err error) error {
 		name, _ := filepath.Rel(dir, file)
 		switch {
 		case err != nil:
@@ -103,5 +104,5 @@ func list(t *testing.T, dir string) map[string]string {
 func TestHonest(t *testing.T) {
 	text, commit := hostilearchive.Honest()
 	_, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 }

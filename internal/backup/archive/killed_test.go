@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 )
 
 // victim is the environment variable that turns this test into the process to be killed.
@@ -39,8 +40,8 @@ func TestKilledWhileExtracting(t *testing.T) {
 	source := volume(t, map[string]string{
 		"a/b/one": noise(100_000), "a/b/two": noise(150_000), "a/link": "->b/one", "a/three": "three", "c/d/e/four": noise(120_000), "c/empty": "", "five": noise(80_000),
 	})
-	must(t, source.Chmod("a/b", 0o750))
-	must(t, source.Chmod("c", 0o711))
+	must.Succeed(t, source.Chmod("a/b", 0o750))
+	must.Succeed(t, source.Chmod("c", 0o711))
 	text, commit := write(t, map[int]*os.Root{0: source})
 	want := list(t, source.Name())
 	killed, halfway := 0, 0
@@ -58,7 +59,7 @@ func TestKilledWhileExtracting(t *testing.T) {
 			}
 		}
 		_, err := extract(t, text, commit, dir, archive.Refuse)
-		must(t, err)
+		must.Succeed(t, err)
 		if diff := cmp.Diff(want, list(t, dir)); diff != "" {
 			t.Errorf("killed after %d bytes and completed, -want +got:\n%s", at, diff)
 		}
@@ -76,7 +77,7 @@ func TestKilledWhileExtracting(t *testing.T) {
 func modes(t *testing.T, dir string) map[string]fs.FileMode {
 	t.Helper()
 	found := map[string]fs.FileMode{}
-	must(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	must.Succeed(t, filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || name == dir {
 			return err
 		}
@@ -94,12 +95,12 @@ func modes(t *testing.T, dir string) map[string]fs.FileMode {
 func kill(t *testing.T, text []byte, commit archive.Commit, dir string, at int) {
 	t.Helper()
 	d := victimSettings{Archive: filepath.Join(t.TempDir(), "archive"), Commit: filepath.Join(t.TempDir(), "commit"), Volume: dir, At: at}
-	must(t, os.WriteFile(d.Archive, text, 0o600))
+	must.Succeed(t, os.WriteFile(d.Archive, text, 0o600))
 	record, err := commit.Encode()
-	must(t, err)
-	must(t, os.WriteFile(d.Commit, record, 0o600))
+	must.Succeed(t, err)
+	must.Succeed(t, os.WriteFile(d.Commit, record, 0o600))
 	settings, err := json.Marshal(d)
-	must(t, err)
+	must.Succeed(t, err)
 	command := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestKilledWhileExtracting$")
 	command.Env = append(os.Environ(), victim+"="+string(settings))
 	out, err := command.CombinedOutput()
@@ -118,13 +119,13 @@ func kill(t *testing.T, text []byte, commit archive.Commit, dir string, at int) 
 func die(t *testing.T, settings string) {
 	t.Helper()
 	var d victimSettings
-	must(t, json.Unmarshal([]byte(settings), &d))
+	must.Succeed(t, json.Unmarshal([]byte(settings), &d))
 	text, err := os.ReadFile(d.Archive)
-	must(t, err)
+	must.Succeed(t, err)
 	record, err := os.ReadFile(d.Commit)
-	must(t, err)
+	must.Succeed(t, err)
 	commit, err := archive.ParseCommit(record)
-	must(t, err)
+	must.Succeed(t, err)
 	opened := 0
 	source := func(context.Context) (io.ReadCloser, error) {
 		opened++

@@ -20,6 +20,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 )
 
 func noise(size int) string {
@@ -43,8 +44,8 @@ func fitting(t *testing.T, text []byte, commit *archive.Commit) []byte {
 	var out bytes.Buffer
 	w := gzip.NewWriter(&out)
 	_, err := w.Write(text)
-	must(t, err)
-	must(t, w.Close())
+	must.Succeed(t, err)
+	must.Succeed(t, w.Close())
 	digest := sha256.Sum256(out.Bytes())
 	commit.Size, commit.SHA256 = int64(out.Len()), hex.EncodeToString(digest[:])
 	for r := tar.NewReader(bytes.NewReader(text)); ; {
@@ -82,8 +83,8 @@ func checked(text []byte) []byte {
 func staysInside(t *testing.T, text []byte, commit archive.Commit) {
 	t.Helper()
 	dir := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(dir, "volume"), 0o755))
-	must(t, os.Symlink("..", filepath.Join(dir, "volume", "a")))
+	must.Succeed(t, os.Mkdir(filepath.Join(dir, "volume"), 0o755))
+	must.Succeed(t, os.Symlink("..", filepath.Join(dir, "volume", "a")))
 	roots := map[int]*os.Root{}
 	for _, v := range commit.Info.Content {
 		roots[v.Index] = open(t, filepath.Join(dir, "volume"))
@@ -92,7 +93,7 @@ func staysInside(t *testing.T, text []byte, commit archive.Commit) {
 	if _, ok := err.(*archive.ConflictError); err != nil && !ok && len(roots) < 2 { //nolint:errorlint // it is not wrapped
 		t.Errorf("verified, and not restored: %v", err)
 	}
-	must(t, os.RemoveAll(filepath.Join(dir, "volume")))
+	must.Succeed(t, os.RemoveAll(filepath.Join(dir, "volume")))
 	if diff := cmp.Diff(map[string]string{"./": ""}, list(t, dir)); diff != "" {
 		t.Errorf("something was written outside of the volume:\n%s", diff)
 	}
@@ -104,27 +105,27 @@ func large(t testing.TB) *os.Root {
 	dir := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d"} {
 		f, err := os.Create(filepath.Join(dir, name))
-		must(t, err)
-		must(t, f.Truncate(64<<20))
-		must(t, f.Close())
+		must.Succeed(t, err)
+		must.Succeed(t, f.Truncate(64<<20))
+		must.Succeed(t, f.Close())
 	}
 	root, err := os.OpenRoot(dir)
-	must(t, err)
-	t.Cleanup(func() { must(t, root.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, root.Close()) })
 	return root
 }
 
 func writeTo(t testing.TB, out io.Writer, root *os.Root) archive.Commit {
 	t.Helper()
 	spool, err := os.Create(filepath.Join(t.TempDir(), "manifest"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer spool.Close() //nolint:errcheck // a test's
 	w, err := archive.NewWriter(t.Context(), out, info(0), spool, archive.DefaultLimits())
-	must(t, err)
-	must(t, w.Documents(documents()))
-	must(t, w.Content(0, root))
+	must.Succeed(t, err)
+	must.Succeed(t, w.Documents(documents()))
+	must.Succeed(t, w.Content(0, root))
 	summary, err := w.Close()
-	must(t, err)
+	must.Succeed(t, err)
 	return archive.NewCommit("web.tar.gz", info(0), summary)
 }
 
@@ -134,15 +135,15 @@ const mostMemory = 16 << 20
 func TestMemoryIsBounded(t *testing.T) {
 	root := large(t)
 	file, err := os.Create(filepath.Join(t.TempDir(), "web.tar.gz"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer file.Close() //nolint:errcheck // a test's
 	grown := growth(t, func() {
 		commit := writeTo(t, file, root)
 		for range 2 {
 			_, err = file.Seek(0, io.SeekStart)
-			must(t, err)
+			must.Succeed(t, err)
 			_, err = archive.CompareContent(t.Context(), file, commit, archive.DefaultLimits(), map[int]*os.Root{0: root})
-			must(t, err)
+			must.Succeed(t, err)
 		}
 	})
 	t.Logf("the heap grew by %d KiB", grown>>10)
@@ -191,6 +192,6 @@ func BenchmarkVerify(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		_, err := archive.Verify(b.Context(), bytes.NewReader(text.Bytes()), commit, archive.DefaultLimits())
-		must(b, err)
+		must.Succeed(b, err)
 	}
 }

@@ -19,12 +19,13 @@ import (
 	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/internal/backup/archive"
+	"example.com/nginx-operator/internal/backup/internal/must"
 )
 
 func newWriter(t testing.TB, out io.Writer, limits archive.Limits, indexes ...int) *archive.Writer {
 	t.Helper()
 	w, err := archive.NewWriter(t.Context(), out, info(indexes...), nil, limits)
-	must(t, err)
+	must.Succeed(t, err)
 	return w
 }
 
@@ -33,15 +34,15 @@ func newWriter(t testing.TB, out io.Writer, limits archive.Limits, indexes ...in
 func TestSpecialFiles(t *testing.T) {
 	root := volume(t, map[string]string{"a": "a", "b/lost+found/x": "kept", "lost+found/x": "lost", ".nginx-operator-restore": "half"})
 	dir := root.Name()
-	must(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
+	must.Succeed(t, unix.Mkfifo(filepath.Join(dir, "fifo"), 0o644))
 	socket, err := net.Listen("unix", filepath.Join(dir, "socket"))
-	must(t, err)
+	must.Succeed(t, err)
 	defer socket.Close() //nolint:errcheck // a test's
-	must(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "hard")))
-	must(t, os.Chmod(filepath.Join(dir, "a"), 0o755|os.ModeSetuid))
+	must.Succeed(t, os.Link(filepath.Join(dir, "a"), filepath.Join(dir, "hard")))
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "a"), 0o755|os.ModeSetuid))
 	text, commit := write(t, map[int]*os.Root{0: root})
 	got, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	want := []archive.Skipped{
 		{Path: "content/0/.nginx-operator-restore", Reason: "left by an interrupted restore"},
 		{Path: "content/0/fifo", Reason: "fifo"},
@@ -66,7 +67,7 @@ func TestLinksOut(t *testing.T) {
 	})
 	text, commit := write(t, map[int]*os.Root{0: root})
 	got, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	const reason = "link that leaves the volume"
 	want := []archive.Skipped{{Path: "content/0/a/out", Reason: reason}, {Path: "content/0/absolute", Reason: reason}, {Path: "content/0/again", Reason: reason}}
 	if diff := cmp.Diff(want, got.Skipped); diff != "" {
@@ -82,7 +83,7 @@ func TestNames(t *testing.T) {
 	root := volume(t, map[string]string{"x\ny": "x", `a/x\y`: "x", "\xff": "x", "dir\x01/z": "x", "z": "kept"})
 	text, commit := write(t, map[int]*os.Root{0: root})
 	got, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	const reason = "name that cannot be restored"
 	want := []archive.Skipped{
 		{Path: "content/0/a/x%5Cy", Reason: reason}, {Path: "content/0/dir%01", Reason: reason},
@@ -102,10 +103,10 @@ func TestUnreadable(t *testing.T) {
 	root := volume(t, map[string]string{"mine": "x", "theirs": "x", "closed/x": "x"})
 	dir := root.Name()
 	for at := dir; at != os.TempDir() && at != "/"; at = filepath.Dir(at) {
-		must(t, os.Chmod(at, 0o755))
+		must.Succeed(t, os.Chmod(at, 0o755))
 	}
-	must(t, os.Chmod(filepath.Join(dir, "theirs"), 0))
-	must(t, os.Chmod(filepath.Join(dir, "closed"), 0))
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "theirs"), 0))
+	must.Succeed(t, os.Chmod(filepath.Join(dir, "closed"), 0))
 	var text bytes.Buffer
 	w := newWriter(t, &text, archive.DefaultLimits(), 0)
 	summary, err := asNobody(t, func() (archive.Summary, error) {
@@ -114,12 +115,12 @@ func TestUnreadable(t *testing.T) {
 		}
 		return w.Close()
 	})
-	must(t, err)
+	must.Succeed(t, err)
 	if summary.Skipped != 2 {
 		t.Errorf("%d are skipped, want 2", summary.Skipped)
 	}
 	_, err = archive.Verify(t.Context(), &text, archive.NewCommit("x", info(0), summary), archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 }
 
 // asNobody runs f on a thread of an unprivileged user if the test runs as root. Otherwise the test
@@ -223,9 +224,9 @@ func TestSecretsAreEncrypted(t *testing.T) {
 	text, _ := write(t, nil, "web-tls")
 	files, _ := untar(t, text)
 	plain, err := age.Decrypt(strings.NewReader(files["secrets/web-tls.age"]), identity())
-	must(t, err)
+	must.Succeed(t, err)
 	got, err := io.ReadAll(plain)
-	must(t, err)
+	must.Succeed(t, err)
 	if string(got) != "secret of web-tls" {
 		t.Errorf("decrypted is %q", got)
 	}
@@ -262,7 +263,7 @@ func TestFileChangesWhileItIsRead(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			root := volume(t, map[string]string{"noise": noise(2 << 20)})
-			out := &changing{after: 1 << 20, do: func() { must(t, os.Truncate(filepath.Join(root.Name(), "noise"), c.size)) }}
+			out := &changing{after: 1 << 20, do: func() { must.Succeed(t, os.Truncate(filepath.Join(root.Name(), "noise"), c.size)) }}
 			w := newWriter(t, out, archive.DefaultLimits(), 0)
 			err := w.Content(0, root)
 			if got := fmt.Sprint(err); c.want != "" && !strings.Contains(got, c.want) || c.want == "" && err != nil {
@@ -276,7 +277,7 @@ func TestWriterIsInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	root := volume(t, map[string]string{"noise": noise(2 << 20)})
 	w, err := archive.NewWriter(ctx, &changing{after: 1 << 20, do: cancel}, info(0), nil, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	if err := w.Content(0, root); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
@@ -296,10 +297,10 @@ func TestWriterRefusesBombs(t *testing.T) {
 func TestOldTimes(t *testing.T) {
 	root := volume(t, map[string]string{"a": "a"})
 	old := time.Date(1960, 1, 1, 0, 0, 0, 0, time.UTC)
-	must(t, root.Chtimes("a", old, old))
+	must.Succeed(t, root.Chtimes("a", old, old))
 	text, commit := write(t, map[int]*os.Root{0: root})
 	_, err := archive.Verify(t.Context(), bytes.NewReader(text), commit, archive.DefaultLimits())
-	must(t, err)
+	must.Succeed(t, err)
 	if _, listing := untar(t, text); !strings.Contains(listing, "1970-01-01T00:00:00Z USTAR content/0/a ") {
 		t.Errorf("the time is not in\n%s", listing)
 	}

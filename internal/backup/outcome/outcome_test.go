@@ -54,7 +54,7 @@ func aResult() job.Result {
 	return job.Result{
 		Archive: "shop/web/web-1-0123/data-2.tar.gz", Size: 5 << 20, SHA256: "ab12", Missing: []string{"gone"},
 		Skipped: []string{"content/0/current (link that leaves the volume)"},
-		Totals: &archive.Totals{Files: 12, Bytes: 9 << 20, Skipped: 1}, CompletedAt: &at,
+		Totals:  &archive.Totals{Files: 12, Bytes: 9 << 20, Skipped: 1}, CompletedAt: &at,
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"example.com/nginx-operator/internal/backup/internal/must"
 	"example.com/nginx-operator/internal/backup/location"
 )
 
@@ -19,22 +20,22 @@ func TestVolumeOrder(t *testing.T) {
 	root := t.TempDir()
 	var want []string
 	for _, folder := range []string{"shop/web", "shop/web-1", "shop/web.2", "shop/web/a", "shop-2/web", "shop"} {
-		must(t, os.MkdirAll(filepath.Join(root, "folder", folder), 0o700))
+		must.Succeed(t, os.MkdirAll(filepath.Join(root, "folder", folder), 0o700))
 		for i := range 700 {
 			key := fmt.Sprintf("%s/%04d", folder, i)
-			must(t, os.WriteFile(filepath.Join(root, "folder", key), nil, 0o600))
+			must.Succeed(t, os.WriteFile(filepath.Join(root, "folder", key), nil, 0o600))
 			want = append(want, key)
 		}
 	}
-	must(t, os.WriteFile(filepath.Join(root, "folder/shop/x.0123456789abcdef.tmp"), nil, 0o600))
-	must(t, os.Symlink("/etc", filepath.Join(root, "folder/shop/link")))
+	must.Succeed(t, os.WriteFile(filepath.Join(root, "folder/shop/x.0123456789abcdef.tmp"), nil, 0o600))
+	must.Succeed(t, os.Symlink("/etc", filepath.Join(root, "folder/shop/link")))
 	slices.Sort(want)
 	s := openVolume(t, root)
 	for _, prefix := range []string{"", "shop", "shop/", "shop/web", "shop/web/", "shop/web/a/06", "nothing/"} {
 		within := slices.DeleteFunc(slices.Clone(want), func(key string) bool { return len(key) < len(prefix) || key[:len(prefix)] != prefix })
 		var got []string
 		for o, err := range s.List(t.Context(), prefix) {
-			must(t, err)
+			must.Succeed(t, err)
 			got = append(got, o.Key)
 		}
 		if !slices.Equal(got, within) {
@@ -42,7 +43,7 @@ func TestVolumeOrder(t *testing.T) {
 		}
 	}
 	for o, err := range s.List(t.Context(), "") {
-		must(t, err)
+		must.Succeed(t, err)
 		if o.Key != want[0] {
 			t.Errorf("the first is %s", o.Key)
 		}
@@ -60,10 +61,10 @@ func TestVolumeOrder(t *testing.T) {
 func openVolume(t *testing.T, root string) *Store {
 	t.Helper()
 	l, err := location.Parse("pvc://claim/folder")
-	must(t, err)
+	must.Succeed(t, err)
 	s, err := Open(t.Context(), l, Options{PVCRoot: root})
-	must(t, err)
-	t.Cleanup(func() { must(t, s.Close()) })
+	must.Succeed(t, err)
+	t.Cleanup(func() { must.Succeed(t, s.Close()) })
 	return s
 }
 
@@ -73,21 +74,14 @@ func TestVolumeKeys(t *testing.T) {
 	s := openVolume(t, t.TempDir())
 	keys := []string{"a b/ä", "a/b?c*d", "a/b__0x"}
 	for _, key := range keys {
-		must(t, s.Create(t.Context(), key, 1, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }))
+		must.Succeed(t, s.Create(t.Context(), key, 1, func(w io.Writer) error { _, err := w.Write([]byte("x")); return err }))
 	}
 	var got []string
 	for o, err := range s.List(t.Context(), "") {
-		must(t, err)
+		must.Succeed(t, err)
 		got = append(got, o.Key)
 	}
 	if !slices.Equal(got, slices.Sorted(slices.Values(keys))) {
 		t.Errorf("listed: %q", got)
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
