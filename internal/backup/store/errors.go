@@ -40,14 +40,14 @@ type Error struct {
 	BucketMissing bool
 	// Op is the operation. Where is the URL of the object or the folder.
 	Op, Where string
-	// Words is the message of the store, shortened and without credentials.
-	Words string
+	// Message is the message of the store, shortened and without credentials.
+	Message string
 	// ended is the cause of the caller's context, if that ended. The store's error is not wrapped,
 	// since it may contain credentials.
 	ended error
 }
 
-func (e *Error) Error() string { return e.Op + " " + e.Where + ": " + e.Words }
+func (e *Error) Error() string { return e.Op + " " + e.Where + ": " + e.Message }
 
 func (e *Error) Unwrap() error { return e.ended }
 
@@ -68,7 +68,7 @@ func (s *Store) failed(ctx context.Context, op, key string, err error) error {
 	if e, ok := errors.AsType[*Error](err); ok {
 		return e
 	}
-	e := &Error{Op: op, Where: s.location.Base(), Words: s.secrets.hide(words(err))}
+	e := &Error{Op: op, Where: s.location.Base(), Message: s.secrets.hide(providerMessage(err))}
 	if key != "" {
 		e.Where += "/" + key
 	}
@@ -89,13 +89,13 @@ func (s *Store) reportMissing(ctx context.Context, e *Error, key string) {
 		ctx := follow(ctx)
 		_, _, err := s.bucket.ListPage(ctx, blob.FirstPageToken, 1, nil)
 		if err == nil {
-			e.Words = "the object does not exist"
+			e.Message = "the object does not exist"
 			return
 		}
-		e.Kind, e.Words = kind(err, followed(ctx)), s.secrets.hide(words(err))
+		e.Kind, e.Message = kind(err, followed(ctx)), s.secrets.hide(providerMessage(err))
 	}
 	if e.BucketMissing = e.Kind == NotFound; e.BucketMissing {
-		e.Words = fmt.Sprintf("%s does not exist (%s)", s.location.Bucket, e.Words)
+		e.Message = fmt.Sprintf("%s does not exist (%s)", s.location.Bucket, e.Message)
 	}
 }
 
@@ -105,7 +105,7 @@ func kind(err error, seen *following) Kind {
 	if _, stalled := errors.AsType[*stalledError](err); stalled {
 		return Unavailable
 	}
-	if code, status, ok := answered(err); ok {
+	if code, status, ok := responseCode(err); ok {
 		if k := kindOfCode(code); k != "" {
 			return k
 		}

@@ -15,9 +15,9 @@ import (
 	"google.golang.org/api/googleapi"
 )
 
-// answered returns the error code and the HTTP status of a cloud's response, and reports whether
+// responseCode returns the error code and the HTTP status of a cloud's response, and reports whether
 // the error is a response.
-func answered(err error) (code string, status int, ok bool) {
+func responseCode(err error) (code string, status int, ok bool) {
 	if r, is := errors.AsType[*awshttp.ResponseError](err); is {
 		status, ok = r.HTTPStatusCode(), true
 	}
@@ -36,9 +36,9 @@ func answered(err error) (code string, status int, ok bool) {
 	return "", status, ok
 }
 
-// words returns the message of a cloud, without the names, ids and headers of requests that its
+// providerMessage returns the message of a cloud, without the names, ids and headers of requests that its
 // client adds.
-func words(err error) string {
+func providerMessage(err error) string {
 	if a, ok := errors.AsType[smithy.APIError](err); ok && a.ErrorCode() != "" {
 		return strings.TrimSuffix(a.ErrorCode()+": "+a.ErrorMessage(), ": ")
 	}

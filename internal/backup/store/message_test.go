@@ -41,8 +41,8 @@ func TestMessages(t *testing.T) {
 		"dial tcp: lookup host: no such thing": &url.Error{Op: "Get", URL: "http://host:1/x?sig=y", Err: errors.New("dial tcp: lookup host: no such thing")},
 		"something":                            errors.New(`blob (key "x y") (code=Unknown): something`),
 	} {
-		if got := words(err); got != want {
-			t.Errorf("words(%v) is %q, want %q", err, got, want)
+		if got := providerMessage(err); got != want {
+			t.Errorf("providerMessage(%v) is %q, want %q", err, got, want)
 		}
 	}
 }

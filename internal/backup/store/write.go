@@ -37,7 +37,7 @@ func (s *Store) Create(ctx context.Context, key string, size int64, write func(i
 		return s.failed(opCtx, "create", key, err)
 	}
 	if exists {
-		return s.failed(opCtx, "create", key, &Error{Kind: Exists, Op: "create", Where: s.location.Base() + "/" + key, Words: "the object already exists"})
+		return s.failed(opCtx, "create", key, &Error{Kind: Exists, Op: "create", Where: s.location.Base() + "/" + key, Message: "the object already exists"})
 	}
 	return s.put(ctx, key, size, write, true)
 }
