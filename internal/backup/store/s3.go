@@ -121,7 +121,7 @@ func checkS3Credentials(ctx context.Context, cfg aws.Config) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
-	if _, _, answer := responseCode(err); answer {
+	if _, _, ok := responseCode(err); ok {
 		return fmt.Errorf("get credentials: %w", err)
 	}
 	return fmt.Errorf("%w for S3: put AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY into the Secret (%w)", errNoCredentials, err)
