@@ -1,8 +1,7 @@
-// Command glossary finds words in identifiers and file names that docs/glossary.md does not allow.
+// Command glossary finds terms in identifiers and file names that docs/glossary.md does not allow.
 package main
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -19,55 +18,56 @@ func main() {
 	}
 }
 
-// run checks every Go file of the module in root.
+// run checks the files of the repository in root, also those of nested modules.
 func run(root string) error {
 	text, err := os.ReadFile(filepath.Join(root, glossaryPath))
 	if err != nil {
 		return err
 	}
-	words, err := notUsed(string(text))
+	terms, err := notUsed(string(text))
+	if err != nil {
+		return err
+	}
+	files, err := sources(root)
 	if err != nil {
 		return err
 	}
 	var all []finding
-	err = filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
+	for _, file := range files {
+		found, err := check(root, file, terms)
+		if err != nil {
 			return err
-		case entry.IsDir():
-			return skip(root, path)
-		case !strings.HasSuffix(path, ".go"):
-			return nil
 		}
-		found, err := check(path, words)
 		all = append(all, found...)
-		return err
-	})
-	if err != nil {
-		return err
 	}
 	for _, f := range all {
-		fmt.Fprintf(os.Stderr, "%s: %s contains %q; use: %s\n", f.position, f.name, f.word, words[f.word])
+		fmt.Fprintf(os.Stderr, "%s: %s contains %q; use: %s\n", f.position, f.name, f.term, terms[f.term])
 	}
 	if len(all) > 0 {
-		return fmt.Errorf("%d names contain words that %s does not allow", len(all), glossaryPath)
+		return fmt.Errorf("%d names contain terms that %s does not allow", len(all), glossaryPath)
 	}
 	return nil
 }
 
-// skip skips hidden folders, testdata, and nested modules.
-func skip(root, path string) error {
-	if path == root {
+// sources returns the paths of the files in root, relative to it, without those that make builds, those in hidden
+// folders, and those in testdata, which have the names that the tests need.
+func sources(root string) ([]string, error) {
+	var files []string
+	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		file, err := filepath.Rel(root, path)
+		switch {
+		case err != nil:
+			return err
+		case !entry.IsDir():
+			files = append(files, file)
+		case file == "bin" || file == "dist" || entry.Name() == "testdata",
+			file != "." && strings.HasPrefix(entry.Name(), "."):
+			return filepath.SkipDir
+		}
 		return nil
-	}
-	if strings.HasPrefix(filepath.Base(path), ".") || filepath.Base(path) == "testdata" {
-		return filepath.SkipDir
-	}
-	switch _, err := os.Stat(filepath.Join(path, "go.mod")); {
-	case err == nil:
-		return filepath.SkipDir
-	case !errors.Is(err, fs.ErrNotExist):
-		return err
-	}
-	return nil
+	})
+	return files, err
 }
