@@ -183,24 +183,24 @@ func TestDocs(t *testing.T) {
 	text, err := os.ReadFile("../../docs/metrics.md")
 	must(t, err)
 	docs := string(text)
-	asked := 0
+	queried := 0
 	for _, group := range load(t, "") {
 		for _, rule := range group.AlertingRules() {
 			if !strings.Contains(docs, "| `"+rule.Name()+"` |") || !strings.Contains(docs, "\n"+rule.Query().String()+" ") {
-				t.Errorf("it does not tell of %s: %s", rule.Name(), rule.Query())
+				t.Errorf("docs/metrics.md lacks %s: %s", rule.Name(), rule.Query())
 			}
 			parser.Inspect(rule.Query(), func(node parser.Node, _ []parser.Node) error {
 				if s, ok := node.(*parser.VectorSelector); ok {
-					asked++
+					queried++
 					if !strings.Contains(docs, "`"+s.Name+"` | `") {
-						t.Errorf("it does not tell of %s", s.Name)
+						t.Errorf("docs/metrics.md lacks %s", s.Name)
 					}
 				}
 				return nil
 			})
 		}
 	}
-	if asked == 0 {
-		t.Error("the alerts ask for nothing")
+	if queried == 0 {
+		t.Error("the alerts query no metric")
 	}
 }

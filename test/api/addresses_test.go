@@ -27,7 +27,7 @@ func waitAddresses(t *testing.T, nginx *v1alpha2.NginxOperator, want ...v1alpha2
 // address inside the cluster.
 func TestAddresses(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Service: &v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer}})
-	rests(t, nginx)
+	wantNoWrites(t, nginx)
 	waitAddresses(t, nginx)
 
 	service := ownedObject(t, nginx, "Service").(*corev1.Service)
@@ -37,7 +37,7 @@ func TestAddresses(t *testing.T) {
 		v1alpha2.Address{Type: v1alpha2.HostnameType, Value: "web.example.com"},
 		v1alpha2.Address{Type: v1alpha2.IPAddressType, Value: "192.0.2.7"},
 		v1alpha2.Address{Type: v1alpha2.IPAddressType, Value: "2001:db8::7"})
-	rests(t, nginx)
+	wantNoWrites(t, nginx)
 	old := asV1Alpha1(nginx.Namespace, nginx.Name)
 	must(t, kube.Get(t.Context(), client.ObjectKeyFromObject(nginx), old))
 	if len(old.Status.Addresses) != 3 {

@@ -331,12 +331,12 @@ func TestDriftIsCorrected(t *testing.T) {
 			func(o owned.Object) error {
 				return same(*o.(*corev1.ServiceAccount).AutomountServiceAccountToken, false)
 			}},
-		"token, as if nobody had asked": {"ServiceAccount",
+		"token, as by default": {"ServiceAccount",
 			func(o owned.Object) { o.(*corev1.ServiceAccount).AutomountServiceAccountToken = nil },
 			func(o owned.Object) error {
 				return same(ptr.Deref(o.(*corev1.ServiceAccount).AutomountServiceAccountToken, true), false)
 			}},
-		"hardening, as if nobody had asked": {"Deployment",
+		"hardening, as by default": {"Deployment",
 			func(o owned.Object) {
 				o.(*appsv1.Deployment).Spec.Template.Spec.Containers[0].SecurityContext.AllowPrivilegeEscalation = nil
 			},
@@ -534,11 +534,11 @@ func TestFrozenConfiguration(t *testing.T) {
 			return kube.Update(t.Context(), frozen)
 		})
 		eventually(t, name+" is another one", func() error {
-			anew := &corev1.ConfigMap{}
-			if err := kube.Get(t.Context(), key, anew); err != nil {
+			recreated := &corev1.ConfigMap{}
+			if err := kube.Get(t.Context(), key, recreated); err != nil {
 				return err
 			}
-			return errors.Join(same(anew.Immutable, (*bool)(nil)), same(anew.Data["site.conf"], "a"))
+			return errors.Join(same(recreated.Immutable, (*bool)(nil)), same(recreated.Data["site.conf"], "a"))
 		})
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config.Files["site.conf"] = "b" })
@@ -698,10 +698,10 @@ func TestNetworkPolicy(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
 	settled(t)
 	if ownedObject(t, nginx, "NetworkPolicy") != nil {
-		t.Error("there is one that nobody declared")
+		t.Error("a NetworkPolicy exists that is not declared")
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.NetworkPolicy = &v1alpha2.NetworkPolicy{} })
-	eventually(t, "nobody is admitted", func() error { return sameRules(ownedObject(t, nginx, "NetworkPolicy"), "9113 from 0") })
+	eventually(t, "no client is admitted", func() error { return sameRules(ownedObject(t, nginx, "NetworkPolicy"), "9113 from 0") })
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Ports = []v1alpha2.Port{{Name: "http", Port: 8080, Protocol: "TCP"}}
 		s.NetworkPolicy.IngressFrom = everyKind().NetworkPolicy.IngressFrom

@@ -25,9 +25,9 @@ func TestBlindForAMoment(t *testing.T) {
 	f := newFleet(t, 1)
 	settled(t)
 	b.begin()
-	f.ask("second")
+	f.configure("second")
 	pod := f.pods[0].key
-	eventually(t, "the pod is asked", func() error {
+	eventually(t, "the pod is requested to test the configuration", func() error {
 		live := &corev1.Pod{}
 		if err := kube.Get(t.Context(), pod, live); err != nil {
 			return err
@@ -69,7 +69,7 @@ func TestBlindToADeletion(t *testing.T) {
 	before := b.lists.Load()
 	scale(3)
 	if n := b.lists.Load() - before; n > 0 {
-		t.Errorf("the API server was asked %d times for what the cache shows", n)
+		t.Errorf("%d requests to the API server read what the cache has", n)
 	}
 }
 

@@ -243,8 +243,8 @@ func newRolled(t *testing.T, spec v1alpha2.NginxOperatorSpec) *rolled {
 	return r
 }
 
-// ask changes the spec without waiting for anything.
-func (r *rolled) ask(change func(*v1alpha2.NginxOperatorSpec)) {
+// changeSpec changes the spec without waiting for anything.
+func (r *rolled) changeSpec(change func(*v1alpha2.NginxOperatorSpec)) {
 	r.t.Helper()
 	eventually(r.t, "change the spec", func() error {
 		if err := get(r.t, r.nginx); err != nil {

@@ -44,7 +44,7 @@ func (r *rolled) open() {
 func TestRolloutWaitsForItsGate(t *testing.T) {
 	r := newRolled(t, gatedSpec("nginx:1"))
 	r.prepare()
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image, s.Config = new("nginx:2"), inline("second") })
+	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image, s.Config = new("nginx:2"), inline("second") })
 	r.waitWaiting()
 	settled(t)
 	since := r.nginx.Status.WaitingRollout.Since

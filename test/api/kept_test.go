@@ -25,29 +25,29 @@ func deployment(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deployment 
 	return d
 }
 
-// waitKept waits until Accepted reports the fields that the cluster does not keep, or none if words
+// waitDropped waits until Accepted reports the fields that the cluster does not keep, or none if text
 // is empty.
-func waitKept(t *testing.T, nginx *v1alpha2.NginxOperator, words string) {
+func waitDropped(t *testing.T, nginx *v1alpha2.NginxOperator, text string) {
 	t.Helper()
-	eventually(t, "Accepted tells of "+words, func() error {
+	eventually(t, "Accepted reports "+text, func() error {
 		must(t, get(t, nginx))
 		accepted := meta.FindStatusCondition(nginx.Status.Conditions, v1alpha2.ConditionAccepted)
-		if accepted == nil || accepted.Status != metav1.ConditionTrue || !strings.Contains(accepted.Message, words) || words == "" && strings.Contains(accepted.Message, "keep") {
+		if accepted == nil || accepted.Status != metav1.ConditionTrue || !strings.Contains(accepted.Message, text) || text == "" && strings.Contains(accepted.Message, "keep") {
 			return fmt.Errorf("it is %v", accepted)
 		}
 		return nil
 	})
 }
 
-// rests fails the test if an application's objects are written repeatedly. It ignores what other
+// wantNoWrites fails the test if an application's objects are written repeatedly. It ignores what other
 // tests have left behind.
-func rests(t *testing.T, nginx *v1alpha2.NginxOperator) {
+func wantNoWrites(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	settled(t)
 	before := len(running.writtenIn(nginx.Namespace))
 	settled(t)
 	if now := running.writtenIn(nginx.Namespace); len(now) != before {
-		t.Fatalf("it goes on writing: %v", now[before:])
+		t.Fatalf("objects are written repeatedly: %v", now[before:])
 	}
 }
 
@@ -59,8 +59,8 @@ func TestDroppedField(t *testing.T) {
 			Volumes: []v1alpha2.Volume{{Name: "empty", EmptyDir: &corev1.EmptyDirVolumeSource{Mode: new(int32(0o700))}}},
 		},
 	})
-	waitKept(t, nginx, "does not keep Deployment spec.template.spec.volumes[empty].emptyDir.mode")
-	rests(t, nginx)
+	waitDropped(t, nginx, "does not keep Deployment spec.template.spec.volumes[empty].emptyDir.mode")
+	wantNoWrites(t, nginx)
 
 	d := deployment(t, nginx)
 	declared := *d.Spec.Template.Spec.TerminationGracePeriodSeconds
@@ -72,10 +72,10 @@ func TestDroppedField(t *testing.T) {
 		}
 		return nil
 	})
-	rests(t, nginx)
+	wantNoWrites(t, nginx)
 
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate.Volumes[0].EmptyDir.Mode = nil })
-	waitKept(t, nginx, "")
+	waitDropped(t, nginx, "")
 }
 
 // TestUnknownVolume: content that an older API server cannot mount is rejected, because a volume
@@ -92,7 +92,7 @@ func TestUnknownVolume(t *testing.T) {
 		t.Errorf("the condition says %q", accepted.Message)
 	}
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Content = nil })
-	waitKept(t, nginx, "")
+	waitDropped(t, nginx, "")
 }
 
 // TestMutatedField: the operator does not fight an admission policy that changes what it writes.
@@ -111,11 +111,11 @@ func TestMutatedField(t *testing.T) {
 		},
 	}, func(d *appsv1.Deployment) bool { return d.Spec.Template.Spec.SchedulerName == "theirs" })
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{SchedulerName: new("ours")}})
-	waitKept(t, nginx, "does not keep Deployment spec.template.spec.schedulerName")
-	rests(t, nginx)
+	waitDropped(t, nginx, "does not keep Deployment spec.template.spec.schedulerName")
+	wantNoWrites(t, nginx)
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate.SchedulerName = new("theirs") })
-	waitKept(t, nginx, "")
-	rests(t, nginx)
+	waitDropped(t, nginx, "")
+	wantNoWrites(t, nginx)
 }
 
 // TestAddedByAdmission: the operator does not fight a policy that adds a file to the configuration
@@ -126,8 +126,8 @@ func TestAddedByAdmission(t *testing.T) {
 	inForce(t, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "probe"}},
 		func(cm *corev1.ConfigMap) bool { return cm.Data["added"] == "theirs" })
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
-	waitKept(t, nginx, "does not keep ConfigMap data.added")
-	rests(t, nginx)
+	waitDropped(t, nginx, "does not keep ConfigMap data.added")
+	wantNoWrites(t, nginx)
 }
 
 // mutate makes the API server change every object of a resource in a namespace.
@@ -159,16 +159,16 @@ func mutate(t *testing.T, namespace, group, resource, expression string) {
 	}
 }
 
-// inForce waits until a policy changes an object that is created as a trial.
+// inForce waits until a policy changes an object that is created as a dry run.
 func inForce[T client.Object](t *testing.T, object T, changed func(T) bool) {
 	t.Helper()
 	eventually(t, "the policy is in force", func() error {
-		trial, ok := object.DeepCopyObject().(T)
+		created, ok := object.DeepCopyObject().(T)
 		if !ok {
 			t.Fatalf("%T is another type", object)
 		}
-		must(t, kube.Create(t.Context(), trial, client.DryRunAll))
-		if !changed(trial) {
+		must(t, kube.Create(t.Context(), created, client.DryRunAll))
+		if !changed(created) {
 			return errors.New("it changes nothing")
 		}
 		return nil

@@ -71,7 +71,7 @@ func TestHistoryWithoutItsLabel(t *testing.T) {
 
 	unlabelHistory()
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:other") })
-	eventually(t, "it goes on", labelled(2)) // the first revision was never good
+	eventually(t, "the rollout continues", labelled(2)) // the first revision was never good
 	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionTrue, v1alpha2.ReasonAccepted)
 }
 
@@ -83,7 +83,7 @@ func TestForeignPod(t *testing.T) {
 		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "sh", Image: "sh:1"}}},
 	}
 	must(t, kube.Create(t.Context(), foreign))
-	f.ask("second")
+	f.configure("second")
 	f.waitServing("second")
 	edit(t, f.nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:other") })
 	eventually(t, "the rollout begins", func() error {
@@ -94,7 +94,7 @@ func TestForeignPod(t *testing.T) {
 func unlabel(t *testing.T, object client.Object) {
 	t.Helper()
 	patch := fmt.Appendf(nil, `{"metadata":{"labels":{%q:null}}}`, naming.LabelApplication)
-	must(t, kube.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("somebody")))
+	must(t, kube.Patch(t.Context(), object, client.RawPatch("application/merge-patch+json", patch), client.FieldOwner("another-client")))
 }
 
 // revisionsOf returns the revisions of an application, with or without the label.

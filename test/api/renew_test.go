@@ -66,7 +66,7 @@ func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 		return nil
 	})
 	for _, app := range apps {
-		eventually(t, "its pods are as before, and it tells what became of it", app.left)
+		eventually(t, "its pods are as before, and the status reports the result", app.left)
 	}
 	settled(t)
 	if names := failedRenewals(apps); len(names) != 1 {

@@ -33,7 +33,7 @@ func (r *rolled) history() history.History {
 func TestTemplateIsRolledOut(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:1"))
 	old := r.reset()
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
+	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
 	r.waitReady()
 	r.checkRolledOut("nginx:2", kubelet.Image(&old.Spec))
 	settled(t)
@@ -52,7 +52,7 @@ func TestReadyReportsItsRevision(t *testing.T) {
 	must(t, err)
 	defer watcher.Stop()
 
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
+	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") })
 	for event := range watcher.ResultChan() {
 		seen, ok := event.Object.(*v1alpha2.NginxOperator)
 		if !ok {
@@ -73,12 +73,12 @@ func TestReadyReportsItsRevision(t *testing.T) {
 func TestTemplateThatFailsIsTakenBack(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:1"))
 	r.reset()
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":2") })
+	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":2") })
 	r.waitRolledBack()
 	r.checkRolledBack(kubelet.Crashes+":2", "nginx:1")
 	settled(t)
 	// The rollout is retried when the spec changes, and the next good one succeeds.
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
+	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:3") })
 	r.waitReady()
 	r.checkRolledOut("nginx:3", "nginx:1", kubelet.Crashes+":2", "nginx:1")
 	settled(t)
@@ -88,7 +88,7 @@ func (r *rolled) waitRolledBack() {
 	r.t.Helper()
 	c := waitCondition(r.t, r.nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack)
 	if !strings.Contains(c.Message, "it crashes") {
-		r.t.Errorf("the message is %q, want the container's own words in it", c.Message)
+		r.t.Errorf("the message is %q, want the container's message in it", c.Message)
 	}
 }
 
@@ -228,7 +228,7 @@ func (r *rolled) replacedAt(k int64, sent bool, image string, over func() bool, 
 	r.t.Helper()
 	d := &death{at: k, sent: sent}
 	running.death.Store(d)
-	r.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(image) })
+	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(image) })
 	eventually(r.t, "killed or done", func() error {
 		if d.happened.Load() {
 			return nil

@@ -39,10 +39,10 @@ func newFleet(t *testing.T, pods int) *fleet {
 	return f
 }
 
-// ask changes the configuration without waiting for anything.
-func (f *fleet) ask(text string) {
+// configure changes the configuration without waiting for anything.
+func (f *fleet) configure(text string) {
 	f.t.Helper()
-	eventually(f.t, "ask for "+text, func() error {
+	eventually(f.t, "configure "+text, func() error {
 		if err := get(f.t, f.nginx); err != nil {
 			return err
 		}
@@ -74,15 +74,15 @@ func (f *fleet) waitServing(text string) {
 
 func TestConfigurationGoesLive(t *testing.T) {
 	f := newFleet(t, 3)
-	f.ask("second")
+	f.configure("second")
 	f.waitServing("second")
-	eventually(t, "the status tells", func() error {
+	eventually(t, "the status reports the configuration", func() error {
 		must(t, get(t, f.nginx))
 		want := v1alpha2.ConfigStatus{Revision: revisionOf("second"), StableRevision: revisionOf("second"), TestedReplicas: 3, LoadedReplicas: 3}
 		return same(*f.nginx.Status.Config, want)
 	})
-	f.ask("third")
-	f.ask("fourth")
+	f.configure("third")
+	f.configure("fourth")
 	f.waitServing("fourth")
 	settled(t)
 }
@@ -91,11 +91,11 @@ func TestConfigurationGoesLive(t *testing.T) {
 // cannot load affects the pods.
 func TestBadConfigurationHarmsNothing(t *testing.T) {
 	f := newFleet(t, 3)
-	for text, words := range map[string]string{"bad": "site.conf:1: it is bad", "sticky": "site.conf:1: it sticks"} {
-		f.ask(text)
+	for text, want := range map[string]string{"bad": "site.conf:1: it is bad", "sticky": "site.conf:1: it sticks"} {
+		f.configure(text)
 		c := waitCondition(t, f.nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected)
-		if !strings.Contains(c.Message, words) {
-			t.Errorf("the message is %q, want %q in it", c.Message, words)
+		if !strings.Contains(c.Message, want) {
+			t.Errorf("the message is %q, want %q in it", c.Message, want)
 		}
 		settled(t)
 		for _, pod := range f.pods {
@@ -104,7 +104,7 @@ func TestBadConfigurationHarmsNothing(t *testing.T) {
 			}
 		}
 	}
-	f.ask("good")
+	f.configure("good")
 	f.waitServing("good")
 }
 
@@ -134,7 +134,7 @@ func (f *fleet) killedAt(k int64, sent bool, text string) bool {
 	settled(f.t)
 	d := &death{at: k, sent: sent}
 	running.death.Store(d)
-	f.ask(text)
+	f.configure(text)
 	if !f.reached(d, text) {
 		running.death.Store(nil)
 		return false

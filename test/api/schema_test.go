@@ -63,7 +63,7 @@ func TestSchema(t *testing.T) {
 		{name: "nothing may move", spec: `{rollout: {maxSurge: 0}}`, want: "cannot both be 0"},
 		{name: "nothing may move, percent", spec: `{rollout: {maxSurge: "0%", maxUnavailable: "0%"}}`, want: "cannot both be 0"},
 		{name: "surge above all", spec: `{rollout: {maxSurge: "101%"}}`, want: "percentage from 0% to 100%"},
-		{name: "surge of words", spec: `{rollout: {maxUnavailable: "half"}}`, want: "percentage from 0% to 100%"},
+		{name: "surge that is no percentage", spec: `{rollout: {maxUnavailable: "half"}}`, want: "percentage from 0% to 100%"},
 		{name: "deadline before ready", spec: `{rollout: {minReadySeconds: 10, progressDeadlineSeconds: 10}}`, want: "must be greater than rollout.minReadySeconds"},
 		{name: "class without a load balancer", spec: `{service: {loadBalancerClass: a.example/b}}`, want: "needs service.type LoadBalancer"},
 		{name: "local policy inside the cluster", spec: `{service: {externalTrafficPolicy: Local}}`, want: "needs service.type NodePort or LoadBalancer"},

@@ -145,10 +145,10 @@ func upgradable(t *testing.T) []*rolled {
 	t.Helper()
 	failed := newRolled(t, v1alpha2.NginxOperatorSpec{Replicas: new(int32(1)), Config: inline("first")})
 	failed.reset()
-	failed.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":1") })
+	failed.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":1") })
 	failed.waitRolledBack()
 	changed := newRolled(t, v1alpha2.NginxOperatorSpec{Replicas: new(int32(3)), Config: inline("first")})
-	changed.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Config = inline("second") })
+	changed.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Config = inline("second") })
 	changed.waitReady()
 	all := []*rolled{
 		newRolled(t, v1alpha2.NginxOperatorSpec{}),
@@ -211,7 +211,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 
 	// The next rollouts that users cause use the next release.
 	for i, app := range apps {
-		app.ask(func(s *v1alpha2.NginxOperatorSpec) {
+		app.changeSpec(func(s *v1alpha2.NginxOperatorSpec) {
 			s.ForceRedeploy = new("now")
 			if i == len(apps)-1 {
 				s.Image = nil
@@ -235,7 +235,7 @@ func TestUpgradeAndDowngrade(t *testing.T) {
 	waitTakenOver(t)
 	checkUntouched(t, "a downgrade", before, everything(t, apps))
 	for _, app := range apps {
-		app.ask(func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("again") })
+		app.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("again") })
 	}
 	for _, app := range apps {
 		app.waitReady()
@@ -299,7 +299,7 @@ func TestNewerHistoryIsRead(t *testing.T) {
 	checkUntouched(t, "a downgrade", before, everything(t, apps))
 	// The history is kept when this release writes to it.
 	app := apps[0]
-	app.ask(func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("now") })
+	app.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("now") })
 	app.waitReady()
 	settled(t)
 	for _, revision := range app.revisions() {
@@ -353,7 +353,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 	for i := range 5 {
 		text := fmt.Sprintf("of both %d", i)
 		bounded(t, "a change of the configuration", 60, func() {
-			app.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Config = inline(text) })
+			app.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Config = inline(text) })
 			app.waitServed(text)
 		})
 	}
@@ -364,7 +364,7 @@ func TestTwoVersionsAtOnce(t *testing.T) {
 		bounded(t, "a rollout of each", 400, func() {
 			for _, app := range apps {
 				app.reset()
-				app.ask(func(s *v1alpha2.NginxOperatorSpec) { s.Image, s.ForceRedeploy = nil, new(fmt.Sprint(i)) })
+				app.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image, s.ForceRedeploy = nil, new(fmt.Sprint(i)) })
 			}
 			for _, app := range apps {
 				app.waitReady()
@@ -384,7 +384,7 @@ func (r *rolled) waitServed(text string) {
 		must(r.t, get(r.t, r.nginx))
 		c := r.nginx.Status.Config
 		if c == nil || c.StableRevision != revisionOf(text) || c.LoadedReplicas != *r.nginx.Spec.Replicas {
-			return fmt.Errorf("the status tells %+v", c)
+			return fmt.Errorf("the status has %+v", c)
 		}
 		return nil
 	})

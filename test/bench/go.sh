@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs the Go benchmarks of what a pass consists of, and prints benchstat's table.
-# Usage: go.sh [BASE]: with a commit to compare with, both run in turns, so that what else
+# Usage: go.sh [BASE]: with a commit to compare with, both run alternately, so that what else
 # the machine does hits both alike.
 set -euo pipefail
 cd "$(dirname "$0")/../.."

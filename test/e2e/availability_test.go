@@ -21,9 +21,9 @@ import (
 
 func waitReplicas(t *testing.T, nginx *v1alpha2.NginxOperator, want int32) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("the Deployment asks for %d replicas", want), func() error {
+	eventually(t, fmt.Sprintf("the Deployment requests %d replicas", want), func() error {
 		if n := ptr.Deref(deploymentOf(t, nginx).Spec.Replicas, 1); n != want {
-			return fmt.Errorf("it asks for %d", n)
+			return fmt.Errorf("it requests %d", n)
 		}
 		return nil
 	})
@@ -46,7 +46,7 @@ func TestAutoscaler(t *testing.T) {
 		t.Errorf("the operator has put %d replicas where the autoscaler wants 3", n)
 	}
 	if n := nginx.Status.ReadyReplicas; n != 3 {
-		t.Errorf("the status tells of %d ready replicas", n)
+		t.Errorf("the status has %d ready replicas", n)
 	}
 
 	must(t, kube.Delete(t.Context(), hpa))

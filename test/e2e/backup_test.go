@@ -102,14 +102,14 @@ func waitBackups(t *testing.T, namespace string, n int) []backupv1alpha1.NginxBa
 func completed(b *backupv1alpha1.NginxBackup) string {
 	c := meta.FindStatusCondition(b.Status.Conditions, backupv1alpha1.ConditionCompleted)
 	if c == nil {
-		return "nothing is told"
+		return "nothing is reported"
 	}
 	return fmt.Sprintf("%s %s: %s", c.Status, c.Reason, c.Message)
 }
 
 // waitBackup waits until the Completed condition of a backup has a reason, and its message contains
-// the words.
-func waitBackup(t *testing.T, b *backupv1alpha1.NginxBackup, reason string, words ...string) {
+// the texts.
+func waitBackup(t *testing.T, b *backupv1alpha1.NginxBackup, reason string, texts ...string) {
 	t.Helper()
 	eventually(t, "the backup's reason is "+reason, func() error {
 		if err := get(t, b); err != nil {
@@ -119,9 +119,9 @@ func waitBackup(t *testing.T, b *backupv1alpha1.NginxBackup, reason string, word
 		if c == nil || c.Reason != reason {
 			return fmt.Errorf("%s", completed(b))
 		}
-		for _, word := range words {
-			if !strings.Contains(c.Message, word) {
-				return fmt.Errorf("%q is not in: %s", word, c.Message)
+		for _, text := range texts {
+			if !strings.Contains(c.Message, text) {
+				return fmt.Errorf("%q is not in: %s", text, c.Message)
 			}
 		}
 		return nil
@@ -146,7 +146,7 @@ func verifyInS3(t *testing.T, server *s3Server, b *backupv1alpha1.NginxBackup) m
 		documents[f.Path] = string(f.Data)
 	}
 	if digest := "sha256:" + commit.SHA256; digest != b.Status.Digest || int64(len(packed)) != b.Status.SizeBytes {
-		t.Errorf("the status tells of %d bytes, %s; the archive has %d, %s", b.Status.SizeBytes, b.Status.Digest, len(packed), digest)
+		t.Errorf("the status has %d bytes, %s; the archive has %d, %s", b.Status.SizeBytes, b.Status.Digest, len(packed), digest)
 	}
 	return documents
 }
@@ -201,7 +201,7 @@ func TestBackupsFollowChanges(t *testing.T) {
 	}
 	waitPolicy(t, f.policy, metav1.ConditionTrue, backupv1alpha1.ReasonUpToDate)
 	if s := f.policy.Status; s.Targets != 1 || s.Backups != 3 || s.LastBackupTime == nil {
-		t.Errorf("the policy tells of %d targets and %d backups, the last at %v", s.Targets, s.Backups, s.LastBackupTime)
+		t.Errorf("the policy has %d targets and %d backups, the last at %v", s.Targets, s.Backups, s.LastBackupTime)
 	}
 	f.checkKeys(t, 3)
 	f.retain(t, third.Name)
@@ -216,19 +216,19 @@ func TestBackupsFollowChanges(t *testing.T) {
 func (f *followed) checkFirst(t *testing.T, first *backupv1alpha1.NginxBackup) {
 	t.Helper()
 	documents := verifyInS3(t, f.server, first)
-	for path, words := range map[string]string{
+	for path, texts := range map[string]string{
 		"nginxoperator.yaml":      "name: site",
 		"configmaps/site.yaml":    "one",
 		"config/served/site.conf": "one",
 		"config/asked/site.conf":  "one",
 		"revisions/1.yaml":        "kind: ControllerRevision",
 	} {
-		if !strings.Contains(documents[path], words) {
-			t.Errorf("%s is %q, want …%s…", path, documents[path], words)
+		if !strings.Contains(documents[path], texts) {
+			t.Errorf("%s is %q, want …%s…", path, documents[path], texts)
 		}
 	}
 	if s := first.Status.Source; s == nil || s.ServedRevision == "" || s.ImageDigest == "" {
-		t.Errorf("the status tells of the source: %+v", s)
+		t.Errorf("the status has the source: %+v", s)
 	}
 }
 
@@ -447,7 +447,7 @@ func TestScheduledBackup(t *testing.T) {
 	t.Logf("measured: time of the schedule to verified backup: %.1f s", b.Status.CompletionTime.Sub(at).Seconds())
 	must(t, get(t, policy))
 	if next := policy.Status.NextScheduleTime; next == nil || !next.After(at) {
-		t.Errorf("the next is told to be at %v", next)
+		t.Errorf("the next backup is due at %v", next)
 	}
 	update(t, policy, func() { policy.Spec.Triggers.Schedule.TimeZone = "Mars/Olympus" })
 	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonScheduleInvalid)

@@ -62,9 +62,9 @@ func checkImmutable(t *testing.T, nginx *v1alpha2.NginxOperator) {
 		}
 		cm := ownedObject(t, nginx, kind).(*corev1.ConfigMap)
 		update(t, cm, func() { cm.Immutable = new(true) })
-		eventually(t, cm.Name+" is made anew", func() error {
-			anew, ok := ownedObject(t, nginx, kind).(*corev1.ConfigMap)
-			if !ok || anew.UID == cm.UID || ptr.Deref(anew.Immutable, false) {
+		eventually(t, cm.Name+" is recreated", func() error {
+			recreated, ok := ownedObject(t, nginx, kind).(*corev1.ConfigMap)
+			if !ok || recreated.UID == cm.UID || ptr.Deref(recreated.Immutable, false) {
 				return fmt.Errorf("there is no new one")
 			}
 			return nil
@@ -130,7 +130,7 @@ func TestOthersFields(t *testing.T) {
 	}
 	for _, kind := range desired.Kinds() {
 		if obj := ownedObject(t, nginx, kind); obj.GetLabels()["example.com/other"] != "stays" {
-			t.Errorf("%s has lost the label of somebody else: %v", kind.Name, obj.GetLabels())
+			t.Errorf("%s has lost the label of another client: %v", kind.Name, obj.GetLabels())
 		}
 	}
 }

@@ -37,7 +37,7 @@ func TestBadImage(t *testing.T) {
 	waitCondition(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonImagePullFailed)
 	waitServing(t, nginx, pods)
 	if nginx.Status.Image == missing {
-		t.Errorf("the status tells that pods run image %s", missing)
+		t.Errorf("the status has image %s", missing)
 	}
 
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = good })
@@ -75,7 +75,7 @@ func TestBadImageIsSteady(t *testing.T) {
 	})
 	for _, attempt := range attempts {
 		if attempt.Reason == "ErrImagePull" && !strings.Contains(message, attempt.Message) {
-			t.Errorf("the message %q lacks the words of the container runtime: %s", message, attempt.Message)
+			t.Errorf("the message %q lacks the container runtime's message: %s", message, attempt.Message)
 		}
 	}
 }
@@ -125,9 +125,9 @@ func TestBadConfiguration(t *testing.T) {
 // with file and line.
 func waitRejected(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
-	words := []string{`unknown directive "nonsense"`, "site.conf:2"}
-	waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, words...)
-	waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, words...)
+	texts := []string{`unknown directive "nonsense"`, "site.conf:2"}
+	waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, texts...)
+	waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, texts...)
 }
 
 // TestFirstConfigurationBad: if the first configuration is bad, nothing can serve, but the reason
@@ -168,7 +168,7 @@ func TestCrashLoopIsSteady(t *testing.T) {
 		return nil
 	})
 	if n := countEvents(t, nginx)[v1alpha2.ReasonContainerCrashed]; n != 1 {
-		t.Errorf("%d events %s tell of one crash loop", n, v1alpha2.ReasonContainerCrashed)
+		t.Errorf("%d events %s for one crash loop", n, v1alpha2.ReasonContainerCrashed)
 	}
 }
 

@@ -33,7 +33,7 @@ func TestRolloutWaitsForBackup(t *testing.T) {
 	waitPolicy(t, policy, metav1.ConditionFalse, backupv1alpha1.ReasonBackupFailing)
 	waitCondition(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonWaitingForGate)
 	waitOnly(t, nginx, pods)
-	eventually(t, "an event tells it", func() error {
+	eventually(t, "an event reports it", func() error {
 		if notes := eventNotes(t, nginx, v1alpha2.ReasonWaitingForGate); len(notes) != 1 || !strings.Contains(notes[0], "gate backup") {
 			return fmt.Errorf("events %s: %q", v1alpha2.ReasonWaitingForGate, notes)
 		}
@@ -45,7 +45,7 @@ func TestRolloutWaitsForBackup(t *testing.T) {
 	waitReady(t, nginx)
 	t.Logf("measured: store there to rolled out, with a backup from before: %.1f s", time.Since(start).Seconds())
 	if nginx.Status.Image != newestImage() || nginx.Status.WaitingRollout != nil {
-		t.Errorf("the status tells of image %s, waiting: %+v", nginx.Status.Image, nginx.Status.WaitingRollout)
+		t.Errorf("the status has image %s, waiting: %+v", nginx.Status.Image, nginx.Status.WaitingRollout)
 	}
 	backup := waitBackups(t, namespace, 1)[0]
 	if s := backup.Status.Source; backup.Spec.Trigger != backupv1alpha1.TriggerBeforeRollout || s == nil || s.Image != oldestImage() {

@@ -165,7 +165,7 @@ func waitCondition(t *testing.T, nginx *v1alpha2.NginxOperator, name string, sta
 // parts.
 func waitMessage(t *testing.T, nginx *v1alpha2.NginxOperator, name string, status metav1.ConditionStatus, reason string, parts ...string) {
 	t.Helper()
-	eventually(t, fmt.Sprintf("%s is %s (%s) and tells of %q", name, status, reason, parts), func() error {
+	eventually(t, fmt.Sprintf("%s is %s (%s) with %q", name, status, reason, parts), func() error {
 		c := waitCondition(t, nginx, name, status, reason)
 		for _, part := range parts {
 			if !strings.Contains(c.Message, part) {
@@ -186,7 +186,7 @@ func passOver(t *testing.T, nginx *v1alpha2.NginxOperator, mark string) {
 		}
 		s.Service.Annotations = map[string]string{"example.com/pass": mark}
 	})
-	eventually(t, "the operator has looked again", func() error {
+	eventually(t, "the operator has reconciled again", func() error {
 		if err := get(t, nginx); err != nil {
 			return err
 		}

@@ -99,18 +99,18 @@ func TestLiveBadConfiguration(t *testing.T) {
 	bad := func(line string) *v1alpha2.Config {
 		return filesConfig(map[string]string{"site.conf": "server {\n    listen 8080;\n    " + line + "\n}\n"})
 	}
-	for _, tt := range []struct{ line, place, words string }{
+	for _, tt := range []struct{ line, place, message string }{
 		{"nonsense on;", "site.conf:3", `unknown directive "nonsense"`},
 		{"proxy_pass", "site.conf:4", `unexpected "}"`},
 		{"include missing.conf;", "site.conf:3", "No such file or directory"},
 		{"location / { proxy_pass http://nowhere.invalid; }", "site.conf:3", "host not found in upstream"},
 	} {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = bad(tt.line) })
-		waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, tt.place, tt.words)
-		waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, tt.place, tt.words)
+		waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, tt.place, tt.message)
+		waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected, tt.place, tt.message)
 		waitCondition(t, nginx, v1alpha2.ConditionAvailable, metav1.ConditionTrue, v1alpha2.ReasonMinimumReplicasAvailable)
 		if c := nginx.Status.Config; c == nil || c.StableRevision != revisionSaying("good") || c.LoadedReplicas != 0 {
-			t.Errorf("the status tells of %+v", c)
+			t.Errorf("the status has %+v", c)
 		}
 	}
 	say(t, nginx, "good again")

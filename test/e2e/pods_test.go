@@ -95,7 +95,7 @@ func TestImages(t *testing.T) {
 		nginx := createReady(t, namespace, name, v1alpha2.NginxOperatorSpec{Image: &image, Ports: ports(80)})
 		waitAnswer(t, nginx, "nginx")
 		if nginx.Status.Image != image {
-			t.Errorf("the status tells of image %s, the spec of %s", nginx.Status.Image, image)
+			t.Errorf("the status has image %s, the spec of %s", nginx.Status.Image, image)
 		}
 	}
 }
@@ -108,7 +108,7 @@ func TestScale(t *testing.T) {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = &replicas })
 		waitReady(t, nginx)
 		if s := nginx.Status; s.Replicas != replicas || s.ReadyReplicas != replicas || s.UpdatedReplicas != replicas {
-			t.Errorf("Ready at %d replicas, the status tells of %d, %d ready and %d updated", replicas, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas)
+			t.Errorf("Ready at %d replicas, the status has %d, %d ready and %d updated", replicas, s.Replicas, s.ReadyReplicas, s.UpdatedReplicas)
 		}
 		if n := len(podsOf(t, nginx)); n != int(replicas) {
 			t.Errorf("Ready at %d replicas, there are %d pods", replicas, n)

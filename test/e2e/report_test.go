@@ -30,7 +30,7 @@ func report(ctx context.Context, namespace string) string {
 	} {
 		fmt.Fprintf(&b, "--- %s\n", part.title)
 		if err := part.write(ctx, &b, namespace); err != nil {
-			fmt.Fprintf(&b, "cannot be told: %v\n", err)
+			fmt.Fprintf(&b, "the state cannot be read: %v\n", err)
 		}
 	}
 	return b.String()

@@ -67,8 +67,8 @@ func newMuseum(t *testing.T, namespace string) *museum {
 	})}
 }
 
-// ask requests every path of an application.
-func ask(ctx context.Context, nginx *v1alpha2.NginxOperator) (map[string]string, error) {
+// getAll requests every path of an application.
+func getAll(ctx context.Context, nginx *v1alpha2.NginxOperator) (map[string]string, error) {
 	answers := map[string]string{}
 	for _, path := range museumPaths {
 		body, err := request(nginx.Namespace, naming.Service(nginx.Name), "http", path).DoRaw(ctx)
@@ -88,7 +88,7 @@ func (m *museum) remember(t *testing.T, edition int) {
 	t.Helper()
 	waitAnswer(t, m.nginx, fmt.Sprintf("edition %d", edition))
 	var err error
-	m.answers, err = ask(t.Context(), m.nginx)
+	m.answers, err = getAll(t.Context(), m.nginx)
 	must(t, err)
 	if len(m.answers["/films/a/film.bin"]) < 100_000 || !strings.HasPrefix(m.answers["/films/none"], "404") {
 		t.Fatalf("it answers %.200q", m.answers)
@@ -102,7 +102,7 @@ func (m *museum) compare(t *testing.T, name string) {
 	waitReady(t, nginx)
 	var answers map[string]string
 	eventually(t, name+" answers", func() (err error) {
-		answers, err = ask(t.Context(), nginx)
+		answers, err = getAll(t.Context(), nginx)
 		return err
 	})
 	if !maps.Equal(answers, m.answers) {
@@ -207,7 +207,7 @@ func (m *museum) checkRefused(t *testing.T, backup *backupv1alpha1.NginxBackup) 
 	waitRestore(t, dry, backupv1alpha1.ConditionCompleted, backupv1alpha1.ReasonDryRun)
 	i := slices.IndexFunc(dry.Status.Changes, func(c backupv1alpha1.RestoreChange) bool { return c.Kind == v1alpha2.Kind })
 	if i < 0 || dry.Status.Changes[i].Action != "Replace" || dry.Status.Changes[i].Difference != "spec.replicas" {
-		t.Errorf("the dry run tells of %+v", dry.Status.Changes)
+		t.Errorf("the dry run reports %+v", dry.Status.Changes)
 	}
 	refused := createRestore(t, m.namespace, "refused", backupv1alpha1.NginxRestoreSpec{Backup: from(backup)})
 	if c := waitRestore(t, refused, backupv1alpha1.ConditionCompleted, backupv1alpha1.ReasonConflict); !strings.Contains(c.Message, "ConfigMap site, NginxOperator museum") {

@@ -25,18 +25,18 @@ func hasty() *v1alpha2.Rollout {
 	return &v1alpha2.Rollout{ProgressDeadlineSeconds: new(int32(20))}
 }
 
-// crashing adds a container that prints words and fails.
-func crashing(words string) *v1alpha2.PodTemplate {
+// crashing adds a container that prints a text and fails.
+func crashing(text string) *v1alpha2.PodTemplate {
 	return &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{
-		{Name: "helper", Image: newestImage(), Command: []string{"sh", "-c", "echo " + words + " >&2; exit 3"}},
+		{Name: "helper", Image: newestImage(), Command: []string{"sh", "-c", "echo " + text + " >&2; exit 3"}},
 	}}
 }
 
 // waitRolledBack waits until the status reports that a rollout failed, for these reasons, and until
 // the pods are exactly the previous ones.
-func waitRolledBack(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool, words ...string) {
+func waitRolledBack(t *testing.T, nginx *v1alpha2.NginxOperator, pods map[types.UID]bool, text ...string) {
 	t.Helper()
-	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack, words...)
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolledBack, text...)
 	if meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady) {
 		t.Error("it is Ready although it is not up to date")
 	}
@@ -101,7 +101,7 @@ func TestCrashingRolloutIsRolledBack(t *testing.T) {
 	if diff := cmp.Diff(since, readySince(t, nginx)); diff != "" {
 		t.Errorf("pods that served were not ready meanwhile (-before +now):\n%s", diff)
 	}
-	eventually(t, "an event tells it", func() error {
+	eventually(t, "an event reports it", func() error {
 		if notes := eventNotes(t, nginx, v1alpha2.ReasonRolledBack); len(notes) != 1 || !strings.Contains(notes[0], "out of luck") {
 			return fmt.Errorf("events %s: %q", v1alpha2.ReasonRolledBack, notes)
 		}
@@ -171,13 +171,13 @@ func TestNewVersionRefusesConfiguration(t *testing.T) {
 		t.Errorf("pods that served were not ready meanwhile (-before +now):\n%s", diff)
 	}
 	if nginx.Status.Image != oldestImage() {
-		t.Errorf("the status tells of image %s", nginx.Status.Image)
+		t.Errorf("the status has image %s", nginx.Status.Image)
 	}
 
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { delete(s.Config.Files, "old.conf") })
 	waitReady(t, nginx)
 	if nginx.Status.Image != newestImage() {
-		t.Errorf("the status tells of image %s", nginx.Status.Image)
+		t.Errorf("the status has image %s", nginx.Status.Image)
 	}
 	traffic.stop(t)
 }
@@ -191,9 +191,9 @@ func TestHold(t *testing.T) {
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	pods := podUIDs(t, nginx)
 	traffic := startTraffic(t, nginx, "hello")
-	hold := func(words string) {
-		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing(words) })
-		waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld, v1alpha2.ReasonContainerCrashed, words)
+	hold := func(text string) {
+		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing(text) })
+		waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonRolloutHeld, v1alpha2.ReasonContainerCrashed, text)
 		eventually(t, "the Deployment is paused, with the pod that fails", func() error {
 			if d, now := deploymentOf(t, nginx), podUIDs(t, nginx); !d.Spec.Paused || len(now) != len(pods)+1 {
 				return fmt.Errorf("paused: %t, %d pods", d.Spec.Paused, len(now))
@@ -228,7 +228,7 @@ func TestCanaryServesOn(t *testing.T) {
 	waitServing(t, nginx, pods)
 	waitReady(t, nginx)
 	if nginx.Status.Image != newestImage() {
-		t.Errorf("the status tells of image %s", nginx.Status.Image)
+		t.Errorf("the status has image %s", nginx.Status.Image)
 	}
 
 	pods = podUIDs(t, nginx)
@@ -299,7 +299,7 @@ func TestBadCanaryIsRolledBack(t *testing.T) {
 	traffic.cancel()
 	<-traffic.done
 	// A replaced worker answers once more on a kept connection.
-	eventually(t, "nobody is answered by the bad configuration any more", func() error {
+	eventually(t, "no response is of the bad configuration any more", func() error {
 		for range 20 {
 			if body, err := fetch(t.Context(), nginx); err != nil || !strings.Contains(body, "hello") {
 				return fmt.Errorf("the answer is %q: %w", body, err)

@@ -58,7 +58,7 @@ func TestChangeImage(t *testing.T) {
 	waitReady(t, nginx)
 	client.stop(t)
 	if nginx.Status.Image != newestImage() {
-		t.Errorf("the status tells of image %s", nginx.Status.Image)
+		t.Errorf("the status has image %s", nginx.Status.Image)
 	}
 	for _, pod := range podsOf(t, nginx) {
 		if image := pod.Spec.Containers[0].Image; image != newestImage() {

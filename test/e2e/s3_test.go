@@ -83,7 +83,7 @@ func (s *s3Server) secret(t *testing.T, namespace, name string) {
 func (s *s3Server) makeBucket(t *testing.T, name string) {
 	t.Helper()
 	eventually(t, "the bucket is made", func() error {
-		_, err := s.ask(t.Context(), http.MethodPut, name, nil, nil)
+		_, err := s.do(t.Context(), http.MethodPut, name, nil, nil)
 		return err
 	})
 }
@@ -94,7 +94,7 @@ func (s *s3Server) keys(t *testing.T, bucket, prefix string) []string {
 	query := url.Values{"list-type": {"2"}, "prefix": {prefix}}
 	var keys []string
 	for {
-		text, err := s.ask(t.Context(), http.MethodGet, bucket, query, nil)
+		text, err := s.do(t.Context(), http.MethodGet, bucket, query, nil)
 		must(t, err)
 		var page struct {
 			Contents []struct{ Key string }
@@ -115,7 +115,7 @@ func (s *s3Server) keys(t *testing.T, bucket, prefix string) []string {
 // read returns the content of an object.
 func (s *s3Server) read(t *testing.T, bucket, key string) []byte {
 	t.Helper()
-	data, err := s.ask(t.Context(), http.MethodGet, bucket+"/"+key, nil, nil)
+	data, err := s.do(t.Context(), http.MethodGet, bucket+"/"+key, nil, nil)
 	must(t, err)
 	return data
 }
@@ -123,21 +123,21 @@ func (s *s3Server) read(t *testing.T, bucket, key string) []byte {
 // write creates or overwrites an object.
 func (s *s3Server) write(t *testing.T, bucket, key string, data []byte) {
 	t.Helper()
-	_, err := s.ask(t.Context(), http.MethodPut, bucket+"/"+key, nil, data)
+	_, err := s.do(t.Context(), http.MethodPut, bucket+"/"+key, nil, data)
 	must(t, err)
 }
 
 // remove deletes an object.
 func (s *s3Server) remove(t *testing.T, bucket, key string) {
 	t.Helper()
-	_, err := s.ask(t.Context(), http.MethodDelete, bucket+"/"+key, nil, nil)
+	_, err := s.do(t.Context(), http.MethodDelete, bucket+"/"+key, nil, nil)
 	must(t, err)
 }
 
-// ask sends a request through the API server. The API server keeps the header with a signature to
+// do sends a request through the API server. The API server keeps the header with a signature to
 // itself and passes on the host name under which it was called. Therefore the signature is in the
 // query, for that host.
-func (s *s3Server) ask(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
+func (s *s3Server) do(ctx context.Context, verb, path string, query url.Values, body []byte) ([]byte, error) {
 	request := clientset.CoreV1().RESTClient().Verb(verb).Namespace(s.pod.Namespace).Resource("pods").
 		Name(fmt.Sprintf("%s:%d", s.pod.Name, s3Port)).SubResource("proxy").Suffix(path)
 	plain := &url.URL{Scheme: "http", Host: request.URL().Host, Path: "/" + path, RawQuery: query.Encode()}

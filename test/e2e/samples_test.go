@@ -61,7 +61,7 @@ func readObjects(t *testing.T, path string) []*unstructured.Unstructured {
 	}
 }
 
-// TestFirstManifest: the very first manifest still works, word for word.
+// TestFirstManifest: the very first manifest still works unchanged.
 func TestFirstManifest(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
@@ -86,7 +86,7 @@ spec: {port: 80, replicas: 1}
 		t.Errorf("read as v1alpha2, the replicas are %v", r)
 	}
 	if nginx.Status.ReadyReplicas != 1 || nginx.Status.Image == "" {
-		t.Errorf("the status tells of %d ready replicas of image %q", nginx.Status.ReadyReplicas, nginx.Status.Image)
+		t.Errorf("the status has %d ready replicas of image %q", nginx.Status.ReadyReplicas, nginx.Status.Image)
 	}
 }
 

@@ -51,7 +51,7 @@ func TestEvents(t *testing.T) {
 			have := countEvents(t, nginx)
 			for reason, n := range have {
 				if n > counts[reason] {
-					t.Fatalf("%d events %s tell of %d changes", n, reason, counts[reason])
+					t.Fatalf("%d events %s for %d changes", n, reason, counts[reason])
 				}
 			}
 			if diff := cmp.Diff(counts, have); diff != "" {
@@ -68,7 +68,7 @@ func TestEvents(t *testing.T) {
 
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("now") })
 	waitReady(t, nginx)
-	passOver(t, nginx, "nothing to tell")
+	passOver(t, nginx, "nothing to report")
 	want(map[string]int{status.EventRolloutStarted: 2, status.EventRolloutCompleted: 2, status.EventConfigApplied: 2, status.EventAvailable: 1})
 }
 

@@ -129,7 +129,7 @@ func waitLive(t *testing.T, nginx *v1alpha2.NginxOperator, revision string) {
 		}
 		c := nginx.Status.Config
 		if c == nil || nginx.Status.ObservedGeneration != nginx.Generation {
-			return errors.New("the operator has not looked yet")
+			return errors.New("the operator has not reconciled yet")
 		}
 		if c.Revision != revision || c.LoadedReplicas != *nginx.Spec.Replicas || c.StableRevision != revision {
 			return fmt.Errorf("it is %+v", *c)

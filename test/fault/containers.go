@@ -29,7 +29,7 @@ func (o *options) unpack() (*node.Images, func() error, error) {
 	}
 	images, err := node.Unpack(o.images, o.instance, dir)
 	if err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("%w; to play without real instances, set --images= (make fault NGINX=)", err), os.RemoveAll(dir))
+		return nil, nil, errors.Join(fmt.Errorf("%w; to run without real instances, set --images= (make fault NGINX=)", err), os.RemoveAll(dir))
 	}
 	return images, func() error { return os.RemoveAll(dir) }, nil
 }

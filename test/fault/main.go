@@ -1,5 +1,5 @@
 // Command fault injects faults into an operator's requests. Its proxy stands between the operator
-// and a real API server while it plays what users do. It verifies that each run ends in the same
+// and a real API server while it performs what users do. It verifies that each run ends in the same
 // state as an undisturbed one.
 package main
 
@@ -97,7 +97,7 @@ func run(ctx context.Context, out io.Writer, o options) (err error) {
 	defer func() { err = errors.Join(err, remove()) }()
 	return inEnvironment(ctx, o.keep, o.install, func(ctx context.Context, h *environment) error {
 		return o.perform(ctx, h, images, func(ctx context.Context, stage *suite.Stage) error {
-			return o.play(ctx, out, &suite.Suite{
+			return o.runSuite(ctx, out, &suite.Suite{
 				Stage: stage, Fixture: object, Random: o.random, Parallel: o.parallel, Only: o.only, Sample: o.sample, Part: part,
 				RealSample: o.realSample, Seed: o.seed, Silence: o.silence, Progress: progress,
 			}, journeys)
@@ -141,7 +141,7 @@ func (o *options) equip(stage *suite.Stage) (err error) {
 	return err
 }
 
-// loadJourneys makes the operator's path absolute, and reads the journeys that can be played.
+// loadJourneys makes the operator's path absolute, and reads the journeys that can run.
 func (o *options) loadJourneys() (all []*journey.Journey, err error) {
 	if o.operator, err = filepath.Abs(o.operator); err != nil {
 		return nil, err
@@ -180,8 +180,8 @@ func readFixture(file string) (s *suite.Fixture, err error) {
 	return s, err
 }
 
-// play plays the suite and prints its results. It returns an error if a case failed.
-func (o *options) play(ctx context.Context, out io.Writer, c *suite.Suite, journeys []*journey.Journey) error {
+// runSuite runs the suite and prints its results. It returns an error if a case failed.
+func (o *options) runSuite(ctx context.Context, out io.Writer, c *suite.Suite, journeys []*journey.Journey) error {
 	if o.budget > 0 {
 		c.Until = time.Now().Add(o.budget)
 	}

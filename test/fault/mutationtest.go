@@ -23,13 +23,13 @@ import (
 	"example.com/nginx-operator/test/testenv"
 )
 
-// seeded proves that the harness finds bugs: it seeds them into the operator and hunts for them.
-type seeded struct {
+// mutationTest proves that the harness finds bugs: it seeds them into the operator, one at a time, and runs cases.
+type mutationTest struct {
 	only     []string
 	cases    []string
 	side     int
 	parallel int
-	patience time.Duration
+	timeout  time.Duration
 	keep     string
 	control  bool
 
@@ -39,33 +39,33 @@ type seeded struct {
 }
 
 func newMutationTestCommand() *cobra.Command {
-	var s seeded
+	var s mutationTest
 	cmd := &cobra.Command{
 		Use: "seeded", Short: "Seed bugs into the operator and report how many the cases find", Args: cobra.NoArgs, SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error { return s.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	flags := cmd.Flags()
 	flags.StringSliceVar(&s.only, "bug", nil, "seed only these bugs")
-	flags.StringSliceVar(&s.cases, "cases", nil, "play these cases instead of those in the list of bugs")
-	flags.IntVar(&s.side, "side", 3, "number of bugs to look for at the same time")
-	flags.IntVar(&s.parallel, "parallel", 3, "number of cases to play at the same time for each bug")
-	flags.DurationVar(&s.patience, "patience", 45*time.Second, "how long to wait for an expected state")
-	flags.BoolVar(&s.control, "control", true, "first play the cases with the unchanged operator")
+	flags.StringSliceVar(&s.cases, "cases", nil, "run these cases instead of those in the list of bugs")
+	flags.IntVar(&s.side, "side", 3, "number of bugs to test at the same time")
+	flags.IntVar(&s.parallel, "parallel", 3, "number of cases to run at the same time for each bug")
+	flags.DurationVar(&s.timeout, "patience", 45*time.Second, "how long to wait for an expected state")
+	flags.BoolVar(&s.control, "control", true, "first run the cases with the unchanged operator")
 	flags.StringVar(&s.keep, "keep", "", "folder for the logs of the operators, which are kept")
 	return cmd
 }
 
-// trial is the hunt for one bug, with its result.
-type trial struct {
+// mutantRun is the run of the cases with one bug, and its result.
+type mutantRun struct {
 	bug     *bugs.Bug
 	program string
-	catch   suite.Catch
+	result  suite.FirstFailure
 	took    time.Duration
 	err     error
 }
 
-func (s *seeded) run(ctx context.Context, out io.Writer) (err error) {
-	all, err := s.chosen()
+func (s *mutationTest) run(ctx context.Context, out io.Writer) (err error) {
+	all, err := s.selected()
 	if err != nil {
 		return err
 	}
@@ -83,16 +83,16 @@ func (s *seeded) run(ctx context.Context, out io.Writer) (err error) {
 				return err
 			}
 		}
-		trials := s.hunt(ctx, all)
+		runs := s.runAll(ctx, all)
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		return printMutationResults(out, trials)
+		return printMutationResults(out, runs)
 	})
 }
 
-// chosen returns the bugs to hunt for.
-func (s *seeded) chosen() ([]*bugs.Bug, error) {
+// selected returns the bugs to seed.
+func (s *mutationTest) selected() ([]*bugs.Bug, error) {
 	all, err := bugs.All()
 	if err != nil || len(s.only) == 0 {
 		return all, err
@@ -108,17 +108,17 @@ func (s *seeded) chosen() ([]*bugs.Bug, error) {
 	return some, nil
 }
 
-// casesOf returns the cases that are played to find a bug.
-func (s *seeded) casesOf(b *bugs.Bug) []string {
+// casesOf returns the cases that are run to find a bug.
+func (s *mutationTest) casesOf(b *bugs.Bug) []string {
 	if len(s.cases) > 0 {
 		return s.cases
 	}
 	return b.Cases
 }
 
-// runBaseline plays all cases with the unchanged operator. A failure there would make every bug that is
+// runBaseline runs all cases with the unchanged operator. A failure there would make every bug that is
 // found meaningless.
-func (s *seeded) runBaseline(ctx context.Context, out io.Writer, all []*bugs.Bug) error {
+func (s *mutationTest) runBaseline(ctx context.Context, out io.Writer, all []*bugs.Bug) error {
 	var names []string
 	for _, b := range all {
 		for _, name := range s.casesOf(b) {
@@ -127,31 +127,31 @@ func (s *seeded) runBaseline(ctx context.Context, out io.Writer, all []*bugs.Bug
 			}
 		}
 	}
-	good := &trial{bug: &bugs.Bug{Name: "good", Cases: names}, program: filepath.Join(s.dir, "good")}
+	baseline := &mutantRun{bug: &bugs.Bug{Name: "good", Cases: names}, program: filepath.Join(s.dir, "good")}
 	progress("the unchanged operator, in all cases of %d bugs", len(all))
-	if err := bugs.BuildGood(ctx, testenv.Root(), good.program); err != nil {
+	if err := bugs.BuildGood(ctx, testenv.Root(), baseline.program); err != nil {
 		return err
 	}
-	if s.runMutant(ctx, good, s.side*s.parallel); good.err != nil {
-		return good.err
+	if s.runMutant(ctx, baseline, s.side*s.parallel); baseline.err != nil {
+		return baseline.err
 	}
-	if good.catch.Err != nil {
-		return fmt.Errorf("the unchanged operator fails, so a bug that is found proves nothing: %s: %w", good.catch.Case, good.catch.Err)
+	if baseline.result.Err != nil {
+		return fmt.Errorf("the unchanged operator fails, so a bug that is found proves nothing: %s: %w", baseline.result.Case, baseline.result.Err)
 	}
-	_, err := fmt.Fprintf(out, "The unchanged operator passed %d plays of the same cases, in %s.\n\n", good.catch.Ran, good.took.Round(time.Second))
+	_, err := fmt.Fprintf(out, "The unchanged operator passed %d runs of the same cases, in %s.\n\n", baseline.result.Ran, baseline.took.Round(time.Second))
 	return err
 }
 
-// hunt hunts for all bugs. It builds the next one while it plays the others.
-func (s *seeded) hunt(ctx context.Context, all []*bugs.Bug) []*trial {
-	built := make(chan *trial, 1)
-	trials := make([]*trial, len(all))
+// runAll runs the cases of all bugs. It builds the next one while the others run.
+func (s *mutationTest) runAll(ctx context.Context, all []*bugs.Bug) []*mutantRun {
+	built := make(chan *mutantRun, 1)
+	runs := make([]*mutantRun, len(all))
 	for i, b := range all {
-		trials[i] = &trial{bug: b}
+		runs[i] = &mutantRun{bug: b}
 	}
 	go func() {
 		defer close(built)
-		for _, t := range trials {
+		for _, t := range runs {
 			t.program, t.err = t.bug.Build(ctx, testenv.Root(), filepath.Join(s.dir, t.bug.Name))
 			built <- t
 		}
@@ -160,16 +160,16 @@ func (s *seeded) hunt(ctx context.Context, all []*bugs.Bug) []*trial {
 	for range s.side {
 		group.Go(func() {
 			for t := range built {
-				s.look(ctx, t)
+				s.runAndReport(ctx, t)
 			}
 		})
 	}
 	group.Wait()
-	return trials
+	return runs
 }
 
-// look hunts for one bug, and reports the result at once.
-func (s *seeded) look(ctx context.Context, t *trial) {
+// runAndReport runs the cases of one bug, and reports the result at once.
+func (s *mutationTest) runAndReport(ctx context.Context, t *mutantRun) {
 	if t.err == nil && ctx.Err() == nil {
 		s.runMutant(ctx, t, s.parallel)
 	}
@@ -177,15 +177,15 @@ func (s *seeded) look(ctx context.Context, t *trial) {
 	case ctx.Err() != nil:
 	case t.err != nil:
 		progress("%s: %v", t.bug.Name, t.err)
-	case t.catch.Err == nil:
-		progress("%s: NOT FOUND in %d plays, %s", t.bug.Name, t.catch.Ran, t.took.Round(time.Second))
+	case t.result.Err == nil:
+		progress("%s: NOT FOUND in %d runs, %s", t.bug.Name, t.result.Ran, t.took.Round(time.Second))
 	default:
-		progress("%s: found by %s in %s: %s", t.bug.Name, t.catch.Case, t.took.Round(time.Second), words(t.catch.Err))
+		progress("%s: found by %s in %s: %s", t.bug.Name, t.result.Case, t.took.Round(time.Second), firstLine(t.result.Err))
 	}
 }
 
-// runMutant hunts for a bug on its own stage.
-func (s *seeded) runMutant(ctx context.Context, t *trial, parallel int) {
+// runMutant runs the cases of a bug on its own stage.
+func (s *mutationTest) runMutant(ctx context.Context, t *mutantRun, parallel int) {
 	start := time.Now()
 	stage, err := s.environment.newStage(ctx)
 	if err != nil {
@@ -193,18 +193,18 @@ func (s *seeded) runMutant(ctx context.Context, t *trial, parallel int) {
 		return
 	}
 	defer func() { t.err = errors.Join(t.err, stage.Forget(), stage.Close()) }()
-	stage.Prefix, stage.Patience = t.bug.Name+"-case", s.patience
+	stage.Prefix, stage.Patience = t.bug.Name+"-case", s.timeout
 	stage.Program, stage.Means = subject.Program{Path: t.program, Args: arguments}, regexp.MustCompile(means)
 	t.err = s.environment.withJobs(ctx, stage, func(ctx context.Context) (err error) {
 		c := &suite.Suite{Stage: stage, Parallel: parallel, Progress: progress}
-		t.catch, err = c.Hunt(ctx, s.journeys, s.casesOf(t.bug))
+		t.result, err = c.FindFailure(ctx, s.journeys, s.casesOf(t.bug))
 		return err
 	})
 	t.took = time.Since(start)
 }
 
-// words returns the first line of an error, shortened and escaped for a table.
-func words(err error) string {
+// firstLine returns the first line of an error, shortened and escaped for a table.
+func firstLine(err error) string {
 	line, _, _ := strings.Cut(err.Error(), "\n")
 	const most = 160
 	if runes := []rune(line); len(runes) > most {
@@ -213,23 +213,23 @@ func words(err error) string {
 	return strings.ReplaceAll(line, "|", "\\|")
 }
 
-// printMutationResults prints the results of all trials, and returns an error if a bug was not found.
-func printMutationResults(out io.Writer, trials []*trial) error {
+// printMutationResults prints the results of all runs, and returns an error if a bug was not found.
+func printMutationResults(out io.Writer, runs []*mutantRun) error {
 	var text strings.Builder
-	text.WriteString("| bug | what a programmer got wrong | found by | what was seen | after |\n|---|---|---|---|---|\n")
-	how := map[sort]int{}
+	text.WriteString("| bug | what a programmer got wrong | found by | failure | after |\n|---|---|---|---|---|\n")
+	counts := map[detection]int{}
 	var missed []string
-	for _, t := range trials {
-		how[t.outcome()]++
-		by, seen := "`"+t.catch.Case+"`", t.catch.Err
-		if seen == nil {
-			by, seen = "**not found**", cmp.Or(t.err, errNothing)
+	for _, t := range runs {
+		counts[t.outcome()]++
+		by, failure := "`"+t.result.Case+"`", t.result.Err
+		if failure == nil {
+			by, failure = "**not found**", cmp.Or(t.err, errNothing)
 			missed = append(missed, t.bug.Name)
 		}
-		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", t.bug.Name, t.bug.About, by, words(seen), t.took.Round(time.Second))
+		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", t.bug.Name, t.bug.About, by, firstLine(failure), t.took.Round(time.Second))
 	}
 	fmt.Fprintf(&text, "\n%d of %d seeded bugs found: %d by a fault, %d after a restart or a new list, %d undisturbed\n",
-		len(trials)-len(missed), len(trials), how[byFault], how[byRestart], how[undisturbed])
+		len(runs)-len(missed), len(runs), counts[byFault], counts[byRestart], counts[undisturbed])
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return err
 	}
@@ -239,26 +239,26 @@ func printMutationResults(out io.Writer, trials []*trial) error {
 	return nil
 }
 
-// sort is the kind of disturbance that finds a bug.
-type sort int
+// detection is the kind of disturbance that finds a bug.
+type detection int
 
 const (
-	notFound sort = iota
+	notFound detection = iota
 	byFault
 	byRestart
 	undisturbed
 )
 
-// errNothing stands for what was seen of a bug that was not found.
+// errNothing stands for the failure of a bug that was not found.
 var errNothing = errors.New("nothing")
 
-func (t *trial) outcome() sort {
+func (t *mutantRun) outcome() detection {
 	switch {
-	case t.catch.Err == nil:
+	case t.result.Err == nil:
 		return notFound
-	case !strings.HasPrefix(t.catch.Case, suite.Undisturbed+"/"):
+	case !strings.HasPrefix(t.result.Case, suite.Undisturbed+"/"):
 		return byFault
-	case errors.Is(t.catch.Err, suite.ErrWrites):
+	case errors.Is(t.result.Err, suite.ErrWrites):
 		return byRestart
 	}
 	return undisturbed

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// ofRuns are the flags that select cases and set how they are played. All other flags describe the
+// ofRuns are the flags that select cases and set how they are run. All other flags describe the
 // operator under test.
 var ofRuns = []string{"only", "sample", "part", "seed", "parallel", "budget", "silence", "real-sample", "real-parallel"}
 
@@ -47,15 +47,15 @@ func (o *options) again(failed string) string {
 		}
 		flags = append(flags, g.text)
 	}
-	var words []string
+	var arguments []string
 	if o.images == "" {
-		words = append(words, "NGINX=")
+		arguments = append(arguments, "NGINX=")
 	}
 	if single {
-		words = append(words, fmt.Sprintf("CASE='%s'", failed))
+		arguments = append(arguments, fmt.Sprintf("CASE='%s'", failed))
 	}
 	if len(flags) > 0 {
-		words = append(words, fmt.Sprintf("FAULT='%s'", strings.Join(flags, " ")))
+		arguments = append(arguments, fmt.Sprintf("FAULT='%s'", strings.Join(flags, " ")))
 	}
-	return strings.Join(words, " ")
+	return strings.Join(arguments, " ")
 }

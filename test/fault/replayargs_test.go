@@ -23,7 +23,7 @@ func TestAgain(t *testing.T) {
 		}
 		o.remember(flags)
 		if got := o.again(tt.failed); got != tt.want {
-			t.Errorf("%s is played again by %s, want %s", name, got, tt.want)
+			t.Errorf("%s is run again by %s, want %s", name, got, tt.want)
 		}
 	}
 }

@@ -14,11 +14,11 @@ import (
 // print prints the results of a suite, and returns an error if a case failed.
 func (o *options) print(out io.Writer, report *suite.Report, took time.Duration) error {
 	var text strings.Builder
-	text.WriteString("| cases | possible | played | not reached | failed |\n|---|---|---|---|---|\n")
+	text.WriteString("| cases | possible | run | not reached | failed |\n|---|---|---|---|---|\n")
 	for _, t := range report.Tallies {
 		fmt.Fprintf(&text, "| %s | %d | %d | %d | %d |\n", t.Kind, t.Possible, t.Ran, t.Missed, t.Failed)
 	}
-	fmt.Fprintf(&text, "\nseed %d, %s, %d not played because the time was up\n", o.seed, took.Round(time.Second), report.Left)
+	fmt.Fprintf(&text, "\nseed %d, %s, %d not run because the time was up\n", o.seed, took.Round(time.Second), report.Left)
 	var failed []string
 	if tried, changed, of := report.Coverage(); of > 0 {
 		fmt.Fprintf(&text, "%d of %d fields of the schema were selected for a change, and %d were changed\n", tried, of, changed)
@@ -37,12 +37,12 @@ func (o *options) print(out io.Writer, report *suite.Report, took time.Duration)
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return err
 	}
-	played := slices.ContainsFunc(report.Tallies, func(t *suite.Tally) bool { return t.Ran > 0 })
+	ran := slices.ContainsFunc(report.Tallies, func(t *suite.Tally) bool { return t.Ran > 0 })
 	switch {
 	case len(failed) > 0:
 		return fmt.Errorf("%d cases failed: %s", len(failed), strings.Join(failed, ", "))
-	case !played:
-		return errors.New("no case was played: no name matches, none was selected, or the time was up")
+	case !ran:
+		return errors.New("no case was run: no name matches, none was selected, or the time was up")
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func collisions() []Case {
 		all = append(all, c)
 	}
 	conflict := func(kind string) Want {
-		return Want{Reason: "NameConflict", Words: kind + " "}
+		return Want{Reason: "NameConflict", Message: kind + " "}
 	}
 	foreign("ConfigMap", "api/v1 configmaps", "%s-config", `,"data":{"a":"b"}`, conflict("ConfigMap"))
 	foreign("ConfigMap for what is next", "api/v1 configmaps", "%s-config-next", `,"data":{"a":"b"}`, conflict("ConfigMap"))

@@ -64,7 +64,7 @@ type Want struct {
 	// Reason and Words are expected in the condition Accepted of an accepted resource, or in
 	// Completed of a backup or a restore. "|" separates alternatives. Without a reason, the
 	// resource must be accepted without a problem.
-	Reason, Words string
+	Reason, Message string
 	// Either allows a rejection as well as harmless acceptance. The golden file holds the actual
 	// result.
 	Either bool
@@ -111,4 +111,4 @@ func application(sort, short, what, text string, want Want) Case {
 	return Case{Name: sort + ": " + what, Sort: sort, Kind: Nginx, Object: short, Body: body(Nginx, short, spec(text)), Want: want}
 }
 
-func refused(words string) Want { return Want{Refused: words} }
+func refused(message string) Want { return Want{Refused: message} }

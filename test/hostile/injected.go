@@ -41,8 +41,8 @@ func injections() ([]Case, error) {
 			return nil, err
 		}
 		all = append(all, honest(b.kind, specs)...)
-		for turn, path := range fields[b.kind].Texts("spec") {
-			for i, p := range payloads {
+		for i, path := range fields[b.kind].Texts("spec") {
+			for j, p := range payloads {
 				injected := inject(fields[b.kind], specs, path, p.text)
 				if injected == nil {
 					return nil, fmt.Errorf("%s of %s %s holds text, and no spec of testdata says it: add it there", path, b.kind.Name, b.kind.Version)
@@ -50,7 +50,7 @@ func injections() ([]Case, error) {
 				name := fmt.Sprintf("i%04d", len(all))
 				all = append(all, Case{
 					Name: fmt.Sprintf("injection: %s %s %s: %s", b.kind.Name, b.kind.Version, path, p.name), Sort: "injection",
-					Kind: b.kind, Object: name, Body: body(b.kind, name, injected), Want: Want{Either: true}, DryRun: i != turn%len(payloads),
+					Kind: b.kind, Object: name, Body: body(b.kind, name, injected), Want: Want{Either: true}, DryRun: j != i%len(payloads),
 				})
 			}
 		}
@@ -62,13 +62,13 @@ func injections() ([]Case, error) {
 // last spec of v1alpha2 is left out, because it contains fields that our pods never have.
 func honest(kind Kind, specs []map[string]any) []Case {
 	var all []Case
-	for i, spec := range specs {
-		if kind != Nginx || i == len(specs)-1 {
+	for j, spec := range specs {
+		if kind != Nginx || j == len(specs)-1 {
 			break
 		}
-		name := fmt.Sprintf("honest-%d", i)
+		name := fmt.Sprintf("honest-%d", j)
 		all = append(all, Case{
-			Name: fmt.Sprintf("injection: nothing into spec %d", i), Sort: "injection",
+			Name: fmt.Sprintf("injection: nothing into spec %d", j), Sort: "injection",
 			Kind: kind, Object: name, Body: body(kind, name, spec),
 		})
 	}

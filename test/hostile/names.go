@@ -72,11 +72,11 @@ func noNames() []Case {
 	return all
 }
 
-func noName(what, name, words string) Case {
+func noName(what, name, message string) Case {
 	if name == "" {
-		words = "name or generateName is required"
+		message = "name or generateName is required"
 	}
-	return Case{Name: "names: " + what, Sort: "names", Kind: Nginx, Object: name, Body: body(Nginx, name, map[string]any{}), Want: refused(words)}
+	return Case{Name: "names: " + what, Sort: "names", Kind: Nginx, Object: name, Body: body(Nginx, name, map[string]any{}), Want: refused(message)}
 }
 
 // pairs iterates over keys and values in order.

@@ -35,10 +35,10 @@ func references() []Case {
 		}
 	}
 	return append(all,
-		application("references", "refer-rendered", "the configuration that the operator renders for itself", `{"config":{"configMap":{"name":"refer-rendered-config-next"}}}`, Want{Reason: "ConfigMapNotFound", Words: "refer-rendered-config-next"}),
-		application("references", "refer-none", "what does not exist", `{"config":{"configMap":{"name":"none"}}}`, Want{Reason: "ConfigMapNotFound", Words: "ConfigMap none"}),
-		application("references", "refer-ca", "the CA of the cluster as a configuration", `{"config":{"configMap":{"name":"kube-root-ca.crt"}}}`, Want{Reason: "ConfigMapNotFound", Words: "kube-root-ca.crt"}),
-		application("references", "refer-revision", "a revision that there is not", `{"rollout":{"toRevision":9007199254740992}}`, Want{Reason: "RevisionNotFound", Words: "no such revision"}),
+		application("references", "refer-rendered", "the configuration that the operator renders for itself", `{"config":{"configMap":{"name":"refer-rendered-config-next"}}}`, Want{Reason: "ConfigMapNotFound", Message: "refer-rendered-config-next"}),
+		application("references", "refer-none", "what does not exist", `{"config":{"configMap":{"name":"none"}}}`, Want{Reason: "ConfigMapNotFound", Message: "ConfigMap none"}),
+		application("references", "refer-ca", "the CA of the cluster as a configuration", `{"config":{"configMap":{"name":"kube-root-ca.crt"}}}`, Want{Reason: "ConfigMapNotFound", Message: "kube-root-ca.crt"}),
+		application("references", "refer-revision", "a revision that there is not", `{"rollout":{"toRevision":9007199254740992}}`, Want{Reason: "RevisionNotFound", Message: "no such revision"}),
 	)
 }
 

@@ -95,18 +95,18 @@ func huge() []Case {
 	const note, notes = `"a%d":%q`, `{"podTemplate":{"annotations":{ITEMS}}}`
 	return []Case{
 		large("a configuration of 900 KiB", "huge-config", 220<<10, 4, file, files, Want{}),
-		large("a configuration of 1,024 KiB", "huge-config-1024", 256<<10, 4, file, files, Want{Reason: "ConfigInvalid", Words: "at most 900 KiB"}),
-		large("a configuration of 1.4 MiB", "huge-config-1400", 240<<10, 6, file, files, Want{Reason: "ConfigInvalid", Words: "at most 900 KiB"}),
+		large("a configuration of 1,024 KiB", "huge-config-1024", 256<<10, 4, file, files, Want{Reason: "ConfigInvalid", Message: "at most 900 KiB"}),
+		large("a configuration of 1.4 MiB", "huge-config-1400", 240<<10, 6, file, files, Want{Reason: "ConfigInvalid", Message: "at most 900 KiB"}),
 		large("variables of 300 KiB", "huge-env-300", 3<<10, 100, variable, variables, Want{}),
-		large("variables of 1.3 MiB", "huge-env-1300", 13<<10, 100, variable, variables, Want{Reason: "Rejected", Words: "ControllerRevision"}),
+		large("variables of 1.3 MiB", "huge-env-1300", 13<<10, 100, variable, variables, Want{Reason: "Rejected", Message: "ControllerRevision"}),
 		large("variables of 2 MiB", "huge-env-2000", 20<<10, 100, variable, variables, refused("too large")),
 		large("variables of 4 MiB", "huge-env-4000", 40<<10, 100, variable, variables, refused("too large")),
-		large("annotations of 1.2 MiB", "huge-notes", 20<<10, 60, note, notes, Want{Reason: "Rejected", Words: "ControllerRevision"}),
+		large("annotations of 1.2 MiB", "huge-notes", 20<<10, 60, note, notes, Want{Reason: "Rejected", Message: "ControllerRevision"}),
 		{Name: "sizes: annotations of its own of 1.4 MiB", Sort: "sizes", Kind: Nginx, Object: "huge-own-notes",
 			Body: resource(Nginx, map[string]any{"name": "huge-own-notes", "annotations": map[string]any{"a": strings.Repeat("x", 1400<<10)}}, map[string]any{}),
 			Want: refused("metadata.annotations: Too long: may not be more than 262144")},
-		application("sizes", "huge-key", "the name of a file of 1 MiB", `{"config":{"files":{"`+strings.Repeat("k", 1<<20)+`.conf":""}}}`, Want{Reason: "ConfigInvalid", Words: "longer than 253 characters"}),
-		application("sizes", "huge-label", "the key of a label of 1 MiB", `{"podTemplate":{"labels":{"`+strings.Repeat("k", 1<<20)+`":"a"}}}`, Want{Reason: "Rejected", Words: "ControllerRevision"}),
+		application("sizes", "huge-key", "the name of a file of 1 MiB", `{"config":{"files":{"`+strings.Repeat("k", 1<<20)+`.conf":""}}}`, Want{Reason: "ConfigInvalid", Message: "longer than 253 characters"}),
+		application("sizes", "huge-label", "the key of a label of 1 MiB", `{"podTemplate":{"labels":{"`+strings.Repeat("k", 1<<20)+`":"a"}}}`, Want{Reason: "Rejected", Message: "ControllerRevision"}),
 	}
 }
 

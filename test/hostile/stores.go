@@ -12,7 +12,7 @@ func stores() []Case {
 
 func destinations() []Case {
 	const form = "destination.url must be pvc://claim/folder"
-	invalid := func(words string) Want { return Want{Reason: "DestinationInvalid", Words: words} }
+	invalid := func(message string) Want { return Want{Reason: "DestinationInvalid", Message: message} }
 	var all []Case
 	try := func(url string, want Want) {
 		for _, kind := range []Kind{Backup, Restore} {
@@ -66,8 +66,8 @@ func paths() []Case {
 		return Case{Name: "paths: " + kind.Name + " of another namespace", Sort: "paths", Kind: kind, Object: "path-other", Body: body(kind, "path-other", spec(text)), Want: want}
 	}
 	return append(all,
-		other(Backup, `{"target":{"name":"web"},"destination":{"url":"pvc://backups"},"existing":{"path":"kube-system/web/web-1-01234567"}}`, Want{Reason: "PathInvalid", Words: "kube-system"}),
-		other(Restore, `{"location":{"destination":{"url":"pvc://backups"},"path":"kube-system/web/web-1-01234567"}}`, Want{Reason: "NotUsable", Words: "kube-system"}))
+		other(Backup, `{"target":{"name":"web"},"destination":{"url":"pvc://backups"},"existing":{"path":"kube-system/web/web-1-01234567"}}`, Want{Reason: "PathInvalid", Message: "kube-system"}),
+		other(Restore, `{"location":{"destination":{"url":"pvc://backups"},"path":"kube-system/web/web-1-01234567"}}`, Want{Reason: "NotUsable", Message: "kube-system"}))
 }
 
 func schedules() []Case {
@@ -81,7 +81,7 @@ func schedules() []Case {
 			"triggers": map[string]any{"schedule": map[string]any{"cron": cron, "timeZone": zone}},
 		}), Want: want})
 	}
-	invalid := Want{Reason: "ScheduleInvalid", Words: "triggers.schedule"}
+	invalid := Want{Reason: "ScheduleInvalid", Message: "triggers.schedule"}
 	for _, cron := range []string{"@every 1ns", "@reboot", "* * * *", "* * * * * *", "TZ=UTC * * * * *", "CRON_TZ=UTC * * * * *", "\x00", "0 3 * * *; rm -rf /", strings.Repeat("*", 129)} {
 		try(cron, "Etc/UTC", refused("spec.triggers.schedule"))
 	}

@@ -78,15 +78,15 @@ func forbidden() []Case {
 	}
 	const notClean, reserved = "mountPath must be a clean absolute path", "mountPath must not be in a folder that nginx or the operator uses"
 	const kernel = "mountPath must not be in a folder of the kernel"
-	for path, words := range pairs(
+	for path, message := range pairs(
 		"/etc/nginx-operator/stable", reserved, "/etc/nginx/tls/shop", reserved, "/opt/nginx-operator", reserved, "/tmp", reserved, "/run/nginx-operator", reserved,
 		"/proc/self", kernel, "/sys/fs/cgroup", kernel, "/dev/shm", kernel, "/var/run/secrets/kubernetes.io", reserved, "/tmp/", reserved,
 		"/etc//nginx-operator/stable", notClean, "//", notClean, "//tmp", notClean, "/./tmp", notClean, "/srv/../tmp", notClean, "/srv/../../proc", notClean, "/.", notClean, "/..", notClean,
 		"tmp", "should match", "/a:/b", "should match",
 	) {
-		try("a mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"volumeMounts":[{"name":"a","mountPath":"`+path+`"}]`, refused(words))
-		beside := refused(words)
-		if words == reserved {
+		try("a mount at "+path, `"volumes":[{"name":"a","emptyDir":{}}],"volumeMounts":[{"name":"a","mountPath":"`+path+`"}]`, refused(message))
+		beside := refused(message)
+		if message == reserved {
 			// A container beside nginx has its own files there.
 			beside = Want{}
 		}
@@ -123,7 +123,7 @@ func overlaid() []Case {
 		all = append(all, application("weakening", fmt.Sprintf("overlaid-%d", n), what, text, Want{}))
 	}
 	return append(all,
-		application("weakening", "rejected-1", "less memory than nothing", `{"resources":{"requests":{"memory":"-1"}}}`, Want{Reason: "Rejected", Words: "must be greater than or equal to 0"}),
+		application("weakening", "rejected-1", "less memory than nothing", `{"resources":{"requests":{"memory":"-1"}}}`, Want{Reason: "Rejected", Message: "must be greater than or equal to 0"}),
 		application("weakening", "rejected-2", "seccomp by an annotation", `{"podTemplate":{"annotations":{"seccomp.security.alpha.kubernetes.io/pod":"unconfined"}}}`,
-			Want{Reason: "Rejected", Words: "seccomp type in annotation and field must match"}))
+			Want{Reason: "Rejected", Message: "seccomp type in annotation and field must match"}))
 }

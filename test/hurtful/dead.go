@@ -10,7 +10,7 @@ func deadWorkers() []Case {
 		entry{name: "worker-rlimit-nofile-1", hurts: files, site: site{main: "worker_rlimit_nofile 1;"}},
 		entry{name: "worker-rlimit-nofile-4", hurts: files, site: site{main: "worker_rlimit_nofile 4;"}},
 		entry{name: "worker-rlimit-nofile-8", hurts: files, site: site{main: "worker_rlimit_nofile 8;"}},
-		entry{name: "epoll-events-200000000", hurts: "epoll_wait takes no more than 178,956,970: a worker asks again and again", site: site{events: "epoll_events 200000000;"}},
+		entry{name: "epoll-events-200000000", hurts: "epoll_wait takes no more than 178,956,970: a worker repeats the call forever", site: site{events: "epoll_events 200000000;"}},
 		entry{name: "epoll-events-2000000000", hurts: allocation, site: site{events: "epoll_events 20000000000;"}},
 		entry{name: "worker-connections-1000000000", hurts: allocation, site: site{events: "worker_connections 1000000000;"}},
 		entry{name: "threads-1000000", hurts: "a worker cannot start its threads", site: site{main: "thread_pool default threads=1000000;"}},

@@ -94,7 +94,7 @@ func observe(t *testing.T, root string, c hurtful.Case) *observation {
 	n.start(hurtful.MemoryLimit)
 	first := n.client(patience, false)
 	deadline := time.Now().Add(20 * time.Second)
-	for ask(first, http.MethodGet, hurtful.Path, "") != nil {
+	for send(first, http.MethodGet, hurtful.Path, "") != nil {
 		if time.Now().After(deadline) {
 			t.Fatalf("nginx does not serve the good configuration: %s", n.output)
 		}
@@ -107,7 +107,7 @@ func observe(t *testing.T, root string, c hurtful.Case) *observation {
 	seen.loading = n.loaded(before)
 	// On a busy machine, it takes some time to use up memory.
 	for range rounds {
-		seen.ask(n)
+		seen.sendAll(n)
 		seen.killed = n.killed()
 		seen.ended = n.container.State() != nil
 		seen.workers = len(n.workers()) > 0
@@ -133,8 +133,8 @@ func (n *nginx) loaded(mark int) time.Duration {
 	return time.Since(start)
 }
 
-// ask sends requests from clients of each kind for a while.
-func (o *observation) ask(n *nginx) {
+// sendAll sends requests from clients of each kind for a while.
+func (o *observation) sendAll(n *nginx) {
 	end := time.Now().Add(watched)
 	var all sync.WaitGroup
 	for i := range 6 {
@@ -149,7 +149,7 @@ func (o *observation) ask(n *nginx) {
 			client := n.client(patience, i%2 == 0)
 			defer client.CloseIdleConnections()
 			for time.Now().Before(end) && n.container.State() == nil {
-				o.count(ask(client, method, path, body))
+				o.count(send(client, method, path, body))
 				time.Sleep(pause)
 			}
 		})

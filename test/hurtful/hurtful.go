@@ -36,7 +36,7 @@ type Case struct {
 	Files map[string]string
 	// Since is the first version of nginx that accepts it; empty: any.
 	Since string
-	// Hurts describes the harm in a few words.
+	// Hurts describes the harm in short.
 	Hurts     string
 	Detection Detection
 	// Effect is what happens to an nginx that loads it without the operator.
@@ -130,11 +130,11 @@ func Body(method string) string { return fmt.Sprintf("served %s\n", method) }
 type entry struct {
 	name, hurts string
 	site        site
-	// since, detection, effect and words override those of the family.
+	// since, detection, effect and messages override those of the family.
 	since     string
 	detection Detection
 	effect    Effect
-	words     []string
+	messages  []string
 }
 
 // family is what the cases of a table have in common.
@@ -142,8 +142,8 @@ type family struct {
 	name      Family
 	detection Detection
 	effect    Effect
-	// words are parts of messages, one of which the condition must contain.
-	words []string
+	// messages are parts of messages, one of which the condition must contain.
+	messages []string
 }
 
 // cases returns a case for each entry. Every other one is a complete nginx.conf.
@@ -152,7 +152,7 @@ func (f family) cases(entries ...entry) []Case {
 	for i, e := range entries {
 		c := Case{
 			Name: e.name, Family: f.name, Files: e.site.files(i%2 == 1), Since: e.since, Hurts: e.hurts,
-			Detection: f.detection, Effect: f.effect, Want: badconfig.Diagnosis{Messages: f.words},
+			Detection: f.detection, Effect: f.effect, Want: badconfig.Diagnosis{Messages: f.messages},
 		}
 		if e.detection != "" {
 			c.Detection = e.detection
@@ -160,8 +160,8 @@ func (f family) cases(entries ...entry) []Case {
 		if e.effect != "" {
 			c.Effect = e.effect
 		}
-		if e.words != nil {
-			c.Want.Messages = e.words
+		if e.messages != nil {
+			c.Want.Messages = e.messages
 		}
 		all = append(all, c)
 	}

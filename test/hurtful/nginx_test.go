@@ -193,8 +193,8 @@ func (n *nginx) client(timeout time.Duration, keepAlive bool) *http.Client {
 	}
 }
 
-// ask sends a request, and returns an error unless the response is that of the good configuration.
-func ask(client *http.Client, method, path, body string) error {
+// send sends a request, and returns an error unless the response is that of the good configuration.
+func send(client *http.Client, method, path, body string) error {
 	request, err := http.NewRequest(method, fmt.Sprintf("http://127.0.0.1:%d%s", hurtful.Port, path), strings.NewReader(body))
 	if err != nil {
 		return err

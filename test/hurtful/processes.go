@@ -18,8 +18,8 @@ func processes() []Case {
 	}
 	all = append(all,
 		entry{name: "threads-20000-used", hurts: "each thread of each worker needs a stack", site: site{main: pool(20_000), http: "aio threads;"}},
-		entry{name: "thread-pools-50-of-100", hurts: "the threads of all pools, also of those that nobody uses", site: site{main: pools(50, 100)}},
-		entry{name: "thread-pools-8-of-500", hurts: "the threads of all pools, also of those that nobody uses", site: site{main: pools(8, 500)}},
+		entry{name: "thread-pools-50-of-100", hurts: "the threads of all pools, also of the unused ones", site: site{main: pools(50, 100)}},
+		entry{name: "thread-pools-8-of-500", hurts: "the threads of all pools, also of the unused ones", site: site{main: pools(8, 500)}},
 		entry{name: "workers-20-with-200-threads", hurts: "workers times threads", site: site{main: "worker_processes 20;\n" + pool(200)}},
 		entry{name: "workers-64-with-64-threads", hurts: "workers times threads, at sizes that look common", site: site{main: "worker_processes 64;\n" + pool(64), http: "aio threads;"}},
 	)

@@ -58,11 +58,11 @@ func proxies() []entry {
 		{name: "proxy-host-invalid", hurts: "400", site: in("proxy_set_header Host \"a b/c\";")},
 		{name: "proxy-two-lengths", hurts: "400", site: in("proxy_set_header Transfer-Encoding chunked;")},
 		{name: "proxy-length-of-one", hurts: "the rest of a body is taken for a request", site: in("proxy_set_header Content-Length -1;")},
-		{name: "proxy-upgrade-always", hurts: "an answer that nobody asked for", site: site{in: "proxy_set_header Expect 101;\nproxy_set_header Host \"\";\nproxy_http_version 1.1;"}},
-		{name: "proxy-cache-of-one-key", hurts: "everybody gets the answer of the first", site: site{http: "proxy_cache_path /tmp/one keys_zone=one:1m;", in: "proxy_cache one;\nproxy_cache_key all;\nproxy_cache_methods GET POST;\nproxy_cache_valid any 1h;"}},
+		{name: "proxy-upgrade-always", hurts: "an answer to no request", site: site{in: "proxy_set_header Expect 101;\nproxy_set_header Host \"\";\nproxy_http_version 1.1;"}},
+		{name: "proxy-cache-of-one-key", hurts: "every client gets the answer of the first", site: site{http: "proxy_cache_path /tmp/one keys_zone=one:1m;", in: "proxy_cache one;\nproxy_cache_key all;\nproxy_cache_methods GET POST;\nproxy_cache_valid any 1h;"}},
 		{name: "proxy-cache-of-errors", hurts: "an error is kept for a day", site: site{http: "proxy_cache_path /tmp/errors keys_zone=errors:1m;", in: "proxy_cache errors;\nproxy_cache_valid any 1d;", backend: "if ($request_method = GET) {\n    return 502;\n}\nreturn 200 \"served $request_method\\n\";"}},
 		{name: "intercepted-errors", hurts: "every answer is an error page that is not there", site: site{in: "proxy_intercept_errors on;\nerror_page 400 401 403 404 405 /missing.html;", backend: "return 404;"}},
-		{name: "auth-request-of-post", hurts: "the authorization is asked without a body that it waits for", site: site{in: "auth_request /auth;\nauth_request_set $user $upstream_http_x_user;", server: "location = /auth {\n    internal;\n    proxy_pass http://127.0.0.1:8085;\n}", http: "server {\n    listen 127.0.0.1:8085;\n    return 401;\n}"}},
+		{name: "auth-request-of-post", hurts: "the authorization request lacks a body that its server waits for", site: site{in: "auth_request /auth;\nauth_request_set $user $upstream_http_x_user;", server: "location = /auth {\n    internal;\n    proxy_pass http://127.0.0.1:8085;\n}", http: "server {\n    listen 127.0.0.1:8085;\n    return 401;\n}"}},
 	}
 }
 
@@ -77,6 +77,6 @@ func spoiled() []entry {
 		{name: "chunks-for-old-clients", hurts: "an answer without an end", site: site{in: "chunked_transfer_encoding off;\nsub_filter e E;\nsub_filter_types *;"}},
 		{name: "error-page-of-success", hurts: "errors that look like success, and success like errors", site: site{in: "proxy_intercept_errors on;\nerror_page 404 =500 /page;", backend: "return 404;"}},
 		{name: "post-action-loop", hurts: "each request is followed by another", site: site{in: "mirror /page;\nmirror_request_body on;\nclient_max_body_size 1;"}},
-		{name: "etag-as-content", hurts: "304 to everybody", site: in("if_modified_since before;\nreturn 304;")},
+		{name: "etag-as-content", hurts: "304 to every client", site: in("if_modified_since before;\nreturn 304;")},
 	}
 }

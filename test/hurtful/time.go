@@ -9,8 +9,8 @@ import (
 func slow() []Case {
 	f := family{Time, InAnswers, Fails, []string{"answer", "request"}}
 	timeouts := f.cases(
-		entry{name: "client-header-timeout-1ms", hurts: "a client has no time to ask", site: site{server: "client_header_timeout 1ms;"}},
-		entry{name: "client-header-timeout-0", hurts: "a client has no time to ask", site: site{server: "client_header_timeout 0;"}},
+		entry{name: "client-header-timeout-1ms", hurts: "a client has no time to send a request", site: site{server: "client_header_timeout 1ms;"}},
+		entry{name: "client-header-timeout-0", hurts: "a client has no time to send a request", site: site{server: "client_header_timeout 0;"}},
 		entry{name: "proxy-read-timeout-1ms", hurts: "the backend has no time to answer", site: site{in: "proxy_read_timeout 1ms;", backend: "limit_rate 1;\nreturn 200 \"served $request_method\\n\";"}},
 		entry{name: "proxy-read-timeout-0", hurts: "the backend has no time to answer", site: site{in: "proxy_read_timeout 0;"}},
 		entry{name: "proxy-connect-timeout-0", hurts: "the backend has no time to accept", site: site{in: "proxy_connect_timeout 0;"}},
@@ -25,7 +25,7 @@ func slow() []Case {
 		entry{name: "resolver-dead-1h", hurts: "a request waits for a name server that does not answer", site: site{server: "resolver 192.0.2.53;\nresolver_timeout 1h;", in: "set $backend backend.example;", pass: "proxy_pass http://$backend:8081;"}},
 		entry{name: "proxy-cache-lock", hurts: "requests for what cannot be cached wait for each other", site: site{http: "proxy_cache_path /tmp/locked keys_zone=locked:1m;",
 			in: "proxy_cache locked;\nproxy_cache_key all;\nproxy_cache_lock on;\nproxy_cache_lock_timeout 1h;\nproxy_cache_lock_age 1h;", backend: "location / {\n    limit_rate 40;\n    return 200 \"served $request_method\\n\";\n}"}},
-		entry{name: "backend-length-of-nothing", hurts: "the backend waits for a body that nobody sends", site: site{in: "proxy_set_header Content-Length 99999;", backend: "location / {\n    proxy_pass http://127.0.0.1:8083;\n}\n}\nserver {\n    listen 127.0.0.1:8083;\n    return 200 \"served $request_method\\n\";"}},
+		entry{name: "backend-length-of-nothing", hurts: "the backend waits for a body that is never sent", site: site{in: "proxy_set_header Content-Length 99999;", backend: "location / {\n    proxy_pass http://127.0.0.1:8083;\n}\n}\nserver {\n    listen 127.0.0.1:8083;\n    return 200 \"served $request_method\\n\";"}},
 		entry{name: "lingering-forever", hurts: "a connection stays when the client wants its end", site: site{server: "lingering_close always;\nlingering_time 1h;\nlingering_timeout 1h;", events: "worker_connections 32;", in: "client_max_body_size 10;"}},
 	)
 	f.effect = Slow
@@ -62,7 +62,7 @@ func expensive() []entry {
 		{name: "gzip-level-9-of-a-program", hurts: "a megabyte is compressed for each request", site: compressed},
 		{name: "ssi-recursion", hurts: "a page that includes itself", site: site{in: "ssi on;\nssi_types *;", backend: "default_type text/html;\nreturn 200 '<!--# include virtual=\"/a\" --><!--# include virtual=\"/b\" -->';"}, effect: Fails},
 		{name: "sub-filter-everything", hurts: "each byte is replaced by many", site: site{in: "sub_filter e " + strings.Repeat("eeeeeeeeee", 100) + ";\nsub_filter_once off;\nsub_filter_types *;"}, effect: Fails},
-		{name: "upstream-dead-first", hurts: "a server that does not answer is asked first", site: site{http: "upstream app {\n    server 127.0.0.1:8084 max_fails=0;\n    server 127.0.0.1:8081 backup;\n}\nserver {\n    listen 127.0.0.1:8084;\n    limit_rate 1;\n    return 200 no;\n}", pass: "proxy_pass http://app;", in: "proxy_read_timeout 3s;"}, effect: Fails},
+		{name: "upstream-dead-first", hurts: "a server that does not answer is tried first", site: site{http: "upstream app {\n    server 127.0.0.1:8084 max_fails=0;\n    server 127.0.0.1:8081 backup;\n}\nserver {\n    listen 127.0.0.1:8084;\n    limit_rate 1;\n    return 200 no;\n}", pass: "proxy_pass http://app;", in: "proxy_read_timeout 3s;"}, effect: Fails},
 	}
 }
 

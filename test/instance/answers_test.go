@@ -110,10 +110,10 @@ func TestRollbackIsNotCompared(t *testing.T) {
 		p.serves(p.roll(site("other")))
 		p.times(60, "/")
 		p.mount(instanceapi.DirNext, stable)
-		p.ask(nginxconf.Revision(stable), nginxconf.Revision(stable))
+		p.request(nginxconf.Revision(stable), nginxconf.Revision(stable))
 		p.until("it serves again", func(s instanceapi.Status) bool { return s.Serving == nginxconf.Revision(stable) })
 		p.times(60, "/")
-		p.until("it goes on serving", func(s instanceapi.Status) bool {
+		p.until("it still serves the revision", func(s instanceapi.Status) bool {
 			return s.Serving == nginxconf.Revision(stable) && s.ServingSeconds != nil && *s.ServingSeconds > 5
 		})
 	})

@@ -74,7 +74,7 @@ func TestBootWithABadConfiguration(t *testing.T) {
 	})
 }
 
-func TestBootWithWhatTheOperatorAsksFor(t *testing.T) {
+func TestLoadAfterABadBoot(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, map[string]string{"site.conf": "nonsense;"}).start(image, http80)
 		p.outcome(nginxconf.Revision(map[string]string{"site.conf": "nonsense;"}), failed)
@@ -114,10 +114,10 @@ func TestNginxIsKilled(t *testing.T) {
 		if code := p.exit(patience); code == 0 {
 			t.Error("the container ended as if nothing had happened")
 		}
-		word, err := os.ReadFile(p.dir + "/termination-log")
+		message, err := os.ReadFile(p.dir + "/termination-log")
 		must(t, err)
-		if !strings.Contains(string(word), "nginx was killed") || !strings.Contains(string(word), "resources.limits.memory") {
-			t.Errorf("termination message %q", word)
+		if !strings.Contains(string(message), "nginx was killed") || !strings.Contains(string(message), "resources.limits.memory") {
+			t.Errorf("termination message %q", message)
 		}
 	})
 }

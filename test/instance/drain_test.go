@@ -22,9 +22,9 @@ import (
 
 // clients send requests as fast as they can, each on a new connection, until the endpoint is gone.
 type clients struct {
-	asked atomic.Int64
-	gone  chan struct{}
-	wait  sync.WaitGroup
+	requests atomic.Int64
+	gone     chan struct{}
+	wait     sync.WaitGroup
 
 	mu     sync.Mutex
 	losses []loss
@@ -47,7 +47,7 @@ func (p *Pod) load(clientsNumber int) *clients {
 				default:
 				}
 				code, _, err := p.get(80, "/")
-				c.asked.Add(1)
+				c.requests.Add(1)
 				if err != nil || code != http.StatusOK {
 					c.lose(loss{time.Now(), fmt.Sprintf("%d %v", code, err)})
 				}
@@ -77,10 +77,10 @@ func (c *clients) check(t *testing.T) {
 // guaranteed.
 func (c *clients) checkBefore(t *testing.T, moment time.Time) {
 	t.Helper()
-	t.Logf("%d requests", c.asked.Load())
+	t.Logf("%d requests", c.requests.Load())
 	lost := slices.DeleteFunc(slices.Clone(c.losses), func(l loss) bool { return !l.at.Before(moment) })
-	if c.asked.Load() == 0 || len(lost) > 0 {
-		t.Errorf("%d of %d requests failed: %.1000v", len(lost), c.asked.Load(), lost)
+	if c.requests.Load() == 0 || len(lost) > 0 {
+		t.Errorf("%d of %d requests failed: %.1000v", len(lost), c.requests.Load(), lost)
 	}
 }
 

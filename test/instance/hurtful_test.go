@@ -149,7 +149,7 @@ func TestContainerEndsInALoad(t *testing.T) {
 		must(t, os.Chmod(dir, 0o777))
 		must(t, os.WriteFile(filepath.Join(dir, "loads.json"), []byte(`{"loading":{"revision":"`+nginxconf.Revision(bad)+`","memoryShort":true}}`), 0o666))
 		p.next(bad)
-		p.ask(nginxconf.Revision(bad), nginxconf.Revision(bad))
+		p.request(nginxconf.Revision(bad), nginxconf.Revision(bad))
 		p.start(image, http80)
 		good := p.ready().Serving
 		found := p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed })
@@ -161,7 +161,7 @@ func TestContainerEndsInALoad(t *testing.T) {
 		}
 		// The failure is forgotten when no load is requested any more. The next request starts
 		// over.
-		p.ask("", "")
+		p.request("", "")
 		p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == "" && !r.Fatal })
 	})
 }

@@ -28,7 +28,7 @@ type keeper struct {
 	read *bufio.Reader
 }
 
-func (k *keeper) ask() error {
+func (k *keeper) get() error {
 	if k.conn == nil {
 		conn, err := k.pod.container.Dial(k.pod.t.Context(), "tcp", "127.0.0.1:80")
 		if err != nil {
@@ -63,8 +63,8 @@ func (k *keeper) close() {
 }
 
 // keep runs clients that send requests until stop is closed.
-func (p *Pod) keep(number int, stop <-chan struct{}) (asked, lost *atomic.Int64, wait *sync.WaitGroup) {
-	asked, lost, wait = &atomic.Int64{}, &atomic.Int64{}, &sync.WaitGroup{}
+func (p *Pod) keep(number int, stop <-chan struct{}) (requests, lost *atomic.Int64, wait *sync.WaitGroup) {
+	requests, lost, wait = &atomic.Int64{}, &atomic.Int64{}, &sync.WaitGroup{}
 	for range number {
 		wait.Go(func() {
 			k := &keeper{pod: p}
@@ -75,48 +75,48 @@ func (p *Pod) keep(number int, stop <-chan struct{}) (asked, lost *atomic.Int64,
 					return
 				case <-time.After(think):
 				}
-				asked.Add(1)
-				if err := k.ask(); err != nil {
+				requests.Add(1)
+				if err := k.get(); err != nil {
 					lost.Add(1)
 					k.close()
 				}
 			}
 		})
 	}
-	return asked, lost, wait
+	return requests, lost, wait
 }
 
 // TestDrainEndsConnections: a drain announces the end of every kept connection. The clients cannot
-// reconnect, so every nginx has to tell each of them before it ends.
+// reconnect, so every nginx has to announce its end to each of them.
 func TestDrainEndsConnections(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("0")).start(image, http80, "--drain-delay=2s")
 		p.ready()
-		var lost, told atomic.Int64
+		var lost, closed atomic.Int64
 		var wait sync.WaitGroup
 		const clients = 20
 		gone := make(chan struct{})
 		for range clients {
 			k := &keeper{pod: p}
-			must(t, k.ask())
+			must(t, k.get())
 			wait.Go(func() {
 				defer k.close()
 				<-gone
 				for k.conn != nil {
 					<-time.After(think)
-					if err := k.ask(); err != nil {
+					if err := k.get(); err != nil {
 						lost.Add(1)
 						return
 					}
 				}
-				told.Add(1)
+				closed.Add(1)
 			})
 		}
 		p.signal(syscall.SIGTERM)
 		close(gone)
 		wait.Wait()
-		if told.Load() != clients {
-			t.Errorf("%d of %d clients were told, %d lost a request", told.Load(), clients, lost.Load())
+		if closed.Load() != clients {
+			t.Errorf("%d of %d connections were closed with an announcement, %d clients lost a request", closed.Load(), clients, lost.Load())
 		}
 		if code := p.exit(patience); code != 0 {
 			t.Errorf("exit code %d", code)
@@ -133,7 +133,7 @@ func TestIdleConnectionsAreNotLost(t *testing.T) {
 		status := p.ready()
 		lossless := status.NginxVersion >= "1.27.4"
 		stop := make(chan struct{})
-		asked, lost, wait := p.keep(20, stop)
+		requests, lost, wait := p.keep(20, stop)
 		for n := range 10 {
 			p.serves(p.roll(site(fmt.Sprint(n + 1))))
 		}
@@ -143,9 +143,9 @@ func TestIdleConnectionsAreNotLost(t *testing.T) {
 		<-time.After(time.Until(start.Add(1600 * time.Millisecond)))
 		close(stop)
 		wait.Wait()
-		t.Logf("nginx %s: %d of %d requests lost", status.NginxVersion, lost.Load(), asked.Load())
-		if asked.Load() == 0 || (lossless && lost.Load() > 0) {
-			t.Errorf("%d of %d requests were lost", lost.Load(), asked.Load())
+		t.Logf("nginx %s: %d of %d requests lost", status.NginxVersion, lost.Load(), requests.Load())
+		if requests.Load() == 0 || (lossless && lost.Load() > 0) {
+			t.Errorf("%d of %d requests were lost", lost.Load(), requests.Load())
 		}
 		if code := p.exit(patience); code != 0 {
 			t.Errorf("exit code %d", code)

@@ -125,17 +125,17 @@ func (p *Pod) send(method, path, destination string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// private returns words from files that no client may read: a part of a key, the hash of the load
+// private returns secrets from files that no client may read: a part of a key, the hash of the load
 // token, and what instances mount from the operator.
 func (p *Pod) private() []string {
-	words := []string{"PRIVATE KEY", "GRANT", "dav_methods"}
+	secrets := []string{"PRIVATE KEY", "GRANT", "dav_methods"}
 	content, err := os.ReadFile(filepath.Join(p.volume(shop), "tls.key"))
 	must(p.t, err)
-	return append(words, strings.Split(string(content), "\n")[1])
+	return append(secrets, strings.Split(string(content), "\n")[1])
 }
 
-func holdsPrivate(text string, words []string) bool {
-	return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+func holdsPrivate(text string, secrets []string) bool {
+	return slices.ContainsFunc(secrets, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // TestKeysAreNotServed: no request reads a private file. The test fails if the kernel has no
@@ -143,14 +143,14 @@ func holdsPrivate(text string, words []string) bool {
 func TestKeysAreNotServed(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withOpenFiles(t, image)
-		words := p.private()
+		secrets := p.private()
 		for _, path := range p.paths() {
-			if code, body := p.send(http.MethodGet, path, ""); holdsPrivate(body, words) || (code == http.StatusOK && body != "" && path != "/tmp/page.html") {
+			if code, body := p.send(http.MethodGet, path, ""); holdsPrivate(body, secrets) || (code == http.StatusOK && body != "" && path != "/tmp/page.html") {
 				t.Errorf("GET %s: %d %q", path, code, body)
 			}
 		}
 		p.copyAll()
-		p.nothingStolen(t, words)
+		p.nothingStolen(t, secrets)
 
 		// Files that are not private are served and used as before.
 		for _, path := range []string{"/alias/tls.crt", "/alias/ca.crt", "/etc/nginx/mime.types", "/etc/passwd", "/alias/"} {
@@ -186,8 +186,8 @@ func (p *Pod) copyAll() {
 	}
 }
 
-// nothingStolen fails the test if a copied file contains one of the words.
-func (p *Pod) nothingStolen(t *testing.T, words []string) {
+// nothingStolen fails the test if a copied file contains one of the secrets.
+func (p *Pod) nothingStolen(t *testing.T, secrets []string) {
 	t.Helper()
 	stolen, err := filepath.Glob(filepath.Join(scratchOf(p.dir, "/tmp"), "stolen-*"))
 	must(t, err)
@@ -199,7 +199,7 @@ func (p *Pod) nothingStolen(t *testing.T, words []string) {
 		}
 		content, err := os.ReadFile(file)
 		must(t, err)
-		if holdsPrivate(string(content), words) {
+		if holdsPrivate(string(content), secrets) {
 			t.Errorf("%s holds %q", file, content)
 		}
 	}
@@ -225,7 +225,7 @@ func TestKeysAreNotServedDuringReloads(t *testing.T) {
 		p := withOpenFiles(t, image)
 		done := make(chan struct{})
 		var clients sync.WaitGroup
-		var asked sync.Map
+		var requested sync.Map
 		for range 2 {
 			clients.Go(func() {
 				for {
@@ -238,7 +238,7 @@ func TestKeysAreNotServedDuringReloads(t *testing.T) {
 						if _, body := p.send(http.MethodGet, path, ""); holdsPrivate(body, []string{"PRIVATE KEY"}) {
 							t.Errorf("GET %s: %q", path, body)
 						}
-						asked.Store(path, true)
+						requested.Store(path, true)
 					}
 				}
 			})
@@ -250,8 +250,8 @@ func TestKeysAreNotServedDuringReloads(t *testing.T) {
 		}
 		close(done)
 		clients.Wait()
-		if _, ok := asked.Load("/tmp/page.html"); !ok {
-			t.Error("the clients have not asked for everything")
+		if _, ok := requested.Load("/tmp/page.html"); !ok {
+			t.Error("the clients have not requested every path")
 		}
 	})
 }
@@ -261,17 +261,17 @@ func TestKeysAreNotServedDuringReloads(t *testing.T) {
 func TestKeysCannotBeIncluded(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := withOpenFiles(t, image)
-		words := p.private()
+		secrets := p.private()
 		for _, path := range []string{"/etc/nginx/tls/shop/tls.key", shop + "/tls.key", "/etc/nginx/tls/.keys/*/tls.key", "/proc/1/root" + shop + "/tls.key"} {
 			revision := p.next(map[string]string{"open.conf": open, "tls.conf": tlsServer, "include.conf": "include " + path + ";"})
 			outcome := p.outcome(revision, func(r instanceapi.Revision) bool { return r.Test != "" })
 			for _, problem := range outcome.Problems {
-				if holdsPrivate(problem.Message, words) || strings.Contains(problem.Message, "BEGIN") {
+				if holdsPrivate(problem.Message, secrets) || strings.Contains(problem.Message, "BEGIN") {
 					t.Errorf("include %s: %q", path, problem.Message)
 				}
 			}
 		}
-		if holdsPrivate(p.output.String(), words[3:]) {
+		if holdsPrivate(p.output.String(), secrets[3:]) {
 			t.Error("a key is in the log")
 		}
 	})

@@ -20,7 +20,7 @@ func TestLoad(t *testing.T) {
 		revision := p.next(site("two"))
 		p.outcome(revision, passed)
 		p.body(80, "one")
-		p.ask(revision, revision)
+		p.request(revision, revision)
 		status := p.serves(revision)
 		t.Logf("tested and loaded in %s", time.Since(start).Round(time.Millisecond))
 		p.body(80, "two")
@@ -30,7 +30,7 @@ func TestLoad(t *testing.T) {
 		// The rollback leads to a revision that is no longer mounted.
 		p.mount(instanceapi.DirStable, site("two"))
 		old := nginxconf.Revision(site("one"))
-		p.ask(revision, old)
+		p.request(revision, old)
 		p.serves(old)
 		p.body(80, "one")
 	})
@@ -41,7 +41,7 @@ func TestRequestBeforeItsFiles(t *testing.T) {
 		p := newPod(t, site("one")).start(image, http80)
 		p.ready()
 		revision := nginxconf.Revision(site("late"))
-		p.ask(revision, revision)
+		p.request(revision, revision)
 		p.until("the request is seen", func(s instanceapi.Status) bool { return s.Requested.Load == revision })
 		p.mount(instanceapi.DirNext, site("late"))
 		p.serves(revision)
@@ -142,10 +142,10 @@ func TestRefusedLoads(t *testing.T) {
 				p.body(80, "good")
 				p.serves(nginxconf.Revision(good))
 				// The verdict stays while the operator rolls back to the stable configuration.
-				p.ask(revision, nginxconf.Revision(good))
-				p.until("the way back is asked for", func(s instanceapi.Status) bool { return s.Requested.Load == nginxconf.Revision(good) })
+				p.request(revision, nginxconf.Revision(good))
+				p.until("the rollback is requested", func(s instanceapi.Status) bool { return s.Requested.Load == nginxconf.Revision(good) })
 				p.outcome(revision, func(r instanceapi.Revision) bool { return r.Load == found.Load })
-				p.ask("", "")
+				p.request("", "")
 			})
 		}
 		other := p.roll(with("limit_req_zone $binary_remote_addr zone=a:1m rate=100r/s; # other\n"))
@@ -160,7 +160,7 @@ func TestCheckedReloadBySignal(t *testing.T) {
 		p.signal(syscall.SIGHUP)
 		p.until("reloaded", func(s instanceapi.Status) bool { return s.Reloads.Succeeded == 1 && s.Ready })
 		p.signal(syscall.SIGUSR1)
-		p.eventually("nginx opens its logs anew", func() error {
+		p.eventually("nginx reopens its logs", func() error {
 			if !strings.Contains(p.output.String(), "reopening logs") {
 				return syscall.EAGAIN
 			}

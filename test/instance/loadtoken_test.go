@@ -12,8 +12,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// askWith requests a test and a load by annotations, with the authorization of a token.
-func (p *Pod) askWith(test, load, token string) {
+// requestWithToken requests a test and a load by annotations, with the authorization of a token.
+func (p *Pod) requestWithToken(test, load, token string) {
 	p.t.Helper()
 	authorization := ""
 	if token != "" {
@@ -42,7 +42,7 @@ func TestLoadByToken(t *testing.T) {
 		p := newPod(t, site("one")).start(image, http80)
 		p.serves(one)
 		p.mount(instanceapi.DirNext, site("two"))
-		p.askWith(two, one, "open")
+		p.requestWithToken(two, one, "open")
 		p.outcome(two, passed)
 		p.body(80, "one")
 		if code := p.requestLoad("open"); code != http.StatusAccepted {
@@ -54,13 +54,13 @@ func TestLoadByToken(t *testing.T) {
 		p.body(80, "two")
 
 		// When the annotation requests the same load later, nothing changes.
-		p.askWith(two, two, "open")
+		p.requestWithToken(two, two, "open")
 		if status := p.serves(two); status.Reloads.Succeeded != 1 {
 			t.Errorf("reloads %+v", status.Reloads)
 		}
 
 		// Another request revokes what the token authorized.
-		p.askWith(two, one, "")
+		p.requestWithToken(two, one, "")
 		if status := p.serves(one); status.Authorized != "" {
 			t.Errorf("authorized %q after the authorization was withdrawn", status.Authorized)
 		}
@@ -74,7 +74,7 @@ func TestTokenBeforeItsFiles(t *testing.T) {
 		two := nginxconf.Revision(site("two"))
 		p := newPod(t, site("one")).start(image, http80)
 		p.ready()
-		p.askWith(two, "", "open")
+		p.requestWithToken(two, "", "open")
 		if code := p.requestLoad("open"); code != http.StatusAccepted {
 			t.Fatalf("the token was answered with %d", code)
 		}
@@ -94,7 +94,7 @@ func TestInvalidTokens(t *testing.T) {
 		"the hash itself":            {two, right, instanceapi.TokenHash(right)},
 		"no authorization":           {two, "", right},
 		"no authorization, no token": {two, "", ""},
-		"nothing asked":              {"", right, right},
+		"nothing requested":          {"", right, right},
 		"token of another request":   {two, "newer", right},
 		"more than a token":          {two, right, strings.Repeat(right, 10_000)},
 	} {
@@ -102,7 +102,7 @@ func TestInvalidTokens(t *testing.T) {
 			p := newPod(t, site("one")).start("forky", http80)
 			p.serves(one)
 			p.mount(instanceapi.DirNext, site("two"))
-			p.askWith(tt.test, "", tt.authorization)
+			p.requestWithToken(tt.test, "", tt.authorization)
 			if tt.test != "" {
 				p.outcome(tt.test, passed)
 			}
@@ -124,11 +124,11 @@ func TestTokenOfAnEarlierRequest(t *testing.T) {
 	p := newPod(t, site("one")).start("forky", http80)
 	p.ready()
 	two := p.next(site("two"))
-	p.askWith(two, "", "first")
+	p.requestWithToken(two, "", "first")
 	p.outcome(two, passed)
 	three := nginxconf.Revision(site("three"))
 	p.mount(instanceapi.DirNext, site("three"))
-	p.askWith(three, "", "second")
+	p.requestWithToken(three, "", "second")
 	p.outcome(three, passed)
 	if code := p.requestLoad("first"); code != http.StatusForbidden {
 		t.Errorf("answered with %d", code)

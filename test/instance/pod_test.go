@@ -90,7 +90,7 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 	must(t, os.WriteFile(filepath.Join(dir, "termination-log"), nil, 0o666))
 	must(t, os.Chmod(filepath.Join(dir, "termination-log"), 0o666))
 	p.mount(instanceapi.DirStable, stable)
-	p.ask("", "")
+	p.request("", "")
 	return p
 }
 

@@ -71,7 +71,7 @@ func TestReloadOnChangedFiles(t *testing.T) {
 			return s.Ready && len(s.ReloadProblems) == 0 && s.Reloads.Succeeded == 2
 		})
 		if text := p.output.String(); !strings.Contains(text, "reload failed") || !strings.Contains(text, "mounted files have changed") {
-			t.Error("the log does not tell")
+			t.Error("the log does not contain the reload")
 		}
 	})
 }

@@ -172,7 +172,7 @@ func TestServingSeconds(t *testing.T) {
 		p.signal(syscall.SIGHUP)
 		status := p.until("reloaded", func(s instanceapi.Status) bool { return s.Ready && s.Reloads.Succeeded == 1 })
 		if !longer(status) {
-			t.Errorf("a reload of the same revision has begun it anew: %+v", status)
+			t.Errorf("a reload of the same revision has reset the counts: %+v", status)
 		}
 		if status := p.serves(p.roll(site("two"))); longer(status) || status.ServingSeconds == nil {
 			t.Errorf("another revision is served for as long as the one before: %+v", status)

@@ -34,7 +34,7 @@ func TestRestartAfterACrash(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(scratchOf(p.dir, "/run"), "local.sock")); err != nil {
 			t.Fatalf("nginx left no socket that could stand in the way: %v", err)
 		}
-		p.ask("", "")
+		p.request("", "")
 		p.start(image, http80)
 		if status := p.serves(booted); status.Reloads != (instanceapi.Reloads{}) {
 			t.Errorf("reloads %+v", status.Reloads)

@@ -22,8 +22,8 @@ func (p *Pod) mount(path string, files map[string]string) {
 	must(p.t, container.Publish(p.volume(path), files))
 }
 
-// ask requests revisions by the pod's annotations.
-func (p *Pod) ask(test, load string) {
+// request requests revisions by the pod's annotations.
+func (p *Pod) request(test, load string) {
 	p.t.Helper()
 	p.mount(instanceapi.DirRequests, map[string]string{instanceapi.FileTest: test, instanceapi.FileLoad: load})
 }
@@ -33,7 +33,7 @@ func (p *Pod) next(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
 	revision := nginxconf.Revision(files)
-	p.ask(revision, "")
+	p.request(revision, "")
 	return revision
 }
 
@@ -41,7 +41,7 @@ func (p *Pod) next(files map[string]string) string {
 func (p *Pod) roll(files map[string]string) string {
 	p.t.Helper()
 	revision := p.next(files)
-	p.ask(revision, revision)
+	p.request(revision, revision)
 	return revision
 }
 

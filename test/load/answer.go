@@ -66,7 +66,7 @@ func (e expectation) read(r *bufio.Reader, request *http.Request) (answer, *Fail
 	}
 	// Two revisions in one response come from a mix of configurations.
 	if inHeader != "" && e.marked && inHeader != inBody {
-		return a, &Failure{WrongBody, fmt.Sprintf("the header tells of revision %s, the body of %s", inHeader, inBody)}
+		return a, &Failure{WrongBody, fmt.Sprintf("the header has revision %s, but the body %s", inHeader, inBody)}
 	}
 	a.revision = inBody
 	if inHeader != "" {

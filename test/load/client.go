@@ -121,7 +121,7 @@ func wait(ctx context.Context, d time.Duration) bool {
 // once makes one request and records the outcome.
 func (c *client) once() (failed bool) {
 	o := outcome{kind: c.kind.Name, target: c.target, start: time.Now()}
-	answer, failure := c.ask(o.start.Add(c.run.options.Timeout))
+	answer, failure := c.send(o.start.Add(c.run.options.Timeout))
 	o.revision, o.failure, o.closing = answer.revision, failure, answer.closing
 	if failure == nil && !c.run.known.has(answer.revision) {
 		o.failure = &Failure{Kind: UnknownRevision, Text: "the answer is of revision " + answer.revision + ", which was not submitted"}
@@ -135,8 +135,8 @@ func (c *client) once() (failed bool) {
 	return o.failure != nil
 }
 
-// ask sends the request and reads the response, without a retry.
-func (c *client) ask(deadline time.Time) (answer, *Failure) {
+// send sends the request and reads the response, without a retry.
+func (c *client) send(deadline time.Time) (answer, *Failure) {
 	if c.conn != nil && c.kind.NoticeClose && ended(c.conn) {
 		c.close()
 	}

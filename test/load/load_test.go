@@ -83,7 +83,7 @@ func TestGoodServer(t *testing.T) {
 	}
 	for _, tally := range report.ByClients {
 		if tally.Requests == 0 {
-			t.Errorf("%s has asked nothing", tally.Clients)
+			t.Errorf("%s has sent no request", tally.Clients)
 		}
 	}
 	if l := report.Latency; l.P50 <= 0 || l.P50 > l.P99 || l.P99 > l.Max {
@@ -123,7 +123,7 @@ func TestRevisions(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	report := r.Stop()
 	if report.Failures[load.UnknownRevision] == 0 || report.Failed != report.Failures[load.UnknownRevision] {
-		t.Errorf("a revision that nobody submitted gives %v", report)
+		t.Errorf("an unknown revision gives %v", report)
 	}
 	if names := load.Names(report.Revisions); len(names) != 2 {
 		t.Errorf("revisions %v were seen", names)
@@ -242,7 +242,7 @@ func TestRefused(t *testing.T) {
 	_ = listener.Close()
 	report := run(t, 3, load.Options{Targets: []string{listener.Addr().String()}, Clients: every()})
 	if report.Failures[load.Refused] != report.Requests || report.Connections != 0 {
-		t.Errorf("where nobody listens: %v", report)
+		t.Errorf("without a listener: %v", report)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestReachable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if load.Reachable(ctx, options) == nil {
-		t.Error("nobody listens, and still it can be reached")
+		t.Error("the address can be reached, but no server listens")
 	}
 }
 
@@ -287,7 +287,7 @@ func TestIdleConnectionClosed(t *testing.T) {
 		t.Errorf("the server has answered %d times, the client counts %d", served.Load(), answered)
 	}
 	if good := run(t, 10, options(true)); good.Failed != 0 {
-		t.Errorf("a client that looks first should lose nothing: %v", good)
+		t.Errorf("a client that checks the connection first should lose no request: %v", good)
 	}
 }
 

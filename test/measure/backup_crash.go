@@ -40,9 +40,9 @@ func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error
 		figure.Info("took", time.Since(start).Seconds(), "s"),
 	}
 	for _, c := range []struct {
-		name  string
-		told  *regexp.Regexp
-		group int
+		name    string
+		pattern *regexp.Regexp
+		group   int
 	}{
 		{"the operator killed at a write of a backup, or right after it", operatorKills, 1},
 		{"the program killed at a call of the store, or right after it", programKills, 1},
@@ -53,7 +53,7 @@ func measureBackupCrash(ctx context.Context, _ *session) ([]figure.Figure, error
 		{"a call of the store refused to a restore's program", restoreProgramKills, 2},
 		{"the extraction killed by the kernel", extractionKills, 1},
 	} {
-		found := c.told.FindSubmatch(out)
+		found := c.pattern.FindSubmatch(out)
 		if found == nil && failed == 0 {
 			return nil, fmt.Errorf("the tests do not report their cases (%s): %s", c.name, out)
 		}

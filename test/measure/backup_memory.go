@@ -194,18 +194,18 @@ func runBackup(ctx context.Context, program, dir, destination string) (backupRun
 // process is at least what its parent had when it started the process
 // (https://man7.org/linux/man-pages/man2/getrusage.2.html).
 func watchPeak(pid int) <-chan int64 {
-	told := make(chan int64, 1)
+	peaks := make(chan int64, 1)
 	go func() {
 		var peak int64
 		for {
 			m, err := process.MemoryOf(pid)
 			if err != nil {
-				told <- peak
+				peaks <- peak
 				return
 			}
 			peak = max(peak, m.Peak)
 			time.Sleep(5 * time.Millisecond)
 		}
 	}()
-	return told
+	return peaks
 }

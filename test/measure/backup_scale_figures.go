@@ -11,7 +11,7 @@ import (
 
 const (
 	// scaleRequests is the goal for the number of requests of a backup: the 17 that it needs if it
-	// has to wait for its turn, and its share of the policy's status.
+	// has to wait in the queue, and its share of the policy's status.
 	scaleRequests = 18
 	// scaleMemory is a quarter of the memory limit of the operator's pod, in MiB.
 	scaleMemory = 128

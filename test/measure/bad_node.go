@@ -61,9 +61,9 @@ type badNodeRun struct {
 	*bench
 	images nodeImages
 	nginx  *v1alpha2.NginxOperator
-	// told is the time until the status reported the problem, and message is its message.
-	told    time.Duration
-	message string
+	// reported is the time until the status reported the problem, and message is its message.
+	reported time.Duration
+	message  string
 	// rolledBack reports whether the rollout was rolled back. healed is the time from when the node
 	// got the image until the rollout was complete.
 	rolledBack bool
@@ -156,8 +156,8 @@ func (r *badNodeRun) spoil(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	r.told = time.Since(start)
-	if err := pause(ctx, badNodeStays-r.told); err != nil {
+	r.reported = time.Since(start)
+	if err := pause(ctx, badNodeStays-r.reported); err != nil {
 		return err
 	}
 	if err := r.client.Get(ctx, client.ObjectKeyFromObject(r.nginx), r.nginx); err != nil {
@@ -185,7 +185,7 @@ func (r *badNodeRun) fail(ctx context.Context) error {
 		r.message = c.Message
 		return c.Reason == v1alpha2.ReasonRolledBack
 	})
-	r.told, r.rolledBack = time.Since(start), err == nil
+	r.reported, r.rolledBack = time.Since(start), err == nil
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func (r *badNodeRun) spread() []figure.Figure {
 		rolledBack = 1
 	}
 	return append([]figure.Figure{
-		figure.HasGoal(what+": edit → the condition names both nodes", r.told.Seconds(), "s", figure.AtMost(30), "condition UpToDate: "+r.message),
+		figure.HasGoal(what+": edit → the condition names both nodes", r.reported.Seconds(), "s", figure.AtMost(30), "condition UpToDate: "+r.message),
 		figure.HasGoal(fmt.Sprintf("%s: rolled back within %.0f s", what, badNodeStays.Seconds()), float64(rolledBack), "times", figure.AtMost(0)),
 		figure.Info(what+": the other node gets it → complete, without a retry", r.healed.Seconds(), "s"),
 	}, r.requests(what)...)
@@ -227,7 +227,7 @@ func (r *badNodeRun) spread() []figure.Figure {
 func (r *badNodeRun) retried() []figure.Figure {
 	const what = "image not on the only node"
 	return append([]figure.Figure{
-		figure.Info(what+": edit → rolled back, with the time of the retry", r.told.Seconds(), "s", "condition UpToDate: "+r.message),
+		figure.Info(what+": edit → rolled back, with the time of the retry", r.reported.Seconds(), "s", "condition UpToDate: "+r.message),
 		figure.HasGoal(what+": it gets the image → the retry is complete", r.healed.Seconds(), "s", figure.AtMost(badNodePatience.Seconds())),
 	}, r.requests(what)...)
 }

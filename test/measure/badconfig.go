@@ -126,12 +126,12 @@ func (r *badRun) submit(ctx context.Context, c badconfig.Case) error {
 	}
 	r.cases++
 	r.sorts[c.Sort] = true
-	var told *metav1.Condition
+	var reported *metav1.Condition
 	limited, cancel := context.WithTimeout(ctx, badPatience)
 	defer cancel()
 	err := r.await(limited, r.nginx, "it is refused", func(n *v1alpha2.NginxOperator) bool {
-		told = meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionConfigValid)
-		return told != nil && told.Status == metav1.ConditionFalse && told.ObservedGeneration == n.Generation
+		reported = meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionConfigValid)
+		return reported != nil && reported.Status == metav1.ConditionFalse && reported.ObservedGeneration == n.Generation
 	})
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -144,8 +144,8 @@ func (r *badRun) submit(ctx context.Context, c badconfig.Case) error {
 	if c.Want.Place() != "" {
 		r.places++
 	}
-	if err := c.Want.In(told.Message); err != nil {
-		r.otherNode = append(r.otherNode, fmt.Sprintf("%s: %v in: %s", c.Name, err, told.Message))
+	if err := c.Want.In(reported.Message); err != nil {
+		r.otherNode = append(r.otherNode, fmt.Sprintf("%s: %v in: %s", c.Name, err, reported.Message))
 	} else if c.Want.Place() != "" {
 		r.placed++
 	}

@@ -111,7 +111,7 @@ func (r *evidenceRun) run(ctx context.Context, name string) error {
 		r.report, stopped = running.Stop(ctx)
 		err = errors.Join(err, stopped)
 	}
-	return errors.Join(err, r.told(ctx), r.client.Delete(ctx, r.nginx))
+	return errors.Join(err, r.readEvents(ctx), r.client.Delete(ctx, r.nginx))
 }
 
 func (r *evidenceRun) visit(ctx context.Context, name string) (*incluster.Load, error) {
@@ -146,8 +146,8 @@ func (r *evidenceRun) verdict(ctx context.Context) error {
 	return err
 }
 
-// told reads the events about the canary.
-func (r *evidenceRun) told(ctx context.Context) error {
+// readEvents reads the events about the canary.
+func (r *evidenceRun) readEvents(ctx context.Context) error {
 	list := &eventsv1.EventList{}
 	if err := r.client.List(ctx, list, client.InNamespace(r.namespace)); err != nil {
 		return err

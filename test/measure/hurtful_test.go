@@ -49,14 +49,14 @@ func TestHurtfulSummary(t *testing.T) {
 		t.Errorf("%d figures of a good row fall short", short)
 	}
 	for name, change := range map[string]func(*hurtfulRow){
-		"failed":        func(r *hurtfulRow) { r.failed = 1 },
-		"loaded twice":  func(r *hurtfulRow) { r.loaded, r.Detection = 2, hurtful.InAnswers },
-		"loaded":        func(r *hurtfulRow) { r.loaded = 1 },
-		"not refused":   func(r *hurtfulRow) { r.verdict = "True ConfigAccepted" },
-		"other words":   func(r *hurtfulRow) { r.message = "no" },
-		"crashing":      func(r *hurtfulRow) { r.crashing = 1 },
-		"not recovered": func(r *hurtfulRow) { r.recovered = false },
-		"lost too much": func(r *hurtfulRow) { r.failed, r.Detection = hurtfulLoss+1, hurtful.InAnswers },
+		"failed":          func(r *hurtfulRow) { r.failed = 1 },
+		"loaded twice":    func(r *hurtfulRow) { r.loaded, r.Detection = 2, hurtful.InAnswers },
+		"loaded":          func(r *hurtfulRow) { r.loaded = 1 },
+		"not refused":     func(r *hurtfulRow) { r.verdict = "True ConfigAccepted" },
+		"another message": func(r *hurtfulRow) { r.message = "no" },
+		"crashing":        func(r *hurtfulRow) { r.crashing = 1 },
+		"not recovered":   func(r *hurtfulRow) { r.recovered = false },
+		"lost too much":   func(r *hurtfulRow) { r.failed, r.Detection = hurtfulLoss+1, hurtful.InAnswers },
 	} {
 		row := good
 		change(&row)

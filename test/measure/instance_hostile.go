@@ -120,7 +120,7 @@ func (k *attack) measure(ctx context.Context) (figures []figure.Figure, err erro
 	attacking, stop := context.WithTimeout(ctx, hostileTime)
 	defer stop()
 	var group sync.WaitGroup
-	probes, requests := &asked{}, &asked{}
+	probes, requests := &requestCount{}, &requestCount{}
 	group.Go(func() { probes.every(attacking, a, 200*time.Millisecond, instanceapi.Port, instanceapi.PathReady) })
 	group.Go(func() { probes.every(attacking, a, 500*time.Millisecond, instanceapi.Port, instanceapi.PathStatus) })
 	group.Go(func() { requests.every(attacking, a, 10*time.Millisecond, 80, "/") })
@@ -182,13 +182,13 @@ func (a *alone) dialFrom(ctx context.Context, from net.Addr) (net.Conn, error) {
 	return conn, err
 }
 
-// asked counts requests, and those that failed.
-type asked struct {
+// requestCount counts requests, and those that failed.
+type requestCount struct {
 	all, failed atomic.Int64
 	last        atomic.Value
 }
 
-func (q *asked) every(ctx context.Context, a *alone, apart time.Duration, port int, path string) {
+func (q *requestCount) every(ctx context.Context, a *alone, apart time.Duration, port int, path string) {
 	for ctx.Err() == nil {
 		q.all.Add(1)
 		// A response may arrive after the end of the attack.
@@ -200,7 +200,7 @@ func (q *asked) every(ctx context.Context, a *alone, apart time.Duration, port i
 	}
 }
 
-func (q *asked) why() []string {
+func (q *requestCount) why() []string {
 	if last, ok := q.last.Load().(string); ok {
 		return []string{"last error: " + last}
 	}

@@ -147,7 +147,7 @@ func (a *alone) hammer(ctx context.Context) (int64, error) {
 			defer func() { _ = conn.Close() }()
 			reader := bufio.NewReader(conn)
 			for ctx.Err() == nil {
-				if err := askOnce(conn, reader); err != nil {
+				if err := getOnce(conn, reader); err != nil {
 					failures <- err
 					return
 				}
@@ -164,7 +164,7 @@ func (a *alone) hammer(ctx context.Context) (int64, error) {
 	}
 }
 
-func askOnce(conn io.Writer, reader *bufio.Reader) error {
+func getOnce(conn io.Writer, reader *bufio.Reader) error {
 	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
 		return err
 	}

@@ -41,8 +41,8 @@ const (
 type edited struct {
 	revision string
 	made     time.Time
-	// told is the time at which the status said so.
-	told time.Time
+	// reported is the time at which the status said so.
+	reported time.Time
 }
 
 // measureLive edits a configuration and measures when all pods serve it, both by the status and by
@@ -119,7 +119,7 @@ func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods
 	for _, pod := range pods {
 		options.Targets = append(options.Targets, net.JoinHostPort(pod.Status.PodIP, strconv.Itoa(site.Port)))
 	}
-	asking, err := b.load(ctx, nginx.Name+"-load", options)
+	clients, err := b.load(ctx, nginx.Name+"-load", options)
 	if err != nil {
 		return nil, load.Report{}, err
 	}
@@ -129,7 +129,7 @@ func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods
 			return nil, load.Report{}, err
 		}
 		e := edited{revision: fmt.Sprint(i + 1)}
-		if err := asking.Submit(ctx, e.revision); err != nil {
+		if err := clients.Submit(ctx, e.revision); err != nil {
 			return nil, load.Report{}, err
 		}
 		files := site.Site{}.Files(e.revision)
@@ -140,19 +140,19 @@ func (b *bench) editAll(ctx context.Context, nginx *v1alpha2.NginxOperator, pods
 		if err := b.await(ctx, nginx, "every pod serves edit "+e.revision, live(nginxconf.Revision(files))); err != nil {
 			return nil, load.Report{}, err
 		}
-		e.told = time.Now()
+		e.reported = time.Now()
 		edits = append(edits, e)
-		b.progress("live: edit %d of %d in %.2f s", i+1, n, e.told.Sub(e.made).Seconds())
+		b.progress("live: edit %d of %d in %.2f s", i+1, n, e.reported.Sub(e.made).Seconds())
 	}
-	report, err := asking.Stop(ctx)
+	report, err := clients.Stop(ctx)
 	return edits, report, err
 }
 
 func liveFigures(pods int, edits []edited, report load.Report) []figure.Figure {
-	var told, answered []float64
+	var reported, answered []float64
 	missing := 0
 	for _, e := range edits {
-		told = append(told, e.told.Sub(e.made).Seconds())
+		reported = append(reported, e.reported.Sub(e.made).Seconds())
 		if took, ok := answeredAfter(e, pods, report); ok {
 			answered = append(answered, took)
 		} else {
@@ -164,7 +164,7 @@ func liveFigures(pods int, edits []edited, report load.Report) []figure.Figure {
 		figure.Info("edits", float64(len(edits)), "edits"),
 		figure.HasGoal("edits that not every pod served", float64(missing), "edits", figure.AtMost(0)),
 	}
-	figures = append(figures, checkLive("the status reports that every pod serves it", told)...)
+	figures = append(figures, checkLive("the status reports that every pod serves it", reported)...)
 	return append(figures, checkLive("every pod serves it", answered)...)
 }
 

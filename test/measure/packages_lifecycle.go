@@ -83,10 +83,10 @@ func (l *lifecycleRun) readImages(ctx context.Context) error {
 }
 
 // upgrade runs helm upgrade --install, and measures the time until the operator is ready.
-func (l *lifecycleRun) upgrade(ctx context.Context, what, turn string, arguments ...string) error {
+func (l *lifecycleRun) upgrade(ctx context.Context, what, change string, arguments ...string) error {
 	start := time.Now()
 	arguments = append([]string{"upgrade", "--install", process.Account.Name, chartDir, "--namespace", process.Account.Namespace,
-		"--wait", "--timeout", "5m", "--set-string", "podAnnotations.turn=" + turn}, arguments...)
+		"--wait", "--timeout", "5m", "--set-string", "podAnnotations.change=" + change}, arguments...)
 	_, details, err := l.command(ctx, nil, l.helm, append(arguments, l.settings...)...)
 	l.add(figure.Info(what, time.Since(start).Seconds(), "s", details...))
 	return err

@@ -28,7 +28,7 @@ func measurePrivileges(ctx context.Context, _ *session) ([]figure.Figure, error)
 		return nil, err
 	}
 	installed := account.CreationTimestamp.Time
-	granted, err := c.grants(ctx)
+	granted, err := c.permissions(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,9 @@ func (c *cluster) caveat(installed time.Time) ([]string, error) {
 		start.Format(time.RFC3339), installed.Format(time.RFC3339))}, nil
 }
 
-// grants returns the permissions that roles grant to the operator's account itself. Those of every
+// permissions returns the permissions that roles grant to the operator's account itself. Those of every
 // authenticated account do not come from the operator.
-func (c *cluster) grants(ctx context.Context) ([]privilege.Grant, error) {
+func (c *cluster) permissions(ctx context.Context) ([]privilege.Permission, error) {
 	var clusterBindings rbacv1.ClusterRoleBindingList
 	var bindings rbacv1.RoleBindingList
 	if err := c.client.List(ctx, &clusterBindings); err != nil {
@@ -83,7 +83,7 @@ func (c *cluster) grants(ctx context.Context) ([]privilege.Grant, error) {
 		// Treat it as a RoleBinding for all namespaces.
 		bindings.Items = append(bindings.Items, rbacv1.RoleBinding{Subjects: b.Subjects, RoleRef: b.RoleRef})
 	}
-	var grants []privilege.Grant
+	var permissions []privilege.Permission
 	for _, b := range bindings.Items {
 		if !privilege.Binds(b.Subjects, process.Account.Namespace, process.Account.Name) {
 			continue
@@ -92,9 +92,9 @@ func (c *cluster) grants(ctx context.Context) ([]privilege.Grant, error) {
 		if err != nil {
 			return nil, err
 		}
-		grants = append(grants, privilege.Grants(b.Namespace, rules)...)
+		permissions = append(permissions, privilege.Permissions(b.Namespace, rules)...)
 	}
-	return privilege.Unique(grants), nil
+	return privilege.Unique(permissions), nil
 }
 
 func (c *cluster) rules(ctx context.Context, namespace string, ref rbacv1.RoleRef) ([]rbacv1.PolicyRule, error) {

@@ -159,21 +159,21 @@ func (r *rollbackRun) fail(ctx context.Context) error {
 	if err := r.edit(ctx, r.nginx, func(s *v1alpha2.NginxOperatorSpec) { r.kind.edit(r.bench, s) }); err != nil {
 		return err
 	}
-	var told *metav1.Condition
+	var reported *metav1.Condition
 	err := r.await(ctx, r.nginx, "it is rolled back", func(n *v1alpha2.NginxOperator) bool {
-		told = meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionUpToDate)
-		return told != nil && told.Reason == v1alpha2.ReasonRolledBack && told.ObservedGeneration == n.Generation
+		reported = meta.FindStatusCondition(n.Status.Conditions, v1alpha2.ConditionUpToDate)
+		return reported != nil && reported.Reason == v1alpha2.ReasonRolledBack && reported.ObservedGeneration == n.Generation
 	})
 	r.noticed = time.Since(start)
-	if told != nil {
-		r.message = told.Message
+	if reported != nil {
+		r.message = reported.Message
 	}
 	if err != nil {
 		return err
 	}
-	for _, words := range append([]string{r.kind.reason + ": "}, r.kind.words...) {
-		if !strings.Contains(r.message, words) {
-			r.missing = append(r.missing, words)
+	for _, text := range append([]string{r.kind.reason + ": "}, r.kind.texts...) {
+		if !strings.Contains(r.message, text) {
+			r.missing = append(r.missing, text)
 		}
 	}
 	err = r.wholly(ctx)
@@ -230,8 +230,8 @@ func (r *rollbackRun) figure() figure.Figure {
 	if r.err != nil {
 		details = append(details, "it failed: "+r.err.Error())
 	}
-	for _, words := range r.missing {
-		details = append(details, fmt.Sprintf("the message lacks %q", words))
+	for _, text := range r.missing {
+		details = append(details, fmt.Sprintf("the message lacks %q", text))
 	}
 	return figure.HasGoal(r.kind.name+": edit → rolled back", r.noticed.Seconds(), "s", figure.AtMost(r.kind.limit+rollbackSlack), append(details, tallies(r.report)...)...)
 }

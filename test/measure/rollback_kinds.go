@@ -30,9 +30,9 @@ type badRollout struct {
 	// undo removes what prepare has created outside of the namespace.
 	undo func(context.Context, *rollbackRun) error
 	edit func(*bench, *v1alpha2.NginxOperatorSpec)
-	// reason and words must be in the condition.
+	// reason and texts must be in the condition.
 	reason string
-	words  []string
+	texts  []string
 	// limit is the time for which the failure cannot be known, in seconds.
 	limit float64
 	// deadline is rollout.progressDeadlineSeconds; 0: rollbackDeadline.
@@ -66,14 +66,14 @@ func badImages() []badRollout {
 		return func(_ *bench, s *v1alpha2.NginxOperatorSpec) { s.Image = &name }
 	}
 	return []badRollout{
-		{name: "missing image", reason: v1alpha2.ReasonImagePullFailed, words: []string{missingImage}, limit: pullPatience, deadline: 2 * pullPatience, edit: image(missingImage)},
-		{name: "no nginx inside", reason: v1alpha2.ReasonContainerCrashed, words: []string{"the image has no nginx"},
+		{name: "missing image", reason: v1alpha2.ReasonImagePullFailed, texts: []string{missingImage}, limit: pullPatience, deadline: 2 * pullPatience, edit: image(missingImage)},
+		{name: "no nginx inside", reason: v1alpha2.ReasonContainerCrashed, texts: []string{"the image has no nginx"},
 			edit: func(b *bench, s *v1alpha2.NginxOperatorSpec) { s.Image = &b.loadImage }},
-		{name: "wrong architecture", reason: v1alpha2.ReasonContainerCrashed, words: []string{"exec format error"},
+		{name: "wrong architecture", reason: v1alpha2.ReasonContainerCrashed, texts: []string{"exec format error"},
 			edit: image(setting("E2E_ARM64_IMAGE", "localhost/nginx-arm64:dev"))},
 		// nginx 1.25.1 dropped the directive.
 		{name: "configuration refused by the new version", oldest: true, config: "ssl off;",
-			reason: v1alpha2.ReasonConfigRejected, words: []string{"site.conf:1", `unknown directive "ssl"`},
+			reason: v1alpha2.ReasonConfigRejected, texts: []string{"site.conf:1", `unknown directive "ssl"`},
 			edit: func(b *bench, s *v1alpha2.NginxOperatorSpec) { s.Image = new(b.newest()) }},
 	}
 }
@@ -86,7 +86,7 @@ func badPods() []badRollout {
 			s.PodTemplate = &v1alpha2.PodTemplate{Containers: []v1alpha2.Container{c}}
 		}
 	}
-	// Be ready and not ready in turns, for some seconds each.
+	// Be alternately ready and not ready, for some seconds each.
 	flapping := func(seconds int) v1alpha2.Container {
 		return v1alpha2.Container{Name: "flapping", Command: []string{"sleep", "infinity"}, ReadinessProbe: &corev1.Probe{
 			PeriodSeconds: 1, FailureThreshold: 1, ProbeHandler: corev1.ProbeHandler{
@@ -95,17 +95,17 @@ func badPods() []badRollout {
 		}}
 	}
 	return []badRollout{
-		{name: "crash at start", reason: v1alpha2.ReasonContainerCrashed, words: []string{"there are no settings"},
+		{name: "crash at start", reason: v1alpha2.ReasonContainerCrashed, texts: []string{"there are no settings"},
 			edit: beside(v1alpha2.Container{Name: "helper", Command: []string{"sh", "-c", "echo there are no settings >&2; exit 1"}})},
-		{name: "port never opens", reason: v1alpha2.ReasonConfigRejected, words: []string{"9999", "no server listens"},
+		{name: "port never opens", reason: v1alpha2.ReasonConfigRejected, texts: []string{"9999", "no server listens"},
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) {
 				s.Ports = append(s.Ports, v1alpha2.Port{Name: "closed", Port: 9999})
 			}},
-		{name: "unschedulable", reason: v1alpha2.ReasonUnschedulable, words: []string{"no node takes the pod", "node(s) didn't match"}, limit: rollbackDeadline,
+		{name: "unschedulable", reason: v1alpha2.ReasonUnschedulable, texts: []string{"no node takes the pod", "node(s) didn't match"}, limit: rollbackDeadline,
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) {
 				s.PodTemplate = &v1alpha2.PodTemplate{NodeSelector: map[string]string{"example.com/no-such-node": "true"}}
 			}},
-		{name: "too little memory", reason: v1alpha2.ReasonConfigRejected, words: []string{"memory"},
+		{name: "too little memory", reason: v1alpha2.ReasonConfigRejected, texts: []string{"memory"},
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) {
 				s.Resources = &corev1.ResourceRequirements{Limits: corev1.ResourceList{corev1.ResourceMemory: resource.MustParse("16Mi")}}
 			}},
@@ -128,9 +128,9 @@ func badCanaries() []badRollout {
 		}
 	}
 	return []badRollout{
-		{name: "canary with 5xx", canary: canary, reason: v1alpha2.ReasonCanaryFailed, words: []string{"5xx"}, limit: canaryTime, answers: true, edit: mount("broken")},
-		{name: "canary that is slow", canary: judged, reason: v1alpha2.ReasonCanaryFailed, words: []string{"2 times as long"}, limit: canaryTime, edit: mount("slow")},
-		{name: "canary of a configuration, with 5xx", canary: canary, reason: v1alpha2.ReasonCanaryFailed, words: []string{"5xx"}, limit: canaryTime, answers: true,
+		{name: "canary with 5xx", canary: canary, reason: v1alpha2.ReasonCanaryFailed, texts: []string{"5xx"}, limit: canaryTime, answers: true, edit: mount("broken")},
+		{name: "canary that is slow", canary: judged, reason: v1alpha2.ReasonCanaryFailed, texts: []string{"2 times as long"}, limit: canaryTime, edit: mount("slow")},
+		{name: "canary of a configuration, with 5xx", canary: canary, reason: v1alpha2.ReasonCanaryFailed, texts: []string{"5xx"}, limit: canaryTime, answers: true,
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) {
 				s.Config = config(map[string]string{"site.conf": flawedSite("", "return 500;")})
 			}},
@@ -140,9 +140,9 @@ func badCanaries() []badRollout {
 // refusedPods returns the changes whose pods are never created.
 func refusedPods() []badRollout {
 	return []badRollout{
-		{name: "quota exceeded", reason: v1alpha2.ReasonPodsNotCreated, words: []string{"exceeded quota: full"}, limit: rollbackDeadline, prepare: fillQuota,
+		{name: "quota exceeded", reason: v1alpha2.ReasonPodsNotCreated, texts: []string{"exceeded quota: full"}, limit: rollbackDeadline, prepare: fillQuota,
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("against the quota") }},
-		{name: "admission denied", reason: v1alpha2.ReasonPodsNotCreated, words: []string{"such pods are not wanted"}, limit: rollbackDeadline, prepare: denyPods, undo: allowPods,
+		{name: "admission denied", reason: v1alpha2.ReasonPodsNotCreated, texts: []string{"such pods are not wanted"}, limit: rollbackDeadline, prepare: denyPods, undo: allowPods,
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) {
 				s.PodTemplate = &v1alpha2.PodTemplate{Labels: map[string]string{deniedLabel: "true"}}
 			}},

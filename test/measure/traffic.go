@@ -54,7 +54,7 @@ func trafficRows() []trafficRow {
 
 // trafficRest returns the row that continues on the newest nginx until there were enough requests.
 func trafficRest(requests int64) trafficRow {
-	return trafficRow{name: "or more configuration changes, restarts and deletions in turns", times: 1, fill: trafficRequests - requests, disturb: anything}
+	return trafficRow{name: "or more configuration changes, restarts and deletions, alternately", times: 1, fill: trafficRequests - requests, disturb: anything}
 }
 
 // trafficBench is the application that is disturbed, with its load.
@@ -251,12 +251,12 @@ func (t *trafficBench) options(row trafficRow, address string) load.Options {
 	if *t.nginx.Spec.Image != t.newest() {
 		for _, kind := range options.Clients {
 			if kind.KeepAlive && kind.Name != "" {
-				kind.Name, kind.NoticeClose = kind.Name+", looking first", true
+				kind.Name, kind.NoticeClose = kind.Name+", checking the connection first", true
 				options.Clients = append(options.Clients, kind)
 			}
 		}
 		options.Clients = append(options.Clients, load.Clients{
-			Name: "GET, keepalive, looking first", Count: 4, KeepAlive: true, NoticeClose: true, Expect: options.Clients[0].Expect,
+			Name: "GET, keepalive, checking the connection first", Count: 4, KeepAlive: true, NoticeClose: true, Expect: options.Clients[0].Expect,
 		})
 	}
 	return options

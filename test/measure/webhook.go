@@ -31,8 +31,8 @@ type webhookBench struct {
 	key     client.ObjectKey
 }
 
-// webhookTrial is one kind of disturbance.
-type webhookTrial struct {
+// webhookDisturbance is one kind of disturbance.
+type webhookDisturbance struct {
 	name  string
 	times int
 	once  func(*webhookBench, context.Context) error
@@ -54,16 +54,16 @@ func measureWebhook(ctx context.Context, s *session) ([]figure.Figure, error) {
 	}
 	none := figure.AtMost(0)
 	var figures []figure.Figure
-	for _, trial := range []webhookTrial{
+	for _, d := range []webhookDisturbance{
 		{"a replica deleted", 4, (*webhookBench).deleteReplica, none},
 		{"the operator restarted by a rollout", 3, (*webhookBench).rollOut, none},
 		{"the certificate close to its end", 3, (*webhookBench).ageCertificate, none},
 		{"the CA close to its end", 1, (*webhookBench).ageCA, none},
 		{"a replica killed without grace", 4, (*webhookBench).killReplica, figure.Goal{}},
 	} {
-		found, err := w.try(ctx, trial)
+		found, err := w.readUnder(ctx, d)
 		if err != nil {
-			return figures, fmt.Errorf("%s: %w", trial.name, err)
+			return figures, fmt.Errorf("%s: %w", d.name, err)
 		}
 		figures = append(figures, found...)
 	}
@@ -71,8 +71,8 @@ func measureWebhook(ctx context.Context, s *session) ([]figure.Figure, error) {
 }
 
 // try reads while the disturbance is repeated.
-func (w *webhookBench) try(ctx context.Context, trial webhookTrial) ([]figure.Figure, error) {
-	w.progress("webhook: %s, %d times", trial.name, trial.times)
+func (w *webhookBench) readUnder(ctx context.Context, d webhookDisturbance) ([]figure.Figure, error) {
+	w.progress("webhook: %s, %d times", d.name, d.times)
 	config, err := clientcmd.BuildConfigFromFlags("", os.Getenv("KUBECONFIG"))
 	if err != nil {
 		return nil, err
@@ -82,17 +82,17 @@ func (w *webhookBench) try(ctx context.Context, trial webhookTrial) ([]figure.Fi
 		return nil, err
 	}
 	var failed error
-	for range trial.times {
-		if failed = trial.once(w, ctx); failed != nil {
+	for range d.times {
+		if failed = d.once(w, ctx); failed != nil {
 			break
 		}
 	}
 	report := reads.Stop()
 	failures := report.Failures[:min(len(report.Failures), 5)]
-	name := fmt.Sprintf("%s, %d times", trial.name, trial.times)
+	name := fmt.Sprintf("%s, %d times", d.name, d.times)
 	return []figure.Figure{
 		figure.Info(name+": reads", float64(report.Made), "reads", report.String()),
-		figure.HasGoal(name+": failed", float64(len(report.Failures)), "reads", trial.goal, failures...),
+		figure.HasGoal(name+": failed", float64(len(report.Failures)), "reads", d.goal, failures...),
 	}, failed
 }
 

@@ -330,7 +330,7 @@ func wantObject(t *testing.T, s *store.Store, key string, want []byte) {
 		t.Error(err)
 	}
 	if !bytes.Equal(got, want) || size != int64(len(want)) {
-		t.Errorf("%s has %d bytes and tells %d, want other %d", key, len(got), size, len(want))
+		t.Errorf("%s has %d bytes and size %d, want other %d", key, len(got), size, len(want))
 	}
 }
 

@@ -46,7 +46,7 @@ func TestMain(m *testing.M) {
 func run(m *testing.M) (int, error) {
 	for name, value := range map[string]string{
 		"AWS_ACCESS_KEY_ID": accessKey, "AWS_SECRET_ACCESS_KEY": secretKey,
-		// No test may look for a cloud's metadata service.
+		// No test may query a cloud's metadata service.
 		"AWS_EC2_METADATA_DISABLED": "true",
 	} {
 		if err := os.Setenv(name, value); err != nil {

@@ -20,7 +20,7 @@ import (
 const readTimeout = 40 * time.Second
 
 // Reads is a client that reads an object at a steady rate: by name and in a list, in both versions,
-// from the API server and not from a cache. It retries only when the API server asks it to (429).
+// from the API server and not from a cache. It retries only when the API server requests it (429).
 type Reads struct {
 	client client.Client
 	key    client.ObjectKey
@@ -42,7 +42,7 @@ type ReadReport struct {
 
 // String returns the report as one line of text.
 func (r ReadReport) String() string {
-	return fmt.Sprintf("%d of %d reads failed, %d were tried again as the API server asked, the slowest took %s", len(r.Failures), r.Made, r.Again, r.Slowest)
+	return fmt.Sprintf("%d of %d reads failed, %d were retried as the API server requested, the slowest took %s", len(r.Failures), r.Made, r.Again, r.Slowest)
 }
 
 // StartReads starts to read the object of a key, rate times a second.

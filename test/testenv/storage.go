@@ -104,11 +104,11 @@ func (cp *ControlPlane) Stored(ctx context.Context) (map[string]string, error) {
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("ask etcd: %w", err)
+		return nil, fmt.Errorf("query etcd: %w", err)
 	}
 	body, err := io.ReadAll(response.Body)
 	if err := errors.Join(err, response.Body.Close()); err != nil {
-		return nil, fmt.Errorf("ask etcd: %w", err)
+		return nil, fmt.Errorf("query etcd: %w", err)
 	}
 	if response.StatusCode != http.StatusOK {
 		return nil, fmt.Errorf("etcd answers %s: %s", response.Status, body)

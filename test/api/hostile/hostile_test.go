@@ -37,16 +37,16 @@ func TestHostile(t *testing.T) {
 		}
 		checkAnswer(t, c, answers[c.Name])
 	}
-	told := waitReported(t, s, accepted)
+	reported := waitReported(t, s, accepted)
 	for _, c := range accepted {
-		checkReported(t, c, told[key(c)])
+		checkReported(t, c, reported[key(c)])
 	}
 	waitQuiet(t)
 	checkPlaces(t, s)
-	checkObjects(t, s, accepted, told)
+	checkObjects(t, s, accepted, reported)
 	checkJobs(t, s)
 	checkLog(t)
-	golden.Compare(t, filepath.Join("testdata", "injections.txt"), outcomes(cases, answers, told))
+	golden.Compare(t, filepath.Join("testdata", "injections.txt"), outcomes(cases, answers, reported))
 	report(t, cases, answers)
 }
 
@@ -83,7 +83,7 @@ func checkAnswer(t *testing.T, c hostile.Case, a answer) {
 		t.Errorf("%s: it is refused: %d %.500s", c.Name, a.code, a.message)
 		return
 	case !strings.Contains(a.message, c.Want.Refused):
-		t.Errorf("%s: the words are not %q: %.500s", c.Name, c.Want.Refused, a.message)
+		t.Errorf("%s: the message does not contain %q: %.500s", c.Name, c.Want.Refused, a.message)
 	}
 	if !slices.Contains([]int{http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusRequestEntityTooLarge, http.StatusInternalServerError}, a.code) ||
 		a.code == http.StatusInternalServerError && !strings.Contains(a.message, "too large") && c.Kind != hostile.NginxOld {
@@ -119,13 +119,13 @@ func checkReported(t *testing.T, c hostile.Case, o outcome) {
 	if reason == "" {
 		reason = "Accepted"
 	}
-	if !slices.Contains(strings.Split(reason, "|"), o.reason) || !strings.Contains(o.message, c.Want.Words) {
-		t.Errorf("%s: it is %s (%.300s), and not %s with %q", c.Name, o.reason, o.message, reason, c.Want.Words)
+	if !slices.Contains(strings.Split(reason, "|"), o.reason) || !strings.Contains(o.message, c.Want.Message) {
+		t.Errorf("%s: it is %s (%.300s), and not %s with %q", c.Name, o.reason, o.message, reason, c.Want.Message)
 	}
 }
 
 // outcomes returns a line for each case that may be either rejected or harmless.
-func outcomes(cases []hostile.Case, answers map[string]answer, told map[string]outcome) string {
+func outcomes(cases []hostile.Case, answers map[string]answer, reported map[string]outcome) string {
 	var b strings.Builder
 	for _, c := range cases {
 		switch {
@@ -133,7 +133,7 @@ func outcomes(cases []hostile.Case, answers map[string]answer, told map[string]o
 		case answers[c.Name].code == http.StatusCreated && c.DryRun:
 			fmt.Fprintf(&b, "%s: would be accepted\n", c.Name)
 		case answers[c.Name].code == http.StatusCreated:
-			fmt.Fprintf(&b, "%s: harmless, %s\n", c.Name, told[key(c)].reason)
+			fmt.Fprintf(&b, "%s: harmless, %s\n", c.Name, reported[key(c)].reason)
 		default:
 			fmt.Fprintf(&b, "%s: refused\n", c.Name)
 		}
@@ -144,11 +144,11 @@ func outcomes(cases []hostile.Case, answers map[string]answer, told map[string]o
 // report logs how many cases there are of each sort, and their results.
 func report(t *testing.T, cases []hostile.Case, answers map[string]answer) {
 	t.Helper()
-	counts := map[string]*struct{ all, refused, harmless, asked int }{}
+	counts := map[string]*struct{ all, refused, harmless, dryRun int }{}
 	for _, c := range cases {
 		for _, sort := range []string{c.Sort, "together"} {
 			if counts[sort] == nil {
-				counts[sort] = new(struct{ all, refused, harmless, asked int })
+				counts[sort] = new(struct{ all, refused, harmless, dryRun int })
 			}
 			n := counts[sort]
 			n.all++
@@ -156,7 +156,7 @@ func report(t *testing.T, cases []hostile.Case, answers map[string]answer) {
 			case answers[c.Name].code != http.StatusCreated:
 				n.refused++
 			case c.DryRun:
-				n.asked++
+				n.dryRun++
 			default:
 				n.harmless++
 			}
@@ -164,6 +164,6 @@ func report(t *testing.T, cases []hostile.Case, answers map[string]answer) {
 	}
 	for _, sort := range slices.Sorted(maps.Keys(counts)) {
 		n := counts[sort]
-		t.Logf("%-12s %5d cases: %5d refused, %5d harmless, %5d that would be accepted", sort, n.all, n.refused, n.harmless, n.asked)
+		t.Logf("%-12s %5d cases: %5d refused, %5d harmless, %5d that would be accepted", sort, n.all, n.refused, n.harmless, n.dryRun)
 	}
 }

@@ -25,12 +25,12 @@ import (
 )
 
 // checkObjects checks what the operator has created for each application.
-func checkObjects(t *testing.T, s sender, accepted []hostile.Case, told map[string]outcome) {
+func checkObjects(t *testing.T, s sender, accepted []hostile.Case, reported map[string]outcome) {
 	t.Helper()
 	owners := map[string]string{}
 	for _, c := range accepted {
 		if c.Kind.Name == hostile.Nginx.Name {
-			owners[told[key(c)].uid] = c.Object
+			owners[reported[key(c)].uid] = c.Object
 		}
 	}
 	for _, kind := range desired.DistinctKinds() {
@@ -56,7 +56,7 @@ func checkObjects(t *testing.T, s sender, accepted []hostile.Case, told map[stri
 		}
 	}
 	if len(templates) < 100 {
-		t.Errorf("there are %d Deployments to look at", len(templates))
+		t.Errorf("there are only %d Deployments, want 100 or more", len(templates))
 	}
 	admitted(t, s, templates)
 }
@@ -137,9 +137,9 @@ func checkPods(t *testing.T, application string, template *corev1.PodTemplateSpe
 func checkStart(t *testing.T, application string, pod *corev1.PodSpec) {
 	t.Helper()
 	nginx := pod.Containers[0]
-	for _, word := range nginx.Command {
-		if !argument.MatchString(word) {
-			t.Errorf("nginx of %s is started with %q", application, word)
+	for _, part := range nginx.Command {
+		if !argument.MatchString(part) {
+			t.Errorf("nginx of %s is started with %q", application, part)
 		}
 	}
 	install := pod.InitContainers[0]
@@ -186,15 +186,15 @@ func checkJobs(t *testing.T, s sender) {
 	for i := range list.Items {
 		template := &list.Items[i].Spec.Template
 		templates["Job "+list.Items[i].Name] = template
-		for _, word := range slices.Concat(template.Spec.Containers[0].Command, template.Spec.Containers[0].Args) {
+		for _, part := range slices.Concat(template.Spec.Containers[0].Command, template.Spec.Containers[0].Args) {
 			// The pod's own address is the only variable that a job's arguments use.
-			if strings.Contains(strings.ReplaceAll(word, "$(POD_IP)", ""), "$(") || strings.ContainsAny(word, "\n\x00") {
-				t.Errorf("job %s is started with %q", list.Items[i].Name, word)
+			if strings.Contains(strings.ReplaceAll(part, "$(POD_IP)", ""), "$(") || strings.ContainsAny(part, "\n\x00") {
+				t.Errorf("job %s is started with %q", list.Items[i].Name, part)
 			}
 		}
 	}
 	if len(templates) == 0 {
-		t.Error("there are no jobs to look at")
+		t.Error("there are no jobs")
 	}
 	admitted(t, s, templates)
 }

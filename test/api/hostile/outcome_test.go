@@ -28,28 +28,28 @@ func key(c hostile.Case) string { return c.Kind.Name + "/" + c.Object }
 func waitReported(t *testing.T, s sender, accepted []hostile.Case) map[string]outcome {
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
-		told := map[string]outcome{}
+		reported := map[string]outcome{}
 		for _, kind := range []hostile.Kind{hostile.Nginx, hostile.Backup, hostile.Policy, hostile.Restore} {
-			reportFindings(t, s, kind, told)
+			addOutcomes(t, s, kind, reported)
 		}
 		var missing []string
 		for _, c := range accepted {
-			if _, is := told[key(c)]; !is {
+			if _, is := reported[key(c)]; !is {
 				missing = append(missing, c.Name)
 			}
 		}
 		if len(missing) == 0 {
-			return told
+			return reported
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the operator tells nothing of %d resources: %.2000s", len(missing), strings.Join(missing, "\n"))
+			t.Fatalf("the operator has not reported on %d resources: %.2000s", len(missing), strings.Join(missing, "\n"))
 		}
 		time.Sleep(500 * time.Millisecond)
 	}
 }
 
-// reportFindings adds the outcomes of the resources of a kind that the operator has observed.
-func reportFindings(t *testing.T, s sender, kind hostile.Kind, told map[string]outcome) {
+// addOutcomes adds the outcomes of the resources of a kind that the operator has observed.
+func addOutcomes(t *testing.T, s sender, kind hostile.Kind, reported map[string]outcome) {
 	t.Helper()
 	list := &unstructured.UnstructuredList{}
 	list.SetGroupVersionKind(schema.GroupVersionKind{Group: kind.Group, Version: kind.Version, Kind: kind.Name + "List"})
@@ -64,7 +64,7 @@ func reportFindings(t *testing.T, s sender, kind hostile.Kind, told map[string]o
 		for _, c := range conditions {
 			condition := c.(map[string]any)
 			if condition["type"] == reporting[kind.Name] && condition["observedGeneration"] == object.GetGeneration() {
-				told[kind.Name+"/"+object.GetName()] = outcome{
+				reported[kind.Name+"/"+object.GetName()] = outcome{
 					reason: fmt.Sprint(condition["reason"]), message: fmt.Sprint(condition["message"]), uid: string(object.GetUID()),
 				}
 			}

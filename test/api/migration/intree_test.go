@@ -64,7 +64,7 @@ func refuse(t *testing.T, label string) func() {
 				},
 			}}},
 			Validations: []admissionregistrationv1.Validation{{
-				Expression: fmt.Sprintf("!(has(object.metadata.labels) && %q in object.metadata.labels)", label), Message: "nobody touches it",
+				Expression: fmt.Sprintf("!(has(object.metadata.labels) && %q in object.metadata.labels)", label), Message: "updates are refused",
 			}},
 		},
 	}
@@ -89,7 +89,7 @@ func waitLocked(t *testing.T, object *v1alpha2.NginxOperator, want bool) {
 	t.Helper()
 	must(t, eventually(t.Context(), func(ctx context.Context) error {
 		err := kube.Patch(ctx, object.DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"annotations":{"x":"y"}}}`)), client.DryRunAll)
-		if refused := err != nil && strings.Contains(err.Error(), "nobody touches it"); refused != want {
+		if refused := err != nil && strings.Contains(err.Error(), "updates are refused"); refused != want {
 			return fmt.Errorf("refused: %t, want %t (%w)", refused, want, err)
 		}
 		return nil
@@ -129,7 +129,7 @@ func TestInTreeInterrupted(t *testing.T) {
 	upgrade(t)
 	ctx, kill := context.WithCancel(t.Context())
 	defer kill()
-	out := &killer{words: "Created StorageVersionMigration", kill: kill}
+	out := &killer{text: "Created StorageVersionMigration", kill: kill}
 	m, err := migration.New(plane.Config, inTree(migration.Auto), out)
 	must(t, err)
 	if err := m.Run(ctx); !errors.Is(err, context.Canceled) {
@@ -145,14 +145,14 @@ func TestInTreeInterrupted(t *testing.T) {
 	wantStored(t, namespace, map[string]int{"v1alpha2": 6})
 }
 
-// killer calls kill when certain words are written.
+// killer calls kill when a text is written.
 type killer struct {
-	words string
-	kill  func()
+	text string
+	kill func()
 }
 
 func (k *killer) Write(p []byte) (int, error) {
-	if strings.Contains(string(p), k.words) {
+	if strings.Contains(string(p), k.text) {
 		k.kill()
 	}
 	return len(p), nil
@@ -174,7 +174,7 @@ func TestInTreeFails(t *testing.T) {
 	defer keepBusy(t, namespace, "web-000")()
 
 	_, err := migrate(t.Context(), plane.Config, inTree(migration.InTree))
-	if err == nil || !strings.Contains(err.Error(), "has failed") || !strings.Contains(err.Error(), "nobody touches it") {
+	if err == nil || !strings.Contains(err.Error(), "has failed") || !strings.Contains(err.Error(), "updates are refused") {
 		t.Errorf("in-tree, it ended with %v", err)
 	}
 	wantBothVersions(t)
@@ -262,7 +262,7 @@ func TestMinimalRights(t *testing.T) {
 	fill(t, namespace, 4)
 	quiet(t, namespace)
 	upgrade(t)
-	must(t, grant(t.Context()))
+	must(t, createRights(t.Context()))
 	config := rest.CopyConfig(plane.Config)
 	config.Impersonate = rest.ImpersonationConfig{UserName: "system:serviceaccount:nginx-operator-system:nginx-operator-migration",
 		Groups: []string{"system:serviceaccounts", "system:authenticated"}}
@@ -273,8 +273,8 @@ func TestMinimalRights(t *testing.T) {
 	wantStored(t, namespace, map[string]int{"v1alpha2": 4})
 }
 
-// grant applies the RBAC objects of config/migration.
-func grant(ctx context.Context) error {
+// createRights creates the RBAC objects of config/migration.
+func createRights(ctx context.Context) error {
 	text, err := os.ReadFile(filepath.Join(testenv.Root(), "config", "migration", "rbac.yaml"))
 	if err != nil {
 		return err

@@ -212,9 +212,9 @@ func TestRewrite(t *testing.T) {
 	if diff := cmp.Diff(asCreated(before), asCreated(all(t, namespace))); diff != "" {
 		t.Errorf("what users said was changed (-before +after):\n%s", diff)
 	}
-	for _, words := range []string{"40 objects", "Done"} {
-		if !strings.Contains(said, words) {
-			t.Errorf("it does not say %q:\n%s", words, said)
+	for _, text := range []string{"40 objects", "Done"} {
+		if !strings.Contains(said, text) {
+			t.Errorf("it does not say %q:\n%s", text, said)
 		}
 	}
 

@@ -7,9 +7,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-
 	"example.com/nginx-operator/test/internal/audit"
+	"example.com/nginx-operator/test/internal/kubetest"
 	"example.com/nginx-operator/test/internal/process"
 	"example.com/nginx-operator/test/testenv"
 )
@@ -136,23 +135,15 @@ func (b *bench) count(p *phase, since time.Time) error {
 
 // answers waits until the operator serves its metrics.
 func (b *bench) answers(ctx context.Context) error {
-	return poll(ctx, func() (bool, error) {
+	return b.polling().Until(ctx, func(context.Context) error {
 		_, err := b.scrape()
-		return err == nil, nil
+		return err
 	})
 }
 
-// pollEvery is the time between two checks of a condition. It bounds the accuracy of a restart's
-// time.
-const pollEvery = 200 * time.Millisecond
-
-// poll waits until a condition holds.
-func poll(ctx context.Context, met func() (bool, error)) error {
-	err := wait.PollUntilContextCancel(ctx, pollEvery, true, func(context.Context) (bool, error) { return met() })
-	if ctx.Err() != nil {
-		return errors.Join(err, context.Cause(ctx))
-	}
-	return err
+// polling says how to wait for a condition. The interval bounds the accuracy of a restart's time.
+func (b *bench) polling() kubetest.Poll {
+	return kubetest.Poll{Interval: 200 * time.Millisecond, Timeout: b.Patience}
 }
 
 // pause waits for d. If ctx ends first, it returns the cause.

@@ -58,7 +58,7 @@ func (b *bench) tamper(ctx context.Context, name string) (time.Duration, error) 
 	}
 	want := *deployment.Spec.Replicas
 	start := time.Now()
-	if err := b.plane.Client.Patch(ctx, deployment, merge(fmt.Sprintf(`{"spec":{"replicas":%d}}`, want+4)), client.FieldOwner("somebody")); err != nil {
+	if err := b.plane.Client.Patch(ctx, deployment, merge(fmt.Sprintf(`{"spec":{"replicas":%d}}`, want+4)), client.FieldOwner("another-client")); err != nil {
 		return 0, err
 	}
 	return b.putBack(ctx, watcher, deployment.Generation, want, start)

@@ -25,17 +25,17 @@ type PodsResult struct {
 	options Options
 	// arrive lasts from when there are no pods until the status reports all of them. change lasts
 	// from the edit of every configuration until every pod serves it.
-	arrive, change asked
-	idle           asked
+	arrive, change pollPhase
+	idle           pollPhase
 	restart        restart
 	// The operator's memory with all objects and no pods, with the pods, and after the idle time.
 	without, with, settled memory
 }
 
-// asked is a phase with requests to instances.
-type asked struct {
+// pollPhase is a phase with requests to instances.
+type pollPhase struct {
 	phase
-	questions int64
+	polls int64
 }
 
 // Pods measures applications with pods. The Deployment and ReplicaSet controllers are real, the
@@ -69,7 +69,7 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 	if err != nil {
 		return err
 	}
-	q := &questions{}
+	q := &instanceRequests{}
 	nodes.Disturb(namespace, q.count)
 	manager, err := b.plane.StartControllerManager(b.plane.dir, "deployment-controller", "replicaset-controller")
 	if err != nil {
@@ -77,13 +77,13 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 	}
 	defer func() { err = errors.Join(err, manager.Stop(), nodes.Forget(namespace)) }()
 	revision, change := b.edit()
-	if result.arrive, err = b.asked(ctx, q, "pods", b.await(ready)); err != nil {
+	if result.arrive, err = b.pollPhase(ctx, q, "pods", b.await(ready)); err != nil {
 		return err
 	}
 	if result.with, err = b.memory(); err != nil {
 		return err
 	}
-	if result.change, err = b.asked(ctx, q, "another configuration", func(ctx context.Context) error {
+	if result.change, err = b.pollPhase(ctx, q, "another configuration", func(ctx context.Context) error {
 		if err := change(ctx); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 		return err
 	}
 	idle := func(ctx context.Context) error { return pause(ctx, b.Window) }
-	if result.idle, err = b.asked(ctx, q, fmt.Sprintf("idle for %s", b.Window), idle); err != nil {
+	if result.idle, err = b.pollPhase(ctx, q, fmt.Sprintf("idle for %s", b.Window), idle); err != nil {
 		return err
 	}
 	if result.settled, err = b.memory(); err != nil {
@@ -104,22 +104,22 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 	return err
 }
 
-// questions counts the requests to instances.
-type questions struct{ asked atomic.Int64 }
+// instanceRequests counts the requests to instances.
+type instanceRequests struct{ number atomic.Int64 }
 
 // count wraps an instance's handler, and counts requests.
-func (q *questions) count(_ string, answer http.Handler) http.Handler {
+func (q *instanceRequests) count(_ string, answer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q.asked.Add(1)
+		q.number.Add(1)
 		answer.ServeHTTP(w, r)
 	})
 }
 
-// asked runs a phase, and counts the requests to instances.
-func (b *bench) asked(ctx context.Context, q *questions, name string, do func(context.Context) error) (a asked, err error) {
-	before := q.asked.Load()
+// pollPhase runs a phase, and counts the requests to instances.
+func (b *bench) pollPhase(ctx context.Context, q *instanceRequests, name string, do func(context.Context) error) (a pollPhase, err error) {
+	before := q.number.Load()
 	a.phase, err = b.phase(ctx, name, do)
-	a.questions = q.asked.Load() - before
+	a.polls = q.number.Load() - before
 	return a, err
 }
 
@@ -154,21 +154,21 @@ func (r PodsResult) Figures() []figure.Figure {
 	all := []figure.Figure{figure.Info("pods", float64(pods), "pods")}
 	for _, c := range []struct {
 		name  string
-		phase asked
+		phase pollPhase
 	}{{"pods arrive", r.arrive}, {"another configuration", r.change}} {
 		written, read := c.phase.requests[audit.Write], c.phase.requests[audit.Read]
 		all = append(all,
 			figure.Info(c.name+": took", c.phase.took.Seconds(), "s", load(c.phase.usage)),
 			figure.Info(c.name+": writes per pod", each(written, pods), "requests", audit.Each(written, pods)...),
 			figure.Info(c.name+": reads per pod", each(read, pods), "requests", audit.Each(read, pods)...),
-			figure.Info(c.name+": requests to each instance", float64(c.phase.questions)/float64(pods), "questions"),
+			figure.Info(c.name+": requests to each instance", float64(c.phase.polls)/float64(pods), "requests"),
 			figure.Info(c.name+": passes per object", c.phase.passes/float64(r.options.Objects), "passes"),
 			figure.Info(c.name+": operator's processor time per pod", figure.Milliseconds(c.phase.operator, pods), "ms"))
 	}
 	all = append(all,
 		count("idle: ", r.idle.phase, audit.Write, figure.AtMost(0)),
 		count("idle: ", r.idle.phase, audit.Read, figure.AtMost(0)),
-		figure.Info("idle: requests to all instances", float64(r.idle.questions), "questions"),
+		figure.Info("idle: requests to all instances", float64(r.idle.polls), "questions"),
 		figure.HasGoal("restart: every object reconciled within", r.restart.settled.Seconds(), "s", figure.AtMost(settledWithin), load(r.restart.usage)),
 		count("restart: ", r.restart.phase, audit.Write, figure.AtMost(0)),
 		figure.Info("memory without pods", figure.MiB(r.without.resident), "MiB", heap(r.without)),

@@ -2,6 +2,7 @@ package scale
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -55,18 +56,26 @@ func (b *bench) restart(ctx context.Context, result *Result) (err error) {
 
 // settle waits until a new operator has reconciled every object and has nothing more to do.
 func (b *bench) settle(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, b.Patience, fmt.Errorf("the restarted operator is not finished within %s", b.Patience))
-	defer cancel()
-	return poll(ctx, func() (bool, error) {
+	err := b.polling().Until(ctx, func(context.Context) error {
 		s, err := b.scrape()
 		if err != nil {
-			return false, nil //nolint:nilerr // it does not answer yet
+			return err
 		}
 		passes, err := s.sum("controller_runtime_reconcile_total", `controller="`+controller+`"`)
-		if err != nil || passes < float64(b.made) {
-			return false, err
+		if err == nil && passes < float64(b.made) {
+			err = fmt.Errorf("it has made %.0f passes, for %d objects", passes, b.made)
+		}
+		if err != nil {
+			return err
 		}
 		busy, err := s.busy()
-		return busy == 0, err
+		if err == nil && busy != 0 {
+			err = fmt.Errorf("%.0f passes are queued or running", busy)
+		}
+		return err
 	})
+	if err != nil {
+		return errors.Join(fmt.Errorf("the restarted operator is not finished within %s: %w", b.Patience, err), context.Cause(ctx))
+	}
+	return nil
 }

@@ -52,8 +52,8 @@ func TestRequests(t *testing.T) {
 		want   string
 	}{
 		{"everything", Filter{User: account}, "a c d e f h"},
-		{"of somebody else", Filter{User: "other"}, "b g"},
-		{"of nobody", Filter{User: "nobody"}, ""},
+		{"of another user", Filter{User: "other"}, "b g"},
+		{"of an unknown user", Filter{User: "nobody"}, ""},
 		{"since, in a rotated file", Filter{User: account, Since: at(9)}, "c d e f h"},
 		{"since is inclusive, until is not", Filter{User: account, Since: at(11), Until: at(21)}, "d e"},
 		{"of the current file", Filter{User: account, Since: at(25)}, "h"},

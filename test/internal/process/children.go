@@ -48,7 +48,7 @@ func parseMachine(text string) (used time.Duration, processors int, err error) {
 		}
 	}
 	if processors == 0 {
-		return 0, 0, errors.New("/proc/stat tells of no processor")
+		return 0, 0, errors.New("/proc/stat contains no processor")
 	}
 	return used, processors, nil
 }

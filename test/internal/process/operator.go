@@ -79,7 +79,7 @@ func (o *Operator) Alive(ctx context.Context) (context.Context, context.CancelFu
 	go func() {
 		select {
 		case <-o.ended:
-			cancel(fmt.Errorf("the operator ended: %w\n%s", o.failure, o.lastWords()))
+			cancel(fmt.Errorf("the operator ended: %w\n%s", o.failure, o.logTail()))
 		case <-ctx.Done():
 		}
 	}()
@@ -93,7 +93,7 @@ func (o *Operator) Stop() (time.Duration, error) {
 	}
 	<-o.ended
 	if o.failure != nil {
-		return 0, fmt.Errorf("the operator failed: %w\n%s", o.failure, o.lastWords())
+		return 0, fmt.Errorf("the operator failed: %w\n%s", o.failure, o.logTail())
 	}
 	state := o.command.ProcessState
 	return state.UserTime() + state.SystemTime(), nil
@@ -106,7 +106,7 @@ func (o *Operator) Kill() error {
 	}
 	<-o.ended
 	if o.command.ProcessState.Exited() {
-		return fmt.Errorf("the operator ended before it was killed: %w\n%s", o.failure, o.lastWords())
+		return fmt.Errorf("the operator ended before it was killed: %w\n%s", o.failure, o.logTail())
 	}
 	return nil
 }
@@ -115,14 +115,14 @@ func (o *Operator) Kill() error {
 func (o *Operator) Used() (time.Duration, error) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", o.command.Process.Pid))
 	if err != nil {
-		return 0, fmt.Errorf("read the processor time of the operator: %w\n%s", err, o.lastWords())
+		return 0, fmt.Errorf("read the processor time of the operator: %w\n%s", err, o.logTail())
 	}
 	stat, err := parseStat(string(text))
 	return stat.used, err
 }
 
-// lastWords returns the last lines of the log.
-func (o *Operator) lastWords() string {
+// logTail returns the last lines of the log.
+func (o *Operator) logTail() string {
 	text, err := os.ReadFile(o.log)
 	if err != nil {
 		return err.Error()
@@ -141,7 +141,7 @@ type Memory struct {
 func (o *Operator) Memory() (Memory, error) {
 	m, err := MemoryOf(o.command.Process.Pid)
 	if err != nil {
-		return m, fmt.Errorf("%w\n%s", err, o.lastWords())
+		return m, fmt.Errorf("%w\n%s", err, o.logTail())
 	}
 	return m, nil
 }
@@ -173,7 +173,7 @@ func parseMemory(status []byte) (Memory, error) {
 		*target = kilobytes << 10
 	}
 	if m.Resident == 0 || m.Peak == 0 {
-		return m, errors.New("the process tells nothing of its memory: has it ended?")
+		return m, errors.New("/proc has no memory of the process: has it ended?")
 	}
 	return m, lines.Err()
 }

@@ -60,7 +60,7 @@ func TestCertificates(t *testing.T) {
 	i := &Instance{mounts: mounted, pairs: map[string]map[string]string{}}
 	pod := &corev1.Pod{}
 	if got := i.certificates(t.Context(), pod); got != nil {
-		t.Errorf("a pod without certificates tells of %+v", got)
+		t.Errorf("a pod without certificates reports %+v", got)
 	}
 	pod.Spec.Volumes = []corev1.Volume{
 		{Name: "mine", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "mine"}}},

@@ -214,13 +214,13 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	asked := observe.RequestedByAnnotations(pod)
+	requested := observe.RequestedByAnnotations(pod)
 	switch r.URL.Path {
 	case instanceapi.PathLoad:
-		i.authorize(w, r, asked)
+		i.authorize(w, r, requested)
 	case instanceapi.PathStatus:
 		certificates := i.certificates(r.Context(), pod)
-		status := i.obey(r.Context(), asked)
+		status := i.obey(r.Context(), requested)
 		status.Certificates = certificates
 		_ = json.NewEncoder(w).Encode(status) // the client may be gone
 	case instanceapi.PathRequests:
@@ -251,12 +251,12 @@ func (i *Instance) requests(revision string) instanceapi.RequestWindow {
 	return window
 }
 
-func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instanceapi.Status {
+func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) instanceapi.Status {
 	stable := i.volume(ctx, naming.ConfigMap(i.app))
 	next := i.volume(ctx, naming.ConfigMapNext(i.app))
-	toLoad := asked.Load
-	if asked == i.authorized {
-		toLoad = asked.Test
+	toLoad := requested.Load
+	if requested == i.authorized {
+		toLoad = requested.Test
 	} else {
 		i.authorized = instanceapi.Requested{}
 	}
@@ -266,12 +266,12 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 		}
 	}
 	i.reconsider()
-	i.test(asked.Test, next)
+	i.test(requested.Test, next)
 	i.load(toLoad, stable, next)
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
-		Requested: asked.Public(), Authorized: i.authorized.Test, Ready: !i.down,
-		Comparing: i.doubtful("useless"), OnProbation: i.doubtful("brittle"),
+		Requested: requested.Public(), Authorized: i.authorized.Test, Ready: !i.down,
+		Comparing: i.mayRollBack("useless"), OnProbation: i.mayRollBack("brittle"),
 	}
 	if !i.down {
 		status.ServingSeconds = new(int64(time.Since(i.since).Seconds()))
@@ -283,12 +283,12 @@ func (i *Instance) obey(ctx context.Context, asked instanceapi.Requested) instan
 }
 
 // authorize handles a load token for the configuration that the instance was requested to test.
-func (i *Instance) authorize(w http.ResponseWriter, r *http.Request, asked instanceapi.Requested) {
+func (i *Instance) authorize(w http.ResponseWriter, r *http.Request, requested instanceapi.Requested) {
 	token, err := io.ReadAll(r.Body)
-	if err != nil || !instanceapi.VerifyToken(string(token), asked.TokenHash) {
+	if err != nil || !instanceapi.VerifyToken(string(token), requested.TokenHash) {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	i.authorized = asked
+	i.authorized = requested
 	w.WriteHeader(http.StatusAccepted)
 }

@@ -24,14 +24,14 @@ func TestBoot(t *testing.T) {
 			config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": text}}
 			ups := 0
 			i, mounts := start(t, config, Up(func() { ups++ }))
-			if problems := ask(t, i, false).Revisions[0].Problems; problems[0].Message != problem {
-				t.Errorf("it tells of %v", problems)
+			if problems := getStatus(t, i, false).Revisions[0].Problems; problems[0].Message != problem {
+				t.Errorf("it reports %v", problems)
 			}
 			config.Data["site.conf"] = "good"
 			if err := mounts.Update(t.Context(), config); err != nil {
 				t.Fatal(err)
 			}
-			ask(t, i, true)
+			getStatus(t, i, true)
 			if ups != 1 {
 				t.Errorf("it came up %d times", ups)
 			}
@@ -44,8 +44,8 @@ func TestRequests(t *testing.T) {
 	for text, errors := range map[string]int64{"good": 0, "faulty": 1000} {
 		config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": text}}
 		i, _ := start(t, config)
-		if status := ask(t, i, true); status.ServingSeconds == nil {
-			t.Errorf("%s: it does not tell for how long it has served", text)
+		if status := getStatus(t, i, true); status.ServingSeconds == nil {
+			t.Errorf("%s: it does not report for how long it has served", text)
 		}
 		window, err := instanceapi.NewClient(time.Second).Requests(t.Context(), i.IP, "", 1)
 		if err != nil || window.Requests != 1000 || window.Errors != errors {
@@ -66,8 +66,8 @@ func start(t *testing.T, config *corev1.ConfigMap, options ...Option) (*Instance
 	return i, mounts
 }
 
-// ask reads the status of an instance, and checks whether it serves.
-func ask(t *testing.T, i *Instance, serves bool) (status instanceapi.Status) {
+// getStatus reads the status of an instance, and checks whether it serves.
+func getStatus(t *testing.T, i *Instance, serves bool) (status instanceapi.Status) {
 	t.Helper()
 	response, err := http.Get(fmt.Sprintf("http://%s:%d%s", i.IP, instanceapi.Port, instanceapi.PathStatus))
 	if err != nil {

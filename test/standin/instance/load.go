@@ -113,7 +113,7 @@ func (i *Instance) load(revision string, volumes ...content) {
 			return
 		}
 		i.serve(v)
-		if i.doubtful("useless") {
+		if i.mayRollBack("useless") {
 			i.watch.Compares(i.pod, revision)
 		}
 		if i.down {
@@ -123,9 +123,9 @@ func (i *Instance) load(revision string, volumes ...content) {
 	}
 }
 
-// doubtful reports whether the served configuration contains a word and may be rolled back.
-func (i *Instance) doubtful(word string) bool {
-	return i.before.revision != "" && strings.Contains(i.text, word)
+// mayRollBack reports whether the served configuration contains a text and may be rolled back.
+func (i *Instance) mayRollBack(text string) bool {
+	return i.before.revision != "" && strings.Contains(i.text, text)
 }
 
 // reconsider rolls back a configuration that has turned out to be harmful.
@@ -134,10 +134,10 @@ func (i *Instance) reconsider() {
 		return
 	}
 	switch revision := i.serving; {
-	case i.doubtful("useless"):
+	case i.mayRollBack("useless"):
 		i.revisions[revision] = *failed(revision, "the first answers are errors", false)
 		i.watch.TakesBack(i.pod, revision)
-	case i.doubtful("brittle"):
+	case i.mayRollBack("brittle"):
 		i.revisions[revision] = *failed(revision, "a worker process has ended", true)
 		i.watch.TakesBack(i.pod, revision)
 		i.watch.Ends(i.pod, revision)

@@ -22,13 +22,13 @@ func TestTakesBack(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			i := loading(t, text)
-			if got := ask(t, i, true); got.Comparing != want.compares || got.OnProbation != want.probation {
+			if got := getStatus(t, i, true); got.Comparing != want.compares || got.OnProbation != want.probation {
 				t.Errorf("it says %+v", got)
 			}
 			i.mu.Lock()
 			i.since = i.since.Add(-doubt)
 			i.mu.Unlock()
-			got := ask(t, i, true)
+			got := getStatus(t, i, true)
 			if got.Comparing || got.OnProbation || got.Serving != got.Stable || len(got.Revisions) != 1 ||
 				got.Revisions[0].Load != instanceapi.Failed || got.Revisions[0].Fatal != want.fatal {
 				t.Errorf("in the end it says %+v", got)

@@ -76,21 +76,21 @@ func TestStatus(t *testing.T) {
 	if err := crashed.Run(); err == nil {
 		t.Fatal("it was not killed")
 	}
-	for turn, wait := range []time.Duration{0, backOff, 2 * backOff} {
+	for i, wait := range []time.Duration{0, backOff, 2 * backOff} {
 		s.begin()
 		s.setReady(true)
-		if pod.Status = s.PodStatus; !observe.Ready(pod) || !observe.Running(pod) || s.nginx().RestartCount != int32(turn) {
-			t.Errorf("turn %d: %+v", turn, s.PodStatus)
+		if pod.Status = s.PodStatus; !observe.Ready(pod) || !observe.Running(pod) || s.nginx().RestartCount != int32(i) {
+			t.Errorf("start %d: %+v", i, s.PodStatus)
 		}
 		s.end(crashed.ProcessState, "it crashed")
 		if pod.Status = s.PodStatus; observe.Ready(pod) || observe.Running(pod) {
-			t.Errorf("turn %d, after the end: %+v", turn, s.PodStatus)
+			t.Errorf("start %d, after the end: %+v", i, s.PodStatus)
 		}
 		if got := s.backOff(); got != wait {
 			t.Errorf("it is started again after %s, want %s", got, wait)
 		}
 		if last := s.nginx().LastTerminationState.Terminated; last.ExitCode != 137 || last.Message != "it crashed" {
-			t.Errorf("turn %d ended so: %+v", turn, last)
+			t.Errorf("start %d ended with: %+v", i, last)
 		}
 	}
 }

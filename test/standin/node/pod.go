@@ -98,11 +98,11 @@ func (p *pod) live(ctx context.Context, seen *corev1.Pod) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, relay.Close()) }()
-	asked := make(chan struct{})
-	go func() { defer close(asked); p.ask(ctx, seen) }()
+	done := make(chan struct{})
+	go func() { defer close(done); p.sendRequests(ctx, seen) }()
 	err = p.serve(ctx, seen, relay.ip, log)
 	p.cancel()
-	<-asked
+	<-done
 	return err
 }
 
@@ -152,7 +152,7 @@ func (p *pod) serve(ctx context.Context, seen *corev1.Pod, ip string, log io.Wri
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		s.end(started.State(), p.volumes.word(output))
+		s.end(started.State(), p.volumes.terminationMessage(output))
 		if !p.stays(ctx) {
 			return p.remove(ctx)
 		}

@@ -63,11 +63,11 @@ func (s *status) begin() {
 }
 
 // end sets the status of an ended container.
-func (s *status) end(state *os.ProcessState, word string) {
+func (s *status) end(state *os.ProcessState, message string) {
 	c := s.nginx()
 	ended := &corev1.ContainerStateTerminated{ExitCode: exitCode(state), Reason: "Completed", ContainerID: c.ContainerID, FinishedAt: metav1.Now()}
 	if ended.ExitCode != 0 {
-		ended.Reason, ended.Message = "Error", word
+		ended.Reason, ended.Message = "Error", message
 	}
 	c.State = corev1.ContainerState{Terminated: ended}
 	c.LastTerminationState = corev1.ContainerState{Terminated: ended}

@@ -47,7 +47,7 @@ func kill(pid int) error {
 func (n *Node) Strike(namespace, name, blow string) error {
 	do := blows[blow]
 	if do == nil {
-		return fmt.Errorf("nobody knows how a pod is %s", blow)
+		return fmt.Errorf("unknown fault %s", blow)
 	}
 	for _, p := range n.pods(namespace) {
 		c := p.running()

@@ -31,15 +31,15 @@ const (
 
 // traffic records the requests of clients.
 type traffic struct {
-	mu    sync.Mutex
-	asked int
-	lost  []error
+	mu       sync.Mutex
+	requests int
+	lost     []error
 }
 
 func (t *traffic) note(err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.asked++
+	t.requests++
 	if err != nil {
 		t.lost = append(t.lost, err)
 	}
@@ -48,16 +48,16 @@ func (t *traffic) note(err error) {
 // Traffic returns how many requests the clients of a namespace have sent, and an error that
 // describes the lost ones. A pod receives requests while it is ready and for a short time after
 // that. Requests lost because of Strike are not counted.
-func (n *Node) Traffic(namespace string) (asked int, lost error) {
+func (n *Node) Traffic(namespace string) (requests int, lost error) {
 	n.mu.Lock()
 	t := &n.space(namespace).traffic
 	n.mu.Unlock()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if len(t.lost) > 0 {
-		lost = fmt.Errorf("%d of %d requests were lost: %w", len(t.lost), t.asked, errors.Join(t.lost[:min(len(t.lost), 3)]...))
+		lost = fmt.Errorf("%d of %d requests were lost: %w", len(t.lost), t.requests, errors.Join(t.lost[:min(len(t.lost), 3)]...))
 	}
-	return t.asked, lost
+	return t.requests, lost
 }
 
 // Answers returns the responses of the ready pods of a namespace.
@@ -98,8 +98,8 @@ func (p *pod) url(seen *corev1.Pod) string {
 	return ""
 }
 
-// ask sends requests for as long as clients would.
-func (p *pod) ask(ctx context.Context, seen *corev1.Pod) {
+// sendRequests sends requests for as long as clients would.
+func (p *pod) sendRequests(ctx context.Context, seen *corev1.Pod) {
 	client, url := p.statusClient(), p.url(seen)
 	ticker := time.NewTicker(pace)
 	defer ticker.Stop()

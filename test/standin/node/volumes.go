@@ -40,9 +40,9 @@ func (v *mounts) clear() error {
 	return os.Chmod(v.terminationLog(), 0o666)
 }
 
-// word returns a container's termination message: the termination log or, if that is empty, the end
+// terminationMessage returns a container's termination message: the termination log or, if that is empty, the end
 // of the container's log.
-func (v *mounts) word(output *tail) string {
+func (v *mounts) terminationMessage(output *tail) string {
 	text, err := os.ReadFile(v.terminationLog())
 	if err != nil {
 		return err.Error()

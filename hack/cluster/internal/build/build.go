@@ -75,7 +75,7 @@ func (b Builder) All(ctx context.Context, components ...Component) (Programs, er
 func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 	toolchain, err := b.command(ctx, c, "version").Output()
 	if err != nil {
-		return "", fmt.Errorf("asking Go for its version (is it installed, and on PATH?): %w", err)
+		return "", fmt.Errorf("getting the version of Go (is it installed, and on PATH?): %w", err)
 	}
 	hash := sha256.New()
 	hash.Write(fmt.Appendf(nil, "%s\n%s\n", toolchain, strings.Join(c.arguments("", ""), "\n")))

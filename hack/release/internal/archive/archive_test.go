@@ -83,7 +83,7 @@ func TestManifests(t *testing.T) {
 	for _, install := range installs {
 		name, text := install.file, string(a.files[install.file])
 		if !strings.Contains(text, "app.kubernetes.io/version: "+a.Version) {
-			t.Errorf("%s does not tell its version", name)
+			t.Errorf("%s does not print its version", name)
 		}
 		if !slices.Contains([]string{"install-namespaced-crd.yaml", "alerts.yaml", "refuse-unconverted.yaml"}, name) && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
 			t.Errorf("%s does not have the image %s", name, a.Image())

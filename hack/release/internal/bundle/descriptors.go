@@ -35,7 +35,7 @@ func ownedCRDs(manifests []project.Object) []jsonObject {
 				continue
 			}
 			owned = append(owned, jsonObject{
-				"name": crd.Name(), "kind": kind, "version": version["name"], "displayName": words(kind.(string)),
+				"name": crd.Name(), "kind": kind, "version": version["name"], "displayName": displayName(kind.(string)),
 				"description":       firstParagraph(schema),
 				"resources":         resources[kind.(string)],
 				"specDescriptors":   descriptors(schema, "spec"),
@@ -81,7 +81,7 @@ func below(schema jsonObject, prefix string, levels int) []jsonObject {
 	var all []jsonObject
 	for _, name := range slices.Sorted(maps.Keys(properties)) {
 		field := properties[name].(jsonObject)
-		descriptor := jsonObject{"path": prefix + name, "displayName": words(name), "description": firstParagraph(field)}
+		descriptor := jsonObject{"path": prefix + name, "displayName": displayName(name), "description": firstParagraph(field)}
 		if kind := xDescriptor(prefix+name, field); kind != "" {
 			descriptor["x-descriptors"] = []string{kind}
 		}
@@ -124,8 +124,8 @@ func firstParagraph(schema any) string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// words turns maxUnavailable into Max Unavailable.
-func words(name string) string {
+// displayName returns Max Unavailable for maxUnavailable.
+func displayName(name string) string {
 	var text strings.Builder
 	var before rune
 	for i, letter := range name {

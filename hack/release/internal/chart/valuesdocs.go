@@ -44,17 +44,17 @@ func writeValue(text *strings.Builder, v value, indent string) error {
 	return nil
 }
 
-func comment(words, indent string) string {
-	var text strings.Builder
+func comment(text, indent string) string {
+	var lines strings.Builder
 	line := indent + "#"
-	for word := range strings.FieldsSeq(words) {
-		if len(line)+1+len(word) > lineWidth {
-			text.WriteString(line + "\n")
+	for field := range strings.FieldsSeq(text) {
+		if len(line)+1+len(field) > lineWidth {
+			lines.WriteString(line + "\n")
 			line = indent + "#"
 		}
-		line += " " + word
+		line += " " + field
 	}
-	return text.String() + line + "\n"
+	return lines.String() + line + "\n"
 }
 
 // table returns the rows of the README's table.

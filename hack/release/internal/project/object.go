@@ -24,7 +24,7 @@ func (o Object) ID() string { return o.Kind() + "/" + o.Name() }
 
 // text returns the text at a path, or "" if there is none.
 func (o Object) text(path string) string {
-	value, _ := o.lookUp(path)
+	value, _ := o.find(path)
 	text, _ := value.(string)
 	return text
 }
@@ -32,7 +32,7 @@ func (o Object) text(path string) string {
 // Get returns the value at a path such as spec.containers.nginx.image. The step to an element of a
 // list is its name or its index.
 func (o Object) Get(path string) (any, error) {
-	value, missing := o.lookUp(path)
+	value, missing := o.find(path)
 	if missing != "" {
 		return nil, fmt.Errorf("%s: %s: there is no %s", o.ID(), path, missing)
 	}
@@ -41,12 +41,12 @@ func (o Object) Get(path string) (any, error) {
 
 // Has reports whether there is a value at a path.
 func (o Object) Has(path string) bool {
-	_, missing := o.lookUp(path)
+	_, missing := o.find(path)
 	return missing == ""
 }
 
-// lookUp returns the value at a path, or the step of it that is missing.
-func (o Object) lookUp(path string) (value any, missing string) {
+// find returns the value at a path, or the step of it that is missing.
+func (o Object) find(path string) (value any, missing string) {
 	value = map[string]any(o)
 	for step := range strings.SplitSeq(path, ".") {
 		next, ok := child(value, step)

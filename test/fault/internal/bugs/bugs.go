@@ -28,7 +28,7 @@ type Bug struct {
 	About string `json:"about"`
 	// Edits are the changes that introduce the bug.
 	Edits []Edit `json:"edits"`
-	// Cases are prefixes of the names of the cases that hunt for the bug, in this order. A bug that
+	// Cases are prefixes of the names of the cases that find the bug, in this order. A bug that
 	// shows without a fault should be found by golden/ and the journey before any other case.
 	Cases []string `json:"cases"`
 }

@@ -136,15 +136,15 @@ func (o *Object) String() string {
 }
 
 // Expectation is a statement about an object: "NginxOperator/web is Ready", "… is UpToDate=False
-// (RolledBack)", "… is gone", "… is there", "… has some words", "… lacks some words".
+// (RolledBack)", "… is gone", "… is there", "… has a text", "… lacks a text".
 type Expectation struct {
 	Object Object
 	// Condition must have Status, and Reason if it is not empty. Without a condition, the object
 	// must exist or, with Gone, be gone.
 	Condition, Status, Reason string
 	Gone                      bool
-	// Words must occur in the object's JSON or, with Missing, must not occur there.
-	Words   string
+	// Text must occur in the object's JSON or, with Missing, must not occur there.
+	Text    string
 	Missing bool
 }
 
@@ -154,13 +154,13 @@ var expectationPattern = regexp.MustCompile(`^(\S+) is (gone|there|([A-Z][A-Za-z
 func (e *Expectation) UnmarshalText(text []byte) error {
 	found := expectationPattern.FindStringSubmatch(string(text))
 	if found == nil {
-		return fmt.Errorf("%q is not an expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, … has some words, or … lacks some words", text)
+		return fmt.Errorf("%q is not an expectation: write Kind/name is Condition, … is Condition=False (Reason), … is gone, … is there, … has a text, or … lacks a text", text)
 	}
 	e.Gone, e.Condition, e.Status, e.Reason = found[2] == "gone", found[3], found[4], found[5]
 	if e.Status == "" {
 		e.Status = "True"
 	}
-	e.Words, e.Missing = found[8], found[7] == "lacks"
+	e.Text, e.Missing = found[8], found[7] == "lacks"
 	return e.Object.UnmarshalText([]byte(found[1] + found[6]))
 }
 
@@ -174,7 +174,7 @@ func (e *Expectation) Check(object *unstructured.Unstructured) error {
 		return nil
 	case object == nil:
 		return fmt.Errorf("%s does not exist", &e.Object)
-	case e.Words != "":
+	case e.Text != "":
 		return e.checkText(object)
 	case e.Condition != "":
 		return e.evaluate(object)
@@ -202,13 +202,13 @@ func (e *Expectation) evaluate(object *unstructured.Unstructured) error {
 	return fmt.Errorf("%s has no condition %s", &e.Object, e.Condition)
 }
 
-// checkText checks the words.
+// checkText checks the text.
 func (e *Expectation) checkText(object *unstructured.Unstructured) error {
 	text, err := object.MarshalJSON()
-	if err == nil && strings.Contains(string(text), e.Words) == e.Missing {
-		err = fmt.Errorf("%s does not contain %q", &e.Object, e.Words)
+	if err == nil && strings.Contains(string(text), e.Text) == e.Missing {
+		err = fmt.Errorf("%s does not contain %q", &e.Object, e.Text)
 		if e.Missing {
-			err = fmt.Errorf("%s contains %q", &e.Object, e.Words)
+			err = fmt.Errorf("%s contains %q", &e.Object, e.Text)
 		}
 	}
 	return err
@@ -283,11 +283,11 @@ func (s *Step) check() error {
 	case s.Wait != nil && s.Delete == nil:
 		return errors.New("wait is allowed only with delete")
 	}
-	return s.checkWords()
+	return s.checkEnums()
 }
 
-// checkWords validates the fields that are enums.
-func (s *Step) checkWords() error {
+// checkEnums validates the fields that are enums.
+func (s *Step) checkEnums() error {
 	propagations := []metav1.DeletionPropagation{"", metav1.DeletePropagationBackground, metav1.DeletePropagationForeground, metav1.DeletePropagationOrphan}
 	if !slices.Contains(propagations, s.Propagation) {
 		return fmt.Errorf("propagation must be one of %v", propagations[1:])

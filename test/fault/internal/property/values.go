@@ -128,9 +128,9 @@ func texts(p place) []candidate {
 	}
 	var all []candidate
 	for _, value := range s.Enum {
-		var word string
-		if json.Unmarshal(value.Raw, &word) == nil {
-			all = append(all, candidate{what: "enum-" + word, value: word})
+		var text string
+		if json.Unmarshal(value.Raw, &text) == nil {
+			all = append(all, candidate{what: "enum-" + text, value: text})
 		}
 	}
 	if len(s.Enum) == 0 {

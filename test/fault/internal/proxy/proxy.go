@@ -135,8 +135,8 @@ func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	}).ServeHTTP(w, r)
 }
 
-// ask sends a request to the API server, and returns the response.
-func (p *Proxy) ask(r *http.Request) (*http.Response, error) {
+// roundTrip sends a request to the API server, and returns the response.
+func (p *Proxy) roundTrip(r *http.Request) (*http.Response, error) {
 	out := r.Clone(r.Context())
 	out.URL.Scheme, out.URL.Host, out.Host, out.RequestURI = p.target.Scheme, p.target.Host, "", ""
 	return p.transport.RoundTrip(out)
@@ -144,7 +144,7 @@ func (p *Proxy) ask(r *http.Request) (*http.Response, error) {
 
 // carryOut sends a request to the API server, and drops the response.
 func (p *Proxy) carryOut(r *http.Request) error {
-	answer, err := p.ask(r.WithContext(context.WithoutCancel(r.Context())))
+	answer, err := p.roundTrip(r.WithContext(context.WithoutCancel(r.Context())))
 	if err != nil {
 		return fmt.Errorf("the API server does not answer: %w", err)
 	}

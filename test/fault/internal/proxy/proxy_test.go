@@ -21,16 +21,16 @@ import (
 
 // server is an API server that records requests and serves a watch of injected events.
 type server struct {
-	mu     sync.Mutex
-	asked  []string
-	events chan string
+	mu       sync.Mutex
+	requests []string
+	events   chan string
 	// watches counts the open watches.
 	watches atomic.Int64
 }
 
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	s.asked = append(s.asked, r.Method+" "+r.URL.RequestURI())
+	s.requests = append(s.requests, r.Method+" "+r.URL.RequestURI())
 	s.mu.Unlock()
 	if r.URL.Query().Get("watch") == "" {
 		_, _ = io.WriteString(w, `{"kind":"ConfigMap"}`)
@@ -54,7 +54,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *server) writes() (n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, a := range s.asked {
+	for _, a := range s.requests {
 		if !strings.HasPrefix(a, http.MethodGet) {
 			n++
 		}
@@ -270,8 +270,8 @@ func TestFreeze(t *testing.T) {
 		"GET " + configMaps + "?resourceVersion=7&resourceVersionMatch=Exact", "GET " + configMaps,
 		"GET " + configMaps + "?watch=true&resourceVersion=7",
 	}
-	if got := strings.Join(s.asked, "\n"); got != strings.Join(want, "\n") {
-		t.Errorf("the API server is asked\n%s\nwant\n%s", got, strings.Join(want, "\n"))
+	if got := strings.Join(s.requests, "\n"); got != strings.Join(want, "\n") {
+		t.Errorf("the requests to the API server are\n%s\nwant\n%s", got, strings.Join(want, "\n"))
 	}
 }
 
@@ -303,7 +303,7 @@ func TestExpire(t *testing.T) {
 		t.Error("it is listed already")
 	}
 	if line := watch(); !strings.Contains(line, "410") {
-		t.Errorf("before it was listed anew: %s", line)
+		t.Errorf("before the next list: %s", line)
 	}
 	if _, err := do(t, http.MethodGet, g.URL+configMaps+"?resourceVersion=0"); err != nil {
 		t.Fatal(err)

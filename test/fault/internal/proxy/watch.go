@@ -199,7 +199,7 @@ func (g *Client) watch(w http.ResponseWriter, r *http.Request, request Request) 
 		f.sendGone()
 		return
 	}
-	response, err := g.proxy.ask(r)
+	response, err := g.proxy.roundTrip(r)
 	if err != nil {
 		abort()
 	}

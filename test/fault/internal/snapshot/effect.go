@@ -86,15 +86,15 @@ func holds(in, value any) bool {
 	if parts := partsOf(in); parts != nil {
 		return slices.ContainsFunc(parts, func(part any) bool { return holds(part, value) })
 	}
-	return says(fmt.Sprint(in), plainText(value), value)
+	return containsText(fmt.Sprint(in), plainText(value), value)
 }
 
-// says reports whether a text contains a value. A number must not be a part of a longer one.
-func says(text, word string, value any) bool {
+// containsText reports whether a text contains a value. A number must not be a part of a longer one.
+func containsText(text, part string, value any) bool {
 	if _, isText := value.(string); isText {
-		return strings.Contains(text, word) || sameQuantity(text, word)
+		return strings.Contains(text, part) || sameQuantity(text, part)
 	}
-	return regexp.MustCompile(`(^|[^\d])` + regexp.QuoteMeta(word) + `($|[^\d])`).MatchString(text)
+	return regexp.MustCompile(`(^|[^\d])` + regexp.QuoteMeta(part) + `($|[^\d])`).MatchString(text)
 }
 
 func sameQuantity(a, b string) bool {

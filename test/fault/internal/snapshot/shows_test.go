@@ -18,19 +18,19 @@ func TestShows(t *testing.T) {
 		value any
 		want  bool
 	}{
-		"as it is":            {map[string]any{"replicas": int64(3)}, "count", int64(3), true},
-		"in a text":           {map[string]any{"args": []any{"--delay=7s"}}, "delaySeconds", int64(7), true},
-		"as another number":   {map[string]any{"args": []any{"--delay=17s"}}, "delaySeconds", int64(7), false},
-		"as a quantity":       {map[string]any{"cpu": "1500m"}, "limits", "1.5", true},
-		"nowhere":             {map[string]any{"replicas": int64(2)}, "count", int64(3), false},
-		"not changed":         {map[string]any{"replicas": int64(2)}, "count", int64(2), false},
-		"there already":       {map[string]any{"periodSeconds": int64(10)}, "periodSeconds", int64(10), true},
-		"in what it was told": {map[string]any{"replicas": int64(2)}, "secret", "only here", false},
-		"in a hash":           {map[string]any{"hash": "a7f"}, "count", int64(7), false},
-		"a list":              {map[string]any{"command": []any{"run", "fast"}}, "command", []any{"run", "fast"}, true},
-		"half of a list":      {map[string]any{"command": []any{"run"}}, "command", []any{"run", "fast"}, false},
-		"null in a map":       {map[string]any{"containers": []any{map[string]any{"name": "a"}}}, "containers", []any{map[string]any{"name": "a", "policy": nil}}, true},
-		"a map":               {map[string]any{"labels": map[string]any{"team": "red"}}, "labels", map[string]any{"team": "red"}, true},
+		"as it is":             {map[string]any{"replicas": int64(3)}, "count", int64(3), true},
+		"in a text":            {map[string]any{"args": []any{"--delay=7s"}}, "delaySeconds", int64(7), true},
+		"as another number":    {map[string]any{"args": []any{"--delay=17s"}}, "delaySeconds", int64(7), false},
+		"as a quantity":        {map[string]any{"cpu": "1500m"}, "limits", "1.5", true},
+		"nowhere":              {map[string]any{"replicas": int64(2)}, "count", int64(3), false},
+		"not changed":          {map[string]any{"replicas": int64(2)}, "count", int64(2), false},
+		"there already":        {map[string]any{"periodSeconds": int64(10)}, "periodSeconds", int64(10), true},
+		"in the object itself": {map[string]any{"replicas": int64(2)}, "secret", "only here", false},
+		"in a hash":            {map[string]any{"hash": "a7f"}, "count", int64(7), false},
+		"a list":               {map[string]any{"command": []any{"run", "fast"}}, "command", []any{"run", "fast"}, true},
+		"half of a list":       {map[string]any{"command": []any{"run"}}, "command", []any{"run", "fast"}, false},
+		"null in a map":        {map[string]any{"containers": []any{map[string]any{"name": "a"}}}, "containers", []any{map[string]any{"name": "a", "policy": nil}}, true},
+		"a map":                {map[string]any{"labels": map[string]any{"team": "red"}}, "labels", map[string]any{"team": "red"}, true},
 	} {
 		after := object(tt.after)
 		after.Objects["Service/new"] = map[string]any{"spec": map[string]any{}}

@@ -83,10 +83,10 @@ func (t *Taker) Take(ctx context.Context, namespace string) (Picture, error) {
 	// Sort objects that are being deleted last, so that they do not change the numbers of the
 	// others.
 	slices.SortStableFunc(all, func(a, b *unstructured.Unstructured) int { return cmp.Compare(going(a), going(b)) })
-	words := t.rename(all)
-	words = append(words, namespace, "<namespace>")
+	replacements := t.rename(all)
+	replacements = append(replacements, namespace, "<namespace>")
 	for _, object := range all {
-		p.add(object, strings.NewReplacer(words...))
+		p.add(object, strings.NewReplacer(replacements...))
 	}
 	return p, nil
 }
@@ -142,18 +142,18 @@ func (t *Taker) draws(o *unstructured.Unstructured) bool {
 }
 
 // rename makes drawn names generated names. It returns pairs of each old name and its replacement.
-func (t *Taker) rename(all []*unstructured.Unstructured) (words []string) {
+func (t *Taker) rename(all []*unstructured.Unstructured) (replacements []string) {
 	for _, object := range all {
 		if t.draws(object) {
 			stays := t.Drawn.FindStringSubmatch(object.GetKind() + "/" + object.GetName())[1]
-			words = append(words, object.GetName(), stays+"*")
+			replacements = append(replacements, object.GetName(), stays+"*")
 			object.SetGenerateName(stays)
 		}
 	}
-	return words
+	return replacements
 }
 
-func (p *Picture) add(object *unstructured.Unstructured, words *strings.Replacer) {
+func (p *Picture) add(object *unstructured.Unstructured, replacements *strings.Replacer) {
 	if name := object.GetName(); name == "kube-root-ca.crt" || name == "default" && object.GetKind() == "ServiceAccount" {
 		return
 	}
@@ -169,7 +169,7 @@ func (p *Picture) add(object *unstructured.Unstructured, words *strings.Replacer
 	for n := 2; p.Objects[key] != nil; n++ {
 		key = fmt.Sprintf("%s/%s#%d", object.GetKind(), name, n)
 	}
-	p.Objects[key] = plain(object, words)
+	p.Objects[key] = plain(object, replacements)
 }
 
 // generated returns the name of an object, with "*" for a generated suffix.
@@ -181,7 +181,7 @@ func generated(object *unstructured.Unstructured) string {
 }
 
 // plain returns an object without what differs between runs.
-func plain(object *unstructured.Unstructured, words *strings.Replacer) map[string]any {
+func plain(object *unstructured.Unstructured, replacements *strings.Replacer) map[string]any {
 	o := object.DeepCopy()
 	o.SetName(generated(object))
 	managers := map[string]any{}
@@ -203,7 +203,7 @@ func plain(object *unstructured.Unstructured, words *strings.Replacer) map[strin
 	for _, field := range []string{"clusterIP", "clusterIPs", "healthCheckNodePort"} {
 		unstructured.RemoveNestedField(o.Object, "spec", field)
 	}
-	clean, ok := scrub(o.Object, words).(map[string]any)
+	clean, ok := scrub(o.Object, replacements).(map[string]any)
 	if !ok {
 		return nil
 	}
@@ -235,22 +235,22 @@ var (
 	ips   = regexp.MustCompile(`\b127\.\d+\.\d+\.\d+\b`)
 )
 
-// scrub replaces UIDs, times, IP addresses and the given words in all strings.
-func scrub(value any, words *strings.Replacer) any {
+// scrub replaces UIDs, times, IP addresses and the given texts in all strings.
+func scrub(value any, replacements *strings.Replacer) any {
 	switch v := value.(type) {
 	case map[string]any:
 		for key, item := range v {
-			v[key] = scrub(item, words)
+			v[key] = scrub(item, replacements)
 		}
 	case []any:
 		for i, item := range v {
-			v[i] = scrub(item, words)
+			v[i] = scrub(item, replacements)
 		}
 	case string:
 		v = uids.ReplaceAllString(v, "<uid>")
 		v = times.ReplaceAllString(v, "<time>")
 		v = ips.ReplaceAllString(v, "<ip>")
-		return words.Replace(v)
+		return replacements.Replace(v)
 	}
 	return value
 }

@@ -116,9 +116,9 @@ func TestDrawn(t *testing.T) {
 		for i := range list {
 			all = append(all, &list[i])
 		}
-		words := strings.NewReplacer(taker.rename(all)...)
+		replacer := strings.NewReplacer(taker.rename(all)...)
 		for _, object := range all {
-			p.add(object, words)
+			p.add(object, replacer)
 		}
 		return p
 	}

@@ -20,7 +20,7 @@ import (
 type Case struct {
 	// Kind, Journey and Point are the parts of its name, which replays it.
 	Kind, Journey, Point string
-	// run plays the case. reached reports whether the disturbance happened.
+	// run runs the case. reached reports whether the disturbance happened.
 	run func(ctx context.Context, s *Stage, g *Golden) (reached bool, err error)
 }
 
@@ -59,7 +59,7 @@ func (d *disturbance) apply(p *caseRun) {
 	}
 }
 
-// disturbed plays a journey with a disturbance. It checks that the end is the golden one, and stays
+// disturbed runs a journey with a disturbance. It checks that the end is the golden one, and stays
 // so.
 func (s *Stage) disturbed(ctx context.Context, c Case, g *Golden, d *disturbance) (reached bool, err error) {
 	p, err := s.newCaseRun(ctx, s.journeys[c.Journey])
@@ -151,7 +151,7 @@ func read(journey string, fault proxy.Fault, n int) Case {
 const apart = 4
 
 // PairCases returns a case for every write of a journey with two faults: one for that write, and
-// one for a write soon after it. There are too many pairs to play all of them, so the faults are
+// one for a write soon after it. There are too many pairs to run all of them, so the faults are
 // drawn. The same ones are drawn each time.
 func PairCases(journey string, g *Golden) []Case {
 	seed := fnv.New64a()

@@ -43,7 +43,7 @@ type caseRun struct {
 	then snapshot.Picture
 }
 
-// newCaseRun starts a run: it plays the given steps, and waits until the operator has settled.
+// newCaseRun starts a run: it runs the given steps, and waits until the operator has settled.
 func (s *Stage) newCaseRun(ctx context.Context, j *journey.Journey, prepare ...func(namespace string)) (*caseRun, error) {
 	namespace, err := s.newNamespace(ctx)
 	if err != nil {
@@ -80,7 +80,7 @@ func (p *caseRun) close(well bool) error {
 	return p.Pods.Forget(p.namespace)
 }
 
-// step plays one step.
+// step runs one step.
 func (p *caseRun) step(ctx context.Context, s *journey.Step) error {
 	switch {
 	case s.Create != nil:
@@ -272,11 +272,11 @@ var errBroken = errors.New("a pod got a forbidden request")
 var ErrWrites = errors.New("the operator writes although everything is in its desired state")
 
 func last(writes []proxy.Request, n int) string {
-	var words []string
+	var texts []string
 	for _, w := range writes[max(0, len(writes)-n):] {
-		words = append(words, w.String())
+		texts = append(texts, w.String())
 	}
-	return strings.Join(words, ", ")
+	return strings.Join(texts, ", ")
 }
 
 // joined closes a run, and joins the error of that with err.

@@ -67,16 +67,16 @@ func rival(journey string) Case {
 				}
 				group.Go(func() {
 					if saw, wrote := scribble(ctx, r, &lost); saw > enough && wrote == 0 {
-						words := fmt.Sprintf("the rival has read objects %d times, of kind %s, but has written nothing", saw, kind)
-						lost.CompareAndSwap(nil, &words)
+						message := fmt.Sprintf("the rival has read objects %d times, of kind %s, but has written nothing", saw, kind)
+						lost.CompareAndSwap(nil, &message)
 					}
 				})
 			}
 			return func() error {
 				cancel()
 				group.Wait()
-				if words := lost.Load(); words != nil {
-					return errors.New(*words)
+				if message := lost.Load(); message != nil {
+					return errors.New(*message)
 				}
 				return nil
 			}, nil
@@ -109,8 +109,8 @@ func scribble(ctx context.Context, r dynamic.ResourceInterface, lost *atomic.Poi
 				annotations = map[string]string{}
 			}
 			if last := written[object.GetUID()]; annotations[rivalMark] != last {
-				words := fmt.Sprintf("%s %s has the rival's mark %q, but the rival last wrote %q", object.GetKind(), object.GetName(), annotations[rivalMark], last)
-				lost.CompareAndSwap(nil, &words)
+				message := fmt.Sprintf("%s %s has the rival's mark %q, but the rival last wrote %q", object.GetKind(), object.GetName(), annotations[rivalMark], last)
+				lost.CompareAndSwap(nil, &message)
 			}
 			saw++
 			annotations[rivalMark] = fmt.Sprint(n)
@@ -129,7 +129,7 @@ func scribble(ctx context.Context, r dynamic.ResourceInterface, lost *atomic.Poi
 	return saw, wrote
 }
 
-// runBeside plays a journey while something else runs beside it, and stops that when the expectations
+// runBeside runs a journey while something else runs beside it, and stops that when the expectations
 // are met. The clients must not fight: the operator may write only a few times as much as alone.
 func (s *Stage) runBeside(ctx context.Context, c Case, g *Golden, beside func(context.Context, *caseRun) (func() error, error)) (reached bool, err error) {
 	p, err := s.newCaseRun(ctx, s.journeys[c.Journey])

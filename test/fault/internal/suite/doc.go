@@ -6,10 +6,10 @@
 // undisturbed runs (Learned), what shows how the end was reached (Means), and what depends on earlier
 // states (Past).
 //
-// A [Case] plays the journey again with one disturbance, and checks the following:
+// A [Case] runs the journey again with one disturbance, and checks the following:
 //
 //	perform  the user's steps succeed, and the journey's expectations are met
-//	told     from that moment on, every ready pod serves what the journey says
+//	served   from that moment on, every ready pod serves what the journey says
 //	matches  the end is the golden one
 //	promise  as many pods as the journey says were ready at any time, and no pod was requested to load
 //	         what others had not accepted
@@ -24,5 +24,5 @@
 // works in a pool of namespaces that one operator manages, and that are reused. A twin is an object that
 // is created with a spec that another object reached by changes.
 //
-// [Suite.Hunt] plays cases until one fails, to find the bugs that were seeded into an operator.
+// [Suite.FindFailure] runs cases until one fails, to find the bugs that were seeded into an operator.
 package suite

@@ -55,9 +55,9 @@ type study struct {
 	stage *Stage
 	// pool has the namespaces of the cases.
 	pool *namespacePool
-	// playable are the seeds of random cases, and steps their operations.
-	playable []int
-	steps    []*property.Operation
+	// walkSeeds are the seeds of random cases, and steps their operations.
+	walkSeeds []int
+	steps     []*property.Operation
 	// leaves are the fields that hold something themselves.
 	leaves     []string
 	operations []property.Operation
@@ -127,8 +127,8 @@ func (p *study) arrange() {
 			continue
 		}
 		p.steps = append(p.steps, o)
-		if !slices.Contains(p.playable, o.Seed) {
-			p.playable = append(p.playable, o.Seed)
+		if !slices.Contains(p.walkSeeds, o.Seed) {
+			p.walkSeeds = append(p.walkSeeds, o.Seed)
 		}
 	}
 }

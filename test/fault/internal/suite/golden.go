@@ -26,18 +26,18 @@ type Golden struct {
 	Events map[string][]proxy.Event
 }
 
-// Golden plays a journey twice without a disturbance.
+// Golden runs a journey twice without a disturbance.
 func (s *Stage) Golden(ctx context.Context, j *journey.Journey) (*Golden, error) {
 	return s.goldenOf(ctx, j, func(*caseRun) error { return nil })
 }
 
 // goldenOf does the same, with an additional check at the end.
-func (s *Stage) goldenOf(ctx context.Context, j *journey.Journey, look func(*caseRun) error) (*Golden, error) {
-	g, err := s.undisturbed(ctx, j, look)
+func (s *Stage) goldenOf(ctx context.Context, j *journey.Journey, check func(*caseRun) error) (*Golden, error) {
+	g, err := s.undisturbed(ctx, j, check)
 	if err != nil {
 		return nil, fmt.Errorf("%s, undisturbed: %w", j.Name, err)
 	}
-	again, err := s.undisturbed(ctx, j, look)
+	again, err := s.undisturbed(ctx, j, check)
 	if err != nil {
 		return nil, fmt.Errorf("%s, undisturbed for the second time: %w", j.Name, err)
 	}
@@ -48,7 +48,7 @@ func (s *Stage) goldenOf(ctx context.Context, j *journey.Journey, look func(*cas
 	return g, nil
 }
 
-func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*caseRun) error) (g *Golden, err error) {
+func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, check func(*caseRun) error) (g *Golden, err error) {
 	p, err := s.newCaseRun(ctx, j)
 	defer func() { err = joined(err, p) }()
 	if err != nil {
@@ -76,7 +76,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, look func(*
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(ctx), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), look(p))
+	return g, errors.Join(p.promise(ctx), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), check(p))
 }
 
 // end takes the picture when no object is about to be deleted any more.
@@ -93,7 +93,7 @@ func (p *caseRun) end(ctx context.Context) (snapshot.Picture, error) {
 	return picture, err
 }
 
-// perform plays the steps under faults, and waits until all expectations are met.
+// perform runs the steps under faults, and waits until all expectations are met.
 func (p *caseRun) perform(ctx context.Context) error {
 	p.Pods.Expect(p.namespace)
 	for i := range p.journey.When {
@@ -104,7 +104,7 @@ func (p *caseRun) perform(ctx context.Context) error {
 	if err := p.arrive(ctx); err != nil {
 		return err
 	}
-	return p.told(ctx)
+	return p.checkServed(ctx)
 }
 
 // renewed checks, for journeys that say so, that no owned object was taken over from a deleted

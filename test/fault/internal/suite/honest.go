@@ -13,9 +13,9 @@ import (
 	"example.com/nginx-operator/test/fault/internal/snapshot"
 )
 
-// told checks, as soon as all expectations are met, that the pods serve what they should: a user
+// checkServed checks, as soon as all expectations are met, that the pods serve what they should: a user
 // who waits for a condition may rely on it from then on.
-func (p *caseRun) told(ctx context.Context) (err error) {
+func (p *caseRun) checkServed(ctx context.Context) (err error) {
 	if p.journey.Empty {
 		return p.await(ctx, p.empty)
 	}
@@ -44,10 +44,10 @@ func (p *caseRun) resting(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		asked, _, err := unstructured.NestedString(object.Object, "status", "config", "revision")
+		requested, _, err := unstructured.NestedString(object.Object, "status", "config", "revision")
 		stable, _, err2 := unstructured.NestedString(object.Object, "status", "config", "stableRevision")
-		if err := errors.Join(err, err2); err != nil || asked != stable {
-			return errors.Join(err, fmt.Errorf("pods boot from %s, but serve %s", stable, asked))
+		if err := errors.Join(err, err2); err != nil || requested != stable {
+			return errors.Join(err, fmt.Errorf("pods boot from %s, but serve %s", stable, requested))
 		}
 	}
 	return nil

@@ -66,7 +66,7 @@ var clientFaults = map[string]clientFault{
 	"serves-nothing": said(map[string]any{"serving": "", "ready": false, "notReady": "it starts"}),
 	"forgetful":      said(map[string]any{"revisions": nil, "granted": ""}),
 	"sees-no-files":  said(map[string]any{"stable": "", "next": ""}),
-	"not-asked":      said(map[string]any{"requested": map[string]any{}}),
+	"not-requested":  said(map[string]any{"requested": map[string]any{}}),
 }
 
 // half breaks off the response in the middle.
@@ -87,7 +87,7 @@ func said(fields map[string]any) clientFault {
 func foreign(protocol int) clientFault {
 	return changed(func(status map[string]any) {
 		status["protocol"] = protocol
-		if revision := asked(status); revision != "" {
+		if revision := requestedTest(status); revision != "" {
 			status["serving"] = revision
 		}
 	})
@@ -96,15 +96,15 @@ func foreign(protocol int) clientFault {
 // refuses reports that the requested configuration failed its test, for example because a name does
 // not resolve for a moment.
 var refuses = changed(func(status map[string]any) {
-	if revision := asked(status); revision != "" && revision != status["serving"] {
+	if revision := requestedTest(status); revision != "" && revision != status["serving"] {
 		status["revisions"] = []any{map[string]any{
 			"revision": revision, "test": "Failed", "problems": []any{map[string]any{"message": "host not found in upstream"}},
 		}}
 	}
 })
 
-// asked returns the revision that the instance should test.
-func asked(status map[string]any) string {
+// requestedTest returns the revision that the instance should test.
+func requestedTest(status map[string]any) string {
 	requested, _ := status["requested"].(map[string]any)
 	revision, _ := requested["test"].(string)
 	return revision
@@ -174,7 +174,7 @@ func (s *Stage) newDisturbedContainers(point string) (*disturbedContainers, erro
 	}
 	b := &disturbedContainers{stage: s, does: clientFaults[what[:i]], who: what[i+1:], fault: cmp.Or(containerFaults[what[:i]], faultyRequests)}
 	if what[:i] == dies {
-		b.does, b.told = b.die, true
+		b.does, b.postOnly = b.die, true
 	}
 	var err error
 	if late {
@@ -191,16 +191,16 @@ func (s *Stage) newDisturbedContainers(point string) (*disturbedContainers, erro
 type disturbedContainers struct {
 	stage *Stage
 	does  clientFault
-	// who is one of whos. told: GET requests get no fault.
-	who  string
-	told bool
+	// who is one of whos. postOnly: GET requests get no fault.
+	who      string
+	postOnly bool
 	// The faults start after so many requests, and hit the next fault ones.
 	after, fault int64
 
 	namespace string
 	begun     atomic.Bool
 	first     atomic.Pointer[string]
-	questions atomic.Int64
+	requests  atomic.Int64
 	// under counts the requests that get a fault at this moment.
 	under atomic.Int64
 	// happened reports whether a request got a fault.
@@ -214,7 +214,7 @@ func (b *disturbedContainers) handler(pod string, answer http.Handler) http.Hand
 			answer.ServeHTTP(w, r)
 			return
 		}
-		if n := b.questions.Add(1); n <= b.after || n > b.after+b.fault {
+		if n := b.requests.Add(1); n <= b.after || n > b.after+b.fault {
 			answer.ServeHTTP(w, r)
 			return
 		}
@@ -227,7 +227,7 @@ func (b *disturbedContainers) handler(pod string, answer http.Handler) http.Hand
 
 // concerns reports whether a request to a pod gets a fault.
 func (b *disturbedContainers) concerns(pod string, r *http.Request) bool {
-	if b.told && r.Method == http.MethodGet {
+	if b.postOnly && r.Method == http.MethodGet {
 		return false
 	}
 	switch b.who {

@@ -35,8 +35,8 @@ type pooledNamespace struct {
 	// picture of that moment; nil: it is not known.
 	rested   int64
 	restedAs *snapshot.Picture
-	// mischief is the fault that is injected; nil: none.
-	mischief atomic.Pointer[fault]
+	// fault is the fault that is injected; nil: none.
+	fault atomic.Pointer[fault]
 }
 
 // fault decides what happens to the writes and events of a namespace.
@@ -176,7 +176,7 @@ func (m *pooledNamespace) state(ctx context.Context) (s *state, err error) {
 		if err := m.settle(ctx); err != nil {
 			return nil, err
 		}
-		if s, err = m.look(ctx); err != nil || s.ready {
+		if s, err = m.currentState(ctx); err != nil || s.ready {
 			return s, err
 		}
 		if before == nil || same(before.picture, s.picture, snapshot.Mask{}) != nil {
@@ -186,8 +186,8 @@ func (m *pooledNamespace) state(ctx context.Context) (s *state, err error) {
 	return s, nil
 }
 
-// look returns the current state.
-func (m *pooledNamespace) look(ctx context.Context) (*state, error) {
+// currentState returns the current state.
+func (m *pooledNamespace) currentState(ctx context.Context) (*state, error) {
 	// Read the object first: a picture from before it became ready may show less.
 	object, err := m.object(ctx)
 	if err != nil {
@@ -273,7 +273,7 @@ func (m *pooledNamespace) abandon(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	m.mischief.Store(nil)
+	m.fault.Store(nil)
 	if err := r.Delete(context.WithoutCancel(ctx), m.of.Object.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}

@@ -50,7 +50,7 @@ func (s *Stage) newNamespacePool(name string, of *Fixture) *namespacePool {
 		n := m.writes.Add(1)
 		m.lastWrite.Store(&r)
 		met := proxy.None
-		if by := m.mischief.Load(); by != nil {
+		if by := m.fault.Load(); by != nil {
 			met = by.onWrite(n)
 		}
 		m.noteFault(met)
@@ -58,7 +58,7 @@ func (s *Stage) newNamespacePool(name string, of *Fixture) *namespacePool {
 	}
 	c.client.OnEvent = func(e proxy.Event) proxy.Delivery {
 		if m := c.member(e.Namespace); m != nil {
-			if by := m.mischief.Load(); by != nil {
+			if by := m.fault.Load(); by != nil {
 				met := by.onEvent()
 				if met != proxy.Deliver {
 					m.blinded.Store(true)
@@ -160,7 +160,7 @@ func (m *pooledNamespace) rest(ctx context.Context, s *state) error {
 	return nil
 }
 
-// undisturbed checks that the operator wrote nothing while the namespace rested, whatever happened
+// undisturbed checks that the operator wrote nothing while the namespace was quiet, whatever happened
 // in other namespaces.
 func (m *pooledNamespace) undisturbed(ctx context.Context) error {
 	n := m.writes.Load() - m.rested

@@ -23,20 +23,20 @@ func (p *study) cases() []Case {
 		o := &p.operations[i]
 		all = append(all, Case{
 			Kind: "property", Journey: seedName(o.Seed), Point: o.Name(),
-			run: func(ctx context.Context, _ *Stage, _ *Golden) (bool, error) { return p.play(ctx, o) },
+			run: func(ctx context.Context, _ *Stage, _ *Golden) (bool, error) { return p.run(ctx, o) },
 		})
 	}
 	return all
 }
 
-// play changes one field, and changes it back.
+// run changes one field, and changes it back.
 //
 //   - Consistency: the new value shows in what the operator creates for the object.
 //   - Rollback: after the change back, everything is as before.
 //   - Differential: the result is the same as if the object had been created with the new value.
 //
 // If the API server refuses the value, nothing changes, and its error must name the field.
-func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool, err error) {
+func (p *study) run(ctx context.Context, o *property.Operation) (accepted bool, err error) {
 	p.tried.LoadOrStore(o.Leaf, false)
 	if p.of.exclusive.MatchString(o.Leaf) {
 		p.alone.Lock()
@@ -54,7 +54,7 @@ func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool,
 		}
 	}()
 	m.by = "property/" + seedName(o.Seed) + "/" + o.Name()
-	before, err := m.look(ctx)
+	before, err := m.currentState(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -63,7 +63,7 @@ func (p *study) play(ctx context.Context, o *property.Operation) (accepted bool,
 	}
 	err = m.put(ctx, o.Spec)
 	if refused(err) {
-		return false, p.told(o, err)
+		return false, p.namesField(o, err)
 	}
 	if err != nil {
 		return false, err
@@ -103,8 +103,8 @@ func (p *study) thereAndBack(ctx context.Context, m *pooledNamespace, o *propert
 	return nil
 }
 
-// told checks that a refusal names the field.
-func (p *study) told(o *property.Operation, refused error) error {
+// namesField checks that a refusal names the field.
+func (p *study) namesField(o *property.Operation, refused error) error {
 	for _, name := range strings.FieldsFunc(o.At, func(r rune) bool { return strings.ContainsRune(".[]{}", r) }) {
 		if _, notIndex := strconv.Atoi(name); notIndex != nil && name != "spec" && strings.Contains(refused.Error(), name) {
 			return nil

@@ -49,29 +49,29 @@ func (p *study) randomCase(number uint64) Case {
 		Kind: "random", Journey: "walk", Point: strconv.FormatUint(number, 10),
 		run: func(ctx context.Context, _ *Stage, _ *Golden) (bool, error) {
 			w := &walk{of: p, number: number, draw: rand.New(rand.NewPCG(number, 0))}
-			err := w.play(ctx)
+			err := w.run(ctx)
 			return w.faultOf.Load() > 0, err
 		},
 	}
 }
 
-// play plays some steps under faults, and checks that the end is the same as that of an object
+// run takes some steps under faults, and checks that the end is the same as that of an object
 // created with the last spec.
-func (w *walk) play(ctx context.Context) (err error) {
-	seed := w.of.playable[w.draw.IntN(len(w.of.playable))]
+func (w *walk) run(ctx context.Context) (err error) {
+	seed := w.of.walkSeeds[w.draw.IntN(len(w.of.walkSeeds))]
 	if w.member, err = w.of.pool.vacant(ctx, w.name()); err != nil {
 		return err
 	}
 	var end *state
 	defer func() {
-		w.member.mischief.Store(nil)
+		w.member.fault.Store(nil)
 		if err != nil {
 			err = errors.Join(fmt.Errorf("%s: %w", strings.Join(w.trail, ", "), err), w.member.abandon(ctx))
 		} else {
 			err = w.member.rest(ctx, end)
 		}
 	}()
-	w.member.mischief.Store(w.mischief())
+	w.member.fault.Store(w.drawFault())
 	if err := w.change(ctx, seedName(seed), w.of.of.Seeds[seed]); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (w *walk) play(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	w.member.mischief.Store(nil)
+	w.member.fault.Store(nil)
 	end, err = w.member.state(ctx)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (w *walk) since(ctx context.Context, end *state) error {
 // name returns the name of the case.
 func (w *walk) name() string { return fmt.Sprintf("random/walk/%d", w.number) }
 
-// step plays a random step.
+// step takes a random step.
 func (w *walk) step(ctx context.Context, seed int) error {
 	switch w.draw.IntN(10) {
 	case 0:
@@ -196,9 +196,9 @@ func (w *walk) interfere(ctx context.Context) error {
 	return w.wait(ctx)
 }
 
-// mischief draws what happens to the writes and events of the namespace. It depends only on their
+// drawFault draws what happens to the writes and events of the namespace. It depends only on their
 // numbers, so that a replay repeats it.
-func (w *walk) mischief() *fault {
+func (w *walk) drawFault() *fault {
 	often := []int{0, 5, 15, 30}[w.draw.IntN(4)]
 	luck := func(sort, n uint64) *rand.Rand { return rand.New(rand.NewPCG(w.number, sort<<32|n)) }
 	before, events := w.member.writes.Load(), atomic.Uint64{}

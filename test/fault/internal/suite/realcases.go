@@ -12,12 +12,12 @@ import (
 // realKind is the kind of cases with real instances.
 const realKind = "real"
 
-// chooseReal draws cases with real instances, if the stage can play them.
+// chooseReal draws cases with real instances, if the stage can run them.
 func (c *Suite) chooseReal(report *Report, journeys []*journey.Journey) []Case {
 	if c.Stage.Real == nil {
 		return nil
 	}
-	c.Stage.Real.know(journeys)
+	c.Stage.Real.setJourneys(journeys)
 	var chosen []Case
 	draw := rand.New(rand.NewPCG(c.Seed, 1))
 	for _, j := range journeys {
@@ -39,10 +39,10 @@ func (c *Suite) mixed(standIns, real []Case) []Case {
 	return all
 }
 
-// replayWithRealInstances plays one case with real instances.
+// replayWithRealInstances runs one case with real instances.
 func (c *Suite) replayWithRealInstances(ctx context.Context, journeys []*journey.Journey, one Case) (*Report, error) {
 	if c.Stage.Real != nil {
-		c.Stage.Real.know(journeys)
+		c.Stage.Real.setJourneys(journeys)
 	}
 	report := &Report{}
 	report.tally(one.Kind).Possible++

@@ -15,7 +15,7 @@ import (
 	"example.com/nginx-operator/test/fault/internal/journey"
 )
 
-// RealInstances plays cases with the real instance manager and real nginx, in containers.
+// RealInstances runs cases with the real instance manager and real nginx, in containers.
 type RealInstances struct {
 	*Stage
 	Containers Containers
@@ -26,8 +26,8 @@ type RealInstances struct {
 	goldens map[string]*realGolden
 }
 
-// know sets the journeys.
-func (r *RealInstances) know(journeys []*journey.Journey) {
+// setJourneys sets the journeys.
+func (r *RealInstances) setJourneys(journeys []*journey.Journey) {
 	r.journeys = map[string]*journey.Journey{}
 	for _, j := range journeys {
 		r.journeys[j.Name] = j
@@ -40,10 +40,10 @@ type Containers interface {
 	// Delay makes the volumes of a namespace's pods change later than usual from now on.
 	Delay(namespace string, late time.Duration)
 	// Strike does something to the processes of a pod, for example kills them.
-	Strike(namespace, pod, blow string) error
+	Strike(namespace, pod, fault string) error
 	// Traffic returns the number of requests that clients sent to a namespace's pods, and an error
 	// if one was lost without a strike. Answers returns the responses of the pods.
-	Traffic(namespace string) (asked int, lost error)
+	Traffic(namespace string) (requests int, lost error)
 	Answers(ctx context.Context, namespace string) ([]string, error)
 }
 
@@ -71,22 +71,22 @@ const (
 // The moments at which processes are struck: on any request, or on the request to load a
 // configuration, before or after the instance gets it.
 const (
-	atQuestion = "asked"
-	told       = "told"
-	loading    = "loading"
+	anyRequest = "queried"
+	beforeLoad = "requested"
+	afterLoad  = "loading"
 )
 
 // proxied are the faults of instances that also work with real ones.
 var proxied = []string{"slow", "hangs", "hangs-up", "garbage", "half", "old-protocol", "serves-another", "forgetful"}
 
-// operatorKilled is the blow that kills the operator, and not the pod.
+// operatorKilled is the fault that kills the operator, and not the pod.
 const operatorKilled = "operator-killed"
 
-// blows are what can be done to processes.
-var blows = []string{"killed", "master-killed", "worker-killed", "stopped", operatorKilled}
+// processFaults are what can be done to processes.
+var processFaults = []string{"killed", "master-killed", "worker-killed", "stopped", operatorKilled}
 
-// deadly are the blows after which a pod is not ready for a while.
-var deadly = []string{"killed", "master-killed"}
+// restarting are the faults after which a pod is not ready for a while.
+var restarting = []string{"killed", "master-killed"}
 
 // RealCases returns the cases in which real instances misbehave or processes are struck.
 func RealCases(j *journey.Journey) []Case {
@@ -97,9 +97,9 @@ func RealCases(j *journey.Journey) []Case {
 	for _, name := range proxied {
 		all = append(all, realCase(j.Name, name+"-all"), realCase(j.Name, name+"-one"))
 	}
-	for _, blow := range blows {
-		for _, moment := range []string{atQuestion, told, loading} {
-			all = append(all, realCase(j.Name, blow+"-"+moment))
+	for _, fault := range processFaults {
+		for _, moment := range []string{anyRequest, beforeLoad, afterLoad} {
+			all = append(all, realCase(j.Name, fault+"-"+moment))
 		}
 	}
 	return all
@@ -114,66 +114,66 @@ func realCase(name, point string) Case {
 		case s.Real.journeys[name] == nil || !s.Real.journeys[name].Real:
 			return false, fmt.Errorf("journey %s is not one for real instances", name)
 		}
-		d, err := s.Real.harm(point)
+		d, err := s.Real.podFault(point)
 		if err != nil {
 			return false, err
 		}
-		return s.Real.play(ctx, s.Real.journeys[name], d)
+		return s.Real.run(ctx, s.Real.journeys[name], d)
 	}
 	return c
 }
 
-// harm is what is done to the pods of a run.
-type harm struct {
-	// handler wraps their instances; nil: nothing does. begin starts the harm.
+// podFault is what is done to the pods of a run.
+type podFault struct {
+	// handler wraps their instances; nil: no wrapper. begin starts the fault.
 	handler func(pod string, answer http.Handler) http.Handler
 	begin   func(*caseRun)
-	// reached reports whether the harm has happened.
+	// reached reports whether the fault has happened.
 	reached func() bool
 	// canKill reports whether a pod may become not ready for a while.
 	canKill bool
 }
 
-func (r *RealInstances) harm(point string) (*harm, error) {
+func (r *RealInstances) podFault(point string) (*podFault, error) {
 	if point == late {
-		return &harm{begin: func(p *caseRun) { r.Containers.Delay(p.namespace, lateness) }, reached: func() bool { return true }}, nil
+		return &podFault{begin: func(p *caseRun) { r.Containers.Delay(p.namespace, lateness) }, reached: func() bool { return true }}, nil
 	}
 	i := strings.LastIndex(point, "-")
 	if i < 0 {
 		return nil, fmt.Errorf("unknown fault %s", point)
 	}
 	name, how := point[:i], point[i+1:]
-	if slices.Contains(blows, name) && slices.Contains([]string{atQuestion, told, loading}, how) {
-		s := &striker{real: r, blow: name, moment: how}
-		return &harm{handler: s.handler, begin: s.begin, reached: s.struck.Load, canKill: slices.Contains(deadly, name)}, nil
+	if slices.Contains(processFaults, name) && slices.Contains([]string{anyRequest, beforeLoad, afterLoad}, how) {
+		s := &processFault{real: r, fault: name, moment: how}
+		return &podFault{handler: s.handler, begin: s.begin, reached: s.struck.Load, canKill: slices.Contains(restarting, name)}, nil
 	}
 	b, err := r.newDisturbedContainers(point)
 	if err != nil {
 		return nil, err
 	}
-	return &harm{handler: b.handler, begin: func(*caseRun) { b.begun.Store(true) }, reached: b.happened.Load}, nil
+	return &podFault{handler: b.handler, begin: func(*caseRun) { b.begun.Store(true) }, reached: b.happened.Load}, nil
 }
 
-// striker strikes the first pod at a moment.
-type striker struct {
-	real         *RealInstances
-	blow, moment string
+// processFault strikes the first pod at a moment.
+type processFault struct {
+	real          *RealInstances
+	fault, moment string
 
-	play   atomic.Pointer[caseRun]
-	struck atomic.Bool
+	runCase atomic.Pointer[caseRun]
+	struck  atomic.Bool
 }
 
-func (s *striker) begin(p *caseRun) { s.play.Store(p) }
+func (s *processFault) begin(p *caseRun) { s.runCase.Store(p) }
 
 // handler wraps the instance of a pod.
-func (s *striker) handler(pod string, answer http.Handler) http.Handler {
+func (s *processFault) handler(pod string, answer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := s.play.Load() != nil && (s.moment == atQuestion || r.Method == http.MethodPost)
+		now := s.runCase.Load() != nil && (s.moment == anyRequest || r.Method == http.MethodPost)
 		if !now || !s.struck.CompareAndSwap(false, true) {
 			answer.ServeHTTP(w, r)
 			return
 		}
-		if s.moment == loading {
+		if s.moment == afterLoad {
 			// The instance has the request, and is about to act on it.
 			defer s.strike(pod)
 		} else {
@@ -184,17 +184,17 @@ func (s *striker) handler(pod string, answer http.Handler) http.Handler {
 }
 
 // strike strikes the pod. If there is nothing to strike yet, the next request is used instead.
-func (s *striker) strike(pod string) {
-	p := s.play.Load()
-	if s.blow == operatorKilled {
+func (s *processFault) strike(pod string) {
+	p := s.runCase.Load()
+	if s.fault == operatorKilled {
 		p.client.OnKill()
-	} else if s.real.Containers.Strike(p.namespace, pod, s.blow) != nil {
+	} else if s.real.Containers.Strike(p.namespace, pod, s.fault) != nil {
 		s.struck.Store(false)
 	}
 }
 
-// play plays a journey with real pods under a harm.
-func (r *RealInstances) play(ctx context.Context, j *journey.Journey, h *harm) (reached bool, err error) {
+// run runs a journey with real pods under a fault.
+func (r *RealInstances) run(ctx context.Context, j *journey.Journey, h *podFault) (reached bool, err error) {
 	select {
 	case r.places <- struct{}{}:
 		defer func() { <-r.places }()
@@ -258,10 +258,10 @@ func (r *RealInstances) answer(ctx context.Context, p *caseRun, g *realGolden) e
 	if !slices.Equal(answers, g.answers) {
 		return fmt.Errorf("the pods answer %q, but %q in an undisturbed run", answers, g.answers)
 	}
-	words := cmp.Or(p.journey.Answers, p.journey.Serves)
-	wrong := func(answer string) bool { return !strings.Contains(answer, words) }
-	if words != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
-		return fmt.Errorf("the pods answer %q, not %q", answers, words)
+	text := cmp.Or(p.journey.Answers, p.journey.Serves)
+	wrong := func(answer string) bool { return !strings.Contains(answer, text) }
+	if text != "" && (len(answers) == 0 || slices.ContainsFunc(answers, wrong)) {
+		return fmt.Errorf("the pods answer %q, not %q", answers, text)
 	}
 	return nil
 }
@@ -275,7 +275,7 @@ type realGolden struct {
 	err  error
 }
 
-// golden plays a journey undisturbed when the first case needs it.
+// golden runs a journey undisturbed when the first case needs it.
 func (r *RealInstances) golden(ctx context.Context, j *journey.Journey) (*realGolden, error) {
 	r.mu.Lock()
 	g := r.goldens[j.Name]

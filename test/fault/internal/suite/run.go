@@ -13,7 +13,7 @@ import (
 	"example.com/nginx-operator/test/fault/internal/journey"
 )
 
-// Suite plays many cases.
+// Suite runs many cases.
 type Suite struct {
 	Stage *Stage
 	// Fixture is the object whose fields are changed; nil: there is none.
@@ -22,9 +22,9 @@ type Suite struct {
 	Random int
 	// Parallel is the number of cases at a time.
 	Parallel int
-	// Only are prefixes of the names of the cases to play; empty: all cases.
+	// Only are prefixes of the names of the cases to run; empty: all cases.
 	Only []string
-	// Sample is the fraction of the cases of each kind to play, from 0 to 1, drawn by Seed.
+	// Sample is the fraction of the cases of each kind to run, from 0 to 1, drawn by Seed.
 	Sample float64
 	Seed   uint64
 	// Part restricts the cases to one part.
@@ -38,14 +38,14 @@ type Suite struct {
 	// Progress reports progress.
 	Progress func(format string, args ...any)
 
-	// one is the name of the only case to play; empty: there is no such restriction.
+	// one is the name of the only case to run; empty: there is no such restriction.
 	one string
 }
 
 // Tally has the results of the cases of a kind.
 type Tally struct {
 	Kind string
-	// Possible is the number of cases, and Ran the number of those that were played. Of these,
+	// Possible is the number of cases, and Ran the number of those that were run. Of these,
 	// Missed were not disturbed, because the request or event to disturb did not occur, and Failed
 	// failed.
 	Possible, Ran, Missed, Failed int
@@ -64,7 +64,7 @@ type Report struct {
 	// Quiescence is the result of the check after the cases; nil: there was none.
 	Quiescence *Quiescence
 	fixture    *study
-	// Left is the number of cases that were not played for lack of time.
+	// Left is the number of cases that were not run for lack of time.
 	Left int
 }
 
@@ -79,7 +79,7 @@ func (r *Report) tally(kind string) *Tally {
 	return t
 }
 
-// Run plays the cases of the fixture and of all journeys, and returns the results. After an error,
+// Run runs the cases of the fixture and of all journeys, and returns the results. After an error,
 // it returns those so far.
 func (c *Suite) Run(ctx context.Context, journeys []*journey.Journey) (*Report, error) {
 	report := &Report{}
@@ -110,7 +110,7 @@ func (c *Suite) Run(ctx context.Context, journeys []*journey.Journey) (*Report, 
 // kinds are the kinds of cases of journeys.
 var kinds = []string{"crash", "pair", "read", "stale", "unobserved", "leaders", "rival", "instance"}
 
-// inspects reports whether a case of the journey with one of the kinds may have to be played.
+// inspects reports whether a case of the journey with one of the kinds may have to be run.
 func (c *Suite) inspects(journey string, of ...string) bool {
 	return len(c.Only) == 0 || slices.ContainsFunc(of, func(kind string) bool {
 		beginning := strings.TrimSuffix(kind+"/"+journey, "/") + "/"
@@ -120,7 +120,7 @@ func (c *Suite) inspects(journey string, of ...string) bool {
 	})
 }
 
-// goldens plays every journey undisturbed. A journey that fails has no golden run, and no cases.
+// goldens runs every journey undisturbed. A journey that fails has no golden run, and no cases.
 func (c *Suite) goldens(ctx context.Context, report *Report, journeys []*journey.Journey) map[string]*Golden {
 	c.Stage.journeys = map[string]*journey.Journey{}
 	for _, j := range journeys {
@@ -156,8 +156,8 @@ func (c *Suite) failed(ctx context.Context, report *Report, tally *Tally, name s
 	}
 	tally.Failed++
 	report.Failures = append(report.Failures, Failure{name, err})
-	words, _, _ := strings.Cut(err.Error(), "\n")
-	c.Progress("FAILED %s: %s", name, words)
+	message, _, _ := strings.Cut(err.Error(), "\n")
+	c.Progress("FAILED %s: %s", name, message)
 }
 
 // each calls do for 0 to n-1, with at most Parallel calls at a time. It starts no call after until,
@@ -178,7 +178,7 @@ func (c *Suite) each(ctx context.Context, n int, until time.Time, do func(i int)
 	group.Wait()
 }
 
-// choose draws the cases to play.
+// choose draws the cases to run.
 func (c *Suite) choose(report *Report, all []Case) []Case {
 	var chosen []Case
 	draw := rand.New(rand.NewPCG(c.Seed, 0))
@@ -236,7 +236,7 @@ func (c *Suite) runCase(ctx context.Context, report *Report, cases []Case, golde
 	report.Left += len(cases) - begun
 }
 
-// Replay plays one case. It plays the case's journey undisturbed first, or only that.
+// Replay runs one case. It runs the case's journey undisturbed first, or only that.
 func (c *Suite) Replay(ctx context.Context, journeys []*journey.Journey, name string) (*Report, error) {
 	report := &Report{}
 	if kind, _, _ := strings.Cut(name, "/"); kind == "property" || kind == "random" {

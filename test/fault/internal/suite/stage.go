@@ -29,7 +29,7 @@ import (
 	"example.com/nginx-operator/test/fault/internal/subject"
 )
 
-// Stage is where cases are played: an API server with stand-ins for the rest of a cluster.
+// Stage is where cases are run: an API server with stand-ins for the rest of a cluster.
 type Stage struct {
 	// Dir is the folder for the operators' logs and kubeconfigs.
 	Dir     string
@@ -41,7 +41,7 @@ type Stage struct {
 	Begin func(j *journey.Journey, namespace string) error
 	// Texts are the texts that journeys refer to by name, such as certificates.
 	Texts map[string]string
-	// RealInstances plays cases with real instances; nil: there are none.
+	// RealInstances runs cases with real instances; nil: there are none.
 	Real *RealInstances
 	// Prefix is the prefix of the names of its namespaces.
 	Prefix string

@@ -9,9 +9,9 @@ import (
 	"example.com/nginx-operator/test/fault/internal/snapshot"
 )
 
-// study plays the cases of the fixture: first those that change single fields, then the random
+// study runs the cases of the fixture: first those that change single fields, then the random
 // ones. Their operator manages all namespaces, so no other operator may run. others reports whether
-// there are cases to play afterwards.
+// there are cases to run afterwards.
 func (c *Suite) study(ctx context.Context, report *Report, others bool) error {
 	if c.Fixture == nil || !c.inspects("", "property", "random") {
 		return nil
@@ -42,7 +42,7 @@ func (c *Suite) share(others bool) time.Time {
 	return time.Now().Add(time.Duration(fixtureShare * float64(time.Until(c.Until))))
 }
 
-// examine plays cases of one kind with one operator. others reports whether there are more to play
+// examine runs cases of one kind with one operator. others reports whether there are more to run
 // afterwards.
 func (c *Suite) examine(ctx context.Context, report *Report, p *study, cases []Case, others bool) (err error) {
 	if len(cases) == 0 {

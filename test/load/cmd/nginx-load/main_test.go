@@ -32,21 +32,21 @@ func TestRun(t *testing.T) {
 	go func() { ended <- run(t.Context(), listener, options, &out) }()
 
 	url := "http://" + listener.Addr().String()
-	if status, _ := ask(t, "POST", url+"/v1/submit?revision=1"); status != http.StatusNoContent {
+	if status, _ := request(t, "POST", url+"/v1/submit?revision=1"); status != http.StatusNoContent {
 		t.Errorf("submitting a revision gives %d", status)
 	}
-	if status, _ := ask(t, "POST", url+"/v1/submit"); status != http.StatusBadRequest {
+	if status, _ := request(t, "POST", url+"/v1/submit"); status != http.StatusBadRequest {
 		t.Errorf("submitting nothing gives %d", status)
 	}
 	for deadline := time.Now().Add(10 * time.Second); ; {
-		if _, report := ask(t, "GET", url+"/v1/report"); report.Requests > 10 {
+		if _, report := request(t, "GET", url+"/v1/report"); report.Requests > 10 {
 			break
 		}
 		if time.Now().After(deadline) {
 			t.Fatal("there are no requests")
 		}
 	}
-	_, report := ask(t, "POST", url+"/v1/stop")
+	_, report := request(t, "POST", url+"/v1/stop")
 	if report.Failed != 0 || report.Ended.IsZero() {
 		t.Errorf("the report is %v", report)
 	}
@@ -59,7 +59,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-func ask(t *testing.T, method, url string) (int, load.Report) {
+func request(t *testing.T, method, url string) (int, load.Report) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, url, nil)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Package privilege compares what an account may do with what it did. Its functions are pure.
 //
-// Every combination of a rule's groups, resources, verbs and names is a separate grant. A grant is used
-// if a request needed it. A wildcard always grants more than was used, so it never counts as used.
+// Every combination of a rule's groups, resources, verbs and names is a separate permission. A permission is used
+// if a request needed it. A wildcard always allows more than was used, so it never counts as used.
 package privilege
 
 import (
@@ -14,8 +14,8 @@ import (
 	"example.com/nginx-operator/test/internal/audit"
 )
 
-// Grant is a single permission of an account.
-type Grant struct {
+// Permission is a single permission of an account.
+type Permission struct {
 	// Namespace is where it applies; empty: in all namespaces, and to cluster-scoped objects.
 	Namespace string
 	Verb      string
@@ -28,8 +28,8 @@ type Grant struct {
 	Path string
 }
 
-// String returns the grant in a form like `get leases.coordination.k8s.io named web in shop`.
-func (g Grant) String() string {
+// String returns the permission in a form like `get leases.coordination.k8s.io named web in shop`.
+func (g Permission) String() string {
 	if g.Path != "" {
 		return g.Verb + " " + g.Path
 	}
@@ -53,24 +53,24 @@ func Binds(subjects []rbacv1.Subject, namespace, name string) bool {
 	})
 }
 
-// Grants returns the grants of rules in a namespace.
-func Grants(namespace string, rules []rbacv1.PolicyRule) []Grant {
-	var grants []Grant
+// Permissions returns the permissions of rules in a namespace.
+func Permissions(namespace string, rules []rbacv1.PolicyRule) []Permission {
+	var permissions []Permission
 	for _, rule := range rules {
 		for _, verb := range rule.Verbs {
 			for _, path := range rule.NonResourceURLs {
-				grants = append(grants, Grant{Verb: verb, Path: path})
+				permissions = append(permissions, Permission{Verb: verb, Path: path})
 			}
 			for _, group := range rule.APIGroups {
 				for _, resource := range rule.Resources {
 					for _, name := range orAny(rule.ResourceNames) {
-						grants = append(grants, Grant{namespace, verb, group, resource, name, ""})
+						permissions = append(permissions, Permission{namespace, verb, group, resource, name, ""})
 					}
 				}
 			}
 		}
 	}
-	return Unique(grants)
+	return Unique(permissions)
 }
 
 func orAny(names []string) []string {
@@ -80,9 +80,9 @@ func orAny(names []string) []string {
 	return names
 }
 
-// Unique sorts grants and removes duplicates.
-func Unique(grants []Grant) []Grant {
-	slices.SortFunc(grants, func(a, b Grant) int {
+// Unique sorts permissions and removes duplicates.
+func Unique(permissions []Permission) []Permission {
+	slices.SortFunc(permissions, func(a, b Permission) int {
 		return cmp.Or(
 			strings.Compare(a.Namespace, b.Namespace),
 			strings.Compare(a.Group, b.Group),
@@ -91,18 +91,18 @@ func Unique(grants []Grant) []Grant {
 			strings.Compare(a.Path, b.Path),
 			strings.Compare(a.Verb, b.Verb))
 	})
-	return slices.Compact(grants)
+	return slices.Compact(permissions)
 }
 
-// Unused returns the grants that no request needed.
-func Unused(grants []Grant, requests []audit.Event) []Grant {
-	needed := map[Grant]bool{}
+// Unused returns the permissions that no request needed.
+func Unused(permissions []Permission, requests []audit.Event) []Permission {
+	needed := map[Permission]bool{}
 	for _, e := range requests {
 		for _, verb := range verbs(e) {
 			needed[need(e, verb)] = true
 		}
 	}
-	return slices.DeleteFunc(slices.Clone(grants), func(g Grant) bool {
+	return slices.DeleteFunc(slices.Clone(permissions), func(g Permission) bool {
 		for n := range needed {
 			if g.covers(n) {
 				return true
@@ -112,19 +112,19 @@ func Unused(grants []Grant, requests []audit.Event) []Grant {
 	})
 }
 
-// covers reports whether the grant allows what is needed.
-func (g Grant) covers(n Grant) bool {
+// covers reports whether the permission allows what is needed.
+func (g Permission) covers(n Permission) bool {
 	return g.Verb == n.Verb && g.Group == n.Group && g.Resource == n.Resource && g.Path == n.Path &&
 		(g.Namespace == "" || g.Namespace == n.Namespace) &&
 		(g.Name == "" || g.Name == n.Name)
 }
 
-func need(e audit.Event, verb string) Grant {
+func need(e audit.Event, verb string) Permission {
 	if e.Object == nil {
 		path, _, _ := strings.Cut(e.RequestURI, "?")
-		return Grant{Verb: verb, Path: path}
+		return Permission{Verb: verb, Path: path}
 	}
-	return Grant{e.Object.Namespace, verb, e.Object.Group, e.Resource(), e.Object.Name, ""}
+	return Permission{e.Object.Namespace, verb, e.Object.Group, e.Resource(), e.Object.Name, ""}
 }
 
 // verbs returns the verbs that the API server checked for a request.
@@ -132,7 +132,7 @@ func verbs(e audit.Event) []string {
 	const forbidden, created = 403, 201
 	switch {
 	case e.Response.Code == forbidden:
-		// A refused request used no grant.
+		// A refused request used no permission.
 		return nil
 	case e.Response.Code == created && e.Verb != "create":
 		// A patch or update that creates the object needs both verbs

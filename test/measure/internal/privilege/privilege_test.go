@@ -58,7 +58,7 @@ func TestUnused(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			var got []string
-			for _, g := range Unused(Grants(tt.namespace, []rbacv1.PolicyRule{tt.rule}), tt.requests) {
+			for _, g := range Unused(Permissions(tt.namespace, []rbacv1.PolicyRule{tt.rule}), tt.requests) {
 				got = append(got, g.String())
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
@@ -70,8 +70,8 @@ func TestUnused(t *testing.T) {
 
 func TestLoadTokensAreUnique(t *testing.T) {
 	rule := rbacv1.PolicyRule{Verbs: []string{"get", "list"}, APIGroups: []string{""}, Resources: []string{"pods", "services"}}
-	if got := Grants("", []rbacv1.PolicyRule{rule, rule}); len(got) != 4 {
-		t.Errorf("there are %d grants: %v", len(got), got)
+	if got := Permissions("", []rbacv1.PolicyRule{rule, rule}); len(got) != 4 {
+		t.Errorf("there are %d permissions: %v", len(got), got)
 	}
 }
 

@@ -15,27 +15,27 @@ import (
 // Undisturbed is the kind of failures in undisturbed runs.
 const Undisturbed = "golden"
 
-// Catch is the failure that reveals a bug; zero: there was none.
-type Catch struct {
+// FirstFailure is the failure that reveals a bug; zero: there was none.
+type FirstFailure struct {
 	Failure
 	// Ran is the number of cases, including undisturbed journeys, that succeeded before.
 	Ran int
 }
 
-// Hunt plays the journeys undisturbed, then the cases, until one fails. The golden runs are those
+// FindFailure runs the journeys undisturbed, then the cases, until one fails. The golden runs are those
 // of the operator with the bug, because a tester of an operator has no better one to compare with.
 // names are prefixes of names of cases, in which an asterisk matches anything; golden/ and a
 // journey is that journey undisturbed.
-func (c *Suite) Hunt(ctx context.Context, journeys []*journey.Journey, names []string) (Catch, error) {
+func (c *Suite) FindFailure(ctx context.Context, journeys []*journey.Journey, names []string) (FirstFailure, error) {
 	wanted, err := named(journeys, names)
 	if err != nil {
-		return Catch{}, err
+		return FirstFailure{}, err
 	}
 	c.Stage.journeys = map[string]*journey.Journey{}
 	for _, j := range wanted {
 		c.Stage.journeys[j.Name] = j
 	}
-	h := &hunt{goldens: map[string]*Golden{}}
+	h := &search{goldens: map[string]*Golden{}}
 	h.repeat(ctx, c, len(wanted), func(ctx context.Context, i int) (string, error) {
 		golden, err := c.Stage.Golden(ctx, wanted[i])
 		h.mu.Lock()
@@ -43,26 +43,26 @@ func (c *Suite) Hunt(ctx context.Context, journeys []*journey.Journey, names []s
 		h.goldens[wanted[i].Name] = golden
 		return Undisturbed + "/" + wanted[i].Name, err
 	})
-	if h.catch.Err != nil || ctx.Err() != nil {
-		return h.catch, ctx.Err()
+	if h.first.Err != nil || ctx.Err() != nil {
+		return h.first, ctx.Err()
 	}
 	cases := expand(names, h.goldens)
 	h.repeat(ctx, c, len(cases), func(ctx context.Context, i int) (string, error) {
 		_, err := cases[i].run(ctx, c.Stage, h.goldens[cases[i].Journey])
 		return cases[i].String(), err
 	})
-	return h.catch, ctx.Err()
+	return h.first, ctx.Err()
 }
 
-// hunt records the first failure.
-type hunt struct {
+// search records the first failure.
+type search struct {
 	mu      sync.Mutex
 	goldens map[string]*Golden
-	catch   Catch
+	first   FirstFailure
 }
 
 // repeat calls do n times, and stops early after a failure.
-func (h *hunt) repeat(ctx context.Context, c *Suite, n int, do func(ctx context.Context, i int) (string, error)) {
+func (h *search) repeat(ctx context.Context, c *Suite, n int, do func(ctx context.Context, i int) (string, error)) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	c.each(ctx, n, time.Time{}, func(i int) {
@@ -72,10 +72,10 @@ func (h *hunt) repeat(ctx context.Context, c *Suite, n int, do func(ctx context.
 		switch {
 		case ctx.Err() != nil:
 		case err != nil:
-			h.catch.Failure = Failure{name, err}
+			h.first.Failure = Failure{name, err}
 			stop()
 		default:
-			h.catch.Ran++
+			h.first.Ran++
 		}
 	})
 }
@@ -96,7 +96,7 @@ func named(journeys []*journey.Journey, names []string) ([]*journey.Journey, err
 	return wanted, nil
 }
 
-// CheckName returns an error if Hunt does not accept a name.
+// CheckName returns an error if FindFailure does not accept a name.
 func CheckName(journeys []*journey.Journey, name string) error {
 	if _, err := named(journeys, []string{name}); err != nil {
 		return err
@@ -109,7 +109,7 @@ func CheckName(journeys []*journey.Journey, name string) error {
 }
 
 // expand returns the cases whose names begin as given, in that order. If a complete name is not
-// among the cases of the golden run, its case is played all the same; a prefix may match no case.
+// among the cases of the golden run, its case is run all the same; a prefix may match no case.
 func expand(names []string, goldens map[string]*Golden) []Case {
 	var cases []Case
 	known := map[string]bool{}
