@@ -1,6 +1,6 @@
 // Command shape measures the structure of the Go code below folders, without tests and generated
-// code: lines, packages, files, functions and methods. Usage: go run ./hack/shape [-C DIR] internal
-// cmd
+// code: lines, packages, files, functions, methods, and dependencies between the packages of internal/.
+// Usage: go run ./hack/shape [-C DIR] internal cmd
 package main
 
 import (
@@ -18,32 +18,58 @@ import (
 
 // shape contains the measurements.
 type shape struct {
-	packages  map[string]bool
-	files     []int
-	functions []int
-	methods   map[string]int
-	exported  int
+	dir, module string
+	packages    map[string]bool
+	files       []int
+	functions   []int
+	methods     map[string]int
+	exported    int
+	imports     imports
 }
 
 func main() {
 	dir := flag.String("C", ".", "root of the repository")
 	flag.Parse()
-	s := shape{packages: map[string]bool{}, methods: map[string]int{}}
-	for _, root := range flag.Args() {
-		err := filepath.WalkDir(filepath.Join(*dir, root), func(path string, entry fs.DirEntry, err error) error {
+	s, err := measure(*dir, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "shape:", err)
+		os.Exit(1)
+	}
+	s.print()
+}
+
+// measure measures the code below folders of the module in dir.
+func measure(dir string, folders []string) (*shape, error) {
+	mod, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return nil, err
+	}
+	s := &shape{dir: dir, module: modulePath(string(mod)), packages: map[string]bool{}, methods: map[string]int{}, imports: imports{}}
+	for _, folder := range folders {
+		err := filepath.WalkDir(filepath.Join(dir, folder), func(path string, entry fs.DirEntry, err error) error {
 			if err != nil || entry.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go") {
 				return err
 			}
 			return s.add(path)
 		})
 		if err != nil {
-			fmt.Fprintln(os.Stderr, "shape:", err)
-			os.Exit(1)
+			return nil, err
 		}
 	}
-	s.print()
+	return s, nil
 }
 
+// modulePath returns the module path of a go.mod file.
+func modulePath(mod string) string {
+	for line := range strings.Lines(mod) {
+		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "module "); ok {
+			return strings.TrimSpace(name)
+		}
+	}
+	return ""
+}
+
+// add adds a file.
 func (s *shape) add(path string) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -54,7 +80,16 @@ func (s *shape) add(path string) error {
 	if err != nil || ast.IsGenerated(file) {
 		return err
 	}
-	s.packages[filepath.Dir(path)] = true
+	pkg, err := filepath.Rel(s.dir, filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	if inside, ok := strings.CutPrefix(filepath.ToSlash(pkg), "internal/"); ok {
+		if err := s.imports.add(s.module, inside, file); err != nil {
+			return err
+		}
+	}
+	s.packages[pkg] = true
 	s.files = append(s.files, strings.Count(string(text), "\n"))
 	for _, d := range file.Decls {
 		switch d := d.(type) {
@@ -64,7 +99,7 @@ func (s *shape) add(path string) error {
 				s.exported++
 			}
 			if d.Recv != nil {
-				s.methods[filepath.Dir(path)+"."+receiver(d.Recv.List[0].Type)]++
+				s.methods[pkg+"."+receiver(d.Recv.List[0].Type)]++
 			}
 		case *ast.GenDecl:
 			s.exported += exported(d)
@@ -116,6 +151,7 @@ func (s *shape) print() {
 			largest = name
 		}
 	}
+	upward, unknown := s.imports.upward()
 	for _, row := range []struct {
 		name  string
 		value any
@@ -130,6 +166,9 @@ func (s *shape) print() {
 		{"lines of the longest function", slices.Max(s.functions)},
 		{"most methods of a type", fmt.Sprintf("%d (%s)", s.methods[largest], largest)},
 		{"exported names", s.exported},
+		{"dependencies that run upwards", counted(upward)},
+		{"folders that import each other", counted(s.imports.mutual())},
+		{"packages without a layer", counted(unknown)},
 	} {
 		fmt.Printf("%-30s %v\n", row.name, row.value)
 	}
