@@ -397,9 +397,9 @@ func differs[T comparable](got, unwanted T) error {
 	return nil
 }
 
-// TestWhatWasPutBackCanBeUndeclared: a field that could not be merged is replaced, and the operator
+// TestPatchedFieldCanBeRemoved: a field that could not be merged is replaced, and the operator
 // owns it as before.
-func TestWhatWasPutBackCanBeUndeclared(t *testing.T) {
+func TestPatchedFieldCanBeRemoved(t *testing.T) {
 	p := newPortOfOurs(t)
 	p.change()
 	p.putBack()
@@ -547,9 +547,9 @@ func TestFrozenConfiguration(t *testing.T) {
 	})
 }
 
-// TestOnlyATestedConfigurationIsStable: without a pod that could test a new configuration, the
+// TestUntestedConfigurationIsNotStable: without a pod that could test a new configuration, the
 // stable one does not change.
-func TestOnlyATestedConfigurationIsStable(t *testing.T) {
+func TestUntestedConfigurationIsNotStable(t *testing.T) {
 	config := func(text string) *v1alpha2.Config {
 		return &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(text)}}
 	}
@@ -572,9 +572,9 @@ func TestOnlyATestedConfigurationIsStable(t *testing.T) {
 	}
 }
 
-// TestOwnRenderingIsNoSource: a resource must not refer to the ConfigMap that is rendered for it,
+// TestRenderedConfigMapIsNotAReference: a resource must not refer to the ConfigMap that is rendered for it,
 // because its configuration would change for ever.
-func TestOwnRenderingIsNoSource(t *testing.T) {
+func TestRenderedConfigMapIsNotAReference(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{})
 	name := ownedObject(t, nginx, "ConfigMap").GetName()
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
@@ -584,9 +584,9 @@ func TestOwnRenderingIsNoSource(t *testing.T) {
 	settled(t)
 }
 
-// TestDeploymentWaitsForWhatItRequires: the Deployment is not created while its ServiceAccount is
+// TestDeploymentWaitsForItsServiceAccount: the Deployment is not created while its ServiceAccount is
 // missing, because its pods would run under a foreign one.
-func TestDeploymentWaitsForWhatItRequires(t *testing.T) {
+func TestDeploymentWaitsForItsServiceAccount(t *testing.T) {
 	namespace := newNamespace(t)
 	must(t, kube.Create(t.Context(), &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.ServiceAccount("web")}}))
 	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{})
@@ -600,7 +600,7 @@ func TestDeploymentWaitsForWhatItRequires(t *testing.T) {
 	}
 }
 
-func TestDeletedObjectsComeBack(t *testing.T) {
+func TestDeletedObjectsAreRecreated(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", everyKind())
 	for _, kind := range desired.Kinds() {
 		t.Run(kind.Name, func(t *testing.T) {

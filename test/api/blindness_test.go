@@ -17,10 +17,10 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// TestBlindForAMoment: the operator recovers from a broken watch of pods. It writes to a pod, the
+// TestStaleCache: the operator recovers from a broken watch of pods. It writes to a pod, the
 // pod is deleted, and the versions of that time have expired when the watch resumes, so the
 // operator never observes the version that it has written.
-func TestBlindForAMoment(t *testing.T) {
+func TestStaleCache(t *testing.T) {
 	b := newBlindness(t, "pods")
 	f := newFleet(t, 1)
 	settled(t)
@@ -44,9 +44,9 @@ func TestBlindForAMoment(t *testing.T) {
 	})
 }
 
-// TestBlindToADeletion: the operator does not wait for ever for an object that was deleted and
+// TestStaleCacheAfterADeletion: the operator does not wait for ever for an object that was deleted and
 // recreated under its name before the operator observed anything.
-func TestBlindToADeletion(t *testing.T) {
+func TestStaleCacheAfterADeletion(t *testing.T) {
 	b := newBlindness(t, "poddisruptionbudgets")
 	nginx := create(t, newNamespace(t), "web", v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))})
 	settled(t)

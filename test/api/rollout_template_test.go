@@ -70,7 +70,7 @@ func TestReadyReportsItsRevision(t *testing.T) {
 	t.Error("the watch has ended")
 }
 
-func TestTemplateThatFailsIsTakenBack(t *testing.T) {
+func TestFailedTemplateIsRolledBack(t *testing.T) {
 	r := newRolled(t, rolledSpec("nginx:1"))
 	r.reset()
 	r.changeSpec(func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(kubelet.Crashes + ":2") })

@@ -72,7 +72,7 @@ func (f *fleet) waitServing(text string) {
 	waitCondition(f.t, f.nginx, v1alpha2.ConditionConfigValid, metav1.ConditionTrue, v1alpha2.ReasonConfigAccepted)
 }
 
-func TestConfigurationGoesLive(t *testing.T) {
+func TestConfigurationRollout(t *testing.T) {
 	f := newFleet(t, 3)
 	f.configure("second")
 	f.waitServing("second")
@@ -87,9 +87,9 @@ func TestConfigurationGoesLive(t *testing.T) {
 	settled(t)
 }
 
-// TestBadConfigurationHarmsNothing: neither a configuration that nginx rejects nor one that it
+// TestBadConfigurationIsNotLoaded: neither a configuration that nginx rejects nor one that it
 // cannot load affects the pods.
-func TestBadConfigurationHarmsNothing(t *testing.T) {
+func TestBadConfigurationIsNotLoaded(t *testing.T) {
 	f := newFleet(t, 3)
 	for text, want := range map[string]string{"bad": "site.conf:1: it is bad", "sticky": "site.conf:1: it sticks"} {
 		f.configure(text)

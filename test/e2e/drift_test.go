@@ -97,9 +97,9 @@ func checkDeleted(t *testing.T, nginx *v1alpha2.NginxOperator, kind owned.Kind) 
 	})
 }
 
-// TestOthersFields: a restart by kubectl is left alone, and so are the labels and annotations of
+// TestFieldsOfOtherClients: a restart by kubectl is left alone, and so are the labels and annotations of
 // others.
-func TestOthersFields(t *testing.T) {
+func TestFieldsOfOtherClients(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", everyKind(saying("hello", 2)))
 	before := podUIDs(t, nginx)

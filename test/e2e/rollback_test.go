@@ -130,8 +130,8 @@ func TestCrashingRolloutIsRolledBack(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestRolledBackStays: a rolled back revision is not retried when the operator restarts.
-func TestRolledBackStays(t *testing.T) {
+// TestFailedRolloutIsNotRetried: a rolled back revision is not retried when the operator restarts.
+func TestFailedRolloutIsNotRetried(t *testing.T) {
 	spec := saying("hello", 2)
 	spec.Rollout = hasty()
 	nginx := createReady(t, newNamespace(t), "web", spec)
@@ -213,9 +213,9 @@ func TestHold(t *testing.T) {
 	traffic.stop(t)
 }
 
-// TestCanaryServesOn: canaries, both new pods and a new configuration, serve for a while before the
+// TestCanaryKeepsServing: canaries, both new pods and a new configuration, serve for a while before the
 // others follow.
-func TestCanaryServesOn(t *testing.T) {
+func TestCanaryKeepsServing(t *testing.T) {
 	t.Parallel()
 	spec := saying("hello", 2)
 	spec.Image, spec.Rollout = new(oldestImage()), shortCanary()
@@ -317,10 +317,10 @@ func TestBadCanaryIsRolledBack(t *testing.T) {
 	}
 }
 
-// TestHeldCanaryIsNoSuccessor: with one replica, a canary is as many pods as required. The
+// TestHeldCanaryDoesNotReplacePods: with one replica, a canary is as many pods as required. The
 // Deployment controller must not remove the serving pod for it, neither during the canary nor while
 // it is held, and its configuration must not reach other pods.
-func TestHeldCanaryIsNoSuccessor(t *testing.T) {
+func TestHeldCanaryDoesNotReplacePods(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
 	must(t, kube.Create(t.Context(), &corev1.ConfigMap{

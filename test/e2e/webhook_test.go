@@ -60,9 +60,9 @@ func prepareReads(t *testing.T) *v1alpha2.NginxOperator {
 	return create(t, newNamespace(t), "web", saying("hello", 0))
 }
 
-// TestReadsWhileAReplicaEnds: no read fails when the replicas of the operator are deleted one after
+// TestReadsWhileAReplicaTerminates: no read fails when the replicas of the operator are deleted one after
 // the other.
-func TestReadsWhileAReplicaEnds(t *testing.T) {
+func TestReadsWhileAReplicaTerminates(t *testing.T) {
 	nginx := prepareReads(t)
 	reads := startReads(t, nginx)
 	for _, pod := range operatorPods(t, operatorNamespace) {
@@ -102,9 +102,9 @@ func parse(t *testing.T, text []byte) *x509.Certificate {
 	return cert
 }
 
-// TestReadsWhileCertificatesEnd: the operator replaces the webhook's certificate and its CA before
+// TestReadsWhileCertificatesExpire: the operator replaces the webhook's certificate and its CA before
 // they expire, and no read fails.
-func TestReadsWhileCertificatesEnd(t *testing.T) {
+func TestReadsWhileCertificatesExpire(t *testing.T) {
 	nginx := prepareReads(t)
 	reads := startReads(t, nginx)
 	secret := webhookSecret(t)

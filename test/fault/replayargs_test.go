@@ -2,8 +2,8 @@ package main
 
 import "testing"
 
-// TestAgain: one command replays what failed.
-func TestAgain(t *testing.T) {
+// TestReplayArguments: one command replays what failed.
+func TestReplayArguments(t *testing.T) {
 	for name, tt := range map[string]struct {
 		args         []string
 		failed, want string

@@ -119,8 +119,8 @@ func TestRollbackIsNotCompared(t *testing.T) {
 	})
 }
 
-// TestEditBackIsChecked: a configuration that has passed its checks before has to pass them again.
-func TestEditBackIsChecked(t *testing.T) {
+// TestRevertedEditIsChecked: a configuration that has passed its checks before has to pass them again.
+func TestRevertedEditIsChecked(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("stable")).start(image, http80)
 		p.ready()
@@ -137,9 +137,9 @@ func TestEditBackIsChecked(t *testing.T) {
 	})
 }
 
-// TestWayBackIsNotConfirmed: while nginx cannot load the previous configuration either, the pod
+// TestRollbackIsNotConfirmed: while nginx cannot load the previous configuration either, the pod
 // does not end up with the one that it rolls back.
-func TestWayBackIsNotConfirmed(t *testing.T) {
+func TestRollbackIsNotConfirmed(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		files := map[string]string{"site.conf": `server { listen 80; include /run/passing.conf; location / { return 200 "good"; } }`}
 		p := newPod(t, files)

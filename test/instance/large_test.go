@@ -133,9 +133,9 @@ func TestChecksAtTheEndOfABlock(t *testing.T) {
 	})
 }
 
-// TestLockFileIsNoRefusal: a configuration is accepted although nginx complains about a changed
+// TestLockFileIsAccepted: a configuration is accepted although nginx complains about a changed
 // lock file.
-func TestLockFileIsNoRefusal(t *testing.T) {
+func TestLockFileIsAccepted(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("good")).start(image, http80)
 		p.ready()

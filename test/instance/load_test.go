@@ -48,7 +48,7 @@ func TestRequestBeforeItsFiles(t *testing.T) {
 	})
 }
 
-func TestStableAloneChangesNothing(t *testing.T) {
+func TestNoReloadOnStableAlone(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
 		booted := p.ready().Serving

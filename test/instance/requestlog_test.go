@@ -35,9 +35,9 @@ func TestNoLineIsLost(t *testing.T) {
 	})
 }
 
-// TestReaderStandsStill: if process 1 stops reading and the log's memory is full, nginx keeps
+// TestStoppedReader: if process 1 stops reading and the log's memory is full, nginx keeps
 // serving, and requests are counted again when process 1 reads again.
-func TestReaderStandsStill(t *testing.T) {
+func TestStoppedReader(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one"))
 		dir := scratchOf(p.dir, instanceapi.DirRequestLog)

@@ -180,7 +180,7 @@ func TestServingSeconds(t *testing.T) {
 	})
 }
 
-func TestServingSecondsOfNothing(t *testing.T) {
+func TestServingSecondsWithoutAConfiguration(t *testing.T) {
 	p := newPod(t, map[string]string{"site.conf": "nonsense;"}).start("forky", http80)
 	status := p.until("boot failed", func(s instanceapi.Status) bool { return len(s.Revisions) > 0 && failed(s.Revisions[0]) })
 	if status.ServingSeconds != nil {

@@ -47,10 +47,10 @@ func TestRestartAfterACrash(t *testing.T) {
 	})
 }
 
-// TestRestartFollowsTheRequest: a restarted pod serves the requested configuration even if that is
+// TestRestartLoadsTheRequestedRevision: a restarted pod serves the requested configuration even if that is
 // not the stable one. The configuration has served before: one that ended its container at once is
 // not loaded again at once (TestContainerEndsInALoad).
-func TestRestartFollowsTheRequest(t *testing.T) {
+func TestRestartLoadsTheRequestedRevision(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
 		p.ready()
@@ -80,9 +80,9 @@ func TestRestartKeepsTheCertificate(t *testing.T) {
 	})
 }
 
-// TestRefusedCertificateIsTriedAgain: a rotation is retried if nginx temporarily rejects every
+// TestRefusedCertificateIsRetried: a rotation is retried if nginx temporarily rejects every
 // configuration.
-func TestRefusedCertificateIsTriedAgain(t *testing.T) {
+func TestRefusedCertificateIsRetried(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		files := map[string]string{"site.conf": tlsSite + "\ninclude /run/passing.conf;"}
 		p := newPod(t, files)

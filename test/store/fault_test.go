@@ -296,9 +296,9 @@ func TestPartsOfAFailure(t *testing.T) {
 	wantFiles(t, folder)
 }
 
-// TestTemporaryFileOfTheDead: the temporary file of a dead process appears in no listing, and is
+// TestTemporaryFileOfAKilledWriter: the temporary file of a dead process appears in no listing, and is
 // removed when it is old.
-func TestTemporaryFileOfTheDead(t *testing.T) {
+func TestTemporaryFileOfAKilledWriter(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	s := open(t, "pvc://claim", store.Options{PVCRoot: root})

@@ -25,9 +25,9 @@ const readsPerSecond = 50
 
 var must = kubetest.Must
 
-// TestCertificatesEndUnderLoad: no read of either version fails while the certificate and its CA
+// TestCertificatesExpireUnderLoad: no read of either version fails while the certificate and its CA
 // expire several times.
-func TestCertificatesEndUnderLoad(t *testing.T) {
+func TestCertificatesExpireUnderLoad(t *testing.T) {
 	const (
 		authorities  = 3
 		certificates = 5

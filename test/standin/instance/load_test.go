@@ -14,8 +14,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-// TestTakesBack: the text of a configuration decides how its load ends.
-func TestTakesBack(t *testing.T) {
+// TestRollsBack: the text of a configuration decides how its load ends.
+func TestRollsBack(t *testing.T) {
 	for text, want := range map[string]struct{ compares, probation, fatal bool }{
 		"useless": {compares: true}, "brittle": {probation: true, fatal: true}, "fatal": {fatal: true}, "sticky": {},
 	} {
@@ -68,8 +68,8 @@ func TestRequestsOfAConfiguration(t *testing.T) {
 	}
 }
 
-// TestMute: the instance accepts a connection but does not respond.
-func TestMute(t *testing.T) {
+// TestUnresponsive: the instance accepts a connection but does not respond.
+func TestUnresponsive(t *testing.T) {
 	config := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "mute"}}
 	i, _ := start(t, config)
 	if _, err := instanceapi.NewClient(100*time.Millisecond).Status(t.Context(), i.IP); err == nil {

@@ -197,9 +197,9 @@ func unpacked(t *testing.T, packed []byte) string {
 	}
 }
 
-// TestBill: the bill of materials contains the modules that the linker recorded in the program, and
+// TestBillOfMaterials: the bill of materials contains the modules that the linker recorded in the program, and
 // all references resolve.
-func TestBill(t *testing.T) {
+func TestBillOfMaterials(t *testing.T) {
 	a := made(t)
 	program, err := built()
 	must(t, err)
