@@ -73,8 +73,10 @@ func NoDataVerdict(measured bool) Verdict {
 	return Verdict{Outcome: Undecided, Message: "no instance manager answers how many requests there were"}
 }
 
+// LeastRequests is the number of requests to a side that a comparison of errors needs.
+const LeastRequests = 20
+
 const (
-	leastRequests = 20
 	// leastAnswers is the number of requests without an error that a comparison of latency needs.
 	leastAnswers = 50
 	// leastExcess is the number of requests beyond the limit that must have failed.
@@ -96,7 +98,7 @@ func Analyze(canary, others []instanceapi.RequestWindow, limits Limits) Verdict 
 }
 
 func analyze(c, o *instanceapi.RequestWindow, compared bool, limits Limits) Verdict {
-	if c.Requests < leastRequests {
+	if c.Requests < LeastRequests {
 		return undecided(tooFewRequestsMessage("canary"))
 	}
 	verdicts := []Verdict{analyzeErrors(c, o, compared, limits)}
@@ -131,7 +133,7 @@ func analyzeErrors(c, o *instanceapi.RequestWindow, compared bool, limits Limits
 	switch {
 	case excess >= leastExcess && surelyAbove(failed, failedToo, allowed, zScore):
 		return Verdict{Outcome: Bad, Message: failures(c, o) + allowance(o, limits)}
-	case compared && o.Requests < leastRequests:
+	case compared && o.Requests < LeastRequests:
 		return undecided(tooFewRequestsMessage("other pods"))
 	default:
 		return Verdict{Outcome: Good, Message: failures(c, o)}

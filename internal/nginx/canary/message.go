@@ -10,7 +10,7 @@ import (
 )
 
 func tooFewRequestsMessage(whose string) string {
-	return fmt.Sprintf("fewer than %d requests have reached the %s: too few to judge", leastRequests, whose)
+	return fmt.Sprintf("fewer than %d requests have reached the %s: too few to judge", LeastRequests, whose)
 }
 
 func tooFewSuccessesMessage(whose string) string {

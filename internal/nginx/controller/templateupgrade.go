@@ -43,7 +43,7 @@ func (r *Reconciler) renew(ctx context.Context, p *pass, in revision.Input) erro
 	}
 	if renewed.Run.Hash == p.selection.Run.Hash {
 		r.renewals.end(p.key())
-		if renewed.Failure != nil || renewed.Mode == revision.WaitingForGate {
+		if renewed.Mode.Failed() || renewed.Mode == revision.WaitingForGate {
 			// It failed, or waits: the status reports it as long as renewal is requested.
 			p.selection = renewed
 		}

@@ -535,7 +535,7 @@ func TestRevisionOfTheHistory(t *testing.T) {
 	if got := p.owned[owned.Key{Kind: "Service", Name: "web"}].(*corev1.Service).Spec.Ports[0].Name; got != "of-2" {
 		t.Errorf("the Service has port %s", got)
 	}
-	if !p.plan.Pinned || p.plan.Failure != nil {
+	if p.plan.PinnedTo != 2 || p.plan.Failure != nil {
 		t.Error("it is not what the spec asks for")
 	}
 	p.nginx.Spec.Rollout.ToRevision = new(int64(9))

@@ -19,10 +19,13 @@ import (
 
 // Defaults of spec.rollout, in seconds and percentage points.
 const (
-	defaultProgressDeadline = 600
-	defaultCanaryReplicas   = 1
-	defaultCanaryDuration   = 60
-	defaultCanaryErrors     = 1
+	// DefaultProgressDeadline is that of progressDeadlineSeconds.
+	DefaultProgressDeadline = 600
+	// DefaultCanaryDuration is that of canary.durationSeconds.
+	DefaultCanaryDuration = 60
+
+	defaultCanaryReplicas = 1
+	defaultCanaryErrors   = 1
 )
 
 // progress computes the Progress of a selection. Each field needs those computed before it.
@@ -54,7 +57,7 @@ func (p *progress) advance() (_ Progress, err error) {
 
 // skipsCanary reports whether the rollout returns to an earlier revision, which has served before.
 func (p *progress) skipsCanary(want *v1alpha2.Canary) bool {
-	return p.selection.Pinned && want.OnRollback != v1alpha2.OnRollbackRun
+	return p.selection.PinnedTo != 0 && want.OnRollback != v1alpha2.OnRollbackRun
 }
 
 // rolling returns the record of the template's rollout; nil if none is in progress. A rollout that begins now gets a
@@ -83,7 +86,7 @@ func (p *progress) begin() history.Revision {
 		number := begun.Number
 		begun = *known
 		begun.Failure, begun.Cause = history.Failure{}, ""
-		if !p.selection.Pinned && known.Failures.Of(p.selection.Attempt) == 0 {
+		if p.selection.PinnedTo == 0 && known.Failures.Of(p.selection.Attempt) == 0 {
 			begun.Number = number
 		}
 		if begun.State == history.Failed {
@@ -136,7 +139,7 @@ func (p *progress) advanceTemplate() rollout.Step {
 }
 
 func (p *progress) progressDeadline() time.Duration {
-	return time.Duration(ptr.Deref(p.rolloutSpec().ProgressDeadlineSeconds, defaultProgressDeadline)) * time.Second
+	return time.Duration(ptr.Deref(p.rolloutSpec().ProgressDeadlineSeconds, DefaultProgressDeadline)) * time.Second
 }
 
 // canaryParameters returns how the first pods are compared with the others; nil if no canary is requested.
@@ -151,7 +154,7 @@ func (p *progress) canaryParameters() *rollout.Canary {
 	}
 	c := &rollout.Canary{
 		Replicas:     min(most, int(ptr.Deref(want.Replicas, defaultCanaryReplicas))),
-		Duration:     time.Duration(ptr.Deref(want.DurationSeconds, defaultCanaryDuration)) * time.Second,
+		Duration:     time.Duration(ptr.Deref(want.DurationSeconds, DefaultCanaryDuration)) * time.Second,
 		Verdict:      p.Verdict,
 		OnNoEvidence: cmp.Or(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait),
 	}

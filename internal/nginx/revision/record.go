@@ -88,7 +88,7 @@ func (p *progress) changedRecord() (history.Revision, error) {
 
 // failed returns why the selected revision must not continue; zero if it may.
 func (p *progress) failed() poddiagnosis.Diagnosis {
-	if p.selection.Failure != nil || p.State.History.LastGood(p.selection.Run.Name) == nil {
+	if p.selection.Mode.Failed() || p.State.History.LastGood(p.selection.Run.Name) == nil {
 		// It is recorded already, or there is no revision to return to.
 		return poddiagnosis.Diagnosis{}
 	}
@@ -149,7 +149,7 @@ func (p *progress) goodRecord() (history.Revision, error) {
 	if known := p.State.History.Named(name); known != nil {
 		number, begun := r.Number, known.Stage != ""
 		r = *known
-		if !p.selection.Pinned && !begun {
+		if p.selection.PinnedTo == 0 && !begun {
 			r.Number = number
 		}
 	}

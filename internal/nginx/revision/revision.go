@@ -62,7 +62,8 @@ type Mode string
 const (
 	// Normal: the revision that the spec requests runs.
 	Normal Mode = "Normal"
-	// Pinned: the revision of rollout.toRevision runs.
+	// Pinned: the revision that rollout.toRevision requests runs, or the last good one if the history has no such
+	// revision.
 	Pinned Mode = "Pinned"
 	// WaitingForGate: the rollout of the requested revision has not begun, because gates are closed.
 	WaitingForGate Mode = "WaitingForGate"
@@ -81,6 +82,9 @@ const (
 func (m Mode) ReturnsToEarlier() bool {
 	return m == RolledBack || m == InterimRollback || m == GateRollback
 }
+
+// Failed reports whether the requested revision failed: Selection.Failure says why.
+func (m Mode) Failed() bool { return m == RolledBack || m == Held }
 
 // Configuration is a configuration and where it comes from.
 type Configuration struct {
@@ -112,11 +116,12 @@ type Selection struct {
 	// Requested is the revision that the spec requests, Run the one that runs. They differ after a
 	// failure, and while a rollout waits.
 	Requested, Run Revision
-	// Pinned reports whether rollout.toRevision names the requested revision.
-	Pinned bool
+	// PinnedTo is the number of the requested revision if rollout.toRevision is set: the named one, or the last good
+	// one if the history has no such revision. 0 if the spec itself is requested.
+	PinnedTo int64
 	// Attempt identifies the request.
 	Attempt string
-	// Failure is why the requested revision does not run, or is held; nil if it runs.
+	// Failure is why the requested revision failed; nil unless Mode.Failed.
 	Failure *history.Failure
 	// RolledBackTo is the number of the revision that runs after a failure; 0 in all other modes.
 	RolledBackTo int64

@@ -47,7 +47,7 @@ func (in *Input) request(requested Configuration, unknown bool) (s Selection, bl
 			pinned = in.State.History.LastGood("")
 		}
 		if pinned != nil {
-			s.Mode, s.Pinned = Pinned, true
+			s.Mode, s.PinnedTo = Pinned, pinned.Number
 			if s.Requested, err = in.recorded(pinned); err != nil {
 				return s, blocked, err
 			}

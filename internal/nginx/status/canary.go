@@ -13,12 +13,6 @@ import (
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
-// Defaults of spec.rollout, for messages.
-const (
-	defaultCanaryDuration   = 60
-	defaultProgressDeadline = 600
-)
-
 // canaryProgress returns how far canaries are. Every part of it changes only a few times in the life of a canary, so
 // that the status is not written in every pass: figures are lower bounds that only grow.
 func (v *view) canaryProgress() string {
@@ -39,15 +33,12 @@ func canaryFigures(verdict *canary.Verdict) string {
 		requestsSoFar(verdict.Others.Requests), errorsSoFar(verdict.Others.Errors))
 }
 
-// evidence is the number of requests of a side that is enough to compare errors, see package canary.
-const evidence = 20
-
 func requestsSoFar(n int64) string {
-	if n < evidence {
-		return fmt.Sprintf("fewer than %d requests", evidence)
+	if n < canary.LeastRequests {
+		return fmt.Sprintf("fewer than %d requests", canary.LeastRequests)
 	}
 	if n < 100 {
-		return fmt.Sprintf("at least %d requests", evidence)
+		return fmt.Sprintf("at least %d requests", canary.LeastRequests)
 	}
 	return fmt.Sprintf("at least %d requests", decade(n))
 }
@@ -75,7 +66,7 @@ func decade(n int64) int64 {
 // canaryTime returns the time that is left.
 func (v *view) canaryTime(verdict *canary.Verdict) string {
 	want := ptr.Deref(v.rolloutSpec().Canary, v1alpha2.Canary{})
-	seconds := ptr.Deref(want.DurationSeconds, defaultCanaryDuration)
+	seconds := ptr.Deref(want.DurationSeconds, revision.DefaultCanaryDuration)
 	total := time.Duration(seconds) * time.Second
 	switch left := total - v.canaryServed(); {
 	case left > total/2:
@@ -86,7 +77,7 @@ func (v *view) canaryTime(verdict *canary.Verdict) string {
 		return fmt.Sprintf("%d seconds are over without enough evidence (%s): the rollout fails (rollout.canary.onNoEvidence)", seconds, verdict.Message)
 	case verdict.Outcome == canary.Undecided:
 		return fmt.Sprintf("%d seconds are over without enough evidence (%s): the canary waits for up to %d seconds more, then the rollout fails (rollout.canary.onNoEvidence, rollout.progressDeadlineSeconds)",
-			seconds, verdict.Message, ptr.Deref(v.rolloutSpec().ProgressDeadlineSeconds, defaultProgressDeadline))
+			seconds, verdict.Message, ptr.Deref(v.rolloutSpec().ProgressDeadlineSeconds, revision.DefaultProgressDeadline))
 	default:
 		return fmt.Sprintf("%d seconds are over", seconds)
 	}
@@ -109,7 +100,7 @@ func canaryEvents(v *view, t transition) []Event {
 		return []Event{canaryStarted(t.after)}
 	case is || !was:
 		return nil
-	case v.in.Selection.Failure != nil && v.in.Selection.Failure.Reason == v1alpha2.ReasonCanaryFailed:
+	case v.failedWith(v1alpha2.ReasonCanaryFailed):
 		return []Event{canaryFailed(v.in.Selection.Failure.Message)}
 	case v.canaryPassed():
 		return []Event{v.canaryPassedEvent()}

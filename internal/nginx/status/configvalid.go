@@ -86,8 +86,8 @@ func (v *view) configTested() bool {
 // refusedWithRollout returns how the pods of a failed rollout refused the requested configuration; empty if they did
 // not. What runs now is another one.
 func (v *view) refusedWithRollout() string {
-	if f := v.in.Selection.Failure; f != nil && f.Reason == v1alpha2.ReasonConfigRejected {
-		return f.Message
+	if v.failedWith(v1alpha2.ReasonConfigRejected) {
+		return v.in.Selection.Failure.Message
 	}
 	return ""
 }

@@ -102,6 +102,11 @@ func rolledBack(v *view) *verdict {
 			v.in.Selection.RolledBackTo, v.failure()))
 }
 
+// failedWith reports whether the rollout failed for a reason.
+func (v *view) failedWith(reason string) bool {
+	return v.in.Selection.Mode.Failed() && v.in.Selection.Failure.Reason == reason
+}
+
 // failure returns why the rollout failed.
 func (v *view) failure() string {
 	return v.in.Selection.Failure.Reason + ": " + v.in.Selection.Failure.Message
@@ -197,9 +202,9 @@ func everyPodServes(v *view) *verdict {
 	case unreachable || v.rollout.Serving < int(v.replicas):
 		return nil
 	}
-	if v.in.Selection.Pinned {
+	if v.in.Selection.Mode == revision.Pinned {
 		return isTrue(v1alpha2.ReasonPinned,
-			fmt.Sprintf("Every pod is of revision %d, as rollout.toRevision asks", ptr.Deref(v.rolloutSpec().ToRevision, 0)))
+			fmt.Sprintf("Every pod runs revision %d, which rollout.toRevision requests", v.in.Selection.PinnedTo))
 	}
 	return isTrue(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods())
 }
