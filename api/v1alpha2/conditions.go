@@ -43,7 +43,7 @@ const (
 	ReasonConfigAccepted = "ConfigAccepted"
 	// ReasonConfigPending: not every pod has tested the configuration yet.
 	ReasonConfigPending = "ConfigPending"
-	// ReasonConfigRejected: nginx rejected the configuration, or changed files of a volume of
+	// ReasonConfigRejected: nginx refused the configuration, or changed files of a volume of
 	// podTemplate.reloadOn.
 	ReasonConfigRejected = "ConfigRejected"
 )

@@ -91,7 +91,7 @@ type PodTemplate struct {
 	VolumeMounts []VolumeMount `json:"volumeMounts,omitempty"`
 	// reloadOn are names of volumes of podTemplate.volumes with a ConfigMap or a Secret that
 	// podTemplate.volumeMounts mounts without subPath. When their files change, nginx tests its
-	// configuration with them and reloads it. If nginx rejects them, it keeps serving with the
+	// configuration with them and reloads it. If nginx refuses them, it keeps serving with the
 	// previous files, ConfigValid is False, and the reload is repeated.
 	// +optional
 	// +listType=set

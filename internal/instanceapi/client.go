@@ -101,9 +101,9 @@ func (c *Client) get(ctx context.Context, podIP, path string) ([]byte, error) {
 
 // Load sends a load token to the instance in the pod with the address, which authorizes the load of
 // the revision whose test is requested.
-func (c *Client) Load(ctx context.Context, podIP, word string) error {
+func (c *Client) Load(ctx context.Context, podIP, token string) error {
 	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathLoad
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(word))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(token))
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address != "192.0.2.1:9113" {
-				t.Errorf("the client asks %s", address)
+				t.Errorf("the client requests %s", address)
 			}
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		},
@@ -45,7 +45,7 @@ func TestClientRequests(t *testing.T) {
 	want.Latency.Observe(.02, 1200)
 	client := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || r.URL.String() != "/v1/requests?seconds=60" {
-			t.Errorf("the client asks %s %s", r.Method, r.URL)
+			t.Errorf("the client requests %s %s", r.Method, r.URL)
 		}
 		_ = json.NewEncoder(w).Encode(want)
 	})
@@ -132,6 +132,6 @@ func TestProtocolRange(t *testing.T) {
 		}
 	}
 	if got := spoken(2, 4); got != "2 to 4" {
-		t.Errorf("a range is told as %q", got)
+		t.Errorf("a range is formatted as %q", got)
 	}
 }

@@ -87,7 +87,7 @@ func TestConfigurationRollout(t *testing.T) {
 	settled(t)
 }
 
-// TestBadConfigurationIsNotLoaded: neither a configuration that nginx rejects nor one that it
+// TestBadConfigurationIsNotLoaded: neither a configuration that nginx refuses nor one that it
 // cannot load affects the pods.
 func TestBadConfigurationIsNotLoaded(t *testing.T) {
 	f := newFleet(t, 3)

@@ -1,6 +1,6 @@
 // Package hurtful is a corpus of configurations that nginx -t accepts and that hurt the nginx that serves
 // them: they use up its memory, descriptors or processor time, its workers do not start, or no client
-// gets what it requests. Package badconfig has the configurations that nginx rejects.
+// gets what it requests. Package badconfig has the configurations that nginx refuses.
 //
 // Each configuration is the good one (Good) with one or two directives changed. TestAccepted checks that
 // nginx 1.22, 1.26 and 1.30 accept them. TestHurts runs each one in a container with a memory limit of

@@ -112,9 +112,9 @@ func TestBadCertificateLeavesTheOldOne(t *testing.T) {
 		}
 		stays("a bad pair")
 
-		// A valid pair that nginx rejects: its key is too weak.
+		// A valid pair that nginx refuses: its key is too weak.
 		p.mount(shop, weak(t))
-		p.until("refused", func(s instanceapi.Status) bool { return strings.Contains(first(s).Error, "nginx rejected it") })
+		p.until("refused", func(s instanceapi.Status) bool { return strings.Contains(first(s).Error, "nginx refused it") })
 		stays("a refused pair")
 
 		p.mount(shop, pair(t, 5))

@@ -45,7 +45,7 @@ func (p *Pod) answers(want string) {
 	})
 }
 
-// TestReloadOnChangedFiles: changed files in a mounted volume are loaded, unless nginx rejects
+// TestReloadOnChangedFiles: changed files in a mounted volume are loaded, unless nginx refuses
 // them.
 func TestReloadOnChangedFiles(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {

@@ -94,7 +94,7 @@ func TestRefusedCertificateIsRetried(t *testing.T) {
 		must(t, os.Remove(passing))
 		p.mount(shop, pair(t, 2))
 		status := p.until("refused", func(s instanceapi.Status) bool { return first(s).Error != "" })
-		if !status.Ready || p.served() != 1 || !strings.Contains(first(status).Error, "nginx rejected it") {
+		if !status.Ready || p.served() != 1 || !strings.Contains(first(status).Error, "nginx refused it") {
 			t.Errorf("status %+v", status)
 		}
 		must(t, os.WriteFile(passing, nil, 0o644))

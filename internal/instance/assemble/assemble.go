@@ -45,12 +45,12 @@ var templates = template.Must(template.ParseFS(templateFiles, "templates/*.tmpl"
 type Settings struct {
 	// StateDir is the folder of the sockets and the pid file.
 	StateDir string
-	// New workers report Revision and Generation when the instance asks what they serve.
+	// New workers report Revision and Generation when the instance queries what they serve.
 	Revision   string
 	Generation int64
 	// Workers is the number of worker processes if worker_processes is `auto` or absent.
 	Workers int
-	// DrainDelay is how long nginx keeps serving after the pod is asked to stop. DrainTimeout is how long old workers
+	// DrainDelay is how long nginx keeps serving after the signal to stop. DrainTimeout is how long old workers
 	// may take to finish.
 	DrainDelay, DrainTimeout time.Duration
 	// KeepaliveMinTimeout and KeepaliveTime report whether this nginx supports the directives.

@@ -132,7 +132,7 @@ func TestProblems(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			got := Files(tt.user, settings).Problems
 			for _, p := range got {
-				messages.Add("configuration rejected by an instance", fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message))
+				messages.Add("configuration refused by an instance", fmt.Sprintf("%s:%d: %s", p.File, p.Line, p.Message))
 			}
 			if len(got) != 1 || got[0].File != tt.file || got[0].Line != tt.line || !strings.Contains(got[0].Message, tt.want) {
 				t.Errorf("problems = %v, want one in %s:%d with %q", got, tt.file, tt.line, tt.want)

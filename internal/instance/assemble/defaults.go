@@ -16,7 +16,7 @@ const maxKeepaliveMin = 5 * time.Second
 // modules matches the files in which Debian's packages enable their modules. Other images do not have the folder.
 const modules = "/etc/nginx/modules-enabled/*.conf"
 
-// unsetOf returns the statements whose directives the user does not set at this level. nginx rejects a directive that is
+// unsetOf returns the statements whose directives the user does not set at this level. nginx refuses a directive that is
 // set twice as a duplicate.
 func (l level) unsetOf(statements ...string) []string {
 	return slices.DeleteFunc(statements, func(s string) bool { return l.has(strings.Fields(s)[0]) })

@@ -68,7 +68,7 @@ func number(v *syntax.Visit) (int, bool) {
 	return n, err == nil
 }
 
-// atoi returns 0 for text that is not a number, because nginx rejects such a directive itself.
+// atoi returns 0 for text that is not a number, because nginx refuses such a directive itself.
 func atoi(text string) int {
 	n, err := strconv.Atoi(text)
 	if err != nil {

@@ -45,7 +45,7 @@ func (c changes) replace(v syntax.Visit, text string) {
 	c.add(v, change{start: v.Start, end: v.End, text: text})
 }
 
-// edits returns the changes to the user's files. It leaves a statement that wrongly opens a block for nginx to reject:
+// edits returns the changes to the user's files. It leaves a statement that wrongly opens a block for nginx to refuse:
 // without the statement, the content of the block would become part of the context around it.
 func (f *findings) edits(s Settings) changes {
 	c := changes{}

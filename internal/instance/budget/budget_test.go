@@ -44,7 +44,7 @@ func TestForesee(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var want []instanceapi.Problem
 			if tt.want != "" {
-				messages.Add("configuration rejected by an instance", tt.want)
+				messages.Add("configuration refused by an instance", tt.want)
 				want = []instanceapi.Problem{{Message: tt.want}}
 			}
 			if diff := cmp.Diff(want, Foresee(tt.demand, tt.room)); diff != "" {

@@ -58,7 +58,7 @@ func TestCheck(t *testing.T) {
 		"a broken key":   {crt, encode("PRIVATE KEY", []byte(canary)), noKey},
 		"another's key":  {other, key, "does not match"},
 		"the wrong way":  {other + crt, key, "must come first"},
-		"of nobody":      {other + other, key, "does not match"},
+		"of no key":      {other + other, key, "does not match"},
 		"nothing":        {"", "", "the Secret does not exist, or has no tls.crt and tls.key"},
 		"no certificate": {"", key, "the Secret has no tls.crt"},
 		"no key":         {crt, "", "the Secret has no tls.key"},
@@ -75,7 +75,7 @@ func TestCheck(t *testing.T) {
 			}
 			err := Check(files)
 			if err != nil {
-				messages.Add("certificate rejected by an instance", err.Error())
+				messages.Add("certificate refused by an instance", err.Error())
 			}
 			switch {
 			case err == nil && tt.want != "":

@@ -32,7 +32,7 @@ type certificateState struct {
 	version, mounted string
 	// candidate is the content of a good Secret that nginx does not use yet.
 	candidate map[string]string
-	// used is the hash of the pair that nginx uses. refused is the hash of the pair that nginx rejected.
+	// used is the hash of the pair that nginx uses. refused is the hash of the pair that nginx refused.
 	used, refused string
 }
 
@@ -148,7 +148,7 @@ func (k *Keeper) HasUnpublished() bool {
 	return slices.ContainsFunc(k.names, func(name string) bool { return k.state[name].candidate != nil })
 }
 
-// Publish makes the good pairs available to nginx. The caller must call undo if nginx rejects them, which restores the
+// Publish makes the good pairs available to nginx. The caller must call undo if nginx refuses them, which restores the
 // previous pairs, or done if nginx accepts them, which removes the pairs that are no longer used.
 func (k *Keeper) Publish() (undo func(reason string), done func(), err error) {
 	var back []func(string)

@@ -41,11 +41,11 @@ type client struct {
 }
 
 // failures sends all requests at the same time and returns the problems of the responses, in the order of the checks.
-func (asking client) failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
+func (s client) failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
 	for i, check := range all {
-		group.Go(func() { errs[i] = asking.ask(ctx, check) })
+		group.Go(func() { errs[i] = s.send(ctx, check) })
 	}
 	group.Wait()
 	var found []instanceapi.Problem
@@ -57,7 +57,7 @@ func (asking client) failures(ctx context.Context, all []instanceapi.Check) []in
 	return found
 }
 
-func (asking client) ask(ctx context.Context, c instanceapi.Check) error {
+func (s client) send(ctx context.Context, c instanceapi.Check) error {
 	timeout := time.Duration(max(1, c.TimeoutSeconds)) * time.Second
 	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("there is no answer within %s", timeout))
 	defer cancel()
@@ -76,8 +76,8 @@ func (asking client) ask(ctx context.Context, c instanceapi.Check) error {
 		return reason(ctx, err)
 	}
 	defer func() { _ = answer.Body.Close() }()
-	if asking.answered != nil {
-		asking.answered(answer.StatusCode)
+	if s.answered != nil {
+		s.answered(answer.StatusCode)
 	}
 	return evaluate(ctx, c, answer)
 }

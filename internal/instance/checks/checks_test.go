@@ -77,7 +77,7 @@ func TestFailures(t *testing.T) {
 		"another body":       {instanceapi.Check{Port: plain, Path: "/", ExpectBody: "hello"}, `the answer does not contain "hello"`},
 		"no answer":          {instanceapi.Check{Port: plain, Path: "/slow", TimeoutSeconds: 1}, "there is no answer within 1s"},
 		"plain text for TLS": {instanceapi.Check{Scheme: "HTTPS", Port: plain, Path: "/"}, "first record does not look like a TLS handshake"},
-		"nobody there":       {instanceapi.Check{Port: 1, Path: "/"}, "connection refused"},
+		"no server there":    {instanceapi.Check{Port: 1, Path: "/"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := client{}.failures(t.Context(), []instanceapi.Check{tt.check})

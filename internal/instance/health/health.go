@@ -44,9 +44,9 @@ type cached[T any] struct {
 }
 
 // fresh returns the answer, and refreshes it if it is old or for another snapshot.
-func (s *cached[T]) fresh(snapshot *supervise.Snapshot, ask func() T) T {
+func (s *cached[T]) fresh(snapshot *supervise.Snapshot, compute func() T) T {
 	if now := time.Now(); s.snapshot != snapshot || now.Sub(s.at) >= freshness {
-		*s = cached[T]{at: now, snapshot: snapshot, answer: ask()}
+		*s = cached[T]{at: now, snapshot: snapshot, answer: compute()}
 	}
 	return s.answer
 }

@@ -74,7 +74,7 @@ func TestReadMemory(t *testing.T) {
 
 func TestForGo(t *testing.T) {
 	if got := (Memory{Limit: 512 << 20, Limited: true}).ForGo() >> 20; got != 409 {
-		t.Errorf("of 512 MiB, a program in Go is told of %d MiB", got)
+		t.Errorf("of 512 MiB, a program in Go gets %d MiB", got)
 	}
 }
 

@@ -51,7 +51,7 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 		text, err = output(ctx, children, []string{path, "-v"})
 	}
 	if err != nil {
-		return Binary{}, fmt.Errorf("ask nginx for its version: %w: %.200s", err, text)
+		return Binary{}, fmt.Errorf("get the version of nginx: %w: %.200s", err, text)
 	}
 	version, err := ParseVersion(text)
 	return Binary{Path: path, Version: version, Children: children, CanDryRun: canDryRun}, err

@@ -115,7 +115,7 @@ func refusal(err error, messages string, memory ConfigTestLimits) string {
 	case strings.Contains(messages, "(24: Too many open files)"):
 		return "nginx opened too many files while it tested the configuration: does a file include itself?"
 	default:
-		return fmt.Sprintf("nginx rejected the configuration (%s)", exit)
+		return fmt.Sprintf("nginx refused the configuration (%s)", exit)
 	}
 }
 

@@ -82,7 +82,7 @@ type Reader struct {
 }
 
 // notShown replaces nginx's message about a file that is not the configuration's own.
-const notShown = "nginx rejected this file; its message is not shown, because the file may contain a secret"
+const notShown = "nginx refused this file; its message is not shown, because the file may contain a secret"
 
 // Problems returns the problems in the lines of a text, without duplicates.
 func (r Reader) Problems(text string) []instanceapi.Problem {

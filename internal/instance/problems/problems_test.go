@@ -33,7 +33,7 @@ func TestProblems(t *testing.T) {
 		"twice": {
 			"nginx: [emerg] a in /run/nginx-operator/revisions/r1-1/a.conf:1\nnginx: [emerg] a in /run/nginx-operator/revisions/r1-1/a.conf:1\n",
 			[]instanceapi.Problem{{File: "a.conf", Line: 1, Message: "a"}}},
-		"a file of somebody else": {
+		"a foreign file": {
 			"nginx: [emerg] unknown directive \"CANARY\" in /etc/nginx/tls/shop/tls.key:1\n",
 			[]instanceapi.Problem{{File: "/etc/nginx/tls/shop/tls.key", Line: 1, Message: notShown}}},
 		"by a link beside the configuration": {
@@ -61,7 +61,7 @@ func TestRedact(t *testing.T) {
 		"the configuration's own": {own, own},
 		"nothing about a file":    {"2026/11/21 05:00:00 [notice] 7#7: start worker processes", "2026/11/21 05:00:00 [notice] 7#7: start worker processes"},
 		"not nginx's":             {"CANARY", "CANARY"},
-		"somebody else's": {
+		"foreign": {
 			`2026/11/21 05:00:00 [emerg] 7#7: unknown directive "CANARY" in /run/nginx-operator/revisions/r1-1/tls/shop/users:1`,
 			`2026/11/21 05:00:00 [emerg] 7#7: ` + notShown + ` in /run/nginx-operator/revisions/r1-1/tls/shop/users:1`},
 	}

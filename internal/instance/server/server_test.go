@@ -20,7 +20,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-const word = "open"
+const validToken = "open"
 
 // sources returns the sources of an instance that serves a revision, or waits, and has counted two
 // requests.
@@ -37,11 +37,11 @@ func sources(t *testing.T, serving string) Sources {
 	return Sources{
 		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
 		Metrics: registry, Recent: recent,
-		Authorize: func(told string) bool { return told == word },
+		Authorize: func(token string) bool { return token == validToken },
 	}
 }
 
-func ask(s Sources, method, path, body string) (int, string) {
+func send(s Sources, method, path, body string) (int, string) {
 	recorder := httptest.NewRecorder()
 	Handler(s).ServeHTTP(recorder, httptest.NewRequest(method, path, strings.NewReader(body)))
 	return recorder.Code, recorder.Body.String()
@@ -58,11 +58,11 @@ func TestAnswers(t *testing.T) {
 		"not ready":          {"", "GET", instanceapi.PathReady, "", 503, "it waits"},
 		"status":             {"r1", "GET", instanceapi.PathStatus, "", 200, `"serving":"r1","servingSeconds":`},
 		"metrics":            {"r1", "GET", instanceapi.PathMetrics, "", 200, "a_figure 0"},
-		"the word":           {"r1", "POST", instanceapi.PathLoad, word, 202, "ok"},
-		"another word":       {"r1", "POST", instanceapi.PathLoad, "shut", 403, "load token is invalid"},
-		"no word":            {"r1", "POST", instanceapi.PathLoad, "", 403, "load token is invalid"},
-		"more than a word":   {"r1", "POST", instanceapi.PathLoad, word + strings.Repeat(" ", instanceapi.MaxToken), 403, "load token is invalid"},
-		"word by GET":        {"r1", "GET", instanceapi.PathLoad, "", 405, ""},
+		"the token":          {"r1", "POST", instanceapi.PathLoad, validToken, 202, "ok"},
+		"another token":      {"r1", "POST", instanceapi.PathLoad, "shut", 403, "load token is invalid"},
+		"no token":           {"r1", "POST", instanceapi.PathLoad, "", 403, "load token is invalid"},
+		"more than a token":  {"r1", "POST", instanceapi.PathLoad, validToken + strings.Repeat(" ", instanceapi.MaxToken), 403, "load token is invalid"},
+		"token by GET":       {"r1", "GET", instanceapi.PathLoad, "", 405, ""},
 		"requests":           {"", "GET", instanceapi.PathRequests + "?seconds=60", "", 200, `"requests":2,"errors":1`},
 		"requests of r1":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r1", "", 200, `{"revision":"r1","seconds":0,"requests":2,"errors":1`},
 		"requests of r2":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r2", "", 200, `{"revision":"r2","seconds":0,"requests":0,"errors":0`},
@@ -77,7 +77,7 @@ func TestAnswers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			code, text := ask(sources(t, tt.serving), tt.method, tt.path, tt.body)
+			code, text := send(sources(t, tt.serving), tt.method, tt.path, tt.body)
 			if code != tt.code || !strings.Contains(text, tt.want) {
 				t.Errorf("%d %q, want %d with %q", code, text, tt.code, tt.want)
 			}
@@ -89,14 +89,14 @@ func TestAnswers(t *testing.T) {
 func TestRequestsAreNotMeasured(t *testing.T) {
 	s := sources(t, "r1")
 	s.Recent = nil
-	if code, text := ask(s, "GET", instanceapi.PathRequests+"?seconds=60", ""); code != http.StatusNotFound {
+	if code, text := send(s, "GET", instanceapi.PathRequests+"?seconds=60", ""); code != http.StatusNotFound {
 		t.Errorf("%d %q", code, text)
 	}
 }
 
 // TestTheWindowOnTheWire: the JSON form stays the same, because programs of other releases read it.
 func TestTheWindowOnTheWire(t *testing.T) {
-	_, text := ask(sources(t, "r1"), "GET", instanceapi.PathRequests+"?seconds=60", "")
+	_, text := send(sources(t, "r1"), "GET", instanceapi.PathRequests+"?seconds=60", "")
 	var got struct {
 		Seconds, Requests, Errors int64
 		Latency                   []int64

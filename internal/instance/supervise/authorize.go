@@ -43,11 +43,11 @@ func (s *Supervisor) announce(revision string) {
 // authorizedRevision returns the revision that a token authorized, or "" if the request has changed
 // since.
 func (s *Supervisor) authorizedRevision() string {
-	g := s.authorized.Load()
-	if g == nil || g.revision != s.folders.requested.Test || g.tokenHash != s.folders.requested.TokenHash {
+	auth := s.authorized.Load()
+	if auth == nil || auth.revision != s.folders.requested.Test || auth.tokenHash != s.folders.requested.TokenHash {
 		return ""
 	}
-	return g.revision
+	return auth.revision
 }
 
 // revisionToServe returns the revision to serve, or "" if the current one stays.

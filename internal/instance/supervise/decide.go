@@ -60,9 +60,9 @@ type view struct {
 	mountsChanged bool
 	retryMounts   time.Time
 	// givenUp reports whether the last load has failed on its probation.
-	givenUp     bool
-	reloadAsked bool
-	retryReload time.Time
+	givenUp         bool
+	reloadRequested bool
+	retryReload     time.Time
 	// tooManyGenerations is when the supervisor counts again, while too many workers of earlier
 	// generations are alive; zero: there are not too many.
 	tooManyGenerations time.Time
@@ -116,7 +116,7 @@ func (v view) change() step {
 	switch {
 	case wanted != "" && wanted != v.serving && v.atHand(wanted) && v.past.of(wanted).Load != instanceapi.Failed:
 		return step{do: load, revision: wanted}
-	case v.reloadAsked:
+	case v.reloadRequested:
 		return step{do: reload, revision: v.serving}
 	case v.unverified && !v.now.Before(v.retryReload):
 		return step{do: reload, revision: v.serving}

@@ -25,7 +25,7 @@ func TestDecide(t *testing.T) {
 		"nothing to do":                 {func(*view) {}, idle, "", false},
 		"boots from stable":             {func(v *view) { v.running = false }, start, "old", false},
 		"without files it waits":        {func(v *view) { v.running, v.stable = false, "" }, idle, "", false},
-		"boots what is asked for":       {func(v *view) { v.running, v.stable, v.requested.Load = false, "", "new" }, start, "new", false},
+		"boots the requested load":      {func(v *view) { v.running, v.stable, v.requested.Load = false, "", "new" }, start, "new", false},
 		"a refused boot is tried later": {func(v *view) { v.running, v.stable, v.past = false, "new", failed("") }, idle, "", true},
 		"with new certificates at once": {func(v *view) { v.running, v.stable, v.past, v.inputs = false, "new", failed(""), 1 }, start, "new", false},
 		"tests":                         {func(v *view) { v.requested.Test = "new" }, test, "new", false},
@@ -47,10 +47,10 @@ func TestDecide(t *testing.T) {
 		"a test does not wait for refused files": {func(v *view) {
 			v.mountsChanged, v.retryMounts, v.requested.Test = true, now.Add(time.Second), "new"
 		}, test, "new", false},
-		"a signal reloads":                    {func(v *view) { v.reloadAsked = true }, reload, "old", false},
-		"what is not confirmed is told again": {func(v *view) { v.unverified = true }, reload, "old", false},
-		"what crashes is undone first":        {func(v *view) { v.givenUp, v.certificatesDue = true, true }, undo, "", false},
-		"but not at once":                     {func(v *view) { v.unverified, v.retryReload = true, now.Add(time.Second) }, idle, "", true},
+		"a signal reloads":                      {func(v *view) { v.reloadRequested = true }, reload, "old", false},
+		"what is not confirmed is loaded again": {func(v *view) { v.unverified = true }, reload, "old", false},
+		"what crashes is undone first":          {func(v *view) { v.givenUp, v.certificatesDue = true, true }, undo, "", false},
+		"but not at once":                       {func(v *view) { v.unverified, v.retryReload = true, now.Add(time.Second) }, idle, "", true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -73,23 +73,23 @@ func TestHistory(t *testing.T) {
 	h.touch("r").tested(nil, 0, now)
 	h.touch("r").loaded(refused, now)
 	h.forget(requested)
-	h.forgive(now.Add(24 * time.Hour))
+	h.allowDueRetries(now.Add(24 * time.Hour))
 	if h.of("r").Load != instanceapi.Failed {
-		t.Error("a load that nginx refused is forgotten while the revision is asked for")
+		t.Error("a load that nginx refused is forgotten while the revision is requested")
 	}
 	h.of("r").allowRetry(now)
-	h.forgive(now.Add(firstAllowedRetry / 2))
+	h.allowDueRetries(now.Add(firstAllowedRetry / 2))
 	if h.of("r").Load != instanceapi.Failed {
 		t.Error("a failed load is forgotten at once")
 	}
-	h.forgive(now.Add(firstAllowedRetry + time.Second))
+	h.allowDueRetries(now.Add(firstAllowedRetry + time.Second))
 	if o := h.of("r"); o.Load != "" || o.Test != instanceapi.Passed || o.Problems != nil {
 		t.Errorf("after its pause the load is %+v, want it forgotten", o.Revision)
 	}
 	h.touch("r").loaded(refused, now)
 	h.forget(instanceapi.Requested{})
 	if h.of("r").Load != "" {
-		t.Error("a failed load is remembered when nobody asks for the revision any more")
+		t.Error("a failed load is remembered when the revision is no longer requested")
 	}
 	for i := range 20 {
 		h.touch(string(rune('a'+i))).tested(nil, 0, now)

@@ -27,9 +27,10 @@ type outcome struct {
 	// failures counts the failures in a row, and retry is when the next attempt is due.
 	failures int
 	retry    time.Time
-	// pardoned is when a failed load is forgotten; zero: once the revision is no longer requested.
-	pardoned time.Time
-	pardons  int
+	// retryAllowedAt is when a failed load is forgotten; zero: once the revision is no longer requested.
+	retryAllowedAt time.Time
+	// allowedRetries counts the times that a failed load was forgotten.
+	allowedRetries int
 }
 
 // due returns when a revision may be tried: at once if it was not tried with the current inputs,
@@ -81,20 +82,20 @@ func backOff(failures int) time.Duration {
 // and the operator tries it again. Without the delay, it would try again at once and forever.
 const (
 	firstAllowedRetry = time.Minute
-	lastPardon        = 10 * time.Minute
+	lastAllowedRetry  = 10 * time.Minute
 )
 
 // allowRetry schedules when a failed load is forgotten.
 func (o *outcome) allowRetry(now time.Time) {
-	o.pardoned = now.Add(min(firstAllowedRetry<<min(o.pardons, 4), lastPardon))
-	o.pardons++
+	o.retryAllowedAt = now.Add(min(firstAllowedRetry<<min(o.allowedRetries, 4), lastAllowedRetry))
+	o.allowedRetries++
 }
 
-// forgive forgets the failed loads that are due.
-func (h *history) forgive(now time.Time) {
+// allowDueRetries forgets the failed loads that are due.
+func (h *history) allowDueRetries(now time.Time) {
 	for _, o := range h.outcomes {
-		if o.Load == instanceapi.Failed && !o.pardoned.IsZero() && now.After(o.pardoned) {
-			o.Load, o.TakenBack, o.pardoned = "", false, time.Time{}
+		if o.Load == instanceapi.Failed && !o.retryAllowedAt.IsZero() && now.After(o.retryAllowedAt) {
+			o.Load, o.TakenBack, o.retryAllowedAt = "", false, time.Time{}
 			if o.Test == instanceapi.Passed {
 				o.Problems, o.failures = nil, 0
 			}

@@ -31,9 +31,9 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 	}
 	// Only one configuration at a time is on probation.
 	s.endProbation()
-	var t analysis
+	var a analysis
 	if !booting {
-		t = s.begin(ctx, c)
+		a = s.begin(ctx, c)
 	}
 	if found := s.fits(c, booting); len(found) > 0 {
 		s.Store.Drop(c.dir)
@@ -41,11 +41,11 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 		return
 	}
 	s.logged(s.Journal.Begin(revision))
-	s.loadCandidate(ctx, c, t, booting)
+	s.loadCandidate(ctx, c, a, booting)
 }
 
 // loadCandidate makes nginx serve a candidate, and rolls back if its checks fail.
-func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, t analysis, booting bool) {
+func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, a analysis, booting bool) {
 	before := s.serving
 	found, failed := s.activate(ctx, c, booting)
 	switch {
@@ -57,13 +57,13 @@ func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, t analysis,
 		s.notLoaded(c.revision, found, failed)
 		return
 	}
-	s.confirm(ctx, &t)
+	s.confirm(ctx, &a)
 	passed := false
 	if booting {
 		before = serving{}
 	} else {
-		var why rejection
-		if why, passed = s.runChecks(ctx, c, t); len(why.problems) > 0 {
+		var why rollbackReason
+		if why, passed = s.runChecks(ctx, c, a); len(why.problems) > 0 {
 			s.rollBack(ctx, c, before, why)
 			return
 		}
@@ -74,7 +74,7 @@ func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, t analysis,
 	}
 	s.Checks.SetChecks(c.revision, c.facts.checks.Checks, passed)
 	s.past.touch(c.revision).loaded(nil, time.Now())
-	s.onProbation(c, before, t)
+	s.onProbation(c, before, a)
 	s.Certs.Retry()
 	slog.Info("configuration is served", "revision", c.revision, "generation", c.generation)
 }
@@ -203,7 +203,7 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 // switchBack makes sure that nginx serves the previous configuration after a reload that failed. A
 // master process that refused the new one never stopped serving it.
 func (s *Supervisor) switchBack(ctx context.Context, before serving, failed *verification, why *failure) {
-	if why.refused && s.unimpressed(ctx, before, failed) {
+	if why.refused && s.stillServes(ctx, before, failed) {
 		return
 	}
 	slog.Warn("restoring the previous configuration", "revision", before.revision)
@@ -290,7 +290,7 @@ func (s *Supervisor) publish(ctx context.Context) {
 		return
 	}
 	if found := s.reload(ctx); len(found) > 0 {
-		undo("nginx rejected it: " + found[0].Message)
+		undo("nginx refused it: " + found[0].Message)
 		s.inputs++
 		// The cause may be something else, such as a host name that does not resolve.
 		s.retryCertificates = time.Now().Add(backOff(s.refusals))

@@ -28,7 +28,7 @@ func mountsOf(t *testing.T) *mounts {
 	switchTo(t, m.dirs[0], "..1")
 	switchTo(t, m.dirs[1], "..1")
 	if m.refresh() {
-		t.Error("the first look finds a change")
+		t.Error("the first inspection finds a change")
 	}
 	m.served(m.versions())
 	return m

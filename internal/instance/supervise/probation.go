@@ -32,11 +32,11 @@ type probation struct {
 	// comparing reports whether other pods wait for the first answers.
 	comparing bool
 	// why is the reason for a rollback; without problems: there is none.
-	why rejection
+	why rollbackReason
 }
 
-// rejection is why a configuration is rolled back although nginx's workers have confirmed it.
-type rejection struct {
+// rollbackReason is why a configuration is rolled back although nginx's workers have confirmed it.
+type rollbackReason struct {
 	problems []instanceapi.Problem
 	// fatal reports whether it ended workers: no other pod may load it.
 	fatal bool
@@ -45,9 +45,9 @@ type rejection struct {
 }
 
 // onProbation starts the probation of a candidate that the workers have confirmed.
-func (s *Supervisor) onProbation(c candidate, before serving, t analysis) {
+func (s *Supervisor) onProbation(c candidate, before serving, a analysis) {
 	s.endProbation()
-	s.probation = &probation{candidate: c, analysis: t, before: before, until: time.Now().Add(probationTime)}
+	s.probation = &probation{candidate: c, analysis: a, before: before, until: time.Now().Add(probationTime)}
 	s.probation.comparing = before.dir != "" && s.awaitsFirst(c)
 }
 
@@ -68,13 +68,13 @@ func (s *Supervisor) watchProbation(ctx context.Context, now time.Time) {
 	s.noteMemory()
 	switch signal := s.crashed(); {
 	case signal != "":
-		p.why = rejection{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}
+		p.why = rollbackReason{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}
 	case now.After(p.until):
 		s.endProbation()
 	case p.before.dir != "" && s.master.Running():
 		a := s.compare(ctx, p.candidate, p.analysis, now)
 		if message := a.problem(); message != "" {
-			p.why = rejection{problems: problem(errMessage(message)), passing: true}
+			p.why = rollbackReason{problems: problem(errMessage(message)), passing: true}
 		}
 		p.comparing = p.comparing && a.open()
 	}
@@ -107,13 +107,13 @@ var exitedOnSignal = regexp.MustCompile(`worker process (\d+) exited on signal (
 // crash returns the signal by which a worker ended since the load, or "" if none did. It ignores
 // the previous workers: a crash while they finish their requests says nothing about the new
 // configuration.
-func (t analysis) crash(log *nginx.Tail) string {
-	for _, line := range log.Since(t.mark) {
+func (a analysis) crash(log *nginx.Tail) string {
+	for _, line := range log.Since(a.mark) {
 		found := exitedOnSignal.FindStringSubmatch(line)
 		if found == nil {
 			continue
 		}
-		if pid, err := strconv.Atoi(found[1]); err == nil && !slices.Contains(t.old, pid) {
+		if pid, err := strconv.Atoi(found[1]); err == nil && !slices.Contains(a.old, pid) {
 			return found[2]
 		}
 	}
@@ -131,7 +131,7 @@ func (s *Supervisor) undo(ctx context.Context) {
 
 // rollBack makes nginx serve the previous configuration again, after the workers have confirmed a
 // candidate.
-func (s *Supervisor) rollBack(ctx context.Context, c candidate, before serving, why rejection) {
+func (s *Supervisor) rollBack(ctx context.Context, c candidate, before serving, why rollbackReason) {
 	slog.Error("rolling back the configuration", "revision", c.revision, "problems", why.problems)
 	o := s.past.touch(c.revision)
 	o.loaded(why.problems, time.Now())

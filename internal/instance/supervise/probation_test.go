@@ -36,20 +36,20 @@ func TestCrash(t *testing.T) {
 // TestIsRollback: an edit is distinguished from a rollback by the operator.
 func TestIsRollback(t *testing.T) {
 	for name, tt := range map[string]struct {
-		asked instanceapi.Requested
-		want  bool
+		requested instanceapi.Requested
+		want      bool
 	}{
 		"an edit":                       {instanceapi.Requested{Test: "b", Load: "b"}, false},
-		"a word lets it be loaded":      {instanceapi.Requested{Test: "b"}, false},
+		"a token authorizes the load":   {instanceapi.Requested{Test: "b"}, false},
 		"another one was refused":       {instanceapi.Requested{Test: "c", Load: "b"}, true},
 		"another edit came since then":  {instanceapi.Requested{Test: "c", Load: "c"}, false},
 		"what pods boot from, by edit":  {instanceapi.Requested{Test: "a", Load: "a"}, true},
 		"what pods boot from, by force": {instanceapi.Requested{Test: "c", Load: "a"}, true},
 	} {
 		s := &Supervisor{}
-		s.folders.stable.revision, s.folders.requested = "a", tt.asked
-		revision := tt.asked.Load
-		if revision == "" || tt.asked.Load == "c" {
+		s.folders.stable.revision, s.folders.requested = "a", tt.requested
+		revision := tt.requested.Load
+		if revision == "" || tt.requested.Load == "c" {
 			revision = "b"
 		}
 		if got := s.isRollback(revision); got != tt.want {

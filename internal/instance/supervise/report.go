@@ -78,7 +78,7 @@ func (s *Supervisor) waiting() string {
 	case stable == "":
 		return "there is no configuration yet"
 	case s.past.of(stable).failures > 0:
-		return "nginx rejected the configuration: " + s.past.of(stable).Problems[0].Message
+		return "nginx refused the configuration: " + s.past.of(stable).Problems[0].Message
 	default:
 		return "nginx is about to be started"
 	}

@@ -66,33 +66,33 @@ type analysis struct {
 // begin records what the first answers of a candidate are compared with.
 func (s *Supervisor) begin(ctx context.Context, c candidate) analysis {
 	workers := s.Proc.Workers(s.master.PID)
-	t := analysis{mark: s.master.Log.Mark(), old: slices.Concat(workers.Running, workers.Exiting)}
+	a := analysis{mark: s.master.Log.Mark(), old: slices.Concat(workers.Running, workers.Exiting)}
 	if s.Answers == nil {
-		return t
+		return a
 	}
 	s.catchUp()
 	s.Answers.StartComparison(c.revision)
 	last := s.lastAnalysis
-	t.silentRate = last.silent(s.connections(ctx)) / max(1, time.Since(last.confirmed).Seconds())
-	return t
+	a.silentRate = last.silent(s.connections(ctx)) / max(1, time.Since(last.confirmed).Seconds())
+	return a
 }
 
 // confirm starts the comparison: the old workers accept no connections any more.
-func (s *Supervisor) confirm(ctx context.Context, t *analysis) {
-	t.confirmed = time.Now()
+func (s *Supervisor) confirm(ctx context.Context, a *analysis) {
+	a.confirmed = time.Now()
 	if s.Answers != nil {
-		t.connections = s.connections(ctx)
+		a.connections = s.connections(ctx)
 	}
-	s.lastAnalysis = *t
+	s.lastAnalysis = *a
 }
 
 // silent returns how many more connections than requests there were since the analysis began. The
 // instance's own requests each use a connection, so they do not count.
-func (t analysis) silent(now *nginx.Connections) float64 {
-	if t.connections == nil || now == nil {
+func (a analysis) silent(now *nginx.Connections) float64 {
+	if a.connections == nil || now == nil {
 		return 0
 	}
-	return max(0, float64(now.Accepted-t.connections.Accepted-(now.Requests-t.connections.Requests)))
+	return max(0, float64(now.Accepted-a.connections.Accepted-(now.Requests-a.connections.Requests)))
 }
 
 // connections returns nginx's own counters, or nil if they cannot be read.
@@ -113,26 +113,26 @@ func (s *Supervisor) catchUp() {
 
 // runChecks runs the candidate's checks against the new workers. A configuration that is the target of
 // a rollback is not rolled back itself: its checks only count for readiness.
-func (s *Supervisor) runChecks(ctx context.Context, c candidate, t analysis) (why rejection, passed bool) {
+func (s *Supervisor) runChecks(ctx context.Context, c candidate, a analysis) (why rollbackReason, passed bool) {
 	found := s.Checks.Failures(ctx, c.facts.checks.Checks)
 	switch {
 	case len(found) == 0 || ctx.Err() != nil:
-		return rejection{}, true
+		return rollbackReason{}, true
 	case s.isRollback(c.revision):
-		return rejection{}, false
+		return rollbackReason{}, false
 	}
-	if signal := t.crash(s.master.Log); signal != "" {
-		return rejection{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}, false
+	if signal := a.crash(s.master.Log); signal != "" {
+		return rollbackReason{problems: problem(errMessage(crashMessage(signal, s.room()))), fatal: true}, false
 	}
-	return rejection{problems: found, passing: true}, false
+	return rollbackReason{problems: found, passing: true}, false
 }
 
 // isRollback reports whether loading a revision is a rollback: pods boot from it, or the operator
 // requests its load while another revision is tested. An edit that restores an old configuration is
 // an edit.
 func (s *Supervisor) isRollback(revision string) bool {
-	asked := s.folders.requested
-	return revision == s.folders.stable.revision || revision == asked.Load && revision != asked.Test
+	requested := s.folders.requested
+	return revision == s.folders.stable.revision || revision == requested.Load && revision != requested.Test
 }
 
 // awaitsFirst reports whether other pods have to wait for the first answers of a candidate.
@@ -150,15 +150,15 @@ func (s *Supervisor) compares(c candidate) bool {
 
 // compare compares the first answers of a candidate with those before it. It returns a zero
 // comparison if this candidate is not compared.
-func (s *Supervisor) compare(ctx context.Context, c candidate, t analysis, now time.Time) comparison {
+func (s *Supervisor) compare(ctx context.Context, c candidate, a analysis, now time.Time) comparison {
 	if !s.compares(c) {
 		return comparison{}
 	}
 	s.catchUp()
-	a := comparison{since: now.Sub(t.confirmed), silentRate: t.silentRate}
-	a.first, a.before = s.Answers.Comparison()
-	a.silent = int64(t.silent(s.connections(ctx)))
-	return a
+	found := comparison{since: now.Sub(a.confirmed), silentRate: a.silentRate}
+	found.first, found.before = s.Answers.Comparison()
+	found.silent = int64(a.silent(s.connections(ctx)))
+	return found
 }
 
 // errMessage is a string that implements error.

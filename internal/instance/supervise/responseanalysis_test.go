@@ -18,7 +18,7 @@ func TestComparison(t *testing.T) {
 	}{
 		"nothing before":                  {comparison{first: tally(20, 20)}, ""},
 		"too few before":                  {comparison{first: tally(20, 20), before: tally(0, 19)}, ""},
-		"too few to tell":                 {comparison{first: tally(4, 4), before: tally(0, 1000)}, ""},
+		"too few to compare":              {comparison{first: tally(4, 4), before: tally(0, 1000)}, ""},
 		"only errors":                     {comparison{first: tally(5, 5), before: tally(0, 1000)}, "100% of the first 5 answers are 4xx or 5xx, and 0% of those before were; if this is intended, set rollout.firstAnswers: Ignore"},
 		"many more":                       {comparison{first: tally(60, 80), before: tally(50, 1000)}, "75% of the first 80"},
 		"more":                            {comparison{first: tally(240, 1000), before: tally(0, 1000)}, ""},
@@ -26,7 +26,7 @@ func TestComparison(t *testing.T) {
 		"better":                          {comparison{first: tally(0, 20), before: tally(900, 1000)}, ""},
 		"no request is understood":        {comparison{before: tally(0, 3000), silent: 12, since: time.Second}, "12 connections did not result in a request"},
 		"connections that say nothing":    {comparison{before: tally(0, 30), silent: 12, since: time.Second}, ""},
-		"nobody has come":                 {comparison{before: tally(0, 3000), silent: 4, since: time.Second}, ""},
+		"there are no requests":           {comparison{before: tally(0, 3000), silent: 4, since: time.Second}, ""},
 		"connections beside the requests": {comparison{first: tally(0, 50), before: tally(0, 3000), silent: 200, since: time.Second}, ""},
 		"hardly any request":              {comparison{first: tally(0, 5), before: tally(0, 3000), silent: 100, since: time.Second}, "100 connections did not"},
 	} {

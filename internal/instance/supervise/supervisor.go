@@ -7,7 +7,7 @@
 //
 // A configuration is loaded in five steps: its files are assembled in a new folder, nginx tests them,
 // the symbolic link `current` is switched to the folder, nginx receives SIGHUP, and its workers are
-// asked which configuration they serve. Only their answer counts. If they do not confirm it, the link
+// queried which configuration they serve. Only their answer counts. If they do not confirm it, the link
 // is switched back.
 package supervise
 
@@ -83,10 +83,10 @@ type Supervisor struct {
 	generation int64
 	old        generations
 	// inputs counts the changes of certificates and of the folders of ReloadOn.
-	inputs      int
-	mounts      mounts
-	reloadAsked bool
-	retryReload time.Time
+	inputs          int
+	mounts          mounts
+	reloadRequested bool
+	retryReload     time.Time
 	// refusals counts the certificates that nginx refused in a row, and retryCertificates is when
 	// they are tried again.
 	refusals          int
@@ -164,7 +164,7 @@ func (s *Supervisor) view() view {
 		mountsChanged:      s.mounts.changed(),
 		retryMounts:        s.retryMounts(),
 		givenUp:            s.givenUp(),
-		reloadAsked:        s.reloadAsked,
+		reloadRequested:    s.reloadRequested,
 		retryReload:        s.retryReload,
 		tooManyGenerations: s.old.tooMany(time.Now(), s.DrainTimeout),
 	}
@@ -179,7 +179,7 @@ func (s *Supervisor) perform(ctx context.Context, next step) {
 	case start, load:
 		s.load(ctx, next.revision)
 	case reload:
-		s.reloadAsked = false
+		s.reloadRequested = false
 		s.reload(ctx)
 	case reloadMounts:
 		s.reloadMounts(ctx)
@@ -240,7 +240,7 @@ func (s *Supervisor) wait(ctx context.Context, until time.Time) {
 func (s *Supervisor) signal(signal syscall.Signal) {
 	switch signal {
 	case syscall.SIGHUP:
-		s.reloadAsked = s.master.Running()
+		s.reloadRequested = s.master.Running()
 	case syscall.SIGUSR1:
 		// nginx reopens its log files.
 		if err := s.master.Signal(signal); err != nil {

@@ -16,10 +16,10 @@ import (
 // Bounds of a verification. nginx tries to bind an address for 2.5 s.
 const (
 	verifyTimeout = 10 * time.Second
-	// darkTimeout bounds the time in which no worker accepts connections: the replaced ones have
+	// unavailableTimeout bounds the time in which no worker accepts connections: the replaced ones have
 	// stopped, and the new ones do not answer. unavailableTimeoutProven applies if a dry run has shown
 	// that a worker answers: then the machine is busy, and going back would take as long again.
-	darkTimeout              = time.Second
+	unavailableTimeout       = time.Second
 	unavailableTimeoutProven = 5 * time.Second
 	verifyPause              = 15 * time.Millisecond
 	// answers is the number of correct answers in a row that are required.
@@ -32,7 +32,7 @@ const (
 // verification is the expected state after a start or a reload.
 type verification struct {
 	candidate
-	// master is the nginx to verify, and statusClient asks its workers.
+	// master is the nginx to verify, and statusClient queries its workers.
 	master       *nginx.Master
 	statusClient nginx.StatusClient
 	// replaced are the workers that must not accept connections any more.
@@ -41,8 +41,8 @@ type verification struct {
 	mark int
 	// final verifications continue no matter how long no worker accepts connections.
 	final bool
-	// dark is since when no worker accepts connections; zero: some do.
-	dark time.Time
+	// unavailableSince is since when no worker accepts connections; zero: some do.
+	unavailableSince time.Time
 	// abort returns a failure of the caller's own that ends the wait early; nil: there is none.
 	abort func() *failure
 }
@@ -107,7 +107,7 @@ func (s *Supervisor) waitForWorkers(ctx context.Context, v *verification) *failu
 	}
 }
 
-// confirmed asks the workers and also reads the process table: workers of two generations share the
+// confirmed queries the workers and also reads the process table: workers of two generations share the
 // socket, and the kernel chooses which one answers.
 func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
@@ -126,7 +126,7 @@ func (s *Supervisor) failed(v *verification) *failure {
 	lines := v.master.Log.Since(v.mark)
 	switch {
 	case refused(lines, v.master.PID):
-		return &failure{reason: "nginx rejected the configuration", refused: true, lines: lines}
+		return &failure{reason: "nginx refused the configuration", refused: true, lines: lines}
 	case fatal(lines, v.master.PID):
 		return &failure{reason: "nginx's worker processes cannot start with the configuration", died: true, lines: lines}
 	case s.unavailableFor(v, time.Now()) >= v.timeout() && !v.final:
@@ -141,7 +141,7 @@ func (s *Supervisor) failed(v *verification) *failure {
 // timeout returns how long no worker may accept connections.
 func (v *verification) timeout() time.Duration {
 	if v.facts.measured == (budget.Usage{}) {
-		return darkTimeout
+		return unavailableTimeout
 	}
 	return unavailableTimeoutProven
 }
@@ -153,19 +153,19 @@ func (s *Supervisor) unavailableFor(v *verification, now time.Time) time.Duratio
 		return 0
 	}
 	if overlap(s.Proc.Workers(v.master.PID).Running, v.replaced) {
-		v.dark = time.Time{}
+		v.unavailableSince = time.Time{}
 		return 0
 	}
-	if v.dark.IsZero() {
-		v.dark = now
+	if v.unavailableSince.IsZero() {
+		v.unavailableSince = now
 	}
-	dark := now.Sub(v.dark)
-	if dark > answerTimeout && s.serving.verified {
+	unavailable := now.Sub(v.unavailableSince)
+	if unavailable > answerTimeout && s.serving.verified {
 		// The pod must not receive requests meanwhile.
 		s.serving.verified = false
 		s.report()
 	}
-	return dark
+	return unavailable
 }
 
 // refused reports whether the master process refused the configuration. It tries an address that is
@@ -189,8 +189,8 @@ func fatal(lines []string, master int) bool {
 	})
 }
 
-// unimpressed reports whether nginx still serves the previous configuration with the same workers.
-func (s *Supervisor) unimpressed(ctx context.Context, before serving, failed *verification) bool {
+// stillServes reports whether nginx still serves the previous configuration with the same workers.
+func (s *Supervisor) stillServes(ctx context.Context, before serving, failed *verification) bool {
 	for range answers {
 		answer, err := s.statusClient.Served(ctx)
 		if err != nil || answer != (nginx.Served{Revision: before.revision, Generation: before.generation}) {

@@ -172,7 +172,7 @@ func TestWatch(t *testing.T) {
 				select {
 				case <-changed:
 				case <-time.After(10 * time.Second):
-					t.Fatal("nobody said that the folder has changed")
+					t.Fatal("the change of the folder was not signalled")
 				}
 				quieten(changed)
 			}

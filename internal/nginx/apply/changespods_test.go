@@ -31,15 +31,15 @@ func TestTurns(t *testing.T) {
 		spec   *appsv1ac.DeploymentSpecApplyConfiguration
 		want   bool
 	}{
-		"other replicas":           {apply.Update, deployment("a", 0), intent("a"), false},
-		"another template":         {apply.Update, deployment("a", 0), intent("b"), true},
-		"a rollout is let go on":   {apply.Update, deployment("a", 5), intent("a"), true},
-		"a rollout is held":        {apply.Update, deployment("a", 5), intent("a").WithMinReadySeconds(1 << 30), true},
-		"what was written stands":  {apply.Leave, deployment("a", 0), intent("b"), false},
-		"somebody changed a field": {apply.Heal, deployment("b", 0), intent("a"), false},
-		"it is new":                {apply.Create, nil, intent("a"), false},
-		"another configuration":    {apply.Update, &corev1.ConfigMap{}, nil, true},
-		"another account":          {apply.Update, &corev1.ServiceAccount{}, nil, false},
+		"other replicas":                 {apply.Update, deployment("a", 0), intent("a"), false},
+		"another template":               {apply.Update, deployment("a", 0), intent("b"), true},
+		"a rollout is continued":         {apply.Update, deployment("a", 5), intent("a"), true},
+		"a rollout is held":              {apply.Update, deployment("a", 5), intent("a").WithMinReadySeconds(1 << 30), true},
+		"what was written stands":        {apply.Leave, deployment("a", 0), intent("b"), false},
+		"another client changed a field": {apply.Heal, deployment("b", 0), intent("a"), false},
+		"it is new":                      {apply.Create, nil, intent("a"), false},
+		"another configuration":          {apply.Update, &corev1.ConfigMap{}, nil, true},
+		"another account":                {apply.Update, &corev1.ServiceAccount{}, nil, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

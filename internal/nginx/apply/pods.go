@@ -19,16 +19,16 @@ const parallelAnnotations = 16
 
 // AnnotatePods writes the annotations of pods. It leaves a pod alone that is gone, or that is another one of the same
 // name.
-func (a *Applier) AnnotatePods(ctx context.Context, namespace string, asks []revision.PodAnnotations) error {
-	errs := make([]error, len(asks))
+func (a *Applier) AnnotatePods(ctx context.Context, namespace string, updates []revision.PodAnnotations) error {
+	errs := make([]error, len(updates))
 	var group errgroup.Group
 	group.SetLimit(parallelAnnotations)
-	for i, ask := range asks {
+	for i, update := range updates {
 		group.Go(func() error {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: ask.Pod}}
-			err := a.objects.ApplyConfiguration(ctx, pod, corev1ac.Pod(ask.Pod, namespace).WithUID(ask.UID).WithAnnotations(ask.Annotations))
+			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: update.Pod}}
+			err := a.objects.ApplyConfiguration(ctx, pod, corev1ac.Pod(update.Pod, namespace).WithUID(update.UID).WithAnnotations(update.Annotations))
 			if err != nil && !apierrors.IsConflict(err) && !apierrors.IsNotFound(err) {
-				errs[i] = fmt.Errorf("annotate Pod %s: %w", ask.Pod, err)
+				errs[i] = fmt.Errorf("annotate Pod %s: %w", update.Pod, err)
 			}
 			return nil
 		})

@@ -36,19 +36,19 @@ func TestAnalyze(t *testing.T) {
 		message        string
 	}{
 		// The number of requests.
-		"nothing at all": {nil, nil, one, Undecided, "fewer than 20 requests have reached the canary: too few to judge"},
+		"nothing at all": {nil, nil, one, Undecided, "fewer than 20 requests have reached the canary: not enough to compare"},
 		"no request":     {fast(0, 0), fast(1000, 0), one, Undecided, ""},
 		"19 of 19":       {fast(19, 19), fast(1000, 0), one, Undecided, ""},
 		"20 of 20": {fast(20, 20), fast(1000, 0), one, Bad,
 			"100 % of about 20 requests to the canary were answered with 5xx, none of those to the other pods; at most 1 percentage point more is allowed"},
 		"none of 20": {fast(20, 0), fast(1000, 0), one, Good,
 			"none of about 20 requests to the canary were answered with 5xx, none of those to the other pods"},
-		"few others":           {fast(1000, 0), fast(19, 0), one, Undecided, "fewer than 20 requests have reached the other pods: too few to judge"},
+		"few others":           {fast(1000, 0), fast(19, 0), one, Undecided, "fewer than 20 requests have reached the other pods: not enough to compare"},
 		"few others, all bad":  {fast(1000, 1000), fast(19, 0), one, Bad, ""},
 		"few others, as bad":   {fast(1000, 500), fast(19, 9), one, Undecided, ""},
 		"two pods are summed":  {windows{window(10, 5, .1), window(10, 5, .1)}, windows{window(500, 0, .1), window(500, 0, .1)}, one, Bad, ""},
 		"one of two canaries":  {windows{window(500, 100, .1), window(500, 0, .1)}, fast(5000, 0), one, Bad, "10 % of about 1,000 requests to the canary were answered with 5xx, none of those to the other pods; at most 1 percentage point more is allowed"},
-		"others without a one": {fast(100, 0), fast(0, 0), both, Undecided, "fewer than 20 requests have reached the other pods: too few to judge"},
+		"others without a one": {fast(100, 0), fast(0, 0), both, Undecided, "fewer than 20 requests have reached the other pods: not enough to compare"},
 
 		// Chance.
 		"1 of 20":             {fast(20, 1), fast(1000, 0), one, Good, ""},
@@ -94,9 +94,9 @@ func TestAnalyze(t *testing.T) {
 		"few slow ones":               {windows{spread(1000, .01, 1, .08)}, windows{spread(1000, .01, 1, .01)}, both, Good, ""},
 		"many slow ones":              {windows{spread(1000, .01, 1, .2)}, windows{spread(1000, .01, 1, .01)}, both, Bad, ""},
 		"slow ones by chance":         {windows{spread(60, .01, 1, .12)}, windows{spread(60, .01, 1, .01)}, both, Good, ""},
-		"49 are too few":              {windows{window(49, 0, 1)}, windows{window(1000, 0, .03)}, both, Undecided, "fewer than 50 requests to the canary were answered without an error: too few to judge how long they take"},
+		"49 are too few":              {windows{window(49, 0, 1)}, windows{window(1000, 0, .03)}, both, Undecided, "fewer than 50 requests to the canary were answered without an error: not enough to compare how long they take"},
 		"50 are enough":               {windows{window(50, 0, 1)}, windows{window(1000, 0, .03)}, both, Bad, ""},
-		"49 others are too few":       {windows{window(1000, 0, 1)}, windows{window(49, 0, .03)}, both, Undecided, "fewer than 50 requests to the other pods were answered without an error: too few to judge how long they take"},
+		"49 others are too few":       {windows{window(1000, 0, 1)}, windows{window(49, 0, .03)}, both, Undecided, "fewer than 50 requests to the other pods were answered without an error: not enough to compare how long they take"},
 		"few, but errors":             {windows{window(49, 20, 1)}, windows{window(1000, 0, .03)}, both, Bad, ""},
 		"slow and erroneous":          {windows{window(1000, 500, 1)}, windows{window(1000, 0, .03)}, both, Bad, "50 % of about 1,000 requests to the canary were answered with 5xx, none of those to the other pods; at most 1 percentage point more is allowed"},
 		"longer than it is measured":  {windows{window(1000, 0, 3600)}, windows{window(1000, 0, 30)}, both, Bad, "90 % of the requests to the canary took up to 70 s, of those to the other pods up to 35 s; at most 1.5 times as long is allowed"},
@@ -249,15 +249,15 @@ func (a app) serve(r *rand.Rand, w *instanceapi.RequestWindow, n int) {
 	}
 }
 
-// looks is the number of analyses of a canary in a minute.
-const looks = 30
+// analyses is the number of analyses of a canary in a minute.
+const analyses = 30
 
-// trial analyzes a canary repeatedly while both versions serve. It returns the last outcome and the
+// analyzeRepeatedly analyzes a canary repeatedly while both versions serve. It returns the last outcome and the
 // number of requests to the canary until then.
-func trial(r *rand.Rand, old, changed app, each int, limits Limits) (Outcome, int64) {
+func analyzeRepeatedly(r *rand.Rand, old, changed app, each int, limits Limits) (Outcome, int64) {
 	var c, o instanceapi.RequestWindow
 	last := Undecided
-	for range looks {
+	for range analyses {
 		changed.serve(r, &c, r.IntN(2*each+1))
 		old.serve(r, &o, r.IntN(8*each+1))
 		last = Analyze([]instanceapi.RequestWindow{c}, []instanceapi.RequestWindow{o}, limits).Outcome
@@ -270,7 +270,7 @@ func trial(r *rand.Rand, old, changed app, each int, limits Limits) (Outcome, in
 
 // TestChanceEndsFewCanaries: at most 3 % of the canaries that are as good as the other pods end.
 func TestChanceEndsFewCanaries(t *testing.T) {
-	const trials = 200
+	const runs = 200
 	for name, tt := range map[string]struct {
 		app    app
 		limits Limits
@@ -284,14 +284,14 @@ func TestChanceEndsFewCanaries(t *testing.T) {
 		for _, each := range []int{1, 10, 100} {
 			r := rand.New(rand.NewPCG(9, uint64(each)))
 			bad := 0
-			for range trials {
-				if got, _ := trial(r, tt.app, tt.app, each, tt.limits); got == Bad {
+			for range runs {
+				if got, _ := analyzeRepeatedly(r, tt.app, tt.app, each, tt.limits); got == Bad {
 					bad++
 				}
 			}
-			t.Logf("%s, %d requests a look: %.2f %% of the canaries end by chance", name, each, 100*float64(bad)/trials)
-			if bad > trials*3/100 {
-				t.Errorf("%s, %d requests a look: %d of %d good canaries ended", name, each, bad, trials)
+			t.Logf("%s, %d requests per analysis: %.2f %% of the canaries end by chance", name, each, 100*float64(bad)/runs)
+			if bad > runs*3/100 {
+				t.Errorf("%s, %d requests per analysis: %d of %d good canaries ended", name, each, bad, runs)
 			}
 		}
 	}
@@ -300,7 +300,7 @@ func TestChanceEndsFewCanaries(t *testing.T) {
 // TestBadCanariesAreFound: each canary that is worse than the other pods is found within its number
 // of requests.
 func TestBadCanariesAreFound(t *testing.T) {
-	const trials = 100
+	const runs = 100
 	good := app{.001, .02, 1}
 	for name, tt := range map[string]struct {
 		app  app
@@ -315,14 +315,14 @@ func TestBadCanariesAreFound(t *testing.T) {
 	} {
 		r := rand.New(rand.NewPCG(11, 12))
 		var sum int64
-		for range trials {
-			got, after := trial(r, good, tt.app, 50, Limits{1, 1.5})
+		for range runs {
+			got, after := analyzeRepeatedly(r, good, tt.app, 50, Limits{1, 1.5})
 			if got != Bad || after > tt.most {
 				t.Errorf("%s: %s after %d requests, at most %d were expected", name, got, after, tt.most)
 			}
 			sum += after
 		}
-		t.Logf("%s: found after %d requests", name, sum/trials)
+		t.Logf("%s: found after %d requests", name, sum/runs)
 	}
 }
 

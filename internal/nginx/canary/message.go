@@ -10,11 +10,11 @@ import (
 )
 
 func tooFewRequestsMessage(whose string) string {
-	return fmt.Sprintf("fewer than %d requests have reached the %s: too few to judge", LeastRequests, whose)
+	return fmt.Sprintf("fewer than %d requests have reached the %s: not enough to compare", LeastRequests, whose)
 }
 
 func tooFewSuccessesMessage(whose string) string {
-	return fmt.Sprintf("fewer than %d requests to the %s were answered without an error: too few to judge how long they take", leastAnswers, whose)
+	return fmt.Sprintf("fewer than %d requests to the %s were answered without an error: not enough to compare how long they take", leastAnswers, whose)
 }
 
 // failures describes which share of the requests failed.

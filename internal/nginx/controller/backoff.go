@@ -42,8 +42,8 @@ const passPatience = 600 * time.Millisecond
 type requeueBackoff struct {
 	mu    sync.Mutex
 	steps map[types.NamespacedName]step
-	// askedAt is until when pods may be busy with a request.
-	askedAt map[types.NamespacedName]time.Time
+	// requestedUntil is until when pods may be busy with a request.
+	requestedUntil map[types.NamespacedName]time.Time
 }
 
 // step is the progress of an application, the time until the next pass, and since when and how long pods may take
@@ -55,10 +55,10 @@ type step struct {
 	patience time.Duration
 }
 
-// next returns how long to wait before the next pass; 0 means until an event. asked reports whether this pass sent
-// pods a request.
-func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, asked, volumes bool, now time.Time) time.Duration {
-	recent := p.recentlyAsked(key, asked, now)
+// next returns how long to wait before the next pass; 0 means until an event. requested reports whether this pass
+// sent pods a request.
+func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, requested, volumes bool, now time.Time) time.Duration {
+	recent := p.recentlyRequested(key, requested, now)
 	switch {
 	case d.OnProbation:
 		p.reset(key)
@@ -83,20 +83,20 @@ func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, aske
 	return 0
 }
 
-// recentlyAsked reports whether pods received a request a short while ago.
-func (p *requeueBackoff) recentlyAsked(key types.NamespacedName, asked bool, now time.Time) bool {
+// recentlyRequested reports whether pods received a request a short while ago.
+func (p *requeueBackoff) recentlyRequested(key types.NamespacedName, requested bool, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if asked {
-		if p.askedAt == nil {
-			p.askedAt = map[types.NamespacedName]time.Time{}
+	if requested {
+		if p.requestedUntil == nil {
+			p.requestedUntil = map[types.NamespacedName]time.Time{}
 		}
-		p.askedAt[key] = now.Add(recentFor)
+		p.requestedUntil[key] = now.Add(recentFor)
 	}
-	if now.Before(p.askedAt[key]) {
+	if now.Before(p.requestedUntil[key]) {
 		return true
 	}
-	delete(p.askedAt, key)
+	delete(p.requestedUntil, key)
 	return false
 }
 
@@ -142,5 +142,5 @@ func (p *requeueBackoff) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.steps, key)
-	delete(p.askedAt, key)
+	delete(p.requestedUntil, key)
 }

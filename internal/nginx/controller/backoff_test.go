@@ -11,7 +11,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
-// TestPace: if nothing changes for 10 s, the passes are spaced out, and the pods are nudged at
+// TestPace: if nothing changes for 10 s, the passes are spaced out, and the pods are synced at
 // increasing intervals.
 func TestPace(t *testing.T) {
 	var p requeueBackoff
@@ -19,11 +19,11 @@ func TestPace(t *testing.T) {
 	waiting := rollout.Decision{Phase: rollout.Testing, Watch: true}
 	start := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	now, polls := start, 0
-	var nudges []time.Duration
+	var syncs []time.Duration
 	for now.Sub(start) < 10*time.Second {
 		polls++
 		if p.podsOverdue(key, now) {
-			nudges = append(nudges, now.Sub(start).Truncate(100*time.Millisecond))
+			syncs = append(syncs, now.Sub(start).Truncate(100*time.Millisecond))
 		}
 		now = now.Add(p.next(key, waiting, false, false, now))
 	}
@@ -32,8 +32,8 @@ func TestPace(t *testing.T) {
 	}
 	// Each interval is twice the previous one, as observed by the next pass.
 	want := []time.Duration{600 * time.Millisecond, 1300 * time.Millisecond, 2600 * time.Millisecond, 5 * time.Second}
-	if diff := cmp.Diff(want, nudges); diff != "" {
-		t.Errorf("nudges (-want +got):\n%s", diff)
+	if diff := cmp.Diff(want, syncs); diff != "" {
+		t.Errorf("syncs (-want +got):\n%s", diff)
 	}
 }
 
@@ -44,9 +44,9 @@ func TestForgottenPace(t *testing.T) {
 	p.next(key, rollout.Decision{Watch: true}, true, false, now)
 	p.forget(key)
 	if wait := p.next(key, rollout.Decision{}, false, false, now); wait != 0 {
-		t.Errorf("it is looked at again after %s", wait)
+		t.Errorf("the next pass is after %s", wait)
 	}
-	if len(p.steps)+len(p.askedAt) != 0 {
+	if len(p.steps)+len(p.requestedUntil) != 0 {
 		t.Error("something of it is kept")
 	}
 }
@@ -67,44 +67,44 @@ func TestPaceOfAStepForward(t *testing.T) {
 	}
 }
 
-// TestPaceOfATrial: a canary is checked less often, and the step after it does not wait.
-func TestPaceOfATrial(t *testing.T) {
+// TestPaceOfACanary: a canary is checked less often, and the step after it does not wait.
+func TestPaceOfACanary(t *testing.T) {
 	var p requeueBackoff
 	key, now := types.NamespacedName{Name: "web"}, time.Now()
-	trial := rollout.Decision{Phase: rollout.Loading, Watch: true, AnalyzeAgain: []string{"a"}}
+	canary := rollout.Decision{Phase: rollout.Loading, Watch: true, AnalyzeAgain: []string{"a"}}
 	for range 50 {
-		wait := p.next(key, trial, false, false, now)
+		wait := p.next(key, canary, false, false, now)
 		if wait < backoffCanary {
-			t.Fatalf("the canary is looked at after %s", wait)
+			t.Fatalf("the canary is analyzed after %s", wait)
 		}
 		now = now.Add(wait)
 	}
-	trial.AnalyzeAgain = nil
-	if wait := p.next(key, trial, false, false, now); wait != backoffFirst {
-		t.Errorf("after the trial the wait is %s", wait)
+	canary.AnalyzeAgain = nil
+	if wait := p.next(key, canary, false, false, now); wait != backoffFirst {
+		t.Errorf("after the canary the wait is %s", wait)
 	}
 }
 
 func TestPaceWithoutAWait(t *testing.T) {
 	tests := map[string]struct {
-		phase          rollout.Phase
-		asked, volumes bool
-		want           time.Duration
+		phase              rollout.Phase
+		requested, volumes bool
+		want               time.Duration
 	}{
 		"refused":               {rollout.Rejected, false, false, backoffRejected},
 		"settled":               {rollout.Settled, false, false, 0},
 		"settled, with volumes": {rollout.Settled, false, true, volumesPollInterval},
-		"just asked":            {rollout.Settled, true, true, backoffAfterRequest},
+		"just requested":        {rollout.Settled, true, true, backoffAfterRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var p requeueBackoff
 			key, now := types.NamespacedName{Name: "web"}, time.Now()
-			if got := p.next(key, rollout.Decision{Phase: tt.phase}, tt.asked, tt.volumes, now); got != tt.want {
+			if got := p.next(key, rollout.Decision{Phase: tt.phase}, tt.requested, tt.volumes, now); got != tt.want {
 				t.Errorf("wait = %s, want %s", got, tt.want)
 			}
 			if p.next(key, rollout.Decision{Phase: tt.phase}, false, tt.volumes, now.Add(recentFor)) == backoffAfterRequest {
-				t.Error("a while later it is still stirred")
+				t.Error("a while later it still counts as recently requested")
 			}
 		})
 	}

@@ -55,7 +55,7 @@ type Reconciler struct {
 	Clock     clock.PassiveClock
 
 	backoff    requeueBackoff
-	renewals   templateUpgrades
+	renewals   renewals
 	loads      loadRequests
 	rejections rejections
 }
@@ -206,7 +206,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Observer.Forget(key)
 	r.backoff.forget(key)
 	r.rejections.forget(key)
-	r.renewals.end(key)
+	r.renewals.release(key)
 }
 
 // usesVolumes reports whether nginx reloads when mounted volumes change, the result of which emits no event.

@@ -24,23 +24,23 @@ type loadRequests struct {
 }
 
 // begin reports whether a request may be sent: it is not in flight yet, and not too many others are.
-func (l *loadRequests) begin(t revision.LoadRequest) bool {
+func (l *loadRequests) begin(request revision.LoadRequest) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.underWay[t] || len(l.underWay) >= parallelLoadRequests {
+	if l.underWay[request] || len(l.underWay) >= parallelLoadRequests {
 		return false
 	}
 	if l.underWay == nil {
 		l.underWay = map[revision.LoadRequest]bool{}
 	}
-	l.underWay[t] = true
+	l.underWay[request] = true
 	return true
 }
 
-func (l *loadRequests) end(t revision.LoadRequest) {
+func (l *loadRequests) end(request revision.LoadRequest) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	delete(l.underWay, t)
+	delete(l.underWay, request)
 }
 
 // requestLoads authorizes pods to load what they have tested. A pod that cannot be reached gets an annotation instead
@@ -48,26 +48,26 @@ func (l *loadRequests) end(t revision.LoadRequest) {
 func (r *Reconciler) requestLoads(ctx context.Context, requests []revision.LoadRequest) {
 	var group sync.WaitGroup
 	background := context.WithoutCancel(ctx)
-	for _, t := range requests {
-		if !r.loads.begin(t) {
+	for _, request := range requests {
+		if !r.loads.begin(request) {
 			continue
 		}
 		group.Go(func() {
-			defer r.loads.end(t)
-			if err := r.RequestLoad(background, t.PodIP, t.Token); err != nil {
-				log.FromContext(background).Info("cannot request that a pod load its configuration", "pod", t.Pod, "reason", err.Error())
+			defer r.loads.end(request)
+			if err := r.RequestLoad(background, request.PodIP, request.Token); err != nil {
+				log.FromContext(background).Info("cannot request that a pod load its configuration", "pod", request.Pod, "reason", err.Error())
 			}
 		})
 	}
-	told := make(chan struct{})
+	answered := make(chan struct{})
 	go func() {
 		group.Wait()
-		close(told)
+		close(answered)
 	}()
 	timer := time.NewTimer(loadRequestWait)
 	defer timer.Stop()
 	select {
-	case <-told:
+	case <-answered:
 	case <-timer.C:
 	case <-ctx.Done():
 	}

@@ -10,7 +10,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/status"
 )
 
-// rejections remembers the last published refusal of a configuration. Pods repeat the test of a refused configuration,
+// rejections remembers the last published rejection of a configuration. Pods repeat the test of a refused configuration,
 // and may restart or be unreachable in between: ConfigValid is then Unknown, and False again with the same message,
 // which is no news. It is lost with the process.
 type rejections struct {
@@ -18,10 +18,10 @@ type rejections struct {
 	published map[types.NamespacedName]rejection
 }
 
-// rejection is a configuration and why it was refused.
+// rejection is a configuration and why it was rejected.
 type rejection struct{ revision, note string }
 
-// news returns the events of a status without the refusal that was published last. Another configuration, another
+// news returns the events of a status without the rejection that was published last. Another configuration, another
 // message, or a configuration that every pod serves makes it news again.
 func (r *rejections) news(key types.NamespacedName, next status.Result) []status.Event {
 	r.mu.Lock()

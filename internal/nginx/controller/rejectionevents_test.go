@@ -41,6 +41,6 @@ func TestRefusalIsPublishedOnce(t *testing.T) {
 	r.forget(key)
 	next := status.Result{Events: []status.Event{rejected("b")}}
 	if got := r.news(key, next); len(got) != 1 {
-		t.Errorf("of an application that was made anew: %v", got)
+		t.Errorf("of an application that was recreated: %v", got)
 	}
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // selectRevision decides which revision runs and the next step of its rollout. If that needs a comparison of
-// canaries with the other pods, it asks their instances, and decides with their answers.
+// canaries with the other pods, it queries their instances, and decides with the results.
 func (r *Reconciler) selectRevision(ctx context.Context, p *pass) (err error) {
 	in := revision.Input{Nginx: p.nginx, State: p.state, Options: r.Options, Now: p.now, Overdue: r.backoff.podsOverdue(p.key(), p.now)}
 	p.selection, p.blocked, err = revision.Select(in)

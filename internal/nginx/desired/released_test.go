@@ -273,7 +273,7 @@ func writes(nginx *v1alpha2.NginxOperator, state observe.State, now time.Time, p
 		all = append(all, "annotate Pod "+ask.Pod)
 	}
 	for _, request := range planned.LoadRequests {
-		all = append(all, "tell Pod "+request.Pod)
+		all = append(all, "authorize Pod "+request.Pod)
 	}
 	next := status.Compute(status.Input{Nginx: nginx, State: state, Selection: *planned.Selection, KeepsPorts: planned.KeepsPorts, Now: now})
 	if next.Changed {

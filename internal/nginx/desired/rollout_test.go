@@ -296,7 +296,7 @@ func TestBadRollout(t *testing.T) {
 		t.Errorf("it went back to something else:\n%s", diff)
 	}
 	if p.plan.Failure == nil || p.plan.RolledBackTo != 1 || !strings.Contains(p.plan.Failure.Message, "no such module") {
-		t.Errorf("the plan tells %+v", p.plan.Failure)
+		t.Errorf("the selection reports %+v", p.plan.Failure)
 	}
 	made := p.made
 	p.nginx.Spec.Replicas = new(int32(3))
@@ -321,7 +321,7 @@ func TestTakingABadChangeBack(t *testing.T) {
 	p.settle()
 	p.expect("nginx:1", "1 good nginx:1")
 	if p.plan.Failure != nil {
-		t.Errorf("it still tells of %+v", p.plan.Failure)
+		t.Errorf("it still reports %+v", p.plan.Failure)
 	}
 	p.bad = map[string]bool{}
 	p.nginx.Spec.Image = new("nginx:2")
@@ -340,13 +340,13 @@ func TestAGoodRevisionCanFail(t *testing.T) {
 	p.settle()
 	p.expect("nginx:2", "2 good nginx:2, 3 good nginx:1")
 	if p.plan.Failure == nil || p.plan.RolledBackTo != 2 {
-		t.Errorf("it tells of %+v, and runs %d", p.plan.Failure, p.plan.RolledBackTo)
+		t.Errorf("it reports %+v, and runs %d", p.plan.Failure, p.plan.RolledBackTo)
 	}
 	p.nginx.Spec.Image = new("nginx:3")
 	p.settle()
 	p.expect("nginx:3", "2 good nginx:2, 3 good nginx:1, 4 good nginx:3")
 	if r := p.state().History.Numbered(3); r.RollingOutOrFailed() {
-		t.Errorf("what nobody asks for any more is still held against it: %+v", r.Failure)
+		t.Errorf("the failure of an attempt that is no longer requested is still recorded: %+v", r.Failure)
 	}
 }
 
@@ -433,7 +433,7 @@ func TestCorrectionDuringACanary(t *testing.T) {
 		t.Errorf("the next rollout begins while pods of the one that was given up are there: %s", got)
 	}
 	if p.plan.Mode != revision.InterimRollback || len(p.plan.Leftovers) == 0 {
-		t.Errorf("nobody is told what it waits for: %s, %v", p.plan.Mode, p.plan.Leftovers)
+		t.Errorf("what it waits for is not reported: %s, %v", p.plan.Mode, p.plan.Leftovers)
 	}
 	p.settle()
 	p.expect("nginx:3", "1 good nginx:1, 3 good nginx:3")
@@ -452,7 +452,7 @@ func TestTakingACanaryBack(t *testing.T) {
 	p.nginx.Spec.Image = new("nginx:1")
 	p.tick()
 	if got := p.deployment().Spec; got.MinReadySeconds != 0 || p.plan.CanaryAnalysis != nil {
-		t.Errorf("the pods that were there are on trial: minReadySeconds %d, trial %+v", got.MinReadySeconds, p.plan.CanaryAnalysis)
+		t.Errorf("the previous pods are analyzed: minReadySeconds %d, analysis %+v", got.MinReadySeconds, p.plan.CanaryAnalysis)
 	}
 	p.settle()
 	p.expect("nginx:1", "3 good nginx:1")
@@ -601,7 +601,7 @@ func TestCanaryRollout(t *testing.T) {
 			p.tick()
 		}
 		if n := len(p.pods); n != 3 || p.plan.CanaryAnalysis == nil || len(p.plan.CanaryAnalysis.Others) != 2 {
-			t.Fatalf("after 10 s: %d pods, trial %+v", n, p.plan.CanaryAnalysis)
+			t.Fatalf("after 10 s: %d pods, analysis %+v", n, p.plan.CanaryAnalysis)
 		}
 		p.verdict = verdict
 		p.tick()
@@ -655,7 +655,7 @@ func (p *simulation) begins(image string, seconds int) []int {
 		}
 		was = p.image()
 		if r := p.plan.Retry; r != nil && (p.plan.Failure == nil || r.Limit != 2 || r.Number != len(begins) || p.plan.RequeueAfter <= 0 || !r.At.After(p.now)) {
-			p.t.Fatalf("at %d s the plan tells of %+v, and looks again after %s", second, r, p.plan.RequeueAfter)
+			p.t.Fatalf("at %d s the selection reports %+v, and the next pass is after %s", second, r, p.plan.RequeueAfter)
 		}
 	}
 	return begins
@@ -721,6 +721,6 @@ func TestCanaryWithoutEvidence(t *testing.T) {
 	}
 	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
 	if f := p.plan.Failure; f == nil || f.Reason != v1alpha2.ReasonCanaryFailed || !strings.Contains(f.Message, "no evidence") {
-		t.Errorf("it tells of %+v", f)
+		t.Errorf("it reports %+v", f)
 	}
 }

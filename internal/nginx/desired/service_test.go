@@ -142,15 +142,15 @@ func TestPortsWhileGoingBack(t *testing.T) {
 	}
 }
 
-// whilePodsAreOf calls look each second while there are pods of a template, for at most a minute.
-func (p *simulation) whilePodsAreOf(template string, look func()) {
+// whilePodsAreOf calls check each second while there are pods of a template, for at most a minute.
+func (p *simulation) whilePodsAreOf(template string, check func()) {
 	p.t.Helper()
 	for range 60 {
 		p.tick()
 		if !slices.ContainsFunc(p.pods, func(pod corev1.Pod) bool { return observe.TemplateOf(&pod) == template }) {
 			return
 		}
-		look()
+		check()
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// AskInstance reads the status of the instance manager at a pod's address.
-type AskInstance func(ctx context.Context, podIP string) (instanceapi.Status, error)
+// StatusGetter gets the status of the instance manager at a pod's address.
+type StatusGetter func(ctx context.Context, podIP string) (instanceapi.Status, error)
 
 // How long an answer is valid. A settled instance changes by itself only in its certificates, soon after its pod has
 // changed or at any time. One that does not answer is queried again after silentRetryFirst, then after twice as long each
@@ -88,11 +88,11 @@ func (a answer) silent(about statusRequest) bool {
 }
 
 // settled reports whether an instance has nothing in progress.
-func settled(s *instanceapi.Status, asked instanceapi.Requested) bool {
-	if s.Serving == "" || s.OnProbation || !s.Requested.Matches(asked) || asked.Load != "" && s.Serving != asked.Load {
+func settled(s *instanceapi.Status, requested instanceapi.Requested) bool {
+	if s.Serving == "" || s.OnProbation || !s.Requested.Matches(requested) || requested.Load != "" && s.Serving != requested.Load {
 		return false
 	}
-	if asked.Test != "" && asked.Test != s.Serving {
+	if requested.Test != "" && requested.Test != s.Serving {
 		return false
 	}
 	return !hasRefusal(s)

@@ -215,9 +215,9 @@ func TestSettledWithALoadToken(t *testing.T) {
 		says instanceapi.Requested
 		want bool
 	}{
-		"the grant":               {asked, true},
+		"the token hash":          {asked, true},
 		"its fingerprint":         {asked.Public(), true},
-		"another grant":           {other, false},
+		"another token hash":      {other, false},
 		"another's fingerprint":   {other.Public(), false},
 		"it does not know it yet": {instanceapi.Requested{Test: "r1", Load: "r1"}, false},
 	} {

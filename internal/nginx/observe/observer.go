@@ -34,9 +34,9 @@ type Observer struct {
 }
 
 // New returns an Observer. cache holds owned objects and autoscalers, references the metadata of ConfigMaps, live
-// reads from the API server, and ask queries an instance.
-func New(cache, references, live client.Reader, ask AskInstance, kinds []owned.Kind) *Observer {
-	return &Observer{cache: cache, references: references, live: live, answers: newInstances(ask), kinds: kinds}
+// reads from the API server, and get returns the status of an instance.
+func New(cache, references, live client.Reader, get StatusGetter, kinds []owned.Kind) *Observer {
+	return &Observer{cache: cache, references: references, live: live, answers: newInstances(get), kinds: kinds}
 }
 
 // Forget drops what is known of an NginxOperator that is gone.

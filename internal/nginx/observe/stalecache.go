@@ -20,7 +20,7 @@ import (
 // written for. An operator that has just started may read from an API server that lags behind, and would
 // apply what was requested some time ago.
 //
-// It asks the API server only if an object says so, because any client can write to the object.
+// It queries the API server only if an object says so, because any client can write to the object.
 func (o *Observer) verifySpecFresh(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
 	if state.writtenFor(nginx) <= nginx.Generation {
 		return nil

@@ -22,11 +22,11 @@ import (
 type liveReader struct {
 	client.Reader
 	nginx *v1alpha2.NginxOperator
-	asked int
+	reads int
 }
 
 func (r *liveReader) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
-	r.asked++
+	r.reads++
 	if r.nginx == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "nginxoperators"}, key.Name)
 	}
@@ -46,18 +46,18 @@ func TestOutdated(t *testing.T) {
 		owner   types.UID
 		live    *v1alpha2.NginxOperator
 		want    bool
-		asked   int
+		reads   int
 	}{
-		"of an earlier release":       {written: "", owner: "u1", live: of("u1", 4)},
-		"up to date":                  {written: "3", owner: "u1", live: of("u1", 3)},
-		"an object of earlier":        {written: "2", owner: "u1", live: of("u1", 3)},
-		"behind":                      {written: "4", owner: "u1", live: of("u1", 4), want: true, asked: 1},
-		"far behind":                  {written: "4", owner: "u1", live: of("u1", 9), want: true, asked: 1},
-		"somebody has made it up":     {written: "999", owner: "u1", live: of("u1", 3), asked: 1},
-		"no number":                   {written: "soon", owner: "u1", live: of("u1", 4)},
-		"an object of a predecessor":  {written: "4", owner: "u0", live: of("u1", 3)},
-		"gone meanwhile":              {written: "4", owner: "u1", asked: 1},
-		"gone and made anew, further": {written: "4", owner: "u1", live: of("u2", 7), asked: 1},
+		"of an earlier release":             {written: "", owner: "u1", live: of("u1", 4)},
+		"up to date":                        {written: "3", owner: "u1", live: of("u1", 3)},
+		"an object of earlier":              {written: "2", owner: "u1", live: of("u1", 3)},
+		"behind":                            {written: "4", owner: "u1", live: of("u1", 4), want: true, reads: 1},
+		"far behind":                        {written: "4", owner: "u1", live: of("u1", 9), want: true, reads: 1},
+		"changed by another client":         {written: "999", owner: "u1", live: of("u1", 3), reads: 1},
+		"no number":                         {written: "soon", owner: "u1", live: of("u1", 4)},
+		"an object of a predecessor":        {written: "4", owner: "u0", live: of("u1", 3)},
+		"gone meanwhile":                    {written: "4", owner: "u1", reads: 1},
+		"recreated with a later generation": {written: "4", owner: "u1", live: of("u2", 7), reads: 1},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -68,8 +68,8 @@ func TestOutdated(t *testing.T) {
 			live := &liveReader{nginx: tt.live}
 			err := (&Observer{live: live}).verifySpecFresh(t.Context(), of("u1", 3), &State{Owned: map[owned.Key]owned.Object{{Kind: "ConfigMap", Name: "web-config"}: cm}})
 			got := errors.Is(err, owned.ErrStaleCache)
-			if err != nil && !got || got != tt.want || live.asked != tt.asked {
-				t.Errorf("outdated %v (%v), asked %d times, want %v, %d", got, err, live.asked, tt.want, tt.asked)
+			if err != nil && !got || got != tt.want || live.reads != tt.reads {
+				t.Errorf("outdated %v (%v), %d reads, want %v, %d", got, err, live.reads, tt.want, tt.reads)
 			}
 		})
 	}
@@ -109,7 +109,7 @@ func TestRemembers(t *testing.T) {
 		"one has come further":   {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Candidate, naming.AnnotationStage)}, behind: true},
 		"one has a note":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Candidate, "example.com/note")}},
 		"there is one more":      {live: []metav1.PartialObjectMetadata{good, candidate, record("r3", "u1", history.Candidate)}, behind: true},
-		"one was made anew":      {live: []metav1.PartialObjectMetadata{good, record("r9", "u1", history.Candidate)}, behind: true},
+		"one was recreated":      {live: []metav1.PartialObjectMetadata{good, record("r9", "u1", history.Candidate)}, behind: true},
 		"one is gone":            {live: []metav1.PartialObjectMetadata{good}},
 		"those of a predecessor": {live: []metav1.PartialObjectMetadata{record("r0", "u0", history.Failed), good, candidate}},
 	}

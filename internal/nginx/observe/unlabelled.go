@@ -20,7 +20,7 @@ import (
 // caches find them. Without its Deployment, an application looks like a new one, which gets the pods of this
 // release in the number of the spec; without its history, like one that has never run.
 //
-// It asks the API server only if something is missing that existed before.
+// It queries the API server only if something is missing that existed before.
 func (o *Observer) unlabelled(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
 	deployment := state.Deployment()
 	recorded := func(r history.Revision) bool { return r.Template == state.LiveTemplate() }

@@ -45,14 +45,14 @@ var mayRecover = []string{"host not found", "No such file or directory"}
 // status from its instance manager, or nil if that does not answer. revision is the configuration
 // that the pod should serve.
 func Of(pod *corev1.Pod, instance *instanceapi.Status, revision string) *Diagnosis {
-	t := ofPod(pod)
-	if t == nil && instance != nil {
-		t = ofInstance(pod, instance, revision)
+	d := ofPod(pod)
+	if d == nil && instance != nil {
+		d = ofInstance(pod, instance, revision)
 	}
-	if t != nil {
-		t.Message = anonymous(t.Message, pod)
+	if d != nil {
+		d.Message = anonymous(d.Message, pod)
 	}
-	return t
+	return d
 }
 
 func ofPod(pod *corev1.Pod) *Diagnosis {
@@ -63,8 +63,8 @@ func ofPod(pod *corev1.Pod) *Diagnosis {
 	}
 	for _, statuses := range [][]corev1.ContainerStatus{pod.Status.InitContainerStatuses, pod.Status.ContainerStatuses} {
 		for _, s := range statuses {
-			if t := ofContainer(pod, s); t != nil {
-				return t
+			if d := ofContainer(pod, s); d != nil {
+				return d
 			}
 		}
 	}
@@ -72,8 +72,8 @@ func ofPod(pod *corev1.Pod) *Diagnosis {
 }
 
 func ofContainer(pod *corev1.Pod, s corev1.ContainerStatus) *Diagnosis {
-	if t := crash(pod, s); t != nil {
-		return t
+	if d := crash(pod, s); d != nil {
+		return d
 	}
 	w := s.State.Waiting
 	if w == nil {
@@ -99,19 +99,19 @@ func ofInstance(pod *corev1.Pod, instance *instanceapi.Status, revision string) 
 		if instance.Serving != "" || r.Revision != revision || r.Test != instanceapi.Failed && r.Load != instanceapi.Failed {
 			continue
 		}
-		t := &Diagnosis{Reason: v1alpha2.ReasonConfigRejected, Message: "nginx rejected the configuration: " + Problems(r.Problems)}
-		if !recoverable(t.Message, instance) {
-			t.FailAfter = pod.CreationTimestamp.Time
+		d := &Diagnosis{Reason: v1alpha2.ReasonConfigRejected, Message: "nginx refused the configuration: " + Problems(r.Problems)}
+		if !recoverable(d.Message, instance) {
+			d.FailAfter = pod.CreationTimestamp.Time
 		}
-		return t
+		return d
 	}
 	return nil
 }
 
-// recoverable reports whether nginx may accept later what it rejects now. A certificate often
+// recoverable reports whether nginx may accept later what it refuses now. A certificate often
 // arrives shortly after the configuration that uses it.
-func recoverable(words string, instance *instanceapi.Status) bool {
-	return slices.ContainsFunc(mayRecover, func(part string) bool { return strings.Contains(words, part) }) ||
+func recoverable(message string, instance *instanceapi.Status) bool {
+	return slices.ContainsFunc(mayRecover, func(part string) bool { return strings.Contains(message, part) }) ||
 		slices.ContainsFunc(instance.Certificates, func(c instanceapi.Certificate) bool { return c.Error != "" })
 }
 
@@ -148,8 +148,8 @@ func pullFailure(s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) stri
 // the pause after it.
 func pullError(w *corev1.ContainerStateWaiting) string {
 	message := w.Message
-	if _, words, found := strings.Cut(message, "ErrImagePull: "); found {
-		message = words
+	if _, cause, found := strings.Cut(message, "ErrImagePull: "); found {
+		message = cause
 	}
 	if message == "" {
 		return w.Reason
@@ -179,17 +179,17 @@ func crash(pod *corev1.Pod, s corev1.ContainerStatus) *Diagnosis {
 	if end == nil || end.ExitCode == 0 {
 		return nil
 	}
-	t := &Diagnosis{
+	d := &Diagnosis{
 		Reason:  v1alpha2.ReasonContainerCrashed,
 		Message: fmt.Sprintf("container %s ended with exit code %d (%s): %s", s.Name, end.ExitCode, end.Reason, LastOutput(end.Message)),
 	}
 	// The runtime could not start the program at all, for example because it is for another
 	// architecture.
-	t.NodeLocal = end.Reason == "StartError" || end.Reason == "ContainerCannotRun"
+	d.NodeLocal = end.Reason == "StartError" || end.Reason == "ContainerCannotRun"
 	if s.RestartCount > 0 && s.State.Running == nil {
-		t.FailAfter = pod.CreationTimestamp.Time
+		d.FailAfter = pod.CreationTimestamp.Time
 	}
-	return t
+	return d
 }
 
 // LastOutput returns the last lines of a termination message without the time and process ID, which

@@ -70,7 +70,7 @@ func TestOf(t *testing.T) {
 		"a certificate has not come yet": {corev1.ContainerStatus{State: running}, withoutCertificate(refuses("", "r1", "cannot load certificate")),
 			v1alpha2.ReasonConfigRejected, "cannot load certificate", never},
 		"nginx refuses, and serves another one": {corev1.ContainerStatus{State: running}, refuses("r0", "r1", "unknown directive"), "", "", never},
-		"nginx refuses what nobody wants":       {corev1.ContainerStatus{State: running}, refuses("", "r2", "unknown directive"), "", "", never},
+		"nginx refuses an unrequested revision": {corev1.ContainerStatus{State: running}, refuses("", "r2", "unknown directive"), "", "", never},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

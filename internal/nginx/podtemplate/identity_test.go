@@ -48,14 +48,14 @@ func identities(t *testing.T, nginx *v1alpha2.NginxOperator) (template, inputs s
 	return Hash(built), inputs
 }
 
-// eachField unsets one field of a value after the other, calls look, and restores the field.
-func eachField(v reflect.Value, path string, look func(path string)) {
+// eachField unsets one field of a value after the other, calls check, and restores the field.
+func eachField(v reflect.Value, path string, check func(path string)) {
 	if v.Kind() == reflect.Pointer && !v.IsNil() {
-		eachField(v.Elem(), path, look)
+		eachField(v.Elem(), path, check)
 	}
 	if v.Kind() == reflect.Slice {
 		for i := range v.Len() {
-			eachField(v.Index(i), path+"[]", look)
+			eachField(v.Index(i), path+"[]", check)
 		}
 	}
 	if v.Kind() != reflect.Struct {
@@ -70,8 +70,8 @@ func eachField(v reflect.Value, path string, look func(path string)) {
 		before := reflect.New(field.Type()).Elem()
 		before.Set(field)
 		field.SetZero()
-		look(at)
+		check(at)
 		field.Set(before)
-		eachField(field, at, look)
+		eachField(field, at, check)
 	}
 }

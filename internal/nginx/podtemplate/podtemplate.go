@@ -31,7 +31,7 @@ const (
 	defaultDrainTimeout = 30
 )
 
-// stopMargin is how much longer than the drain the kubelet waits, in seconds: nginx is then told to stop at once, and
+// stopMargin is how much longer than the drain the kubelet waits, in seconds: nginx is then signalled to stop at once, and
 // has to do so.
 const stopMargin = 5
 

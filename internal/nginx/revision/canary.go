@@ -41,14 +41,14 @@ func (p *progress) canaryAnalysis() *CanaryAnalysis {
 	if len(analyze) == 0 || served < time.Second {
 		return nil
 	}
-	t := &CanaryAnalysis{
+	analysis := &CanaryAnalysis{
 		Seconds: min(int(served.Seconds()), instanceapi.MaxWindow),
 		Limits:  canary.Limits{MaxErrorPercent: defaultCanaryErrors},
 	}
 	if want := p.rolloutSpec().Canary; want != nil {
-		t.Limits.MaxErrorPercent = ptr.Deref(want.MaxErrorPercent, defaultCanaryErrors)
+		analysis.Limits.MaxErrorPercent = ptr.Deref(want.MaxErrorPercent, defaultCanaryErrors)
 		if want.MaxLatencyRatio != nil {
-			t.Limits.MaxLatencyRatio = want.MaxLatencyRatio.AsApproximateFloat64()
+			analysis.Limits.MaxLatencyRatio = want.MaxLatencyRatio.AsApproximateFloat64()
 		}
 	}
 	for i := range p.State.Pods {
@@ -62,10 +62,10 @@ func (p *progress) canaryAnalysis() *CanaryAnalysis {
 			// A pod that is known not to answer is not queried: that would only take time.
 		case slices.Contains(analyze, pod.Name):
 			compared.Reloaded = reloaded
-			t.Canaries = append(t.Canaries, compared)
+			analysis.Canaries = append(analysis.Canaries, compared)
 		case other(i):
-			t.Others = append(t.Others, compared)
+			analysis.Others = append(analysis.Others, compared)
 		}
 	}
-	return t
+	return analysis
 }

@@ -69,7 +69,7 @@ func (in *Input) begun(r *Revision) bool {
 	return in.State.LiveTemplate() == r.Hash && next != nil && next.Annotations[naming.AnnotationConfig] == r.Config.Revision
 }
 
-// running returns the revision that goes on while another one waits: the one that is being rolled out,
+// running returns the revision that continues while another one waits: the one that is being rolled out,
 // or else the last good one with the configuration that every pod served last.
 func (in *Input) running(good *history.Revision) (Revision, error) {
 	live := in.State.LiveTemplate()

@@ -100,28 +100,28 @@ func (p *progress) syncMark(pod *corev1.Pod, sync string) string {
 // podAnnotationUpdates returns the pods whose annotations have to change.
 func (p *progress) podAnnotationUpdates() []PodAnnotations {
 	sync := p.sync()
-	var asks []PodAnnotations
+	var updates []PodAnnotations
 	for i := range p.State.Pods {
 		pod := &p.State.Pods[i]
 		if !observe.Running(pod) {
 			continue
 		}
-		want, asked := p.Rollout.Requested[pod.Name]
-		if !asked {
+		want, requested := p.Rollout.Requested[pod.Name]
+		if !requested {
 			want = observe.RequestedByAnnotations(pod)
 		}
 		mark := p.syncMark(pod, sync)
-		if !asked && mark == pod.Annotations[naming.AnnotationSync] {
+		if !requested && mark == pod.Annotations[naming.AnnotationSync] {
 			continue
 		}
-		asks = append(asks, PodAnnotations{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
+		updates = append(updates, PodAnnotations{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
 			naming.AnnotationConfigTest:      want.Test,
 			naming.AnnotationConfig:          want.Load,
 			naming.AnnotationConfigTokenHash: want.TokenHash,
 			naming.AnnotationSync:            mark,
 		})})
 	}
-	return asks
+	return updates
 }
 
 // sync returns a value that changes whenever files that are mounted into the pods have changed, or the user requests
@@ -129,8 +129,8 @@ func (p *progress) podAnnotationUpdates() []PodAnnotations {
 // minute or two.
 func (p *progress) sync() string {
 	versions := slices.Sorted(slices.Values(p.State.ContentVersions))
-	if asked := p.Nginx.Annotations[naming.AnnotationSync]; asked != "" {
-		versions = append(versions, asked)
+	if requested := p.Nginx.Annotations[naming.AnnotationSync]; requested != "" {
+		versions = append(versions, requested)
 	}
 	if len(versions) == 0 {
 		return ""

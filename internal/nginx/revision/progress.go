@@ -44,7 +44,7 @@ func (p *progress) advance() (_ Progress, err error) {
 	p.Settled = p.settled()
 	p.Stable, p.Next = p.stable(), p.candidate()
 	if p.Refusal, err = p.refusal(); err != nil {
-		return p.Progress, fmt.Errorf("record the rejection of the configuration: %w", err)
+		return p.Progress, fmt.Errorf("record the refusal of the configuration: %w", err)
 	}
 	if p.Records, err = p.records(); err != nil {
 		return p.Progress, fmt.Errorf("record the history: %w", err)

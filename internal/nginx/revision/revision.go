@@ -1,12 +1,12 @@
 // Package revision selects the revision of an application that runs, and decides the next step of its
 // rollout. It is pure: it reads the resource, the observed state and the time, and returns a Selection.
 //
-// Select asks these questions, in this order:
+// Select answers these questions, in this order:
 //
 //  1. Which revision does the spec request? rollout.toRevision may name one of the history.
 //  2. Did its rollout fail? Then the last good revision runs instead, or the failed one is held.
 //  3. Is a rollout that was given up still running? Then the last good revision runs until its pods are gone.
-//  4. Are gates closed? Then what runs goes on.
+//  4. Are gates closed? Then the current revision continues.
 //
 // The rollout of the selected revision then advances by one step: package rollout decides which, and the
 // history records it.
@@ -47,7 +47,7 @@ type Input struct {
 	Options Options
 	// Now is the time of the pass.
 	Now time.Time
-	// Overdue reports whether the pods have had time to do what they were asked.
+	// Overdue reports whether the pods have had time to do what was requested of them.
 	Overdue bool
 	// Renew reports whether the pods may be given this release's own template.
 	Renew bool

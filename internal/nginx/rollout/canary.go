@@ -77,11 +77,11 @@ func (d *Decision) canary(in Input) {
 // canaryPassed reports whether more pods than the canaries may load the configuration, which happens only after the
 // canaries have passed.
 func (in *Input) canaryPassed() bool {
-	let := 0
+	authorized := 0
 	for _, p := range in.Pods {
 		if p.serves(in.Requested) || p.authorizedFor(in.Requested) {
-			let++
+			authorized++
 		}
 	}
-	return let > in.Canary.Replicas
+	return authorized > in.Canary.Replicas
 }

@@ -32,7 +32,7 @@ func TestCanaryNeedsEvidence(t *testing.T) {
 		"waited in vain":              {none, wait, 80, false, "there is no evidence that it works after 80 seconds (rollout.canary.onNoEvidence): fewer than 20", 0},
 		"evidence comes late":         {good, wait, 70, true, "", 0},
 		"late evidence against it":    {bad, wait, 70, false, "5xx", 0},
-		"nobody looked for long":      {good, wait, 1000, true, "", 0},
+		"no pass for a while":         {good, wait, 1000, true, "", 0},
 		"no evidence is needed":       {none, pass, 20, true, "", 0},
 		"no evidence is a failure":    {none, fail, 20, false, "no evidence", 0},
 		"it is never measured":        {unmeasured, fail, 20, true, "", 0},
@@ -49,11 +49,11 @@ func TestCanaryNeedsEvidence(t *testing.T) {
 				t.Errorf("a template: %+v", step)
 			}
 			if !tt.passed && step.After != tt.after {
-				t.Errorf("a template is looked at after %s, want %s", step.After, tt.after)
+				t.Errorf("a template is analyzed after %s, want %s", step.After, tt.after)
 			}
-			first := pod("a", asked("new", "new"), serving("new"))
+			first := pod("a", requested("new", "new"), serving("new"))
 			first.Status.ServingSeconds = &tt.served
-			d := Decide(Input{Requested: "new", Stable: "old", Canary: c, Pods: []Pod{first, pod("b", asked("new", ""), tested("Passed"))}})
+			d := Decide(Input{Requested: "new", Stable: "old", Canary: c, Pods: []Pod{first, pod("b", requested("new", ""), tested("Passed"))}})
 			if (len(d.Requested) > 0) != tt.passed || !strings.Contains(d.CanaryFailure, tt.failure) || (d.CanaryFailure != "") != (tt.failure != "") {
 				t.Errorf("a configuration: %+v", d)
 			}
@@ -65,10 +65,10 @@ func TestCanaryNeedsEvidence(t *testing.T) {
 // compared.
 func TestCanaryPassesOnce(t *testing.T) {
 	seconds := int64(30)
-	first := pod("a", asked("new", "new"), serving("new"))
+	first := pod("a", requested("new", "new"), serving("new"))
 	first.Status.ServingSeconds = &seconds
 	in := Input{Requested: "new", Stable: "old", Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Verdict: verdict("5xx")},
-		Pods: []Pod{first, pod("b", asked("new", "new"), tested("Passed")), pod("c", asked("new", ""), tested("Passed"))}}
+		Pods: []Pod{first, pod("b", requested("new", "new"), tested("Passed")), pod("c", requested("new", ""), tested("Passed"))}}
 	if d := Decide(in); len(d.AnalyzeAgain) > 0 || d.CanaryFailure != "" {
 		t.Errorf("it is compared again: %+v", d)
 	}

@@ -10,8 +10,8 @@ import (
 // failure returns why the rollout must not continue.
 func (in TemplateInput) failure() (poddiagnosis.Diagnosis, bool) {
 	bad := in.badNodes()
-	if t := in.unrecoverable(bad); t != nil {
-		return in.withNodeNames(*t), true
+	if d := in.unrecoverable(bad); d != nil {
+		return in.withNodeNames(*d), true
 	}
 	if !in.TimedOut && !in.overdue() || in.onlyStuck(bad) {
 		return poddiagnosis.Diagnosis{}, false
@@ -22,8 +22,8 @@ func (in TemplateInput) failure() (poddiagnosis.Diagnosis, bool) {
 // unrecoverable returns a diagnosis for which waiting is useless, other than of bad nodes; nil if there is none.
 func (in TemplateInput) unrecoverable(bad map[string]int) *poddiagnosis.Diagnosis {
 	for _, p := range in.New {
-		if t := p.Diagnosis; t != nil && bad[p.Node] == 0 && !t.FailAfter.IsZero() && !in.Now.Before(t.FailAfter) {
-			return t
+		if d := p.Diagnosis; d != nil && bad[p.Node] == 0 && !d.FailAfter.IsZero() && !in.Now.Before(d.FailAfter) {
+			return d
 		}
 	}
 	return nil
@@ -31,7 +31,7 @@ func (in TemplateInput) unrecoverable(bad map[string]int) *poddiagnosis.Diagnosi
 
 // late returns why there was no progress in time, as far as the pods show.
 func (in TemplateInput) late() poddiagnosis.Diagnosis {
-	t := poddiagnosis.Diagnosis{
+	d := poddiagnosis.Diagnosis{
 		Reason:  v1alpha2.ReasonProgressDeadlineExceeded,
 		Message: fmt.Sprintf("no progress for %d seconds (rollout.progressDeadlineSeconds)", int(in.Deadline.Seconds())),
 	}
@@ -41,13 +41,13 @@ func (in TemplateInput) late() poddiagnosis.Diagnosis {
 			worst = p.Diagnosis
 		}
 	}
-	switch words := in.notReadyMessage(); {
+	switch message := in.notReadyMessage(); {
 	case worst != nil:
-		t.Reason, t.Message = worst.Reason, in.withNodeNames(*worst).Message+"; "+t.Message
+		d.Reason, d.Message = worst.Reason, in.withNodeNames(*worst).Message+"; "+d.Message
 	case in.Refused != "":
-		t.Reason, t.Message = v1alpha2.ReasonPodsNotCreated, in.Refused+"; "+t.Message
-	case words != "":
-		t.Message = words + "; " + t.Message
+		d.Reason, d.Message = v1alpha2.ReasonPodsNotCreated, in.Refused+"; "+d.Message
+	case message != "":
+		d.Message = message + "; " + d.Message
 	}
-	return t
+	return d
 }

@@ -122,7 +122,9 @@ func (p Pod) mayLoadOther(revision string) bool {
 	return p.Status != nil && (isOtherRevision(p.Status.Authorized, revision) || isOtherRevision(p.Status.Requested.Load, revision))
 }
 
-func isOtherRevision(asked, revision string) bool { return asked != "" && asked != revision }
+func isOtherRevision(requested, revision string) bool {
+	return requested != "" && requested != revision
+}
 
 // forget withdraws requests about another configuration from pods that serve the requested one.
 func (d *Decision) forget(in Input) {

@@ -154,7 +154,7 @@ func Decide(in Input) Decision {
 		d.test(in)
 	}
 	d.syncPods(in)
-	d.Stable, d.Lost = boots(in, d.Phase)
+	d.Stable, d.Lost = decideStable(in, d.Phase)
 	d.Stable = d.Stable && !d.OnProbation
 	if in.Held {
 		d.hold()
@@ -191,8 +191,9 @@ func (d *Decision) accept(in Input) {
 	d.forget(in)
 }
 
-// boots reports whether pods are to boot with the requested configuration, or whether what they booted with was lost.
-func boots(in Input, phase Phase) (requested, lost bool) {
+// decideStable reports whether the requested configuration becomes the stable one, which pods boot with, or whether the
+// stable one was lost.
+func decideStable(in Input, phase Phase) (requested, lost bool) {
 	switch {
 	case in.Held:
 		return false, false
@@ -228,7 +229,7 @@ func (d *Decision) syncPods(in Input) {
 		return
 	}
 	for _, p := range in.Pods {
-		if _, asked := d.Requested[p.Name]; !asked && p.needsVolumeSync(in.Requested) {
+		if _, requested := d.Requested[p.Name]; !requested && p.needsVolumeSync(in.Requested) {
 			d.SyncPods[p.Name] = true
 		}
 	}

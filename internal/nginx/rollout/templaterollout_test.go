@@ -116,15 +116,15 @@ func TestAdvance(t *testing.T) {
 			Failing, history.Proving, 0},
 		"pods come and go for too long, and have gone": {rollingOut(history.Proving, 65*time.Second, NewPod{}),
 			Failing, history.Proving, 0},
-		"nobody looked for long, and a pod is ready": {rollingOut(history.Proving, time.Hour, readyFor(time.Second)),
+		"no pass for a while, and a pod is ready": {rollingOut(history.Proving, time.Hour, readyFor(time.Second)),
 			Going, history.Proving, 4 * time.Second},
-		"nobody looked for long, and a canary serves": {rollingOut(history.Canary, time.Hour, readyFor(time.Minute)).with(canaryOf(1, "")),
+		"no pass for a while, and a canary serves": {rollingOut(history.Canary, time.Hour, readyFor(time.Minute)).with(canaryOf(1, "")),
 			Going, history.Rolling, 0},
-		"its instance is about to tell": {rollingOut(history.Proving, 2*time.Second, running(2*time.Second)),
+		"its instance is about to answer": {rollingOut(history.Proving, 2*time.Second, running(2*time.Second)),
 			Going, history.Proving, time.Second},
 		"its instance takes its time": {rollingOut(history.Proving, 20*time.Second, running(20*time.Second)),
 			Going, history.Proving, 5 * time.Second},
-		"its instance may never tell": {rollingOut(history.Proving, time.Hour, running(time.Hour)).with(func(in *TemplateInput) { in.Deadline = 2 * time.Hour }),
+		"its instance may never answer": {rollingOut(history.Proving, time.Hour, running(time.Hour)).with(func(in *TemplateInput) { in.Deadline = 2 * time.Hour }),
 			Going, history.Proving, 15 * time.Second},
 		"a long rollout that moves": {rollingOut(history.Rolling, time.Hour, readyFor(time.Second)),
 			Going, history.Rolling, 0},
@@ -148,7 +148,7 @@ func TestAdvance(t *testing.T) {
 			Going, history.Canary, 50 * time.Second},
 		"a canary never comes": {rollingOut(history.Canary, 80*time.Second, NewPod{}).with(canaryOf(1, "")),
 			Failing, history.Canary, 0},
-		"nobody wants a canary any more": {rollingOut(history.Canary, 6*time.Second, readyFor(3*time.Second)),
+		"the canary is no longer requested": {rollingOut(history.Canary, 6*time.Second, readyFor(3*time.Second)),
 			Going, history.Rolling, 0},
 	}
 	for name, tt := range tests {
@@ -171,7 +171,7 @@ func TestFailureHasAMessage(t *testing.T) {
 		in    TemplateInput
 		words string
 	}{
-		"the pod's trouble": {rollingOut(history.Proving, 65*time.Second, withDiagnosis(time.Time{})),
+		"the pod's diagnosis": {rollingOut(history.Proving, 65*time.Second, withDiagnosis(time.Time{})),
 			"ContainerCrashed: it crashes; no progress for 60 seconds (rollout.progressDeadlineSeconds)"},
 		"why it is not ready": {rollingOut(history.Proving, 65*time.Second, NewPod{NotReady: "containers with unready status: [b]"}),
 			"ProgressDeadlineExceeded: a new pod is not ready: containers with unready status: [b]; no progress"},
@@ -257,27 +257,27 @@ func TestCanaryOfAConfiguration(t *testing.T) {
 		return func(p *Pod) { serving("new")(p); p.Status.ServingSeconds = &seconds }
 	}
 	passed := tested("Passed")
-	others := []Pod{pod("b", asked("new", ""), passed), pod("c", asked("new", ""), passed)}
+	others := []Pod{pod("b", requested("new", ""), passed), pod("c", requested("new", ""), passed)}
 	tests := map[string]struct {
 		first    Pod
 		bad      string
 		analyzed int
-		ask      int
+		requests int
 	}{
-		"the first one loads it":   {pod("a", asked("new", ""), passed), "", 0, 1},
-		"the others wait":          {pod("a", asked("new", "new"), served(5)), "", 1, 0},
-		"it was good":              {pod("a", asked("new", "new"), served(20)), "", 0, 2},
-		"it was bad":               {pod("a", asked("new", "new"), served(20)), "5xx", 1, 0},
-		"nobody knows since when":  {pod("a", asked("new", "new"), serving("new")), "", 0, 2},
-		"bad after a short while":  {pod("a", asked("new", "new"), served(6)), "5xx", 1, 0},
-		"it has just been started": {pod("a", asked("new", "new"), served(0)), "", 1, 0},
+		"the first one loads it":   {pod("a", requested("new", ""), passed), "", 0, 1},
+		"the others wait":          {pod("a", requested("new", "new"), served(5)), "", 1, 0},
+		"it was good":              {pod("a", requested("new", "new"), served(20)), "", 0, 2},
+		"it was bad":               {pod("a", requested("new", "new"), served(20)), "5xx", 1, 0},
+		"serving time is unknown":  {pod("a", requested("new", "new"), serving("new")), "", 0, 2},
+		"bad after a short while":  {pod("a", requested("new", "new"), served(6)), "5xx", 1, 0},
+		"it has just been started": {pod("a", requested("new", "new"), served(0)), "", 1, 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(Input{Requested: "new", Stable: "old", Pods: append([]Pod{tt.first}, others...),
 				Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Verdict: verdict(tt.bad)}})
-			if len(d.AnalyzeAgain) != tt.analyzed || len(d.Requested) != tt.ask {
-				t.Errorf("judges %v and asks %v; want %d and %d", d.AnalyzeAgain, d.Requested, tt.analyzed, tt.ask)
+			if len(d.AnalyzeAgain) != tt.analyzed || len(d.Requested) != tt.requests {
+				t.Errorf("analyzes %v and requests %v; want %d and %d", d.AnalyzeAgain, d.Requested, tt.analyzed, tt.requests)
 			}
 			if polls := d.After > 0 && d.After <= analysisInterval; polls != (tt.analyzed > 0) {
 				t.Errorf("polls again after %s", d.After)
@@ -290,7 +290,7 @@ func TestCanaryOfAConfiguration(t *testing.T) {
 // duration as well.
 func TestASingleCanary(t *testing.T) {
 	seconds := int64(3)
-	one := pod("a", asked("new", "new"), serving("new"))
+	one := pod("a", requested("new", "new"), serving("new"))
 	one.Status.ServingSeconds = &seconds
 	in := Input{Requested: "new", Stable: "old", Pods: []Pod{one}, Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Verdict: verdict("")}}
 	if d := Decide(in); d.Phase == Settled || d.Stable {
@@ -304,15 +304,15 @@ func TestASingleCanary(t *testing.T) {
 
 func TestOldPodsAreLeftAlone(t *testing.T) {
 	pods := []Pod{
-		pod("old", ofOldTemplate, asked("", "")),
-		pod("new", asked("new", "new"), serving("new")),
+		pod("old", ofOldTemplate, requested("", "")),
+		pod("new", requested("new", "new"), serving("new")),
 	}
 	d := Decide(Input{Requested: "new", Stable: "old", HoldOld: true, Pods: pods})
 	if len(d.Requested) > 0 || d.Stable {
-		t.Errorf("old pods are asked %v, stable %t", d.Requested, d.Stable)
+		t.Errorf("old pods get requests %v, stable %t", d.Requested, d.Stable)
 	}
 	if d := Decide(Input{Requested: "new", Stable: "old", Pods: pods}); len(d.Requested) == 0 {
-		t.Error("later they are not asked either")
+		t.Error("later they get no request either")
 	}
 }
 
@@ -327,7 +327,7 @@ func TestOldPodsReportProblems(t *testing.T) {
 }
 
 func TestGoingBackIsStableAtOnce(t *testing.T) {
-	d := Decide(Input{Requested: "old", Stable: "new", Proven: true, Pods: []Pod{pod("a", asked("new", "new"), serving("new"))}})
+	d := Decide(Input{Requested: "old", Stable: "new", Proven: true, Pods: []Pod{pod("a", requested("new", "new"), serving("new"))}})
 	if !d.Stable {
 		t.Error("pods that start meanwhile would boot with what has failed")
 	}

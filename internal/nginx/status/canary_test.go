@@ -32,7 +32,7 @@ func TestCanaryProgress(t *testing.T) {
 		n := int64(second)
 		verdict := canary.Verdict{Outcome: canary.Good, Canary: canary.Figures{Requests: 20 * n, Errors: n / 50}, Others: canary.Figures{Requests: 60 * n}}
 		if second > 60 {
-			verdict = canary.Verdict{Outcome: canary.Undecided, Message: "fewer than 20 requests have reached the canary: too few to judge", Others: canary.Figures{Requests: 3700}}
+			verdict = canary.Verdict{Outcome: canary.Undecided, Message: "fewer than 20 requests have reached the canary: not enough to compare", Others: canary.Figures{Requests: 3700}}
 		}
 		last = meta.FindStatusCondition(Compute(onCanary(second, verdict)).Status.Conditions, v1alpha2.ConditionUpToDate).Message
 		messages[last] = true
@@ -43,7 +43,7 @@ func TestCanaryProgress(t *testing.T) {
 			}
 		}
 	}
-	if !strings.Contains(last, "too few to judge): the canary waits for up to 600 seconds more, then the rollout fails") {
+	if !strings.Contains(last, "not enough to compare): the canary waits for up to 600 seconds more, then the rollout fails") {
 		t.Errorf("without evidence it says %q", last)
 	}
 	if len(messages) > 9 {
@@ -81,7 +81,7 @@ func TestCanaryEvents(t *testing.T) {
 		reason, note  string
 	}{
 		"begins":                  {healthy(), onCanary(1, none), EventCanaryStarted, "fewer than 20 requests to the canary"},
-		"goes on":                 {onCanary(1, none), onCanary(40, good), "", ""},
+		"continues":               {onCanary(1, none), onCanary(40, good), "", ""},
 		"passes":                  {onCanary(50, good), passed(good), EventCanaryPassed, "The canary passed: none of about 40"},
 		"passes without evidence": {onCanary(50, none), passed(none), EventCanaryPassed, "without evidence (rollout.canary.onNoEvidence: Pass)"},
 		"loses its pod":           {onCanary(5, none), lost, "", ""},

@@ -95,7 +95,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-// TestCertificateIsTheCause: if nginx rejects a configuration because of a missing certificate,
+// TestCertificateIsTheCause: if nginx refuses a configuration because of a missing certificate,
 // Ready names the certificate.
 func TestCertificateIsTheCause(t *testing.T) {
 	words := instanceapi.Problem{Message: `cannot load certificate "/etc/nginx/tls/site/tls.crt": BIO_new_file() failed`}

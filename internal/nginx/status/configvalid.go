@@ -103,7 +103,7 @@ func (v *view) refusal() string {
 	if v.rollout.Reverted {
 		return "a pod loaded the configuration and rolled it back: " + poddiagnosis.Problems(v.rollout.Problems)
 	}
-	return "nginx rejected the configuration: " + poddiagnosis.Problems(v.rollout.Problems)
+	return "nginx refused the configuration: " + poddiagnosis.Problems(v.rollout.Problems)
 }
 
 // nextRetry says when a pod tries again what it rolled back from. What only a test refused is tested again all the
@@ -148,7 +148,7 @@ func (v *view) refusedReload() string {
 		if instance == nil || len(instance.ReloadProblems) == 0 || instance.Serving != v.revision {
 			continue
 		}
-		return fmt.Sprintf("nginx rejected changed files of a volume of podTemplate.reloadOn: %s; pod %s serves with the files from before, and pods that start now cannot load the configuration: correct the ConfigMap or Secret",
+		return fmt.Sprintf("nginx refused changed files of a volume of podTemplate.reloadOn: %s; pod %s serves with the files from before, and pods that start now cannot load the configuration: correct the ConfigMap or Secret",
 			poddiagnosis.Problems(instance.ReloadProblems), pod.Name)
 	}
 	return ""
@@ -179,7 +179,7 @@ func shown(names []string) []string {
 func (v *view) pending(d rollout.Decision) string {
 	switch {
 	case len(d.Problems) > 0:
-		return "A pod of the new template has to test the configuration; the pods that it replaces reject it: " + poddiagnosis.Problems(d.Problems)
+		return "A pod of the new template has to test the configuration; the pods that it replaces refuse it: " + poddiagnosis.Problems(d.Problems)
 	case len(d.Unreachable) > 0:
 		return v.unreachable()
 	case v.replicas == 0:

@@ -19,8 +19,8 @@ func findDiagnosis(v *view) *poddiagnosis.Diagnosis {
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]
 		if !observe.Ready(pod) && pod.DeletionTimestamp == nil && isNewest(v, pod) {
-			if t := poddiagnosis.Of(pod, v.in.State.Instances[pod.Name], v.revision); t != nil && t.Reason != v1alpha2.ReasonConfigRejected {
-				found = t
+			if d := poddiagnosis.Of(pod, v.in.State.Instances[pod.Name], v.revision); d != nil && d.Reason != v1alpha2.ReasonConfigRejected {
+				found = d
 			}
 		}
 	}

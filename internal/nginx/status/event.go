@@ -92,7 +92,7 @@ func canaryFailed(reason string) Event {
 	}
 }
 
-func configRefused(c *metav1.Condition) Event {
+func configRejectedEvent(c *metav1.Condition) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: v1alpha2.ReasonConfigRejected, Action: actionRollout, Note: c.Message}
 }
 

@@ -46,7 +46,7 @@ func FuzzCompute(f *testing.F) {
 		checkEvents(t, result.Events)
 		in.Nginx.Status = result.Status
 		if again := Compute(in); again.Changed {
-			t.Errorf("computed again it is another, or tells news: %+v\n%+v", again, result)
+			t.Errorf("computed again it differs, or has events: %+v\n%+v", again, result)
 		}
 	})
 }
@@ -167,7 +167,7 @@ func checkStatus(t *testing.T, schema validation.SchemaValidator, in Input, resu
 		t.Fatal(err)
 	}
 	if errs := validation.ValidateCustomResource(nil, plain, schema); len(errs) > 0 {
-		t.Errorf("the API server would refuse the status, so that nobody is told anything: %.1000s", errs.ToAggregate())
+		t.Errorf("the API server would reject the status, so that none is reported: %.1000s", errs.ToAggregate())
 	}
 	for _, c := range conditions {
 		if meta.FindStatusCondition(result.Status.Conditions, c.name) == nil {

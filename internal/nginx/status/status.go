@@ -93,12 +93,12 @@ func Compute(in Input) Result {
 	}
 }
 
-func (v *view) set(status *v1alpha2.NginxOperatorStatus, name string, j verdict) {
+func (v *view) set(status *v1alpha2.NginxOperatorStatus, name string, found verdict) {
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type:               name,
-		Status:             j.Status,
-		Reason:             j.Reason,
-		Message:            poddiagnosis.Clip(j.Message),
+		Status:             found.Status,
+		Reason:             found.Reason,
+		Message:            poddiagnosis.Clip(found.Message),
 		ObservedGeneration: v.in.Nginx.Generation,
 		LastTransitionTime: metav1.NewTime(v.in.Now.Truncate(time.Second)),
 	})

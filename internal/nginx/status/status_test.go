@@ -233,10 +233,10 @@ func TestConditions(t *testing.T) {
 		{"configuration scaled to zero", func(in *Input) { noPods(in); in.Nginx.Spec.Replicas = new(int32(0)) },
 			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "The application is scaled to zero"},
 		{"configuration under test", decided(rollout.Testing, 0), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "Not every pod"},
-		{"configuration of a new template", decided(rollout.Testing, 0, refused), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "the pods that it replaces reject it: site.conf:2:"},
-		{"nobody answers", decided(rollout.Testing, 0, silent), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "pod web-1 does not answer on port 9113"},
+		{"configuration of a new template", decided(rollout.Testing, 0, refused), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "the pods that it replaces refuse it: site.conf:2:"},
+		{"no instance answers", decided(rollout.Testing, 0, silent), "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "pod web-1 does not answer on port 9113"},
 		{"configuration refused by nginx", decided(rollout.Rejected, 0, refused), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
-			`nginx rejected the configuration: site.conf:2: unknown directive "lisen"; port http (80/TCP)`},
+			`nginx refused the configuration: site.conf:2: unknown directive "lisen"; port http (80/TCP)`},
 		{"configuration that a pod took back", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.Reverted = true }), "ConfigValid", no, v1alpha2.ReasonConfigRejected,
 			"a pod loaded the configuration and rolled it back: site.conf:2:"},
 		{"configuration that cannot be put together", blocked(v1alpha2.ReasonConfigInvalid), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "fix this"},
@@ -288,7 +288,7 @@ func TestConditions(t *testing.T) {
 			in.Selection.Step.Stage = history.Rolling
 		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "Every pod serves configuration r1"},
 		{"what pods start with is lost", decided(rollout.Rejected, 0, refused, func(d *rollout.Decision) { d.Lost = true }), "UpToDate", no, v1alpha2.ReasonConfigLost, "ConfigMap web-config"},
-		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "The pods serve configuration r1, the last good one: nginx rejected the requested one"},
+		{"configuration was refused", decided(rollout.Rejected, 0, refused), "UpToDate", no, v1alpha2.ReasonConfigRejected, "The pods serve configuration r1, the last good one: nginx refused the requested one"},
 		{"configuration was taken back", decided(rollout.Rejected, 0, refused, takenBack), "UpToDate", no, v1alpha2.ReasonConfigRejected, "The pods serve configuration r1, the last good one: a pod loaded the requested one and rolled it back"},
 		{"configuration was taken back for now", decided(rollout.Rejected, 0, refused, takenBack), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "; a pod tries it again within 10 minutes"},
 		{"configuration was taken back for good", decided(rollout.Rejected, 0, refused, takenBack, fatal), "ConfigValid", no, v1alpha2.ReasonConfigRejected, "; to try it again, change spec.forceRedeploy"},
@@ -305,7 +305,7 @@ func TestConditions(t *testing.T) {
 		{"rolled back", failed(), "UpToDate", no, v1alpha2.ReasonRolledBack, "The rollout failed; revision 3 runs again until the spec changes"},
 		{"rolled back, and a pod starts", failed(func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},
 		{"rolled back, and a pod starts to serve", failed(decided(rollout.Settled, 1)), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},
-		{"nobody knows what a pod serves", failed(decided(rollout.Loading, 1, silent)), "UpToDate", no, v1alpha2.ReasonRollingBack, "1 of 2 pods serve its configuration"},
+		{"what a pod serves is unknown", failed(decided(rollout.Loading, 1, silent)), "UpToDate", no, v1alpha2.ReasonRollingBack, "1 of 2 pods serve its configuration"},
 		{"pods of what failed are left", failed(rollingOut(newPod("web-3"))), "UpToDate", no, v1alpha2.ReasonRollingBack, "revision 3 is being restored, 0 of 2 pods are up to date: CanaryFailed: 5xx"},
 		{"a pod serves what failed", failed(decided(rollout.Loading, 1)), "UpToDate", no, v1alpha2.ReasonRollingBack, "1 of 2 pods serve its configuration"},
 		{"blocked", blocked(v1alpha2.ReasonNameConflict), "UpToDate", no, v1alpha2.ReasonNameConflict, "fix this"},
@@ -332,7 +332,7 @@ func TestConditions(t *testing.T) {
 			"of the aborted one are gone: pod web-3 is still there"},
 		{"a rollout that was given up has left nothing", func(in *Input) { in.Selection.Mode = revision.InterimRollback }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "are gone"},
 		{"pods with other ports", func(in *Input) { in.KeepsPorts = true }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "The Service gets its new ports when"},
-		{"pods of somebody else", func(in *Input) { in.State.ForeignPods = []string{"a", "b", "c", "d"} }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
+		{"foreign pods", func(in *Input) { in.State.ForeignPods = []string{"a", "b", "c", "d"} }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
 			"Every pod is up to date; pods a, b, c and 1 more are not of the Deployment, but labelled operator.example.com/nginxoperator=web"},
 
 		{"certificate", certified(lasting(90*24*time.Hour, 30*24*time.Hour)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, "Every certificate"},
@@ -347,7 +347,7 @@ func TestConditions(t *testing.T) {
 		{"certificate for a day, ending", certified(lasting(24*time.Hour, 2*time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring, ""},
 		{"certificate bad", certified(instanceapi.Certificate{Error: "the key is another's"}), "CertificatesValid", no, v1alpha2.ReasonCertificateInvalid,
 			"tls shop: Secret shop-tls: the key is another's"},
-		{"certificate not told of", certified(instanceapi.Certificate{}), "CertificatesValid", unknown, v1alpha2.ReasonCertificatePending, "shop"},
+		{"certificate not reported", certified(instanceapi.Certificate{}), "CertificatesValid", unknown, v1alpha2.ReasonCertificatePending, "shop"},
 
 		{"ready", nil, "Ready", yes, v1alpha2.ReasonReady, ""},
 		{"first that is False", func(in *Input) { blocked(v1alpha2.ReasonNameConflict)(in); noPods(in) }, "Ready", no, v1alpha2.ReasonNameConflict, "fix this"},
@@ -410,10 +410,10 @@ func TestWaitingRollout(t *testing.T) {
 		before, want *v1alpha2.WaitingRollout
 		change       func(*Input)
 	}{
-		"comes to wait":    {nil, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: later}, waitingFor("backup")},
-		"goes on waiting":  {&v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"approval", "backup"}, Since: metav1.NewTime(now)}, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, waitingFor("backup")},
-		"another revision": {&v1alpha2.WaitingRollout{Revision: "r1", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: later}, waitingFor("backup")},
-		"begins":           {&v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, nil, func(*Input) {}},
+		"comes to wait":     {nil, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: later}, waitingFor("backup")},
+		"continues to wait": {&v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"approval", "backup"}, Since: metav1.NewTime(now)}, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, waitingFor("backup")},
+		"another revision":  {&v1alpha2.WaitingRollout{Revision: "r1", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, &v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: later}, waitingFor("backup")},
+		"begins":            {&v1alpha2.WaitingRollout{Revision: "r2", Gates: []string{"backup"}, Since: metav1.NewTime(now)}, nil, func(*Input) {}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			in := healthy()
@@ -525,16 +525,16 @@ func TestEvents(t *testing.T) {
 		"certificate":             {same, certified(lasting(time.Hour, time.Hour)), []string{"Normal CertificateLoaded"}},
 		"certificate bad":         {same, certified(instanceapi.Certificate{Error: "x"}), []string{"Warning CertificateInvalid"}},
 
-		"rollout fails":       {rollingOut(newPod("web-3")), rollingOut(waiting("ErrImagePull", "")), []string{"Warning ImagePullFailed"}},
-		"trouble goes on":     {rollingOut(waiting("ErrImagePull", "")), rollingOut(waiting("ImagePullBackOff", "")), nil},
-		"trouble is over":     {rollingOut(waiting("ErrImagePull", "")), rollingOut(newPod("web-3")), nil},
-		"rollout goes back":   {rollingOut(newPod("web-3")), failed(rollingOut(newPod("web-3"))), []string{"Warning RollingBack"}},
-		"rollout is back":     {failed(rollingOut(newPod("web-3"))), failed(), []string{"Warning RolledBack"}},
-		"reference goes":      {same, blocked(v1alpha2.ReasonConfigMapNotFound), []string{"Warning ConfigMapNotFound"}},
-		"reference is back":   {blocked(v1alpha2.ReasonConfigMapNotFound), same, []string{"Normal Accepted"}},
-		"another block":       {blocked(v1alpha2.ReasonConfigMapNotFound), blocked(v1alpha2.ReasonNameConflict), []string{"Warning NameConflict"}},
-		"suspended":           {same, func(in *Input) { in.Pending = []string{"Service"} }, []string{"Normal Suspended"}},
-		"no longer available": {same, func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, []string{"Warning Unavailable"}},
+		"rollout fails":        {rollingOut(newPod("web-3")), rollingOut(waiting("ErrImagePull", "")), []string{"Warning ImagePullFailed"}},
+		"the failure persists": {rollingOut(waiting("ErrImagePull", "")), rollingOut(waiting("ImagePullBackOff", "")), nil},
+		"the failure is gone":  {rollingOut(waiting("ErrImagePull", "")), rollingOut(newPod("web-3")), nil},
+		"rollout goes back":    {rollingOut(newPod("web-3")), failed(rollingOut(newPod("web-3"))), []string{"Warning RollingBack"}},
+		"rollout is back":      {failed(rollingOut(newPod("web-3"))), failed(), []string{"Warning RolledBack"}},
+		"reference goes":       {same, blocked(v1alpha2.ReasonConfigMapNotFound), []string{"Warning ConfigMapNotFound"}},
+		"reference is back":    {blocked(v1alpha2.ReasonConfigMapNotFound), same, []string{"Normal Accepted"}},
+		"another block":        {blocked(v1alpha2.ReasonConfigMapNotFound), blocked(v1alpha2.ReasonNameConflict), []string{"Warning NameConflict"}},
+		"suspended":            {same, func(in *Input) { in.Pending = []string{"Service"} }, []string{"Normal Suspended"}},
+		"no longer available":  {same, func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, []string{"Warning Unavailable"}},
 		"a pod restarted": {same, func(in *Input) {
 			in.State.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", RestartCount: 1}}
 		}, []string{"Warning PodRestarted"}},

@@ -98,7 +98,7 @@ func completedEvents(t, accepted transition) []Event {
 func configEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []Event {
 	switch {
 	case t.became(metav1.ConditionFalse):
-		return []Event{configRefused(t.after)}
+		return []Event{configRejectedEvent(t.after)}
 	case applied(next) && (!applied(old) || old.Config.Revision != next.Config.Revision):
 		return []Event{configApplied(next.Config.Revision)}
 	}

@@ -261,7 +261,7 @@ func (v *view) lastGoodServes() string {
 	if v.rollout.Reverted {
 		return fmt.Sprintf("The pods serve %s: a pod loaded the requested one and rolled it back", last)
 	}
-	return fmt.Sprintf("The pods serve %s: nginx rejected the requested one", last)
+	return fmt.Sprintf("The pods serve %s: nginx refused the requested one", last)
 }
 
 // foreignPods names pods that receive requests but are not managed; empty if there are none.

@@ -12,11 +12,11 @@ import (
 )
 
 const (
-	askTimeout   = 2 * time.Second
-	maxAnswer    = 4 << 10
-	revisionPath = "/revision"
-	servesHeader = "Nginx-Operator-Serves:"
-	statusPath   = "/stub_status"
+	statusTimeout = 2 * time.Second
+	maxAnswer     = 4 << 10
+	revisionPath  = "/revision"
+	servesHeader  = "Nginx-Operator-Serves:"
+	statusPath    = "/stub_status"
 )
 
 // StatusClient is a client of the status server that every assembled configuration has.
@@ -31,7 +31,7 @@ type Served struct {
 	Generation int64
 }
 
-// Served asks a worker which configuration it serves. The kernel chooses the worker.
+// Served queries a worker which configuration it serves. The kernel chooses the worker.
 func (a StatusClient) Served(ctx context.Context) (Served, error) {
 	head, _, err := a.get(ctx, revisionPath)
 	if err != nil {
@@ -52,26 +52,26 @@ func (a StatusClient) Served(ctx context.Context) (Served, error) {
 
 // get sends an HTTP/1.0 request, so the connection ends with the response.
 func (a StatusClient) get(ctx context.Context, path string) (head, body string, err error) {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	var dialer net.Dialer
 	conn, err := dialer.DialContext(ctx, "unix", a.Socket)
 	if err != nil {
-		return "", "", fmt.Errorf("ask nginx: %w", err)
+		return "", "", fmt.Errorf("query nginx: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Now()) })()
 	if _, err := fmt.Fprintf(conn, "GET %s HTTP/1.0\r\nHost: nginx-operator\r\n\r\n", path); err != nil {
-		return "", "", fmt.Errorf("ask nginx: %w", err)
+		return "", "", fmt.Errorf("query nginx: %w", err)
 	}
 	reader := bufio.NewReader(io.LimitReader(conn, maxAnswer))
 	answer, err := io.ReadAll(reader)
 	if err != nil {
-		return "", "", fmt.Errorf("ask nginx: %w", err)
+		return "", "", fmt.Errorf("query nginx: %w", err)
 	}
 	head, body, ok := strings.Cut(string(answer), "\r\n\r\n")
 	if status := strings.Fields(head); !ok || len(status) < 2 || !strings.HasPrefix(status[1], "20") {
-		return "", "", fmt.Errorf("ask nginx: it answered %.100q", head)
+		return "", "", fmt.Errorf("query nginx: it answered %.100q", head)
 	}
 	return head, body, nil
 }

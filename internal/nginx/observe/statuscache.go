@@ -17,8 +17,8 @@ import (
 // A pass waits only for passWait, and not at all for pods that are known to be silent. A slower query continues in
 // the background; the pass ends with ErrUnanswered, and answered queues the application again.
 type instances struct {
-	request AskInstance
-	now     func() time.Time
+	get StatusGetter
+	now func() time.Time
 	// wait is passWait, except in tests.
 	wait time.Duration
 	// answered is called with an application whose pass ended before its answers arrived.
@@ -51,9 +51,9 @@ type call struct {
 	left bool
 }
 
-func newInstances(ask AskInstance) *instances {
+func newInstances(get StatusGetter) *instances {
 	return &instances{
-		request: ask, now: time.Now, wait: passWait, answered: func(types.NamespacedName) {},
+		get: get, now: time.Now, wait: passWait, answered: func(types.NamespacedName) {},
 		requests: make(chan struct{}, parallelRequests), silent: make(chan struct{}, parallelSilent),
 		pods: map[types.NamespacedName]map[types.UID]*instance{},
 	}
@@ -166,7 +166,7 @@ func (i *instances) run(ctx context.Context, key types.NamespacedName, uid types
 // put queries an instance up to a number of times; nil if it does not answer.
 func (i *instances) put(ctx context.Context, podIP string, most int) *instanceapi.Status {
 	for n := 0; n < most && ctx.Err() == nil; n++ {
-		if status, err := i.request(ctx, podIP); err == nil {
+		if status, err := i.get(ctx, podIP); err == nil {
 			return &status
 		}
 	}

@@ -19,21 +19,21 @@ import (
 // renewalRetryInterval is how often an application that has to wait tries again to be renewed.
 const renewalRetryInterval = 15 * time.Second
 
-// templateUpgrades gives the pods of all applications the template of this release, one application at a time. A failure is
+// renewals give the pods of all applications the template of this release, one application at a time. A failure is
 // in the history of its application and stops all further renewals, so that a bad release does not reach every
 // application.
-type templateUpgrades struct {
+type renewals struct {
 	mu sync.Mutex
-	// turn is the application whose pods are being renewed. It only keeps two concurrent passes from beginning with
+	// current is the application whose pods are being renewed. It only keeps two concurrent passes from beginning with
 	// one application each; a restarted operator finds it in the histories.
-	turn types.NamespacedName
+	current types.NamespacedName
 }
 
-// renew selects this release's template for the pods, if they can be renewed and it is the application's turn.
+// renew selects this release's template for the pods, if they can be renewed and no other application's are.
 func (r *Reconciler) renew(ctx context.Context, p *pass, in revision.Input) error {
 	if !renewable(p) {
 		// A renewal that has begun is in the history of the application.
-		r.renewals.end(p.key())
+		r.renewals.release(p.key())
 		return nil
 	}
 	in.Renew = true
@@ -42,14 +42,14 @@ func (r *Reconciler) renew(ctx context.Context, p *pass, in revision.Input) erro
 		return fmt.Errorf("renew the pods: %w", err)
 	}
 	if renewed.Run.Hash == p.selection.Run.Hash {
-		r.renewals.end(p.key())
+		r.renewals.release(p.key())
 		if renewed.Mode.Failed() || renewed.Mode == revision.WaitingForGate {
 			// It failed, or waits: the status reports it as long as renewal is requested.
 			p.selection = renewed
 		}
 		return nil
 	}
-	free, err := r.takeTurn(ctx, p.key())
+	free, err := r.acquireRenewal(ctx, p.key())
 	if err != nil {
 		return err
 	}
@@ -68,40 +68,40 @@ func renewable(p *pass) bool {
 	return s.Settled && s.Mode == revision.Normal && !p.suspended()
 }
 
-// takeTurn reports whether an application may be renewed now. It reads the histories only after it has reserved the
-// turn, because an application that has finished is recorded there.
-func (r *Reconciler) takeTurn(ctx context.Context, key types.NamespacedName) (bool, error) {
+// acquireRenewal reports whether an application may be renewed now. It reads the histories only after the
+// reservation, because an application that has finished is recorded there.
+func (r *Reconciler) acquireRenewal(ctx context.Context, key types.NamespacedName) (bool, error) {
 	if !r.renewals.tryAcquire(key) {
 		return false, nil
 	}
-	free, err := r.noUpgradeUnfinished(ctx)
+	free, err := r.noUnfinishedRenewal(ctx)
 	if !free || err != nil {
-		r.renewals.end(key)
+		r.renewals.release(key)
 	}
 	return free, err
 }
 
-func (w *templateUpgrades) tryAcquire(key types.NamespacedName) bool {
+func (w *renewals) tryAcquire(key types.NamespacedName) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.turn.Name != "" && w.turn != key {
+	if w.current.Name != "" && w.current != key {
 		return false
 	}
-	w.turn = key
+	w.current = key
 	return true
 }
 
-// end lets another application be renewed.
-func (w *templateUpgrades) end(key types.NamespacedName) {
+// release lets another application be renewed.
+func (w *renewals) release(key types.NamespacedName) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.turn == key {
-		w.turn = types.NamespacedName{}
+	if w.current == key {
+		w.current = types.NamespacedName{}
 	}
 }
 
-// noUpgradeUnfinished reports whether no renewal is in progress and none has failed.
-func (r *Reconciler) noUpgradeUnfinished(ctx context.Context) (bool, error) {
+// noUnfinishedRenewal reports whether no renewal is in progress and none has failed.
+func (r *Reconciler) noUnfinishedRenewal(ctx context.Context) (bool, error) {
 	list := &appsv1.ControllerRevisionList{}
 	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list all histories: %w", err)

@@ -76,13 +76,13 @@ func TestRenew(t *testing.T) {
 		options revision.Options
 		change  func(*v1alpha2.NginxOperator, *observe.State)
 		others  []client.Object
-		turn    string
+		current string
 		renewed bool
 		later   bool
 	}{
-		"its turn":                     {newer, nil, nil, "", true, false},
+		"none is renewed":              {newer, nil, nil, "", true, false},
 		"nothing to renew":             {older, nil, nil, "", false, false},
-		"another one's turn":           {newer, nil, nil, "other", false, true},
+		"another one is current":       {newer, nil, nil, "other", false, true},
 		"another one is being renewed": {newer, nil, []client.Object{record(history.Candidate, history.Proving, "", history.CauseOperator)}, "", false, true},
 		"another one has failed":       {newer, nil, []client.Object{record(history.Failed, "", "a", history.CauseOperator)}, "", false, true},
 		"a user's rollout has failed":  {newer, nil, []client.Object{record(history.Failed, "", "a", "image")}, "", true, false},
@@ -100,8 +100,8 @@ func TestRenew(t *testing.T) {
 			}
 			r := &Reconciler{Options: tt.options, RenewPods: true,
 				Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(tt.others...).Build()}
-			if tt.turn != "" {
-				r.renewals.tryAcquire(types.NamespacedName{Name: tt.turn})
+			if tt.current != "" {
+				r.renewals.tryAcquire(types.NamespacedName{Name: tt.current})
 			}
 			p := &pass{nginx: nginx, state: state, now: time.Now()}
 			if err := r.selectRevision(t.Context(), p); err != nil {
@@ -109,17 +109,17 @@ func TestRenew(t *testing.T) {
 			}
 			after := p.selection.RequeueAfter
 			if renewed := p.selection.Run.Hash != state.LiveTemplate(); renewed != tt.renewed || (after > 0) != tt.later {
-				t.Errorf("renewed %t, looks again after %s; want %t, %t", renewed, after, tt.renewed, tt.later)
+				t.Errorf("renewed %t, next pass after %s; want %t, %t", renewed, after, tt.renewed, tt.later)
 			}
 			if records := p.selection.Records; tt.renewed && (len(records) != 1 || !records[0].Revision.OfOperator()) {
-				t.Error("the history does not tell why")
+				t.Error("the history does not have the cause")
 			}
 		})
 	}
 }
 
-// TestTurnEnds: an application that can no longer be renewed does not block others.
-func TestTurnEnds(t *testing.T) {
+// TestRenewalEnds: an application that can no longer be renewed does not block others.
+func TestRenewalEnds(t *testing.T) {
 	older := revision.Options{DefaultImage: "nginx:1", InstanceImage: "operator:v1"}
 	nginx := application("web")
 	state := settledState(t, nginx, older)
@@ -131,28 +131,28 @@ func TestTurnEnds(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !r.renewals.tryAcquire(types.NamespacedName{Name: "other"}) {
-		t.Error("it is suspended, and it is still its turn")
+		t.Error("it is suspended, and still blocks others")
 	}
 }
 
-// TestTurns: an application that is renewed or deleted ends its turn.
-func TestTurns(t *testing.T) {
-	var w templateUpgrades
+// TestOneRenewalAtATime: an application that is renewed or deleted lets another one begin.
+func TestOneRenewalAtATime(t *testing.T) {
+	var w renewals
 	a, b := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	for range 2 {
 		if !w.tryAcquire(a) {
-			t.Error("it is a's turn")
+			t.Error("a cannot acquire the renewal")
 		}
 	}
 	if w.tryAcquire(b) {
-		t.Error("it is a's turn, and not b's")
+		t.Error("b acquires the renewal that a holds")
 	}
-	w.end(b)
+	w.release(b)
 	if w.tryAcquire(b) {
-		t.Error("b cannot end a's turn")
+		t.Error("b released the renewal that a holds")
 	}
-	w.end(a)
+	w.release(a)
 	if !w.tryAcquire(b) {
-		t.Error("a's turn is over")
+		t.Error("a has released the renewal, and b cannot acquire it")
 	}
 }

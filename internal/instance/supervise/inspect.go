@@ -37,7 +37,7 @@ func (s *Supervisor) inspect(ctx context.Context) {
 	if s.mounts.refresh() {
 		s.inputs++
 	}
-	s.past.forgive(time.Now())
+	s.past.allowDueRetries(time.Now())
 	s.watchProbation(ctx, time.Now())
 	s.old.refresh(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
