@@ -57,7 +57,7 @@ func applicationDeleted(v *restoredView) *conditioncheck.Verdict {
 	if v.nginx != nil {
 		return nil
 	}
-	return conditioncheck.False(v1alpha1.ReasonNotReady, fmt.Sprintf("NginxOperator %s does not exist any more", v.restore.Status.Target))
+	return conditioncheck.False(v1alpha1.ReasonNotReady, fmt.Sprintf("NginxOperator %s does not exist any more: to restore it, create another NginxRestore", v.restore.Status.Target))
 }
 
 func notReportedYet(v *restoredView) *conditioncheck.Verdict {
@@ -76,7 +76,7 @@ func applicationNotReady(v *restoredView) *conditioncheck.Verdict {
 	if ready.Status == metav1.ConditionTrue {
 		return nil
 	}
-	return conditioncheck.False(v1alpha1.ReasonNotReady, fmt.Sprintf("The application is not Ready: %s: %s", ready.Reason, ready.Message))
+	return conditioncheck.False(v1alpha1.ReasonNotReady, fmt.Sprintf("The application is not Ready: %s: %s. Check the conditions of NginxOperator %s", ready.Reason, ready.Message, v.restore.Status.Target))
 }
 
 // mayBeOutdated leaves the application the time to observe and to serve what was restored.
@@ -92,7 +92,7 @@ func servesAnother(v *restoredView) *conditioncheck.Verdict {
 		return nil
 	}
 	return conditioncheck.False(v1alpha1.ReasonServesAnother, fmt.Sprintf(
-		"The application is Ready but serves configuration %s. The backup contains %s", v.served(), strings.Join(slices.Compact(v.backedUp()), " and ")))
+		"The application is Ready but serves configuration %s. The backup contains %s: if spec.config was changed after the restore, create another NginxRestore to return to the backup", v.served(), strings.Join(slices.Compact(v.backedUp()), " and ")))
 }
 
 func servesRestored(v *restoredView) *conditioncheck.Verdict {

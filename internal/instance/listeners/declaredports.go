@@ -16,7 +16,7 @@ func Check(declared []instanceapi.DeclaredPort, found []Listener, addresses []ne
 	for _, port := range declared {
 		if !slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol, addresses) }) {
 			problems = append(problems, instanceapi.Problem{
-				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s%s", port.Name, port.Port, port.Protocol, at(addresses), instead(found)),
+				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s%s: add a listen directive or remove the port from spec.ports", port.Name, port.Port, port.Protocol, at(addresses), instead(found)),
 			})
 		}
 	}

@@ -83,7 +83,11 @@ func (a *Applier) execute(ctx context.Context, owner metav1.Object, change Chang
 		return err
 	}
 	outcome.fail(change)
-	return a.classifyError(change, err, owner, outcome)
+	err = a.classifyError(change, err, owner, outcome)
+	if len(outcome.Failed) == 1 {
+		outcome.FirstFailure = err
+	}
+	return err
 }
 
 // send makes the write of a change.

@@ -14,6 +14,8 @@ type Outcome struct {
 	Refused Refusal
 	// Failed are the objects that could not be written, for whatever reason.
 	Failed []owned.Key
+	// FirstFailure is the error of the first of Failed; nil if the outcome says otherwise why it could not be written.
+	FirstFailure error
 	// AwaitingDeletion describes the first object that has to be gone before it can be created again, and what holds
 	// it; empty if there is none.
 	AwaitingDeletion string

@@ -165,7 +165,7 @@ func (r *Reconciler) apply(ctx context.Context, p *pass) error {
 func (r *Reconciler) requestOfPods(ctx context.Context, p *pass) error {
 	s := p.selection
 	if n := len(s.Rollout.Requested) + len(s.LoadRequests); n > 0 {
-		log.FromContext(ctx).Info("sent requests to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n)
+		log.FromContext(ctx).Info("sending requests to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n)
 	}
 	r.requestLoads(ctx, s.LoadRequests)
 	return r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations)
@@ -188,6 +188,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 		KeepsPorts:       p.objects.KeepsPorts,
 		Blocked:          blocked,
 		Failed:           p.outcome.Failed,
+		Failure:          p.outcome.FirstFailure,
 		AwaitingDeletion: p.outcome.AwaitingDeletion,
 		DroppedFields:    p.outcome.DroppedFields,
 		Pending:          p.outcome.Pending,

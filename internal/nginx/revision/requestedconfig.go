@@ -38,10 +38,14 @@ func (in *Input) requestedConfig() (Configuration, Blocked) {
 }
 
 func contentMissing(nginx *v1alpha2.NginxOperator, names []string) Blocked {
+	maps, do, them := "ConfigMap", "does", "it"
+	if len(names) > 1 {
+		maps, do, them = "ConfigMaps", "do", "them"
+	}
 	return Blocked{
 		Reason: v1alpha2.ReasonConfigMapNotFound,
-		Message: fmt.Sprintf("ConfigMap %s, named by spec.content, does not exist in namespace %s: create it, or change spec.content",
-			strings.Join(names, ", "), nginx.Namespace),
+		Message: fmt.Sprintf("%s %s, named by spec.content, %s not exist in namespace %s: create %s, or change spec.content",
+			maps, strings.Join(names, ", "), do, nginx.Namespace, them),
 	}
 }
 
@@ -63,7 +67,7 @@ func readConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.C
 	case source != nil && source.RenderedFor != "":
 		return nginxconf.Config{}, Blocked{
 			Reason: v1alpha2.ReasonConfigInvalid,
-			Message: fmt.Sprintf("ConfigMap %s was created by the operator for NginxOperator %s: name a ConfigMap of your own in spec.config, or, if this is a copy of your own, take its label %s away",
+			Message: fmt.Sprintf("ConfigMap %s was created by the operator for NginxOperator %s: name a ConfigMap of your own in spec.config, or, if this is a copy of your own, remove its label %s",
 				source.Name, source.RenderedFor, naming.LabelApplication),
 		}
 	case source != nil && source.HasBinary:

@@ -11,7 +11,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
-// Available is True when spec.replicas minus rollout.maxUnavailable pods serve, old or new.
+// availableChecks make Available True when spec.replicas minus rollout.maxUnavailable pods serve, old or new.
 var availableChecks = []check{scaledToZero, enoughServe, tooFewServe}
 
 func scaledToZero(v *view) *verdict {
@@ -29,7 +29,7 @@ func enoughServe(v *view) *verdict {
 }
 
 func tooFewServe(v *view) *verdict {
-	message := fmt.Sprintf("%s, at least %d must (spec.replicas minus rollout.maxUnavailable)", serve(v.servingReplicas()), v.leastServing())
+	message := fmt.Sprintf("%s; at least %s required (spec.replicas minus rollout.maxUnavailable)", serve(v.servingReplicas()), are(v.leastServing()))
 	if v.diagnosis != nil {
 		return isFalse(v1alpha2.ReasonMinimumReplicasUnavailable, message+": "+v.diagnosis.Message)
 	}
@@ -70,6 +70,13 @@ func (v *view) readyReplicas() int32 {
 func (v *view) protectServingPods() bool {
 	s := &v.in.Selection
 	return s.Mode == revision.Held || s.Step.Stage == history.Proving || s.Step.Stage == history.Canary
+}
+
+func are(pods int32) string {
+	if pods == 1 {
+		return "1 is"
+	}
+	return fmt.Sprintf("%d are", pods)
 }
 
 func serve(pods int32) string {

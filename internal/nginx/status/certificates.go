@@ -20,8 +20,8 @@ const (
 	expiryPart    = 10
 )
 
-// CertificatesValid is what the pods say about the certificates of spec.tls. One pod with a bad certificate is
-// enough: the kubelets bring a Secret to each pod at a different time.
+// certificatesValidChecks report what the pods say about the certificates of spec.tls. One pod with a bad certificate
+// is enough: the kubelets bring a Secret to each pod at a different time.
 var certificatesValidChecks = []check{certificatesInvalid, certificatesExpiring, certificatesPending, certificatesLoaded}
 
 func certificatesInvalid(v *view) *verdict {
@@ -49,7 +49,7 @@ func certificatesExpiring(v *view) *verdict {
 			continue
 		}
 		if at, soon := v.expires(found); soon {
-			expiring = append(expiring, fmt.Sprintf("tls %s: the certificate in Secret %s %s %s", c.Name, c.SecretName, v.ends(at), at.UTC().Format(time.DateTime+" UTC")))
+			expiring = append(expiring, fmt.Sprintf("tls %s: the certificate in Secret %s %s", c.Name, c.SecretName, v.expiry(at)))
 		}
 	}
 	if len(expiring) == 0 {
@@ -117,11 +117,13 @@ func (v *view) early(found []instanceapi.Certificate) (bool, time.Time) {
 	return false, time.Time{}
 }
 
-func (v *view) ends(at time.Time) string {
+// expiry describes when a certificate expires, and what to do.
+func (v *view) expiry(at time.Time) string {
+	day := at.UTC().Format(time.DateTime + " UTC")
 	if v.in.Now.After(at) {
-		return "expired; clients reject it since"
+		return "expired on " + day + "; clients reject it: renew the Secret"
 	}
-	return "ends on"
+	return "expires on " + day + ": renew it"
 }
 
 // expires returns the earliest expiry of the certificates, and whether it is close.

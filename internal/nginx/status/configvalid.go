@@ -13,10 +13,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
-// maxSilent is how many of the unreachable pods a condition names.
-const maxSilent = 3
-
-// ConfigValid is what the nginx of the pods says about the requested configuration.
+// configValidChecks report what the nginx of the pods says about the requested configuration.
 var configValidChecks = []check{
 	configInvalid, rejectedWithRollout, noConfig, waitsForGate, configRejected, reloadRejected, configAccepted, configPending,
 }
@@ -193,7 +190,10 @@ func (v *view) pending(d rollout.Decision) string {
 
 // unreachable names the pods whose instance manager does not answer.
 func (v *view) unreachable() string {
-	silent := v.rollout.Unreachable
-	return fmt.Sprintf("The instance manager of pod %s does not answer on port %d: check whether a NetworkPolicy blocks the operator",
-		strings.Join(silent[:min(len(silent), maxSilent)], ", "), instanceapi.Port)
+	managers, do := "instance manager", "does"
+	if len(v.rollout.Unreachable) > 1 {
+		managers, do = "instance managers", "do"
+	}
+	return fmt.Sprintf("The %s of %s %s not answer on port %d: check whether a NetworkPolicy blocks the operator",
+		managers, podNames(v.rollout.Unreachable), do, instanceapi.Port)
 }

@@ -36,8 +36,10 @@ type Input struct {
 	KeepsPorts bool
 	// Blocked is what the user has to fix.
 	Blocked revision.Blocked
-	// Failed are the objects that could not be written.
-	Failed []owned.Key
+	// Failed are the objects that could not be written, Failure is the error of the first one; nil if it is known
+	// otherwise.
+	Failed  []owned.Key
+	Failure error
 	// AwaitingDeletion describes an object that has to be gone before it can be created again; empty if there is
 	// none. It is one of Failed.
 	AwaitingDeletion string

@@ -1,6 +1,7 @@
 package status
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -17,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/canary"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -104,7 +107,7 @@ func failed(change ...func(*Input)) func(*Input) {
 func refused(d *rollout.Decision) {
 	d.Problems = []instanceapi.Problem{
 		{File: "site.conf", Line: 2, Message: `unknown directive "lisen"`},
-		{Message: "port http (80/TCP) is declared, but no server listens on it"},
+		{Message: "port http (80/TCP) is declared, but no server listens on it: add a listen directive or remove the port from spec.ports"},
 	}
 }
 
@@ -278,6 +281,9 @@ func TestConditions(t *testing.T) {
 			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "waits for a gate"},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []owned.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written: the operator retries"},
+		{"not written, with the answer", func(in *Input) {
+			in.Failed, in.Failure = []owned.Key{{Kind: "Service", Name: "web"}}, fmt.Errorf("update Service web: %w", apierrors.NewInternalError(errors.New("etcdserver: leader changed")))
+		}, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written: Internal error occurred: etcdserver: leader changed; the operator retries"},
 		{"not gone yet", func(in *Input) {
 			in.Failed, in.AwaitingDeletion = []owned.Key{{Kind: "Service", Name: "web"}}, "Service web is being deleted"
 		}, "UpToDate", no, v1alpha2.ReasonWaitingForDeletion, "Service web is being deleted"},
@@ -302,6 +308,16 @@ func TestConditions(t *testing.T) {
 			in.State.Instances["web-2"].NotReady = failedCheck
 		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, ": a pod is not ready: " + failedCheck},
 		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
+		{"several instances are silent", decided(rollout.Loading, 1, func(d *rollout.Decision) { d.Unreachable = []string{"a", "b", "c", "d", "e"} }),
+			"UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "The instance managers of pods a, b, c and 2 more do not answer on port 9113"},
+		{"held", failed(func(in *Input) { in.Selection.Mode = revision.Held }), "UpToDate", no, v1alpha2.ReasonRolloutHeld,
+			"The rollout failed and is held (rollout.onFailure), until the spec changes: CanaryFailed: 5xx"},
+		{"rolled back, to be retried", failed(func(in *Input) { in.Selection.Retry = &revision.Retry{At: now.Add(time.Minute), Number: 2, Limit: 3} }),
+			"UpToDate", no, v1alpha2.ReasonRolledBack, "revision 3 runs again; retry 2 of 3 is at 2026-11-20T12:01:00Z (rollout.retry): CanaryFailed: 5xx"},
+		{"canary", func(in *Input) {
+			*in = onCanary(40, canary.Verdict{Outcome: canary.Good, Canary: canary.Figures{Requests: 400}, Others: canary.Figures{Requests: 1200, Errors: 3}})
+		},
+			"UpToDate", no, v1alpha2.ReasonCanaryRunning, "at least 100 requests to the canary, none answered with 5xx"},
 		{"rolled back", failed(), "UpToDate", no, v1alpha2.ReasonRolledBack, "The rollout failed; revision 3 runs again until the spec changes"},
 		{"rolled back, and a pod starts", failed(func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},
 		{"rolled back, and a pod starts to serve", failed(decided(rollout.Settled, 1)), "UpToDate", no, v1alpha2.ReasonRolledBack, ""},
@@ -312,13 +328,13 @@ func TestConditions(t *testing.T) {
 
 		{"available", nil, "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
 		{"old pods count", rollingOut(crashing(false, emerg)), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, ""},
-		{"too few", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 must"},
+		{"too few", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves; at least 2 are required (spec.replicas minus rollout.maxUnavailable)"},
 		{"crash after the rollout", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.State.Pods[1] = crashing(false, "out of luck")
-		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 must (spec.replicas minus rollout.maxUnavailable): container nginx ended with exit code 1 (Error): out of luck"},
+		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 are required (spec.replicas minus rollout.maxUnavailable): container nginx ended with exit code 1 (Error): out of luck"},
 		{"pods seen later than the deployment", func(in *Input) { in.State.Pods[1] = newPod("web-2") },
-			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves, at least 2 must"},
+			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves; at least 2 are required (spec.replicas minus rollout.maxUnavailable)"},
 		{"few enough", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.Nginx.Spec.Rollout = &v1alpha2.Rollout{MaxUnavailable: new(intstr.FromString("50%"))}
@@ -333,13 +349,17 @@ func TestConditions(t *testing.T) {
 		{"a rollout that was given up has left nothing", func(in *Input) { in.Selection.Mode = revision.InterimRollback }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "are gone"},
 		{"pods with other ports", func(in *Input) { in.KeepsPorts = true }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "The Service gets its new ports when"},
 		{"foreign pods", func(in *Input) { in.State.ForeignPods = []string{"a", "b", "c", "d"} }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
-			"Every pod is up to date; pods a, b, c and 1 more are not of the Deployment, but labelled operator.example.com/nginxoperator=web"},
+			"Every pod is up to date; pods a, b, c and 1 more do not belong to the Deployment but have the label operator.example.com/nginxoperator=web, so the Service sends them requests: remove the label or delete the pods"},
+		{"one foreign pod", func(in *Input) { in.State.ForeignPods = []string{"a"} }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
+			"; pod a does not belong to the Deployment but has the label operator.example.com/nginxoperator=web, so the Service sends it requests: remove the label or delete the pod"},
+		{"pinned", func(in *Input) { in.Selection.Mode, in.Selection.PinnedTo = revision.Pinned, 7 }, "UpToDate", yes, v1alpha2.ReasonPinned,
+			"Every pod runs revision 7, which rollout.toRevision requests"},
 
 		{"certificate", certified(lasting(90*24*time.Hour, 30*24*time.Hour)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, "Every certificate"},
 		{"certificate close to its end", certified(lasting(90*24*time.Hour, 8*24*time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring,
-			"tls shop: the certificate in Secret shop-tls ends on 2026-11-28 12:00:00 UTC"},
+			"tls shop: the certificate in Secret shop-tls expires on 2026-11-28 12:00:00 UTC: renew it"},
 		{"certificate past its end", certified(lasting(90*24*time.Hour, -time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring,
-			"expired; clients reject it since 2026-11-20 11:00:00 UTC"},
+			"tls shop: the certificate in Secret shop-tls expired on 2026-11-20 11:00:00 UTC; clients reject it: renew the Secret"},
 		{"certificate of tomorrow", certified(lasting(24*time.Hour, 48*time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateInvalid,
 			"tls shop: the certificate in Secret shop-tls is not valid before 2026-11-21 12:00:00 UTC; clients reject it until then"},
 		{"certificate of a clock that is ahead", certified(lasting(24*time.Hour, 24*time.Hour+30*time.Second)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, ""},
@@ -534,7 +554,11 @@ func TestEvents(t *testing.T) {
 		"reference is back":    {blocked(v1alpha2.ReasonConfigMapNotFound), same, []string{"Normal Accepted"}},
 		"another block":        {blocked(v1alpha2.ReasonConfigMapNotFound), blocked(v1alpha2.ReasonNameConflict), []string{"Warning NameConflict"}},
 		"suspended":            {same, func(in *Input) { in.Pending = []string{"Service"} }, []string{"Normal Suspended"}},
-		"no longer available":  {same, func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, []string{"Warning Unavailable"}},
+		"available again":      {func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, same, []string{"Normal Available"}},
+		"files that are not read": {same, func(in *Input) {
+			in.State.Instances["web-1"].Revisions = []instanceapi.Revision{{Revision: "r1", Unread: []string{"site.conf"}}}
+		}, []string{"Warning ConfigFilesUnread"}},
+		"no longer available": {same, func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, []string{"Warning Unavailable"}},
 		"a pod restarted": {same, func(in *Input) {
 			in.State.Pods[0].Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "nginx", RestartCount: 1}}
 		}, []string{"Warning PodRestarted"}},

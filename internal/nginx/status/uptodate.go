@@ -43,8 +43,11 @@ func applyFailed(v *view) *verdict {
 	if len(v.in.Failed) == 0 {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonApplyFailed,
-		fmt.Sprintf("%s %s could not be written: the operator retries and logs the error", v.in.Failed[0].Kind, v.in.Failed[0].Name))
+	message := fmt.Sprintf("%s %s could not be written", v.in.Failed[0].Kind, v.in.Failed[0].Name)
+	if cause := apiMessage(v.in.Failure); cause != "" {
+		return isFalse(v1alpha2.ReasonApplyFailed, message+": "+cause+"; the operator retries")
+	}
+	return isFalse(v1alpha2.ReasonApplyFailed, message+": the operator retries and logs the error")
 }
 
 func configLost(v *view) *verdict {
@@ -119,7 +122,11 @@ func interimRollback(v *view) *verdict {
 	}
 	message := "The last good revision runs in the meantime: the rollout starts when the pods of the aborted one are gone"
 	if pods := v.in.Selection.Leftovers; len(pods) > 0 {
-		message += ": " + listed(pods) + " still there"
+		are := "is"
+		if len(pods) > 1 {
+			are = "are"
+		}
+		message += fmt.Sprintf(": %s %s still there", podNames(pods), are)
 	}
 	return isFalse(v1alpha2.ReasonRolloutInProgress, message)
 }
@@ -270,20 +277,24 @@ func (v *view) foreignPods() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return fmt.Sprintf("; %s not of the Deployment, but labelled %s=%s, so the Service sends requests there as well: take the label away, or delete what is not needed",
-		listed(names), naming.LabelApplication, v.in.Nginx.Name)
+	do, have, them, pods := "does", "has", "it", "pod"
+	if len(names) > 1 {
+		do, have, them, pods = "do", "have", "them", "pods"
+	}
+	return fmt.Sprintf("; %s %s not belong to the Deployment but %s the label %s=%s, so the Service sends %s requests: remove the label or delete the %s",
+		podNames(names), do, have, naming.LabelApplication, v.in.Nginx.Name, them, pods)
 }
 
-// listed names pods, and only the first of many.
-func listed(names []string) string {
+// podNames names pods, and only the first of many.
+func podNames(names []string) string {
 	const most = 3
 	switch {
 	case len(names) == 1:
-		return "pod " + names[0] + " is"
+		return "pod " + names[0]
 	case len(names) > most:
-		return fmt.Sprintf("pods %s and %d more are", strings.Join(names[:most], ", "), len(names)-most)
+		return fmt.Sprintf("pods %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 	}
-	return "pods " + strings.Join(names, ", ") + " are"
+	return "pods " + strings.Join(names, ", ")
 }
 
 func (v *view) rolloutSpec() v1alpha2.Rollout {

@@ -1,0 +1,29 @@
+package status
+
+import (
+	"errors"
+	"regexp"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"example.com/nginx-operator/internal/kube/messages"
+)
+
+// mostAPIMessage is the maximum length of an API server's message in a condition, in bytes.
+const mostAPIMessage = 300
+
+// varying matches what may differ from attempt to attempt in a message about the same failure: addresses, ports and
+// versions of objects. A message that changes would cause a write of the status in each pass.
+var varying = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b|\[[0-9a-fA-F:.]+\](:\d+)?|\b\d{5,}\b`)
+
+// apiMessage returns the first line of the API server's answer in an error; empty if the error is not an answer of
+// the API server, because errors of connections differ from attempt to attempt.
+func apiMessage(err error) string {
+	var answer apierrors.APIStatus
+	if !errors.As(err, &answer) {
+		return ""
+	}
+	line, _, _ := strings.Cut(strings.TrimSpace(answer.Status().Message), "\n")
+	return messages.Shorten(varying.ReplaceAllString(line, "…"), mostAPIMessage)
+}
