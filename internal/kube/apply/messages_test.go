@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/internal/kube/owned"
@@ -19,6 +20,12 @@ func TestMessages(t *testing.T) {
 	refused := settings.conflict(intent, owner)
 	messages.Add("condition Accepted=False ("+refused.Reason+")", refused.Message)
 	messages.Add("condition Accepted=False ("+ReasonRejected+")", RefusalMessage("Service", "web", errors.New("the provided port is already allocated")))
+	var outcome Outcome
+	forbidden := apierrors.NewForbidden(corev1.Resource("services"), "web", errors.New("exceeded quota: small"))
+	if err := New(nil, nil, settings).classifyError(Change{Intent: intent}, forbidden, owner, &outcome); err == nil {
+		t.Error("a forbidden write is not retried")
+	}
+	messages.Add("condition Accepted=False ("+outcome.Refused.Reason+")", outcome.Refused.Message)
 	for _, meta := range []metav1.ObjectMeta{
 		{}, {DeletionTimestamp: new(metav1.Now())}, {DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"example.com/keep"}},
 	} {

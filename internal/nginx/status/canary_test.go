@@ -12,6 +12,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/revision"
 	"example.com/nginx-operator/internal/nginx/rollout"
+	"example.com/nginx-operator/test/golden"
 )
 
 // onCanary returns the input of an application whose canary has served for some of its 60 seconds.
@@ -63,6 +64,7 @@ func TestNoEvidenceFails(t *testing.T) {
 
 // TestCanaryEvents: the result of a canary is reported in one event.
 func TestCanaryEvents(t *testing.T) {
+	var messages golden.Messages
 	good := canary.Verdict{Outcome: canary.Good, Message: "none of about 40 requests failed"}
 	none := canary.Verdict{Outcome: canary.Undecided, Message: "fewer than 20 requests"}
 	passed := func(verdict canary.Verdict) Input {
@@ -94,6 +96,7 @@ func TestCanaryEvents(t *testing.T) {
 			for _, e := range Compute(tt.after).Events {
 				if strings.HasPrefix(e.Reason, "Canary") {
 					reason, note = reason+e.Reason, e.Note
+					messages.Add("event "+e.Type+" "+e.Reason, e.Note)
 				}
 			}
 			if reason != tt.reason || !strings.Contains(note, tt.note) {
@@ -101,4 +104,5 @@ func TestCanaryEvents(t *testing.T) {
 			}
 		})
 	}
+	messages.Compare(t, "canary-events.txt")
 }
