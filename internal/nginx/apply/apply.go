@@ -1,5 +1,5 @@
-// Package apply brings the cluster to what a pass decided. It is the only writer of what an application owns:
-// objects by package kube/apply, the history, and the annotations of pods.
+// Package apply brings the cluster to what a pass decided. It writes all that an application owns: objects by package
+// kube/apply, the history, and the annotations of pods.
 package apply
 
 import (

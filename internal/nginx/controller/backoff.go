@@ -117,17 +117,22 @@ func (p *requeueBackoff) increase(key types.NamespacedName, mark string, now tim
 	return s.wait
 }
 
-// podsOverdue reports whether pods have had their time, once for each of the growing intervals.
+// podsOverdue reports whether pods have had their time.
 func (p *requeueBackoff) podsOverdue(key types.NamespacedName, now time.Time) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok := p.steps[key]
-	if !ok || now.Sub(s.since) < s.patience {
-		return false
+	return ok && now.Sub(s.since) >= s.patience
+}
+
+// extendPatience gives pods that were overdue twice as much time, counted from the same moment.
+func (p *requeueBackoff) extendPatience(key types.NamespacedName) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if s, ok := p.steps[key]; ok {
+		s.patience *= 2
+		p.steps[key] = s
 	}
-	s.patience *= 2
-	p.steps[key] = s
-	return true
 }
 
 // reset ends a step, so that the next one starts with short intervals.

@@ -23,6 +23,7 @@ func TestPace(t *testing.T) {
 	for now.Sub(start) < 10*time.Second {
 		polls++
 		if p.podsOverdue(key, now) {
+			p.extendPatience(key)
 			syncs = append(syncs, now.Sub(start).Truncate(100*time.Millisecond))
 		}
 		now = now.Add(p.next(key, waiting, false, false, now))

@@ -2,7 +2,8 @@
 //
 //	observe → select a revision → build → compare → apply → report the status
 //
-// This package only holds the sequence, its watches, and what the process remembers between passes.
+// This package holds the sequence, its watches, what the process remembers between passes, and the reads that depend on a
+// decision: the requests of canaries, and the histories of all applications before one is renewed.
 package controller
 
 import (
@@ -135,7 +136,7 @@ func compare(_ context.Context, p *pass) (err error) {
 	return err
 }
 
-// apply makes the changes. While the resource is suspended, it only notes them. It returns an error if what the pass
+// apply makes the changes. Before one that gives pods something else to run, it verifies the history. While the resource is suspended, it only notes them. It returns an error if what the pass
 // observed was wrong or has changed, so that there is nothing to report.
 func (r *Reconciler) apply(ctx context.Context, p *pass) error {
 	if p.suspended() {

@@ -6,10 +6,17 @@ import (
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
-// selectRevision decides which revision runs and the next step of its rollout. If that needs a comparison of
-// canaries with the other pods, it queries their instances, and decides with the results.
+// selectRevision decides which revision runs and the next step of its rollout.
+//
+// Select runs up to three times, because what it decides shows what else has to be read. Which pods are canaries, and
+// since when, is known only after a decision: their requests are queried then, and the decision is made again with the
+// result. An application at rest may be renewed: the decision with this release's template shows whether its pods would
+// change, and is used if no other application is being renewed.
 func (r *Reconciler) selectRevision(ctx context.Context, p *pass) (err error) {
 	in := revision.Input{Nginx: p.nginx, State: p.state, Options: r.Options, Now: p.now, Overdue: r.backoff.podsOverdue(p.key(), p.now)}
+	if in.Overdue {
+		r.backoff.extendPatience(p.key())
+	}
 	p.selection, p.blocked, err = revision.Select(in)
 	if err == nil && p.selection.CanaryAnalysis != nil {
 		p.verdict = new(r.analyzeCanary(ctx, *p.selection.CanaryAnalysis))

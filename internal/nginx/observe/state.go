@@ -1,5 +1,5 @@
-// Package observe reads what a pass decides from. It is the only reader. A missing object is an observation, not an
-// error.
+// Package observe reads the state of the cluster and the instances that a pass decides from. A missing object is an
+// observation, not an error.
 package observe
 
 import (
