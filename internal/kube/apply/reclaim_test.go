@@ -95,6 +95,9 @@ func TestReclaim(t *testing.T) {
 			if !errors.Is(err, tt.failed) || server.applied != tt.applied || outcome.Refused.Reason != tt.reason {
 				t.Errorf("error %v, applied %d times, refused: %q, want %v, %d, %q", err, server.applied, outcome.Refused.Reason, tt.failed, tt.applied, tt.reason)
 			}
+			if len(outcome.Failed) > 0 && !errors.Is(outcome.FirstFailure, err) || len(outcome.Failed) == 0 && outcome.FirstFailure != nil {
+				t.Errorf("the first failure is %v, want %v", outcome.FirstFailure, err)
+			}
 			if wrote := len(outcome.Applied) > 0; wrote != (tt.applied > 0) {
 				t.Errorf("it is said to be applied: %v", wrote)
 			}

@@ -1,0 +1,34 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+
+	"example.com/nginx-operator/internal/nginx/naming"
+)
+
+// foreignPods names pods that receive requests but are not managed; empty if there are none.
+func (v *view) foreignPods() string {
+	names := v.in.State.ForeignPods
+	if len(names) == 0 {
+		return ""
+	}
+	do, have, them, pods := "does", "has", "it", "pod"
+	if len(names) > 1 {
+		do, have, them, pods = "do", "have", "them", "pods"
+	}
+	return fmt.Sprintf("; %s %s not belong to the Deployment but %s the label %s=%s, so the Service sends %s requests: remove the label or delete the %s",
+		podNames(names), do, have, naming.LabelApplication, v.in.Nginx.Name, them, pods)
+}
+
+// podNames names pods, and only the first of many.
+func podNames(names []string) string {
+	const most = 3
+	switch {
+	case len(names) == 1:
+		return "pod " + names[0]
+	case len(names) > most:
+		return fmt.Sprintf("pods %s and %d more", strings.Join(names[:most], ", "), len(names)-most)
+	}
+	return "pods " + strings.Join(names, ", ")
+}
