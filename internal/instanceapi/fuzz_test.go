@@ -19,13 +19,13 @@ type answer struct {
 	location string
 	body     string
 	// times is how often the body is repeated.
-	times       int
-	asked, read int
+	times         int
+	queries, read int
 }
 
 // RoundTrip implements http.RoundTripper.
 func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
-	a.asked++
+	a.queries++
 	return &http.Response{
 		StatusCode: a.code, Status: http.StatusText(a.code), Request: r,
 		Header: http.Header{"Location": {a.location}}, Body: io.NopCloser(a),
@@ -56,8 +56,8 @@ func FuzzStatus(f *testing.F) {
 		client := NewClient(time.Minute)
 		client.http.Transport = a
 		status, err := client.Status(t.Context(), "10.0.0.1")
-		if a.asked != 1 || a.read > maxAnswerBytes+512 {
-			t.Errorf("it was asked %d times, and %d bytes were read", a.asked, a.read)
+		if a.queries != 1 || a.read > maxAnswerBytes+512 {
+			t.Errorf("it was queried %d times, and %d bytes were read", a.queries, a.read)
 		}
 		if err != nil {
 			return

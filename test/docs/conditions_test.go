@@ -4,7 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -46,9 +45,9 @@ func TestEventsOnPage(t *testing.T) {
 	compare(t, "events of an NginxOperator", events, without(shown, withPrefix(reasons, "Reason"), events))
 
 	backup := withPrefix(constantsOf(t, "api/backup/v1alpha1"), "Reason")
-	literals := literalEvents(t, root+"/internal/backup")
+	events = withPrefix(constantsOf(t, "internal/backup/outcome"), "Event")
 	shown = page.names(eventRow, []string{"NginxBackupPolicy", "NginxBackup", "NginxRestore"})
-	compare(t, "events of backups", literals, without(shown, backup, literals))
+	compare(t, "events of backups", events, without(shown, backup, events))
 }
 
 func TestDocument(t *testing.T) {
@@ -161,36 +160,6 @@ func valueOf(t *testing.T, expression ast.Expr) string {
 		return strings.TrimPrefix(e.Sel.Name, "Reason")
 	}
 	return ""
-}
-
-// literalEvents returns the reasons of events that a call of Eventf has as text.
-func literalEvents(t *testing.T, folder string) []string {
-	t.Helper()
-	found := map[string]bool{}
-	err := filepath.WalkDir(folder, func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || !entry.IsDir() {
-			return err
-		}
-		inFiles(t, path, func(file *ast.File) {
-			ast.Inspect(file, func(node ast.Node) bool {
-				call, is := node.(*ast.CallExpr)
-				if !is || len(call.Args) < 4 {
-					return true
-				}
-				if function, is := call.Fun.(*ast.SelectorExpr); is && function.Sel.Name == "Eventf" {
-					if reason, is := call.Args[3].(*ast.BasicLit); is {
-						found[valueOf(t, reason)] = true
-					}
-				}
-				return true
-			})
-		})
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return slices.Sorted(maps.Keys(found))
 }
 
 // inFiles calls visit with each Go file of a folder that is not a test.

@@ -37,7 +37,7 @@ func TestPages(t *testing.T) {
 		run++
 		t.Run(nameOf(page), func(t *testing.T) {
 			t.Parallel()
-			play(t, page, steps)
+			runPage(t, page, steps)
 		})
 	}
 	if run == 0 {
@@ -45,8 +45,8 @@ func TestPages(t *testing.T) {
 	}
 }
 
-// play runs the commands of a page in one shell, in a namespace of its own.
-func play(t *testing.T, page string, steps []step) {
+// runPage runs the commands of a page in one shell, in a namespace of its own.
+func runPage(t *testing.T, page string, steps []step) {
 	dir := t.TempDir()
 	namespace := "docs-" + nameOf(page)
 	environment := inNamespace(t, dir, namespace)

@@ -16,7 +16,7 @@ const (
 	infoSection section = iota
 	applicationSection
 	configMapSection
-	askedSection
+	requestedSection
 	servedSection
 	revisionSection
 	contentSection
@@ -81,7 +81,7 @@ type folder struct {
 
 var folders = []folder{
 	{configMapSection, ConfigMapsFolder, ".yaml", true},
-	{askedSection, "config/asked/", "", false},
+	{requestedSection, "config/asked/", "", false},
 	{servedSection, "config/served/", "", false},
 	{revisionSection, "revisions/", ".yaml", true},
 	{secretSection, secretPrefix, secretSuffix, true},

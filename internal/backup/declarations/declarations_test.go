@@ -35,7 +35,7 @@ func pod(t *testing.T, handler http.Handler) *http.Client {
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if want := net.JoinHostPort("10.0.0.7", "9114"); address != want {
-				return nil, fmt.Errorf("%s is asked, want %s", address, want)
+				return nil, fmt.Errorf("%s is queried, want %s", address, want)
 			}
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		},
@@ -187,12 +187,12 @@ func TestSilence(t *testing.T) {
 
 // TestIPv6: an IPv6 address works, too.
 func TestIPv6(t *testing.T) {
-	asked := ""
+	requested := ""
 	client := &http.Client{Transport: &http.Transport{DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
-		asked = address
+		requested = address
 		return nil, io.ErrClosedPipe
 	}}}
-	if _, _, err := FetchFromPod(t.Context(), client, "fd00::7", "token"); err == nil || asked != "[fd00::7]:9114" {
-		t.Errorf("%s was asked: %v", asked, err)
+	if _, _, err := FetchFromPod(t.Context(), client, "fd00::7", "token"); err == nil || requested != "[fd00::7]:9114" {
+		t.Errorf("%s was queried: %v", requested, err)
 	}
 }

@@ -24,11 +24,13 @@ func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
 	spec.Replicas = nil
 	// Suspending the operator does not change the application.
 	spec.Suspend = nil
-	asked, served := configRevisions(nginx)
+	requested, served := configRevisions(nginx)
 	text, err := json.Marshal(struct {
-		Spec          v1alpha2.NginxOperatorSpec
-		Asked, Served string
-	}{spec, asked, served})
+		Spec v1alpha2.NginxOperatorSpec
+		// The name in JSON is a part of the hash that existing backups have.
+		Requested string `json:"Asked"`
+		Served    string
+	}{spec, requested, served})
 	if err != nil {
 		return State{}, fmt.Errorf("hash the spec: %w", err)
 	}
@@ -41,7 +43,7 @@ func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
 }
 
 // configRevisions returns the requested and the served configuration revision.
-func configRevisions(nginx *v1alpha2.NginxOperator) (asked, served string) {
+func configRevisions(nginx *v1alpha2.NginxOperator) (requested, served string) {
 	if c := nginx.Status.Config; c != nil {
 		return c.Revision, c.StableRevision
 	}

@@ -101,7 +101,7 @@ func TestStateOf(t *testing.T) {
 		{"suspended", func(n *v1alpha2.NginxOperator) { n.Spec.Suspend = new(true) }, false, 2},
 		{"labels", func(n *v1alpha2.NginxOperator) { n.Labels = map[string]string{"a": "b"} }, false, 2},
 		{"image", func(n *v1alpha2.NginxOperator) { n.Spec.Image = new("nginx:2") }, true, 2},
-		{"asked configuration", func(n *v1alpha2.NginxOperator) { n.Status.Config.Revision = "r2" }, true, 2},
+		{"requested configuration", func(n *v1alpha2.NginxOperator) { n.Status.Config.Revision = "r2" }, true, 2},
 		{"served configuration", func(n *v1alpha2.NginxOperator) { n.Status.Config.StableRevision = "r2" }, true, 2},
 		{"pods that come and go", func(n *v1alpha2.NginxOperator) { n.Status.ReadyReplicas, n.Status.Config.LoadedReplicas = 1, 1 }, false, 2},
 	}

@@ -93,7 +93,7 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 
 func info(backup *v1alpha1.NginxBackup, source Source, state State, operatorVersion string, now time.Time) archive.Info {
 	nginx := source.Nginx
-	asked, served := configRevisions(nginx)
+	requested, served := configRevisions(nginx)
 	return archive.Info{
 		Format:    archive.Format,
 		Name:      backup.Name,
@@ -111,7 +111,7 @@ func info(backup *v1alpha1.NginxBackup, source Source, state State, operatorVers
 		Image:           nginx.Status.Image,
 		ImageDigest:     imageDigest(source),
 		NginxVersion:    nginx.Status.NginxVersion,
-		ConfigRevision:  asked,
+		ConfigRevision:  requested,
 		ServedRevision:  served,
 	}
 }
@@ -148,8 +148,8 @@ func documents(source Source) ([]archive.File, error) {
 		return nil, err
 	}
 	files = append(files, referenced...)
-	asked, served := configRevisions(source.Nginx)
-	files = append(files, configuration("config/asked/", asked, source.Rendered)...)
+	requested, served := configRevisions(source.Nginx)
+	files = append(files, configuration("config/asked/", requested, source.Rendered)...)
 	files = append(files, configuration("config/served/", served, source.Rendered)...)
 	past, err := history(source.History)
 	return append(files, past...), err

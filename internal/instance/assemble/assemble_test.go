@@ -236,9 +236,9 @@ func TestDeclaredFilesAreIncluded(t *testing.T) {
 	}
 }
 
-// TestDeclaredFilesAreLookedAt: a file that is included that way gets the same additions as other
+// TestDeclaredFilesAreChecked: a file that is included that way gets the same additions as other
 // files of the user.
-func TestDeclaredFilesAreLookedAt(t *testing.T) {
+func TestDeclaredFilesAreChecked(t *testing.T) {
 	got := Files(map[string]string{
 		"nginx.conf": "events {}\nhttp { include /etc/nginx/conf.d/*.conf; }\n", "site.conf": "server { listen 80; access_log /dev/stdout; }\n",
 	}, settings)

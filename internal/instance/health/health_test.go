@@ -121,22 +121,22 @@ func TestProcIsReadOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := doctor.Examine(); !got.Ready {
-		t.Errorf("the kernel was asked again: %s", got.NotReady)
+		t.Errorf("the kernel was queried again: %s", got.NotReady)
 	}
 	snapshot = serving()
 	if got := doctor.Examine(); got.Ready {
-		t.Error("the kernel was not asked about a new snapshot")
+		t.Error("the kernel was not queried about a new snapshot")
 	}
 }
 
 // countingSockets counts how often the sockets are listed.
 type countingSockets struct {
 	proc.FS
-	asked [][]string
+	queries [][]string
 }
 
 func (c *countingSockets) Listening(protocols ...string) map[proc.Socket]bool {
-	c.asked = append(c.asked, protocols)
+	c.queries = append(c.queries, protocols)
 	return c.FS.Listening(protocols...)
 }
 
@@ -152,7 +152,7 @@ func TestProbeReadsNoProcessTable(t *testing.T) {
 	if doctor.workers.snapshot != nil {
 		t.Error("the process table was read")
 	}
-	if diff := cmp.Diff([][]string{{"TCP"}}, sockets.asked); diff != "" {
+	if diff := cmp.Diff([][]string{{"TCP"}}, sockets.queries); diff != "" {
 		t.Errorf("sockets that were listed (-want +got):\n%s", diff)
 	}
 }

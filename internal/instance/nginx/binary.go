@@ -31,7 +31,7 @@ type Binary struct {
 
 // Find looks for nginx in PATH, and in the usual places of images that do not have it in PATH.
 func Find(ctx context.Context, children *reap.Children) (Binary, error) {
-	path, err := lookUp("nginx", "/usr/sbin/nginx", "/usr/local/nginx/sbin/nginx",
+	path, err := findProgram("nginx", "/usr/sbin/nginx", "/usr/local/nginx/sbin/nginx",
 		"/usr/local/openresty/nginx/sbin/nginx", "/opt/bitnami/nginx/sbin/nginx")
 	if err != nil {
 		return Binary{}, errors.New("the image has no nginx in PATH, and none in the usual places")
@@ -69,7 +69,7 @@ func output(ctx context.Context, children *reap.Children, arguments []string) (s
 	return out.String(), err
 }
 
-func lookUp(candidates ...string) (string, error) {
+func findProgram(candidates ...string) (string, error) {
 	var missing error
 	for _, candidate := range candidates {
 		path, err := exec.LookPath(candidate)

@@ -173,8 +173,8 @@ func TestOnlyWhatIsServedCounts(t *testing.T) {
 		if got := (counts{w.Seconds, w.Requests, w.Errors}); got != want {
 			t.Errorf("of %q: %+v, want %+v", revision, got, want)
 		}
-		if asked := revision != ""; asked && w.Revision != revision || !asked && w.Revision != "new" {
-			t.Errorf("asked of %q, it answers of %q", revision, w.Revision)
+		if requested := revision != ""; requested && w.Revision != revision || !requested && w.Revision != "new" {
+			t.Errorf("requested: %q, it answers of %q", revision, w.Revision)
 		}
 	}
 	r.Serve("served")

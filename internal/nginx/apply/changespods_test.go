@@ -13,9 +13,9 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// TestTurns: the history is verified before pods get something else to run, and not before every
+// TestChangesPods: the history is verified before pods get something else to run, and not before every
 // write.
-func TestTurns(t *testing.T) {
+func TestChangesPods(t *testing.T) {
 	deployment := func(template string, ready int32) owned.Object {
 		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: new(int32(1)), MinReadySeconds: ready}}
 		d.Spec.Template.Annotations = map[string]string{naming.AnnotationTemplate: template}

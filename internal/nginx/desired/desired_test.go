@@ -107,7 +107,7 @@ func TestReplicas(t *testing.T) {
 		want  *int32
 	}{
 		"default":                  {nil, observe.State{}, new(int32(1))},
-		"asked for":                {new(int32(3)), observe.State{}, new(int32(3))},
+		"requested for":            {new(int32(3)), observe.State{}, new(int32(3))},
 		"zero":                     {new(int32(0)), observe.State{}, new(int32(0))},
 		"drift":                    {new(int32(3)), observe.State{Owned: live(7)}, new(int32(3))},
 		"autoscaler, nothing live": {new(int32(3)), observe.State{Autoscaler: "a"}, new(int32(3))},
@@ -215,9 +215,9 @@ func TestTamperedConfigurationIsNotTakenForTheLastGoodOne(t *testing.T) {
 
 // TestTamperedStable: a user who edits the stable configuration does not change what it counts as.
 func TestTamperedStable(t *testing.T) {
-	for asked, want := range map[string]string{"old": "old", "new": "evil"} {
+	for requested, want := range map[string]string{"old": "old", "new": "evil"} {
 		nginx := sample(t, "least")
-		nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(asked)}}
+		nginx.Spec.Config = &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{"site.conf": v1alpha2.ConfigFile(requested)}}
 		state := observe.State{Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
 		state.Owned[owned.Key{Kind: "ConfigMap", Name: "web-config"}].(*corev1.ConfigMap).Data["site.conf"] = "evil"
 		plan, _ := build(t, nginx, state)
@@ -228,13 +228,13 @@ func TestTamperedStable(t *testing.T) {
 		// counts as a revision of the operator.
 		stable := configOf(t, plan, "web-config")
 		if got := stable.Data["site.conf"]; got != want {
-			t.Errorf("asked for %s, the stable configuration is %q, want %q", asked, got, want)
+			t.Errorf("requested: %s, the stable configuration is %q, want %q", requested, got, want)
 		}
 		if got := stable.Annotations[naming.AnnotationConfig]; got != nginxconf.Revision(nginxconf.Files{"site.conf": "old"}) {
-			t.Errorf("asked for %s, what was changed by hand counts as revision %s", asked, got)
+			t.Errorf("requested: %s, what was changed by hand counts as revision %s", requested, got)
 		}
-		if plan.Rollout.Lost != (asked == "new") {
-			t.Errorf("asked for %s, lost = %t", asked, plan.Rollout.Lost)
+		if plan.Rollout.Lost != (requested == "new") {
+			t.Errorf("requested: %s, lost = %t", requested, plan.Rollout.Lost)
 		}
 	}
 }
@@ -387,7 +387,7 @@ func TestContentIsSynced(t *testing.T) {
 	}
 	maps.Copy(state.Pods[0].Annotations, plan.PodAnnotations[0].Annotations)
 	if plan, _ = build(t, nginx, state); len(plan.PodAnnotations) != 0 {
-		t.Errorf("asked again: %+v", plan.PodAnnotations)
+		t.Errorf("queried again: %+v", plan.PodAnnotations)
 	}
 	state.ContentVersions = []string{"pages/1/8"}
 	if plan, _ = build(t, nginx, state); len(plan.PodAnnotations) != 1 {

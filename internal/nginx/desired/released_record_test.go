@@ -375,11 +375,11 @@ func (r *recorder) writeAnswers(pod *corev1.Pod) {
 		_, _ = r.fromPod(pod, port, "/", nil)
 	}
 	window := map[string]string{instanceapi.ParameterSeconds: "60"}
-	for prefix, ask := range map[string]func() ([]byte, error){
+	for prefix, fetch := range map[string]func() ([]byte, error){
 		"instance": func() ([]byte, error) { return r.fromPod(pod, instanceapi.Port, instanceapi.PathStatus, nil) },
 		"requests": func() ([]byte, error) { return r.fromPod(pod, instanceapi.Port, instanceapi.PathRequests, window) },
 	} {
-		text, err := ask()
+		text, err := fetch()
 		r.must(err)
 		r.must(os.WriteFile(filepath.Join(r.dir, prefix+"-"+pod.Name+".json"), append(bytes.TrimSpace(text), '\n'), 0o644))
 	}

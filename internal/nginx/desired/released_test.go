@@ -211,14 +211,14 @@ func (r *released) gather(t *testing.T) observe.State {
 		t.Fatal(err)
 	}
 	cluster := builder.WithObjects(r.objects...).Build()
-	ask := func(_ context.Context, podIP string) (instanceapi.Status, error) {
+	getStatus := func(_ context.Context, podIP string) (instanceapi.Status, error) {
 		answer, ok := r.answers[podIP]
 		if !ok {
 			t.Errorf("there is no answer of %s", podIP)
 		}
 		return answer, nil
 	}
-	state, err := observe.New(cluster, cluster, cluster, ask, desired.Kinds()).Observe(t.Context(), r.nginx)
+	state, err := observe.New(cluster, cluster, cluster, getStatus, desired.Kinds()).Observe(t.Context(), r.nginx)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -269,8 +269,8 @@ func writes(nginx *v1alpha2.NginxOperator, state observe.State, now time.Time, p
 	for _, record := range planned.Records {
 		all = append(all, "record "+record.Revision.Name)
 	}
-	for _, ask := range planned.PodAnnotations {
-		all = append(all, "annotate Pod "+ask.Pod)
+	for _, annotation := range planned.PodAnnotations {
+		all = append(all, "annotate Pod "+annotation.Pod)
 	}
 	for _, request := range planned.LoadRequests {
 		all = append(all, "authorize Pod "+request.Pod)

@@ -36,7 +36,7 @@ func TestInstancesArePolledOnlyWhenTheyMayHaveNews(t *testing.T) {
 			Certificates: []instanceapi.Certificate{{Name: "a", Error: "missing"}}}, nil, same, true, true},
 		"changed files are refused": {instanceapi.Status{Serving: "r1",
 			ReloadProblems: []instanceapi.Problem{{Message: "no"}}}, nil, same, true, true},
-		"it is asked to test": {settledStatus, nil, func(pod *corev1.Pod) {
+		"it is requested to test": {settledStatus, nil, func(pod *corev1.Pod) {
 			pod.Annotations = map[string]string{naming.AnnotationConfigTest: "r2"}
 		}, true, true},
 		"its container was restarted": {settledStatus, nil, func(pod *corev1.Pod) {
@@ -51,9 +51,9 @@ func TestInstancesArePolledOnlyWhenTheyMayHaveNews(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			asked := 0
+			queries := 0
 			o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
-				asked++
+				queries++
 				return tt.status, tt.err
 			}, nil)
 			nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
@@ -66,18 +66,18 @@ func TestInstancesArePolledOnlyWhenTheyMayHaveNews(t *testing.T) {
 				// As long as a pod is fresh, each pass requests its status.
 				now = now.Add(freshFor + time.Second)
 				gather(t, o, nginx, &state)
-				if asked != 2 {
-					t.Errorf("a fresh pod was asked %d times in two passes", asked)
+				if queries != 2 {
+					t.Errorf("a fresh pod was queried %d times in two passes", queries)
 				}
-				asked = 1
+				queries = 1
 			}
 			if _, known := state.Instances["web-1"]; known != tt.known {
 				t.Errorf("the instance is known: %t, want %t", known, tt.known)
 			}
 			tt.change(&state.Pods[0])
 			gather(t, o, nginx, &state)
-			if again := asked > 1; again != tt.again {
-				t.Errorf("the instance was asked again: %t, want %t", again, tt.again)
+			if again := queries > 1; again != tt.again {
+				t.Errorf("the instance was queried again: %t, want %t", again, tt.again)
 			}
 		})
 	}
@@ -86,10 +86,10 @@ func TestInstancesArePolledOnlyWhenTheyMayHaveNews(t *testing.T) {
 // TestSilenceIsNotConcludedFromOneQuestion: a ready pod counts as silent only after several failed
 // requests, and is then requested once at a time.
 func TestSilenceIsNotConcludedFromOneQuestion(t *testing.T) {
-	var failures, asked int
+	var failures, queries int
 	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
-		asked++
-		if asked <= failures {
+		queries++
+		if queries <= failures {
 			return instanceapi.Status{}, errors.New("timeout")
 		}
 		return instanceapi.Status{Serving: "r1"}, nil
@@ -101,9 +101,9 @@ func TestSilenceIsNotConcludedFromOneQuestion(t *testing.T) {
 	ready.Status.ContainerStatuses[0].Ready = true
 	state := State{Pods: []corev1.Pod{*ready}}
 	for _, step := range []struct {
-		what            string
-		failures, asked int
-		known           bool
+		what              string
+		failures, queries int
+		known             bool
 	}{
 		{"a fresh operator gets through in the end", 2, 3, true},
 		{"so does one that has got answers", 2, 3, true},
@@ -112,26 +112,26 @@ func TestSilenceIsNotConcludedFromOneQuestion(t *testing.T) {
 		{"it answers again, which no pass waits for", 0, 1, false},
 		{"and the next pass knows", 0, 0, true},
 	} {
-		failures, asked = step.failures, 0
+		failures, queries = step.failures, 0
 		gather(t, o, nginx, &state)
-		if _, known := state.Instances["web-1"]; known != step.known || asked != step.asked {
-			t.Errorf("%s: asked %d times, want %d; the instance is known: %t, want %t", step.what, asked, step.asked, known, step.known)
+		if _, known := state.Instances["web-1"]; known != step.known || queries != step.queries {
+			t.Errorf("%s: queried %d times, want %d; the instance is known: %t, want %t", step.what, queries, step.queries, known, step.known)
 		}
 		now = now.Add(settledFor + time.Second)
 	}
 	state.Pods[0].Status.ContainerStatuses[0].Ready = false
-	failures, asked = 100, 0
+	failures, queries = 100, 0
 	gather(t, o, nginx, &state)
-	if asked != 1 {
-		t.Errorf("a pod that is not ready was asked %d times", asked)
+	if queries != 1 {
+		t.Errorf("a pod that is not ready was queried %d times", queries)
 	}
 }
 
 // TestServingSecondsGoOn: ServingSeconds in a cached answer increases with the answer's age.
 func TestServingSecondsGoOn(t *testing.T) {
-	asked := 0
+	queries := 0
 	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
-		asked++
+		queries++
 		return instanceapi.Status{Serving: "r1", ServingSeconds: new(int64(7))}, nil
 	}, nil)
 	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
@@ -143,8 +143,8 @@ func TestServingSecondsGoOn(t *testing.T) {
 	gather(t, o, nginx, &state)
 	for _, want := range []int64{7, 17, 27} {
 		gather(t, o, nginx, &state)
-		if got := *state.Instances["web-1"].ServingSeconds; got != want || asked != 2 {
-			t.Errorf("it has served for %d s and was asked %d times, want %d s and twice", got, asked, want)
+		if got := *state.Instances["web-1"].ServingSeconds; got != want || queries != 2 {
+			t.Errorf("it has served for %d s and was queried %d times, want %d s and twice", got, queries, want)
 		}
 		now = now.Add(10 * time.Second)
 	}
@@ -209,19 +209,19 @@ func running(name string) *corev1.Pod {
 // TestSettledWithALoadToken: an instance settles whether it reports the token hash, as earlier releases
 // do, or its fingerprint.
 func TestSettledWithALoadToken(t *testing.T) {
-	asked := instanceapi.Requested{Test: "r1", Load: "r1", TokenHash: instanceapi.TokenHash("a")}
+	requested := instanceapi.Requested{Test: "r1", Load: "r1", TokenHash: instanceapi.TokenHash("a")}
 	other := instanceapi.Requested{Test: "r1", Load: "r1", TokenHash: instanceapi.TokenHash("b")}
 	for what, tt := range map[string]struct {
 		says instanceapi.Requested
 		want bool
 	}{
-		"the token hash":          {asked, true},
-		"its fingerprint":         {asked.Public(), true},
+		"the token hash":          {requested, true},
+		"its fingerprint":         {requested.Public(), true},
 		"another token hash":      {other, false},
 		"another's fingerprint":   {other.Public(), false},
 		"it does not know it yet": {instanceapi.Requested{Test: "r1", Load: "r1"}, false},
 	} {
-		if got := settled(&instanceapi.Status{Serving: "r1", Requested: tt.says}, asked); got != tt.want {
+		if got := settled(&instanceapi.Status{Serving: "r1", Requested: tt.says}, requested); got != tt.want {
 			t.Errorf("%s: settled %t, want %t", what, got, tt.want)
 		}
 	}

@@ -24,14 +24,14 @@ var web = &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop
 type pods struct {
 	observer *Observer
 	queued   chan types.NamespacedName
-	asked    map[string]int
+	queries  map[string]int
 }
 
 func newPods(answers func(podIP string, n int) (time.Duration, bool)) *pods {
-	p := &pods{queued: make(chan types.NamespacedName, 1000), asked: map[string]int{}}
+	p := &pods{queued: make(chan types.NamespacedName, 1000), queries: map[string]int{}}
 	p.observer = New(nil, nil, nil, func(ctx context.Context, podIP string) (instanceapi.Status, error) {
-		p.asked[podIP]++
-		after, ok := answers(podIP, p.asked[podIP])
+		p.queries[podIP]++
+		after, ok := answers(podIP, p.queries[podIP])
 		select {
 		case <-time.After(after):
 		case <-ctx.Done():
@@ -79,12 +79,12 @@ func TestSilentPodsDoNotDelayAPass(t *testing.T) {
 		if took, complete := p.pass(t, &state); complete || took > 0 {
 			t.Errorf("a pass meanwhile took %s, complete: %t", took, complete)
 		}
-		if key := <-p.queued; key.Name != "web" || p.asked["10.0.0.1"] != attempts {
-			t.Errorf("%s is queued after %d questions", key, p.asked["10.0.0.1"])
+		if key := <-p.queued; key.Name != "web" || p.queries["10.0.0.1"] != attempts {
+			t.Errorf("%s is queued after %d questions", key, p.queries["10.0.0.1"])
 		}
 		p.minuteOfPasses(t, &state)
-		if n := p.asked["10.0.0.1"]; n < attempts+4 || n > attempts+8 {
-			t.Errorf("it was asked %d times in a minute", n)
+		if n := p.queries["10.0.0.1"]; n < attempts+4 || n > attempts+8 {
+			t.Errorf("it was queried %d times in a minute", n)
 		}
 		if len(p.queued) > 0 {
 			t.Error("the application is queued although nothing is new")
@@ -121,8 +121,8 @@ func TestSilentPodAnswersAgain(t *testing.T) {
 		if _, complete := p.pass(t, &state); !complete || state.Instances["web-1"] == nil {
 			t.Errorf("complete: %t, instances: %v", complete, state.Instances)
 		}
-		if n := p.asked["10.0.0.1"]; n != attempts+1 {
-			t.Errorf("it was asked %d times", n)
+		if n := p.queries["10.0.0.1"]; n != attempts+1 {
+			t.Errorf("it was queried %d times", n)
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestDeletedApplicationsAreNotPolled(t *testing.T) {
 		p.observer.Forget(types.NamespacedName{Namespace: "shop", Name: "web"})
 		synctest.Wait()
 		if len(p.queued) > 0 || len(p.observer.answers.requests) > 0 {
-			t.Error("it is asked still, or queued")
+			t.Error("it is queried still, or queued")
 		}
 	})
 }

@@ -50,8 +50,8 @@ func TestRefusedForGood(t *testing.T) {
 			if diff := cmp.Diff(refusal, d.Problems); diff != "" {
 				t.Error(diff)
 			}
-			for name, ask := range d.Requested {
-				if ask.Load == "new" {
+			for name, requested := range d.Requested {
+				if requested.Load == "new" {
 					t.Errorf("pod %s is asked to load it", name)
 				}
 			}

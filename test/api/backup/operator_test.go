@@ -86,7 +86,7 @@ func (o *testOperator) watched() *rest.Config {
 	config := rest.CopyConfig(plane.Config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		return transport(func(r *http.Request) (*http.Response, error) {
-			o.view.look(r)
+			o.view.record(r)
 			if r.Method == http.MethodGet {
 				return o.view.roundTrip(next, r)
 			}

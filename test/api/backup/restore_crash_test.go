@@ -131,7 +131,7 @@ func (r *restoring) end() {
 			continue
 		}
 		if want := map[bool]string{true: "Create", false: "Replace"}[len(r.objects) == 0]; c.Action != want {
-			r.t.Errorf("the restore says %v", told(restore))
+			r.t.Errorf("the restore says %v", changesAsText(restore))
 			break
 		}
 	}

@@ -281,8 +281,8 @@ func (b *bench) reports(r *v1alpha1.NginxRestore, words ...string) {
 	}
 }
 
-// told returns the changes of a restore as text.
-func told(r *v1alpha1.NginxRestore) []string {
+// changesAsText returns the changes of a restore as text.
+func changesAsText(r *v1alpha1.NginxRestore) []string {
 	var words []string
 	for _, c := range r.Status.Changes {
 		words = append(words, strings.TrimSpace(c.Action+" "+c.Kind+" "+c.Name+" "+c.Difference))

@@ -35,7 +35,7 @@ func TestRestoreInPlace(t *testing.T) {
 		"Create ConfigMap conf", "Create ConfigMap pages", "Create NginxOperator web",
 		"Create PersistentVolumeClaim films 3 files are missing",
 	}
-	if diff := cmp.Diff(want, told(r)); diff != "" {
+	if diff := cmp.Diff(want, changesAsText(r)); diff != "" {
 		t.Errorf("changes, -want +got:\n%s", diff)
 	}
 	if r.Status.Target != "web" || r.Status.Source == nil || r.Status.Source.Replicas != 2 || r.Status.CompletionTime == nil || !slices.Equal(r.Status.Secrets, []string{"registry"}) {
@@ -223,7 +223,7 @@ func TestRestoreOverwrites(t *testing.T) {
 		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "Replace NginxOperator web spec.replicas",
 		"Replace PersistentVolumeClaim films 0 files are missing, 1 differ: a/first.txt",
 	}
-	if diff := cmp.Diff(want, told(r)); diff != "" {
+	if diff := cmp.Diff(want, changesAsText(r)); diff != "" {
 		t.Errorf("changes, -want +got:\n%s", diff)
 	}
 	uid := nginx.UID
@@ -248,7 +248,7 @@ func TestRestoreDryRun(t *testing.T) {
 		b.restore("refusing", dryRun)
 		r := b.waitRestore("refusing", v1alpha1.ReasonDryRun)
 		b.reports(r, "Nothing was changed", "3 replaced", "It would be rejected", "ConfigMap pages", "PersistentVolumeClaim films")
-		if diff := cmp.Diff(want, told(r)); diff != "" {
+		if diff := cmp.Diff(want, changesAsText(r)); diff != "" {
 			t.Errorf("changes, -want +got:\n%s", diff)
 		}
 		b.restore("overwriting", dryRun, overwrite)

@@ -19,19 +19,19 @@ import (
 type oldView struct {
 	resource, version string
 	caughtUp          chan struct{}
-	// looked is closed when an object of the resource was read or written by name.
-	looked chan struct{}
-	once   sync.Once
+	// requested is closed when an object of the resource was read or written by name.
+	requested chan struct{}
+	once      sync.Once
 }
 
 func newOldView(resource, version string) *oldView {
-	return &oldView{resource: resource, version: version, caughtUp: make(chan struct{}), looked: make(chan struct{})}
+	return &oldView{resource: resource, version: version, caughtUp: make(chan struct{}), requested: make(chan struct{})}
 }
 
-// look records the request if it names an object of the resource.
-func (v *oldView) look(r *http.Request) {
+// record records the request if it names an object of the resource.
+func (v *oldView) record(r *http.Request) {
 	if v != nil && strings.Contains(r.URL.Path, "/"+v.resource+"/") {
-		v.once.Do(func() { close(v.looked) })
+		v.once.Do(func() { close(v.requested) })
 	}
 }
 
@@ -105,7 +105,7 @@ func TestOldView(t *testing.T) {
 			b.operator.stop()
 			view := newOldView(tt.resource, before)
 			b.operator = (&testOperator{t: t, view: view}).start(b.namespace)
-			<-view.looked
+			<-view.requested
 			b.settled()
 			b.stands(was)
 			close(view.caughtUp)
