@@ -59,7 +59,7 @@ func rolloutEvents(t, accepted transition) []Event {
 	if t.after.Status == metav1.ConditionTrue {
 		return completedEvents(t, accepted)
 	}
-	if t.was(metav1.ConditionFalse) && !t.changedReason() || accepted.after.Status == metav1.ConditionFalse {
+	if t.was(t.after.Status) && !t.changedReason() || accepted.after.Status == metav1.ConditionFalse {
 		// Nothing is new, or the event of Accepted reports it.
 		return nil
 	}
