@@ -14,16 +14,16 @@ func process() []sort {
 // owned returns directives that belong to the instance manager. If the instance manager does not
 // check for them, nginx finds duplicates. Values that are common and harmless (daemon off, the pid
 // file of the image) are not among them.
-func owned(name, text string, values ...string) []Case {
+func owned(name, message string, values ...string) []Case {
 	duplicate := fmt.Sprintf("%q directive is duplicate", name)
 	var cases []Case
 	for i := range 10 {
 		text := fmt.Sprintf("%s%s %s;", mark, name, values[i%len(values)])
 		if i%3 == 2 {
-			cases = append(cases, found(whole(i, padding(i)+text+"\nevents {\n}\nhttp {\n"+healthy+"}"), duplicate, text))
+			cases = append(cases, found(whole(i, padding(i)+text+"\nevents {\n}\nhttp {\n"+healthy+"}"), duplicate, message))
 			continue
 		}
-		cases = append(cases, found(inMain(i, text), duplicate, text))
+		cases = append(cases, found(inMain(i, text), duplicate, message))
 	}
 	return cases
 }
