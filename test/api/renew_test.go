@@ -83,7 +83,7 @@ func TestRenewalStopsAtTheFirstFailure(t *testing.T) {
 func failedRenewals(apps []*rolled) (namespaces []string) {
 	for _, app := range apps {
 		for _, r := range app.history() {
-			if r.State == history.Failed {
+			if r.State == history.StateFailed {
 				namespaces = append(namespaces, app.nginx.Namespace)
 			}
 		}

@@ -141,7 +141,7 @@ func (r *rolled) checkRolledBack(failed, image string) {
 		}
 		var remembered []string
 		for _, revision := range h {
-			if revision.State == history.Failed {
+			if revision.State == history.StateFailed {
 				remembered = append(remembered, revision.Image+" "+revision.Failure.Reason)
 			}
 		}
@@ -154,7 +154,7 @@ func (r *rolled) checkRolledBack(failed, image string) {
 
 func (r *rolled) nothingUnderWay() error {
 	for _, revision := range r.history() {
-		if revision.State == history.Candidate || revision.Stage != "" {
+		if revision.State == history.StateCandidate || revision.Stage != "" {
 			return fmt.Errorf("revision %d is a %s at %q", revision.Number, revision.State, revision.Stage)
 		}
 	}

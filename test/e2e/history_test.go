@@ -59,7 +59,7 @@ func recordedConfig(t *testing.T, nginx *v1alpha2.NginxOperator, name string) ng
 // checkGood checks the values that differ from run to run.
 func checkGood(t *testing.T, r revision, start time.Time) {
 	t.Helper()
-	if r.State != string(history.Good) {
+	if r.State != string(history.StateGood) {
 		return
 	}
 	served, err := time.Parse(time.RFC3339Nano, r.Served)

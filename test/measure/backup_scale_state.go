@@ -41,7 +41,7 @@ func (b *scaleBench) left(ctx context.Context) (string, error) {
 	last := lastBackups(backups)
 	behind := 0
 	for i := range applications {
-		state, err := snapshot.StateOf(&applications[i])
+		state, err := snapshot.FingerprintOf(&applications[i])
 		if err != nil {
 			return "", err
 		}

@@ -14,7 +14,7 @@ import (
 
 // Adopt verifies a backup that is already in the store and reports its contents. It writes nothing.
 func (a *Agent) Adopt(ctx context.Context) (job.Result, error) {
-	commit, err := a.commit(ctx)
+	commit, err := a.readCommit(ctx)
 	if err != nil {
 		return job.Result{}, err
 	}

@@ -3,7 +3,7 @@
 // files of volumes; or it lists a store.
 //
 // In the store, each backup has its own folder. Each attempt writes an archive with its own name. The
-// commit record names the first archive that was read back completely, and is created only once. So
+// A commit record names the first archive that was read back completely, and is created only once. So
 // an attempt that dies leaves nothing that looks like a backup, concurrent attempts do not interfere,
 // and an attempt after a success finds the backup.
 //
@@ -67,8 +67,8 @@ func (a *Agent) archiveName() string {
 
 func (a *Agent) path(name string) string { return path.Join(a.Key, name) }
 
-// commit returns the record of a successful attempt of this backup, or nil if there is none.
-func (a *Agent) commit(ctx context.Context) (*archive.Commit, error) {
+// readCommit returns the record of a successful attempt of this backup, or nil if there is none.
+func (a *Agent) readCommit(ctx context.Context) (*archive.Commit, error) {
 	commit, err := a.record(ctx)
 	// For a backup that was created under another object, only the beginning of the UID is known.
 	if commit != nil && !strings.HasPrefix(commit.Info.UID, a.UID) {

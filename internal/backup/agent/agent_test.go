@@ -121,7 +121,7 @@ func TestCreate(t *testing.T) {
 	if result.Archive != "shop/web/web-1-01234567/data-1-n.tar.gz" || result.Size == 0 || len(result.SHA256) != 64 || result.Totals.Files < 3 || !result.CompletedAt.Equal(now) {
 		t.Errorf("result: %+v", result)
 	}
-	commit, err := b.commit(t.Context())
+	commit, err := b.readCommit(t.Context())
 	must.Succeed(t, err)
 	// The content of the first certificate is the bytes 0, 1 and 2.
 	if got, want := commit.Info.Secrets[1].Fingerprint, "sha256:ae4b3280e56e2faf83f414a6e3dabe9d5fbe18976544c05fed121accb85b53fc"; got != want {
@@ -283,7 +283,7 @@ func TestSecrets(t *testing.T) {
 	if diff := cmp.Diff([]string{"htpasswd"}, result.Missing); diff != "" {
 		t.Errorf("missing, -want +got:\n%s", diff)
 	}
-	commit, err := b.commit(t.Context())
+	commit, err := b.readCommit(t.Context())
 	must.Succeed(t, err)
 	in, _, err := b.Store.Open(t.Context(), result.Archive)
 	must.Succeed(t, err)

@@ -22,7 +22,7 @@ import (
 
 // Create makes sure that the backup is complete, in its final location, and readable.
 func (a *Agent) Create(ctx context.Context) (job.Result, error) {
-	done, err := a.commit(ctx)
+	done, err := a.readCommit(ctx)
 	if err != nil {
 		return job.Result{}, err
 	}
@@ -63,7 +63,7 @@ func (a *Agent) commitArchive(ctx context.Context, commit archive.Commit, missin
 	err = a.create(ctx, a.path(commitName), text)
 	if store.KindOf(err) == store.Exists {
 		// It may be this attempt's own record, if the response to the write was lost.
-		first, err := a.commit(ctx)
+		first, err := a.readCommit(ctx)
 		if err != nil {
 			return job.Result{}, err
 		}

@@ -9,7 +9,7 @@ import (
 // Delete deletes the data of the backup. It deletes the record first, so that what remains after an
 // interruption does not look like a backup.
 func (a *Agent) Delete(ctx context.Context) (job.Result, error) {
-	done, err := a.commit(ctx)
+	done, err := a.readCommit(ctx)
 	if err != nil {
 		return job.Result{}, err
 	}

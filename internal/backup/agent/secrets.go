@@ -19,7 +19,7 @@ import (
 	"example.com/nginx-operator/internal/backup/snapshot"
 )
 
-const certificateFile = "tls.crt"
+const tlsCertKey = "tls.crt"
 
 // fingerprints adds the fingerprints of certificates to the snapshot: the SHA-256 of the first
 // certificate, which is public. Nothing is recorded of other Secrets. It returns the names of
@@ -34,7 +34,7 @@ func (a *Agent) fingerprints(s *snapshot.Snapshot) (missing []string, err error)
 			missing = append(missing, secret.Name)
 		}
 		if secret.Certificate {
-			s.Info.Secrets[i].Fingerprint = fingerprint(files[certificateFile])
+			s.Info.Secrets[i].Fingerprint = fingerprint(files[tlsCertKey])
 		}
 	}
 	return missing, nil
@@ -79,7 +79,7 @@ func (a *Agent) secret(out *archive.Writer, name string, recipients []age.Recipi
 		return err
 	}
 	kind := "Opaque"
-	if len(files) == 2 && files[certificateFile] != nil && files["tls.key"] != nil {
+	if len(files) == 2 && files[tlsCertKey] != nil && files["tls.key"] != nil {
 		kind = "kubernetes.io/tls"
 	}
 	data := map[string]string{}

@@ -75,7 +75,7 @@ func declaredFiles(files []archive.File) ([]archive.File, error) {
 		if !declarations.IsManifest(f.Path) {
 			continue
 		}
-		text, err := restoration.ToJSON(f.Data)
+		text, err := restoration.YAMLToJSON(f.Data)
 		if err != nil {
 			return nil, &sourceError{v1alpha1.ReasonNotUsable, fmt.Sprintf("%s: %v", f.Path, err)}
 		}

@@ -94,13 +94,13 @@ const whyLength = 300
 func (r *Report) Skip(path, why string) {
 	r.Skipped++
 	if r.Why == "" {
-		r.Why = plain(path+": "+why, whyLength)
+		r.Why = sanitize(path+": "+why, whyLength)
 	}
 }
 
-// plain returns text for people without anything that JSON would have to escape. Paths in a store
+// sanitize returns text for people without anything that JSON would have to escape. Paths in a store
 // may contain any bytes.
-func plain(text string, limit int) string {
+func sanitize(text string, limit int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {
 		case r == '"':

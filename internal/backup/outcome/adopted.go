@@ -27,7 +27,7 @@ func Adopted(b *v1alpha1.NginxBackup, result job.Result) v1alpha1.NginxBackupSta
 	status := ExistingNotVerified(b, v1alpha1.ReasonCompleted, "")
 	completed := status.CompletionTime
 	if a := result.Existing; a != nil && completed == nil {
-		state := snapshot.State{Change: a.Info.Application.State, Replicas: -1}
+		state := snapshot.Fingerprint{Change: a.Info.Application.State, Replicas: -1}
 		if n := a.Info.Application.Replicas; n != nil {
 			state.Replicas = *n
 		}

@@ -84,7 +84,7 @@ func TestListed(t *testing.T) {
 	condition := func() metav1.Condition {
 		return *meta.FindStatusCondition(p.Status.Conditions, v1alpha1.ConditionListed)
 	}
-	Listing(p, &p.Status)
+	ListingInProgress(p, &p.Status)
 	if c := condition(); c.Status != metav1.ConditionUnknown || p.Status.LastListingTime != nil {
 		t.Errorf("while it is listed: %+v", c)
 	}

@@ -30,9 +30,9 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// Listing sets the condition Listed while a listing is in progress and no earlier one has
+// ListingInProgress sets the condition Listed while a listing is in progress and no earlier one has
 // succeeded.
-func Listing(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus) {
+func ListingInProgress(p *v1alpha1.NginxBackupPolicy, status *v1alpha1.NginxBackupPolicyStatus) {
 	setPolicy(p, status, v1alpha1.ConditionListed, metav1.ConditionUnknown, v1alpha1.ReasonListing, "The destination is being listed")
 }
 

@@ -77,7 +77,7 @@ func TestMessages(t *testing.T) {
 }
 
 func addPolicies(add func(string, []metav1.Condition), done *v1alpha1.NginxBackup) {
-	target := plan.Target{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, State: snapshot.State{Change: "abc", Replicas: 3}}
+	target := plan.Target{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, State: snapshot.Fingerprint{Change: "abc", Replicas: 3}}
 	policy := func(spec v1alpha1.NginxBackupPolicySpec) *v1alpha1.NginxBackupPolicy {
 		spec.Destination = done.Spec.Destination
 		return &v1alpha1.NginxBackupPolicy{ObjectMeta: metav1.ObjectMeta{Generation: 2}, Spec: spec}
@@ -102,7 +102,7 @@ func addPolicies(add func(string, []metav1.Condition), done *v1alpha1.NginxBacku
 		add("NginxBackupPolicy", OfPolicy(policy(tt.spec), tt.targets, tt.backups).Conditions)
 	}
 	p := policy(v1alpha1.NginxBackupPolicySpec{Triggers: changed})
-	Listing(p, &p.Status)
+	ListingInProgress(p, &p.Status)
 	add("NginxBackupPolicy", p.Status.Conditions)
 	report := listing.Report{Backups: 3}
 	_, err := listing.ParsePath("shop/web/copy")

@@ -39,7 +39,7 @@ func aSnapshot() snapshot.Snapshot {
 			TakenAt: now, Image: "nginx:1.30", ImageDigest: "sha256:1", ConfigRevision: "r2", ServedRevision: "r1",
 			Application: archive.Application{UID: "web-uid", Generation: 7},
 		},
-		State:      snapshot.State{Change: "abc", Replicas: 3},
+		State:      snapshot.Fingerprint{Change: "abc", Replicas: 3},
 		Volumes:    []snapshot.Volume{{Claim: "films"}},
 		Secrets:    []snapshot.Secret{{Name: "gone"}, {Name: "shop-tls"}},
 		Recipients: []string{"age1x"},
@@ -151,7 +151,7 @@ func TestOfPolicy(t *testing.T) {
 		}
 		return p
 	}
-	target := plan.Target{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, State: snapshot.State{Change: "abc", Replicas: 3}}
+	target := plan.Target{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Name: "web"}}, State: snapshot.Fingerprint{Change: "abc", Replicas: 3}}
 	s := aSnapshot()
 	good := aBackup()
 	good.Status = Completed(good, &s, aResult())

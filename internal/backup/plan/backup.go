@@ -100,16 +100,16 @@ func usable(b *v1alpha1.NginxBackup) bool {
 
 // BackedUpState returns the state that a backup holds: the recorded one, or else the one that it was created
 // for.
-func BackedUpState(b *v1alpha1.NginxBackup) snapshot.State {
+func BackedUpState(b *v1alpha1.NginxBackup) snapshot.Fingerprint {
 	if s := b.Status.Source; s != nil && s.State != "" {
-		return snapshot.State{Change: s.State, Replicas: s.Replicas}
+		return snapshot.Fingerprint{Change: s.State, Replicas: s.Replicas}
 	}
 	replicas, err := strconv.ParseInt(b.Annotations[v1alpha1.AnnotationReplicas], 10, 32)
 	if err != nil {
 		// A user changed the annotation. No application has this state.
 		replicas = -1
 	}
-	return snapshot.State{Change: b.Annotations[v1alpha1.AnnotationState], Replicas: int32(replicas)}
+	return snapshot.Fingerprint{Change: b.Annotations[v1alpha1.AnnotationState], Replicas: int32(replicas)}
 }
 
 // sequence returns the number of a backup, or 0 if it has none or a user changed the annotation.

@@ -145,7 +145,7 @@ func difference(policy *v1alpha1.NginxBackupPolicy, target Target, backups []*v1
 	newest := latest(slices.DeleteFunc(slices.Clone(backups), func(b *v1alpha1.NginxBackup) bool {
 		return !wanted(policy, b) || !usable(b) || b.Spec.Trigger == v1alpha1.TriggerBeforeRollout
 	}))
-	var held snapshot.State
+	var held snapshot.Fingerprint
 	if newest != nil {
 		held = BackedUpState(newest)
 	}

@@ -22,7 +22,7 @@ import (
 type Target struct {
 	Nginx *v1alpha2.NginxOperator
 	UID   types.UID
-	State snapshot.State
+	State snapshot.Fingerprint
 	// Since is when State was first observed. Unsettled is when the first change was observed that
 	// no backup holds, or zero if there is none.
 	Since, Unsettled time.Time

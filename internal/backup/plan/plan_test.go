@@ -63,7 +63,7 @@ func aTarget(state string, replicas int32, still time.Duration) Target {
 		Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{
 			Namespace: "shop", Name: "web", UID: "web", Generation: 7, CreationTimestamp: ago(20 * 24 * time.Hour),
 		}, Status: v1alpha2.NginxOperatorStatus{ObservedGeneration: 7}},
-		State: snapshot.State{Change: state, Replicas: replicas},
+		State: snapshot.Fingerprint{Change: state, Replicas: replicas},
 		Since: now.Add(-still),
 	}
 }

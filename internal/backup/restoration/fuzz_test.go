@@ -25,7 +25,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, nginx, name, configMap string) {
 		files := []archive.File{{Path: archive.ApplicationPath, Data: []byte(nginx)}, {Path: archive.ConfigMapsFolder + name + ".yaml", Data: []byte(configMap)}}
 		for i := range files {
-			text, err := ToJSON(files[i].Data)
+			text, err := YAMLToJSON(files[i].Data)
 			if err != nil {
 				return
 			}
@@ -86,7 +86,7 @@ func TestConfigMapsOfOthers(t *testing.T) {
 func asJSON(t *testing.T, files []archive.File) []archive.File {
 	t.Helper()
 	for i := range files {
-		text, err := ToJSON(files[i].Data)
+		text, err := YAMLToJSON(files[i].Data)
 		if err != nil {
 			t.Fatal(err)
 		}

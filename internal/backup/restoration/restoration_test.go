@@ -90,7 +90,7 @@ func aBackup(t *testing.T) Backup {
 func parse(info archive.Info, files []archive.File) (Backup, error) {
 	var declared []archive.File
 	for _, f := range files {
-		text, err := ToJSON(f.Data)
+		text, err := YAMLToJSON(f.Data)
 		if err != nil {
 			return Backup{}, fmt.Errorf("%s: %w", f.Path, err)
 		}

@@ -9,8 +9,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// State is what is compared to detect a change.
-type State struct {
+// Fingerprint is what is compared to detect a change.
+type Fingerprint struct {
 	// Change is a hash of what is declared, apart from replicas, and of the configuration revisions
 	// that are requested and served.
 	Change string `json:"change"`
@@ -18,8 +18,8 @@ type State struct {
 	Replicas int32 `json:"replicas"`
 }
 
-// StateOf returns the state of an application.
-func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
+// FingerprintOf returns the fingerprint of an application.
+func FingerprintOf(nginx *v1alpha2.NginxOperator) (Fingerprint, error) {
 	spec := nginx.Spec
 	spec.Replicas = nil
 	// Suspending the operator does not change the application.
@@ -32,10 +32,10 @@ func StateOf(nginx *v1alpha2.NginxOperator) (State, error) {
 		Served    string
 	}{spec, requested, served})
 	if err != nil {
-		return State{}, fmt.Errorf("hash the spec: %w", err)
+		return Fingerprint{}, fmt.Errorf("hash the spec: %w", err)
 	}
 	sum := sha256.Sum256(text)
-	state := State{Change: hex.EncodeToString(sum[:8]), Replicas: 1}
+	state := Fingerprint{Change: hex.EncodeToString(sum[:8]), Replicas: 1}
 	if nginx.Spec.Replicas != nil {
 		state.Replicas = *nginx.Spec.Replicas
 	}

@@ -117,9 +117,9 @@ func TestStateOf(t *testing.T) {
 	}
 }
 
-func mustState(t *testing.T, nginx *v1alpha2.NginxOperator) State {
+func mustState(t *testing.T, nginx *v1alpha2.NginxOperator) Fingerprint {
 	t.Helper()
-	state, err := StateOf(nginx)
+	state, err := FingerprintOf(nginx)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,8 +47,8 @@ type Snapshot struct {
 	// Recipients are the keys that the Secrets are encrypted for. If there are none, the archive
 	// holds no Secrets.
 	Recipients []string `json:"recipients,omitempty"`
-	// State is what a policy compares.
-	State State `json:"state"`
+	// Fingerprint is what a policy compares.
+	State Fingerprint `json:"state"`
 	// ConfigMaps holds the names of the ConfigMaps in the documents. Revisions is the number of
 	// revisions in the history.
 	ConfigMaps []string `json:"configMaps,omitempty"`
@@ -60,7 +60,7 @@ type Snapshot struct {
 // Take takes a snapshot of an application for a backup.
 func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, now time.Time) (Snapshot, error) {
 	spec := &source.Nginx.Spec
-	state, err := StateOf(source.Nginx)
+	state, err := FingerprintOf(source.Nginx)
 	if err != nil {
 		return Snapshot{}, err
 	}
@@ -91,7 +91,7 @@ func Take(backup *v1alpha1.NginxBackup, source Source, operatorVersion string, n
 	return s, err
 }
 
-func info(backup *v1alpha1.NginxBackup, source Source, state State, operatorVersion string, now time.Time) archive.Info {
+func info(backup *v1alpha1.NginxBackup, source Source, state Fingerprint, operatorVersion string, now time.Time) archive.Info {
 	nginx := source.Nginx
 	requested, served := configRevisions(nginx)
 	return archive.Info{

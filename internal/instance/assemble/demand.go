@@ -24,16 +24,16 @@ type Demand struct {
 
 // Defaults of nginx, and of the events block that is added if the user has none.
 const (
-	nginxConnections = 512
-	addedConnections = 1024
-	defaultThreads   = 32
+	nginxConnections       = 512
+	addedEventsConnections = 1024
+	defaultThreads         = 32
 )
 
 // resourceDemand adds up the directives that cost memory and processes in each worker.
 func (f *findings) resourceDemand(automatic int, whole bool) Demand {
 	d := Demand{Workers: f.workers(automatic), Connections: nginxConnections}
 	if !whole && !f.main.has("events") {
-		d.Connections = addedConnections
+		d.Connections = addedEventsConnections
 	}
 	if n, ok := number(f.connections); ok {
 		d.Connections = n

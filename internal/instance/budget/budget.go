@@ -90,7 +90,7 @@ func check(d assemble.Demand, one Usage, room Room) []instanceapi.Problem {
 			workersText(workers), processes, room.Processes))
 	}
 	need := one.Master + int64(workers)*one.Worker
-	if need+Headroom(room) <= room.Free {
+	if need+Reserve(room) <= room.Free {
 		return nil
 	}
 	remedy := "lower worker_processes, worker_connections or the threads of thread_pool"
@@ -101,8 +101,8 @@ func check(d assemble.Demand, one Usage, room Room) []instanceapi.Problem {
 		workersText(workers), mebibytes(need), room.Limit>>20, remedy))
 }
 
-// Headroom returns the memory in bytes that a load must leave free.
-func Headroom(room Room) int64 {
+// Reserve returns the memory in bytes that a load must leave free.
+func Reserve(room Room) int64 {
 	if !room.Limited {
 		return leastReserve
 	}

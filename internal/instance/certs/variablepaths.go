@@ -25,7 +25,7 @@ func PerHandshake(tree syntax.Tree, main, dir string, shown func(file string) st
 		return nil
 	}
 	tree.Walk(main, func(v syntax.Visit) {
-		if len(v.Args) != 1 || !loadedPerHandshake(v) || !isKeyOf(v.Args[0], dir) {
+		if len(v.Args) != 1 || !loadedPerHandshake(v) || !isKeyPath(v.Args[0], dir) {
 			return
 		}
 		found = append(found, instanceapi.Problem{File: shown(v.File), Line: v.Line, Message: "nginx would load this private key at every handshake, because a path of the certificate has variables, " +
@@ -56,7 +56,7 @@ func loadedPerHandshake(v syntax.Visit) bool {
 	return false
 }
 
-// isKeyOf reports whether a path, with or without variables, is a key below dir.
-func isKeyOf(path, dir string) bool {
+// isKeyPath reports whether a path, with or without variables, is a key below dir.
+func isKeyPath(path, dir string) bool {
 	return strings.HasPrefix(filepath.Clean(path), dir+"/") && holdsKey(path, "")
 }

@@ -62,7 +62,7 @@ type walk struct {
 }
 
 func (w *walk) folder(dir string) error {
-	entries, err := fs.ReadDir(w.root, fsPath(dir))
+	entries, err := fs.ReadDir(w.root, ioFSPath(dir))
 	if err != nil {
 		return fmt.Errorf("list /%s: %w", dir, err)
 	}
@@ -82,8 +82,8 @@ func (w *walk) folder(dir string) error {
 	return nil
 }
 
-// fsPath returns the io/fs name of a folder.
-func fsPath(dir string) string {
+// ioFSPath returns the io/fs name of a folder.
+func ioFSPath(dir string) string {
 	if dir == "" {
 		return "."
 	}

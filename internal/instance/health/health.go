@@ -77,18 +77,18 @@ func (d *Doctor) Examine() Checkup {
 		status.ServingSeconds = &seconds
 	}
 	status.Ports = d.ports(snapshot)
-	status.NotReady = d.notReady(snapshot, status.Ports)
+	status.NotReady = d.notReadyReason(snapshot, status.Ports)
 	status.Ready = status.NotReady == ""
 	return Checkup{Status: status, Snapshot: snapshot, Processes: workers}
 }
 
-// NotReady returns why the pod must not receive traffic; empty if it may. It does not read the
+// NotReadyReason returns why the pod must not receive traffic; empty if it may. It does not read the
 // process table, because a probe comes every second.
-func (d *Doctor) NotReady() string {
+func (d *Doctor) NotReadyReason() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	snapshot := d.Snapshot()
-	return d.notReady(snapshot, d.ports(snapshot))
+	return d.notReadyReason(snapshot, d.ports(snapshot))
 }
 
 // ports returns the declared ports, and whether nginx listens on them.
@@ -107,9 +107,9 @@ func (d *Doctor) ports(snapshot *supervise.Snapshot) []instanceapi.DeclaredPort 
 	return ports
 }
 
-// notReady returns why the pod must not receive traffic. A draining pod serves until nginx is
+// notReadyReason returns why the pod must not receive traffic. A draining pod serves until nginx is
 // signaled to end: meanwhile, its endpoint is removed.
-func (d *Doctor) notReady(s *supervise.Snapshot, ports []instanceapi.DeclaredPort) string {
+func (d *Doctor) notReadyReason(s *supervise.Snapshot, ports []instanceapi.DeclaredPort) string {
 	switch {
 	case s.Quitting:
 		return "nginx is shutting down"

@@ -98,7 +98,7 @@ func TestNotReady(t *testing.T) {
 			tt.change(snapshot)
 			doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return tt.failing }, Proc: machine(t), Sockets: machine(t)}
 			got := doctor.Examine().Status
-			if probe := doctor.NotReady(); probe != tt.want {
+			if probe := doctor.NotReadyReason(); probe != tt.want {
 				t.Errorf("a probe is answered %q, want %q", probe, tt.want)
 			}
 			if got.NotReady != tt.want || got.Ready != (tt.want == "") {
@@ -146,7 +146,7 @@ func TestProbeReadsNoProcessTable(t *testing.T) {
 	snapshot, fs := serving(), machine(t)
 	sockets := &countingSockets{FS: fs}
 	doctor := &Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Proc: proc.FS("/nowhere"), Sockets: sockets}
-	if reason := doctor.NotReady(); reason != "" {
+	if reason := doctor.NotReadyReason(); reason != "" {
 		t.Errorf("not ready: %s", reason)
 	}
 	if doctor.workers.snapshot != nil {

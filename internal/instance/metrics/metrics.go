@@ -32,24 +32,24 @@ func describe(name, help string, labels ...string) *prometheus.Desc {
 }
 
 var (
-	info        = describe("nginx_instance_info", "Versions of the instance and of nginx.", "version", "nginx_version")
-	ready       = describe("nginx_instance_ready", "1 if nginx serves a verified configuration on every declared port.")
-	draining    = describe("nginx_instance_draining", "1 after the instance has received the signal to stop.")
-	up          = describe("nginx_up", "1 if nginx answered with its statistics.")
-	revision    = describe("nginx_config_info", "Revisions of the configuration: served by nginx, mounted to boot from, and mounted to be tested.", "serving", "stable", "next")
-	generation  = describe("nginx_config_generation", "Generation of the configuration that nginx's workers confirmed. Each reload increments it.")
-	reloads     = describe("nginx_config_reloads_total", "Reloads of nginx by outcome, as confirmed by its workers.", "outcome")
-	generations = describe("nginx_old_worker_generations", "Generations of old worker processes that are still finishing their connections.")
-	workers     = describe("nginx_workers", "Worker processes by state.", "state")
-	processes   = describe("nginx_processes", "Processes of nginx.")
-	memory      = describe("nginx_resident_memory_bytes", "Resident memory of all processes of nginx. Shared memory is counted once for each process.")
-	cpu         = describe("nginx_cpu_seconds_total", "CPU time used by the running processes of nginx.")
-	expiry      = describe("nginx_certificate_expiry_timestamp_seconds", "Time at which the certificate that nginx uses expires, in seconds since the epoch.", "name")
-	bad         = describe("nginx_certificate_refused", "1 if the Secret has no certificate and key, or unusable ones.", "name")
-	connections = describe("nginx_connections", "Client connections by state. Waiting connections are idle.", "state")
-	accepted    = describe("nginx_connections_accepted_total", "Accepted client connections.")
-	handled     = describe("nginx_connections_handled_total", "Handled client connections. Fewer than accepted if worker_connections was too small.")
-	requests    = describe("nginx_requests_total", "Client requests, as counted by nginx.")
+	info               = describe("nginx_instance_info", "Versions of the instance and of nginx.", "version", "nginx_version")
+	ready              = describe("nginx_instance_ready", "1 if nginx serves a verified configuration on every declared port.")
+	draining           = describe("nginx_instance_draining", "1 after the instance has received the signal to stop.")
+	up                 = describe("nginx_up", "1 if nginx answered with its statistics.")
+	revision           = describe("nginx_config_info", "Revisions of the configuration: served by nginx, mounted to boot from, and mounted to be tested.", "serving", "stable", "next")
+	generation         = describe("nginx_config_generation", "Generation of the configuration that nginx's workers confirmed. Each reload increments it.")
+	reloads            = describe("nginx_config_reloads_total", "Reloads of nginx by outcome, as confirmed by its workers.", "outcome")
+	generations        = describe("nginx_old_worker_generations", "Generations of old worker processes that are still finishing their connections.")
+	workers            = describe("nginx_workers", "Worker processes by state.", "state")
+	processes          = describe("nginx_processes", "Processes of nginx.")
+	memory             = describe("nginx_resident_memory_bytes", "Resident memory of all processes of nginx. Shared memory is counted once for each process.")
+	cpu                = describe("nginx_cpu_seconds_total", "CPU time used by the running processes of nginx.")
+	expiry             = describe("nginx_certificate_expiry_timestamp_seconds", "Time at which the certificate that nginx uses expires, in seconds since the epoch.", "name")
+	certificateRefused = describe("nginx_certificate_refused", "1 if the Secret has no certificate and key, or unusable ones.", "name")
+	connections        = describe("nginx_connections", "Client connections by state. Waiting connections are idle.", "state")
+	accepted           = describe("nginx_connections_accepted_total", "Accepted client connections.")
+	handled            = describe("nginx_connections_handled_total", "Handled client connections. Fewer than accepted if worker_connections was too small.")
+	requests           = describe("nginx_requests_total", "Client requests, as counted by nginx.")
 )
 
 // Describe sends nothing, because the series depend on what nginx answers.
@@ -73,7 +73,7 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 	s.gauge(memory, float64(checkup.Processes.Pages)*float64(os.Getpagesize()))
 	s.counter(cpu, float64(checkup.Processes.Ticks)/ticksPerSecond)
 	for _, certificate := range checkup.Certificates {
-		s.gauge(bad, flag(certificate.Error != ""), certificate.Name)
+		s.gauge(certificateRefused, flag(certificate.Error != ""), certificate.Name)
 		if certificate.NotAfter != nil {
 			s.gauge(expiry, float64(certificate.NotAfter.Unix()), certificate.Name)
 		}

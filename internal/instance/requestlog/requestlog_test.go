@@ -253,7 +253,7 @@ func newLog() *Log {
 
 func newRing() *window.Ring {
 	r := window.NewRing(time.Now)
-	r.Serve("0123456789abcdef")
+	r.SetServedRevision("0123456789abcdef")
 	return r
 }
 

@@ -52,7 +52,7 @@ func Handler(s Sources) http.Handler {
 		answerText(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET "+instanceapi.PathReady, func(w http.ResponseWriter, _ *http.Request) {
-		if reason := s.Doctor.NotReady(); reason != "" {
+		if reason := s.Doctor.NotReadyReason(); reason != "" {
 			answerText(w, http.StatusServiceUnavailable, reason)
 			return
 		}

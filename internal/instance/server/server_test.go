@@ -31,7 +31,7 @@ func sources(t *testing.T, serving string) Sources {
 	registry.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "a_figure"}))
 	start := time.Now()
 	recent := window.NewRing(func() time.Time { return start })
-	recent.Serve("r1")
+	recent.SetServedRevision("r1")
 	recent.Count([]byte("r1"), 200, .01)
 	recent.Count([]byte("r1"), 502, .01)
 	return Sources{

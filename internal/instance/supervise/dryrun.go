@@ -81,7 +81,7 @@ func (s *Supervisor) endDryRun(master *nginx.Master) {
 // kill the whole container.
 func (s *Supervisor) memoryShort() *failure {
 	room := s.room()
-	if !room.Limited || room.Free > budget.Headroom(room)/2 {
+	if !room.Limited || room.Free > budget.Reserve(room)/2 {
 		return nil
 	}
 	return &failure{reason: outOfMemory(room), died: true}

@@ -12,9 +12,9 @@ import (
 // time. Each costs the memory of a whole nginx.
 const maxGenerations = 4
 
-// manyGenerationsPause is the interval at which the process table is read while there are too many
+// generationsPollInterval is the interval at which the process table is read while there are too many
 // generations.
-const manyGenerationsPause = 200 * time.Millisecond
+const generationsPollInterval = 200 * time.Millisecond
 
 // generations are the replaced workers that have not ended.
 type generations struct {
@@ -52,5 +52,5 @@ func (g *generations) tooMany(now time.Time, timeout time.Duration) time.Time {
 	if len(g.alive) < maxGenerations || now.Sub(g.full) >= timeout {
 		return time.Time{}
 	}
-	return now.Add(manyGenerationsPause)
+	return now.Add(generationsPollInterval)
 }

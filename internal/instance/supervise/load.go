@@ -231,7 +231,7 @@ func (s *Supervisor) serve(c candidate) {
 		s.Proc.EndFirst(pid)
 	}
 	if s.Answers != nil {
-		s.Answers.Serve(c.revision)
+		s.Answers.SetServedRevision(c.revision)
 	}
 }
 

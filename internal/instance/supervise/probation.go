@@ -169,7 +169,7 @@ func crashMessage(signal string, room budget.Room) string {
 // noteMemory records in the journal that memory was short, for the next container: this one may not
 // survive it.
 func (s *Supervisor) noteMemory() {
-	if room := s.room(); room.Limited && room.Free < budget.Headroom(room)/2 {
+	if room := s.room(); room.Limited && room.Free < budget.Reserve(room)/2 {
 		s.logged(s.Journal.MemoryShort())
 	}
 }

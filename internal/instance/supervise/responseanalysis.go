@@ -21,8 +21,8 @@ type Answers interface {
 	CountOwnRequest(status int)
 	// StartComparison records the configuration that nginx is about to load.
 	StartComparison(revision string)
-	// Serve records that the workers have confirmed a configuration.
-	Serve(revision string)
+	// SetServedRevision records that the workers have confirmed a configuration.
+	SetServedRevision(revision string)
 	// Comparison returns the responses of that configuration so far, and those of the one before it.
 	Comparison() (first, before window.Tally)
 }

@@ -42,15 +42,15 @@ func (d *Directive) Is(name string, args ...string) bool {
 
 // Scan returns the directives of a file, up to the first place that it does not understand.
 func Scan(text string) []*Directive {
-	s := scanner{words: words{text: text, line: 1}, open: []*Directive{{}}}
+	s := parser{words: words{text: text, line: 1}, open: []*Directive{{}}}
 	root := s.open[0]
 	for s.accept(s.words.next()) {
 	}
 	return root.Block
 }
 
-// scanner combines words into directives.
-type scanner struct {
+// parser combines words into directives.
+type parser struct {
 	words words
 	// open are the open blocks, the innermost last; the first one stands for the file.
 	open []*Directive
@@ -59,7 +59,7 @@ type scanner struct {
 }
 
 // accept adds the next token. It returns false if the scan cannot continue.
-func (s *scanner) accept(t token) bool {
+func (s *parser) accept(t token) bool {
 	switch t.kind {
 	case word:
 		if s.statement == nil {
@@ -80,7 +80,7 @@ func (s *scanner) accept(t token) bool {
 }
 
 // finish ends the statement, with a block if opens is set.
-func (s *scanner) finish(opens bool) bool {
+func (s *parser) finish(opens bool) bool {
 	d := s.statement
 	if d == nil {
 		return false

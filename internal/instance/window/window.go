@@ -128,9 +128,9 @@ func NewRing(now func() time.Time) *Ring {
 	return &Ring{now: now, start: now()}
 }
 
-// Serve records the configuration that is served from now on. It changes nothing if that is the
+// SetServedRevision records the configuration that is served from now on. It changes nothing if that is the
 // same, as after a reload for a new certificate.
-func (r *Ring) Serve(revision string) {
+func (r *Ring) SetServedRevision(revision string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.revision == revision {

@@ -26,7 +26,7 @@ func newRing() (*Ring, *clock) {
 	c := &clock{}
 	c.advance(1000 * time.Hour)
 	r := NewRing(c.now)
-	r.Serve(string(served))
+	r.SetServedRevision(string(served))
 	return r, c
 }
 
@@ -161,12 +161,12 @@ func TestOnlyWhatIsServedCounts(t *testing.T) {
 	}
 	r.Count(tried, 500, .01)
 	c.advance(time.Second)
-	r.Serve("new")
+	r.SetServedRevision("new")
 	for range 20 {
 		r.Count([]byte("new"), 503, .01)
 		r.Count(old, 200, .01)
 	}
-	r.Serve("new")
+	r.SetServedRevision("new")
 	c.advance(2 * time.Second)
 	for revision, want := range map[string]counts{"": {2, 20, 20}, "new": {2, 20, 20}, "served": {}, "tried": {}} {
 		w := r.Last(revision, time.Minute)
@@ -177,7 +177,7 @@ func TestOnlyWhatIsServedCounts(t *testing.T) {
 			t.Errorf("requested: %q, it answers of %q", revision, w.Revision)
 		}
 	}
-	r.Serve("served")
+	r.SetServedRevision("served")
 	if got := r.counts(time.Hour); got != (counts{}) {
 		t.Errorf("once more, it begins with %+v", got)
 	}
@@ -234,7 +234,7 @@ func TestCosts(t *testing.T) {
 
 func BenchmarkCount(b *testing.B) {
 	r := NewRing(time.Now)
-	r.Serve(string(served))
+	r.SetServedRevision(string(served))
 	b.ReportAllocs()
 	for b.Loop() {
 		r.Count(served, 200, .0123)
@@ -265,7 +265,7 @@ func TestFirst(t *testing.T) {
 	r.StartComparison("next")
 	r.Count(served, 500, .01)
 	r.Count([]byte("next"), 200, .01)
-	r.Serve("next")
+	r.SetServedRevision("next")
 	r.Count([]byte("next"), 403, .01)
 	first, before := r.Comparison()
 	if want := (Tally{Answers: 2, Bad: 1}); first != want {
@@ -288,7 +288,7 @@ func TestRestartedComparison(t *testing.T) {
 		r.Count(served, 200, .01)
 	}
 	r.StartComparison("bad")
-	r.Serve("bad")
+	r.SetServedRevision("bad")
 	r.Count([]byte("bad"), 503, .01)
 	c.advance(time.Second)
 	r.StartComparison("next")

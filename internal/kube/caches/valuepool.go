@@ -83,8 +83,8 @@ func (p *ValuePool) Sharing(transform toolscache.TransformFunc) toolscache.Trans
 	}
 }
 
-// known returns the shared value of a key if it equals value, and otherwise shares value.
-func known[K comparable, V any](table map[K]V, key K, value V) V {
+// intern returns the shared value of a key if it equals value, and otherwise shares value.
+func intern[K comparable, V any](table map[K]V, key K, value V) V {
 	// DeepEqual, since semantically equal quantities may have different spellings, and drift
 	// detection compares spellings.
 	if shared, ok := table[key]; ok && reflect.DeepEqual(shared, value) {
@@ -101,7 +101,7 @@ func (p *ValuePool) meta(obj metav1.Object) {
 	obj.SetLabels(p.labelsOf(obj.GetLabels()))
 	obj.SetAnnotations(p.annotations(obj.GetAnnotations()))
 	if owners := obj.GetOwnerReferences(); len(owners) == 1 {
-		obj.SetOwnerReferences(known(p.owners, owners[0].UID, owners))
+		obj.SetOwnerReferences(intern(p.owners, owners[0].UID, owners))
 	}
 }
 
@@ -110,7 +110,7 @@ func (p *ValuePool) labelsOf(labels map[string]string) map[string]string {
 	if owner == "" {
 		return labels
 	}
-	return known(p.labels, labelsKey{owner, len(labels)}, labels)
+	return intern(p.labels, labelsKey{owner, len(labels)}, labels)
 }
 
 // annotations shares the keys, which are the same in all objects. Most values occur in one object
@@ -125,7 +125,7 @@ func (p *ValuePool) annotations(own map[string]string) map[string]string {
 }
 
 // word returns the shared copy of a text that occurs in many objects.
-func (p *ValuePool) word(text string) string { return known(p.words, text, text) }
+func (p *ValuePool) word(text string) string { return intern(p.words, text, text) }
 
 // shareConditions shares the texts of conditions, most of which are the same for all owners.
 func (p *ValuePool) shareConditions(conditions []metav1.Condition) {
@@ -169,7 +169,7 @@ func (p *ValuePool) containersOf(containers []corev1.Container) ([]corev1.Contai
 		// Writing to a hash never fails.
 		_, _ = hash.Write(text)
 	}
-	return known(p.containers, hash.Sum64(), exactly(containers)), nil
+	return intern(p.containers, hash.Sum64(), exactly(containers)), nil
 }
 
 // exactly returns the slice without spare capacity.

@@ -15,11 +15,11 @@ import (
 // which is no news. It is lost with the process.
 type rejections struct {
 	mu        sync.Mutex
-	published map[types.NamespacedName]rejection
+	published map[types.NamespacedName]rejectedConfig
 }
 
-// rejection is a configuration and why it was rejected.
-type rejection struct{ revision, note string }
+// rejectedConfig is a configuration and why it was rejected.
+type rejectedConfig struct{ revision, note string }
 
 // news returns the events of a status without the rejection that was published last. Another configuration, another
 // message, or a configuration that every pod serves makes it news again.
@@ -36,9 +36,9 @@ func (r *rejections) news(key types.NamespacedName, next status.Result) []status
 			delete(r.published, key)
 		case v1alpha2.ReasonConfigRejected:
 			known, again := r.published[key]
-			if now := (rejection{revision, e.Note}); !again || known != now {
+			if now := (rejectedConfig{revision, e.Note}); !again || known != now {
 				if r.published == nil {
-					r.published = map[types.NamespacedName]rejection{}
+					r.published = map[types.NamespacedName]rejectedConfig{}
 				}
 				r.published[key] = now
 				return false

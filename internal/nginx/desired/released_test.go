@@ -366,7 +366,7 @@ func TestStateWithoutHistory(t *testing.T) {
 				t.Errorf("%s %s %s", c.Action, c.Intent.Kind.Name, c.Intent.Name)
 			}
 		}
-		if len(planned.Records) != 1 || planned.Records[0].Revision.State != history.Good || planned.Records[0].Revision.Number != 1 {
+		if len(planned.Records) != 1 || planned.Records[0].Revision.State != history.StateGood || planned.Records[0].Revision.Number != 1 {
 			t.Errorf("the history begins with %+v", planned.Records)
 		}
 		if len(planned.PodAnnotations)+len(planned.LoadRequests) > 0 {

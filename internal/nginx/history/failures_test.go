@@ -11,7 +11,7 @@ import (
 // written.
 func TestFailuresOutliveTheOperator(t *testing.T) {
 	at := time.Date(2026, 11, 23, 15, 0, 0, 123, time.UTC)
-	r := Revision{State: Failed, Failure: Failure{Attempt: "a1", Reason: "ImagePullFailed", Message: "no", At: at}, Failures: Failures{"a1", 2}}
+	r := Revision{State: StateFailed, Failure: Failure{Attempt: "a1", Reason: "ImagePullFailed", Message: "no", At: at}, Failures: Failures{"a1", 2}}
 	meta := &metav1.ObjectMeta{Annotations: r.Annotations(), Labels: r.Labels()}
 	got := readMeta(meta)
 	if got.Failure != r.Failure || got.Failures != r.Failures || !got.IsAs(meta) {

@@ -41,7 +41,7 @@ func FuzzRead(f *testing.F) {
 		if next := first.NextNumber(); next < 1 || next <= number {
 			t.Errorf("after revision %d comes %d", number, next)
 		}
-		if good := first.LastGood(""); (good != nil) != (first[0].State == Good) {
+		if good := first.LastGood(""); (good != nil) != (first[0].State == StateGood) {
 			t.Errorf("%q is taken for good: %t", first[0].State, good != nil)
 		}
 	})

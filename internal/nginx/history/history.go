@@ -32,9 +32,9 @@ type State string
 
 // The states of a revision.
 const (
-	Candidate State = "candidate"
-	Good      State = "good"
-	Failed    State = "failed"
+	StateCandidate State = "candidate"
+	StateGood      State = "good"
+	StateFailed    State = "failed"
 )
 
 // Stage is the stage of a candidate's rollout.
@@ -119,12 +119,12 @@ func (h History) Named(name string) *Revision {
 
 // Numbered returns the good revision with a number, or nil if there is none.
 func (h History) Numbered(number int64) *Revision {
-	return h.find(func(r *Revision) bool { return r.State == Good && r.Number == number })
+	return h.find(func(r *Revision) bool { return r.State == StateGood && r.Number == number })
 }
 
 // HasBeenGood reports whether all pods have once run a template.
 func (h History) HasBeenGood(template string) bool {
-	return h.find(func(r *Revision) bool { return r.Template == template && r.State == Good }) != nil
+	return h.find(func(r *Revision) bool { return r.Template == template && r.State == StateGood }) != nil
 }
 
 // LastGood returns the revision that was last rolled out completely, other than the one named
@@ -133,7 +133,7 @@ func (h History) LastGood(except string) *Revision {
 	var last *Revision
 	for i := range h {
 		r := &h[i]
-		if r.State == Good && r.Name != except && (last == nil || !r.ServedAt.Before(last.ServedAt)) {
+		if r.State == StateGood && r.Name != except && (last == nil || !r.ServedAt.Before(last.ServedAt)) {
 			last = r
 		}
 	}
@@ -181,9 +181,9 @@ func (h History) Stale(attempt string, inUse func(*Revision) bool) []Revision {
 	var stale, good []Revision
 	for _, r := range h {
 		switch {
-		case r.State == Good:
+		case r.State == StateGood:
 			good = append(good, r)
-		case r.State == Failed && r.Failure.Attempt == attempt || inUse(&r):
+		case r.State == StateFailed && r.Failure.Attempt == attempt || inUse(&r):
 		default:
 			stale = append(stale, r)
 		}

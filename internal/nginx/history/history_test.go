@@ -22,7 +22,7 @@ var noon = time.Date(2026, 11, 21, 12, 0, 0, 123456789, time.UTC)
 
 func TestRecordRoundTrip(t *testing.T) {
 	want := Revision{
-		Name: "web-1", UID: "u", Version: "7", Number: 3, State: Good, Stage: Rolling, Inputs: "i", Template: "t", Config: "c",
+		Name: "web-1", UID: "u", Version: "7", Number: 3, State: StateGood, Stage: Rolling, Inputs: "i", Template: "t", Config: "c",
 		Image: "nginx:1", ImageDigest: "sha256:1", Cause: "image", StartedAt: noon, ServedAt: noon.Add(time.Second),
 		Failure: Failure{Attempt: "a", Reason: "r", Message: "m"}, Raw: []byte(`{}`),
 	}
@@ -171,9 +171,9 @@ func TestAttempt(t *testing.T) {
 
 func TestLookups(t *testing.T) {
 	h := History{
-		{Name: "a", Number: 1, State: Good, Template: "t1", ServedAt: noon.Add(2 * time.Hour)},
-		{Name: "b", Number: 2, State: Good, Template: "t2", ServedAt: noon.Add(time.Hour)},
-		{Name: "c", Number: 3, State: Failed, Template: "t3"},
+		{Name: "a", Number: 1, State: StateGood, Template: "t1", ServedAt: noon.Add(2 * time.Hour)},
+		{Name: "b", Number: 2, State: StateGood, Template: "t2", ServedAt: noon.Add(time.Hour)},
+		{Name: "c", Number: 3, State: StateFailed, Template: "t3"},
 	}
 	if got := h.LastGood(""); got.Name != "a" {
 		t.Errorf("the last good one is %s: what was served last counts, not the number", got.Name)
@@ -196,15 +196,15 @@ func TestLookups(t *testing.T) {
 }
 
 func TestWith(t *testing.T) {
-	h := History{{Name: "a", Number: 1, State: Good}, {Name: "b", Number: 2, State: Candidate}}
+	h := History{{Name: "a", Number: 1, State: StateGood}, {Name: "b", Number: 2, State: StateCandidate}}
 	tests := []struct {
 		name     string
 		recorded Revision
 		want     []string
 	}{
-		{"another state", Revision{Name: "b", Number: 2, State: Good}, []string{"a 1 good", "b 2 good"}},
-		{"gone back to", Revision{Name: "a", Number: 3, State: Good}, []string{"b 2 candidate", "a 3 good"}},
-		{"a new one", Revision{Name: "c", Number: 3, State: Candidate}, []string{"a 1 good", "b 2 candidate", "c 3 candidate"}},
+		{"another state", Revision{Name: "b", Number: 2, State: StateGood}, []string{"a 1 good", "b 2 good"}},
+		{"gone back to", Revision{Name: "a", Number: 3, State: StateGood}, []string{"b 2 candidate", "a 3 good"}},
+		{"a new one", Revision{Name: "c", Number: 3, State: StateCandidate}, []string{"a 1 good", "b 2 candidate", "c 3 candidate"}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -215,7 +215,7 @@ func TestWith(t *testing.T) {
 			if !slices.Equal(got, tt.want) {
 				t.Errorf("%v, want %v", got, tt.want)
 			}
-			if h[0].State != Good || h[1].State != Candidate {
+			if h[0].State != StateGood || h[1].State != StateCandidate {
 				t.Error("the history before has changed")
 			}
 		})
@@ -225,13 +225,13 @@ func TestWith(t *testing.T) {
 func TestStale(t *testing.T) {
 	var h History
 	for i := range Limit + 3 {
-		h = append(h, Revision{Name: fmt.Sprint("good", i), State: Good, ServedAt: noon.Add(time.Duration(i) * time.Minute)})
+		h = append(h, Revision{Name: fmt.Sprint("good", i), State: StateGood, ServedAt: noon.Add(time.Duration(i) * time.Minute)})
 	}
 	h = append(h,
-		Revision{Name: "failed now", State: Failed, Failure: Failure{Attempt: "now"}},
-		Revision{Name: "failed then", State: Failed, Failure: Failure{Attempt: "then"}},
-		Revision{Name: "candidate", State: Candidate},
-		Revision{Name: "abandoned", State: Candidate})
+		Revision{Name: "failed now", State: StateFailed, Failure: Failure{Attempt: "now"}},
+		Revision{Name: "failed then", State: StateFailed, Failure: Failure{Attempt: "then"}},
+		Revision{Name: "candidate", State: StateCandidate},
+		Revision{Name: "abandoned", State: StateCandidate})
 	used := []string{"candidate", "good1"}
 	var got []string
 	for _, r := range h.Stale("now", func(r *Revision) bool { return slices.Contains(used, r.Name) }) {

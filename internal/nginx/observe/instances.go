@@ -44,8 +44,8 @@ const (
 // reconciled again when they have answered, or count as silent.
 var ErrUnanswered = errors.New("not all instances have answered yet")
 
-// statusRequest is the state of a pod that an answer depends on.
-type statusRequest struct {
+// statusKey is the state of a pod that an answer depends on.
+type statusKey struct {
 	podIP, containerID string
 	annotations        instanceapi.Requested
 	sync               string
@@ -54,14 +54,14 @@ type statusRequest struct {
 
 // sameProcess reports whether two queries are about the same process of an instance, with the same readiness: one
 // that was silent is expected to be silent still.
-func (q statusRequest) sameProcess(other statusRequest) bool {
+func (q statusKey) sameProcess(other statusKey) bool {
 	return q.podIP == other.podIP && q.containerID == other.containerID && q.ready == other.ready
 }
 
 // answer is the status of an instance, nil if it did not answer, and the state of its pod at that time.
 type answer struct {
 	status *instanceapi.Status
-	about  statusRequest
+	about  statusKey
 	// since is when the pod got into that state.
 	since time.Time
 	// The answer was given at a time, and is valid until another.
@@ -83,7 +83,7 @@ func (a answer) statusAt(now time.Time) *instanceapi.Status {
 }
 
 // silent reports whether the pod is known not to answer.
-func (a answer) silent(about statusRequest) bool {
+func (a answer) silent(about statusKey) bool {
 	return a.silences > 0 && a.about.sameProcess(about)
 }
 
@@ -107,8 +107,8 @@ func hasRefusal(s *instanceapi.Status) bool {
 		slices.ContainsFunc(s.Certificates, func(c instanceapi.Certificate) bool { return c.Error != "" })
 }
 
-func statusRequestFor(pod *corev1.Pod) statusRequest {
-	q := statusRequest{podIP: pod.Status.PodIP, annotations: RequestedByAnnotations(pod), sync: pod.Annotations[naming.AnnotationSync]}
+func statusRequestFor(pod *corev1.Pod) statusKey {
+	q := statusKey{podIP: pod.Status.PodIP, annotations: RequestedByAnnotations(pod), sync: pod.Annotations[naming.AnnotationSync]}
 	if nginx := nginxContainer(pod); nginx != nil {
 		q.containerID, q.ready = nginx.ContainerID, nginx.Ready
 	}

@@ -98,20 +98,20 @@ func TestRemembers(t *testing.T) {
 		}
 		return object
 	}
-	known := history.History{{UID: "r1", State: history.Good}, {UID: "r2", State: history.Candidate}}
-	good, candidate := record("r1", "u1", history.Good), record("r2", "u1", history.Candidate)
+	known := history.History{{UID: "r1", State: history.StateGood}, {UID: "r2", State: history.StateCandidate}}
+	good, candidate := record("r1", "u1", history.StateGood), record("r2", "u1", history.StateCandidate)
 	tests := map[string]struct {
 		live   []metav1.PartialObjectMetadata
 		behind bool
 	}{
 		"as it is shown":         {live: []metav1.PartialObjectMetadata{candidate, good}},
-		"one has failed":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Failed)}, behind: true},
-		"one has come further":   {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Candidate, naming.AnnotationStage)}, behind: true},
-		"one has a note":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.Candidate, "example.com/note")}},
-		"there is one more":      {live: []metav1.PartialObjectMetadata{good, candidate, record("r3", "u1", history.Candidate)}, behind: true},
-		"one was recreated":      {live: []metav1.PartialObjectMetadata{good, record("r9", "u1", history.Candidate)}, behind: true},
+		"one has failed":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.StateFailed)}, behind: true},
+		"one has come further":   {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.StateCandidate, naming.AnnotationStage)}, behind: true},
+		"one has a note":         {live: []metav1.PartialObjectMetadata{good, record("r2", "u1", history.StateCandidate, "example.com/note")}},
+		"there is one more":      {live: []metav1.PartialObjectMetadata{good, candidate, record("r3", "u1", history.StateCandidate)}, behind: true},
+		"one was recreated":      {live: []metav1.PartialObjectMetadata{good, record("r9", "u1", history.StateCandidate)}, behind: true},
 		"one is gone":            {live: []metav1.PartialObjectMetadata{good}},
-		"those of a predecessor": {live: []metav1.PartialObjectMetadata{record("r0", "u0", history.Failed), good, candidate}},
+		"those of a predecessor": {live: []metav1.PartialObjectMetadata{record("r0", "u0", history.StateFailed), good, candidate}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

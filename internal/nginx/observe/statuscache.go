@@ -41,7 +41,7 @@ type instance struct {
 
 // call is one query of an instance, with its retries.
 type call struct {
-	about  statusRequest
+	about  statusKey
 	since  time.Time
 	done   chan struct{}
 	cancel context.CancelFunc
@@ -114,7 +114,7 @@ func (i *instances) begin(ctx context.Context, key types.NamespacedName, pods []
 }
 
 // callFor returns the call that answers a query; nil if the answer is known.
-func (i *instances) callFor(ctx context.Context, key types.NamespacedName, uid types.UID, known *instance, about statusRequest) *call {
+func (i *instances) callFor(ctx context.Context, key types.NamespacedName, uid types.UID, known *instance, about statusKey) *call {
 	now := i.now()
 	since := now
 	switch c := known.call; {

@@ -15,7 +15,7 @@ import (
 func TestMessages(t *testing.T) {
 	var messages golden.Messages
 	named := &v1alpha2.Config{ConfigMap: &v1alpha2.ConfigMapReference{Name: "site"}}
-	good := history.History{{Name: "web-1", Number: 1, State: history.Good}, {Name: "web-2", Number: 2, State: history.Good}}
+	good := history.History{{Name: "web-1", Number: 1, State: history.StateGood}, {Name: "web-2", Number: 2, State: history.StateGood}}
 	pinned := &v1alpha2.Rollout{ToRevision: new(int64(7))}
 	for _, in := range []Input{
 		input(v1alpha2.NginxOperatorSpec{Config: named}, observe.State{Source: &observe.Source{Name: "site"}}),

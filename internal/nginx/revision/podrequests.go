@@ -32,7 +32,7 @@ func (p *progress) configInput() rollout.Input {
 		Proven:    p.selection.Mode.ReturnsToEarlier(),
 		HoldOld:   p.holdsOldPods(),
 		Held:      p.selection.Mode == Held,
-		Refused:   p.refused(),
+		Refused:   p.refusalProblems(),
 	}
 	if !out.HoldOld {
 		out.Canary = p.Canary

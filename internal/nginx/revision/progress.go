@@ -89,8 +89,8 @@ func (p *progress) begin() history.Revision {
 		if p.selection.PinnedTo == 0 && known.Failures.Of(p.selection.Attempt) == 0 {
 			begun.Number = number
 		}
-		if begun.State == history.Failed {
-			begun.State = history.Candidate
+		if begun.State == history.StateFailed {
+			begun.State = history.StateCandidate
 		}
 	}
 	begun.StartedAt = p.Now

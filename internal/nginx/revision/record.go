@@ -59,7 +59,7 @@ func (p *progress) obsoleteRecords(written string) []Record {
 			r.Stage = ""
 		}
 		changed := r.Stage != before.Stage || r.Failure != before.Failure || r.Failures != before.Failures
-		if changed && r.Name != written && (r.State == history.Good || r.Template == p.selection.Run.Hash) {
+		if changed && r.Name != written && (r.State == history.StateGood || r.Template == p.selection.Run.Hash) {
 			records = append(records, Record{Revision: r})
 		}
 	}
@@ -107,8 +107,8 @@ func (p *progress) failedRecord() (history.Revision, error) {
 	r.Failure = history.Failure{Attempt: p.selection.Attempt, Reason: t.Reason, Message: poddiagnosis.Clip(t.Message), At: p.Now}
 	r.Failures = history.Failures{Attempt: p.selection.Attempt, Count: r.Failures.Of(p.selection.Attempt) + 1}
 	r.Stage = ""
-	if r.State != history.Good {
-		r.State = history.Failed
+	if r.State != history.StateGood {
+		r.State = history.StateFailed
 	}
 	return r, err
 }
@@ -153,7 +153,7 @@ func (p *progress) goodRecord() (history.Revision, error) {
 			r.Number = number
 		}
 	}
-	r.State, r.Stage, r.ServedAt = history.Good, "", p.Now
+	r.State, r.Stage, r.ServedAt = history.StateGood, "", p.Now
 	r.Failure, r.Failures = history.Failure{}, history.Failures{}
 	if last != nil && !r.ServedAt.After(last.ServedAt) {
 		// The clock of another operator was ahead. What served last must still be the last.
@@ -193,7 +193,7 @@ func (p *progress) newRecord() history.Revision {
 	return history.Revision{
 		Name:      run.Name,
 		Number:    p.State.History.NextNumber(),
-		State:     history.Candidate,
+		State:     history.StateCandidate,
 		Inputs:    run.Inputs,
 		Template:  run.Hash,
 		Config:    run.Config.Revision,

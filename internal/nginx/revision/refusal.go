@@ -21,9 +21,9 @@ func (r refusal) encode() (string, error) {
 	return string(text), err
 }
 
-// refused returns why the requested configuration was refused for good with the present template; empty
+// refusalProblems returns why the requested configuration was refused for good with the present template; empty
 // if it was not.
-func (p *progress) refused() []instanceapi.Problem {
+func (p *progress) refusalProblems() []instanceapi.Problem {
 	next := p.State.Config(naming.ConfigMapNext(p.Nginx.Name))
 	if next == nil {
 		return nil

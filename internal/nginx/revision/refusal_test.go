@@ -39,7 +39,7 @@ func TestRefusalIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(problems, in(kept, "t1", "c1").refused()); diff != "" {
+	if diff := cmp.Diff(problems, in(kept, "t1", "c1").refusalProblems()); diff != "" {
 		t.Error(diff)
 	}
 	for name, p := range map[string]*progress{
@@ -47,7 +47,7 @@ func TestRefusalIsKept(t *testing.T) {
 		"another configuration":                      in(kept, "t1", "c2"),
 		"nonsense":                                   in("{", "t1", "c1"),
 	} {
-		if got := p.refused(); got != nil {
+		if got := p.refusalProblems(); got != nil {
 			t.Errorf("%s is refused: %v", name, got)
 		}
 	}

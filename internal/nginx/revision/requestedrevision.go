@@ -71,7 +71,7 @@ func (in *Input) recordedTemplate(inputs string) *history.Revision {
 			kept = r
 			break
 		}
-		if r.Stage != "" || r.State != history.Good {
+		if r.Stage != "" || r.State != history.StateGood {
 			kept = r
 		}
 	}

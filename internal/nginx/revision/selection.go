@@ -105,7 +105,7 @@ func (in *Input) rollBackAbandonedRollout(s *Selection) error {
 // itself, or after it had failed.
 func (in *Input) isUnproven(template string) bool {
 	for i := range in.State.History {
-		if r := &in.State.History[i]; r.Template == template && (r.State == history.Good || r.Stage == history.Rolling) {
+		if r := &in.State.History[i]; r.Template == template && (r.State == history.StateGood || r.Stage == history.Rolling) {
 			return false
 		}
 	}
@@ -146,7 +146,7 @@ func (in *Input) onFailure() v1alpha2.OnFailure {
 func (in *Input) revisionNotFound(number int64) Blocked {
 	var known []string
 	for _, r := range in.State.History {
-		if r.State == history.Good {
+		if r.State == history.StateGood {
 			known = append(known, fmt.Sprint(r.Number))
 		}
 	}

@@ -12,7 +12,7 @@ var acceptedChecks = []check{specBlocked, specAccepted}
 // specBlocked reports what the user has to fix.
 func specBlocked(v *view) *verdict {
 	if b := v.in.Blocked; b.Reason != "" {
-		return isFalse(b.Reason, b.Message)
+		return falseVerdict(b.Reason, b.Message)
 	}
 	return nil
 }
@@ -22,7 +22,7 @@ func specAccepted(v *view) *verdict {
 	if dropped := v.in.DroppedFields; len(dropped) > 0 {
 		message += ", but the cluster does not keep " + some(dropped) + ": the feature is off, or an admission webhook changes it"
 	}
-	return isTrue(v1alpha2.ReasonAccepted, message)
+	return trueVerdict(v1alpha2.ReasonAccepted, message)
 }
 
 // maxListed is how many things a message names.

@@ -16,14 +16,14 @@ var availableChecks = []check{scaledToZero, enoughServe, tooFewServe}
 
 func scaledToZero(v *view) *verdict {
 	if v.replicas == 0 {
-		return isTrue(v1alpha2.ReasonScaledToZero, "The application is scaled to zero")
+		return trueVerdict(v1alpha2.ReasonScaledToZero, "The application is scaled to zero")
 	}
 	return nil
 }
 
 func enoughServe(v *view) *verdict {
 	if least := v.leastServing(); v.servingReplicas() >= least {
-		return isTrue(v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(least))+v.noAddress())
+		return trueVerdict(v1alpha2.ReasonMinimumReplicasAvailable, fmt.Sprintf("At least %s", serve(least))+v.noAddress())
 	}
 	return nil
 }
@@ -31,9 +31,9 @@ func enoughServe(v *view) *verdict {
 func tooFewServe(v *view) *verdict {
 	message := fmt.Sprintf("%s; at least %s required (spec.replicas minus rollout.maxUnavailable)", serve(v.servingReplicas()), are(v.leastServing()))
 	if v.diagnosis != nil {
-		return isFalse(v1alpha2.ReasonMinimumReplicasUnavailable, message+": "+v.diagnosis.Message)
+		return falseVerdict(v1alpha2.ReasonMinimumReplicasUnavailable, message+": "+v.diagnosis.Message)
 	}
-	return isFalse(v1alpha2.ReasonMinimumReplicasUnavailable, message+v.failedCheck())
+	return falseVerdict(v1alpha2.ReasonMinimumReplicasUnavailable, message+v.failedCheck())
 }
 
 // leastServing returns how many pods have to serve.

@@ -38,7 +38,7 @@ func certificatesInvalid(v *view) *verdict {
 	if len(invalid) == 0 {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonCertificateInvalid, strings.Join(invalid, "; "))
+	return falseVerdict(v1alpha2.ReasonCertificateInvalid, strings.Join(invalid, "; "))
 }
 
 func certificatesExpiring(v *view) *verdict {
@@ -55,7 +55,7 @@ func certificatesExpiring(v *view) *verdict {
 	if len(expiring) == 0 {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonCertificateExpiring, strings.Join(expiring, "; "))
+	return falseVerdict(v1alpha2.ReasonCertificateExpiring, strings.Join(expiring, "; "))
 }
 
 func certificatesPending(v *view) *verdict {
@@ -68,11 +68,11 @@ func certificatesPending(v *view) *verdict {
 	if len(pending) == 0 {
 		return nil
 	}
-	return isUnknown(v1alpha2.ReasonCertificatePending, "No pod has reported the certificate yet: "+strings.Join(pending, ", "))
+	return unknownVerdict(v1alpha2.ReasonCertificatePending, "No pod has reported the certificate yet: "+strings.Join(pending, ", "))
 }
 
 func certificatesLoaded(*view) *verdict {
-	return isTrue(v1alpha2.ReasonCertificatesLoaded, "Every certificate is valid and matches its key")
+	return trueVerdict(v1alpha2.ReasonCertificatesLoaded, "Every certificate is valid and matches its key")
 }
 
 func (v *view) sortedTLS() []v1alpha2.Certificate {

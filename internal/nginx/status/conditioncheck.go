@@ -8,8 +8,8 @@ type verdict = conditioncheck.Verdict
 // check returns a verdict, or nil to leave it to the checks that follow.
 type check = conditioncheck.Check[*view]
 
-func isTrue(reason, message string) *verdict { return conditioncheck.True(reason, message) }
+func trueVerdict(reason, message string) *verdict { return conditioncheck.True(reason, message) }
 
-func isFalse(reason, message string) *verdict { return conditioncheck.False(reason, message) }
+func falseVerdict(reason, message string) *verdict { return conditioncheck.False(reason, message) }
 
-func isUnknown(reason, message string) *verdict { return conditioncheck.Unknown(reason, message) }
+func unknownVerdict(reason, message string) *verdict { return conditioncheck.Unknown(reason, message) }

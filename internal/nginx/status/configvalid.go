@@ -22,12 +22,12 @@ func configInvalid(v *view) *verdict {
 	if v.in.Blocked.Reason != v1alpha2.ReasonConfigInvalid {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonConfigRejected, v.in.Blocked.Message)
+	return falseVerdict(v1alpha2.ReasonConfigRejected, v.in.Blocked.Message)
 }
 
 func rejectedWithRollout(v *view) *verdict {
 	if f := v.refusedWithRollout(); f != "" {
-		return isFalse(v1alpha2.ReasonConfigRejected, v.withCause(f))
+		return falseVerdict(v1alpha2.ReasonConfigRejected, v.withCause(f))
 	}
 	return nil
 }
@@ -36,21 +36,21 @@ func noConfig(v *view) *verdict {
 	if v.revision != "" {
 		return nil
 	}
-	return isUnknown(v1alpha2.ReasonConfigPending, "There is no configuration to test yet")
+	return unknownVerdict(v1alpha2.ReasonConfigPending, "There is no configuration to test yet")
 }
 
 func waitsForGate(v *view) *verdict {
 	if s := &v.in.Selection; s.Mode != revision.WaitingForGate || !s.Gates.NewConfig {
 		return nil
 	}
-	return isUnknown(v1alpha2.ReasonConfigPending, "The rollout of the configuration waits for a gate (rollout.gates), so nginx has not tested it")
+	return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration waits for a gate (rollout.gates), so nginx has not tested it")
 }
 
 func configRejected(v *view) *verdict {
 	if v.rollout.Phase != rollout.Rejected {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonConfigRejected, v.withCause(v.refusal())+v.nextRetry())
+	return falseVerdict(v1alpha2.ReasonConfigRejected, v.withCause(v.refusal())+v.nextRetry())
 }
 
 // reloadRejected reports changed files of podTemplate.reloadOn that nginx refused.
@@ -59,7 +59,7 @@ func reloadRejected(v *view) *verdict {
 		return nil
 	}
 	if refused := v.refusedReload(); refused != "" {
-		return isFalse(v1alpha2.ReasonConfigRejected, refused)
+		return falseVerdict(v1alpha2.ReasonConfigRejected, refused)
 	}
 	return nil
 }
@@ -68,11 +68,11 @@ func configAccepted(v *view) *verdict {
 	if !v.configTested() {
 		return nil
 	}
-	return isTrue(v1alpha2.ReasonConfigAccepted, "nginx accepted the configuration"+v.notIncludedFiles())
+	return trueVerdict(v1alpha2.ReasonConfigAccepted, "nginx accepted the configuration"+v.notIncludedFiles())
 }
 
 func configPending(v *view) *verdict {
-	return isUnknown(v1alpha2.ReasonConfigPending, v.pending(v.rollout))
+	return unknownVerdict(v1alpha2.ReasonConfigPending, v.pending(v.rollout))
 }
 
 // configTested reports whether all pods accepted the configuration.

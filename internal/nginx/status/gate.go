@@ -24,7 +24,7 @@ func waitingForGate(v *view) *verdict {
 	for _, gate := range closed.Names {
 		annotations = append(annotations, v1alpha2.AnnotationGatePrefix+gate+"="+closed.Revision)
 	}
-	return isFalse(v1alpha2.ReasonWaitingForGate,
+	return falseVerdict(v1alpha2.ReasonWaitingForGate,
 		fmt.Sprintf("The rollout of %s waits for %s (rollout.gates); the current pods keep serving. To start it now: kubectl annotate --overwrite --namespace=%s nginx %s %s",
 			closed.Revision, gates, v.in.Nginx.Namespace, v.in.Nginx.Name, strings.Join(annotations, " ")))
 }

@@ -14,7 +14,7 @@ import (
 func ready(v *view, verdicts map[string]verdict) verdict {
 	if certificates := verdicts[v1alpha2.ConditionCertificatesValid]; certificates.Status == metav1.ConditionFalse &&
 		verdicts[v1alpha2.ConditionAccepted].Status == metav1.ConditionTrue && v.badCertificate(v.refusal()) != "" {
-		return *isFalse(certificates.Reason, certificates.Message)
+		return *falseVerdict(certificates.Reason, certificates.Message)
 	}
 	for _, bad := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionUnknown} {
 		for _, c := range conditions {
@@ -22,8 +22,8 @@ func ready(v *view, verdicts map[string]verdict) verdict {
 			if j.Status != bad || (c.name == v1alpha2.ConditionConfigValid && bad == metav1.ConditionUnknown && v.replicas == 0) {
 				continue
 			}
-			return *isFalse(j.Reason, j.Message)
+			return *falseVerdict(j.Reason, j.Message)
 		}
 	}
-	return *isTrue(v1alpha2.ReasonReady, "The application is as declared and serves"+v.noAddress())
+	return *trueVerdict(v1alpha2.ReasonReady, "The application is as declared and serves"+v.noAddress())
 }

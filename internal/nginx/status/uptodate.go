@@ -29,14 +29,14 @@ func suspended(v *view) *verdict {
 	if len(v.in.Pending) == 0 {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonSuspended, "spec.suspend prevents changes to "+strings.Join(v.in.Pending, ", "))
+	return falseVerdict(v1alpha2.ReasonSuspended, "spec.suspend prevents changes to "+strings.Join(v.in.Pending, ", "))
 }
 
 func waitingForRecreation(v *view) *verdict {
 	if len(v.in.Failed) == 0 || v.in.AwaitingDeletion == "" {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonWaitingForDeletion, v.in.AwaitingDeletion)
+	return falseVerdict(v1alpha2.ReasonWaitingForDeletion, v.in.AwaitingDeletion)
 }
 
 func applyFailed(v *view) *verdict {
@@ -45,16 +45,16 @@ func applyFailed(v *view) *verdict {
 	}
 	message := fmt.Sprintf("%s %s could not be written", v.in.Failed[0].Kind, v.in.Failed[0].Name)
 	if cause := apiMessage(v.in.Failure); cause != "" {
-		return isFalse(v1alpha2.ReasonApplyFailed, message+": "+cause+"; the operator retries")
+		return falseVerdict(v1alpha2.ReasonApplyFailed, message+": "+cause+"; the operator retries")
 	}
-	return isFalse(v1alpha2.ReasonApplyFailed, message+": the operator retries and logs the error")
+	return falseVerdict(v1alpha2.ReasonApplyFailed, message+": the operator retries and logs the error")
 }
 
 func configLost(v *view) *verdict {
 	if !v.rollout.Lost {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonConfigLost,
+	return falseVerdict(v1alpha2.ReasonConfigLost,
 		fmt.Sprintf("ConfigMap %s, which pods start with, was deleted or changed by another client: the running pods still serve the last good configuration, but new ones cannot start until nginx accepts the requested one",
 			naming.ConfigMap(v.in.Nginx.Name)))
 }
@@ -63,14 +63,14 @@ func deploymentMissing(v *view) *verdict {
 	if v.deployment() != nil {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet")
+	return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet")
 }
 
 func rolloutHeld(v *view) *verdict {
 	if v.in.Selection.Mode != revision.Held {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRolloutHeld,
+	return falseVerdict(v1alpha2.ReasonRolloutHeld,
 		"The rollout failed and is held (rollout.onFailure), until the spec changes: "+v.failure())
 }
 
@@ -82,7 +82,7 @@ func rollingBack(v *view) *verdict {
 	if remaining == "" {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRollingBack,
+	return falseVerdict(v1alpha2.ReasonRollingBack,
 		fmt.Sprintf("The rollout failed; revision %d is being restored, %s: %s", v.in.Selection.RolledBackTo, remaining, v.failure()))
 }
 
@@ -91,7 +91,7 @@ func retryScheduled(v *view) *verdict {
 	if v.in.Selection.Mode != revision.RolledBack || r == nil {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRolledBack,
+	return falseVerdict(v1alpha2.ReasonRolledBack,
 		fmt.Sprintf("The rollout failed; revision %d runs again; retry %d of %d is at %s (rollout.retry): %s",
 			v.in.Selection.RolledBackTo, r.Number, r.Limit, r.At.UTC().Format(time.RFC3339), v.failure()))
 }
@@ -100,7 +100,7 @@ func rolledBack(v *view) *verdict {
 	if v.in.Selection.Mode != revision.RolledBack {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRolledBack,
+	return falseVerdict(v1alpha2.ReasonRolledBack,
 		fmt.Sprintf("The rollout failed; revision %d runs again until the spec changes (to retry the same spec, change spec.forceRedeploy): %s",
 			v.in.Selection.RolledBackTo, v.failure()))
 }
@@ -128,7 +128,7 @@ func interimRollback(v *view) *verdict {
 		}
 		message += fmt.Sprintf(": %s %s still there", podNames(pods), are)
 	}
-	return isFalse(v1alpha2.ReasonRolloutInProgress, message)
+	return falseVerdict(v1alpha2.ReasonRolloutInProgress, message)
 }
 
 // canaryRunning covers new pods and pods with a new configuration.
@@ -136,7 +136,7 @@ func canaryRunning(v *view) *verdict {
 	if len(v.in.Selection.Step.AnalyzeAgain) == 0 && len(v.rollout.AnalyzeAgain) == 0 {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonCanaryRunning, v.canaryProgress())
+	return falseVerdict(v1alpha2.ReasonCanaryRunning, v.canaryProgress())
 }
 
 // podsDiagnosed reports what holds new pods back.
@@ -144,14 +144,14 @@ func podsDiagnosed(v *view) *verdict {
 	if v.rolledOut() || v.diagnosis == nil {
 		return nil
 	}
-	return isFalse(v.diagnosis.Reason, v.podsUpToDate()+": "+poddiagnosis.MessageWithNodes(*v.diagnosis, v.placed()))
+	return falseVerdict(v.diagnosis.Reason, v.podsUpToDate()+": "+poddiagnosis.MessageWithNodes(*v.diagnosis, v.placed()))
 }
 
 // podsNotCreated reports why the Deployment controller cannot create pods.
 func podsNotCreated(v *view) *verdict {
 	for _, c := range v.deployment().Status.Conditions {
 		if !v.rolledOut() && c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return isFalse(v1alpha2.ReasonPodsNotCreated, v.rolloutProgress()+": "+c.Message)
+			return falseVerdict(v1alpha2.ReasonPodsNotCreated, v.rolloutProgress()+": "+c.Message)
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func podsNotCreated(v *view) *verdict {
 func deadlineExceeded(v *view) *verdict {
 	for _, c := range v.deployment().Status.Conditions {
 		if !v.rolledOut() && c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" {
-			return isFalse(v1alpha2.ReasonProgressDeadlineExceeded,
+			return falseVerdict(v1alpha2.ReasonProgressDeadlineExceeded,
 				v.rolloutProgress()+": the rollout made no progress within rollout.progressDeadlineSeconds")
 		}
 	}
@@ -171,14 +171,14 @@ func rolloutInProgress(v *view) *verdict {
 	if v.rolledOut() {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRolloutInProgress, v.rolloutProgress())
+	return falseVerdict(v1alpha2.ReasonRolloutInProgress, v.rolloutProgress())
 }
 
 func portsPending(v *view) *verdict {
 	if !v.in.KeepsPorts {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonRolloutInProgress, "The Service gets its new ports when no pod with the old ones is left")
+	return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The Service gets its new ports when no pod with the old ones is left")
 }
 
 // servesLastGood reports what the pods serve in place of a configuration that was refused.
@@ -186,7 +186,7 @@ func servesLastGood(v *view) *verdict {
 	if v.rollout.Phase != rollout.Rejected {
 		return nil
 	}
-	return isFalse(v1alpha2.ReasonConfigRejected, v.lastGoodServes())
+	return falseVerdict(v1alpha2.ReasonConfigRejected, v.lastGoodServes())
 }
 
 // onProbation keeps the condition from being True before the change can no longer be taken back.
@@ -198,7 +198,7 @@ func onProbation(v *view) *verdict {
 	if v.in.Selection.Step.Stage != "" {
 		reason = v1alpha2.ReasonRolloutInProgress
 	}
-	return isFalse(reason,
+	return falseVerdict(reason,
 		fmt.Sprintf("Every pod serves configuration %s; the change is complete in at most 5 seconds, unless a pod rolls it back because its workers crash or its responses get worse", v.revision))
 }
 
@@ -210,21 +210,21 @@ func everyPodServes(v *view) *verdict {
 		return nil
 	}
 	if v.in.Selection.Mode == revision.Pinned {
-		return isTrue(v1alpha2.ReasonPinned,
+		return trueVerdict(v1alpha2.ReasonPinned,
 			fmt.Sprintf("Every pod runs revision %d, which rollout.toRevision requests", v.in.Selection.PinnedTo))
 	}
-	return isTrue(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods())
+	return trueVerdict(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods())
 }
 
 func instancesUnreachable(v *view) *verdict {
 	if len(v.rollout.Unreachable) == 0 {
 		return nil
 	}
-	return isUnknown(v1alpha2.ReasonInstanceUnreachable, v.unreachable())
+	return unknownVerdict(v1alpha2.ReasonInstanceUnreachable, v.unreachable())
 }
 
 func configLoading(v *view) *verdict {
-	return isFalse(v1alpha2.ReasonConfigLoading,
+	return falseVerdict(v1alpha2.ReasonConfigLoading,
 		fmt.Sprintf("%d of %d pods serve configuration %s", v.rollout.Serving, v.replicas, v.revision))
 }
 

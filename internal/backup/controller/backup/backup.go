@@ -73,7 +73,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case plan.Written(p.backup):
 		return p.verifyExisting(ctx)
 	}
-	return p.create(ctx)
+	return p.runCreateJob(ctx)
 }
 
 // observe reads a backup with its jobs. It returns nil if there is none.
@@ -88,8 +88,8 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pa
 	return p, err
 }
 
-// create writes the backup's data, or continues with it.
-func (p *pass) create(ctx context.Context) (ctrl.Result, error) {
+// runCreateJob writes the backup's data, or continues with it.
+func (p *pass) runCreateJob(ctx context.Context) (ctrl.Result, error) {
 	if _, err := location.Parse(p.backup.Spec.Destination.URL); err != nil {
 		// The spec is immutable: the user has to create another backup.
 		return ctrl.Result{}, p.updateStatus(ctx, outcome.Unfinished(p.backup, v1alpha1.ReasonDestinationInvalid, err.Error()))
@@ -140,7 +140,7 @@ func (p *pass) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	if err := p.syncFinalizer(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	started, err := p.Queue.Start(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
+	started, err := p.Queue.StartOrEnqueue(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
 	switch {
 	case err != nil:
 		return ctrl.Result{}, errors.Join(err, p.updateStatus(ctx, outcome.Recorded(p.backup, *recorded, v1alpha1.ReasonJobNotCreated, err.Error())))

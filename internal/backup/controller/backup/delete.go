@@ -98,7 +98,7 @@ func (p *pass) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	started, err := p.Queue.Start(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
+	started, err := p.Queue.StartOrEnqueue(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
 	if apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 		// No job can run in this namespace again.
 		controller.RecordEvents(p.Recorder, p.backup, outcome.NamespaceTerminating(p.backup))

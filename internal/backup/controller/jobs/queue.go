@@ -65,8 +65,8 @@ func (q *Queue) Source(kind string) source.Source {
 		}))
 }
 
-// Start starts a job for an object. If there is no room, started is false and the object waits.
-func (q *Queue) Start(ctx context.Context, object Waiter, create func() error) (started bool, err error) {
+// StartOrEnqueue starts a job for an object. If there is no room, started is false and the object waits.
+func (q *Queue) StartOrEnqueue(ctx context.Context, object Waiter, create func() error) (started bool, err error) {
 	return q.startWithPriority(ctx, object, false, create)
 }
 

@@ -80,7 +80,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pa
 	if err := r.Client.List(ctx, policies, client.InNamespace(key.Namespace), client.UnsafeDisableDeepCopy); err != nil {
 		return nil, fmt.Errorf("list the policies: %w", err)
 	}
-	state, err := snapshot.StateOf(nginx)
+	state, err := snapshot.FingerprintOf(nginx)
 	if err != nil {
 		return nil, err
 	}

@@ -19,9 +19,9 @@ type settleTracker struct {
 	backupDeletedAt map[types.NamespacedName]time.Time
 }
 
-// reimportWait is how long a new backup waits for a listing to import a deleted one again, so
+// reimportGracePeriod is how long a new backup waits for a listing to import a deleted one again, so
 // that it does not take its place.
-const reimportWait = 10 * time.Second
+const reimportGracePeriod = 10 * time.Second
 
 // noteBackupDeleted records that the object of a backup of a target was deleted.
 func (r *settleTracker) noteBackupDeleted(key types.NamespacedName, now time.Time) {
@@ -38,7 +38,7 @@ func (r *settleTracker) reimportLeft(key types.NamespacedName, now time.Time) ti
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	since, deleted := r.backupDeletedAt[key]
-	if left := reimportWait - now.Sub(since); deleted && left > 0 && left <= reimportWait {
+	if left := reimportGracePeriod - now.Sub(since); deleted && left > 0 && left <= reimportGracePeriod {
 		return left
 	}
 	delete(r.backupDeletedAt, key)

@@ -19,7 +19,7 @@ func TestSettleTracker(t *testing.T) {
 	target := func(uid, state string) plan.Target {
 		return plan.Target{
 			Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", UID: types.UID(uid)}},
-			State: snapshot.State{Change: state},
+			State: snapshot.Fingerprint{Change: state},
 		}
 	}
 	var r settleTracker

@@ -39,7 +39,7 @@ func (p *pass) listDestination(ctx context.Context) (err error) {
 		p.Queue.Remove(ctx, p.waiter())
 		return p.cleanUp(ctx)
 	}
-	if err := p.dropOutdated(ctx); err != nil {
+	if err := p.deleteOutdatedJobs(ctx); err != nil {
 		return err
 	}
 	if len(p.Jobs) == 0 && !p.deletions.has(p.waiter().NamespacedName) {
@@ -66,8 +66,8 @@ func (p *pass) requeueAfter(after time.Duration) { p.after = plan.Soonest(p.afte
 
 func (p *pass) waiter() jobs.Waiter { return policyWaiter(client.ObjectKeyFromObject(p.policy)) }
 
-// dropOutdated deletes jobs of an earlier spec: the destination may have changed.
-func (p *pass) dropOutdated(ctx context.Context) error {
+// deleteOutdatedJobs deletes jobs of an earlier spec: the destination may have changed.
+func (p *pass) deleteOutdatedJobs(ctx context.Context) error {
 	outdated := slices.ContainsFunc(p.Jobs, func(j batchv1.Job) bool { return !job.Lists(&j, p.policy) })
 	if !outdated {
 		return nil
@@ -97,7 +97,7 @@ func (p *pass) setListing() {
 			return
 		}
 	}
-	outcome.Listing(p.policy, &p.status)
+	outcome.ListingInProgress(p.policy, &p.status)
 }
 
 // start starts a job, which receives the list of backups that have objects.
@@ -108,7 +108,7 @@ func (p *pass) start(ctx context.Context, verdict progress.Verdict) error {
 	key := p.waiter().NamespacedName
 	// A backup that is deleted from here on may still be on that list.
 	deleted := p.deletions.take(key)
-	started, err := p.Queue.Start(ctx, p.waiter(), func() error { return p.startListing(ctx, verdict.Attempt) })
+	started, err := p.Queue.StartOrEnqueue(ctx, p.waiter(), func() error { return p.startListing(ctx, verdict.Attempt) })
 	if deleted && (err != nil || !started) {
 		p.deletions.note(key)
 	}
@@ -191,7 +191,7 @@ func (p *pass) importListing(ctx context.Context, report *listing.Report) error 
 	}
 	p.listed = true
 	if report.More {
-		outcome.Listing(p.policy, &p.status)
+		outcome.ListingInProgress(p.policy, &p.status)
 		p.requeueAfter(batchPeriod)
 		return nil
 	}

@@ -131,7 +131,7 @@ func (r *Reconciler) selectTargets(ctx context.Context, policy *v1alpha1.NginxBa
 		if nginx.DeletionTimestamp != nil || !selected(nginx) {
 			continue
 		}
-		state, err := snapshot.StateOf(nginx)
+		state, err := snapshot.FingerprintOf(nginx)
 		if err != nil {
 			return nil, err
 		}

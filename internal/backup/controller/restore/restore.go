@@ -163,7 +163,7 @@ func (p *pass) read(ctx context.Context, source job.RestoreSource) (ctrl.Result,
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	started, err := p.Queue.Start(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
+	started, err := p.Queue.StartOrEnqueue(ctx, p.waiter(), func() error { return p.StartJob(ctx, j) })
 	return p.reportStart(ctx, verdict, started, err)
 }
 

@@ -16,12 +16,12 @@ import (
 	"example.com/nginx-operator/internal/kube/quantities"
 )
 
-// ToJSON converts a document of an archive to JSON. It is for the pod that has read the archive:
+// YAMLToJSON converts a document of an archive to JSON. It is for the pod that has read the archive:
 // parsing YAML can take a hundred times the memory of the text, which the operator must not use.
 //
 // A document with anchors or aliases is refused, since a few kilobytes of nested aliases can expand
 // to gigabytes. No backup contains them.
-func ToJSON(text []byte) ([]byte, error) {
+func YAMLToJSON(text []byte) ([]byte, error) {
 	var document yamlv3.Node
 	if err := yamlv3.Unmarshal(text, &document); err != nil {
 		return nil, err

@@ -52,7 +52,7 @@ func settledState(t *testing.T, nginx *v1alpha2.NginxOperator, options revision.
 	state.Pods = []corev1.Pod{pod}
 	state.Instances = map[string]*instanceapi.Status{"pod": {Serving: planned.Run.Config.Revision, Stable: planned.Run.Config.Revision}}
 	good := planned.Records[0].Revision
-	good.UID, good.State, good.Stage = "uid", history.Good, ""
+	good.UID, good.State, good.Stage = "uid", history.StateGood, ""
 	state.History = history.History{good}
 	return state
 }
@@ -83,10 +83,10 @@ func TestRenew(t *testing.T) {
 		"none is renewed":              {newer, nil, nil, "", true, false},
 		"nothing to renew":             {older, nil, nil, "", false, false},
 		"another one is current":       {newer, nil, nil, "other", false, true},
-		"another one is being renewed": {newer, nil, []client.Object{record(history.Candidate, history.Proving, "", history.CauseOperator)}, "", false, true},
-		"another one has failed":       {newer, nil, []client.Object{record(history.Failed, "", "a", history.CauseOperator)}, "", false, true},
-		"a user's rollout has failed":  {newer, nil, []client.Object{record(history.Failed, "", "a", "image")}, "", true, false},
-		"another one was renewed":      {newer, nil, []client.Object{record(history.Good, "", "", history.CauseOperator)}, "", true, false},
+		"another one is being renewed": {newer, nil, []client.Object{record(history.StateCandidate, history.Proving, "", history.CauseOperator)}, "", false, true},
+		"another one has failed":       {newer, nil, []client.Object{record(history.StateFailed, "", "a", history.CauseOperator)}, "", false, true},
+		"a user's rollout has failed":  {newer, nil, []client.Object{record(history.StateFailed, "", "a", "image")}, "", true, false},
+		"another one was renewed":      {newer, nil, []client.Object{record(history.StateGood, "", "", history.CauseOperator)}, "", true, false},
 		"suspended":                    {newer, func(n *v1alpha2.NginxOperator, _ *observe.State) { n.Spec.Suspend = new(true) }, nil, "", false, false},
 		"it does not serve":            {newer, func(_ *v1alpha2.NginxOperator, s *observe.State) { s.Instances = nil }, nil, "", false, false},
 		"its pods are being replaced":  {newer, func(_ *v1alpha2.NginxOperator, s *observe.State) { s.Deployment().Status.UpdatedReplicas = 0 }, nil, "", false, false},
