@@ -150,10 +150,10 @@ func TestCrashLoopIsSteady(t *testing.T) {
 	t.Parallel()
 	spec := saying("", 1)
 	spec.PodTemplate = &v1alpha2.PodTemplate{InitContainers: []v1alpha2.Container{
-		{Name: "before", Image: newestImage(), Command: []string{"sh", "-c", "echo out of luck; exit 3"}},
+		{Name: "before", Image: newestImage(), Command: []string{"sh", "-c", "echo license file is missing; exit 3"}},
 	}}
 	nginx := create(t, newNamespace(t), "web", spec)
-	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonContainerCrashed, "out of luck")
+	waitMessage(t, nginx, v1alpha2.ConditionUpToDate, metav1.ConditionFalse, v1alpha2.ReasonContainerCrashed, "license file is missing")
 	const attempts = 3
 	eventually(t, "the container was restarted", func() error {
 		must(t, get(t, nginx))

@@ -90,8 +90,8 @@ func TestHistory(t *testing.T) {
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Image = new(newestImage()) })
 	waitReady(t, nginx)
 	pods := podUIDs(t, nginx)
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("out of luck") })
-	waitRolledBack(t, nginx, pods, "out of luck")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("license file is missing") })
+	waitRolledBack(t, nginx, pods, "license file is missing")
 
 	one, two := nginxconf.Files{"site.conf": siteSaying("one")}, nginxconf.Files{"site.conf": siteSaying("two")}
 	first, second := nginxconf.Revision(one), nginxconf.Revision(two)

@@ -96,13 +96,13 @@ func TestCrashingRolloutIsRolledBack(t *testing.T) {
 	pods, since := podUIDs(t, nginx), readySince(t, nginx)
 	traffic := startTraffic(t, nginx, "hello")
 
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("out of luck") })
-	waitRolledBack(t, nginx, pods, v1alpha2.ReasonContainerCrashed, "container helper", "exit code 3", "out of luck")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("license file is missing") })
+	waitRolledBack(t, nginx, pods, v1alpha2.ReasonContainerCrashed, "container helper", "exit code 3", "license file is missing")
 	if diff := cmp.Diff(since, readySince(t, nginx)); diff != "" {
 		t.Errorf("pods that served were not ready meanwhile (-before +now):\n%s", diff)
 	}
 	eventually(t, "an event reports it", func() error {
-		if notes := eventNotes(t, nginx, v1alpha2.ReasonRolledBack); len(notes) != 1 || !strings.Contains(notes[0], "out of luck") {
+		if notes := eventNotes(t, nginx, v1alpha2.ReasonRolledBack); len(notes) != 1 || !strings.Contains(notes[0], "license file is missing") {
 			return fmt.Errorf("events %s: %q", v1alpha2.ReasonRolledBack, notes)
 		}
 		return nil
@@ -136,15 +136,15 @@ func TestFailedRolloutIsNotRetried(t *testing.T) {
 	spec.Rollout = hasty()
 	nginx := createReady(t, newNamespace(t), "web", spec)
 	pods := podUIDs(t, nginx)
-	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("out of luck") })
-	waitRolledBack(t, nginx, pods, "out of luck")
+	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = crashing("license file is missing") })
+	waitRolledBack(t, nginx, pods, "license file is missing")
 
 	t.Cleanup(func() { waitOperatorAgain(t) })
 	generation, history := deploymentOf(t, nginx).Generation, revisionsOf(t, nginx)
 	killOperator(t)
 	waitOperator(t, operatorNamespace)
 	passOver(t, nginx, "after the restart")
-	waitRolledBack(t, nginx, pods, "out of luck")
+	waitRolledBack(t, nginx, pods, "license file is missing")
 	if now := deploymentOf(t, nginx).Generation; now != generation {
 		t.Errorf("the Deployment was changed from generation %d to %d", generation, now)
 	}
@@ -202,7 +202,7 @@ func TestHold(t *testing.T) {
 		})
 		waitServing(t, nginx, pods)
 	}
-	hold("out of luck")
+	hold("license file is missing")
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = nil })
 	waitReady(t, nginx)
 	waitOnly(t, nginx, pods)

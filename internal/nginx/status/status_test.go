@@ -254,8 +254,8 @@ func TestConditions(t *testing.T) {
 		{"no deployment", func(in *Input) { in.State.Owned = nil }, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "does not exist"},
 		{"image not pulled", rollingOut(waiting("ImagePullBackOff", "")), "UpToDate", no, v1alpha2.ReasonImagePullFailed, "image nginx:1 cannot be pulled"},
 		{"image name invalid", rollingOut(waiting("InvalidImageName", "")), "UpToDate", no, v1alpha2.ReasonImagePullFailed, "InvalidImageName"},
-		{"crash", rollingOut(crashing(false, "out of luck")), "UpToDate", no, v1alpha2.ReasonContainerCrashed, "exit code 1 (Error): out of luck"},
-		{"crash, running again", rollingOut(crashing(true, "out of luck")), "UpToDate", no, v1alpha2.ReasonContainerCrashed, "out of luck"},
+		{"crash", rollingOut(crashing(false, "license file is missing")), "UpToDate", no, v1alpha2.ReasonContainerCrashed, "exit code 1 (Error): license file is missing"},
+		{"crash, running again", rollingOut(crashing(true, "license file is missing")), "UpToDate", no, v1alpha2.ReasonContainerCrashed, "license file is missing"},
 		{"not started", rollingOut(waiting("CreateContainerConfigError", "secret \"x\" not found")), "UpToDate", no, v1alpha2.ReasonContainerNotStarted, "secret \"x\" not found"},
 		{"unschedulable", rollingOut(unschedulable()), "UpToDate", no, v1alpha2.ReasonUnschedulable, "0/2 nodes are available"},
 		{"deadline", func(in *Input) {
@@ -331,8 +331,8 @@ func TestConditions(t *testing.T) {
 		{"too few", func(in *Input) { in.State.Deployment().Status.AvailableReplicas = 1 }, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves; at least 2 are required (spec.replicas minus rollout.maxUnavailable)"},
 		{"crash after the rollout", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
-			in.State.Pods[1] = crashing(false, "out of luck")
-		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 are required (spec.replicas minus rollout.maxUnavailable): container nginx ended with exit code 1 (Error): out of luck"},
+			in.State.Pods[1] = crashing(false, "license file is missing")
+		}, "Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "at least 2 are required (spec.replicas minus rollout.maxUnavailable): container nginx ended with exit code 1 (Error): license file is missing"},
 		{"pods seen later than the deployment", func(in *Input) { in.State.Pods[1] = newPod("web-2") },
 			"Available", no, v1alpha2.ReasonMinimumReplicasUnavailable, "1 pod serves; at least 2 are required (spec.replicas minus rollout.maxUnavailable)"},
 		{"few enough", func(in *Input) {
@@ -365,8 +365,8 @@ func TestConditions(t *testing.T) {
 		{"certificate of a clock that is ahead", certified(lasting(24*time.Hour, 24*time.Hour+30*time.Second)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, ""},
 		{"certificate for a day", certified(lasting(24*time.Hour, 3*time.Hour)), "CertificatesValid", yes, v1alpha2.ReasonCertificatesLoaded, ""},
 		{"certificate for a day, ending", certified(lasting(24*time.Hour, 2*time.Hour)), "CertificatesValid", no, v1alpha2.ReasonCertificateExpiring, ""},
-		{"certificate bad", certified(instanceapi.Certificate{Error: "the key is another's"}), "CertificatesValid", no, v1alpha2.ReasonCertificateInvalid,
-			"tls shop: Secret shop-tls: the key is another's"},
+		{"certificate bad", certified(instanceapi.Certificate{Error: "the private key in tls.key does not match the certificate in tls.crt"}), "CertificatesValid", no, v1alpha2.ReasonCertificateInvalid,
+			"tls shop: Secret shop-tls: the private key in tls.key does not match the certificate in tls.crt"},
 		{"certificate not reported", certified(instanceapi.Certificate{}), "CertificatesValid", unknown, v1alpha2.ReasonCertificatePending, "shop"},
 
 		{"ready", nil, "Ready", yes, v1alpha2.ReasonReady, ""},
