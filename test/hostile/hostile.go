@@ -61,7 +61,7 @@ type Want struct {
 	// Refused is a part of the API server's error message. If empty, the API server accepts the
 	// resource.
 	Refused string
-	// Reason and Words are expected in the condition Accepted of an accepted resource, or in
+	// Reason and Message are expected in the condition Accepted of an accepted resource, or in
 	// Completed of a backup or a restore. "|" separates alternatives. Without a reason, the
 	// resource must be accepted without a problem.
 	Reason, Message string

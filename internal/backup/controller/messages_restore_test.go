@@ -160,7 +160,7 @@ func restoreOnce(t *testing.T, messages *golden.Messages) {
 		t.Fatal(err)
 	}
 	nginx.Status.Conditions = []metav1.Condition{{Type: v1alpha2.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha2.ReasonMinimumReplicasUnavailable,
-		Message: "0 pods serve, at least 1 must (spec.replicas minus rollout.maxUnavailable)", LastTransitionTime: metav1.NewTime(now)}}
+		Message: "0 pods serve; at least 1 is required (spec.replicas minus rollout.maxUnavailable)", LastTransitionTime: metav1.NewTime(now)}}
 	nginx.Status.Config = &v1alpha2.ConfigStatus{Revision: "6f1ed002ab", StableRevision: "6f1ed002ab"}
 	for _, status := range []metav1.ConditionStatus{metav1.ConditionFalse, metav1.ConditionTrue} {
 		nginx.Status.Conditions[0].Status = status

@@ -2,6 +2,7 @@ package apply
 
 import (
 	"encoding/json"
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -64,6 +65,48 @@ func TestDriftedFields(t *testing.T) {
 			}
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// TestAtomicFields: a key that another client adds to an atomic field of an owned object is drift, because it changes
+// what the object means.
+func TestAtomicFields(t *testing.T) {
+	const labels, more = "{a: b}", "{a: b, c: d}"
+	const selector, moreSelected = "{matchLabels: {a: b}}", "{matchLabels: {a: b, c: d}}"
+	const profile, moreProfile = "{type: Localhost}", "{type: Localhost, localhostProfile: a}"
+	pod := func(text string) string { return `spec: {template: {spec: {` + text + `}}}` }
+	for name, tt := range map[string]struct{ kind, format, intent, live string }{
+		"selector of a Service":         {"Service", `spec: {selector: %s}`, labels, more},
+		"selector of a Deployment":      {"Deployment", `spec: {selector: %s}`, selector, moreSelected},
+		"selector of a budget":          {"PodDisruptionBudget", `spec: {selector: %s}`, selector, moreSelected},
+		"selector of a policy":          {"NetworkPolicy", `spec: {podSelector: %s}`, selector, moreSelected},
+		"rules of a policy":             {"NetworkPolicy", `spec: {ingress: %s}`, "[{}]", "[{}, {ports: [{port: 80}]}]"},
+		"node selector":                 {"Deployment", pod(`nodeSelector: %s`), labels, more},
+		"seccomp of a pod":              {"Deployment", pod(`securityContext: {seccompProfile: %s}`), profile, moreProfile},
+		"AppArmor of a pod":             {"Deployment", pod(`securityContext: {appArmorProfile: %s}`), profile, moreProfile},
+		"seccomp of a container":        {"Deployment", pod(`containers: [{name: a, securityContext: {seccompProfile: %s}}]`), profile, moreProfile},
+		"AppArmor of an init container": {"Deployment", pod(`initContainers: [{name: a, securityContext: {appArmorProfile: %s}}]`), profile, moreProfile},
+		"required affinity": {"Deployment",
+			pod(`affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: zone, labelSelector: %s}]}}`), selector, moreSelected},
+		"preferred anti-affinity": {"Deployment",
+			pod(`affinity: {podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, podAffinityTerm: {topologyKey: zone, namespaceSelector: %s}}]}}`),
+			selector, moreSelected},
+		"spread":           {"Deployment", pod(`topologySpreadConstraints: [{topologyKey: zone, labelSelector: %s}]`), selector, moreSelected},
+		"ephemeral volume": {"Deployment", pod(`volumes: [{name: a, ephemeral: {volumeClaimTemplate: {spec: {selector: %s}}}}]`), selector, moreSelected},
+		"projected volume": {"Deployment", pod(`volumes: [{name: a, projected: {sources: [{clusterTrustBundle: {path: a, labelSelector: %s}}]}}]`), selector, moreSelected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			intent := owned.Intent{Kind: kind(t, tt.kind), Fields: fields(t, fmt.Sprintf(tt.format, tt.intent))}
+			for live, want := range map[string]bool{tt.intent: false, tt.live: true} {
+				got, err := driftedFields(intent, fields(t, fmt.Sprintf(tt.format, live)))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if (len(got) > 0) != want {
+					t.Errorf("with %s, the drifted fields are %q", live, got)
+				}
 			}
 		})
 	}

@@ -136,8 +136,9 @@ func compare(_ context.Context, p *pass) (err error) {
 	return err
 }
 
-// apply makes the changes. Before one that gives pods something else to run, it verifies the history. While the resource is suspended, it only notes them. It returns an error if what the pass
-// observed was wrong or has changed, so that there is nothing to report.
+// apply makes the changes. Before one that gives pods something else to run, it verifies the history. While the
+// resource is suspended, it only notes them. It returns an error if what the pass observed was wrong or has changed, so
+// that there is nothing to report.
 func (r *Reconciler) apply(ctx context.Context, p *pass) error {
 	if p.suspended() {
 		p.outcome = apply.Suspend(p.changes, p.selection.PodAnnotations)

@@ -13,9 +13,15 @@ import (
 // mostAPIMessage is the maximum length of an API server's message in a condition, in bytes.
 const mostAPIMessage = 300
 
-// varying matches what may differ from attempt to attempt in a message about the same failure: addresses, ports and
-// versions of objects. A message that changes would cause a write of the status in each pass.
-var varying = regexp.MustCompile(`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b|\[[0-9a-fA-F:.]+\](:\d+)?|\b\d{5,}\b`)
+// varying matches what may differ from attempt to attempt in a message about the same failure: times, identifiers,
+// addresses and counters. A message that changes would cause a write of the status in each pass.
+var varying = regexp.MustCompile(strings.Join([]string{
+	`\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d\S*`,                 // times
+	`\b[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b`, // UIDs
+	`\b\d{1,3}(\.\d{1,3}){3}(:\d+)?\b`,                       // IPv4 addresses
+	`\[[0-9a-fA-F:.]*:[0-9a-fA-F:.]*\](:\d+)?`,               // IPv6 addresses
+	`=\d+\b`, `\b\d{4,}\b`, // counters, versions
+}, "|"))
 
 // apiMessage returns the first line of the API server's answer in an error; empty if the error is not an answer of
 // the API server, because errors of connections differ from attempt to attempt.

@@ -26,8 +26,14 @@ func TestAPIMessage(t *testing.T) {
 		"only the first line": {answer("leader changed\nat etcd"), "Internal error occurred: leader changed"},
 		"addresses": {answer(`Post "https://hook.ops.svc:443/check": dial tcp 10.244.1.5:9443: connect: connection refused`),
 			`Internal error occurred: Post "https://hook.ops.svc:443/check": dial tcp …: connect: connection refused`},
-		"IPv6 addresses":     {answer("dial tcp [fd00::1]:9443: i/o timeout"), "Internal error occurred: dial tcp …: i/o timeout"},
-		"resource versions":  {answer("ResourceVersion: 123456, latest 123457"), "Internal error occurred: ResourceVersion: …, latest …"},
+		"IPv6 addresses":    {answer("dial tcp [fd00::1]:9443: i/o timeout"), "Internal error occurred: dial tcp …: i/o timeout"},
+		"resource versions": {answer("ResourceVersion: 123456, latest 123457"), "Internal error occurred: ResourceVersion: …, latest …"},
+		"times": {answer(`failed calling webhook "a.b": x509: certificate has expired: current time 2026-11-25T02:39:57Z is after 2026-11-24T00:00:00Z`),
+			`Internal error occurred: failed calling webhook "a.b": x509: certificate has expired: current time … is after …`},
+		"counters": {answer("http2: server sent GOAWAY and closed the connection; LastStreamID=19, ErrCode=NO_ERROR"),
+			"Internal error occurred: http2: server sent GOAWAY and closed the connection; LastStreamID…, ErrCode=NO_ERROR"},
+		"identifiers":        {answer("UID 0f9e8d7c-1234-abcd-0123-0123456789ab is gone"), "Internal error occurred: UID … is gone"},
+		"list indexes":       {answer("spec.ports[0].nodePort: 30 is taken"), "Internal error occurred: spec.ports[0].nodePort: 30 is taken"},
 		"control characters": {answer("a\x1b[31mb"), "Internal error occurred: a\ufffd[31mb"},
 	} {
 		if got := apiMessage(tt.err); got != tt.want {

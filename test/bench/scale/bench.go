@@ -135,10 +135,12 @@ func (b *bench) count(p *phase, since time.Time) error {
 
 // answers waits until the operator serves its metrics.
 func (b *bench) answers(ctx context.Context) error {
-	return b.polling().Until(ctx, func(context.Context) error {
+	err := b.polling().Until(ctx, func(context.Context) error {
 		_, err := b.scrape()
 		return err
 	})
+	// The cause has the last lines of an operator that ended.
+	return errors.Join(err, context.Cause(ctx))
 }
 
 // polling says how to wait for a condition. The interval bounds the accuracy of a restart's time.

@@ -168,7 +168,7 @@ func (r PodsResult) Figures() []figure.Figure {
 	all = append(all,
 		count("idle: ", r.idle.phase, audit.Write, figure.AtMost(0)),
 		count("idle: ", r.idle.phase, audit.Read, figure.AtMost(0)),
-		figure.Info("idle: requests to all instances", float64(r.idle.polls), "questions"),
+		figure.Info("idle: requests to all instances", float64(r.idle.polls), "requests"),
 		figure.HasGoal("restart: every object reconciled within", r.restart.settled.Seconds(), "s", figure.AtMost(settledWithin), load(r.restart.usage)),
 		count("restart: ", r.restart.phase, audit.Write, figure.AtMost(0)),
 		figure.Info("memory without pods", figure.MiB(r.without.resident), "MiB", heap(r.without)),
