@@ -238,7 +238,7 @@ func TestDriftIsCorrected(t *testing.T) {
 			func(o owned.Object) { o.(*corev1.Service).Spec.Ports[0].Port = 81 },
 			func(o owned.Object) error { return same(o.(*corev1.Service).Spec.Ports[0].Port, int32(80)) }},
 		"selector": {"Service",
-			func(o owned.Object) { o.(*corev1.Service).Spec.Selector["added"] = "by-somebody" },
+			func(o owned.Object) { o.(*corev1.Service).Spec.Selector["added"] = "by-another-client" },
 			func(o owned.Object) error { return same(o.(*corev1.Service).Spec.Selector["added"], "") }},
 		"command": {"Deployment",
 			func(o owned.Object) {

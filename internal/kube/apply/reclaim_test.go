@@ -76,7 +76,7 @@ func TestReclaim(t *testing.T) {
 	}{
 		"the caches lag behind": {labels: naming.Labels("web"), owner: owner("ours", "web"), failed: owned.ErrStaleCache},
 		"its label was removed": {owner: owner("ours", "web"), applied: 1},
-		"of somebody else":      {owner: metav1.OwnerReference{Kind: "Other", UID: "x", Controller: new(true)}, reason: v1alpha2.ReasonNameConflict},
+		"of another controller": {owner: metav1.OwnerReference{Kind: "Other", UID: "x", Controller: new(true)}, reason: v1alpha2.ReasonNameConflict},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

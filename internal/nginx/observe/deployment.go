@@ -19,7 +19,7 @@ func (s State) RolledOut(replicas int32) bool {
 }
 
 // DeploymentStatusCurrent reports whether the Deployment controller's status describes the present Deployment. The generation
-// changes with each annotation as well, whoever writes it. As long as all pods that the status counts are of the
+// also changes with each annotation that a client writes. As long as all pods that the status counts are of the
 // Deployment's template, an older status still holds.
 func (s State) DeploymentStatusCurrent() bool {
 	d := s.Deployment()

@@ -114,7 +114,7 @@ func (r *Reconciler) decidePolicy(ctx context.Context, policy *v1alpha1.NginxBac
 	case err != nil:
 		// The policy's status reports the error. The policy creates no backups, so it opens no
 		// gate.
-		return plan.Decision{Settled: true, Gate: plan.GateOf(policy), GateState: plan.GateStateOf(policy, target, nil)}, nil //nolint:nilerr // see above
+		return plan.Decision{Settled: true, Gate: plan.GateOf(policy), GateState: plan.GateStateOf(policy, target, nil)}, nil //nolint:nilerr // The policy reports the error itself.
 	}
 	backups, err := controller.ListBackups(ctx, r.Client, policy, target.Nginx.Name)
 	if err != nil {
