@@ -20,6 +20,14 @@ run() {
 	printf '%-18s %-8s %6d %s\n' "$suite" "$result" "$tests" "$(duration $((SECONDS - start)))" >"$logs/$suite.row"
 }
 
+# failures prints what the failed tests of a suite printed, and then their names.
+failures() {
+	# gotestsum repeats all failures between "=== Failed" and "DONE".
+	awk '/^=== Failed/ { found = 1 } /^DONE / { found = 0 } found' "$logs/$1" | tail -n 200
+	summary
+	awk '/^=== Failed/ { found = 1 } found && /^=== FAIL/' "$logs/$1" | sort -u | tail -n 15
+}
+
 summary() {
 	printf '\n%-18s %-8s %6s %7s\n' suite result tests time
 	printf '%s\n' "${rows[@]}"
@@ -46,7 +54,7 @@ for group in "$@"; do
 	done
 	for suite in "${suites[@]}"; do
 		if grep -q FAILED "$logs/$suite.row"; then
-			summary
+			failures "$suite"
 			echo "$suite failed; run it alone with: make $suite" >&2
 			exit 1
 		fi
