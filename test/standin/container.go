@@ -24,6 +24,10 @@ import (
 
 // work does what the program of the pod does, with its arguments and its mounts.
 func (p *pod) work(ctx context.Context) outcome {
+	if !p.place.use() {
+		return outcome{code: 1, message: "the namespace was removed"}
+	}
+	defer p.place.release()
 	result, err := p.perform(ctx)
 	o := outcome{}
 	if err != nil {

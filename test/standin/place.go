@@ -13,6 +13,10 @@ type NodeStorage struct {
 	// applications, by name.
 	Claim, Content string
 
+	// using is read-locked by each job that uses the storage, and closed is set when no other may.
+	using  sync.RWMutex
+	closed bool
+
 	mu   sync.Mutex
 	fate func(*batchv1.Job) Fate
 	// active is the number of running jobs, and most its maximum.
@@ -31,6 +35,25 @@ type Fate struct {
 	Hold <-chan struct{}
 	// Cut kills the pod when the channel is closed. Nothing that it does afterwards is visible.
 	Cut <-chan struct{}
+}
+
+// use reports whether a job may use the storage, which it must release.
+func (p *NodeStorage) use() bool {
+	p.using.RLock()
+	if p.closed {
+		p.using.RUnlock()
+		return false
+	}
+	return true
+}
+
+func (p *NodeStorage) release() { p.using.RUnlock() }
+
+// close waits for the jobs that use the storage, and lets no other use it.
+func (p *NodeStorage) close() {
+	p.using.Lock()
+	defer p.using.Unlock()
+	p.closed = true
 }
 
 // Fail sets the fate of jobs from now on.

@@ -57,6 +57,20 @@ func (c *Cluster) Add(namespace string, p *NodeStorage) {
 	c.places[namespace] = p
 }
 
+// Remove ends the jobs of a namespace, and returns when none of them uses its storage any more.
+func (c *Cluster) Remove(namespace string) {
+	c.mu.Lock()
+	place := c.places[namespace]
+	delete(c.places, namespace)
+	for _, p := range c.pods {
+		if p.job.Namespace == namespace {
+			p.cancel()
+		}
+	}
+	c.mu.Unlock()
+	place.close()
+}
+
 // Run runs the stand-in until the context ends, which is not an error.
 func (c *Cluster) Run(ctx context.Context) error {
 	defer c.stop()

@@ -49,6 +49,7 @@ func newBench(t *testing.T, change ...func(*manager.Options)) *bench {
 	must(t, kube.Create(t.Context(), namespace))
 	b := &bench{t: t, namespace: namespace.Name, place: &standin.NodeStorage{Claim: t.TempDir(), Content: t.TempDir()}}
 	nodes.Add(b.namespace, b.place)
+	t.Cleanup(func() { nodes.Remove(b.namespace) })
 	b.operator = startOperator(t, b.namespace, change...)
 	return b
 }
