@@ -81,6 +81,9 @@ func standsAlone(object project.Object, manifests []project.Object) bool {
 		return true
 	case "Service":
 		return object.Name() != webhookCertName
+	case "Secret":
+		// OLM creates that of the webhook.
+		return object.Name() == project.Name+"-order-key"
 	case "ClusterRole":
 		// The roles of the operator's account are in the ClusterServiceVersion.
 		return !slices.ContainsFunc(manifests, func(o project.Object) bool {
