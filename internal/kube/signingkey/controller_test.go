@@ -1,0 +1,86 @@
+package signingkey
+
+import (
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+)
+
+// replica is an operator's replica that keeps the keys of the Secret.
+func replica(kube client.Client, clock *clocktesting.FakePassiveClock) *Controller {
+	return &Controller{
+		Client: kube, Reader: kube, Clock: clock, Lifetime: time.Hour,
+		Secret: types.NamespacedName{Namespace: "system", Name: "key"},
+	}
+}
+
+func pass(t *testing.T, c *Controller) ctrl.Result {
+	t.Helper()
+	result, err := c.Reconcile(t.Context(), ctrl.Request{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return result
+}
+
+// TestReplicas: all replicas have the same keys, the newest first, and learn of a change once.
+func TestReplicas(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "key"}}
+	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret).Build()
+	a, b := replica(kube, clock), replica(kube, clock)
+	changes := 0
+	b.OnChange(func() { changes++ })
+	for _, c := range []*Controller{a, b, a, b} {
+		if result := pass(t, c); result.RequeueAfter != time.Hour {
+			t.Errorf("the next check is after %s", result.RequeueAfter)
+		}
+	}
+	if len(a.Keys()) != 1 || !a.Keys()[0].Equal(b.Keys()[0]) || changes != 1 {
+		t.Fatalf("%d keys, %d changes", len(a.Keys()), changes)
+	}
+	before := a.Keys()[0]
+	clock.SetTime(start.Add(time.Hour))
+	pass(t, b)
+	pass(t, a)
+	if keys := a.Keys(); len(keys) != 2 || !keys[1].Equal(before) || !keys[0].Equal(b.Keys()[0]) || changes != 2 {
+		t.Errorf("%d keys after the rotation, %d changes", len(keys), changes)
+	}
+}
+
+// TestRace: of two replicas that create a key at the same time, one succeeds, and the other takes over its key.
+func TestRace(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "key"}}
+	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret).Build()
+	late := replica(kube, clock)
+	// Its cache does not show what the other one has written.
+	late.Reader = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret.DeepCopy()).Build()
+	first := replica(kube, clock)
+	pass(t, first)
+	if _, err := late.Reconcile(t.Context(), ctrl.Request{}); err == nil || len(late.Keys()) > 0 {
+		t.Fatalf("the late replica has %d keys of its own (%v)", len(late.Keys()), err)
+	}
+	late.Reader = kube
+	pass(t, late)
+	if !late.Keys()[0].Equal(first.Keys()[0]) {
+		t.Error("the replicas have different keys")
+	}
+}
+
+// TestMissingSecret: the error says what to do.
+func TestMissingSecret(t *testing.T) {
+	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
+	_, err := replica(kube, clocktesting.NewFakePassiveClock(start)).Reconcile(t.Context(), ctrl.Request{})
+	if want := "secret system/key does not exist: apply the operator's manifests again, which contain it"; err == nil || err.Error() != want {
+		t.Errorf("error %v", err)
+	}
+}
