@@ -26,6 +26,7 @@ import (
 	"example.com/nginx-operator/internal/instance/limits"
 	"example.com/nginx-operator/internal/instance/metrics"
 	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/proc"
 	"example.com/nginx-operator/internal/instance/reap"
 	"example.com/nginx-operator/internal/instance/requestlog"
@@ -83,14 +84,15 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	binary.Hidden = deniedPaths(o)
-	supervisor, err := newSupervisor(life, o, binary, requests)
+	receiver := orders.NewReceiver(o.PodUID, orders.NewTrustFile(o.Next).Trust)
+	supervisor, err := newSupervisor(life, o, binary, requests, receiver)
 	if err != nil {
 		return err
 	}
 	go supervisor.Checks.Run(life)
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
-	registry.MustRegister(&metrics.Collector{Doctor: doctor, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
-	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Authorize: supervisor.Authorize})
+	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
+	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
@@ -104,10 +106,10 @@ func deniedPaths(o Options) []string {
 		slog.Warn("nginx can open the mounted Secrets: every user who can change its configuration can read the private keys", "error", err)
 		return nil
 	}
-	return []string{o.Stable, o.Next, o.Requests, o.Secrets, certs.KeysDir(o.TLS)}
+	return []string{o.Stable, o.Next, o.Secrets, certs.KeysDir(o.TLS)}
 }
 
-func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics) (*supervise.Supervisor, error) {
+func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics, receiver *orders.Receiver) (*supervise.Supervisor, error) {
 	files, err := store.Open(o.State, imageConfigDir)
 	if err != nil {
 		return nil, err
@@ -122,11 +124,11 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		return nil, err
 	}
 	changed := make(chan struct{}, 1)
-	volumes.Watch(life, slices.Concat([]string{o.Stable, o.Next, o.Requests}, keeper.WatchedFolders(), o.ReloadOn), changed)
+	volumes.Watch(life, slices.Concat([]string{o.Stable, o.Next}, keeper.WatchedFolders(), o.ReloadOn), changed)
 	cgroup := os.DirFS("/sys/fs/cgroup")
 	options := supervise.Options{
 		Binary: binary, Store: files, Certs: keeper, Journal: loads,
-		Stable: o.Stable, Next: o.Next, Requests: o.Requests,
+		Stable: o.Stable, Next: o.Next, Follow: receiver.Follow,
 		ReloadOn: o.ReloadOn,
 		TLSDir:   o.TLS,
 		Assembly: assemble.Settings{

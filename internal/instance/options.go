@@ -31,7 +31,9 @@ type Options struct {
 	// Listen is the address of the instance's own HTTP server.
 	Listen string
 	// These are folders; see package instanceapi.
-	Stable, Next, Requests, Secrets, TLS, State, RequestLog string
+	Stable, Next, Secrets, TLS, State, RequestLog string
+	// PodUID is the UID of the pod. Without it, the instance accepts no orders.
+	PodUID string
 	// TerminationLog is the file for the reason if the instance ends with an error.
 	TerminationLog string
 }
@@ -47,7 +49,7 @@ func (o *Options) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Listen, "listen", fmt.Sprintf(":%d", instanceapi.Port), "address to listen on")
 	flags.StringVar(&o.Stable, "stable-dir", instanceapi.DirStable, "folder of the configuration to boot from")
 	flags.StringVar(&o.Next, "next-dir", instanceapi.DirNext, "folder of the next configuration")
-	flags.StringVar(&o.Requests, "requests-dir", instanceapi.DirRequests, "folder with the pod's annotations")
+	flags.StringVar(&o.PodUID, "pod-uid", os.Getenv(instanceapi.EnvPodUID), "UID of the pod, for which the operator's orders must be; the default is $"+instanceapi.EnvPodUID)
 	flags.StringVar(&o.Secrets, "secrets-dir", instanceapi.DirSecrets, "folder of the mounted Secrets")
 	flags.StringVar(&o.TLS, "tls-dir", instanceapi.DirTLS, "folder where nginx finds certificates")
 	flags.StringVar(&o.State, "state-dir", instanceapi.DirState, "scratch space")

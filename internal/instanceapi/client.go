@@ -1,6 +1,7 @@
 package instanceapi
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,8 +10,8 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
-	"strings"
 	"time"
 )
 
@@ -24,21 +25,23 @@ var ErrNotSupported = errors.New("the instance does not support this request")
 // Client is a client of the instances' API.
 type Client struct {
 	http *http.Client
+	// orders waits for what an instance has to do first.
+	orders *http.Client
 }
 
-// NewClient returns a Client whose requests time out after timeout.
+// NewClient returns a Client whose requests time out after timeout, and orders OrderWait later.
 func NewClient(timeout time.Duration) *Client {
 	transport := &http.Transport{
 		DialContext:         (&net.Dialer{Timeout: timeout}).DialContext,
 		MaxIdleConnsPerHost: 1,
 		IdleConnTimeout:     5 * time.Second,
 	}
-	return &Client{http: &http.Client{
-		Transport: transport,
-		Timeout:   timeout,
-		// Instances never redirect, and a pod must not redirect the operator.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return errors.New("an instance does not redirect") },
-	}}
+	// Instances never redirect, and a pod must not redirect the operator.
+	noRedirect := func(*http.Request, []*http.Request) error { return errors.New("an instance does not redirect") }
+	return &Client{
+		http:   &http.Client{Transport: transport, Timeout: timeout, CheckRedirect: noRedirect},
+		orders: &http.Client{Transport: transport, Timeout: timeout + OrderWait, CheckRedirect: noRedirect},
+	}
 }
 
 // Status gets the status of the instance in the pod with the address.
@@ -89,33 +92,62 @@ func (c *Client) get(ctx context.Context, podIP, path string) ([]byte, error) {
 	default:
 		return nil, fmt.Errorf("%s answered %s", address, response.Status)
 	}
+	return readAnswer(response)
+}
+
+// Order sends an order to the instance in the pod with the address, and returns its status when it has carried the
+// order out, or after OrderWait. The error is a RefusedError if the instance does not accept the order.
+func (c *Client) Order(ctx context.Context, podIP string, order SignedOrder) (Status, error) {
+	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathOrders
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(order.Body))
+	if err != nil {
+		return Status{}, err
+	}
+	request.Header.Set(HeaderOrder, order.Order)
+	request.Header.Set(HeaderSignature, order.Signature)
+	response, err := c.orders.Do(request)
+	if err != nil {
+		return Status{}, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := readAnswer(response)
+	if err != nil {
+		return Status{}, err
+	}
+	if response.StatusCode != http.StatusOK {
+		return Status{}, refusedOrder(address, response, text)
+	}
+	return decode(text)
+}
+
+// RefusedError is why an instance did not accept an order.
+type RefusedError struct {
+	Address string
+	Refusal Refusal
+}
+
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("%s did not accept the order: %s", e.Address, e.Refusal)
+}
+
+func refusedOrder(address string, response *http.Response, text []byte) error {
+	refusal := Refusal(bytes.TrimSpace(text))
+	if !slices.Contains(Refusals, refusal) {
+		return fmt.Errorf("%s answered %s", address, response.Status)
+	}
+	return &RefusedError{address, refusal}
+}
+
+// readAnswer returns the bounded body of a response.
+func readAnswer(response *http.Response) ([]byte, error) {
 	text, err := io.ReadAll(io.LimitReader(response.Body, maxAnswerBytes+1))
 	if err != nil {
 		return nil, err
 	}
 	if len(text) > maxAnswerBytes {
-		return nil, fmt.Errorf("the answer of %s is longer than %d bytes", address, maxAnswerBytes)
+		return nil, fmt.Errorf("the answer of %s is longer than %d bytes", response.Request.URL, maxAnswerBytes)
 	}
 	return text, nil
-}
-
-// Load sends a load token to the instance in the pod with the address, which authorizes the load of
-// the revision whose test is requested.
-func (c *Client) Load(ctx context.Context, podIP, token string) error {
-	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathLoad
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, strings.NewReader(token))
-	if err != nil {
-		return err
-	}
-	response, err := c.http.Do(request)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = response.Body.Close() }()
-	if response.StatusCode != http.StatusAccepted {
-		return fmt.Errorf("%s answered %s", address, response.Status)
-	}
-	return nil
 }
 
 func decode(text []byte) (Status, error) {

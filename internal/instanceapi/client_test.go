@@ -21,7 +21,7 @@ func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
 	server := httptest.NewServer(handler)
 	t.Cleanup(server.Close)
 	client := NewClient(5 * time.Second)
-	client.http.Transport = &http.Transport{
+	transport := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
 			if address != "192.0.2.1:9113" {
@@ -30,6 +30,7 @@ func clientOf(t *testing.T, handler http.HandlerFunc) *Client {
 			return (&net.Dialer{}).DialContext(ctx, network, server.Listener.Addr().String())
 		},
 	}
+	client.http.Transport, client.orders.Transport = transport, transport
 	return client
 }
 
@@ -133,5 +134,66 @@ func TestProtocolRange(t *testing.T) {
 	}
 	if got := spoken(2, 4); got != "2 to 4" {
 		t.Errorf("a range is formatted as %q", got)
+	}
+}
+
+func TestClientOrder(t *testing.T) {
+	signed := sign(t, currentKey, nextOrder(receiver, requested), []byte("body"))
+	client := clientOf(t, func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		got := SignedOrder{Order: r.Header.Get(HeaderOrder), Signature: r.Header.Get(HeaderSignature), Body: body}
+		if diff := cmp.Diff(signed, got); err != nil || r.Method != http.MethodPost || r.URL.String() != "/v1/orders" || r.ContentLength != 4 || diff != "" {
+			t.Errorf("the client requests %s %s (%v):\n%s", r.Method, r.URL, err, diff)
+		}
+		_, _ = io.WriteString(w, `{"protocol": 1, "serving": "r1"}`)
+	})
+	if status, err := client.Order(t.Context(), podIP, signed); err != nil || status.Serving != "r1" {
+		t.Errorf("status %+v (%v)", status, err)
+	}
+}
+
+// TestClientOrderRefused: a refusal is recognized, and whatever else a pod answers is not mistaken for one.
+func TestClientOrderRefused(t *testing.T) {
+	answers := func(code int, text string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(code)
+			_, _ = io.WriteString(w, text)
+		}
+	}
+	for name, tt := range map[string]struct {
+		pod     http.HandlerFunc
+		refusal Refusal
+		want    string
+	}{
+		"replayed":      {answers(http.StatusConflict, "Replayed\n"), Replayed, "http://192.0.2.1:9113/v1/orders did not accept the order: Replayed"},
+		"busy":          {answers(http.StatusServiceUnavailable, "Busy\n"), Busy, "Busy"},
+		"unknown":       {answers(http.StatusConflict, "Bored\n"), "", "409"},
+		"not known":     {answers(http.StatusNotFound, "404 page not found\n"), "", "404"},
+		"no text":       {answers(http.StatusUnauthorized, ""), "", "401"},
+		"no status":     {says("Replayed"), "", "read the status"},
+		"protocol":      {says(`{"protocol": 99}`), "", "protocol 99"},
+		"endless":       {says(strings.Repeat(" ", maxAnswerBytes+1)), "", "longer than"},
+		"endless error": {answers(http.StatusConflict, strings.Repeat(" ", maxAnswerBytes+1)), "", "longer than"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "/else", http.StatusTemporaryRedirect)
+		}, "", "redirect"},
+	} {
+		signed := sign(t, currentKey, nextOrder(receiver, requested), nil)
+		status, err := clientOf(t, tt.pod).Order(t.Context(), podIP, signed)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || status.Protocol != 0 {
+			t.Errorf("%s: status %+v (%v), want an error with %q", name, status, err, tt.want)
+		}
+		refused := &RefusedError{}
+		if errors.As(err, &refused) != (tt.refusal != "") || refused.Refusal != tt.refusal {
+			t.Errorf("%s: refused as %q, want %q", name, refused.Refusal, tt.refusal)
+		}
+	}
+}
+
+// TestClientWaitsForAnOrder: an order may take OrderWait longer than a request.
+func TestClientWaitsForAnOrder(t *testing.T) {
+	client := NewClient(time.Second)
+	if client.http.Timeout != time.Second || client.orders.Timeout != time.Second+OrderWait {
+		t.Errorf("requests time out after %s, orders after %s", client.http.Timeout, client.orders.Timeout)
 	}
 }

@@ -6,8 +6,8 @@ const (
 	// DirNext holds the candidate, <name>-config-next.
 	DirStable = "/etc/nginx-operator/stable"
 	DirNext   = "/etc/nginx-operator/next"
-	// DirRequests is a downward API volume with a file for each annotation that holds a request of
-	// the operator: FileTest, FileLoad and FileTokenHash.
+	// DirRequests is where pods of releases before 0.5 find the operator's requests: a downward API
+	// volume with the files FileTest, FileLoad and FileTokenHash.
 	DirRequests = "/etc/nginx-operator/requests"
 	// DirSecrets holds a folder for each declared certificate: the mounted Secret.
 	DirSecrets = "/etc/nginx-operator/tls"
@@ -23,11 +23,13 @@ const (
 	DirState = "/run/nginx-operator"
 )
 
+// EnvPodUID is the environment variable of the nginx container with the UID of the pod.
+const EnvPodUID = "NGINX_OPERATOR_POD_UID"
+
 // These are the files in DirRequests.
 const (
-	FileTest = "test"
-	FileLoad = "load"
-	// FileTokenHash holds the hash of the load token that PathLoad accepts.
+	FileTest      = "test"
+	FileLoad      = "load"
 	FileTokenHash = "grant"
 )
 

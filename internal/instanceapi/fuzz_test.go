@@ -1,10 +1,12 @@
 package instanceapi
 
 import (
+	"crypto/ed25519"
 	"encoding/json"
 	"io"
 	"math"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -110,4 +112,83 @@ func checkSum(t *testing.T, all, window RequestWindow, q float64) {
 	if above := all.Latency.Above(q); !(above >= 0 && above <= float64(answered)) {
 		t.Errorf("%v of %d are longer than %v s", above, answered, q)
 	}
+}
+
+// FuzzVerify: for any headers, nothing is accepted that the operator has not signed, and what is accepted satisfies all
+// conditions.
+func FuzzVerify(f *testing.F) {
+	issued := map[signedHeaders]bool{}
+	for _, key := range []ed25519.PrivateKey{currentKey, previousKey, keyOf("other")} {
+		signed := sign(f, key, nextOrder(receiver, requested), []byte("body"))
+		f.Add(signed.Order, signed.Signature, receiver.Uptime, receiver.Number)
+		issued[signedHeaders{signed.Order, signed.Signature}] = slices.Contains(trusted.IDs(), KeyID(publicOf(key)))
+	}
+	f.Add("e30=", KeyID(publicOf(currentKey))+"."+strings.Repeat("0", 128), int64(0), int64(0))
+	f.Add("", ".", int64(-1), int64(math.MaxInt64))
+	f.Fuzz(func(t *testing.T, header, signature string, uptime, number int64) {
+		r := receiver
+		r.Uptime, r.Number = uptime, number
+		order, refusal := r.Verify(trusted, header, signature)
+		if refusal != "" {
+			if !slices.Contains(Refusals, refusal) || order != (Order{}) {
+				t.Errorf("refused as %q with %+v", refusal, order)
+			}
+			return
+		}
+		if !issued[signedHeaders{header, strings.ToLower(signature)}] {
+			t.Errorf("%q is accepted with %q", header, signature)
+		}
+		if order.Number <= number || order.Expires < uptime || order.Expires-uptime > OrderLifetime.Milliseconds() || order.Body.Size > MaxBody {
+			t.Errorf("%+v is accepted at %d after %d", order, uptime, number)
+		}
+	})
+}
+
+// signedHeaders are the two headers of an order.
+type signedHeaders struct{ order, signature string }
+
+// FuzzDecodeContents: for any body, what is decoded is bounded, and stays the same when it is encoded and decoded again.
+func FuzzDecodeContents(f *testing.F) {
+	f.Add([]byte(`{"r1":{"site.conf":"server {}"}}`), 1)
+	f.Add([]byte(" "), MaxContents+1)
+	f.Add(compress(f, `{"r1":{"a":"b"},"r2":{}}`, 1), 0)
+	f.Add(compress(f, "[", 1<<16), 0)
+	f.Fuzz(func(t *testing.T, body []byte, times int) {
+		if times > 0 {
+			body = compress(t, string(body), min(times, 2*MaxContents/(len(body)+1)))
+		}
+		c, err := DecodeContents(body)
+		if err != nil {
+			if c != nil || len(err.Error()) > 200 {
+				t.Errorf("%d revisions beside %v", len(c), err)
+			}
+			return
+		}
+		size := sizeOf(c)
+		// An invalid byte becomes a character of three.
+		if size > 3*MaxContents {
+			t.Errorf("it has %d bytes", size)
+		}
+		if size > MaxContents/6 {
+			return
+		}
+		again, err := EncodeContents(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := DecodeContents(again)
+		if diff := cmp.Diff(c, got); err != nil || diff != "" {
+			t.Errorf("it reads otherwise when it is written again (%v):\n%s", err, diff)
+		}
+	})
+}
+
+func sizeOf(c Contents) (size int) {
+	for revision, files := range c {
+		size += len(revision)
+		for name, text := range files {
+			size += len(name) + len(text)
+		}
+	}
+	return size
 }

@@ -23,7 +23,7 @@ const (
 	PortName = "metrics"
 )
 
-// These are the paths of the HTTP API. All except PathLoad are requested with GET.
+// These are the paths of the HTTP API. All are requested with GET, except PathOrders.
 const (
 	// PathLive answers 200 while the instance works.
 	PathLive = "/livez"
@@ -32,9 +32,6 @@ const (
 	PathReady = "/readyz"
 	// PathStatus answers with a Status as JSON.
 	PathStatus = "/v1/status"
-	// PathLoad accepts a load token (see TokenHash) with POST, and answers 202 if it is valid: the
-	// revision whose test is requested is then loaded, if it passed.
-	PathLoad = "/v1/load"
 	// PathRequests answers with a RequestWindow as JSON. The parameter ParameterSeconds is the
 	// length of the time up to now, and the optional ParameterRevision selects a configuration. The
 	// answer is 404 if requests are not measured, and in releases that do not know the path.
@@ -69,11 +66,13 @@ type Status struct {
 	// if there are no files.
 	Stable string `json:"stable,omitempty"`
 	Next   string `json:"next,omitempty"`
-	// Requested is what the pod's annotations request.
+	// Requested is what the operator requested last: with an order, or, of instances of releases
+	// before 0.5, with the pod's annotations.
 	Requested Requested `json:"requested"`
-	// Authorized is the revision whose load a load token authorized. It is reset if the requested
-	// test or the token hash changes.
-	Authorized string `json:"granted,omitempty"`
+	// Orders is how to send the instance an order; nil in releases before 0.5.
+	Orders *Orders `json:"orders,omitempty"`
+	// Available are the revisions whose files the instance has, so that an order need not bring them.
+	Available []string `json:"available,omitempty"`
 	// Revisions are the outcomes of the revisions that were tried, the latest first. Only a few are
 	// kept.
 	Revisions []Revision `json:"revisions,omitempty"`
@@ -94,30 +93,13 @@ type Status struct {
 	NotReady string `json:"notReady,omitempty"`
 }
 
-// Requested is what the pod's annotations request; an empty field: nothing.
+// Requested is what the operator requests of an instance; an empty field: nothing.
 type Requested struct {
-	// Test is the revision to test, from DirNext.
+	// Test is the revision to test.
 	Test string `json:"test,omitempty"`
 	// Load is the revision to serve.
 	Load string `json:"load,omitempty"`
-	// TokenHash is the hash of the load token that authorizes the load of Test, regardless of Load.
-	// Only instances of releases before TokenHashFingerprint send it.
-	TokenHash string `json:"grant,omitempty"`
-	// TokenHashFingerprint is the Fingerprint of TokenHash.
-	TokenHashFingerprint string `json:"grantFingerprint,omitempty"`
 }
-
-// Public returns the form for everyone in the pod's network, with a fingerprint instead of the
-// token hash.
-func (r Requested) Public() Requested {
-	if r.TokenHash != "" {
-		r.TokenHashFingerprint, r.TokenHash = TokenHashFingerprint(r.TokenHash), ""
-	}
-	return r
-}
-
-// Matches reports whether two requests are the same. Either may be in its public form.
-func (r Requested) Matches(other Requested) bool { return r.Public() == other.Public() }
 
 // Verdict is the outcome of a test or a load.
 type Verdict string

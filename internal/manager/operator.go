@@ -207,18 +207,22 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
+	keys, err := addOrderKeys(mgr, options)
+	if err != nil {
+		return fmt.Errorf("add the keys that sign orders: %w", err)
+	}
 	instances := instanceapi.NewClient(instanceTimeout)
 	reconciler := &nginxcontroller.Reconciler{
-		Client:      mgr.GetClient(),
-		Observer:    observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.Kinds()),
-		Applier:     apply.New(mgr.GetClient(), mgr.GetAPIReader()),
-		Recorder:    mgr.GetEventRecorder(naming.FieldManager),
-		RequestLoad: instances.Load,
-		Requests:    instances.Requests,
+		Client:    mgr.GetClient(),
+		Observer:  observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.Kinds()),
+		Applier:   apply.New(mgr.GetClient(), mgr.GetAPIReader()),
+		Recorder:  mgr.GetEventRecorder(naming.FieldManager),
+		SendOrder: instances.Order,
+		Keys:      keys,
+		Requests:  instances.Requests,
 		Options: revision.Options{
 			DefaultImage:  options.DefaultImage,
 			InstanceImage: options.InstanceImage,
-			LoadTokens:    new(instanceapi.NewTokenIssuer()),
 		},
 		RenewPods: options.RenewPods,
 		Clock:     clock.RealClock{},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 )
 
@@ -83,6 +84,11 @@ type Options struct {
 	// requested to stop.
 	WebhookLeave time.Duration
 
+	// OrderKeySecret is the Secret, in OwnNamespace, with the keys that sign the orders to pods, and OrderKeyLifetime is
+	// when a key is replaced.
+	OrderKeySecret   string
+	OrderKeyLifetime time.Duration
+
 	LogLevel string
 }
 
@@ -123,6 +129,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.DurationVar(&o.WebhookLifetimes.Serving, "webhook-cert-lifetime", webhookcert.DefaultLifetime, "lifetime of the conversion webhook's certificate, which is renewed before its last sixth")
 	flags.DurationVar(&o.WebhookLifetimes.CA, "webhook-ca-lifetime", webhookcert.DefaultCALifetime, "lifetime of the CA of the conversion webhook's certificate")
 	flags.DurationVar(&o.WebhookLeave, "webhook-leave", defaultWebhookLeave, "how long the conversion webhook keeps serving after SIGTERM")
+	flags.StringVar(&o.OrderKeySecret, "order-key-secret", "nginx-operator-order-key", "name of the Secret with the keys that sign the operator's orders to pods")
+	flags.DurationVar(&o.OrderKeyLifetime, "order-key-lifetime", signingkey.DefaultLifetime, "time after which the key that signs the operator's orders to pods is replaced")
 	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
 }
 
@@ -144,13 +152,26 @@ func (o *Options) Validate() error {
 	if o.DefaultImage == "" {
 		errs = append(errs, errors.New("--default-image must not be empty"))
 	}
-	errs = append(errs, o.validateControllers(), o.validateWebhook())
+	errs = append(errs, o.validateControllers(), o.validateWebhook(), o.validateOrderKeys())
 	for _, namespace := range o.Namespaces {
 		if strings.TrimSpace(namespace) == "" {
 			errs = append(errs, errors.New("--namespaces has an empty entry"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) validateOrderKeys() error {
+	if !o.runs(ControllerNginx) {
+		return nil
+	}
+	if o.OwnNamespace == "" {
+		return errors.New("--own-namespace (or POD_NAMESPACE) is needed for the key that signs orders to pods")
+	}
+	if o.OrderKeyLifetime < signingkey.MinLifetime {
+		return fmt.Errorf("--order-key-lifetime is %s: it must be at least %s, so that pods learn a new key in time", o.OrderKeyLifetime, signingkey.MinLifetime)
+	}
+	return nil
 }
 
 func (o *Options) validateControllers() error {

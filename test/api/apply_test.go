@@ -3,6 +3,8 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -21,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -365,7 +368,15 @@ func TestDriftIsCorrected(t *testing.T) {
 			func(o owned.Object) error { return same(o.(*corev1.ConfigMap).Data["added.conf"], "") }},
 		"configuration, added bytes": {"ConfigMap",
 			func(o owned.Object) { o.(*corev1.ConfigMap).BinaryData = map[string][]byte{"added.conf": {1}} },
-			func(o owned.Object) error { return same(len(o.(*corev1.ConfigMap).BinaryData), 0) }},
+			func(o owned.Object) error {
+				return same(strings.Join(slices.Sorted(maps.Keys(o.(*corev1.ConfigMap).BinaryData)), " "), instanceapi.FileTrust)
+			}},
+		"public keys": {"ConfigMap",
+			func(o owned.Object) { o.(*corev1.ConfigMap).BinaryData[instanceapi.FileTrust] = []byte(`{"keys":[]}`) },
+			func(o owned.Object) error {
+				trust, err := instanceapi.ParseTrust(string(o.(*corev1.ConfigMap).BinaryData[instanceapi.FileTrust]))
+				return errors.Join(err, same(trust.Application.Name, "web"), same(len(trust.Keys), 1))
+			}},
 		"label": {"Service",
 			func(o owned.Object) { delete(o.GetLabels(), "app.kubernetes.io/instance") },
 			func(o owned.Object) error { return same(o.GetLabels()["app.kubernetes.io/instance"], "web") }},

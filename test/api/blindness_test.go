@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -25,14 +27,15 @@ func TestStaleCache(t *testing.T) {
 	f := newFleet(t, 1)
 	settled(t)
 	b.begin()
-	f.configure("second")
+	sync := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"now"}}}`, naming.AnnotationSync)
+	must(t, kube.Patch(t.Context(), f.nginx, client.RawPatch(types.MergePatchType, sync)))
 	pod := f.pods[0].key
-	eventually(t, "the pod is requested to test the configuration", func() error {
+	eventually(t, "the operator writes to the pod", func() error {
 		live := &corev1.Pod{}
 		if err := kube.Get(t.Context(), pod, live); err != nil {
 			return err
 		}
-		return same(live.Annotations[naming.AnnotationConfigTest], revisionOf("second"))
+		return differs(live.Annotations[naming.AnnotationSync], "")
 	})
 	must(t, kube.Delete(t.Context(), &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}, client.GracePeriodSeconds(0)))
 	b.end()

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/manager"
 	"example.com/nginx-operator/test/testenv"
@@ -93,7 +94,12 @@ func createSystemNamespace(ctx context.Context) error {
 	if err := kube.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: systemNamespace}}); err != nil {
 		return err
 	}
-	return kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: "nginx-operator-webhook-cert"}})
+	for _, name := range []string{"nginx-operator-webhook-cert", "nginx-operator-order-key"} {
+		if err := kube.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: systemNamespace, Name: name}}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // waitForConversion waits until an object can be read in both versions.
@@ -197,6 +203,8 @@ func startOperator() *testOperator {
 			WebhookPort:       webhookPort,
 			WebhookService:    "nginx-operator-webhook",
 			WebhookSecret:     "nginx-operator-webhook-cert",
+			OrderKeySecret:    "nginx-operator-order-key",
+			OrderKeyLifetime:  signingkey.DefaultLifetime,
 			WebhookHosts:      []string{"localhost"},
 			WebhookLifetimes:  webhookcert.Lifetimes{Serving: webhookcert.DefaultLifetime, CA: webhookcert.DefaultCALifetime},
 		})

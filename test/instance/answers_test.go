@@ -110,7 +110,7 @@ func TestRollbackIsNotCompared(t *testing.T) {
 		p.serves(p.roll(site("other")))
 		p.times(60, "/")
 		p.mount(instanceapi.DirNext, stable)
-		p.request(nginxconf.Revision(stable), nginxconf.Revision(stable))
+		p.order(nginxconf.Revision(stable), nginxconf.Revision(stable), nil)
 		p.until("it serves again", func(s instanceapi.Status) bool { return s.Serving == nginxconf.Revision(stable) })
 		p.times(60, "/")
 		p.until("it still serves the revision", func(s instanceapi.Status) bool {

@@ -148,9 +148,9 @@ func TestContainerEndsInALoad(t *testing.T) {
 		must(t, os.MkdirAll(dir, 0o777))
 		must(t, os.Chmod(dir, 0o777))
 		must(t, os.WriteFile(filepath.Join(dir, "loads.json"), []byte(`{"loading":{"revision":"`+nginxconf.Revision(bad)+`","memoryShort":true}}`), 0o666))
-		p.next(bad)
-		p.request(nginxconf.Revision(bad), nginxconf.Revision(bad))
+		p.mount(instanceapi.DirNext, bad)
 		p.start(image, http80)
+		p.order(nginxconf.Revision(bad), nginxconf.Revision(bad), nil)
 		good := p.ready().Serving
 		found := p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == instanceapi.Failed })
 		if !found.Fatal || len(found.Problems) != 1 || !strings.Contains(found.Problems[0].Message, "out of memory: the container ended while nginx loaded the configuration") {
@@ -161,7 +161,7 @@ func TestContainerEndsInALoad(t *testing.T) {
 		}
 		// The failure is forgotten when no load is requested any more. The next request starts
 		// over.
-		p.request("", "")
+		p.order("", "", nil)
 		p.outcome(nginxconf.Revision(bad), func(r instanceapi.Revision) bool { return r.Load == "" && !r.Fatal })
 	})
 }

@@ -72,7 +72,6 @@ func withOpenFiles(t *testing.T, image string) *Pod {
 	t.Helper()
 	p := newPod(t, map[string]string{"open.conf": open, "tls.conf": tlsServer})
 	p.mount(shop, secret(t, 1))
-	p.mount(instanceapi.DirRequests, map[string]string{instanceapi.FileTokenHash: "GRANT"})
 	tmp := scratchOf(p.dir, "/tmp")
 	page := `<!--#include virtual="/etc/nginx/tls/shop/tls.key" --> <!--#include virtual="/operator/tls/shop/tls.key" --> <!--#include file="../etc/nginx/tls/shop/combined.pem" -->`
 	must(t, os.WriteFile(filepath.Join(tmp, "page.html"), []byte(page), 0o644))
@@ -84,10 +83,10 @@ func withOpenFiles(t *testing.T, image string) *Pod {
 	return p
 }
 
-// paths returns the paths at which a worker could find a key or the operator's requests to the pod.
+// paths returns the paths at which a worker could find a key or what the operator mounts.
 func (p *Pod) paths() []string {
 	var found []string
-	files := []string{shop + "/tls.key", shop + "/..data/tls.key", shop + "/combined.pem", instanceapi.DirRequests + "/grant", instanceapi.DirStable + "/open.conf"}
+	files := []string{shop + "/tls.key", shop + "/..data/tls.key", shop + "/combined.pem", instanceapi.DirNext + "/" + instanceapi.FileTrust, instanceapi.DirStable + "/open.conf"}
 	for _, dir := range []string{"shop", ".pairs/*", ".keys/*"} {
 		matches, err := filepath.Glob(filepath.Join(scratchOf(p.dir, instanceapi.DirTLS), dir))
 		must(p.t, err)
@@ -125,10 +124,10 @@ func (p *Pod) send(method, path, destination string) (int, string) {
 	return response.StatusCode, string(body)
 }
 
-// private returns secrets from files that no client may read: a part of a key, the hash of the load
-// token, and what instances mount from the operator.
+// private returns secrets from files that no client may read: a part of a key, and what instances
+// mount from the operator.
 func (p *Pod) private() []string {
-	secrets := []string{"PRIVATE KEY", "GRANT", "dav_methods"}
+	secrets := []string{"PRIVATE KEY", p.operator.application.UID, "dav_methods"}
 	content, err := os.ReadFile(filepath.Join(p.volume(shop), "tls.key"))
 	must(p.t, err)
 	return append(secrets, strings.Split(string(content), "\n")[1])

@@ -73,7 +73,7 @@ func TestLargeConfiguration(t *testing.T) {
 			t.Errorf("process 1 grew by %d MiB", large-small)
 		}
 		p.geo(200_000)
-		p.request(revision, revision)
+		p.order(revision, revision, nil)
 		p.serves(revision)
 		p.body(80, "large")
 	})

@@ -3,6 +3,7 @@
 package instance_test
 
 import (
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -20,7 +21,7 @@ func TestLoad(t *testing.T) {
 		revision := p.next(site("two"))
 		p.outcome(revision, passed)
 		p.body(80, "one")
-		p.request(revision, revision)
+		p.order(revision, revision, nil)
 		status := p.serves(revision)
 		t.Logf("tested and loaded in %s", time.Since(start).Round(time.Millisecond))
 		p.body(80, "two")
@@ -30,19 +31,21 @@ func TestLoad(t *testing.T) {
 		// The rollback leads to a revision that is no longer mounted.
 		p.mount(instanceapi.DirStable, site("two"))
 		old := nginxconf.Revision(site("one"))
-		p.request(revision, old)
+		p.order(revision, old, nil)
 		p.serves(old)
 		p.body(80, "one")
 	})
 }
 
-func TestRequestBeforeItsFiles(t *testing.T) {
+// TestOrderBeforeItsFiles: an order without contents stands until the kubelet has updated the files.
+func TestOrderBeforeItsFiles(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
 		p.ready()
 		revision := nginxconf.Revision(site("late"))
-		p.request(revision, revision)
-		p.until("the request is seen", func(s instanceapi.Status) bool { return s.Requested.Load == revision })
+		if status := p.order(revision, revision, nil); status.Requested.Load != revision || slices.Contains(status.Available, revision) {
+			t.Errorf("status %+v", status)
+		}
 		p.mount(instanceapi.DirNext, site("late"))
 		p.serves(revision)
 	})
@@ -142,10 +145,11 @@ func TestRefusedLoads(t *testing.T) {
 				p.body(80, "good")
 				p.serves(nginxconf.Revision(good))
 				// The verdict stays while the operator rolls back to the stable configuration.
-				p.request(revision, nginxconf.Revision(good))
-				p.until("the rollback is requested", func(s instanceapi.Status) bool { return s.Requested.Load == nginxconf.Revision(good) })
+				if status := p.order(revision, nginxconf.Revision(good), nil); status.Requested.Load != nginxconf.Revision(good) {
+					t.Errorf("requested %+v", status.Requested)
+				}
 				p.outcome(revision, func(r instanceapi.Revision) bool { return r.Load == found.Load })
-				p.request("", "")
+				p.order("", "", nil)
 			})
 		}
 		other := p.roll(with("limit_req_zone $binary_remote_addr zone=a:1m rate=100r/s; # other\n"))

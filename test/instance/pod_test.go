@@ -37,6 +37,8 @@ type Pod struct {
 	client   *http.Client
 	// memory limits the container, in bytes. With 0, there is no limit.
 	memory int64
+	// operator is the operator that the pod trusts.
+	operator *operator
 	// mounts are volumes of the user.
 	mounts []container.Mount
 
@@ -79,8 +81,8 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
-	p := &Pod{t: t, patience: patience, dir: dir, output: &output{}}
-	for _, volume := range []string{instanceapi.DirStable, instanceapi.DirNext, instanceapi.DirRequests, instanceapi.DirSecrets} {
+	p := &Pod{t: t, patience: patience, dir: dir, output: &output{}, operator: newOperator(t)}
+	for _, volume := range []string{instanceapi.DirStable, instanceapi.DirNext, instanceapi.DirSecrets} {
 		must(t, os.MkdirAll(p.volume(volume), 0o755))
 	}
 	for _, mount := range scratch {
@@ -90,7 +92,7 @@ func newPod(t *testing.T, stable map[string]string) *Pod {
 	must(t, os.WriteFile(filepath.Join(dir, "termination-log"), nil, 0o666))
 	must(t, os.Chmod(filepath.Join(dir, "termination-log"), 0o666))
 	p.mount(instanceapi.DirStable, stable)
-	p.request("", "")
+	p.mount(instanceapi.DirNext, nil)
 	return p
 }
 
@@ -101,7 +103,7 @@ func (p *Pod) start(image string, arguments ...string) *Pod {
 	spec := container.Spec{
 		Memory:  p.memory,
 		Root:    environment.images[image],
-		Command: append([]string{path.Join(instanceapi.DirBin, instanceapi.Program), "run"}, arguments...),
+		Command: append([]string{path.Join(instanceapi.DirBin, instanceapi.Program), "run", "--pod-uid=" + podUID}, arguments...),
 		Mounts: []container.Mount{
 			{From: filepath.Join(p.dir, "volumes"), To: volumes},
 			{From: filepath.Join(p.dir, "termination-log"), To: "/dev/termination-log"},

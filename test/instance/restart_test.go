@@ -34,7 +34,6 @@ func TestRestartAfterACrash(t *testing.T) {
 		if _, err := os.Lstat(filepath.Join(scratchOf(p.dir, "/run"), "local.sock")); err != nil {
 			t.Fatalf("nginx left no socket that could stand in the way: %v", err)
 		}
-		p.request("", "")
 		p.start(image, http80)
 		if status := p.serves(booted); status.Reloads != (instanceapi.Reloads{}) {
 			t.Errorf("reloads %+v", status.Reloads)
@@ -47,8 +46,8 @@ func TestRestartAfterACrash(t *testing.T) {
 	})
 }
 
-// TestRestartLoadsTheRequestedRevision: a restarted pod serves the requested configuration even if that is
-// not the stable one. The configuration has served before: one that ended its container at once is
+// TestRestartLoadsTheRequestedRevision: a restarted pod serves the configuration that it is ordered to load even if
+// that is not the stable one. The configuration has served before: one that ended its container at once is
 // not loaded again at once (TestContainerEndsInALoad).
 func TestRestartLoadsTheRequestedRevision(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
@@ -59,6 +58,7 @@ func TestRestartLoadsTheRequestedRevision(t *testing.T) {
 		p.until("its probation is over", func(s instanceapi.Status) bool { return !s.OnProbation })
 		p.crash()
 		p.start(image, http80)
+		p.order(revision, revision, nil)
 		p.serves(revision)
 		p.body(80, "two")
 	})

@@ -3,6 +3,7 @@
 package instance_test
 
 import (
+	"maps"
 	"path/filepath"
 	"strings"
 
@@ -16,32 +17,32 @@ func (p *Pod) volume(path string) string {
 	return filepath.Join(p.dir, "volumes", strings.TrimPrefix(path, volumes))
 }
 
-// mount changes a volume as the kubelet does.
+// mount changes a volume as the kubelet does. The folder of the candidate always has the trust file, as its ConfigMap.
 func (p *Pod) mount(path string, files map[string]string) {
 	p.t.Helper()
+	if path == instanceapi.DirNext {
+		all := map[string]string{instanceapi.FileTrust: p.operator.trust(p.t)}
+		maps.Copy(all, files)
+		files = all
+	}
 	must(p.t, container.Publish(p.volume(path), files))
 }
 
-// request requests revisions by the pod's annotations.
-func (p *Pod) request(test, load string) {
-	p.t.Helper()
-	p.mount(instanceapi.DirRequests, map[string]string{instanceapi.FileTest: test, instanceapi.FileLoad: load})
-}
-
-// next mounts a configuration, requests its test, and returns its revision.
+// next mounts a configuration, orders its test, and returns its revision.
 func (p *Pod) next(files map[string]string) string {
 	p.t.Helper()
 	p.mount(instanceapi.DirNext, files)
 	revision := nginxconf.Revision(files)
-	p.request(revision, "")
+	p.order(revision, "", nil)
 	return revision
 }
 
-// roll mounts a configuration, requests its test and its load, and returns its revision.
+// roll mounts a configuration, orders its test and its load, and returns its revision.
 func (p *Pod) roll(files map[string]string) string {
 	p.t.Helper()
-	revision := p.next(files)
-	p.request(revision, revision)
+	p.mount(instanceapi.DirNext, files)
+	revision := nginxconf.Revision(files)
+	p.order(revision, revision, nil)
 	return revision
 }
 

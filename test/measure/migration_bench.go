@@ -64,10 +64,6 @@ func (b *migrationBench) startOperator(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: process.Account.Namespace, Name: "nginx-operator-webhook-cert"}}
-	if err := b.plane.Client.Create(ctx, secret); err != nil {
-		return err
-	}
 	kubeconfig := filepath.Join(b.dir, "operator.kubeconfig")
 	if err := process.WriteKubeconfig(account, kubeconfig); err != nil {
 		return err

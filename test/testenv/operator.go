@@ -15,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/manager"
 )
@@ -44,6 +45,7 @@ func (cp *ControlPlane) PrepareOperator(ctx context.Context) error {
 	for _, object := range []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: SystemNamespace}},
 		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: "nginx-operator-webhook-cert"}},
+		&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: SystemNamespace, Name: "nginx-operator-order-key"}},
 	} {
 		if err := cp.Client.Create(ctx, object); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
@@ -74,6 +76,8 @@ func (cp *ControlPlane) StartOperator(ctx context.Context, port int, change func
 		WebhookPort:       port,
 		WebhookService:    "nginx-operator-webhook",
 		WebhookSecret:     "nginx-operator-webhook-cert",
+		OrderKeySecret:    "nginx-operator-order-key",
+		OrderKeyLifetime:  signingkey.DefaultLifetime,
 		WebhookHosts:      []string{"localhost"},
 		WebhookLifetimes:  webhookcert.Lifetimes{Serving: webhookcert.DefaultLifetime, CA: webhookcert.DefaultCALifetime},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/nginx"
+	"example.com/nginx-operator/internal/instance/orders"
 )
 
 // scrapeTimeout bounds how long nginx may take to return its counters.
@@ -24,6 +25,7 @@ const ticksPerSecond = 100
 // Collector collects the metrics of an instance.
 type Collector struct {
 	Doctor       *health.Doctor
+	Orders       *orders.Receiver
 	StatusClient nginx.StatusClient
 }
 
@@ -49,6 +51,8 @@ var (
 	connections        = describe("nginx_connections", "Client connections by state. Waiting connections are idle.", "state")
 	accepted           = describe("nginx_connections_accepted_total", "Accepted client connections.")
 	handled            = describe("nginx_connections_handled_total", "Handled client connections. Fewer than accepted if worker_connections was too small.")
+	ordersAccepted     = describe("nginx_instance_orders_accepted_total", "Orders of the operator that the instance accepted.")
+	ordersRefused      = describe("nginx_instance_orders_refused_total", "Orders that the instance did not accept, by reason.", "reason")
 	requests           = describe("nginx_requests_total", "Client requests, as counted by nginx.")
 )
 
@@ -78,7 +82,16 @@ func (c *Collector) Collect(out chan<- prometheus.Metric) {
 			s.gauge(expiry, float64(certificate.NotAfter.Unix()), certificate.Name)
 		}
 	}
+	c.orders(s)
 	c.connections(s, checkup.Master != 0)
+}
+
+func (c *Collector) orders(s sink) {
+	accepted, refused := c.Orders.Counts()
+	s.counter(ordersAccepted, float64(accepted))
+	for reason, n := range refused {
+		s.counter(ordersRefused, float64(n), string(reason))
+	}
 }
 
 func (c *Collector) connections(s sink, running bool) {

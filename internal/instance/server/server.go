@@ -1,6 +1,5 @@
 // Package server answers the operator, the kubelet and Prometheus over HTTP. The only change that a
-// client can make is to authorize the load of the configuration whose test the operator requests,
-// with a load token whose hash is in the pod's annotation.
+// client can make is to send an order that the operator has signed.
 package server
 
 import (
@@ -8,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -19,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
 	"example.com/nginx-operator/internal/instance/health"
+	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -39,8 +38,17 @@ type Sources struct {
 	Metrics prometheus.Gatherer
 	// Recent holds the requests of the last hour; nil: requests are not measured.
 	Recent *window.Ring
-	// Authorize authorizes the load of a configuration, and reports whether the load token is valid.
-	Authorize func(token string) bool
+	// Orders receives the operator's orders, and Supervisor carries them out.
+	Orders     *orders.Receiver
+	Supervisor Supervisor
+}
+
+// Supervisor carries out orders.
+type Supervisor interface {
+	// Order takes the place of what was requested before. It does not block.
+	Order(requested instanceapi.Requested, contents instanceapi.Contents)
+	// Await returns once what is requested has been carried out, or when ctx is done.
+	Await(ctx context.Context, requested instanceapi.Requested)
 }
 
 // Handler returns the handler of all paths.
@@ -59,19 +67,32 @@ func Handler(s Sources) http.Handler {
 		answerText(w, http.StatusOK, "ok")
 	})
 	mux.HandleFunc("GET "+instanceapi.PathStatus, func(w http.ResponseWriter, _ *http.Request) {
-		answerJSON(w, s.Doctor.Examine().Status)
+		answerJSON(w, s.status())
 	})
 	mux.HandleFunc("GET "+instanceapi.PathRequests, s.requests)
-	mux.HandleFunc("POST "+instanceapi.PathLoad, func(w http.ResponseWriter, r *http.Request) {
-		token, err := io.ReadAll(http.MaxBytesReader(w, r.Body, instanceapi.MaxToken))
-		if err != nil || !s.Authorize(string(token)) {
-			answerText(w, http.StatusForbidden, "the load token is invalid")
-			return
-		}
-		answerText(w, http.StatusAccepted, "ok")
-	})
+	mux.HandleFunc("POST "+instanceapi.PathOrders, s.orders)
 	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(scraped, promhttp.HandlerOpts{DisableCompression: true}))
 	return paced(mux)
+}
+
+// status returns the status, with what the operator has to know to send an order.
+func (s Sources) status() instanceapi.Status {
+	status := s.Doctor.Examine().Status
+	status.Orders = s.Orders.Describe()
+	return status
+}
+
+// orders receives an order, waits until it is carried out, and answers with the status.
+func (s Sources) orders(w http.ResponseWriter, r *http.Request) {
+	requested, refusal := s.Orders.Receive(r, s.Supervisor.Order)
+	if refusal != "" {
+		answerText(w, refusal.Code(), string(refusal))
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), instanceapi.OrderWait)
+	defer cancel()
+	s.Supervisor.Await(ctx, requested)
+	answerJSON(w, s.status())
 }
 
 // requests answers with the results of the requests of the last seconds.

@@ -1,7 +1,9 @@
 package server
 
 import (
+	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"io"
 	"net"
@@ -11,16 +13,46 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/nginx-operator/internal/instance/health"
+	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/proc"
 	"example.com/nginx-operator/internal/instance/supervise"
 	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-const validToken = "open"
+var (
+	key     = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	trusted = instanceapi.Trust{
+		Application: instanceapi.Application{Namespace: "shop", Name: "web", UID: "u1"},
+		Keys:        []instanceapi.PublicKey{instanceapi.NewPublicKey(key.Public().(ed25519.PublicKey))},
+	}
+)
+
+// supervisor stands for a supervisor that carries out an order when it is awaited.
+type supervisor struct {
+	snapshot *supervise.Snapshot
+	// ordered is what was ordered, and contents came with it.
+	ordered  []instanceapi.Requested
+	contents instanceapi.Contents
+	// deadline is until when the order was awaited.
+	deadline time.Time
+}
+
+// Order implements Supervisor.
+func (s *supervisor) Order(requested instanceapi.Requested, contents instanceapi.Contents) {
+	s.ordered, s.contents = append(s.ordered, requested), contents
+}
+
+// Await implements Supervisor.
+func (s *supervisor) Await(ctx context.Context, requested instanceapi.Requested) {
+	s.deadline, _ = ctx.Deadline()
+	s.snapshot.Status.Requested, s.snapshot.Status.Serving = requested, requested.Load
+}
 
 // sources returns the sources of an instance that serves a revision, or waits, and has counted two
 // requests.
@@ -37,7 +69,8 @@ func sources(t *testing.T, serving string) Sources {
 	return Sources{
 		Doctor:  &health.Doctor{Snapshot: func() *supervise.Snapshot { return snapshot }, Failing: func() string { return "" }, Sockets: proc.FS(t.TempDir()), Proc: proc.FS(t.TempDir())},
 		Metrics: registry, Recent: recent,
-		Authorize: func(token string) bool { return token == validToken },
+		Orders:     orders.NewReceiver("p1", func() instanceapi.Trust { return trusted }),
+		Supervisor: &supervisor{snapshot: snapshot},
 	}
 }
 
@@ -58,11 +91,12 @@ func TestAnswers(t *testing.T) {
 		"not ready":          {"", "GET", instanceapi.PathReady, "", 503, "it waits"},
 		"status":             {"r1", "GET", instanceapi.PathStatus, "", 200, `"serving":"r1","servingSeconds":`},
 		"metrics":            {"r1", "GET", instanceapi.PathMetrics, "", 200, "a_figure 0"},
-		"the token":          {"r1", "POST", instanceapi.PathLoad, validToken, 202, "ok"},
-		"another token":      {"r1", "POST", instanceapi.PathLoad, "shut", 403, "load token is invalid"},
-		"no token":           {"r1", "POST", instanceapi.PathLoad, "", 403, "load token is invalid"},
-		"more than a token":  {"r1", "POST", instanceapi.PathLoad, validToken + strings.Repeat(" ", instanceapi.MaxToken), 403, "load token is invalid"},
-		"token by GET":       {"r1", "GET", instanceapi.PathLoad, "", 405, ""},
+		"orders in a status": {"r1", "GET", instanceapi.PathStatus, "", 200, `"orders":{"application":{"namespace":"shop","name":"web","uid":"u1"},"podUID":"p1","process":"`},
+		"no order":           {"r1", "POST", instanceapi.PathOrders, "", 401, "Unsigned"},
+		"order in the body":  {"r1", "POST", instanceapi.PathOrders, `{"requested":{"load":"r2"}}`, 401, "Unsigned"},
+		"order by GET":       {"r1", "GET", instanceapi.PathOrders, "", 405, ""},
+		"order by PUT":       {"r1", "PUT", instanceapi.PathOrders, "", 405, ""},
+		"the former path":    {"r1", "POST", "/v1/load", "open", 404, ""},
 		"requests":           {"", "GET", instanceapi.PathRequests + "?seconds=60", "", 200, `"requests":2,"errors":1`},
 		"requests of r1":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r1", "", 200, `{"revision":"r1","seconds":0,"requests":2,"errors":1`},
 		"requests of r2":     {"r1", "GET", instanceapi.PathRequests + "?seconds=60&revision=r2", "", 200, `{"revision":"r2","seconds":0,"requests":0,"errors":0`},
@@ -82,6 +116,67 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%d %q, want %d with %q", code, text, tt.code, tt.want)
 			}
 		})
+	}
+}
+
+// sendOrder sends the next order with a body.
+func sendOrder(t *testing.T, s Sources, change func(*instanceapi.Order), body []byte) (int, string) {
+	t.Helper()
+	order := s.Orders.Describe().Next(instanceapi.Requested{Test: "r2", Load: "r2"}, time.Now())
+	change(&order)
+	signed, err := instanceapi.Sign(key, order, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := httptest.NewRequest(http.MethodPost, instanceapi.PathOrders, bytes.NewReader(body))
+	request.Header.Set(instanceapi.HeaderOrder, signed.Order)
+	request.Header.Set(instanceapi.HeaderSignature, signed.Signature)
+	recorder := httptest.NewRecorder()
+	Handler(s).ServeHTTP(recorder, request)
+	return recorder.Code, recorder.Body.String()
+}
+
+// TestOrder: the response to an order is the status after the supervisor has carried it out.
+func TestOrder(t *testing.T) {
+	s := sources(t, "r1")
+	files := map[string]string{"site.conf": "server {}"}
+	contents := instanceapi.Contents{nginxconf.Revision(files): files}
+	body, err := instanceapi.EncodeContents(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	code, text := sendOrder(t, s, func(*instanceapi.Order) {}, body)
+	var status instanceapi.Status
+	if err := json.Unmarshal([]byte(text), &status); code != http.StatusOK || err != nil {
+		t.Fatalf("%d %q (%v)", code, text, err)
+	}
+	if status.Serving != "r2" || status.Orders == nil || status.Orders.Number <= 0 {
+		t.Errorf("status %+v", status)
+	}
+	got := s.Supervisor.(*supervisor)
+	if diff := cmp.Diff(contents, got.contents); diff != "" || len(got.ordered) != 1 || got.ordered[0] != status.Requested {
+		t.Errorf("ordered %+v, contents -want +got:\n%s", got.ordered, diff)
+	}
+	if wait := got.deadline.Sub(start); wait < instanceapi.OrderWait || wait > instanceapi.OrderWait+time.Second {
+		t.Errorf("it waits %s", wait)
+	}
+}
+
+// TestRefusedOrder: an order that is not accepted is answered with the reason, and does not reach the supervisor.
+func TestRefusedOrder(t *testing.T) {
+	for want, change := range map[instanceapi.Refusal]func(*instanceapi.Order){
+		instanceapi.Foreign:   func(o *instanceapi.Order) { o.PodUID = "p2" },
+		instanceapi.Replayed:  func(o *instanceapi.Order) { o.Number = 0 },
+		instanceapi.Expired:   func(o *instanceapi.Order) { o.Expires = -1 },
+		instanceapi.Oversized: func(o *instanceapi.Order) { o.Body = &instanceapi.Body{Size: instanceapi.MaxBody + 1} },
+		instanceapi.BadBody:   func(o *instanceapi.Order) { o.Body = &instanceapi.Body{Size: 1} },
+	} {
+		s := sources(t, "r1")
+		code, text := sendOrder(t, s, change, nil)
+		if code != want.Code() || text != string(want)+"\n" || len(s.Supervisor.(*supervisor).ordered) > 0 {
+			t.Errorf("%s: %d %q", want, code, text)
+		}
 	}
 }
 

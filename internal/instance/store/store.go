@@ -48,7 +48,7 @@ func (s *Store) revisions() string    { return filepath.Join(s.dir, "revisions")
 // CurrentPath returns the path at which nginx finds its configuration.
 func (s *Store) CurrentPath() string { return filepath.Join(s.dir, "current") }
 
-// revisionPattern matches revisions. It prevents a revision, which comes from an annotation, from being a
+// revisionPattern matches revisions. It prevents a revision, which comes from an order, from being a
 // path.
 var revisionPattern = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
 
@@ -58,9 +58,16 @@ func (s *Store) SaveRevision(revision string, files map[string]string) error {
 		return fmt.Errorf("%q is not a revision", revision)
 	}
 	s.recent = slices.DeleteFunc(s.recent, func(r string) bool { return r == revision })
+	// A revision whose files could not be written is not kept, so that they are sent again.
+	if err := writeFolder(filepath.Join(s.userFilesDir(), revision), files); err != nil {
+		return err
+	}
 	s.recent = slices.Insert(s.recent, 0, revision)
-	return writeFolder(filepath.Join(s.userFilesDir(), revision), files)
+	return nil
 }
+
+// Revisions returns the revisions whose files are kept.
+func (s *Store) Revisions() []string { return slices.Clone(s.recent) }
 
 // Has reports whether the files of a revision are kept.
 func (s *Store) Has(revision string) bool { return slices.Contains(s.recent, revision) }

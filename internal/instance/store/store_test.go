@@ -1,9 +1,13 @@
 package store
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
+
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 // TestOwns: a file that the folder of a revision links to is not the configuration's own.
@@ -42,5 +46,35 @@ func TestOwns(t *testing.T) {
 		if got := s.Owns(path); got != want {
 			t.Errorf("Owns(%s) = %t, want %t", path, got, want)
 		}
+	}
+}
+
+// TestSaveRevision: a revision is kept only if all its files were written, and can be saved again.
+func TestSaveRevision(t *testing.T) {
+	const revision = "0123456789abcdef"
+	s, err := Open(t.TempDir(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bad := range []struct {
+		revision string
+		files    map[string]string
+	}{
+		{"../users", nil}, {"", nil}, {"0123456789ABCDEF", nil},
+		{revision, map[string]string{"a.conf": "", "none/b.conf": ""}},
+	} {
+		if err := s.SaveRevision(bad.revision, bad.files); err == nil || s.Has(bad.revision) || len(s.Revisions()) > 0 {
+			t.Errorf("%q is saved (%v): %v", bad.revision, err, s.Revisions())
+		}
+	}
+	files := map[string]string{"a.conf": "server {}"}
+	own := nginxconf.Revision(files)
+	for range 2 {
+		if err := s.SaveRevision(own, files); err != nil || !slices.Equal(s.Revisions(), []string{own}) {
+			t.Errorf("kept %v (%v)", s.Revisions(), err)
+		}
+	}
+	if got, err := s.Find(own); err != nil || !maps.Equal(got, files) {
+		t.Errorf("files %v (%v)", got, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"example.com/nginx-operator/internal/instance/volumes"
@@ -17,7 +16,10 @@ import (
 // not kept in memory.
 type folders struct {
 	stable, next mounted
-	requested    instanceapi.Requested
+	// requested is what the operator requested last. Until it has requested something, ordered is not
+	// set: failed loads of an earlier process are not forgotten.
+	requested instanceapi.Requested
+	ordered   bool
 }
 
 // mounted is a mounted configuration.
@@ -28,7 +30,7 @@ type mounted struct {
 func (s *Supervisor) inspect(ctx context.Context) {
 	s.folders.stable.refresh(s.Stable)
 	s.folders.next.refresh(s.Next)
-	s.readRequests()
+	s.takeRequest()
 	if due := s.retryCertificates; !due.IsZero() && time.Now().After(due) {
 		s.retryCertificates = time.Time{}
 		s.Certs.Retry()
@@ -41,8 +43,10 @@ func (s *Supervisor) inspect(ctx context.Context) {
 	s.watchProbation(ctx, time.Now())
 	s.old.refresh(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
-	for _, revision := range s.past.forget(s.folders.requested, inUse...) {
-		s.logged(s.Journal.Forget(revision))
+	if s.folders.ordered {
+		for _, revision := range s.past.forget(s.folders.requested, inUse...) {
+			s.logged(s.Journal.Forget(revision))
+		}
 	}
 	s.Store.PruneRevisions(append(inUse, s.folders.requested.Test, s.folders.requested.Load)...)
 }
@@ -52,7 +56,7 @@ func (m *mounted) refresh(dir string) {
 	if version != "" && version == m.version {
 		return
 	}
-	files, err := volumes.Read(dir)
+	files, err := read(dir)
 	if err != nil {
 		slog.Warn("cannot read a configuration", "error", err)
 		return
@@ -63,22 +67,26 @@ func (m *mounted) refresh(dir string) {
 	}
 }
 
-func (s *Supervisor) readRequests() {
-	files, err := volumes.Read(s.Requests)
-	if err != nil {
-		slog.Warn("cannot read the pod's annotations", "error", err)
-		return
-	}
-	s.folders.requested = instanceapi.Requested{
-		Test:      strings.TrimSpace(files[instanceapi.FileTest]),
-		Load:      strings.TrimSpace(files[instanceapi.FileLoad]),
-		TokenHash: strings.TrimSpace(files[instanceapi.FileTokenHash]),
-	}
+// read returns the files of a mounted configuration. The trust file is not one of them.
+func read(dir string) (map[string]string, error) {
+	files, err := volumes.Read(dir)
+	delete(files, instanceapi.FileTrust)
+	return files, err
 }
 
 // atHand reports whether find can return the files of a revision.
-func (s *Supervisor) atHand(revision string) bool {
-	return slices.Contains([]string{s.folders.next.revision, s.folders.stable.revision}, revision) || s.Store.Has(revision)
+func (s *Supervisor) atHand(revision string) bool { return slices.Contains(s.available(), revision) }
+
+// available returns the revisions whose files are at hand, sorted.
+func (s *Supervisor) available() []string {
+	all := s.Store.Revisions()
+	for _, revision := range []string{s.folders.next.revision, s.folders.stable.revision} {
+		if revision != "" {
+			all = append(all, revision)
+		}
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // find returns the user's files of a revision, and keeps them in the store.
@@ -87,7 +95,7 @@ func (s *Supervisor) find(revision string) (map[string]string, error) {
 		return s.Store.Find(revision)
 	}
 	for _, dir := range []string{s.Next, s.Stable} {
-		files, err := volumes.Read(dir)
+		files, err := read(dir)
 		if err != nil {
 			return nil, err
 		}

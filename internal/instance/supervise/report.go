@@ -11,8 +11,6 @@ import (
 type Snapshot struct {
 	// Status lacks what is looked up on request: workers, ports, readiness and the time.
 	Status instanceapi.Status
-	// Requested includes the hash of the load token, which Status does not publish.
-	Requested instanceapi.Requested
 	// Master is the process ID of nginx; 0 while it does not run.
 	Master int
 	// ServingSince is when the workers began to answer with Status.Serving.
@@ -21,6 +19,8 @@ type Snapshot struct {
 	Generation int64
 	// OldGenerations is the number of generations of workers that finish their connections.
 	OldGenerations int
+	// OrderPending is set while there is an order that the loop has not taken yet.
+	OrderPending bool
 	// Quitting is set once nginx was signaled to end.
 	Quitting bool
 	// Waiting is why nginx does not serve; empty if it does.
@@ -28,7 +28,10 @@ type Snapshot struct {
 }
 
 // Snapshot returns the latest snapshot. It is safe for concurrent use.
-func (s *Supervisor) Snapshot() *Snapshot { return s.board.Load() }
+func (s *Supervisor) Snapshot() *Snapshot {
+	latest, _ := s.board.read()
+	return latest
+}
 
 func (s *Supervisor) report() {
 	snapshot := &Snapshot{
@@ -37,8 +40,8 @@ func (s *Supervisor) report() {
 			NginxVersion:   s.Binary.Version.String(),
 			Stable:         s.folders.stable.revision,
 			Next:           s.folders.next.revision,
-			Requested:      s.folders.requested.Public(),
-			Authorized:     s.authorizedRevision(),
+			Requested:      s.folders.requested,
+			Available:      s.available(),
 			Revisions:      s.past.report(),
 			Ports:          slices.Clone(s.Ports),
 			Reloads:        s.reloads,
@@ -48,7 +51,6 @@ func (s *Supervisor) report() {
 			Comparing:      s.probation != nil && s.probation.comparing,
 			Workers:        instanceapi.Workers{Configured: s.Assembly.Workers},
 		},
-		Requested:      s.folders.requested,
 		OldGenerations: len(s.old.alive),
 		Quitting:       s.quitting,
 		Waiting:        s.waiting(),
@@ -65,7 +67,13 @@ func (s *Supervisor) report() {
 			snapshot.ServingSince = s.serving.since
 		}
 	}
-	s.board.Store(snapshot)
+	s.board.post(func(*Snapshot) *Snapshot {
+		if latest := s.ordered.Load(); latest != nil {
+			// The loop has not taken it yet.
+			snapshot.Status.Requested, snapshot.OrderPending = latest.requested, true
+		}
+		return snapshot
+	})
 }
 
 // waiting returns why nothing is served.

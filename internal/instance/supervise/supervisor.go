@@ -1,7 +1,7 @@
 // Package supervise runs nginx: it boots it, tests and loads the configurations that the operator
 // requests, and ends it gracefully.
 //
-// One loop owns all state, so nothing runs concurrently: inspect the folders, decide (a pure
+// One loop owns all state, so nothing runs concurrently: inspect the folders and the orders, decide (a pure
 // function, see decide), perform one action, report, repeat. What cannot wait, a stop signal or the
 // end of nginx, cancels the current action.
 //
@@ -41,8 +41,10 @@ type Options struct {
 	Binary nginx.Binary
 	Store  *store.Store
 	Certs  *certs.Keeper
-	// Stable, Next and Requests are the mounted folders.
-	Stable, Next, Requests string
+	// Stable and Next are the mounted folders.
+	Stable, Next string
+	// Follow returns a revision to load without an order; empty: none.
+	Follow func() string
 	// ReloadOn are mounted folders. A change in them reloads nginx.
 	ReloadOn []string
 	// TLSDir is where nginx finds the certificates.
@@ -99,12 +101,11 @@ type Supervisor struct {
 	draining  bool
 	quitting  bool
 
-	// authorized is the authorization by the latest valid load token, and wake wakes the loop when
-	// it changes.
-	authorized atomic.Pointer[authorization]
-	wake       chan struct{}
+	// ordered is the latest order; nil: it has been taken. wake wakes the loop when there is one.
+	ordered atomic.Pointer[order]
+	wake    chan struct{}
 
-	board atomic.Pointer[Snapshot]
+	board board
 }
 
 // serving is the configuration that the workers are meant to serve.
@@ -156,7 +157,7 @@ func (s *Supervisor) view() view {
 		serving:            s.serving.revision,
 		unverified:         !s.serving.verified,
 		stable:             s.folders.stable.revision,
-		requested:          instanceapi.Requested{Test: s.folders.requested.Test, Load: s.revisionToServe()},
+		requested:          s.folders.requested,
 		atHand:             s.atHand,
 		past:               &s.past,
 		inputs:             s.inputs,

@@ -1,5 +1,4 @@
-// Package volumes reads and watches the folders that the kubelet mounts: ConfigMaps,
-// Secrets and the annotations of the pod.
+// Package volumes reads and watches the folders that the kubelet mounts: ConfigMaps and Secrets.
 package volumes
 
 import (

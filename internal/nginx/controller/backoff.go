@@ -33,12 +33,11 @@ const (
 	recentFor           = 5 * time.Second
 )
 
-// passPatience is how long pods may take for a request before their volumes are synced again; then twice as long, and
-// so on. The kubelet usually needs half of it.
-const passPatience = 600 * time.Millisecond
+// backoffInFlight is the minimum wait while orders are in flight: their answers queue the application.
+const backoffInFlight = 500 * time.Millisecond
 
-// requeueBackoff decides when to reconcile an application again, and when pods are overdue. It is lost with the
-// process; the next one starts with short intervals.
+// requeueBackoff decides when to reconcile an application again. It is lost with the process; the next one starts with
+// short intervals.
 type requeueBackoff struct {
 	mu    sync.Mutex
 	steps map[types.NamespacedName]step
@@ -46,27 +45,33 @@ type requeueBackoff struct {
 	requestedUntil map[types.NamespacedName]time.Time
 }
 
-// step is the progress of an application, the time until the next pass, and since when and how long pods may take
-// their time.
+// step is the progress of an application, and the time until the next pass.
 type step struct {
-	mark     string
-	wait     time.Duration
-	since    time.Time
-	patience time.Duration
+	mark string
+	wait time.Duration
 }
 
-// next returns how long to wait before the next pass; 0 means until an event. requested reports whether this pass
-// sent pods a request.
-func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, requested, volumes bool, now time.Time) time.Duration {
-	recent := p.recentlyRequested(key, requested, now)
+// activity is what an application waits for, besides what was decided.
+type activity struct {
+	// annotated reports whether this pass wrote annotations of pods, inFlight whether orders have not been answered,
+	// and volumes whether nginx reloads when mounted volumes change.
+	annotated, inFlight, volumes bool
+}
+
+// next returns how long to wait before the next pass; 0 means until an event.
+func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, a activity, now time.Time) time.Duration {
+	recent := p.recentlyRequested(key, a.annotated, now)
 	switch {
 	case d.OnProbation:
 		p.reset(key)
 		return backoffAfterRequest
 	case d.Watch:
-		wait := p.increase(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Requested), len(d.AnalyzeAgain)), now)
-		if len(d.AnalyzeAgain) > 0 {
+		wait := p.increase(key, fmt.Sprint(d.Phase, d.Accepted, d.Serving, d.Pods, len(d.Orders), len(d.AnalyzeAgain)))
+		switch {
+		case len(d.AnalyzeAgain) > 0:
 			return max(wait, backoffCanary)
+		case a.inFlight:
+			return max(wait, backoffInFlight)
 		}
 		return wait
 	case d.Phase == rollout.Rejected:
@@ -77,7 +82,7 @@ func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, requ
 	switch {
 	case recent:
 		return backoffAfterRequest
-	case volumes:
+	case a.volumes:
 		return volumesPollInterval
 	}
 	return 0
@@ -101,12 +106,12 @@ func (p *requeueBackoff) recentlyRequested(key types.NamespacedName, requested b
 }
 
 // increase returns a longer wait each time that the mark is the same.
-func (p *requeueBackoff) increase(key types.NamespacedName, mark string, now time.Time) time.Duration {
+func (p *requeueBackoff) increase(key types.NamespacedName, mark string) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s, ok := p.steps[key]
 	if !ok || s.mark != mark {
-		s = step{mark: mark, wait: backoffFirst, since: now, patience: passPatience}
+		s = step{mark: mark, wait: backoffFirst}
 	} else {
 		s.wait = min(s.wait+s.wait/8, backoffMost)
 	}
@@ -115,24 +120,6 @@ func (p *requeueBackoff) increase(key types.NamespacedName, mark string, now tim
 	}
 	p.steps[key] = s
 	return s.wait
-}
-
-// podsOverdue reports whether pods have had their time.
-func (p *requeueBackoff) podsOverdue(key types.NamespacedName, now time.Time) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	s, ok := p.steps[key]
-	return ok && now.Sub(s.since) >= s.patience
-}
-
-// extendPatience gives pods that were overdue twice as much time, counted from the same moment.
-func (p *requeueBackoff) extendPatience(key types.NamespacedName) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if s, ok := p.steps[key]; ok {
-		s.patience *= 2
-		p.steps[key] = s
-	}
 }
 
 // reset ends a step, so that the next one starts with short intervals.

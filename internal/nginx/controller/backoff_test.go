@@ -4,37 +4,34 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
-// TestPace: if nothing changes for 10 s, the passes are spaced out, and the pods are synced at
-// increasing intervals.
+// TestPace: if nothing changes for 10 s, the passes are spaced out.
 func TestPace(t *testing.T) {
 	var p requeueBackoff
 	key := types.NamespacedName{Name: "web"}
 	waiting := rollout.Decision{Phase: rollout.Testing, Watch: true}
 	start := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	now, polls := start, 0
-	var syncs []time.Duration
 	for now.Sub(start) < 10*time.Second {
 		polls++
-		if p.podsOverdue(key, now) {
-			p.extendPatience(key)
-			syncs = append(syncs, now.Sub(start).Truncate(100*time.Millisecond))
-		}
-		now = now.Add(p.next(key, waiting, false, false, now))
+		now = now.Add(p.next(key, waiting, activity{}, now))
 	}
 	if polls < 20 || polls > 50 {
 		t.Errorf("%d polls in 10 s", polls)
 	}
-	// Each interval is twice the previous one, as observed by the next pass.
-	want := []time.Duration{600 * time.Millisecond, 1300 * time.Millisecond, 2600 * time.Millisecond, 5 * time.Second}
-	if diff := cmp.Diff(want, syncs); diff != "" {
-		t.Errorf("syncs (-want +got):\n%s", diff)
+}
+
+// TestPaceWithOrdersInFlight: the answers to orders queue the application, so polling is slower.
+func TestPaceWithOrdersInFlight(t *testing.T) {
+	var p requeueBackoff
+	key := types.NamespacedName{Name: "web"}
+	if wait := p.next(key, rollout.Decision{Phase: rollout.Testing, Watch: true}, activity{inFlight: true}, time.Now()); wait != backoffInFlight {
+		t.Errorf("the wait is %s", wait)
 	}
 }
 
@@ -42,9 +39,9 @@ func TestPace(t *testing.T) {
 func TestForgottenPace(t *testing.T) {
 	var p requeueBackoff
 	now, key := time.Now(), types.NamespacedName{Name: "web"}
-	p.next(key, rollout.Decision{Watch: true}, true, false, now)
+	p.next(key, rollout.Decision{Watch: true}, activity{annotated: true}, now)
 	p.forget(key)
-	if wait := p.next(key, rollout.Decision{}, false, false, now); wait != 0 {
+	if wait := p.next(key, rollout.Decision{}, activity{}, now); wait != 0 {
 		t.Errorf("the next pass is after %s", wait)
 	}
 	if len(p.steps)+len(p.requestedUntil) != 0 {
@@ -57,13 +54,10 @@ func TestPaceOfAStepForward(t *testing.T) {
 	key, now := types.NamespacedName{Name: "web"}, time.Now()
 	waiting := rollout.Decision{Phase: rollout.Testing, Watch: true}
 	for range 50 {
-		now = now.Add(p.next(key, waiting, false, false, now))
-	}
-	if !p.podsOverdue(key, now) {
-		t.Fatal("nothing is overdue after a long wait")
+		now = now.Add(p.next(key, waiting, activity{}, now))
 	}
 	waiting.Accepted++
-	if wait := p.next(key, waiting, false, false, now); wait != backoffFirst || p.podsOverdue(key, now) {
+	if wait := p.next(key, waiting, activity{}, now); wait != backoffFirst {
 		t.Errorf("after a step forward the wait is %s", wait)
 	}
 }
@@ -74,14 +68,14 @@ func TestPaceOfACanary(t *testing.T) {
 	key, now := types.NamespacedName{Name: "web"}, time.Now()
 	canary := rollout.Decision{Phase: rollout.Loading, Watch: true, AnalyzeAgain: []string{"a"}}
 	for range 50 {
-		wait := p.next(key, canary, false, false, now)
+		wait := p.next(key, canary, activity{}, now)
 		if wait < backoffCanary {
 			t.Fatalf("the canary is analyzed after %s", wait)
 		}
 		now = now.Add(wait)
 	}
 	canary.AnalyzeAgain = nil
-	if wait := p.next(key, canary, false, false, now); wait != backoffFirst {
+	if wait := p.next(key, canary, activity{}, now); wait != backoffFirst {
 		t.Errorf("after the canary the wait is %s", wait)
 	}
 }
@@ -89,22 +83,22 @@ func TestPaceOfACanary(t *testing.T) {
 func TestPaceWithoutAWait(t *testing.T) {
 	tests := map[string]struct {
 		phase              rollout.Phase
-		requested, volumes bool
+		annotated, volumes bool
 		want               time.Duration
 	}{
 		"refused":               {rollout.Rejected, false, false, backoffRejected},
 		"settled":               {rollout.Settled, false, false, 0},
 		"settled, with volumes": {rollout.Settled, false, true, volumesPollInterval},
-		"just requested":        {rollout.Settled, true, true, backoffAfterRequest},
+		"just annotated":        {rollout.Settled, true, true, backoffAfterRequest},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			var p requeueBackoff
 			key, now := types.NamespacedName{Name: "web"}, time.Now()
-			if got := p.next(key, rollout.Decision{Phase: tt.phase}, tt.requested, tt.volumes, now); got != tt.want {
+			if got := p.next(key, rollout.Decision{Phase: tt.phase}, activity{annotated: tt.annotated, volumes: tt.volumes}, now); got != tt.want {
 				t.Errorf("wait = %s, want %s", got, tt.want)
 			}
-			if p.next(key, rollout.Decision{Phase: tt.phase}, false, tt.volumes, now.Add(recentFor)) == backoffAfterRequest {
+			if p.next(key, rollout.Decision{Phase: tt.phase}, activity{volumes: tt.volumes}, now.Add(recentFor)) == backoffAfterRequest {
 				t.Error("a while later it still counts as recently requested")
 			}
 		})

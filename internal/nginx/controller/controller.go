@@ -46,8 +46,10 @@ type Reconciler struct {
 	Observer *observe.Observer
 	Applier  *apply.Applier
 	Recorder events.EventRecorder
-	// RequestLoad authorizes an instance to load a configuration, by a load token.
-	RequestLoad func(ctx context.Context, podIP, token string) error
+	// SendOrder sends an instance an order, and returns its status when it has carried that out.
+	SendOrder func(ctx context.Context, podIP string, order instanceapi.SignedOrder) (instanceapi.Status, error)
+	// Keys sign the orders.
+	Keys KeyRing
 	// Requests returns the results of an instance's requests to a configuration revision in the last seconds.
 	Requests func(ctx context.Context, podIP, revision string, seconds int) (instanceapi.RequestWindow, error)
 	Options  revision.Options
@@ -55,10 +57,13 @@ type Reconciler struct {
 	RenewPods bool
 	Clock     clock.PassiveClock
 
-	backoff    requeueBackoff
-	renewals   renewals
-	loads      loadRequests
-	rejections rejections
+	backoff     requeueBackoff
+	renewals    renewals
+	orders      orders
+	statusDelay statusDelay
+	rejections  rejections
+	// enqueue queues an application.
+	enqueue func(types.NamespacedName)
 }
 
 // pass is what one pass over one NginxOperator knows. Each step reads what those before it found.
@@ -158,19 +163,18 @@ func (r *Reconciler) apply(ctx context.Context, p *pass) error {
 		return p.failure
 	}
 	if p.failure == nil && !p.outcome.Interrupted() && !p.outcome.AnyFailed("ConfigMap") {
-		p.failure = r.requestOfPods(ctx, p)
+		p.failure = r.orderPods(ctx, p)
 	}
 	return nil
 }
 
-// requestOfPods authorizes pods to load what they have tested, and writes the other pods' annotations.
-func (r *Reconciler) requestOfPods(ctx context.Context, p *pass) error {
+// orderPods sends the pods their orders, and writes annotations of pods.
+func (r *Reconciler) orderPods(ctx context.Context, p *pass) error {
 	s := p.selection
-	if n := len(s.Rollout.Requested) + len(s.LoadRequests); n > 0 {
-		log.FromContext(ctx).Info("sending requests to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n)
+	if n := len(s.Orders); n > 0 {
+		log.FromContext(ctx).V(1).Info("sending orders to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n, "orders", describe(s.Orders))
 	}
-	r.requestLoads(ctx, s.LoadRequests)
-	return r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations)
+	return errors.Join(r.sendOrders(ctx, p.key(), s.Orders), r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations))
 }
 
 // report writes the status, and says when to reconcile again.
@@ -196,10 +200,16 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 		Pending:          p.outcome.Pending,
 		Now:              p.now,
 	})
-	again := r.backoff.next(p.key(), p.selection.Rollout, len(p.selection.PodAnnotations) > 0, usesVolumes(p.nginx), p.now)
+	inFlight := r.orders.inFlight(p.key())
+	again := r.backoff.next(p.key(), p.selection.Rollout, activity{
+		annotated: len(p.selection.PodAnnotations) > 0, inFlight: inFlight, volumes: usesVolumes(p.nginx),
+	}, p.now)
 	again = rollout.Soonest(again, p.selection.RequeueAfter)
 	if p.outcome.Retry {
 		again = rollout.Soonest(again, refusalRetry)
+	}
+	if r.statusDelay.holds(p.key(), inFlight && p.failure == nil && p.selection.Began == nil, p.now) {
+		return requeue(again, nil)
 	}
 	return requeue(again, errors.Join(p.failure, r.writeStatus(ctx, p.nginx, next)))
 }
@@ -208,6 +218,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Observer.Forget(key)
 	r.backoff.forget(key)
+	r.statusDelay.forget(key)
 	r.rejections.forget(key)
 	r.renewals.release(key)
 }

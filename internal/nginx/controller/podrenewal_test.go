@@ -16,6 +16,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -98,7 +99,7 @@ func TestRenew(t *testing.T) {
 			if tt.change != nil {
 				tt.change(nginx, &state)
 			}
-			r := &Reconciler{Options: tt.options, RenewPods: true,
+			r := &Reconciler{Options: tt.options, RenewPods: true, Keys: &signingkey.Controller{},
 				Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(tt.others...).Build()}
 			if tt.current != "" {
 				r.renewals.tryAcquire(types.NamespacedName{Name: tt.current})
@@ -124,7 +125,7 @@ func TestRenewalEnds(t *testing.T) {
 	nginx := application("web")
 	state := settledState(t, nginx, older)
 	nginx.Spec.Suspend = new(true)
-	r := &Reconciler{Options: revision.Options{DefaultImage: "nginx:2", InstanceImage: "operator:v2"}, RenewPods: true,
+	r := &Reconciler{Options: revision.Options{DefaultImage: "nginx:2", InstanceImage: "operator:v2"}, RenewPods: true, Keys: &signingkey.Controller{},
 		Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
 	r.renewals.tryAcquire(client.ObjectKeyFromObject(nginx))
 	if err := r.selectRevision(t.Context(), &pass{nginx: nginx, state: state, now: time.Now()}); err != nil {

@@ -13,10 +13,7 @@ import (
 // result. An application at rest may be renewed: the decision with this release's template shows whether its pods would
 // change, and is used if no other application is being renewed.
 func (r *Reconciler) selectRevision(ctx context.Context, p *pass) (err error) {
-	in := revision.Input{Nginx: p.nginx, State: p.state, Options: r.Options, Now: p.now, Overdue: r.backoff.podsOverdue(p.key(), p.now)}
-	if in.Overdue {
-		r.backoff.extendPatience(p.key())
-	}
+	in := revision.Input{Nginx: p.nginx, State: p.state, Options: r.Options, Now: p.now, Keys: r.publicKeys()}
 	p.selection, p.blocked, err = revision.Select(in)
 	if err == nil && p.selection.CanaryAnalysis != nil {
 		p.verdict = new(r.analyzeCanary(ctx, *p.selection.CanaryAnalysis))

@@ -52,8 +52,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 		WatchesRawSource(source.Kind(references, configMapMetadata(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
-		WatchesRawSource(source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.Observer.OnAnswer(func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) })
+		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+			r.enqueue = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
+			r.Observer.OnAnswer(r.enqueue)
+			r.Keys.OnChange(func() { r.enqueueAll(ctx) })
 			return nil
 		})).
 		WithOptions(controller.Options{
@@ -72,6 +74,18 @@ func configMapMetadata() *metav1.PartialObjectMetadata {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	return meta
+}
+
+// enqueueAll queues every application, because all of their pods have to learn the operator's new keys.
+func (r *Reconciler) enqueueAll(ctx context.Context) {
+	list := &v1alpha2.NginxOperatorList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+		ctrl.LoggerFrom(ctx).Error(err, "cannot list the NginxOperators, whose pods need the operator's new key")
+		return
+	}
+	for i := range list.Items {
+		r.enqueue(client.ObjectKeyFromObject(&list.Items[i]))
+	}
 }
 
 // referrers returns the NginxOperators that refer to a ConfigMap.

@@ -395,38 +395,6 @@ func TestContentIsSynced(t *testing.T) {
 	}
 }
 
-// TestNudge: each nudge sets another value, and the part of the value before the mark stays.
-func TestNudge(t *testing.T) {
-	nginx := sample(t, "least")
-	first, _ := build(t, nginx, observe.State{})
-	pod := runningPod("a", first)
-	pod.ResourceVersion = "7"
-	pod.Annotations[naming.AnnotationConfigTest] = first.Run.Config.Revision
-	state := observe.State{Pods: []corev1.Pod{pod}, Owned: rendered(t, nginx, nginxconf.Files{"site.conf": "old"})}
-	state.Instances = map[string]*instanceapi.Status{"a": {Serving: "old"}}
-	overdue := true
-	again := func() *plan {
-		p, _, err := planFor(revision.Input{Nginx: nginx, State: state, Options: options, Overdue: overdue})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return p
-	}
-	nudged := again()
-	if len(nudged.PodAnnotations) != 1 || nudged.PodAnnotations[0].Annotations[naming.AnnotationSync] != "/7" {
-		t.Fatalf("asks = %+v, want a nudge", nudged.PodAnnotations)
-	}
-	maps.Copy(state.Pods[0].Annotations, nudged.PodAnnotations[0].Annotations)
-	state.Pods[0].ResourceVersion = "8"
-	if nudged = again(); nudged.PodAnnotations[0].Annotations[naming.AnnotationSync] != "/8" {
-		t.Errorf("asks = %+v, want another nudge", nudged.PodAnnotations)
-	}
-	overdue = false
-	if nudged = again(); len(nudged.PodAnnotations) != 0 {
-		t.Errorf("nudged although nothing is overdue: %+v", nudged.PodAnnotations)
-	}
-}
-
 // TestInstanceManagerIsKept: an upgraded operator does not restart pods to replace the instance
 // manager.
 func TestInstanceManagerIsKept(t *testing.T) {

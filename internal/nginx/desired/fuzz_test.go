@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -45,6 +46,7 @@ func FuzzBuild(f *testing.F) {
 	f.Add([]byte(`{"podTemplate":{"annotations":{"container.apparmor.security.beta.kubernetes.io/nginx":"unconfined"}}}`), []byte(nil))
 	f.Add([]byte(`{"podTemplate":{"containers":[{"name":"a","image":"b","livenessProbe":{"httpGet":{"host":"10.0.0.1","port":80}}}]}}`), []byte(nil))
 	f.Add([]byte(`{"podTemplate":{"containers":[{"name":"a","image":"b","startupProbe":{"tcpSocket":{"host":"127.0.0.1","port":80}}}]}}`), []byte(nil))
+	f.Add([]byte(`{"podTemplate":{"env":[{"name":"NGINX_OPERATOR_POD_UID","value":"another"}]}}`), []byte(nil))
 	f.Add([]byte(nil), []byte("anything"))
 	restricted, err := policy.NewEvaluator(policy.DefaultChecks(), nil)
 	if err != nil {
@@ -146,7 +148,22 @@ func checkTemplate(t *testing.T, standard policy.Evaluator, template *corev1.Pod
 		}
 	}
 	checkContainers(t, pod)
+	checkPodUID(t, pod)
 	checkVolumes(t, pod)
+}
+
+// checkPodUID checks that the instance manager learns the UID of its pod from Kubernetes alone.
+func checkPodUID(t *testing.T, pod *corev1.PodSpec) {
+	t.Helper()
+	var values []corev1.EnvVar
+	for _, e := range pod.Containers[0].Env {
+		if e.Name == instanceapi.EnvPodUID {
+			values = append(values, e)
+		}
+	}
+	if len(values) != 1 || values[0].ValueFrom == nil || values[0].ValueFrom.FieldRef == nil || values[0].ValueFrom.FieldRef.FieldPath != "metadata.uid" {
+		t.Errorf("the pod's UID comes from %+v", values)
+	}
 }
 
 func checkContainers(t *testing.T, pod *corev1.PodSpec) {
@@ -169,7 +186,6 @@ func checkContainers(t *testing.T, pod *corev1.PodSpec) {
 var ours = map[string]func(corev1.VolumeSource) bool{
 	"instance":    func(v corev1.VolumeSource) bool { return v.EmptyDir != nil },
 	"scratch":     func(v corev1.VolumeSource) bool { return v.EmptyDir != nil },
-	"requests":    func(v corev1.VolumeSource) bool { return v.DownwardAPI != nil },
 	"config":      func(v corev1.VolumeSource) bool { return v.ConfigMap != nil && v.ConfigMap.Name == "web-config" },
 	"config-next": func(v corev1.VolumeSource) bool { return v.ConfigMap != nil && v.ConfigMap.Name == "web-config-next" },
 }

@@ -97,7 +97,7 @@ func TestConfigurationWaits(t *testing.T) {
 	p.nginx.Spec.Config = config("# 2")
 	p.settle()
 	p.waits("backup")
-	if !p.plan.Gates.NewConfig || p.file("web-config") != "# 1" || p.file("web-config-next") != "# 1" || len(p.plan.PodAnnotations)+len(p.plan.LoadRequests) > 0 {
+	if !p.plan.Gates.NewConfig || p.file("web-config") != "# 1" || p.file("web-config-next") != "# 1" || len(p.plan.PodAnnotations)+len(p.plan.Orders) > 0 {
 		t.Errorf("pods start with %q, the candidate is %q, %d pods are asked", p.file("web-config"), p.file("web-config-next"), len(p.plan.PodAnnotations))
 	}
 	p.open("backup")

@@ -66,9 +66,10 @@ var contract = struct {
 		"container nginx-operator-install": "container " + naming.InstallContainer,
 		"field manager nginx-operator":     "field manager " + naming.FieldManager,
 	},
+	// Releases before 0.5 also had /v1/load.
 	paths: map[string]string{
 		"/livez": instanceapi.PathLive, "/readyz": instanceapi.PathReady, "/metrics": instanceapi.PathMetrics,
-		"/v1/status": instanceapi.PathStatus, "/v1/load": instanceapi.PathLoad, "/v1/requests": instanceapi.PathRequests,
+		"/v1/status": instanceapi.PathStatus, "/v1/orders": instanceapi.PathOrders, "/v1/requests": instanceapi.PathRequests,
 	},
 	folders: map[string]string{
 		"/etc/nginx-operator/stable": instanceapi.DirStable, "/etc/nginx-operator/next": instanceapi.DirNext,

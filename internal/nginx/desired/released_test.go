@@ -227,8 +227,7 @@ func (r *released) gather(t *testing.T) observe.State {
 
 // another returns the options of an operator of another release.
 func another() revision.Options {
-	words := instanceapi.NewTokenIssuer()
-	return revision.Options{DefaultImage: "nginx:another", InstanceImage: "nginx-operator:another", LoadTokens: &words}
+	return revision.Options{DefaultImage: "nginx:another", InstanceImage: "nginx-operator:another"}
 }
 
 // anotherTemplate makes this version build different pods from the same spec.
@@ -241,10 +240,10 @@ func anotherTemplate(t *testing.T) {
 	t.Cleanup(restore)
 }
 
-// plan returns the plan of this version and its changes.
+// plan returns the plan of this version, which has keys for orders, and its changes.
 func (r *released) plan(t *testing.T, state observe.State, options revision.Options) (plan.Plan, []kubeapply.Change) {
 	t.Helper()
-	planned, blocked, err := plan.Of(revision.Input{Nginx: r.nginx, State: state, Options: options, Now: r.facts.At})
+	planned, blocked, err := plan.Of(revision.Input{Nginx: r.nginx, State: state, Options: options, Keys: []instanceapi.PublicKey{{ID: "key"}}, Now: r.facts.At})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,8 +271,8 @@ func writes(nginx *v1alpha2.NginxOperator, state observe.State, now time.Time, p
 	for _, annotation := range planned.PodAnnotations {
 		all = append(all, "annotate Pod "+annotation.Pod)
 	}
-	for _, request := range planned.LoadRequests {
-		all = append(all, "authorize Pod "+request.Pod)
+	for _, order := range planned.Orders {
+		all = append(all, "order Pod "+order.Pod)
 	}
 	next := status.Compute(status.Input{Nginx: nginx, State: state, Selection: *planned.Selection, KeepsPorts: planned.KeepsPorts, Now: now})
 	if next.Changed {
@@ -369,8 +368,8 @@ func TestStateWithoutHistory(t *testing.T) {
 		if len(planned.Records) != 1 || planned.Records[0].Revision.State != history.StateGood || planned.Records[0].Revision.Number != 1 {
 			t.Errorf("the history begins with %+v", planned.Records)
 		}
-		if len(planned.PodAnnotations)+len(planned.LoadRequests) > 0 {
-			t.Errorf("pods are asked: %+v %+v", planned.PodAnnotations, planned.LoadRequests)
+		if len(planned.PodAnnotations)+len(planned.Orders) > 0 {
+			t.Errorf("pods are asked: %+v %+v", planned.PodAnnotations, planned.Orders)
 		}
 	})
 }

@@ -409,7 +409,7 @@ func TestHoldFreezesTheConfiguration(t *testing.T) {
 	if got := p.owned[owned.Key{Kind: "ConfigMap", Name: "web-config"}].(*corev1.ConfigMap).Data["a.conf"]; got == "# failed" {
 		t.Error("pods start with what has failed")
 	}
-	if len(p.plan.PodAnnotations) > 0 || len(p.plan.LoadRequests) > 0 {
+	if len(p.plan.PodAnnotations) > 0 || len(p.plan.Orders) > 0 {
 		t.Errorf("pods are asked for it: %+v", p.plan.PodAnnotations)
 	}
 	if got := p.deployment().Spec; got.MinReadySeconds < 1<<30 {

@@ -36,13 +36,12 @@ const (
 	// AnnotationGeneration is the metadata.generation of the NginxOperator that an object was last
 	// written for.
 	AnnotationGeneration = "operator.example.com/generation"
-	// AnnotationConfig on a pod requests that it serves a configuration revision. On a ConfigMap,
-	// it is the revision that the ConfigMap holds.
+	// AnnotationConfig is the configuration revision that a ConfigMap holds. On a pod of a release
+	// before 0.5, it requests that the pod serves the revision.
 	AnnotationConfig = v1alpha2.AnnotationConfigRevision
-	// AnnotationConfigTest requests that a pod tests a configuration revision.
+	// AnnotationConfigTest requests that a pod of a release before 0.5 tests a configuration revision.
 	AnnotationConfigTest = "operator.example.com/config-test"
-	// AnnotationConfigTokenHash is the hash of the load token that authorizes a pod to load the
-	// configuration that it tests.
+	// AnnotationConfigTokenHash authorized loads in releases before 0.5. This release does not write it.
 	AnnotationConfigTokenHash = "operator.example.com/config-grant"
 	// AnnotationSync makes the kubelet update a pod's mounted files at once, as any change of a
 	// pod's annotations does. A user may set it on an NginxOperator.

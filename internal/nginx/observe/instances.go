@@ -66,19 +66,27 @@ type answer struct {
 	since time.Time
 	// The answer was given at a time, and is valid until another.
 	at, until time.Time
-	// silences in a row.
-	silences int
+	// silences in a row, and since when.
+	silences    int
+	silentSince time.Time
 }
 
-// statusAt returns the answer at a later time: the time that an instance has served is all that changes while nothing
-// happens.
+// statusAt returns the answer at a later time: how old the instance is and how long it has served is all that changes
+// while nothing happens.
 func (a answer) statusAt(now time.Time) *instanceapi.Status {
-	later := int64(now.Sub(a.at) / time.Second)
-	if a.status == nil || a.status.ServingSeconds == nil || later <= 0 {
+	later := now.Sub(a.at)
+	if a.status == nil || later <= 0 {
 		return a.status
 	}
 	status := *a.status
-	status.ServingSeconds = new(*a.status.ServingSeconds + later)
+	if status.ServingSeconds != nil {
+		status.ServingSeconds = new(*status.ServingSeconds + int64(later/time.Second))
+	}
+	if status.Orders != nil {
+		orders := *status.Orders
+		orders.Uptime += later.Milliseconds()
+		status.Orders = &orders
+	}
 	return &status
 }
 
@@ -87,12 +95,16 @@ func (a answer) silent(about statusKey) bool {
 	return a.silences > 0 && a.about.sameProcess(about)
 }
 
-// settled reports whether an instance has nothing in progress.
-func settled(s *instanceapi.Status, requested instanceapi.Requested) bool {
-	if s.Serving == "" || s.OnProbation || !s.Requested.Matches(requested) || requested.Load != "" && s.Serving != requested.Load {
+// settled reports whether an instance has nothing in progress. annotations are the requests to an instance of a release
+// before 0.5.
+func settled(s *instanceapi.Status, annotations instanceapi.Requested) bool {
+	requested := s.Requested
+	switch {
+	case s.Serving == "" || s.OnProbation:
 		return false
-	}
-	if requested.Test != "" && requested.Test != s.Serving {
+	case s.Orders == nil && requested != annotations:
+		return false
+	case requested.Load != "" && s.Serving != requested.Load || requested.Test != "" && requested.Test != s.Serving:
 		return false
 	}
 	return !hasRefusal(s)

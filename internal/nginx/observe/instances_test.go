@@ -206,22 +206,25 @@ func running(name string) *corev1.Pod {
 	return pod
 }
 
-// TestSettledWithALoadToken: an instance settles whether it reports the token hash, as earlier releases
-// do, or its fingerprint.
-func TestSettledWithALoadToken(t *testing.T) {
-	requested := instanceapi.Requested{Test: "r1", Load: "r1", TokenHash: instanceapi.TokenHash("a")}
-	other := instanceapi.Requested{Test: "r1", Load: "r1", TokenHash: instanceapi.TokenHash("b")}
+// TestSettled: an instance that takes orders settles by what it was ordered, and one of a release before 0.5 when it
+// knows its annotations.
+func TestSettled(t *testing.T) {
+	requested := instanceapi.Requested{Test: "r1", Load: "r1"}
+	ordered := &instanceapi.Orders{}
 	for what, tt := range map[string]struct {
-		says instanceapi.Requested
-		want bool
+		status      instanceapi.Status
+		annotations instanceapi.Requested
+		want        bool
 	}{
-		"the token hash":          {requested, true},
-		"its fingerprint":         {requested.Public(), true},
-		"another token hash":      {other, false},
-		"another's fingerprint":   {other.Public(), false},
-		"it does not know it yet": {instanceapi.Requested{Test: "r1", Load: "r1"}, false},
+		"nothing was ordered":            {instanceapi.Status{Orders: ordered}, instanceapi.Requested{}, true},
+		"it serves what was ordered":     {instanceapi.Status{Orders: ordered, Requested: requested}, instanceapi.Requested{}, true},
+		"it has another one to test":     {instanceapi.Status{Orders: ordered, Requested: instanceapi.Requested{Test: "r2"}}, instanceapi.Requested{}, false},
+		"it has another one to load":     {instanceapi.Status{Orders: ordered, Requested: instanceapi.Requested{Load: "r2"}}, instanceapi.Requested{}, false},
+		"it knows its annotations":       {instanceapi.Status{Requested: requested}, requested, true},
+		"its annotations are on the way": {instanceapi.Status{}, requested, false},
 	} {
-		if got := settled(&instanceapi.Status{Serving: "r1", Requested: tt.says}, requested); got != tt.want {
+		tt.status.Serving = "r1"
+		if got := settled(&tt.status, tt.annotations); got != tt.want {
 			t.Errorf("%s: settled %t, want %t", what, got, tt.want)
 		}
 	}

@@ -9,12 +9,11 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// RequestedByAnnotations returns what a pod's annotations request of its instance.
+// RequestedByAnnotations returns what the annotations of a pod of a release before 0.5 request of its instance.
 func RequestedByAnnotations(pod *corev1.Pod) instanceapi.Requested {
 	return instanceapi.Requested{
-		Test:      pod.Annotations[naming.AnnotationConfigTest],
-		Load:      pod.Annotations[naming.AnnotationConfig],
-		TokenHash: pod.Annotations[naming.AnnotationConfigTokenHash],
+		Test: pod.Annotations[naming.AnnotationConfigTest],
+		Load: pod.Annotations[naming.AnnotationConfig],
 	}
 }
 
@@ -37,6 +36,14 @@ func ReadySince(pod *corev1.Pod) time.Time {
 		if c.Type == corev1.PodReady {
 			return c.LastTransitionTime.Time
 		}
+	}
+	return time.Time{}
+}
+
+// StartedAt returns when the nginx container of a pod started; zero if it does not run.
+func StartedAt(pod *corev1.Pod) time.Time {
+	if nginx := nginxContainer(pod); nginx != nil && nginx.State.Running != nil {
+		return nginx.State.Running.StartedAt.Time
 	}
 	return time.Time{}
 }

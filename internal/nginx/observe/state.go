@@ -4,6 +4,7 @@ package observe
 
 import (
 	"maps"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -26,6 +27,8 @@ type State struct {
 	ForeignPods []string
 	// Instances are the status of the pods' instance managers, by pod name. A pod that does not answer is not in it.
 	Instances map[string]*instanceapi.Status
+	// Unreachable are the pods whose instance managers do not answer or take no orders, and since when.
+	Unreachable map[string]time.Time
 	// History holds the revisions of the application.
 	History history.History
 	// RecordedFiles are the configuration files of revisions that may run again, by the revision's name.
@@ -83,7 +86,18 @@ func (s State) Config(name string) *corev1.ConfigMap {
 
 // Rendered reports whether a live configuration is, byte for byte, what the operator wrote.
 func Rendered(cm *corev1.ConfigMap) bool {
-	return cm != nil && len(cm.BinaryData) == 0 && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
+	return cm != nil && !hasOtherBinary(cm) && cm.Annotations[naming.AnnotationConfig] == nginxconf.Revision(cm.Data)
+}
+
+// hasOtherBinary reports whether a ConfigMap has binary files besides the trust file, which is no part of the
+// configuration.
+func hasOtherBinary(cm *corev1.ConfigMap) bool {
+	for name := range cm.BinaryData {
+		if name != instanceapi.FileTrust {
+			return true
+		}
+	}
+	return false
 }
 
 // After returns the state with the results of an apply and the recorded revisions, so that a status describes the

@@ -37,6 +37,16 @@ type instance struct {
 	unread bool
 	// call is the query in flight; nil if there is none.
 	call *call
+	// refusesOrders is since when the instance takes no orders, although it answers queries; zero: it takes them.
+	refusesOrders time.Time
+}
+
+// unreachableSince returns since when an instance does not answer or takes no orders; zero: it does.
+func (k *instance) unreachableSince() time.Time {
+	if k.status == nil && k.silences > 0 {
+		return k.silentSince
+	}
+	return k.refusesOrders
 }
 
 // call is one query of an instance, with its retries.
@@ -70,11 +80,11 @@ func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator,
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	known, ok := o.answers.read(key, state.Pods)
+	known, unreachable, ok := o.answers.read(key, state.Pods)
 	if !ok {
 		return ErrUnanswered
 	}
-	state.Instances = known
+	state.Instances, state.Unreachable = known, unreachable
 	return nil
 }
 
@@ -186,8 +196,9 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 	next := answer{status: found, about: c.about, since: c.since, at: now, until: now}
 	switch {
 	case found == nil:
+		next.silentSince = now
 		if known.silent(c.about) {
-			next.silences = known.silences
+			next.silences, next.silentSince = known.silences, known.silentSince
 		}
 		next.until = now.Add(min(silentRetryFirst<<min(next.silences, 8), silentRetryMax))
 		next.silences++
@@ -197,6 +208,37 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 	known.answer, known.call = next, nil
 	known.unread = c.left || c.silent && found != nil
 	return known.unread
+}
+
+// Answered takes over the status with which an instance answered an order.
+func (o *Observer) Answered(key types.NamespacedName, uid types.UID, status *instanceapi.Status) {
+	o.answers.take(key, uid, status)
+}
+
+// Unanswered records that an instance did not take an order, and makes the next pass query it.
+func (o *Observer) Unanswered(key types.NamespacedName, uid types.UID) { o.answers.take(key, uid, nil) }
+
+// take replaces what is known of an instance; nil: it did not take an order.
+func (i *instances) take(key types.NamespacedName, uid types.UID, status *instanceapi.Status) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := i.pods[key][uid]
+	if known == nil {
+		return
+	}
+	now := i.now()
+	known.unread, known.until = false, now
+	if status == nil {
+		if known.refusesOrders.IsZero() {
+			known.refusesOrders = now
+		}
+		return
+	}
+	known.refusesOrders = time.Time{}
+	// A query in flight would bring an older answer.
+	known.stop()
+	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now}
+	known.unread = true
 }
 
 // await waits for calls, at most for the wait of a pass.
@@ -217,8 +259,9 @@ func (i *instances) await(ctx context.Context, calls []*call) {
 	}
 }
 
-// read returns the status of the instances by pod name, and whether all that the pass needs is there.
-func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (map[string]*instanceapi.Status, bool) {
+// read returns the status of the instances by pod name, since when others are unreachable, and whether all that the pass
+// needs is there.
+func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (said map[string]*instanceapi.Status, unreachable map[string]time.Time, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	complete := true
@@ -232,10 +275,10 @@ func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (map[strin
 		for _, known := range i.pods[key] {
 			known.unread = true
 		}
-		return nil, false
+		return nil, nil, false
 	}
 	now := i.now()
-	said := map[string]*instanceapi.Status{}
+	said, unreachable = map[string]*instanceapi.Status{}, map[string]time.Time{}
 	for n := range pods {
 		known := i.pods[key][pods[n].UID]
 		if known == nil {
@@ -245,8 +288,11 @@ func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (map[strin
 		if known.status != nil {
 			said[pods[n].Name] = known.statusAt(now)
 		}
+		if since := known.unreachableSince(); !since.IsZero() {
+			unreachable[pods[n].Name] = since
+		}
 	}
-	return said, true
+	return said, unreachable, true
 }
 
 func (i *instances) forget(key types.NamespacedName) {

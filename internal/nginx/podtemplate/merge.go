@@ -3,12 +3,14 @@ package podtemplate
 import (
 	"encoding/json"
 	"maps"
+	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -105,6 +107,8 @@ func mergeNginxContainer(nginx *corev1ac.ContainerApplyConfiguration, want *v1al
 	if err != nil {
 		return err
 	}
+	// The operator's own value wins.
+	env = slices.DeleteFunc(env, func(e *corev1ac.EnvVarApplyConfiguration) bool { return *e.Name == instanceapi.EnvPodUID })
 	nginx.WithEnv(env...).WithEnvFrom(envFrom...).WithVolumeMounts(mounts...)
 	return nil
 }

@@ -38,8 +38,8 @@ const stopMargin = 5
 // shape is how the templates differ that releases make of one spec.
 type shape struct {
 	instanceImage string
-	// before05 has additional containers in spec.containers, and no volume for the request log, as in releases up to
-	// 0.4.
+	// before05 has additional containers in spec.containers, no volume for the request log, and requests of the
+	// operator in annotations, as in releases up to 0.4.
 	before05 bool
 }
 
@@ -87,6 +87,19 @@ func BuildLike(live *appsv1.Deployment, nginx *v1alpha2.NginxOperator, options O
 // Hash returns the hash that identifies a template.
 func Hash(t *Template) string { return t.Annotations[naming.AnnotationTemplate] }
 
+// TakesOrders reports whether the instance managers of a template take orders. Those of releases before 0.5 do not.
+func TakesOrders(t *Template) bool {
+	if t == nil || t.Spec == nil {
+		return false
+	}
+	for _, c := range t.Spec.Containers {
+		if ptr.Deref(c.Name, "") == naming.NginxContainer {
+			return slices.ContainsFunc(c.Env, func(e corev1ac.EnvVarApplyConfiguration) bool { return ptr.Deref(e.Name, "") == instanceapi.EnvPodUID })
+		}
+	}
+	return false
+}
+
 // Image returns the image of the nginx container.
 func Image(t *Template) string {
 	for _, c := range t.Spec.Containers {
@@ -133,6 +146,11 @@ func (b *builder) podTemplateOf(s shape) (*Template, error) {
 		return nil, err
 	}
 	b.setConfig(pod)
+	if s.before05 {
+		b.setRequests(pod)
+	} else {
+		b.setPodUID(pod)
+	}
 	b.setContent(pod)
 	b.setCertificates(pod)
 	if !s.before05 && b.measuresRequests() {
@@ -259,6 +277,29 @@ func (b *builder) setConfig(pod *corev1ac.PodSpecApplyConfiguration) {
 			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMap(b.nginx.Name))),
 		corev1ac.Volume().WithName("config-next").
 			WithConfigMap(corev1ac.ConfigMapVolumeSource().WithName(naming.ConfigMapNext(b.nginx.Name)).WithOptional(true)))
+}
+
+// setPodUID gives the instance manager the UID of its pod, for which the operator's orders must be.
+func (b *builder) setPodUID(pod *corev1ac.PodSpecApplyConfiguration) {
+	pod.Containers[0].WithEnv(corev1ac.EnvVar().WithName(instanceapi.EnvPodUID).
+		WithValueFrom(corev1ac.EnvVarSource().WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.uid"))))
+}
+
+// setRequests mounts the annotations by which pods of releases before 0.5 take requests.
+func (b *builder) setRequests(pod *corev1ac.PodSpecApplyConfiguration) {
+	file := func(path, annotation string) *corev1ac.DownwardAPIVolumeFileApplyConfiguration {
+		return corev1ac.DownwardAPIVolumeFile().WithPath(path).
+			WithFieldRef(corev1ac.ObjectFieldSelector().WithFieldPath("metadata.annotations['" + annotation + "']"))
+	}
+	volume := corev1ac.Volume().WithName("requests").WithDownwardAPI(corev1ac.DownwardAPIVolumeSource().WithItems(
+		file(instanceapi.FileTest, naming.AnnotationConfigTest),
+		file(instanceapi.FileLoad, naming.AnnotationConfig),
+		file(instanceapi.FileTokenHash, naming.AnnotationConfigTokenHash)))
+	mount := corev1ac.VolumeMount().WithName("requests").WithMountPath(instanceapi.DirRequests).WithReadOnly(true)
+	// Their order is part of what identifies a template.
+	nginx := &pod.Containers[0]
+	pod.Volumes = slices.Insert(pod.Volumes, 1, *volume)
+	nginx.VolumeMounts = slices.Insert(nginx.VolumeMounts, 3, *mount)
 }
 
 // setContent mounts the static files. Neither the names nor the order of the volumes depend on the order in the spec,

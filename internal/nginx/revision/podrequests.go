@@ -5,34 +5,29 @@ import (
 	"encoding/hex"
 	"slices"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
-
-// PodAnnotations are the annotations to write to a pod.
-type PodAnnotations struct {
-	Pod string
-	UID types.UID
-	// Annotations are all those that the operator keeps on the pod.
-	Annotations map[string]string
-}
 
 // configInput returns what the decision about the configuration is made from.
 func (p *progress) configInput() rollout.Input {
 	out := rollout.Input{
 		Requested: p.selection.Run.Config.Revision,
 		Stable:    p.stableRevision(),
-		Overdue:   p.Overdue,
 		Proven:    p.selection.Mode.ReturnsToEarlier(),
 		HoldOld:   p.holdsOldPods(),
 		Held:      p.selection.Mode == Held,
 		Refused:   p.refusalProblems(),
+		Following: p.following(),
+		Now:       p.Now,
 	}
 	if !out.HoldOld {
 		out.Canary = p.Canary
@@ -42,62 +37,91 @@ func (p *progress) configInput() rollout.Input {
 		if pod.DeletionTimestamp != nil {
 			continue
 		}
-		out.Pods = append(out.Pods, rollout.Pod{
-			Name:      pod.Name,
-			Newest:    observe.TemplateOf(pod) == p.selection.Run.Hash,
-			Ready:     observe.Ready(pod),
-			Running:   observe.Running(pod),
-			Requested: observe.RequestedByAnnotations(pod),
-			TokenHash: p.tokenHash(pod),
-			Status:    p.State.Instances[pod.Name],
-		})
+		out.Pods = append(out.Pods, p.configPod(pod))
 	}
 	return out
 }
 
-// LoadRequest is a pod to send a load token.
-type LoadRequest struct {
-	Pod, PodIP, Token string
+// unreachablePatience is how long a pod may neither answer nor take orders before the others go on without it.
+const unreachablePatience = 30 * time.Second
+
+// configPod returns what the decision about the configuration knows of a pod.
+func (p *progress) configPod(pod *corev1.Pod) rollout.Pod {
+	since, silent := p.State.Unreachable[pod.Name]
+	out := rollout.Pod{
+		Name:        pod.Name,
+		UID:         string(pod.UID),
+		StartedAt:   observe.StartedAt(pod),
+		Newest:      observe.TemplateOf(pod) == p.selection.Run.Hash,
+		Ready:       observe.Ready(pod),
+		Running:     observe.Running(pod),
+		Status:      p.State.Instances[pod.Name],
+		Unreachable: silent && p.Now.Sub(since) >= unreachablePatience,
+	}
+	if out.Unreachable && (out.Status == nil || out.Status.Serving != p.selection.Run.Config.Revision) {
+		// It answers queries, but takes no orders.
+		out.Status = nil
+	}
+	return out
 }
 
-func (p *progress) loadRequests() []LoadRequest {
-	var requests []LoadRequest
+// Order is what a pod is to be requested by a signed order.
+type Order struct {
+	Pod, PodIP string
+	// Receiver is whom the order is for: the application and the pod as the API server knows them. A pod must not get an
+	// order that another one accepts.
+	Receiver  instanceapi.Orders
+	Requested instanceapi.Requested
+	// Contents are the files that the instance does not have.
+	Contents instanceapi.Contents
+}
+
+// orders returns the orders to send. Pods of releases before 0.5 take none.
+func (p *progress) orders() []Order {
+	var orders []Order
 	for i := range p.State.Pods {
-		if pod := &p.State.Pods[i]; p.Rollout.LoadRequests[pod.Name] {
-			requests = append(requests, LoadRequest{pod.Name, pod.Status.PodIP, p.loadToken(pod)})
+		pod := &p.State.Pods[i]
+		requested, ok := p.Rollout.Orders[pod.Name]
+		status := p.State.Instances[pod.Name]
+		if !ok || status == nil || status.Orders == nil {
+			continue
 		}
+		receiver := *status.Orders
+		receiver.Application, receiver.PodUID = p.application(), string(pod.UID)
+		orders = append(orders, Order{
+			Pod: pod.Name, PodIP: pod.Status.PodIP, Receiver: receiver,
+			Requested: requested, Contents: p.missing(status, requested),
+		})
 	}
-	return requests
+	return orders
 }
 
-func (p *progress) loadToken(pod *corev1.Pod) string {
-	return p.Options.LoadTokens.Token(string(pod.UID), p.selection.Run.Config.Revision)
+// missing returns the files of what is requested that an instance does not have.
+func (p *progress) missing(status *instanceapi.Status, requested instanceapi.Requested) instanceapi.Contents {
+	var contents instanceapi.Contents
+	for _, config := range []nginxconf.Config{p.selection.Run.Config.Config, p.Stable} {
+		known := slices.Contains(status.Available, config.Revision)
+		if known || config.Revision != requested.Test && config.Revision != requested.Load {
+			continue
+		}
+		if contents == nil {
+			contents = instanceapi.Contents{}
+		}
+		contents[config.Revision] = config.Files
+	}
+	return contents
 }
 
-func (p *progress) tokenHash(pod *corev1.Pod) string {
-	if p.Options.LoadTokens == nil {
-		return ""
-	}
-	return instanceapi.TokenHash(p.loadToken(pod))
+// PodAnnotations are the annotations to write to a pod.
+type PodAnnotations struct {
+	Pod string
+	UID types.UID
+	// Annotations are all those that the operator keeps on the pod.
+	Annotations map[string]string
 }
 
-// nudge separates the value of the annotation from what makes it unique.
-const nudge = "/"
-
-// syncMark returns the annotation's value for a pod. It keeps what an earlier sync added.
-func (p *progress) syncMark(pod *corev1.Pod, sync string) string {
-	if p.Rollout.SyncPods[pod.Name] {
-		// The value differs each time, because the operator's own write gives the pod its next version.
-		return sync + nudge + pod.ResourceVersion
-	}
-	current := pod.Annotations[naming.AnnotationSync]
-	if base, _, _ := strings.Cut(current, nudge); base == sync {
-		return current
-	}
-	return sync
-}
-
-// podAnnotationUpdates returns the pods whose annotations have to change.
+// podAnnotationUpdates returns the pods whose annotations have to change: files that are mounted into them have changed,
+// or they are of a release before 0.5, which takes requests by annotations.
 func (p *progress) podAnnotationUpdates() []PodAnnotations {
 	sync := p.sync()
 	var updates []PodAnnotations
@@ -106,22 +130,30 @@ func (p *progress) podAnnotationUpdates() []PodAnnotations {
 		if !observe.Running(pod) {
 			continue
 		}
-		want, requested := p.Rollout.Requested[pod.Name]
-		if !requested {
-			want = observe.RequestedByAnnotations(pod)
+		requested := observe.RequestedByAnnotations(pod)
+		want := requested
+		if status := p.State.Instances[pod.Name]; status != nil && status.Orders == nil {
+			if next, ok := p.Rollout.Orders[pod.Name]; ok {
+				want = next
+			}
 		}
-		mark := p.syncMark(pod, sync)
-		if !requested && mark == pod.Annotations[naming.AnnotationSync] {
+		if want == requested && sync == syncOf(pod) {
 			continue
 		}
 		updates = append(updates, PodAnnotations{Pod: pod.Name, UID: pod.UID, Annotations: present(map[string]string{
-			naming.AnnotationConfigTest:      want.Test,
-			naming.AnnotationConfig:          want.Load,
-			naming.AnnotationConfigTokenHash: want.TokenHash,
-			naming.AnnotationSync:            mark,
+			naming.AnnotationConfigTest: want.Test,
+			naming.AnnotationConfig:     want.Load,
+			naming.AnnotationSync:       sync,
 		})})
 	}
 	return updates
+}
+
+// syncOf returns the value of sync for which a pod's annotation was written. Releases before 0.5 added a slash and a
+// version to it.
+func syncOf(pod *corev1.Pod) string {
+	value, _, _ := strings.Cut(pod.Annotations[naming.AnnotationSync], "/")
+	return value
 }
 
 // sync returns a value that changes whenever files that are mounted into the pods have changed, or the user requests

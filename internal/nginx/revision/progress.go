@@ -50,7 +50,10 @@ func (p *progress) advance() (_ Progress, err error) {
 		return p.Progress, fmt.Errorf("record the history: %w", err)
 	}
 	p.CanaryAnalysis = p.canaryAnalysis()
-	p.PodAnnotations, p.LoadRequests = p.podAnnotationUpdates(), p.loadRequests()
+	p.PodAnnotations, p.Orders = p.podAnnotationUpdates(), p.orders()
+	if p.Trust, err = p.trust(); err != nil {
+		return p.Progress, err
+	}
 	p.RequeueAfter = rollout.Soonest(rollout.Soonest(p.Step.After, p.selection.Retry.after(p.Now)), p.Rollout.After)
 	return p.Progress, nil
 }

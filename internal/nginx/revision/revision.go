@@ -31,9 +31,6 @@ type Options struct {
 	DefaultImage string
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
-	// LoadTokens authorize pods to load a configuration that they have tested. If it is nil, annotations
-	// authorize them, which takes longer.
-	LoadTokens *instanceapi.TokenIssuer
 }
 
 func (o Options) images() podtemplate.Options {
@@ -47,8 +44,8 @@ type Input struct {
 	Options Options
 	// Now is the time of the pass.
 	Now time.Time
-	// Overdue reports whether the pods have had time to do what was requested of them.
-	Overdue bool
+	// Keys are the operator's public keys, the newest first; empty while they are unknown.
+	Keys []instanceapi.PublicKey
 	// Renew reports whether the pods may be given this release's own template.
 	Renew bool
 	// Verdict is the result of the canary analysis of this pass; nil if there was none.
@@ -157,8 +154,10 @@ type Progress struct {
 	Records []Record
 	// PodAnnotations are the annotations to write to pods after the objects were applied.
 	PodAnnotations []PodAnnotations
-	// LoadRequests are the pods to authorize by a load token.
-	LoadRequests []LoadRequest
+	// Orders are the orders to send to pods after the objects were applied.
+	Orders []Order
+	// Trust is the file by which pods recognize the operator's orders; empty if they take none.
+	Trust string
 	// RequeueAfter is when to reconcile again without an event; 0 if never.
 	RequeueAfter time.Duration
 }

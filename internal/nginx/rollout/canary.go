@@ -79,7 +79,7 @@ func (d *Decision) canary(in Input) {
 func (in *Input) canaryPassed() bool {
 	authorized := 0
 	for _, p := range in.Pods {
-		if p.serves(in.Requested) || p.authorizedFor(in.Requested) {
+		if p.serves(in.Requested) || p.orderedToLoad(in.Requested) {
 			authorized++
 		}
 	}

@@ -54,7 +54,7 @@ func TestCanaryNeedsEvidence(t *testing.T) {
 			first := pod("a", requested("new", "new"), serving("new"))
 			first.Status.ServingSeconds = &tt.served
 			d := Decide(Input{Requested: "new", Stable: "old", Canary: c, Pods: []Pod{first, pod("b", requested("new", ""), tested("Passed"))}})
-			if (len(d.Requested) > 0) != tt.passed || !strings.Contains(d.CanaryFailure, tt.failure) || (d.CanaryFailure != "") != (tt.failure != "") {
+			if (len(d.Orders) > 0) != tt.passed || !strings.Contains(d.CanaryFailure, tt.failure) || (d.CanaryFailure != "") != (tt.failure != "") {
 				t.Errorf("a configuration: %+v", d)
 			}
 		})

@@ -17,7 +17,7 @@ func TestProbation(t *testing.T) {
 		p.Status.Comparing = true
 	}
 	first := Decide(Input{Requested: "new", Stable: "old", Pods: []Pod{pod("a", comparing), pod("b", tested(instanceapi.Passed))}})
-	if len(first.Requested)+len(first.LoadRequests) > 0 || !first.Watch {
+	if len(first.Orders) > 0 || !first.Watch {
 		t.Errorf("while the first one compares, others may load it: %+v", first)
 	}
 	for name, tt := range map[string]struct {

@@ -50,13 +50,10 @@ func TestRefusedForGood(t *testing.T) {
 			if diff := cmp.Diff(refusal, d.Problems); diff != "" {
 				t.Error(diff)
 			}
-			for name, requested := range d.Requested {
+			for name, requested := range d.Orders {
 				if requested.Load == "new" {
 					t.Errorf("pod %s is asked to load it", name)
 				}
-			}
-			if len(d.LoadRequests) > 0 {
-				t.Errorf("pods %v may load it", d.LoadRequests)
 			}
 		})
 	}

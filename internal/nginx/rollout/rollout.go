@@ -4,11 +4,11 @@
 //
 // A configuration R that differs from the one that pods boot from (stable) goes through these steps:
 //
-//  1. R is written to next, and every pod is requested to test it.
+//  1. R is written to next, and every pod is ordered to test it.
 //  2. One refusal is enough: R is Rejected, and pods that serve anything but stable roll back
 //     to it. The pods continue to test R while it is requested, so that R recovers when what
 //     was wrong around it (a name that did not resolve) is fixed.
-//  3. When all pods have accepted R, one of them, the canary, is authorized to load it. When it
+//  3. When all pods have accepted R, one of them, the canary, is ordered to load it. When it
 //     serves R, the others follow in waves.
 //  4. When all pods serve R, and none of them may still roll back by itself, R is written to stable.
 //
@@ -39,8 +39,6 @@ type Input struct {
 	// Stable is the revision in the ConfigMap that pods boot from; empty if there is none, or if another client
 	// damaged it.
 	Stable string
-	// Overdue reports whether the pods have had time for what they were requested.
-	Overdue bool
 	// Proven reports whether every pod has served Requested before, because it is a rollback.
 	Proven bool
 	// Refused is why an earlier load of Requested ended worker processes, nginx or a container; empty if none did. It
@@ -53,6 +51,10 @@ type Input struct {
 	Held bool
 	// Canary is nil if no canary is requested.
 	Canary *Canary
+	// Following is the Follow of the candidate's ConfigMap; nil if there is none.
+	Following *instanceapi.Follow
+	// Now is the time of the decision.
+	Now time.Time
 	// Pods are those that are not being deleted, oldest first.
 	Pods []Pod
 }
@@ -66,10 +68,12 @@ type Pod struct {
 	Ready bool
 	// Running reports whether the instance can be expected to answer.
 	Running bool
-	// Requested is what the pod's annotations already request.
-	Requested instanceapi.Requested
-	// TokenHash is the hash of the load token for the requested revision; empty if there is no token.
-	TokenHash string
+	// Unreachable reports whether the pod has neither answered nor taken orders for a while. It follows the mounted
+	// ConfigMaps, at the kubelet's speed, and decides nothing.
+	Unreachable bool
+	// UID identifies the pod, and StartedAt is when its container started.
+	UID       string
+	StartedAt time.Time
 	// Status is what the instance reports; nil if it did not answer.
 	Status *instanceapi.Status
 }
@@ -100,12 +104,8 @@ type Decision struct {
 	OnProbation bool
 	// Lost reports whether what pods boot from was lost, and only a configuration that they accept can replace it.
 	Lost bool
-	// Requested are the pods whose annotations have to change, by name.
-	Requested map[string]instanceapi.Requested
-	// LoadRequests are the pods to send a load token, by name.
-	LoadRequests map[string]bool
-	// SyncPods are the pods whose volumes the kubelet has not brought up to date.
-	SyncPods map[string]bool
+	// Orders are what the pods are to be requested, by name.
+	Orders map[string]instanceapi.Requested
 	// Problems are why the configuration was refused. In phase Testing they come from pods that are about to be
 	// replaced.
 	Problems []instanceapi.Problem
@@ -126,6 +126,8 @@ type Decision struct {
 	CanaryFailure string
 	// After is when to look at the canaries again; 0 if there are none.
 	After time.Duration
+	// Follow lets unreachable pods load a revision without an order; nil: none.
+	Follow *instanceapi.Follow
 	// Watch reports whether only the instances know about the next step, so that they have to be queried again soon.
 	Watch bool
 }
@@ -137,7 +139,7 @@ const leastWave = 10
 // Decide returns the next step.
 func Decide(in Input) Decision {
 	if in.Requested == "" {
-		return Decision{Phase: Blocked, Unreachable: podsWithoutStatus(in.Pods)}
+		return Decision{Phase: Blocked, Unreachable: podsWithoutStatus(in.Pods), Follow: in.Following}
 	}
 	in.Pods = in.podsToUpdate()
 	d := count(in)
@@ -153,16 +155,16 @@ func Decide(in Input) Decision {
 		d.Phase = Testing
 		d.test(in)
 	}
-	d.syncPods(in)
 	d.Stable, d.Lost = decideStable(in, d.Phase)
 	d.Stable = d.Stable && !d.OnProbation
+	d.follow(in)
 	if in.Held {
 		d.hold()
 		// Nothing is in progress, but pods that did not answer would be reported as silent forever.
 		d.Watch = len(d.Unreachable) > 0
 		return d
 	}
-	d.Watch = d.Phase == Loading || d.OnProbation || d.Phase == Testing && anyRunning(in.Pods) || d.Phase == Rejected && in.goesBack()
+	d.Watch = d.Phase == Loading || d.OnProbation || len(d.Unreachable) > 0 || d.Phase == Testing && anyRunning(in.Pods) || d.Phase == Rejected && in.goesBack()
 	return d
 }
 
@@ -208,9 +210,7 @@ func decideStable(in Input, phase Phase) (requested, lost bool) {
 
 // hold withdraws everything that would change something.
 func (d *Decision) hold() {
-	clear(d.Requested)
-	clear(d.LoadRequests)
-	clear(d.SyncPods)
+	clear(d.Orders)
 	d.AnalyzeAgain, d.CanaryFailure = nil, ""
 }
 
@@ -223,20 +223,8 @@ func (in *Input) podsToUpdate() []Pod {
 	return newest
 }
 
-// syncPods finds the pods that have not done what they were requested because their volumes are out of date.
-func (d *Decision) syncPods(in Input) {
-	if !in.Overdue {
-		return
-	}
-	for _, p := range in.Pods {
-		if _, requested := d.Requested[p.Name]; !requested && p.needsVolumeSync(in.Requested) {
-			d.SyncPods[p.Name] = true
-		}
-	}
-}
-
 func count(in Input) Decision {
-	d := Decision{Requested: map[string]instanceapi.Requested{}, LoadRequests: map[string]bool{}, SyncPods: map[string]bool{}, Pods: len(in.Pods), Unreachable: podsWithoutStatus(in.Pods)}
+	d := Decision{Orders: map[string]instanceapi.Requested{}, Pods: len(in.Pods), Unreachable: podsWithoutStatus(in.Pods)}
 	for _, p := range in.Pods {
 		if p.serves(in.Requested) {
 			d.Serving++
@@ -262,12 +250,12 @@ func anyRunning(pods []Pod) bool {
 	return slices.ContainsFunc(pods, func(p Pod) bool { return p.Running })
 }
 
-// needsVolumeSync reports whether the pod does not know its request, or lacks the files for it. The kubelet learns of
-// a pod's annotations and of a ConfigMap independently. If two changes come close together, it can bring the pod only
-// the first one, and would correct that a minute later.
-func (p Pod) needsVolumeSync(revision string) bool {
-	return p.Status != nil && (p.Requested.Test == revision || p.Requested.Load == revision) &&
-		(!p.Status.Requested.Matches(p.Requested) || p.verdict(revision) == "" && p.Status.Next != revision && p.Status.Stable != revision)
+// requested is what the pod was ordered last, as far as it is known.
+func (p Pod) requested() instanceapi.Requested {
+	if p.Status == nil {
+		return instanceapi.Requested{}
+	}
+	return p.Status.Requested
 }
 
 func (p Pod) serves(revision string) bool {

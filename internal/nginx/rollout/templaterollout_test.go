@@ -276,8 +276,8 @@ func TestCanaryOfAConfiguration(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(Input{Requested: "new", Stable: "old", Pods: append([]Pod{tt.first}, others...),
 				Canary: &Canary{Replicas: 1, Duration: 20 * time.Second, Verdict: verdict(tt.bad)}})
-			if len(d.AnalyzeAgain) != tt.analyzed || len(d.Requested) != tt.requests {
-				t.Errorf("analyzes %v and requests %v; want %d and %d", d.AnalyzeAgain, d.Requested, tt.analyzed, tt.requests)
+			if len(d.AnalyzeAgain) != tt.analyzed || len(d.Orders) != tt.requests {
+				t.Errorf("analyzes %v and requests %v; want %d and %d", d.AnalyzeAgain, d.Orders, tt.analyzed, tt.requests)
 			}
 			if polls := d.After > 0 && d.After <= analysisInterval; polls != (tt.analyzed > 0) {
 				t.Errorf("polls again after %s", d.After)
@@ -308,10 +308,10 @@ func TestOldPodsAreLeftAlone(t *testing.T) {
 		pod("new", requested("new", "new"), serving("new")),
 	}
 	d := Decide(Input{Requested: "new", Stable: "old", HoldOld: true, Pods: pods})
-	if len(d.Requested) > 0 || d.Stable {
-		t.Errorf("old pods get requests %v, stable %t", d.Requested, d.Stable)
+	if len(d.Orders) > 0 || d.Stable {
+		t.Errorf("old pods get requests %v, stable %t", d.Orders, d.Stable)
 	}
-	if d := Decide(Input{Requested: "new", Stable: "old", Pods: pods}); len(d.Requested) == 0 {
+	if d := Decide(Input{Requested: "new", Stable: "old", Pods: pods}); len(d.Orders) == 0 {
 		t.Error("later they get no request either")
 	}
 }

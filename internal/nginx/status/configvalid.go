@@ -188,12 +188,16 @@ func (v *view) pending(d rollout.Decision) string {
 	}
 }
 
-// unreachable names the pods whose instance manager does not answer.
+// unreachable names the pods whose instance manager does not answer, and says how they get the configuration.
 func (v *view) unreachable() string {
-	managers, do := "instance manager", "does"
+	managers, do, they := "instance manager", "does", "the pod loads"
 	if len(v.rollout.Unreachable) > 1 {
-		managers, do = "instance managers", "do"
+		managers, do, they = "instance managers", "do", "the pods load"
 	}
-	return fmt.Sprintf("The %s of %s %s not answer on port %d: check whether a NetworkPolicy blocks the operator",
+	message := fmt.Sprintf("The %s of %s %s not answer on port %d: check whether a NetworkPolicy blocks the operator",
 		managers, podNames(v.rollout.Unreachable), do, instanceapi.Port)
+	if follow := v.rollout.Follow; follow != nil && follow.Revision == v.revision {
+		message += fmt.Sprintf("; meanwhile %s the configuration when the kubelet delivers it, which can take two minutes", they)
+	}
+	return message
 }

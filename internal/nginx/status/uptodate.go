@@ -203,10 +203,11 @@ func onProbation(v *view) *verdict {
 }
 
 func everyPodServes(v *view) *verdict {
-	unreachable := len(v.rollout.Unreachable) > 0
 	switch {
-	case v.replicas == 0, v.revision == "", v.rollout.Phase == rollout.Settled:
-	case unreachable || v.rollout.Serving < int(v.replicas):
+	case v.replicas == 0, v.revision == "":
+	case len(v.rollout.Unreachable) > 0:
+		return nil
+	case v.rollout.Phase != rollout.Settled && v.rollout.Serving < int(v.replicas):
 		return nil
 	}
 	if v.in.Selection.Mode == revision.Pinned {

@@ -31,8 +31,7 @@ func Username() string { return "system:serviceaccount:" + Account.Namespace + "
 // CreateAccount installs config/rbac, which grants the operator the same permissions as in a
 // cluster, and returns a client configuration with a token of its account.
 func CreateAccount(ctx context.Context, plane *testenv.ControlPlane) (*rest.Config, error) {
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: Account.Namespace}}
-	if err := plane.Client.Create(ctx, namespace); err != nil {
+	if err := plane.PrepareOperator(ctx); err != nil {
 		return nil, err
 	}
 	if err := installRights(ctx, plane.Client); err != nil {

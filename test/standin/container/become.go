@@ -47,7 +47,7 @@ func become(text string) error {
 	if err := drop(); err != nil {
 		return fmt.Errorf("drop privileges: %w", err)
 	}
-	environment := []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}
+	environment := append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, s.Environment...)
 	return unix.Exec(s.Command[0], s.Command, environment)
 }
 

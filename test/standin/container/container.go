@@ -33,6 +33,8 @@ type Spec struct {
 	Mounts []Mount
 	// Command is the path of the program in the container, followed by its arguments.
 	Command []string
+	// Environment is added to the environment of the program, as NAME=value.
+	Environment []string
 	// Memory limits the memory of the container, in bytes, with a control group that the container
 	// sees under /sys/fs/cgroup. With 0, there is no limit.
 	Memory int64

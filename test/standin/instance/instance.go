@@ -1,6 +1,6 @@
 // Package instance stands in for the instance manager of an nginx pod where there is no kubelet. It
-// serves on its own loopback address, and carries out what its pod's annotations request whenever
-// it receives a request. The text of a configuration decides its fate:
+// serves on its own loopback address, and carries out what the operator ordered whenever it receives
+// a request. The text of a configuration decides its fate:
 //
 //   - "bad" fails the test, and so does a configuration that reads a certificate that does not
 //     exist;
@@ -21,8 +21,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,10 +35,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
-	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // Instance is a running stand-in.
@@ -66,9 +68,13 @@ type Instance struct {
 	since time.Time
 	// before is the configuration that it served before. It is zero if the instance booted with the
 	// current one or cannot roll back.
-	before     content
-	authorized instanceapi.Requested
-	revisions  map[string]instanceapi.Revision
+	before    content
+	revisions map[string]instanceapi.Revision
+	// orders receives the operator's orders. requested is what the last one requested, and ordered are the
+	// configurations that came with orders.
+	orders    *orders.Receiver
+	requested instanceapi.Requested
+	ordered   map[string]content
 	// pairs holds the last good pair of each certificate.
 	pairs map[string]map[string]string
 }
@@ -86,15 +92,15 @@ func Up(by func()) Option {
 	return func(i *Instance) { i.up = by }
 }
 
-// Start starts the instance of an application's pod. mounts reads the pod itself, for its
-// annotations, and what the pod mounts: ConfigMaps and Secrets. The instance boots with the stable
-// configuration, if that can be served.
+// Start starts the instance of an application's pod. mounts reads the pod itself, and what the pod
+// mounts: ConfigMaps and Secrets. The instance boots with the stable configuration, if that can be
+// served.
 func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app string, options ...Option) (*Instance, error) {
 	listener, ip, err := Listen(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, up: func() {}, revisions: map[string]instanceapi.Revision{}, pairs: map[string]map[string]string{}}
+	i := &Instance{IP: ip, mounts: mounts, pod: pod, app: app, watch: unwatched{}, up: func() {}, revisions: map[string]instanceapi.Revision{}, ordered: map[string]content{}, pairs: map[string]map[string]string{}}
 	for _, option := range options {
 		option(i)
 	}
@@ -102,6 +108,7 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if i.disturb != nil {
 		handler = i.disturb(handler)
 	}
+	handler = answered(handler, func() { i.watch.Answered(i.pod) })
 	if err := i.mount(ctx); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}
@@ -117,8 +124,23 @@ func (i *Instance) mount(ctx context.Context) error {
 	if err := i.mounts.Get(ctx, i.pod, pod); err != nil {
 		return err
 	}
+	i.orders = orders.NewReceiver(string(pod.UID), i.trust)
 	i.certificates(ctx, pod)
 	return nil
+}
+
+// trust returns whose orders the instance accepts, from the ConfigMap of the candidate.
+func (i *Instance) trust() instanceapi.Trust {
+	cm := &corev1.ConfigMap{}
+	key := client.ObjectKey{Namespace: i.pod.Namespace, Name: naming.ConfigMapNext(i.app)}
+	if err := i.mounts.Get(context.Background(), key, cm); err != nil {
+		return instanceapi.Trust{}
+	}
+	trust, err := instanceapi.ParseTrust(string(cm.BinaryData[instanceapi.FileTrust]))
+	if err != nil {
+		return instanceapi.Trust{}
+	}
+	return trust
 }
 
 // boot starts with a configuration.
@@ -192,14 +214,18 @@ func (i *Instance) volume(ctx context.Context, name string) content {
 	if err := i.mounts.Get(ctx, client.ObjectKey{Namespace: i.pod.Namespace, Name: name}, cm); err != nil {
 		return content{}
 	}
-	var text strings.Builder
-	for _, file := range cm.Data {
-		text.WriteString(file)
-	}
-	return content{nginxconf.Revision(cm.Data), text.String()}
+	return contentOf(cm.Data)
 }
 
-// answer carries out what the annotations request and responds.
+func contentOf(files map[string]string) content {
+	var text strings.Builder
+	for _, file := range files {
+		text.WriteString(file)
+	}
+	return content{nginxconf.Revision(files), text.String()}
+}
+
+// answer carries out what the last order requested and responds.
 func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	pod := &corev1.Pod{}
 	if err := i.mounts.Get(r.Context(), i.pod, pod); err != nil {
@@ -214,20 +240,38 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	requested := observe.RequestedByAnnotations(pod)
 	switch r.URL.Path {
-	case instanceapi.PathLoad:
-		i.authorize(w, r, requested)
+	case instanceapi.PathOrders:
+		if _, refusal := i.orders.Receive(r, i.take); refusal != "" {
+			http.Error(w, string(refusal), refusal.Code())
+			return
+		}
+		_ = json.NewEncoder(w).Encode(i.status(r.Context(), pod)) // the client may be gone
 	case instanceapi.PathStatus:
-		certificates := i.certificates(r.Context(), pod)
-		status := i.obey(r.Context(), requested)
-		status.Certificates = certificates
-		_ = json.NewEncoder(w).Encode(status) // the client may be gone
+		_ = json.NewEncoder(w).Encode(i.status(r.Context(), pod)) // the client may be gone
 	case instanceapi.PathRequests:
 		_ = json.NewEncoder(w).Encode(i.requests(r.URL.Query().Get(instanceapi.ParameterRevision))) // the client may be gone
 	default:
 		http.NotFound(w, r)
 	}
+}
+
+// take takes over what an order requests.
+func (i *Instance) take(requested instanceapi.Requested, contents instanceapi.Contents) {
+	i.requested = requested
+	for revision, files := range contents {
+		i.ordered[revision] = contentOf(files)
+	}
+}
+
+func (i *Instance) status(ctx context.Context, pod *corev1.Pod) instanceapi.Status {
+	certificates := i.certificates(ctx, pod)
+	if revision := i.orders.Follow(); revision != "" {
+		i.requested = instanceapi.Requested{Test: revision, Load: revision}
+	}
+	status := i.obey(ctx, i.requested)
+	status.Certificates, status.Orders = certificates, i.orders.Describe()
+	return status
 }
 
 // requests returns the requests of imaginary clients: from the first moment, there are enough of
@@ -254,23 +298,18 @@ func (i *Instance) requests(revision string) instanceapi.RequestWindow {
 func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) instanceapi.Status {
 	stable := i.volume(ctx, naming.ConfigMap(i.app))
 	next := i.volume(ctx, naming.ConfigMapNext(i.app))
-	toLoad := requested.Load
-	if requested == i.authorized {
-		toLoad = requested.Test
-	} else {
-		i.authorized = instanceapi.Requested{}
-	}
 	if i.down && i.revisions[stable.revision].Revision == "" {
 		if i.boot(stable); !i.down {
 			i.up()
 		}
 	}
 	i.reconsider()
-	i.test(requested.Test, next)
-	i.load(toLoad, stable, next)
+	known := append(slices.Collect(maps.Values(i.ordered)), stable, next)
+	i.test(requested.Test, known)
+	i.load(requested.Load, known)
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
-		Requested: requested.Public(), Authorized: i.authorized.Test, Ready: !i.down,
+		Requested: requested, Available: available(known), Ready: !i.down,
 		Comparing: i.mayRollBack("useless"), OnProbation: i.mayRollBack("brittle"),
 	}
 	if !i.down {
@@ -282,13 +321,13 @@ func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) in
 	return status
 }
 
-// authorize handles a load token for the configuration that the instance was requested to test.
-func (i *Instance) authorize(w http.ResponseWriter, r *http.Request, requested instanceapi.Requested) {
-	token, err := io.ReadAll(r.Body)
-	if err != nil || !instanceapi.VerifyToken(string(token), requested.TokenHash) {
-		w.WriteHeader(http.StatusForbidden)
-		return
+// available returns the revisions of configurations.
+func available(known []content) []string {
+	var revisions []string
+	for _, c := range known {
+		if c.revision != "" {
+			revisions = append(revisions, c.revision)
+		}
 	}
-	i.authorized = requested
-	w.WriteHeader(http.StatusAccepted)
+	return revisions
 }

@@ -56,7 +56,7 @@ func TestRequests(t *testing.T) {
 
 func start(t *testing.T, config *corev1.ConfigMap, options ...Option) (*Instance, client.Client) {
 	t.Helper()
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "web-1"}}
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: config.Namespace, Name: "web-1", UID: "p1"}}
 	mounts := fake.NewClientBuilder().WithObjects(config, pod).Build()
 	i, err := Start(t.Context(), mounts, client.ObjectKeyFromObject(pod), "web", options...)
 	if err != nil {

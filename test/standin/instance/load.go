@@ -17,6 +17,8 @@ const doubt = time.Second
 
 // Watcher is notified of what an instance does with revisions.
 type Watcher interface {
+	// Answered: a client got the status of the pod.
+	Answered(pod client.ObjectKey)
 	// Accepted: the instance has accepted a revision or booted with it.
 	Accepted(pod client.ObjectKey, revision string)
 	// Loads: the instance loads a revision that it did not serve. fails is set if the load fails.
@@ -39,17 +41,19 @@ func Watched(by Watcher) Option {
 // unwatched is a Watcher that does nothing.
 type unwatched struct{}
 
+func (unwatched) Answered(client.ObjectKey)            {}
 func (unwatched) Accepted(client.ObjectKey, string)    {}
 func (unwatched) Loads(client.ObjectKey, string, bool) {}
 func (unwatched) Compares(client.ObjectKey, string)    {}
 func (unwatched) TakesBack(client.ObjectKey, string)   {}
 func (unwatched) Ends(client.ObjectKey, string)        {}
 
-func (i *Instance) test(revision string, next content) {
-	if revision == "" || revision != next.revision || i.revisions[revision].Test != "" {
+func (i *Instance) test(revision string, known []content) {
+	c := find(revision, known)
+	if c.revision == "" || i.revisions[revision].Test != "" {
 		return
 	}
-	result := i.tested(next)
+	result := i.tested(c)
 	if result.Test == instanceapi.Passed {
 		i.watch.Accepted(i.pod, revision)
 	}
@@ -96,31 +100,40 @@ func loadFailure(c content) *instanceapi.Revision {
 	return nil
 }
 
-func (i *Instance) load(revision string, volumes ...content) {
-	for _, v := range volumes {
-		if revision == "" || v.revision != revision || i.revisions[revision].Load == instanceapi.Failed {
-			continue
+func (i *Instance) load(revision string, known []content) {
+	c := find(revision, known)
+	if c.revision == "" || i.revisions[revision].Load == instanceapi.Failed {
+		return
+	}
+	failure := loadFailure(c)
+	if i.serving != revision {
+		i.watch.Loads(i.pod, revision, failure != nil)
+	}
+	if failure != nil {
+		i.revisions[revision] = *failure
+		if failure.Fatal {
+			i.watch.Ends(i.pod, revision)
 		}
-		failure := loadFailure(v)
-		if i.serving != revision {
-			i.watch.Loads(i.pod, revision, failure != nil)
-		}
-		if failure != nil {
-			i.revisions[revision] = *failure
-			if failure.Fatal {
-				i.watch.Ends(i.pod, revision)
-			}
-			return
-		}
-		i.serve(v)
-		if i.mayRollBack("useless") {
-			i.watch.Compares(i.pod, revision)
-		}
-		if i.down {
-			i.down = false
-			i.up()
+		return
+	}
+	i.serve(c)
+	if i.mayRollBack("useless") {
+		i.watch.Compares(i.pod, revision)
+	}
+	if i.down {
+		i.down = false
+		i.up()
+	}
+}
+
+// find returns the configuration of a revision; zero if it is empty or not known.
+func find(revision string, known []content) content {
+	for _, c := range known {
+		if revision != "" && c.revision == revision {
+			return c
 		}
 	}
+	return content{}
 }
 
 // mayRollBack reports whether the served configuration contains a text and may be rolled back.

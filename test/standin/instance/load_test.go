@@ -1,13 +1,14 @@
 package instance
 
 import (
+	"crypto/ed25519"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -37,22 +38,85 @@ func TestRollsBack(t *testing.T) {
 	}
 }
 
-// loading returns an instance that is requested to load a configuration.
+var (
+	operatorKey = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+	trusted     = instanceapi.Trust{
+		Application: instanceapi.Application{Namespace: "shop", Name: "web", UID: "u1"},
+		Keys:        []instanceapi.PublicKey{instanceapi.NewPublicKey(operatorKey.Public().(ed25519.PublicKey))},
+	}
+)
+
+// candidate returns the ConfigMap of the candidate, with the trust file.
+func candidate(t *testing.T, text string) *corev1.ConfigMap {
+	t.Helper()
+	trust, err := trusted.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMapNext("web")},
+		Data:       map[string]string{"site.conf": text}, BinaryData: map[string][]byte{instanceapi.FileTrust: []byte(trust)},
+	}
+}
+
+// order sends an instance the next order.
+func order(t *testing.T, i *Instance, requested instanceapi.Requested, contents instanceapi.Contents) (instanceapi.Status, error) {
+	t.Helper()
+	client := instanceapi.NewClient(time.Second)
+	status, err := client.Status(t.Context(), i.IP)
+	if err != nil {
+		t.Fatal(err)
+	}
+	body, err := instanceapi.EncodeContents(contents)
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, err := instanceapi.Sign(operatorKey, status.Orders.Next(requested, time.Now()), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Order(t.Context(), i.IP, signed)
+}
+
+// loading returns an instance that was ordered to load a configuration.
 func loading(t *testing.T, text string) *Instance {
 	t.Helper()
 	stable := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "good"}}
 	i, mounts := start(t, stable)
-	next := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMapNext("web")}, Data: map[string]string{"site.conf": text}}
-	pod := &corev1.Pod{}
-	if err := errors.Join(mounts.Create(t.Context(), next), mounts.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "web-1"}, pod)); err != nil {
+	next := candidate(t, text)
+	if err := mounts.Create(t.Context(), next); err != nil {
 		t.Fatal(err)
 	}
 	revision := nginxconf.Revision(next.Data)
-	pod.Annotations = map[string]string{naming.AnnotationConfigTest: revision, naming.AnnotationConfig: revision}
-	if err := mounts.Update(t.Context(), pod); err != nil {
+	if _, err := order(t, i, instanceapi.Requested{Test: revision, Load: revision}, nil); err != nil {
 		t.Fatal(err)
 	}
 	return i
+}
+
+// TestOrders: an instance carries out an order whose files are not mounted, and only the operator's orders.
+func TestOrders(t *testing.T) {
+	stable := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: naming.ConfigMap("web")}, Data: map[string]string{"site.conf": "good"}}
+	i, mounts := start(t, stable)
+	better := map[string]string{"site.conf": "better"}
+	revision := nginxconf.Revision(better)
+	requested, contents := instanceapi.Requested{Test: revision, Load: revision}, instanceapi.Contents{revision: better}
+	refused := &instanceapi.RefusedError{}
+	if _, err := order(t, i, requested, contents); !errors.As(err, &refused) || refused.Refusal != instanceapi.UnknownKey {
+		t.Errorf("without a trust file: %v", err)
+	}
+	if err := mounts.Create(t.Context(), candidate(t, "mounted")); err != nil {
+		t.Fatal(err)
+	}
+	status, err := order(t, i, requested, contents)
+	if err != nil || status.Serving != revision || status.Requested != requested || !slices.Contains(status.Available, revision) || i.Text() != "better" {
+		t.Errorf("status %+v (%v)", status, err)
+	}
+	last := status.Orders.Number
+	back := instanceapi.Requested{Test: revision, Load: nginxconf.Revision(stable.Data)}
+	if status, err := order(t, i, back, nil); err != nil || status.Serving != back.Load || status.Orders.Number <= last {
+		t.Errorf("status %+v (%v)", status, err)
+	}
 }
 
 // TestRequestsOfAConfiguration: the requests before a load are included if no configuration is

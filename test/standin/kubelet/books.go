@@ -3,14 +3,15 @@ package kubelet
 import (
 	"fmt"
 	"sync"
+	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // books records what the instances of all namespaces do with configuration revisions. An operator
 // must never let an instance load a revision that another instance of the same template has not
-// accepted, could not load, or is comparing with what it served before, nor a revision that has
-// ended a container of the same template, even if that pod is gone.
+// accepted (unless that one is silent for long), could not load, or is comparing with what it served
+// before, nor a revision that has ended a container of the same template, even if that pod is gone.
 type books struct {
 	mu         sync.Mutex
 	namespaces map[string]*book
@@ -34,6 +35,8 @@ type entry struct {
 	// early is set if the pod existed when the book was opened, so the operator knows of it.
 	early            bool
 	accepted, failed map[string]bool
+	// answered is when a client last got the pod's status.
+	answered time.Time
 	// compares is the revision whose first answers the pod compares.
 	compares string
 }
@@ -60,7 +63,7 @@ func (b *books) open(namespace string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, e := range b.of(namespace).pods {
-		e.early = true
+		e.early, e.answered = true, time.Now()
 	}
 }
 
@@ -88,6 +91,21 @@ func (b *books) broken(namespace string) string {
 	return b.of(namespace).broken
 }
 
+// mustAccept reports whether no other pod may load a revision, because this one has not accepted it.
+func (e *entry) mustAccept(revision string) bool {
+	return e.early && !e.accepted[revision] && time.Since(e.answered) < unreachable
+}
+
+// unreachable is how long a pod has to be silent before the others may go on without it. The operator waits longer.
+const unreachable = 20 * time.Second
+
+// Answered records that a client got the status of a pod.
+func (b *books) Answered(key client.ObjectKey) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pod(key).answered = time.Now()
+}
+
 // Accepted records that a pod has accepted a revision.
 func (b *books) Accepted(key client.ObjectKey, revision string) {
 	b.mu.Lock()
@@ -110,7 +128,7 @@ func (b *books) Loads(key client.ObjectKey, revision string, fails bool) {
 			book.broken = fmt.Sprintf("pod %s was let load configuration %s, which pod %s could not load", key.Name, revision, name)
 		case other.compares == revision:
 			book.broken = fmt.Sprintf("pod %s was let load configuration %s, while pod %s compared its first answers", key.Name, revision, name)
-		case other.early && !other.accepted[revision]:
+		case other.mustAccept(revision):
 			book.broken = fmt.Sprintf("pod %s was let load configuration %s, which pod %s has not accepted", key.Name, revision, name)
 		}
 	}

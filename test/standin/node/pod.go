@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/test/standin/container"
 )
@@ -191,6 +192,11 @@ func (p *pod) spec(seen *corev1.Pod) container.Spec {
 		}
 		s.Root = p.node.Images.root(c.Image)
 		s.Command = append(append(s.Command, c.Command...), c.Args...)
+		for _, e := range c.Env {
+			if e.Name == instanceapi.EnvPodUID {
+				s.Environment = append(s.Environment, e.Name+"="+string(seen.UID))
+			}
+		}
 		for _, m := range c.VolumeMounts {
 			from := filepath.Join(p.volumes.folder(m.Name), m.SubPath)
 			if m.Name == instanceVolume {

@@ -1,0 +1,38 @@
+package orders
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"example.com/nginx-operator/internal/instance/volumes"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// TrustFile reads the trust file in a mounted folder.
+type TrustFile struct {
+	dir string
+	// trust is its content at a version of the folder.
+	trust   instanceapi.Trust
+	version string
+}
+
+// NewTrustFile returns the TrustFile in a mounted folder.
+func NewTrustFile(dir string) *TrustFile { return &TrustFile{dir: dir} }
+
+// Trust returns whose orders the pod accepts: nobody's if the file is missing, or cannot be read.
+func (f *TrustFile) Trust() instanceapi.Trust {
+	version := volumes.Version(f.dir)
+	if version == f.version {
+		return f.trust
+	}
+	f.version, f.trust = version, instanceapi.Trust{}
+	text, err := os.ReadFile(filepath.Join(f.dir, version, instanceapi.FileTrust))
+	if err == nil {
+		f.trust, err = instanceapi.ParseTrust(string(text))
+	}
+	if err != nil {
+		slog.Warn("the pod accepts no orders of the operator", "reason", err.Error())
+	}
+	return f.trust
+}

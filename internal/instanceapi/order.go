@@ -1,0 +1,126 @@
+package instanceapi
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// PathOrders accepts an order with POST and answers with a Status as JSON once the order is carried
+// out, or after OrderWait. An order that is not accepted is answered with the HTTP status and the
+// text of its Refusal.
+const PathOrders = "/v1/orders"
+
+// An order is in these headers: the order itself as base64 of its JSON, and the signature as KEYID
+// "." and hexadecimal digits. The body has the contents, if the order has any.
+const (
+	HeaderOrder     = "Nginx-Operator-Order"
+	HeaderSignature = "Nginx-Operator-Signature"
+)
+
+// Bounds of an order.
+const (
+	// MaxOrder bounds each header, in bytes.
+	MaxOrder = 4 << 10
+	// MaxBody bounds the body, and MaxContents the JSON in it, in bytes. A configuration has at most
+	// 900 KiB (see package nginxconf), and an order has at most two.
+	MaxBody     = 2 << 20
+	MaxContents = 4 << 20
+	// OrderLifetime is how long an order is valid.
+	OrderLifetime = 30 * time.Second
+	// OrderWait is how long an instance waits for the outcome before it answers.
+	OrderWait = 5 * time.Second
+)
+
+// Order is what the operator requests of one instance: the whole request, not a change of it. An
+// order is valid once, for one process.
+type Order struct {
+	// Application and PodUID are the receiver.
+	Application Application `json:"application"`
+	PodUID      string      `json:"podUID"`
+	// Process is the Orders.Process of the receiver, and Number is greater than its Orders.Number.
+	Process string `json:"process"`
+	Number  int64  `json:"number"`
+	// Expires is the Orders.Uptime of the receiver up to which the order is valid, in milliseconds.
+	// It is in the receiver's own clock, so no two clocks are compared.
+	Expires int64 `json:"expires"`
+	// Requested is the revision to test, and the one to serve.
+	Requested Requested `json:"requested"`
+	// Body describes the contents; nil: there are none.
+	Body *Body `json:"body,omitempty"`
+}
+
+// Application identifies an NginxOperator.
+type Application struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Body describes the body of an order.
+type Body struct {
+	// Size is its length in bytes, Digest its SHA-256 in hexadecimal digits.
+	Size   int64  `json:"size"`
+	Digest string `json:"digest"`
+}
+
+// NewBody describes a body.
+func NewBody(body []byte) *Body {
+	sum := sha256.Sum256(body)
+	return &Body{Size: int64(len(body)), Digest: hex.EncodeToString(sum[:])}
+}
+
+// Matches reports whether it describes the body.
+func (b *Body) Matches(body []byte) bool { return *b == *NewBody(body) }
+
+// Orders is what the operator has to know about an instance to send it an order.
+type Orders struct {
+	// Application and PodUID are whose orders the instance accepts.
+	Application Application `json:"application"`
+	PodUID      string      `json:"podUID"`
+	// Process identifies the process. It is random.
+	Process string `json:"process"`
+	// Uptime is the age of the process in milliseconds.
+	Uptime int64 `json:"uptimeMilliseconds"`
+	// Number is that of the last accepted order or of the Follow, whichever is greater; 0 if there was none.
+	Number int64 `json:"number"`
+	// Keys are the IDs of the keys whose orders it accepts.
+	Keys []string `json:"keys,omitempty"`
+}
+
+// encode returns the text of the header.
+func (o Order) encode() (string, error) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return "", fmt.Errorf("encode an order: %w", err)
+	}
+	return base64.StdEncoding.EncodeToString(text), nil
+}
+
+func decodeOrder(header string) (Order, error) {
+	if len(header) > MaxOrder {
+		return Order{}, fmt.Errorf("the order is longer than %d bytes", MaxOrder)
+	}
+	text, err := base64.StdEncoding.Strict().DecodeString(header)
+	if err != nil {
+		return Order{}, errors.New("the order is not base64")
+	}
+	var o Order
+	if err := json.Unmarshal(text, &o); err != nil {
+		return Order{}, errors.New("the order is not JSON")
+	}
+	return o, nil
+}
+
+// Next returns the next order for an instance, which is valid for OrderLifetime from when it reported its Uptime. Its
+// number is the time, so that it can be compared with that of a Follow, and in any case greater than the last one.
+func (o Orders) Next(requested Requested, now time.Time) Order {
+	return Order{
+		Application: o.Application, PodUID: o.PodUID, Process: o.Process, Number: max(o.Number+1, now.UnixMilli()),
+		Expires: o.Uptime + OrderLifetime.Milliseconds(), Requested: requested,
+	}
+}

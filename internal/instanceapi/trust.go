@@ -1,0 +1,129 @@
+package instanceapi
+
+import (
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// FileTrust is the file in DirNext with the Trust of the pods, as JSON. It is in the binaryData of
+// the candidate's ConfigMap, and no part of the configuration.
+const FileTrust = "nginx-operator-trust.json"
+
+// Trust is what an instance needs to know to recognize the operator's orders.
+type Trust struct {
+	Application Application `json:"application"`
+	// Keys are the public keys of the operator, the newest first.
+	Keys []PublicKey `json:"keys"`
+	// Follow lets pods that the operator cannot reach load a revision without an order; nil: none.
+	Follow *Follow `json:"follow,omitempty"`
+}
+
+// Follow is a revision that pods may load without an order, once they have tested it.
+type Follow struct {
+	Revision string `json:"revision"`
+	// Number is compared with the numbers of orders: the latest counts.
+	Number int64 `json:"number"`
+	// Pods are the UIDs of the pods that may; empty: all of them.
+	Pods []string `json:"pods,omitempty"`
+}
+
+// Permits reports whether a pod whose last order has a number may load the revision.
+func (f *Follow) Permits(podUID string, number int64) bool {
+	return f != nil && f.Number > number && (len(f.Pods) == 0 || slices.Contains(f.Pods, podUID))
+}
+
+// PublicKey is a public key of the operator.
+type PublicKey struct {
+	// ID is that of KeyID.
+	ID string `json:"id"`
+	// Key is the Ed25519 public key.
+	Key []byte `json:"key"`
+}
+
+// NewPublicKey returns a public key with its ID.
+func NewPublicKey(key ed25519.PublicKey) PublicKey { return PublicKey{ID: KeyID(key), Key: key} }
+
+// KeyID returns the ID of a public key: 16 hexadecimal digits of its hash.
+func KeyID(key ed25519.PublicKey) string {
+	sum := sha256.Sum256(key)
+	return hex.EncodeToString(sum[:8])
+}
+
+// maxKeys bounds the keys of a Trust.
+const maxKeys = 8
+
+// ParseTrust parses the file. It returns an error if a key is not what its ID says.
+func ParseTrust(text string) (Trust, error) {
+	var t Trust
+	if err := json.Unmarshal([]byte(text), &t); err != nil {
+		return Trust{}, fmt.Errorf("parse %s: %w", FileTrust, err)
+	}
+	if len(t.Keys) > maxKeys {
+		return Trust{}, fmt.Errorf("%s has %d keys: at most %d are allowed", FileTrust, len(t.Keys), maxKeys)
+	}
+	for _, k := range t.Keys {
+		if len(k.Key) != ed25519.PublicKeySize || k.ID != KeyID(k.Key) {
+			return Trust{}, fmt.Errorf("%s: key %q is not an Ed25519 key with this ID", FileTrust, k.ID)
+		}
+	}
+	return t, nil
+}
+
+// Text returns the content of the file.
+func (t Trust) Text() (string, error) {
+	text, err := json.Marshal(t)
+	return string(text), err
+}
+
+// IDs returns the IDs of the keys.
+func (t Trust) IDs() []string {
+	var ids []string
+	for _, k := range t.Keys {
+		ids = append(ids, k.ID)
+	}
+	return ids
+}
+
+// signed returns what a signature covers. The prefix keeps a signature from being valid for anything else.
+func signed(header string) []byte { return []byte("nginx-operator order\n" + header) }
+
+// SignedOrder is an order as it is sent: its two headers and its body.
+type SignedOrder struct {
+	Order, Signature string
+	Body             []byte
+}
+
+// Sign signs an order. body is the result of EncodeContents; nil: there is none.
+func Sign(key ed25519.PrivateKey, o Order, body []byte) (SignedOrder, error) {
+	if body != nil {
+		o.Body = NewBody(body)
+	}
+	header, err := o.encode()
+	if err != nil {
+		return SignedOrder{}, err
+	}
+	public, ok := key.Public().(ed25519.PublicKey)
+	if !ok {
+		return SignedOrder{}, errors.New("sign an order: not an Ed25519 key")
+	}
+	signature := hex.EncodeToString(ed25519.Sign(key, signed(header)))
+	return SignedOrder{Order: header, Signature: KeyID(public) + "." + signature, Body: body}, nil
+}
+
+// verify reports whether the signature of the header is of a key that is trusted, and whether the
+// key is known at all.
+func (t Trust) verify(header, signature string) (known, valid bool) {
+	id, digits, _ := strings.Cut(signature, ".")
+	i := slices.IndexFunc(t.Keys, func(k PublicKey) bool { return k.ID == id })
+	if i < 0 {
+		return false, false
+	}
+	sum, err := hex.DecodeString(digits)
+	return true, err == nil && len(sum) == ed25519.SignatureSize && ed25519.Verify(t.Keys[i].Key, signed(header), sum)
+}

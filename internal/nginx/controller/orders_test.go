@@ -1,0 +1,225 @@
+package controller
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// ring is a KeyRing with fixed keys.
+type ring []ed25519.PrivateKey
+
+func (r ring) Keys() []ed25519.PrivateKey { return r }
+func (ring) OnChange(func())              {}
+
+func newKey(t *testing.T) ed25519.PrivateKey {
+	t.Helper()
+	_, key, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+func keyID(key ed25519.PrivateKey) string {
+	return instanceapi.KeyID(key.Public().(ed25519.PublicKey))
+}
+
+// sender records the orders that a Reconciler sends, and the applications that it queues.
+type sender struct {
+	*Reconciler
+	mu     sync.Mutex
+	sent   []instanceapi.SignedOrder
+	queued chan types.NamespacedName
+	// answer is what every pod answers.
+	answer func() error
+}
+
+func newSender(keys ...ed25519.PrivateKey) *sender {
+	s := &sender{queued: make(chan types.NamespacedName, 100), answer: func() error { return nil }}
+	s.Reconciler = &Reconciler{
+		Keys: ring(keys), Clock: clock.RealClock{},
+		Observer: observe.New(nil, nil, nil, nil, nil),
+		enqueue:  func(key types.NamespacedName) { s.queued <- key },
+		SendOrder: func(_ context.Context, _ string, order instanceapi.SignedOrder) (instanceapi.Status, error) {
+			s.mu.Lock()
+			s.sent = append(s.sent, order)
+			s.mu.Unlock()
+			return instanceapi.Status{}, s.answer()
+		},
+	}
+	return s
+}
+
+func (s *sender) orders(t *testing.T) []instanceapi.Order {
+	t.Helper()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var orders []instanceapi.Order
+	for _, signed := range s.sent {
+		text, err := base64.StdEncoding.DecodeString(signed.Order)
+		var order instanceapi.Order
+		if err := errors.Join(err, json.Unmarshal(text, &order)); err != nil {
+			t.Fatal(err)
+		}
+		orders = append(orders, order)
+	}
+	return orders
+}
+
+var web = types.NamespacedName{Namespace: "shop", Name: "web"}
+
+func orderFor(uid string, keys ...string) revision.Order {
+	return revision.Order{
+		Pod: uid, PodIP: "10.0.0.1",
+		Receiver:  instanceapi.Orders{Application: instanceapi.Application{Name: "web"}, PodUID: uid, Process: "p", Number: 7, Uptime: 1000, Keys: keys},
+		Requested: instanceapi.Requested{Test: "r1"},
+	}
+}
+
+// TestSendOrders: the last answer queues the application, and a pod gets one order at a time.
+func TestSendOrders(t *testing.T) {
+	key := newKey(t)
+	s := newSender(key)
+	hold := make(chan struct{})
+	s.answer = func() error { <-hold; return nil }
+	all := []revision.Order{orderFor("a", keyID(key)), orderFor("b", keyID(key))}
+	for range 2 {
+		if err := s.sendOrders(t.Context(), web, all); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !s.Reconciler.orders.inFlight(web) || len(s.queued) > 0 {
+		t.Error("the orders are not in flight")
+	}
+	close(hold)
+	if got := <-s.queued; got != web {
+		t.Errorf("%s is queued", got)
+	}
+	if n := len(s.orders(t)); n != 2 || s.Reconciler.orders.inFlight(web) {
+		t.Errorf("%d orders were sent, want one for each pod", n)
+	}
+}
+
+// TestOrderNumbers: an order is newer than the last one, whatever the clock says, and is valid for a bounded time of the
+// receiver's own clock.
+func TestOrderNumbers(t *testing.T) {
+	now := time.UnixMilli(1000)
+	for last, want := range map[int64]int64{7: 1000, 5000: 5001} {
+		receiver := orderFor("a").Receiver
+		receiver.Number = last
+		got := receiver.Next(instanceapi.Requested{Load: "r1"}, now)
+		wanted := instanceapi.Order{
+			Application: receiver.Application, PodUID: "a", Process: "p", Number: want, Expires: 31000,
+			Requested: instanceapi.Requested{Load: "r1"},
+		}
+		if diff := cmp.Diff(wanted, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+}
+
+// TestSigner: an order is signed with the newest key that the pod knows, and with no other.
+func TestSigner(t *testing.T) {
+	current, previous, foreign := newKey(t), newKey(t), newKey(t)
+	for name, tt := range map[string]struct {
+		knows []string
+		want  ed25519.PrivateKey
+	}{
+		"both":     {[]string{keyID(previous), keyID(current)}, current},
+		"previous": {[]string{keyID(previous)}, previous},
+		"foreign":  {[]string{keyID(foreign)}, nil},
+		"none":     {nil, nil},
+	} {
+		if got := signerFor(instanceapi.Orders{Keys: tt.knows}, []ed25519.PrivateKey{current, previous}); !got.Equal(tt.want) {
+			t.Errorf("a pod that knows %s: another key signs", name)
+		}
+	}
+	s := newSender(current)
+	if err := s.sendOrders(t.Context(), web, []revision.Order{orderFor("a", keyID(foreign))}); err != nil {
+		t.Fatal(err)
+	}
+	if s.Reconciler.orders.inFlight(web) || len(s.orders(t)) > 0 {
+		t.Error("a pod that knows no key got an order")
+	}
+}
+
+// TestFailedOrder: orders without an answer are left to the requeue of the application, so that a pod that refuses them
+// costs no endless loop. An answer of another pod is news.
+func TestFailedOrder(t *testing.T) {
+	key := newKey(t)
+	failed := errors.New("connection refused")
+	for name, tt := range map[string]struct {
+		errors map[string]error
+		queued bool
+	}{
+		"none answers":           {map[string]error{"a": failed, "b": failed}, false},
+		"one refuses":            {map[string]error{"a": &instanceapi.RefusedError{Refusal: instanceapi.Replayed}}, false},
+		"one of two answers":     {map[string]error{"a": nil, "b": failed}, true},
+		"the other one, as well": {map[string]error{"a": failed, "b": nil}, true},
+	} {
+		s := newSender(key)
+		for uid := range tt.errors {
+			s.Reconciler.orders.begin(web, uid)
+		}
+		for uid, err := range tt.errors {
+			s.answer = func() error { return err }
+			s.sendOrder(t.Context(), web, new(orderFor(uid, keyID(key))), instanceapi.SignedOrder{})
+		}
+		if (len(s.queued) > 0) != tt.queued {
+			t.Errorf("%s: queued %d times", name, len(s.queued))
+		}
+	}
+}
+
+// TestParallelOrders: orders beyond the bound wait for later passes.
+func TestParallelOrders(t *testing.T) {
+	var o orders
+	for i := range parallelOrders {
+		if !o.begin(web, string(rune(i))) {
+			t.Fatalf("order %d is refused", i)
+		}
+	}
+	if o.begin(types.NamespacedName{Name: "other"}, "a") {
+		t.Error("too many orders are in flight")
+	}
+	o.end(web, string(rune(0)), true)
+	if !o.begin(types.NamespacedName{Name: "other"}, "a") {
+		t.Error("an answer makes no room for another order")
+	}
+}
+
+// TestStatusDelay: the status waits for answers, and not for long.
+func TestStatusDelay(t *testing.T) {
+	var d statusDelay
+	now := time.Now()
+	if d.holds(web, false, now) {
+		t.Error("it waits although nothing is due")
+	}
+	if !d.holds(web, true, now) || !d.holds(web, true, now.Add(statusDelayed/2)) {
+		t.Error("it does not wait for answers")
+	}
+	if d.holds(web, true, now.Add(statusDelayed)) {
+		t.Error("it waits for too long")
+	}
+	if d.holds(web, false, now) || !d.holds(web, true, now.Add(time.Hour)) {
+		t.Error("it does not begin anew")
+	}
+	d.forget(web)
+	if len(d.since) > 0 {
+		t.Error("something is kept")
+	}
+}
