@@ -25,6 +25,9 @@ var webhookArguments = []string{
 // returned function stops the webhook. The webhook gets no faults, because the API server depends
 // on it.
 func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, dir string) (func(), error) {
+	if err := plane.PrepareOperator(ctx); err != nil {
+		return nil, err
+	}
 	if len(o.webhook) == 0 {
 		return func() {}, plane.InstallCRD(ctx, 0)
 	}
@@ -33,9 +36,6 @@ func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, dir 
 		return nil, err
 	}
 	if err := plane.InstallCRD(ctx, port); err != nil {
-		return nil, err
-	}
-	if err := plane.PrepareOperator(ctx); err != nil {
 		return nil, err
 	}
 	log, err := os.Create(filepath.Join(dir, "webhook.log"))

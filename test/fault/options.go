@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+
+	"example.com/nginx-operator/test/testenv"
 )
 
 // options are the command's settings.
@@ -38,7 +40,7 @@ type options struct {
 
 // arguments are the arguments of this project's operator.
 var arguments = []string{
-	"--namespaces={namespace}", "--controllers=nginx", "--leader-elect=false", "--conversion-webhook=false",
+	"--namespaces={namespace}", "--own-namespace=" + testenv.SystemNamespace, "--controllers=nginx", "--leader-elect=false", "--conversion-webhook=false",
 	"--metrics-bind-address=0", "--health-probe-bind-address=0", "--instance-image=nginx-operator:test", "--default-image=nginx:test",
 }
 

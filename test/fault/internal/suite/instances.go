@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -64,9 +65,58 @@ var clientFaults = map[string]clientFault{
 	"refuses":        refuses,
 	"serves-another": said(map[string]any{"serving": "0000000000000000"}),
 	"serves-nothing": said(map[string]any{"serving": "", "ready": false, "notReady": "it starts"}),
-	"forgetful":      said(map[string]any{"revisions": nil, "granted": ""}),
+	"forgetful":      said(map[string]any{"revisions": nil}),
 	"sees-no-files":  said(map[string]any{"stable": "", "next": ""}),
 	"not-requested":  said(map[string]any{"requested": map[string]any{}}),
+	"takes-no-order": said(map[string]any{"orders": map[string]any{}}),
+	"other-process":  said(map[string]any{"orders": map[string]any{"process": "another"}}),
+	"lost-answer":    lostAnswer,
+	"answers-twice":  answersTwice,
+	"half-an-order":  halfAnOrder,
+	"blocks-orders":  blocksOrders,
+}
+
+// lostAnswer carries out an order, and breaks the connection off before it answers.
+func lostAnswer(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	if r.Method != http.MethodPost {
+		answer.ServeHTTP(w, r)
+		return
+	}
+	answer.ServeHTTP(httptest.NewRecorder(), r)
+	panic(http.ErrAbortHandler)
+}
+
+// answersTwice passes an order on twice, as if it had been recorded: the instance accepts it once.
+func answersTwice(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	for _, writer := range []http.ResponseWriter{w, httptest.NewRecorder()} {
+		again := r.Clone(r.Context())
+		again.Body = io.NopCloser(bytes.NewReader(body))
+		answer.ServeHTTP(writer, again)
+	}
+}
+
+// halfAnOrder passes on only the first half of an order's body.
+func halfAnOrder(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body[:len(body)/2]))
+	r.ContentLength = int64(len(body) / 2)
+	answer.ServeHTTP(w, r)
+}
+
+// blocksOrders lets only queries through, as a proxy between operator and pod may.
+func blocksOrders(w http.ResponseWriter, r *http.Request, answer http.Handler) {
+	if r.Method == http.MethodPost {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	answer.ServeHTTP(w, r)
 }
 
 // half breaks off the response in the middle.
