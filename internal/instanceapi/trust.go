@@ -55,8 +55,11 @@ func KeyID(key ed25519.PublicKey) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// maxKeys bounds the keys of a Trust.
-const maxKeys = 8
+// maxKeys bounds the keys of a Trust, and maxNumber, in the year 2200, the numbers of orders.
+const (
+	maxKeys   = 8
+	maxNumber = 7258118400000
+)
 
 // ParseTrust parses the file. It returns an error if a key is not what its ID says.
 func ParseTrust(text string) (Trust, error) {
@@ -66,6 +69,9 @@ func ParseTrust(text string) (Trust, error) {
 	}
 	if len(t.Keys) > maxKeys {
 		return Trust{}, fmt.Errorf("%s has %d keys: at most %d are allowed", FileTrust, len(t.Keys), maxKeys)
+	}
+	if t.Follow != nil && (t.Follow.Number < 0 || t.Follow.Number > maxNumber) {
+		return Trust{}, fmt.Errorf("%s: the number %d is not a time", FileTrust, t.Follow.Number)
 	}
 	for _, k := range t.Keys {
 		if len(k.Key) != ed25519.PublicKeySize || k.ID != KeyID(k.Key) {

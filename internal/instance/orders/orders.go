@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -150,6 +151,11 @@ func readContents(request *http.Request, want *instanceapi.Body) (instanceapi.Co
 	for revision, files := range contents {
 		if got := nginxconf.Revision(files); got != revision {
 			return nil, fmt.Errorf("it holds revision %s as %s", got, revision)
+		}
+		for name := range files {
+			if name == "." || name == ".." || name != filepath.Base(name) {
+				return nil, fmt.Errorf("%q is not the name of a file", name)
+			}
 		}
 	}
 	return contents, nil

@@ -169,6 +169,10 @@ func TestBodies(t *testing.T) {
 	if err := writer.Close(); err != nil {
 		t.Fatal(err)
 	}
+	escaping := func(name string) []byte {
+		outside := map[string]string{name: "x"}
+		return encode(t, instanceapi.Contents{nginxconf.Revision(outside): outside})
+	}
 	for name, tt := range map[string]struct {
 		signed []byte
 		sent   []byte
@@ -184,6 +188,8 @@ func TestBodies(t *testing.T) {
 		"empty":            {[]byte{}, nil, instanceapi.BadBody},
 		"a bomb":           {bomb.Bytes(), bomb.Bytes(), instanceapi.BadBody},
 		"another revision": {mislabeled, mislabeled, instanceapi.BadBody},
+		"a path":           {escaping("a/../../x.conf"), escaping("a/../../x.conf"), instanceapi.BadBody},
+		"a folder":         {escaping(".."), escaping(".."), instanceapi.BadBody},
 	} {
 		for how, body := range map[string]io.Reader{"of a known length": bytes.NewReader(tt.sent), "of an unknown length": io.MultiReader(bytes.NewReader(tt.sent))} {
 			r := newReceiver()

@@ -83,7 +83,9 @@ func (s *Supervisor) takeRequest() {
 			continue
 		}
 		if err := s.Store.SaveRevision(revision, files); err != nil {
+			// The status does not show the order, so the operator repeats it.
 			slog.Error("cannot keep a configuration that the operator has sent", "error", err)
+			return
 		}
 	}
 	s.folders.requested, s.folders.ordered = latest.requested, true

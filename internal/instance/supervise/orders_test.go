@@ -149,6 +149,15 @@ func TestOrder(t *testing.T) {
 	}
 }
 
+// TestOrderWithoutSpace: an order whose files cannot be kept is not taken, so that the operator repeats it.
+func TestOrderWithoutSpace(t *testing.T) {
+	s := idleSupervisor(t)
+	s.Order(instanceapi.Requested{Test: "../x"}, instanceapi.Contents{"../x": {"site.conf": ""}})
+	if s.takeRequest(); s.folders.requested != (instanceapi.Requested{}) || s.ordered.Load() != nil {
+		t.Errorf("requested %+v", s.folders.requested)
+	}
+}
+
 // TestFollow: without an order, the pod loads what the mounted files let it follow, and an order comes first.
 func TestFollow(t *testing.T) {
 	s := idleSupervisor(t)

@@ -60,6 +60,22 @@ type activity struct {
 
 // next returns how long to wait before the next pass; 0 means until an event.
 func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, a activity, now time.Time) time.Duration {
+	wait := p.wait(key, d, a, now)
+	if a.inFlight {
+		// Without an answer, nothing else queues the application.
+		return rollout.Soonest(wait, max(backoffInFlight, p.current(key)))
+	}
+	return wait
+}
+
+// current returns the wait of the step that an application is in.
+func (p *requeueBackoff) current(key types.NamespacedName) time.Duration {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.steps[key].wait
+}
+
+func (p *requeueBackoff) wait(key types.NamespacedName, d rollout.Decision, a activity, now time.Time) time.Duration {
 	recent := p.recentlyRequested(key, a.annotated, now)
 	switch {
 	case d.OnProbation:

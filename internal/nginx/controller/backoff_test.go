@@ -30,8 +30,10 @@ func TestPace(t *testing.T) {
 func TestPaceWithOrdersInFlight(t *testing.T) {
 	var p requeueBackoff
 	key := types.NamespacedName{Name: "web"}
-	if wait := p.next(key, rollout.Decision{Phase: rollout.Testing, Watch: true}, activity{inFlight: true}, time.Now()); wait != backoffInFlight {
-		t.Errorf("the wait is %s", wait)
+	for _, d := range []rollout.Decision{{Phase: rollout.Testing, Watch: true}, {Phase: rollout.Settled}, {Phase: rollout.Rejected}} {
+		if wait := p.next(key, d, activity{inFlight: true}, time.Now()); wait != backoffInFlight {
+			t.Errorf("phase %s: the wait is %s", d.Phase, wait)
+		}
 	}
 }
 

@@ -209,7 +209,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 		again = rollout.Soonest(again, refusalRetry)
 	}
 	if r.statusDelay.holds(p.key(), inFlight && p.failure == nil && p.selection.Began == nil, p.now) {
-		return requeue(again, nil)
+		return requeue(rollout.Soonest(again, statusDelayed), nil)
 	}
 	return requeue(again, errors.Join(p.failure, r.writeStatus(ctx, p.nginx, next)))
 }

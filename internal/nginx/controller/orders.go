@@ -3,11 +3,11 @@ package controller
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -105,24 +105,27 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 		order := &all[i]
 		signer := signerFor(order.Receiver, r.Keys.Keys())
 		if signer == nil {
-			log.FromContext(ctx).Info("a pod does not know the operator's public key yet", "pod", order.Pod)
+			// Until the kubelet brings it the key, it cannot be reached.
+			r.Observer.Unanswered(key, types.UID(order.Receiver.PodUID), 0)
+			log.FromContext(ctx).Info("a pod gets no order, because it knows none of the operator's public keys", "pod", order.Pod, "keys", len(r.Keys.Keys()))
 			continue
 		}
 		if !r.orders.begin(key, order.Receiver.PodUID) {
 			continue
 		}
-		signed, err := sign(order, signer, bodies, r.Clock.Now())
+		request := order.Receiver.Next(order.Requested, r.Clock.Now())
+		signed, err := sign(order, request, signer, bodies)
 		if err != nil {
 			r.orders.end(key, order.Receiver.PodUID, false)
 			return err
 		}
-		go r.sendOrder(context.WithoutCancel(ctx), key, order, signed)
+		go r.sendOrder(context.WithoutCancel(ctx), key, order, request.Number, signed)
 	}
 	return nil
 }
 
 // sign signs an order. bodies are the bodies of this pass's orders so far: most orders have the same.
-func sign(order *revision.Order, signer ed25519.PrivateKey, bodies map[string][]byte, now time.Time) (instanceapi.SignedOrder, error) {
+func sign(order *revision.Order, request instanceapi.Order, signer ed25519.PrivateKey, bodies map[string][]byte) (instanceapi.SignedOrder, error) {
 	var body []byte
 	if len(order.Contents) > 0 {
 		var revisions []string
@@ -140,7 +143,7 @@ func sign(order *revision.Order, signer ed25519.PrivateKey, bodies map[string][]
 		}
 		body = bodies[id]
 	}
-	return instanceapi.Sign(signer, order.Receiver.Next(order.Requested, now), body)
+	return instanceapi.Sign(signer, request, body)
 }
 
 // signerFor returns the newest key that an instance knows; nil if it knows none.
@@ -154,14 +157,17 @@ func signerFor(receiver instanceapi.Orders, keys []ed25519.PrivateKey) ed25519.P
 }
 
 // sendOrder sends an order, and takes over the answer.
-func (r *Reconciler) sendOrder(ctx context.Context, key types.NamespacedName, order *revision.Order, signed instanceapi.SignedOrder) {
+func (r *Reconciler) sendOrder(ctx context.Context, key types.NamespacedName, order *revision.Order, number int64, signed instanceapi.SignedOrder) {
 	uid := types.UID(order.Receiver.PodUID)
 	status, err := r.SendOrder(ctx, order.PodIP, signed)
+	if err == nil && status.Requested != order.Requested {
+		err = errors.New("it answered, and its status does not show the order")
+	}
 	ordersSent.WithLabelValues(orderResult(err)).Inc()
 	if err == nil {
 		r.Observer.Answered(key, uid, &status)
 	} else {
-		r.Observer.Unanswered(key, uid)
+		r.Observer.Unanswered(key, uid, number)
 		log.FromContext(ctx).Info("a pod did not carry out an order", "pod", order.Pod, "reason", err.Error())
 	}
 	// Without an answer the application is queued again anyway, with growing pauses.

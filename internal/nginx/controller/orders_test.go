@@ -44,12 +44,13 @@ type sender struct {
 	mu     sync.Mutex
 	sent   []instanceapi.SignedOrder
 	queued chan types.NamespacedName
-	// answer is what every pod answers.
+	// answer and status are what every pod answers.
 	answer func() error
+	status instanceapi.Status
 }
 
 func newSender(keys ...ed25519.PrivateKey) *sender {
-	s := &sender{queued: make(chan types.NamespacedName, 100), answer: func() error { return nil }}
+	s := &sender{status: instanceapi.Status{Requested: instanceapi.Requested{Test: "r1"}}, queued: make(chan types.NamespacedName, 100), answer: func() error { return nil }}
 	s.Reconciler = &Reconciler{
 		Keys: ring(keys), Clock: clock.RealClock{},
 		Observer: observe.New(nil, nil, nil, nil, nil),
@@ -58,7 +59,7 @@ func newSender(keys ...ed25519.PrivateKey) *sender {
 			s.mu.Lock()
 			s.sent = append(s.sent, order)
 			s.mu.Unlock()
-			return instanceapi.Status{}, s.answer()
+			return s.status, s.answer()
 		},
 	}
 	return s
@@ -177,11 +178,24 @@ func TestFailedOrder(t *testing.T) {
 		}
 		for uid, err := range tt.errors {
 			s.answer = func() error { return err }
-			s.sendOrder(t.Context(), web, new(orderFor(uid, keyID(key))), instanceapi.SignedOrder{})
+			s.sendOrder(t.Context(), web, new(orderFor(uid, keyID(key))), 1000, instanceapi.SignedOrder{})
 		}
 		if (len(s.queued) > 0) != tt.queued {
 			t.Errorf("%s: queued %d times", name, len(s.queued))
 		}
+	}
+}
+
+// TestIgnoredOrder: a pod that answers, and whose status does not show the order, is left to the requeue as well: it
+// would be ordered again at once, for ever.
+func TestIgnoredOrder(t *testing.T) {
+	key := newKey(t)
+	s := newSender(key)
+	s.status = instanceapi.Status{}
+	s.Reconciler.orders.begin(web, "a")
+	s.sendOrder(t.Context(), web, new(orderFor("a", keyID(key))), 1000, instanceapi.SignedOrder{})
+	if len(s.queued) > 0 {
+		t.Error("the application is queued at once")
 	}
 }
 

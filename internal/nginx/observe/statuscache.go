@@ -38,7 +38,14 @@ type instance struct {
 	// call is the query in flight; nil if there is none.
 	call *call
 	// refusesOrders is since when the instance takes no orders, although it answers queries; zero: it takes them.
+	// unanswered is the number of the last order without an answer.
 	refusesOrders time.Time
+	unanswered    int64
+}
+
+// tookUnanswered reports whether the instance has taken the last order without an answer: only the answer was lost.
+func (k *instance) tookUnanswered() bool {
+	return k.unanswered > 0 && k.status != nil && k.status.Orders != nil && k.status.Orders.Number >= k.unanswered
 }
 
 // unreachableSince returns since when an instance does not answer or takes no orders; zero: it does.
@@ -206,6 +213,9 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 		next.until = now.Add(settledFor)
 	}
 	known.answer, known.call = next, nil
+	if known.tookUnanswered() {
+		known.refusesOrders, known.unanswered = time.Time{}, 0
+	}
 	known.unread = c.left || c.silent && found != nil
 	return known.unread
 }
@@ -215,10 +225,13 @@ func (o *Observer) Answered(key types.NamespacedName, uid types.UID, status *ins
 	o.answers.take(key, uid, status)
 }
 
-// Unanswered records that an instance did not take an order, and makes the next pass query it.
-func (o *Observer) Unanswered(key types.NamespacedName, uid types.UID) { o.answers.take(key, uid, nil) }
+// Unanswered records that an instance did not answer the order with a number, and makes the next pass query it. Number 0
+// stands for an order that could not be sent.
+func (o *Observer) Unanswered(key types.NamespacedName, uid types.UID, number int64) {
+	o.answers.miss(key, uid, number)
+}
 
-// take replaces what is known of an instance; nil: it did not take an order.
+// take replaces what is known of an instance by its answer to an order.
 func (i *instances) take(key types.NamespacedName, uid types.UID, status *instanceapi.Status) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -227,18 +240,27 @@ func (i *instances) take(key types.NamespacedName, uid types.UID, status *instan
 		return
 	}
 	now := i.now()
-	known.unread, known.until = false, now
-	if status == nil {
-		if known.refusesOrders.IsZero() {
-			known.refusesOrders = now
-		}
-		return
-	}
-	known.refusesOrders = time.Time{}
+	known.refusesOrders, known.unanswered = time.Time{}, 0
 	// A query in flight would bring an older answer.
 	known.stop()
 	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now}
 	known.unread = true
+}
+
+// miss records an order without an answer.
+func (i *instances) miss(key types.NamespacedName, uid types.UID, number int64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	known := i.pods[key][uid]
+	if known == nil {
+		return
+	}
+	now := i.now()
+	known.unread, known.until = false, now
+	if known.refusesOrders.IsZero() {
+		known.refusesOrders = now
+	}
+	known.unanswered = max(known.unanswered, number)
 }
 
 // await waits for calls, at most for the wait of a pass.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -163,4 +164,48 @@ func TestDeletedApplicationsAreNotPolled(t *testing.T) {
 			t.Error("it is queried still, or queued")
 		}
 	})
+}
+
+// TestUnanswered: an instance is unreachable since the first order without an answer, until it answers one, or its status
+// shows that only the answer was lost.
+func TestUnanswered(t *testing.T) {
+	key, uid := types.NamespacedName{Name: "web"}, types.UID("uid-a")
+	now := time.Unix(1000, 0)
+	status := instanceapi.Status{Serving: "r1", Orders: &instanceapi.Orders{Number: 7}}
+	i := newInstances(func(context.Context, string) (instanceapi.Status, error) { return status, nil })
+	i.now, i.wait = func() time.Time { return now }, time.Minute
+	unreachable := func() map[string]time.Time {
+		t.Helper()
+		pods := []corev1.Pod{*running("a")}
+		i.await(t.Context(), i.begin(t.Context(), key, pods))
+		_, unreachable, ok := i.read(key, pods)
+		if !ok {
+			t.Fatal("it was not read")
+		}
+		return unreachable
+	}
+	if got := unreachable(); len(got) > 0 {
+		t.Errorf("unreachable at first: %v", got)
+	}
+	since := now
+	for range 2 {
+		i.miss(key, uid, 9)
+		now = now.Add(time.Second)
+	}
+	if got := unreachable(); !got["a"].Equal(since) {
+		t.Errorf("unreachable since %v, want %v", got, since)
+	}
+	status.Orders = &instanceapi.Orders{Number: 9}
+	i.miss(key, uid, 9)
+	if got := unreachable(); len(got) > 0 {
+		t.Errorf("only the answer was lost: %v", got)
+	}
+	i.miss(key, uid, 0)
+	if got := unreachable(); len(got) != 1 {
+		t.Error("an order that could not be sent does not count")
+	}
+	i.take(key, uid, &status)
+	if got := unreachable(); len(got) > 0 {
+		t.Errorf("it has answered: %v", got)
+	}
 }

@@ -48,7 +48,7 @@ const unreachablePatience = 30 * time.Second
 // configPod returns what the decision about the configuration knows of a pod.
 func (p *progress) configPod(pod *corev1.Pod) rollout.Pod {
 	since, silent := p.State.Unreachable[pod.Name]
-	out := rollout.Pod{
+	return rollout.Pod{
 		Name:        pod.Name,
 		UID:         string(pod.UID),
 		StartedAt:   observe.StartedAt(pod),
@@ -58,11 +58,6 @@ func (p *progress) configPod(pod *corev1.Pod) rollout.Pod {
 		Status:      p.State.Instances[pod.Name],
 		Unreachable: silent && p.Now.Sub(since) >= unreachablePatience,
 	}
-	if out.Unreachable && (out.Status == nil || out.Status.Serving != p.selection.Run.Config.Revision) {
-		// It answers queries, but takes no orders.
-		out.Status = nil
-	}
-	return out
 }
 
 // Order is what a pod is to be requested by a signed order.

@@ -2,6 +2,7 @@ package revision
 
 import (
 	"fmt"
+	"time"
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -27,10 +28,20 @@ func (p *progress) trust() (string, error) {
 	return text, nil
 }
 
-// following returns what pods may load without an order now; nil if there is nothing.
-func (p *progress) following() *instanceapi.Follow { return p.liveTrust().Follow }
+// clockTolerance is how far the clock of another operator may be ahead.
+const clockTolerance = time.Hour
 
-// liveTrust returns the file as it is; zero if there is none, or if another client changed it.
+// following returns what pods may load without an order now; nil if there is nothing. One of the future was not written
+// by an operator.
+func (p *progress) following() *instanceapi.Follow {
+	follow := p.liveTrust().Follow
+	if follow != nil && time.UnixMilli(follow.Number).After(p.Now.Add(clockTolerance)) {
+		return nil
+	}
+	return follow
+}
+
+// liveTrust returns the file as it is; zero if there is none, or if it cannot be read.
 func (p *progress) liveTrust() instanceapi.Trust {
 	live := p.State.Config(naming.ConfigMapNext(p.Nginx.Name))
 	if live == nil {

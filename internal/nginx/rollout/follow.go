@@ -19,11 +19,14 @@ const followPatience = 3 * time.Minute
 func (d *Decision) follow(in Input) {
 	d.Follow = in.Following
 	switch live := in.Following; {
-	case in.Held || in.Requested == "":
+	case in.Held || in.HoldOld || in.Requested == "":
 	case d.Phase == Rejected:
 		d.Follow = in.followBack()
 	case live != nil && live.Revision == in.Requested:
-		d.Follow = in.widened(*live)
+		d.Follow = d.widened(in, *live)
+	case in.Stable == in.Requested && live != nil:
+		// Pods may have followed what is no longer requested.
+		d.Follow = in.newFollow(in.Requested)
 	default:
 		d.Follow = d.firstFollow(in)
 	}
@@ -64,23 +67,27 @@ func (in *Input) firstFollower() string {
 	first := ""
 	for _, p := range in.Pods {
 		switch {
-		case p.Status != nil, p.Ready && !p.Unreachable:
+		case (p.Ready || p.Status != nil) && !p.Unreachable:
 			return ""
-		case first == "" && p.Unreachable:
+		case first == "" && p.Unreachable && p.Ready:
 			first = p.UID
 		}
 	}
 	return first
 }
 
-// widened lets all pods follow once the first one has stayed ready, and another one be the first if that is gone.
-func (in *Input) widened(live instanceapi.Follow) *instanceapi.Follow {
+// widened lets all pods follow once other pods have served the revision, or the first one has stayed ready. If the first
+// one is gone, another one is the first. One that restarted or is not ready holds the others back: the revision may be
+// the reason.
+func (d *Decision) widened(in Input, live instanceapi.Follow) *instanceapi.Follow {
 	if len(live.Pods) == 0 {
 		return &live
 	}
 	since := time.UnixMilli(live.Number)
 	i := slices.IndexFunc(in.Pods, func(p Pod) bool { return slices.Contains(live.Pods, p.UID) })
 	switch {
+	case d.Phase == Settled && !d.OnProbation:
+		return in.newFollow(live.Revision)
 	case i < 0 && in.firstFollower() != "":
 		return in.newFollow(live.Revision, in.firstFollower())
 	case i < 0:

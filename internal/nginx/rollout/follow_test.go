@@ -47,6 +47,14 @@ func TestFollow(t *testing.T) {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", serving("new"))}, Settled, since(time.Hour)},
 		"until something else is requested": {
 			"mid", &instanceapi.Follow{Revision: "mid", Number: 1}, []Pod{pod("a"), pod("b", unreachable)}, Testing, nil},
+		"a revert leads back what may have followed": {
+			"new", &instanceapi.Follow{Revision: "mid", Number: 1, Pods: []string{"a"}}, []Pod{pod("a", unreachable)}, Testing, since(0)},
+		"a pod that answers, and takes no orders, follows too": {
+			"old", nil, []Pod{pod("a", serving("new")), pod("b", func(p *Pod) { p.Unreachable = true })}, Settled, since(0)},
+		"once others serve it, all follow, whatever became of the first": {
+			"old", since(time.Minute, "gone"), []Pod{pod("a", serving("new")), pod("b", unreachable)}, Settled, since(0)},
+		"a pod that is not ready is not the first": {
+			"old", nil, []Pod{pod("a", unreachable, unready), pod("b", unreachable)}, Testing, since(0, "b")},
 		"if none is reachable, one follows first": {
 			"old", nil, []Pod{pod("a", unreachable), pod("b", unreachable)}, Testing, since(0, "a")},
 		"the others wait": {
@@ -88,6 +96,7 @@ func TestNothingChangesWhatIsFollowed(t *testing.T) {
 	for name, in := range map[string]Input{
 		"held":    {Requested: "new", Stable: "old", Held: true},
 		"blocked": {Stable: "old"},
+		"waiting": {Requested: "new", Stable: "old", HoldOld: true},
 	} {
 		in.Following, in.Pods = live, []Pod{pod("a", unreachable)}
 		if d := Decide(in); d.Follow != live {

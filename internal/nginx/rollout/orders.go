@@ -62,7 +62,9 @@ func (d *Decision) load(in Input) {
 			continue
 		}
 		d.Orders[p.Name] = instanceapi.Requested{Test: in.Requested, Load: in.Requested}
-		allowed--
+		if !p.Unreachable {
+			allowed--
+		}
 	}
 }
 
@@ -82,7 +84,7 @@ func (d *Decision) allowed(in Input) int {
 		wave = max(leastWave, (len(in.Pods)+3)/4)
 	}
 	for _, p := range in.Pods {
-		if p.Status != nil && p.orderedToLoad(in.Requested) && !p.serves(in.Requested) {
+		if p.Status != nil && !p.Unreachable && p.orderedToLoad(in.Requested) && !p.serves(in.Requested) {
 			wave--
 		}
 	}
@@ -98,7 +100,7 @@ func (p Pod) canLoad(revision string) bool {
 // nor answer do not count: they boot from stable, or follow it.
 func (d *Decision) allPodsLoaded(in Input) bool {
 	for _, p := range in.Pods {
-		if (p.Ready && !p.Unreachable || p.Status != nil) && (!p.serves(in.Requested) || p.mayLoadOther(in.Requested)) {
+		if (p.Ready || p.Status != nil) && !p.Unreachable && (!p.serves(in.Requested) || p.mayLoadOther(in.Requested)) {
 			return false
 		}
 	}

@@ -68,8 +68,8 @@ type Pod struct {
 	Ready bool
 	// Running reports whether the instance can be expected to answer.
 	Running bool
-	// Unreachable reports whether the pod has neither answered nor taken orders for a while. It follows the mounted
-	// ConfigMaps, at the kubelet's speed, and decides nothing.
+	// Unreachable reports whether the pod has not answered, or not taken orders, for a while. It follows the mounted
+	// ConfigMaps, at the kubelet's speed, and nothing waits for it.
 	Unreachable bool
 	// UID identifies the pod, and StartedAt is when its container started.
 	UID       string
@@ -239,7 +239,7 @@ func count(in Input) Decision {
 func podsWithoutStatus(pods []Pod) []string {
 	var names []string
 	for _, p := range pods {
-		if p.Ready && p.Status == nil {
+		if p.Ready && (p.Status == nil || p.Unreachable) {
 			names = append(names, p.Name)
 		}
 	}
