@@ -1,6 +1,7 @@
 package node
 
 import (
+	"errors"
 	"os/exec"
 	"testing"
 	"time"
@@ -18,15 +19,12 @@ import (
 
 func nginxPod() *corev1.Pod {
 	return &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "real-1", Name: "web-1", Annotations: map[string]string{"example.com/what": "this"}},
+		ObjectMeta: metav1.ObjectMeta{Namespace: "real-1", Name: "web-1"},
 		Spec: corev1.PodSpec{
 			Containers: []corev1.Container{{Name: naming.NginxContainer, Image: "nginx:1"}},
 			Volumes: []corev1.Volume{
 				{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "config"}}}},
 				{Name: "next", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "none"}, Optional: new(true)}}},
-				{Name: "requests", VolumeSource: corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: []corev1.DownwardAPIVolumeFile{
-					{Path: "what", FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.annotations['example.com/what']"}},
-				}}}},
 			},
 		},
 	}
@@ -39,23 +37,25 @@ func TestVolumes(t *testing.T) {
 	if err := v.update(t.Context(), pod); !apierrors.IsNotFound(err) {
 		t.Fatalf("a missing ConfigMap: %v", err)
 	}
-	v.read = fake.NewClientBuilder().WithObjects(&corev1.ConfigMap{
-		ObjectMeta: metav1.ObjectMeta{Namespace: "real-1", Name: "config"}, Data: map[string]string{"a.conf": "one"}, BinaryData: map[string][]byte{"b": {0}},
-	}).Build()
+	config := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "real-1", Name: "config"}, Data: map[string]string{"a.conf": "zero"}, BinaryData: map[string][]byte{"b": {0}},
+	}
+	kube := fake.NewClientBuilder().WithObjects(config).Build()
+	v.read = kube
 	for range 2 {
 		if err := v.update(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
 	}
-	first := volumes.Version(v.folder("requests"))
-	pod.Annotations["example.com/what"] = "that"
-	if err := v.update(t.Context(), pod); err != nil {
+	first := volumes.Version(v.folder("config"))
+	config.Data["a.conf"] = "one"
+	if err := errors.Join(kube.Update(t.Context(), config), v.update(t.Context(), pod)); err != nil {
 		t.Fatal(err)
 	}
-	if volumes.Version(v.folder("requests")) == first {
-		t.Error("another annotation has not reached the pod")
+	if volumes.Version(v.folder("config")) == first {
+		t.Error("a change of the ConfigMap has not reached the pod")
 	}
-	for name, want := range map[string]map[string]string{"config": {"a.conf": "one", "b": "\x00"}, "next": {}, "requests": {"what": "that"}} {
+	for name, want := range map[string]map[string]string{"config": {"a.conf": "one", "b": "\x00"}, "next": {}} {
 		got, err := volumes.Read(v.folder(name))
 		if diff := cmp.Diff(want, got); diff != "" || err != nil {
 			t.Errorf("%s: error %v, -want +got:\n%s", name, err, diff)

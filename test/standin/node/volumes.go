@@ -6,7 +6,6 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,8 +110,6 @@ func (v *mounts) files(ctx context.Context, pod *corev1.Pod, volume *corev1.Volu
 		secret := &corev1.Secret{}
 		err := v.read.Get(ctx, client.ObjectKey{Namespace: pod.Namespace, Name: volume.Secret.SecretName}, secret)
 		return text(nil, secret.Data), missing(err, volume.Secret.Optional)
-	case volume.DownwardAPI != nil:
-		return downward(pod, volume.DownwardAPI)
 	}
 	return nil, fmt.Errorf("the node does not know such a volume: %+v", volume.VolumeSource)
 }
@@ -132,18 +129,4 @@ func text(data map[string]string, binary map[string][]byte) map[string]string {
 		files[name] = string(content)
 	}
 	return files
-}
-
-var annotation = regexp.MustCompile(`^metadata\.annotations\['(.+)'\]$`)
-
-// downward returns the fields of the pod that a volume exposes.
-func downward(pod *corev1.Pod, volume *corev1.DownwardAPIVolumeSource) (map[string]string, error) {
-	files := map[string]string{}
-	for _, item := range volume.Items {
-		if item.FieldRef == nil || !annotation.MatchString(item.FieldRef.FieldPath) {
-			return nil, fmt.Errorf("the node does not know the field of %s", item.Path)
-		}
-		files[item.Path] = pod.Annotations[annotation.FindStringSubmatch(item.FieldRef.FieldPath)[1]]
-	}
-	return files, nil
 }
