@@ -8,16 +8,18 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// answered calls then whenever a client got a status that it can read, whatever was done to the answers on the way.
-func answered(handler http.Handler, then func()) http.Handler {
+// answered calls then after each request: order reports whether it was an order, and ok whether the client got a status
+// that it can read, whatever was done to the answer on the way.
+func answered(handler http.Handler, then func(order, ok bool)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		ok := false
+		// A handler may break the connection off.
+		defer func() { then(r.URL.Path == instanceapi.PathOrders, ok) }()
 		copied := &copier{ResponseWriter: w, code: http.StatusOK}
 		handler.ServeHTTP(copied, r)
 		var status instanceapi.Status
-		if r.Context().Err() == nil && copied.code == http.StatusOK &&
-			json.Unmarshal(copied.body.Bytes(), &status) == nil && status.Protocol == instanceapi.Protocol {
-			then()
-		}
+		ok = r.Context().Err() == nil && copied.code == http.StatusOK &&
+			json.Unmarshal(copied.body.Bytes(), &status) == nil && status.Protocol == instanceapi.Protocol
 	})
 }
 

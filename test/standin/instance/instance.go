@@ -108,7 +108,7 @@ func Start(ctx context.Context, mounts client.Reader, pod client.ObjectKey, app 
 	if i.disturb != nil {
 		handler = i.disturb(handler)
 	}
-	handler = answered(handler, func() { i.watch.Answered(i.pod) })
+	handler = answered(handler, func(order, ok bool) { i.watch.Answered(i.pod, order, ok) })
 	if err := i.mount(ctx); err != nil {
 		return nil, errors.Join(err, listener.Close())
 	}

@@ -17,8 +17,8 @@ const doubt = time.Second
 
 // Watcher is notified of what an instance does with revisions.
 type Watcher interface {
-	// Answered: a client got the status of the pod.
-	Answered(pod client.ObjectKey)
+	// Answered: a client sent the pod a query or an order; ok reports whether it got the status.
+	Answered(pod client.ObjectKey, order, ok bool)
 	// Accepted: the instance has accepted a revision or booted with it.
 	Accepted(pod client.ObjectKey, revision string)
 	// Loads: the instance loads a revision that it did not serve. fails is set if the load fails.
@@ -41,12 +41,12 @@ func Watched(by Watcher) Option {
 // unwatched is a Watcher that does nothing.
 type unwatched struct{}
 
-func (unwatched) Answered(client.ObjectKey)            {}
-func (unwatched) Accepted(client.ObjectKey, string)    {}
-func (unwatched) Loads(client.ObjectKey, string, bool) {}
-func (unwatched) Compares(client.ObjectKey, string)    {}
-func (unwatched) TakesBack(client.ObjectKey, string)   {}
-func (unwatched) Ends(client.ObjectKey, string)        {}
+func (unwatched) Answered(client.ObjectKey, bool, bool) {}
+func (unwatched) Accepted(client.ObjectKey, string)     {}
+func (unwatched) Loads(client.ObjectKey, string, bool)  {}
+func (unwatched) Compares(client.ObjectKey, string)     {}
+func (unwatched) TakesBack(client.ObjectKey, string)    {}
+func (unwatched) Ends(client.ObjectKey, string)         {}
 
 func (i *Instance) test(revision string, known []content) {
 	c := find(revision, known)

@@ -10,7 +10,7 @@ import (
 
 // books records what the instances of all namespaces do with configuration revisions. An operator
 // must never let an instance load a revision that another instance of the same template has not
-// accepted (unless that one is silent for long), could not load, or is comparing with what it served
+// accepted (unless that one is silent or takes no orders for long), could not load, or is comparing with what it served
 // before, nor a revision that has ended a container of the same template, even if that pod is gone.
 type books struct {
 	mu         sync.Mutex
@@ -35,8 +35,8 @@ type entry struct {
 	// early is set if the pod existed when the book was opened, so the operator knows of it.
 	early            bool
 	accepted, failed map[string]bool
-	// answered is when a client last got the pod's status.
-	answered time.Time
+	// answered is when a client last got the pod's status, and refused since when it takes no orders; zero: it takes them.
+	answered, refused time.Time
 	// compares is the revision whose first answers the pod compares.
 	compares string
 }
@@ -93,17 +93,28 @@ func (b *books) broken(namespace string) string {
 
 // mustAccept reports whether no other pod may load a revision, because this one has not accepted it.
 func (e *entry) mustAccept(revision string) bool {
-	return e.early && !e.accepted[revision] && time.Since(e.answered) < unreachable
+	silent := time.Since(e.answered) >= unreachable || !e.refused.IsZero() && time.Since(e.refused) >= unreachable
+	return e.early && !e.accepted[revision] && !silent
 }
 
-// unreachable is how long a pod has to be silent before the others may go on without it. The operator waits longer.
+// unreachable is how long a pod has to be silent, or to take no orders, before the others may go on without it. The
+// operator waits longer.
 const unreachable = 20 * time.Second
 
-// Answered records that a client got the status of a pod.
-func (b *books) Answered(key client.ObjectKey) {
+// Answered records a query or an order to a pod, and whether the client got the status.
+func (b *books) Answered(key client.ObjectKey, order, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pod(key).answered = time.Now()
+	pod := b.pod(key)
+	switch {
+	case ok:
+		pod.answered = time.Now()
+		if order {
+			pod.refused = time.Time{}
+		}
+	case order && pod.refused.IsZero():
+		pod.refused = time.Now()
+	}
 }
 
 // Accepted records that a pod has accepted a revision.
