@@ -90,6 +90,9 @@ func (p *caseRun) ends(ctx context.Context, g *Golden, begin snapshot.Picture) e
 	if err := p.promise(ctx); err != nil {
 		return err
 	}
+	if err := p.orders.check(g.MostOrders); err != nil {
+		return err
+	}
 	end, err := p.taker.Take(ctx, p.namespace)
 	if err != nil {
 		return err
@@ -221,6 +224,9 @@ func Parse(name string) (Case, error) {
 	case "read":
 		fault, n, err := parseFault(point, proxy.FaultsOfReads())
 		return read(journey, fault, n), err
+	case "order":
+		fault, n, err := parseFault(point, faultsOfOrders)
+		return orderCase(journey, fault, n), err
 	case "unobserved", "stale":
 		return parseEvent(kind, journey, point)
 	case realKind:
@@ -232,7 +238,7 @@ func Parse(name string) (Case, error) {
 	case "rival":
 		return rival(journey), nil
 	}
-	return Case{}, errors.New("the name of a case must begin with crash/, pair/, read/, unobserved/, stale/, leaders/, rival/, instance/ or real/")
+	return Case{}, errors.New("the name of a case must begin with crash/, pair/, read/, unobserved/, stale/, leaders/, rival/, order/, instance/ or real/")
 }
 
 // parseEvent parses the point of a case that concerns an event.

@@ -35,6 +35,8 @@ type caseRun struct {
 	*operator
 	journey   *journey.Journey
 	namespace string
+	// orders are the orders to its pods.
+	orders *orderBook
 	// canKill reports whether the case kills pods, so that fewer may be ready.
 	canKill bool
 	// golden reports whether the run is undisturbed.
@@ -44,20 +46,32 @@ type caseRun struct {
 }
 
 // newCaseRun starts a run: it runs the given steps, and waits until the operator has settled.
-func (s *Stage) newCaseRun(ctx context.Context, j *journey.Journey, prepare ...func(namespace string)) (*caseRun, error) {
+func (s *Stage) newCaseRun(ctx context.Context, j *journey.Journey) (*caseRun, error) {
+	return s.newWrappedRun(ctx, j, nil)
+}
+
+// newWrappedRun starts a run with a wrapper of its pods; nil: there is none.
+func (s *Stage) newWrappedRun(ctx context.Context, j *journey.Journey, pods func(namespace string) wrapper) (*caseRun, error) {
 	namespace, err := s.newNamespace(ctx)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range prepare {
-		p(namespace)
+	p := &caseRun{operator: s.operator(namespace, namespace), journey: j, namespace: namespace}
+	p.orders = newOrderBook(func() {
+		// A killed program sends nothing.
+		p.client.Disconnect()
+		p.client.OnKill()
+	})
+	var with wrapper
+	if pods != nil {
+		with = pods(namespace)
 	}
+	s.Pods.Disturb(namespace, p.orders.wrap(with))
 	if s.Begin != nil {
 		if err := s.Begin(j, namespace); err != nil {
 			return nil, err
 		}
 	}
-	p := &caseRun{operator: s.operator(namespace, namespace), journey: j, namespace: namespace}
 	p.arguments, p.client.Unknown = j.Arguments, j.Unknown
 	if err := p.start(); err != nil {
 		return nil, err
@@ -238,6 +252,7 @@ func (p *caseRun) matches(ctx context.Context, golden *Golden) error {
 // after a restart.
 func (p *caseRun) stable(ctx context.Context) error {
 	p.client.OnWrite, p.client.OnEvent = nil, nil
+	p.orders.disturb(nil)
 	if err := p.settle(ctx); err != nil {
 		return err
 	}

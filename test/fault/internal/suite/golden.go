@@ -22,6 +22,8 @@ type Golden struct {
 	Lasting map[string]bool
 	// Writes and Reads are the operator's requests between Begin and End.
 	Writes, Reads []proxy.Request
+	// Orders is the number of orders to pods in that time, and MostOrders the maximum for one pod.
+	Orders, MostOrders int
 	// Events are the events of each view between Begin and End.
 	Events map[string][]proxy.Event
 }
@@ -69,6 +71,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, check func(
 	if g.End, err = p.end(ctx); err != nil {
 		return nil, err
 	}
+	g.Orders, g.MostOrders = p.orders.counts()
 	g.Writes, g.Reads, g.Events = p.client.Writes()[writes:], p.client.Reads()[reads:], map[string][]proxy.Event{}
 	for name, events := range p.client.Views() {
 		g.Events[name] = events[len(views[name]):]
@@ -76,7 +79,7 @@ func (s *Stage) undisturbed(ctx context.Context, j *journey.Journey, check func(
 	for key, uid := range g.Begin.UIDs {
 		g.Lasting[key] = g.End.UIDs[key] == uid
 	}
-	return g, errors.Join(p.promise(ctx), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), check(p))
+	return g, errors.Join(p.promise(ctx), p.honest(g.End), p.renewed(g.Begin, g.End), p.stable(ctx), p.checkOrders(), check(p))
 }
 
 // end takes the picture when no object is about to be deleted any more.
@@ -96,6 +99,7 @@ func (p *caseRun) end(ctx context.Context) (snapshot.Picture, error) {
 // perform runs the steps under faults, and waits until all expectations are met.
 func (p *caseRun) perform(ctx context.Context) error {
 	p.Pods.Expect(p.namespace)
+	p.orders.expect()
 	for i := range p.journey.When {
 		if err := p.step(ctx, &p.journey.When[i]); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)

@@ -1,10 +1,10 @@
 package suite
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -66,57 +66,8 @@ var clientFaults = map[string]clientFault{
 	"serves-another": said(map[string]any{"serving": "0000000000000000"}),
 	"serves-nothing": said(map[string]any{"serving": "", "ready": false, "notReady": "it starts"}),
 	"forgetful":      said(map[string]any{"revisions": nil}),
-	"sees-no-files":  said(map[string]any{"stable": "", "next": ""}),
+	"sees-no-files":  said(map[string]any{"stable": "", "next": "", "available": nil}),
 	"not-requested":  said(map[string]any{"requested": map[string]any{}}),
-	"takes-no-order": said(map[string]any{"orders": map[string]any{}}),
-	"other-process":  said(map[string]any{"orders": map[string]any{"process": "another"}}),
-	"lost-answer":    lostAnswer,
-	"answers-twice":  answersTwice,
-	"half-an-order":  halfAnOrder,
-	"blocks-orders":  blocksOrders,
-}
-
-// lostAnswer carries out an order, and breaks the connection off before it answers.
-func lostAnswer(w http.ResponseWriter, r *http.Request, answer http.Handler) {
-	if r.Method != http.MethodPost {
-		answer.ServeHTTP(w, r)
-		return
-	}
-	answer.ServeHTTP(httptest.NewRecorder(), r)
-	panic(http.ErrAbortHandler)
-}
-
-// answersTwice passes an order on twice, as if it had been recorded: the instance accepts it once.
-func answersTwice(w http.ResponseWriter, r *http.Request, answer http.Handler) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	for _, writer := range []http.ResponseWriter{w, httptest.NewRecorder()} {
-		again := r.Clone(r.Context())
-		again.Body = io.NopCloser(bytes.NewReader(body))
-		answer.ServeHTTP(writer, again)
-	}
-}
-
-// halfAnOrder passes on only the first half of an order's body.
-func halfAnOrder(w http.ResponseWriter, r *http.Request, answer http.Handler) {
-	body, err := io.ReadAll(r.Body)
-	if err != nil {
-		panic(http.ErrAbortHandler)
-	}
-	r.Body = io.NopCloser(bytes.NewReader(body[:len(body)/2]))
-	r.ContentLength = int64(len(body) / 2)
-	answer.ServeHTTP(w, r)
-}
-
-// blocksOrders lets only queries through, as a proxy between operator and pod may.
-func blocksOrders(w http.ResponseWriter, r *http.Request, answer http.Handler) {
-	if r.Method == http.MethodPost {
-		w.WriteHeader(http.StatusForbidden)
-		return
-	}
-	answer.ServeHTTP(w, r)
 }
 
 // half breaks off the response in the middle.
@@ -194,7 +145,7 @@ func InstanceCases(journey string) []Case {
 	for n := range moments {
 		all = append(all, instanceCase(journey, fmt.Sprintf("hangs-one@%d", n+1)))
 	}
-	for _, name := range append(slices.Sorted(maps.Keys(clientFaults)), dies) {
+	for _, name := range slices.Concat(slices.Sorted(maps.Keys(clientFaults)), slices.Sorted(maps.Keys(orderFaults)), slices.Sorted(maps.Keys(attacks)), []string{dies}) {
 		for _, who := range whos {
 			all = append(all, instanceCase(journey, name+"-"+who))
 		}
@@ -223,8 +174,14 @@ func (s *Stage) newDisturbedContainers(point string) (*disturbedContainers, erro
 		return nil, fmt.Errorf("%q does not name the instances: it must end with one of %v", point, whos)
 	}
 	b := &disturbedContainers{stage: s, does: clientFaults[what[:i]], who: what[i+1:], fault: cmp.Or(containerFaults[what[:i]], faultyRequests)}
-	if what[:i] == dies {
+	b.attacker.pods = map[string]http.Handler{}
+	switch name := what[:i]; {
+	case name == dies:
 		b.does, b.postOnly = b.die, true
+	case orderFaults[name] != nil:
+		b.does, b.postOnly = orderFaults[name], true
+	case attacks[name] != nil:
+		b.does, b.postOnly = b.attacked(attacks[name]), true
 	}
 	var err error
 	if late {
@@ -255,10 +212,12 @@ type disturbedContainers struct {
 	under atomic.Int64
 	// happened reports whether a request got a fault.
 	happened atomic.Bool
+	attacker attacker
 }
 
 // handler wraps the instance of a pod.
 func (b *disturbedContainers) handler(pod string, answer http.Handler) http.Handler {
+	b.attacker.finds(pod, answer)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !b.begun.Load() || !b.concerns(pod, r) {
 			answer.ServeHTTP(w, r)
@@ -305,9 +264,9 @@ func (b *disturbedContainers) die(_ http.ResponseWriter, r *http.Request, _ http
 }
 
 func (s *Stage) runDisturbed(ctx context.Context, c Case, g *Golden, b *disturbedContainers) (reached bool, err error) {
-	p, err := s.newCaseRun(ctx, s.journeys[c.Journey], func(namespace string) {
+	p, err := s.newWrappedRun(ctx, s.journeys[c.Journey], func(namespace string) wrapper {
 		b.namespace = namespace
-		s.Pods.Disturb(namespace, b.handler)
+		return b.handler
 	})
 	defer func() { err = joined(err, p) }()
 	if err != nil {
@@ -330,6 +289,9 @@ func (s *Stage) runDisturbed(ctx context.Context, c Case, g *Golden, b *disturbe
 	}
 	if err == nil {
 		err = p.ends(ctx, g, begin)
+	}
+	if err == nil {
+		err = errors.Join(p.orders.single(), b.attacker.succeeded())
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.said())

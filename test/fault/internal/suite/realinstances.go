@@ -77,7 +77,8 @@ const (
 )
 
 // proxied are the faults of instances that also work with real ones.
-var proxied = []string{"slow", "hangs", "hangs-up", "garbage", "half", "old-protocol", "serves-another", "forgetful"}
+var proxied = []string{"slow", "hangs", "hangs-up", "garbage", "half", "old-protocol", "serves-another", "forgetful",
+	"lost-answer", "half-an-order", "blocks-orders", "other-process", "captures-orders", "forges-orders"}
 
 // operatorKilled is the fault that kills the operator, and not the pod.
 const operatorKilled = "operator-killed"
@@ -126,12 +127,14 @@ func realCase(name, point string) Case {
 // podFault is what is done to the pods of a run.
 type podFault struct {
 	// handler wraps their instances; nil: no wrapper. begin starts the fault.
-	handler func(pod string, answer http.Handler) http.Handler
+	handler wrapper
 	begin   func(*caseRun)
 	// reached reports whether the fault has happened.
 	reached func() bool
 	// canKill reports whether a pod may become not ready for a while.
 	canKill bool
+	// succeeded returns an error if an attack of the instances has succeeded; nil: there was none.
+	succeeded func() error
 }
 
 func (r *RealInstances) podFault(point string) (*podFault, error) {
@@ -151,7 +154,7 @@ func (r *RealInstances) podFault(point string) (*podFault, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &podFault{handler: b.handler, begin: func(*caseRun) { b.begun.Store(true) }, reached: b.happened.Load}, nil
+	return &podFault{handler: b.handler, begin: func(*caseRun) { b.begun.Store(true) }, reached: b.happened.Load, succeeded: b.attacker.succeeded}, nil
 }
 
 // processFault strikes the first pod at a moment.
@@ -205,11 +208,7 @@ func (r *RealInstances) run(ctx context.Context, j *journey.Journey, h *podFault
 	if err != nil {
 		return false, err
 	}
-	p, err := r.newCaseRun(ctx, j, func(namespace string) {
-		if h.handler != nil {
-			r.Containers.Disturb(namespace, h.handler)
-		}
-	})
+	p, err := r.newWrappedRun(ctx, j, func(string) wrapper { return h.handler })
 	defer func() { err = joined(err, p) }()
 	if err != nil {
 		return false, err
@@ -226,6 +225,9 @@ func (r *RealInstances) run(ctx context.Context, j *journey.Journey, h *podFault
 	}
 	if err == nil {
 		err = r.served(ctx, p, g)
+	}
+	if err == nil && h.succeeded != nil {
+		err = h.succeeded()
 	}
 	if err != nil {
 		err = fmt.Errorf("%w\n%s", err, p.said())

@@ -108,7 +108,7 @@ func (c *Suite) Run(ctx context.Context, journeys []*journey.Journey) (*Report, 
 }
 
 // kinds are the kinds of cases of journeys.
-var kinds = []string{"crash", "pair", "read", "stale", "unobserved", "leaders", "rival", "instance"}
+var kinds = []string{"crash", "pair", "read", "stale", "unobserved", "leaders", "rival", "order", "instance"}
 
 // inspects reports whether a case of the journey with one of the kinds may have to be run.
 func (c *Suite) inspects(journey string, of ...string) bool {
@@ -144,7 +144,7 @@ func (c *Suite) goldens(ctx context.Context, report *Report, journeys []*journey
 		for _, of := range golden.Events {
 			events += len(of)
 		}
-		c.Progress("%s: %d writes, %d reads, %d events, %d fields vary between runs", journeys[i].Name, len(golden.Writes), len(golden.Reads), events, len(golden.Mask.Learned))
+		c.Progress("%s: %d writes, %d reads, %d orders, %d events, %d fields vary between runs", journeys[i].Name, len(golden.Writes), len(golden.Reads), golden.Orders, events, len(golden.Mask.Learned))
 	})
 	return goldens
 }
@@ -195,7 +195,7 @@ func (c *Suite) choose(report *Report, all []Case) []Case {
 
 // possible returns all cases of a journey.
 func possible(journey string, g *Golden) []Case {
-	return slices.Concat(CrashCases(journey, g), PairCases(journey, g), ReadCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), ConcurrentWriterCases(journey), InstanceCases(journey))
+	return slices.Concat(CrashCases(journey, g), PairCases(journey, g), ReadCases(journey, g), StaleCases(journey, g), UnobservedCases(journey, g), ConcurrentWriterCases(journey), OrderCases(journey, g), InstanceCases(journey))
 }
 
 func (c *Suite) wanted(one Case) bool {
