@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -119,13 +120,19 @@ func (s *mutationTest) casesOf(b *bugs.Bug) []string {
 // runBaseline runs all cases with the unchanged operator. A failure there would make every bug that is
 // found meaningless.
 func (s *mutationTest) runBaseline(ctx context.Context, out io.Writer, all []*bugs.Bug) error {
+	if err := s.attackBaseline(ctx, all); err != nil {
+		return err
+	}
 	var names []string
 	for _, b := range all {
 		for _, name := range s.casesOf(b) {
-			if !slices.Contains(names, name) {
+			if !b.InInstance() && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
+	}
+	if len(names) == 0 {
+		return nil
 	}
 	baseline := &mutantRun{bug: &bugs.Bug{Name: "good", Cases: names}, program: filepath.Join(s.dir, "good")}
 	progress("the unchanged operator, in all cases of %d bugs", len(all))
@@ -170,7 +177,11 @@ func (s *mutationTest) runAll(ctx context.Context, all []*bugs.Bug) []*mutantRun
 
 // runAndReport runs the cases of one bug, and reports the result at once.
 func (s *mutationTest) runAndReport(ctx context.Context, t *mutantRun) {
-	if t.err == nil && ctx.Err() == nil {
+	switch {
+	case t.err != nil || ctx.Err() != nil:
+	case t.bug.InInstance():
+		t.attack(ctx)
+	default:
 		s.runMutant(ctx, t, s.parallel)
 	}
 	switch {
@@ -182,6 +193,38 @@ func (s *mutationTest) runAndReport(ctx context.Context, t *mutantRun) {
 	default:
 		progress("%s: found by %s in %s: %s", t.bug.Name, t.result.Case, t.took.Round(time.Second), firstLine(t.result.Err))
 	}
+}
+
+// attackBaseline attacks the unchanged instance manager, if a bug is one of it.
+func (s *mutationTest) attackBaseline(ctx context.Context, all []*bugs.Bug) error {
+	if !slices.ContainsFunc(all, (*bugs.Bug).InInstance) {
+		return nil
+	}
+	baseline := &mutantRun{program: filepath.Join(s.dir, "attack")}
+	if err := bugs.BuildAttacker(ctx, testenv.Root(), baseline.program); err != nil {
+		return err
+	}
+	if baseline.attack(ctx); baseline.err != nil || baseline.result.Err != nil {
+		return fmt.Errorf("the unchanged instance manager: %s: %w", baseline.result.Case, cmp.Or(baseline.err, baseline.result.Err))
+	}
+	return nil
+}
+
+// errAccepted means that an instance has accepted what it must not.
+var errAccepted = errors.New("the instance has accepted it")
+
+// attack attacks the instance manager with a bug. One of the bug's attacks must succeed.
+func (t *mutantRun) attack(ctx context.Context) {
+	start := time.Now()
+	var accepted []byte
+	accepted, t.err = exec.CommandContext(ctx, t.program).Output()
+	for name := range strings.FieldsSeq(string(accepted)) {
+		if t.bug == nil || slices.Contains(t.bug.Cases, bugs.AttackKind+name) {
+			t.result.Failure = suite.Failure{Case: bugs.AttackKind + name, Err: errAccepted}
+			break
+		}
+	}
+	t.took = time.Since(start)
 }
 
 // runMutant runs the cases of a bug on its own stage.

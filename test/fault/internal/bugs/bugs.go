@@ -65,8 +65,16 @@ func (b *Bug) Sources(root string) (map[string][]byte, error) {
 	return sources, nil
 }
 
-// Build builds the operator of the module at root with the bug into dir, and returns the program's
-// path.
+// AttackKind begins the names of the cases that attack the receiver of orders, without a cluster.
+const AttackKind = "attack/"
+
+// InInstance reports whether the bug is one of the instance manager, which attacks find.
+func (b *Bug) InInstance() bool {
+	return slices.ContainsFunc(b.Cases, func(name string) bool { return strings.HasPrefix(name, AttackKind) })
+}
+
+// Build builds the operator of the module at root with the bug into dir, or the program that attacks
+// the instance manager, and returns the program's path.
 func (b *Bug) Build(ctx context.Context, root, dir string) (string, error) {
 	sources, err := b.Sources(root)
 	if err != nil {
@@ -91,15 +99,32 @@ func (b *Bug) Build(ctx context.Context, root, dir string) (string, error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", err
 	}
-	return filepath.Join(dir, "operator"), build(ctx, root, filepath.Join(dir, "operator"), "-overlay="+file)
+	source := operator
+	if b.InInstance() {
+		source = attacker
+	}
+	return filepath.Join(dir, "program"), build(ctx, root, source, filepath.Join(dir, "program"), "-overlay="+file)
 }
 
 // BuildGood builds the operator without a bug.
-func BuildGood(ctx context.Context, root, program string) error { return build(ctx, root, program) }
+func BuildGood(ctx context.Context, root, program string) error {
+	return build(ctx, root, operator, program)
+}
+
+// BuildAttacker builds the program that attacks an instance manager without a bug.
+func BuildAttacker(ctx context.Context, root, program string) error {
+	return build(ctx, root, attacker, program)
+}
+
+// The packages of the programs.
+const (
+	operator = "./cmd/nginx-operator"
+	attacker = "./test/fault/cmd/attack"
+)
 
 // build uses the flags of the Makefile, so that it shares the build cache with it.
-func build(ctx context.Context, root, program string, more ...string) error {
-	args := slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", program}, more, []string{"./cmd/nginx-operator"})
+func build(ctx context.Context, root, source, program string, more ...string) error {
+	args := slices.Concat([]string{"build", "-trimpath", "-ldflags=-s -w", "-o", program}, more, []string{source})
 	command := exec.CommandContext(ctx, "go", args...)
 	command.Dir = root
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")

@@ -1,10 +1,14 @@
 package bugs
 
 import (
+	"fmt"
 	"go/parser"
 	"go/token"
+	"slices"
+	"strings"
 	"testing"
 
+	"example.com/nginx-operator/test/fault/internal/attack"
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/testenv"
@@ -27,12 +31,23 @@ func TestAll(t *testing.T) {
 		}
 		names[b.Name] = true
 		for _, name := range b.Cases {
-			if err := suite.CheckName(journeys, name); err != nil {
+			if err := checkName(journeys, name); err != nil {
 				t.Errorf("bug %s: %v", b.Name, err)
 			}
 		}
 		checkSources(t, b)
 	}
+}
+
+func checkName(journeys []*journey.Journey, name string) error {
+	one, ok := strings.CutPrefix(name, AttackKind)
+	if !ok {
+		return suite.CheckName(journeys, name)
+	}
+	if !slices.Contains(attack.Names(), one) {
+		return fmt.Errorf("there is no attack %s", one)
+	}
+	return nil
 }
 
 func checkSources(t *testing.T, b *Bug) {
