@@ -165,11 +165,11 @@ func TestUnreachablePod(t *testing.T) {
 	} {
 		o := newOrdered(t, instanceapi.Status{})
 		o.state.Instances = map[string]*instanceapi.Status{"a": status}
-		o.state.Unreachable = map[string]time.Time{"a": now.Add(-time.Second)}
+		o.state.Unreachable = map[string]observe.Failures{"a": {First: now.Add(-time.Hour), Last: now.Add(-time.Hour)}}
 		if follow := trustOf(t, o.plan(t)).Follow; follow != nil {
-			t.Errorf("%s: after a second it follows %+v", name, follow)
+			t.Errorf("%s: after one failure it follows %+v", name, follow)
 		}
-		o.state.Unreachable["a"] = now.Add(-time.Minute)
+		o.state.Unreachable["a"] = observe.Failures{First: now.Add(-time.Minute), Last: now}
 		p := o.plan(t)
 		want := &instanceapi.Follow{Revision: p.Run.Config.Revision, Number: now.UnixMilli(), Pods: []string{"uid-a"}}
 		if diff := cmp.Diff(want, trustOf(t, p).Follow); diff != "" {

@@ -66,7 +66,7 @@ type answer struct {
 	since time.Time
 	// The answer was given at a time, and is valid until another.
 	at, until time.Time
-	// silences in a row, and since when.
+	// silences in a row, and when the first one was.
 	silences    int
 	silentSince time.Time
 }

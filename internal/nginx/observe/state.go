@@ -27,8 +27,8 @@ type State struct {
 	ForeignPods []string
 	// Instances are the status of the pods' instance managers, by pod name. A pod that does not answer is not in it.
 	Instances map[string]*instanceapi.Status
-	// Unreachable are the pods whose instance managers do not answer or take no orders, and since when.
-	Unreachable map[string]time.Time
+	// Unreachable are the pods whose instance managers do not answer or take no orders, by pod name.
+	Unreachable map[string]Failures
 	// History holds the revisions of the application.
 	History history.History
 	// RecordedFiles are the configuration files of revisions that may run again, by the revision's name.
@@ -44,6 +44,21 @@ type State struct {
 	ContentVersions []string
 	// Autoscaler is the name of the HorizontalPodAutoscaler that targets the Deployment; empty if there is none.
 	Autoscaler string
+}
+
+// Failures are the times of the first and the last of a row of failures. Whatever is later than the last one is unknown.
+type Failures struct{ First, Last time.Time }
+
+// maxRowGap is the maximum time between two failures of a row. Attempts follow within silentRetryMax, or the wait between
+// passes, and the time until a request fails.
+const maxRowGap = time.Minute
+
+// add adds a failure to the row, or begins another one.
+func (f *Failures) add(now time.Time) {
+	if now.Sub(f.Last) > maxRowGap {
+		f.First = now
+	}
+	f.Last = now
 }
 
 // Source is a referenced ConfigMap with configuration files.

@@ -37,10 +37,10 @@ type instance struct {
 	unread bool
 	// call is the query in flight; nil if there is none.
 	call *call
-	// refusesOrders is since when the instance takes no orders, although it answers queries; zero: it takes them.
-	// unanswered is the number of the last order without an answer.
-	refusesOrders time.Time
-	unanswered    int64
+	// missed are the orders that the instance did not take, although it answers queries; zero: it takes them. unanswered is
+	// the number of the last one.
+	missed     Failures
+	unanswered int64
 }
 
 // tookUnanswered reports whether the instance has taken the last order without an answer: only the answer was lost.
@@ -48,12 +48,15 @@ func (k *instance) tookUnanswered() bool {
 	return k.unanswered > 0 && k.status != nil && k.status.Orders != nil && k.status.Orders.Number >= k.unanswered
 }
 
-// unreachableSince returns since when an instance does not answer or takes no orders; zero: it does.
-func (k *instance) unreachableSince() time.Time {
+// takesOrders forgets the orders that the instance did not take.
+func (k *instance) takesOrders() { k.missed, k.unanswered = Failures{}, 0 }
+
+// unreachable returns when an instance did not answer or took no orders; zero: it does.
+func (k *instance) unreachable() Failures {
 	if k.status == nil && k.silences > 0 {
-		return k.silentSince
+		return Failures{First: k.silentSince, Last: k.at}
 	}
-	return k.refusesOrders
+	return k.missed
 }
 
 // call is one query of an instance, with its retries.
@@ -212,9 +215,11 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 	case settled(found, c.about.annotations) && now.Sub(c.since) > freshFor:
 		next.until = now.Add(settledFor)
 	}
+	another := !c.about.sameProcess(known.about)
 	known.answer, known.call = next, nil
-	if known.tookUnanswered() {
-		known.refusesOrders, known.unanswered = time.Time{}, 0
+	if found == nil || another || known.tookUnanswered() {
+		// An instance that is silent, or another process, may take orders when it answers.
+		known.takesOrders()
 	}
 	known.unread = c.left || c.silent && found != nil
 	return known.unread
@@ -240,7 +245,7 @@ func (i *instances) take(key types.NamespacedName, uid types.UID, status *instan
 		return
 	}
 	now := i.now()
-	known.refusesOrders, known.unanswered = time.Time{}, 0
+	known.takesOrders()
 	// A query in flight would bring an older answer.
 	known.stop()
 	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now}
@@ -257,9 +262,7 @@ func (i *instances) miss(key types.NamespacedName, uid types.UID, number int64) 
 	}
 	now := i.now()
 	known.unread, known.until = false, now
-	if known.refusesOrders.IsZero() {
-		known.refusesOrders = now
-	}
+	known.missed.add(now)
 	known.unanswered = max(known.unanswered, number)
 }
 
@@ -281,9 +284,9 @@ func (i *instances) await(ctx context.Context, calls []*call) {
 	}
 }
 
-// read returns the status of the instances by pod name, since when others are unreachable, and whether all that the pass
+// read returns the status of the instances by pod name, the others that are unreachable, and whether all that the pass
 // needs is there.
-func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (said map[string]*instanceapi.Status, unreachable map[string]time.Time, ok bool) {
+func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (said map[string]*instanceapi.Status, unreachable map[string]Failures, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	complete := true
@@ -300,7 +303,7 @@ func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (said map[
 		return nil, nil, false
 	}
 	now := i.now()
-	said, unreachable = map[string]*instanceapi.Status{}, map[string]time.Time{}
+	said, unreachable = map[string]*instanceapi.Status{}, map[string]Failures{}
 	for n := range pods {
 		known := i.pods[key][pods[n].UID]
 		if known == nil {
@@ -310,8 +313,8 @@ func (i *instances) read(key types.NamespacedName, pods []corev1.Pod) (said map[
 		if known.status != nil {
 			said[pods[n].Name] = known.statusAt(now)
 		}
-		if since := known.unreachableSince(); !since.IsZero() {
-			unreachable[pods[n].Name] = since
+		if failures := known.unreachable(); failures != (Failures{}) {
+			unreachable[pods[n].Name] = failures
 		}
 	}
 	return said, unreachable, true

@@ -166,46 +166,64 @@ func TestDeletedApplicationsAreNotPolled(t *testing.T) {
 	})
 }
 
-// TestUnanswered: an instance is unreachable since the first order without an answer, until it answers one, or its status
-// shows that only the answer was lost.
+// TestUnanswered: an instance is unreachable from the first order without an answer until it answers one, its status shows
+// that only the answer was lost, it is silent, or it is another process. Only a row of failures counts.
 func TestUnanswered(t *testing.T) {
-	key, uid := types.NamespacedName{Name: "web"}, types.UID("uid-a")
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
 	now := time.Unix(1000, 0)
 	status := instanceapi.Status{Serving: "r1", Orders: &instanceapi.Orders{Number: 7}}
-	i := newInstances(func(context.Context, string) (instanceapi.Status, error) { return status, nil })
+	silent := false
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		if silent {
+			return instanceapi.Status{}, errors.New("timeout")
+		}
+		return status, nil
+	}, nil)
+	i := o.answers
 	i.now, i.wait = func() time.Time { return now }, time.Minute
-	unreachable := func() map[string]time.Time {
+	pods := []corev1.Pod{*running("a")}
+	pass := func() Failures {
 		t.Helper()
-		pods := []corev1.Pod{*running("a")}
 		i.await(t.Context(), i.begin(t.Context(), key, pods))
 		_, unreachable, ok := i.read(key, pods)
 		if !ok {
 			t.Fatal("it was not read")
 		}
-		return unreachable
+		return unreachable["a"]
 	}
-	if got := unreachable(); len(got) > 0 {
-		t.Errorf("unreachable at first: %v", got)
+	missed := func(number int64) func() { return func() { i.miss(key, uid, number) } }
+	row := func(first, last int64) Failures { return Failures{time.Unix(first, 0), time.Unix(last, 0)} }
+	for _, step := range []struct {
+		at   int64
+		what string
+		do   func()
+		want Failures
+	}{
+		{1000, "it answers", func() {}, Failures{}},
+		{1001, "it does not answer an order", missed(9), row(1001, 1001)},
+		{1031, "it does so again", missed(9), row(1001, 1031)},
+		{1033, "nothing is tried", func() {}, row(1001, 1031)},
+		{1040, "only the answer was lost", func() { status.Orders = &instanceapi.Orders{Number: 9}; i.miss(key, uid, 9) }, Failures{}},
+		{1041, "an order cannot be sent", missed(0), row(1041, 1041)},
+		{5000, "much later it does not answer one", missed(10), row(5000, 5000)},
+		{5001, "it answers one", func() { i.take(key, uid, &status) }, Failures{}},
+		{5002, "it does not answer one", missed(11), row(5002, 5002)},
+		{5010, "it is silent", func() { silent = true; i.miss(key, uid, 11) }, row(5010, 5010)},
+		{5011, "it answers again", func() { silent = false }, row(5010, 5010)},
+		{5060, "which a query shows, that no pass waits for", func() {
+			i.begin(t.Context(), key, pods)
+			finishCalls(o, web)
+		}, Failures{}},
+	} {
+		now = time.Unix(step.at, 0)
+		step.do()
+		if got := pass(); got != step.want {
+			t.Errorf("%s: unreachable %v, want %v", step.what, got, step.want)
+		}
 	}
-	since := now
-	for range 2 {
-		i.miss(key, uid, 9)
-		now = now.Add(time.Second)
-	}
-	if got := unreachable(); !got["a"].Equal(since) {
-		t.Errorf("unreachable since %v, want %v", got, since)
-	}
-	status.Orders = &instanceapi.Orders{Number: 9}
-	i.miss(key, uid, 9)
-	if got := unreachable(); len(got) > 0 {
-		t.Errorf("only the answer was lost: %v", got)
-	}
-	i.miss(key, uid, 0)
-	if got := unreachable(); len(got) != 1 {
-		t.Error("an order that could not be sent does not count")
-	}
-	i.take(key, uid, &status)
-	if got := unreachable(); len(got) > 0 {
-		t.Errorf("it has answered: %v", got)
+	i.miss(key, uid, 12)
+	pods[0].Status.ContainerStatuses[0].ContainerID = "other"
+	if got := pass(); got != (Failures{}) {
+		t.Errorf("it has restarted: unreachable %v", got)
 	}
 }

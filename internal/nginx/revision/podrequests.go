@@ -42,12 +42,13 @@ func (p *progress) configInput() rollout.Input {
 	return out
 }
 
-// unreachablePatience is how long a pod may neither answer nor take orders before the others go on without it.
+// unreachablePatience is how long a pod may neither answer nor take orders before the others go on without it. Only
+// failures count: it may answer what nobody has tried yet.
 const unreachablePatience = 30 * time.Second
 
 // configPod returns what the decision about the configuration knows of a pod.
 func (p *progress) configPod(pod *corev1.Pod) rollout.Pod {
-	since, silent := p.State.Unreachable[pod.Name]
+	failures := p.State.Unreachable[pod.Name]
 	return rollout.Pod{
 		Name:        pod.Name,
 		UID:         string(pod.UID),
@@ -56,7 +57,7 @@ func (p *progress) configPod(pod *corev1.Pod) rollout.Pod {
 		Ready:       observe.Ready(pod),
 		Running:     observe.Running(pod),
 		Status:      p.State.Instances[pod.Name],
-		Unreachable: silent && p.Now.Sub(since) >= unreachablePatience,
+		Unreachable: failures.Last.Sub(failures.First) >= unreachablePatience,
 	}
 }
 
