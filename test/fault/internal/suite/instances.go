@@ -27,8 +27,8 @@ type clientFault func(w http.ResponseWriter, r *http.Request, answer http.Handle
 const faultyRequests = 6
 
 // containerFaults are exceptions to containerFault: the operator retries an instance that refuses a
-// configuration only after ten seconds.
-var containerFaults = map[string]int64{"refuses": 3}
+// configuration only after ten seconds, and waits for the answer to an order for six.
+var containerFaults = map[string]int64{"refuses": 3, "hangs-on-orders": 3}
 
 // clientFaults are the faults by name.
 var clientFaults = map[string]clientFault{
