@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,17 +82,13 @@ func (a *attacker) captures(order instanceapi.SignedOrder) {
 func (a *attacker) orders() []instanceapi.SignedOrder {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]instanceapi.SignedOrder(nil), a.captured...)
+	return slices.Clone(a.captured)
 }
 
 func (a *attacker) targets() map[string]http.Handler {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	all := map[string]http.Handler{}
-	for pod, answer := range a.pods {
-		all[pod] = answer
-	}
-	return all
+	return maps.Clone(a.pods)
 }
 
 // send sends a pod an order, which it must refuse.

@@ -110,12 +110,12 @@ func TestOrderBook(t *testing.T) {
 func TestManyOrders(t *testing.T) {
 	i, b := newOrderedInstance(), newOrderBook(nil)
 	var handler http.Handler
-	nested := false
+	nested, second := false, i.order(t, i.key, i.lacks)
 	handler = b.wrap(func(_ string, answer http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.Method == http.MethodPost && !nested {
 				nested = true
-				sends(handler, i.order(t, i.key, i.lacks))
+				sends(handler, second)
 			}
 			answer.ServeHTTP(w, r)
 		})
