@@ -177,7 +177,7 @@ func (s *Stage) newDisturbedContainers(point string) (*disturbedContainers, erro
 	b.attacker.pods = map[string]http.Handler{}
 	switch name := what[:i]; {
 	case name == dies:
-		b.does, b.postOnly = b.die, true
+		b.does, b.postOnly, b.loadOnly = b.die, true, true
 	case orderFaults[name] != nil:
 		b.does, b.postOnly = orderFaults[name], true
 	case attacks[name] != nil:
@@ -198,9 +198,9 @@ func (s *Stage) newDisturbedContainers(point string) (*disturbedContainers, erro
 type disturbedContainers struct {
 	stage *Stage
 	does  clientFault
-	// who is one of whos. postOnly: GET requests get no fault.
-	who      string
-	postOnly bool
+	// who is one of whos. postOnly: queries get no fault, and loadOnly: orders to test get none either.
+	who                string
+	postOnly, loadOnly bool
 	// The faults start after so many requests, and hit the next fault ones.
 	after, fault int64
 
@@ -236,7 +236,7 @@ func (b *disturbedContainers) handler(pod string, answer http.Handler) http.Hand
 
 // concerns reports whether a request to a pod gets a fault.
 func (b *disturbedContainers) concerns(pod string, r *http.Request) bool {
-	if b.postOnly && r.Method == http.MethodGet {
+	if b.postOnly && r.Method == http.MethodGet || b.loadOnly && !ordersLoad(r) {
 		return false
 	}
 	switch b.who {

@@ -226,6 +226,12 @@ func readOrder(header http.Header) (order instanceapi.Order, err error) {
 	return order, err
 }
 
+// ordersLoad reports whether a request orders a pod to load a configuration.
+func ordersLoad(r *http.Request) bool {
+	order, err := readOrder(r.Header)
+	return err == nil && order.Requested.Load != ""
+}
+
 // copier keeps what is written to a client, up to a bound.
 type copier struct {
 	http.ResponseWriter

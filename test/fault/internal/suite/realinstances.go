@@ -171,7 +171,7 @@ func (s *processFault) begin(p *caseRun) { s.runCase.Store(p) }
 // handler wraps the instance of a pod.
 func (s *processFault) handler(pod string, answer http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		now := s.runCase.Load() != nil && (s.moment == anyRequest || r.Method == http.MethodPost)
+		now := s.runCase.Load() != nil && (s.moment == anyRequest || ordersLoad(r))
 		if !now || !s.struck.CompareAndSwap(false, true) {
 			answer.ServeHTTP(w, r)
 			return
