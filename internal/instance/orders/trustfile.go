@@ -20,7 +20,8 @@ type TrustFile struct {
 // NewTrustFile returns the TrustFile in a mounted folder.
 func NewTrustFile(dir string) *TrustFile { return &TrustFile{dir: dir} }
 
-// Trust returns whose orders the pod accepts: nobody's if the file is missing, or cannot be read.
+// Trust returns the content of the file. It is zero, so that the pod accepts no order, if the file is missing or cannot be
+// read.
 func (f *TrustFile) Trust() instanceapi.Trust {
 	version := volumes.Version(f.dir)
 	if version == f.version {

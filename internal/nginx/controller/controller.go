@@ -172,7 +172,7 @@ func (r *Reconciler) apply(ctx context.Context, p *pass) error {
 func (r *Reconciler) orderPods(ctx context.Context, p *pass) error {
 	s := p.selection
 	if n := len(s.Orders); n > 0 {
-		log.FromContext(ctx).V(1).Info("sending orders to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n, "orders", describe(s.Orders))
+		log.FromContext(ctx).V(1).Info("sending orders to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n)
 	}
 	return errors.Join(r.sendOrders(ctx, p.key(), s.Orders), r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations))
 }

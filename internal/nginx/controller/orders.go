@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -100,14 +99,14 @@ func (r *Reconciler) publicKeys() []instanceapi.PublicKey {
 // sendOrders sends orders in the background. The answers become what is known of the instances, and the last one queues
 // the application again. No pass waits for a pod.
 func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) error {
-	bodies := map[string][]byte{}
+	keys, bodies := r.Keys.Keys(), map[string][]byte{}
 	for i := range all {
 		order := &all[i]
-		signer := signerFor(order.Receiver, r.Keys.Keys())
+		signer := signerFor(order.Receiver, keys)
 		if signer == nil {
-			// Until the kubelet brings it the key, it cannot be reached.
+			// It counts as unreachable until the kubelet delivers a key.
 			r.Observer.Unanswered(key, types.UID(order.Receiver.PodUID), 0)
-			log.FromContext(ctx).Info("a pod gets no order, because it knows none of the operator's public keys", "pod", order.Pod, "keys", len(r.Keys.Keys()))
+			log.FromContext(ctx).Info("a pod gets no order, because it knows none of the operator's public keys", "pod", order.Pod, "keys", len(keys))
 			continue
 		}
 		if !r.orders.begin(key, order.Receiver.PodUID) {
@@ -174,13 +173,4 @@ func (r *Reconciler) sendOrder(ctx context.Context, key types.NamespacedName, or
 	if r.orders.end(key, order.Receiver.PodUID, err == nil) {
 		r.enqueue(key)
 	}
-}
-
-// describe returns what is requested, for the log.
-func describe(all []revision.Order) string {
-	requests := map[string]int{}
-	for i := range all {
-		requests[fmt.Sprintf("test %s, load %s", all[i].Requested.Test, all[i].Requested.Load)]++
-	}
-	return fmt.Sprint(requests)
 }

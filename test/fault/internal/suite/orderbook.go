@@ -15,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/test/fault/internal/proxy"
+	"example.com/nginx-operator/test/internal/tee"
 )
 
 // wrapper wraps the handlers of pods.
@@ -116,7 +117,7 @@ func (b *orderBook) serve(w http.ResponseWriter, r *http.Request, pod string, an
 		defer b.end(pod)
 		answer = b.met(fault, answer)
 	}
-	copied := &copier{ResponseWriter: w, code: http.StatusOK}
+	copied := tee.New(w)
 	answer.ServeHTTP(copied, r)
 	b.record(r, pod, copied)
 }
@@ -169,9 +170,9 @@ func (b *orderBook) end(pod string) {
 }
 
 // record remembers the status that a pod has reported.
-func (b *orderBook) record(r *http.Request, pod string, copied *copier) {
+func (b *orderBook) record(r *http.Request, pod string, copied *tee.Writer) {
 	status := &instanceapi.Status{}
-	if r.Context().Err() != nil || copied.code != http.StatusOK || json.Unmarshal(copied.body.Bytes(), status) != nil || status.Protocol != instanceapi.Protocol {
+	if r.Context().Err() != nil || copied.Code != http.StatusOK || json.Unmarshal(copied.Body.Bytes(), status) != nil || status.Protocol != instanceapi.Protocol {
 		return
 	}
 	b.mu.Lock()
@@ -230,28 +231,4 @@ func readOrder(header http.Header) (order instanceapi.Order, err error) {
 func ordersLoad(r *http.Request) bool {
 	order, err := readOrder(r.Header)
 	return err == nil && order.Requested.Load != ""
-}
-
-// copier keeps what is written to a client, up to a bound.
-type copier struct {
-	http.ResponseWriter
-	code int
-	body bytes.Buffer
-}
-
-// maxCopied bounds what a copier keeps.
-const maxCopied = 1 << 20
-
-// WriteHeader implements http.ResponseWriter.
-func (c *copier) WriteHeader(code int) {
-	c.code = code
-	c.ResponseWriter.WriteHeader(code)
-}
-
-// Write implements http.ResponseWriter.
-func (c *copier) Write(p []byte) (int, error) {
-	if c.body.Len() < maxCopied {
-		c.body.Write(p)
-	}
-	return c.ResponseWriter.Write(p)
 }
