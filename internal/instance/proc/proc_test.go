@@ -53,6 +53,9 @@ func TestWorkers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
+	if diff := cmp.Diff([]int{9, 8}, f.RunningWorkers(7, []int{9, 99, 14, 13, 12, 11, 10, 8, 7})); diff != "" {
+		t.Errorf("running workers, -want +got:\n%s", diff)
+	}
 	if diff := cmp.Diff(Workers{}, f.Workers(99)); diff != "" {
 		t.Errorf("of a master that is gone:\n%s", diff)
 	}

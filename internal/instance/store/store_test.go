@@ -49,6 +49,48 @@ func TestOwns(t *testing.T) {
 	}
 }
 
+// TestLinks: the folders of all revisions link to the image's files of today, and share the inodes of the links.
+func TestLinks(t *testing.T) {
+	image, state := t.TempDir(), t.TempDir()
+	if err := os.WriteFile(filepath.Join(image, "mime.types"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var links []os.FileInfo
+	for generation, change := range []func(*Store) error{
+		func(*Store) error { return nil },
+		func(*Store) error { return nil },
+		// Without the shared links, each folder has its own.
+		func(s *Store) error { return os.RemoveAll(s.links()) },
+	} {
+		s := &Store{dir: state, image: image}
+		if generation == 0 {
+			var err error
+			if s, err = Open(state, image); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := change(s); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := s.Write("0123456789abcdef", int64(generation), map[string]string{"site.conf": ""})
+		if err != nil {
+			t.Fatal(err)
+		}
+		link := filepath.Join(dir, "mime.types")
+		if to, err := os.Readlink(link); to != filepath.Join(image, "mime.types") {
+			t.Errorf("generation %d links to %q (%v)", generation, to, err)
+		}
+		info, err := os.Lstat(link)
+		if err != nil {
+			t.Fatal(err)
+		}
+		links = append(links, info)
+	}
+	if !os.SameFile(links[0], links[1]) || os.SameFile(links[0], links[2]) {
+		t.Error("the first two folders do not share the link, or the third one does")
+	}
+}
+
 // TestSaveRevision: a revision is kept only if all its files were written, and can be saved again.
 func TestSaveRevision(t *testing.T) {
 	const revision = "0123456789abcdef"
