@@ -18,12 +18,10 @@ func (f FS) Workers(master int) Workers {
 	var w Workers
 	all := f.Children(master)
 	for _, p := range all {
-		title := f.Title(p.PID)
-		switch {
-		case p.Zombie:
-		case strings.HasPrefix(title, "nginx: worker process is shutting down"):
+		switch worker, exiting := f.role(p); {
+		case exiting:
 			w.Exiting = append(w.Exiting, p.PID)
-		case strings.HasPrefix(title, "nginx: worker process"):
+		case worker:
 			w.Running = append(w.Running, p.PID)
 		}
 	}
@@ -36,4 +34,25 @@ func (f FS) Workers(master int) Workers {
 		w.Processes++
 	}
 	return w
+}
+
+// RunningWorkers returns those of the processes that are running workers of a master process. It reads only these.
+func (f FS) RunningWorkers(master int, pids []int) []int {
+	var running []int
+	for _, pid := range pids {
+		p, ok := f.Process(pid)
+		if worker, exiting := f.role(p); ok && p.Parent == master && worker && !exiting {
+			running = append(running, pid)
+		}
+	}
+	return running
+}
+
+// role reports whether a process is a worker, and whether that is exiting.
+func (f FS) role(p Process) (worker, exiting bool) {
+	if p.Zombie {
+		return false, false
+	}
+	title := f.Title(p.PID)
+	return strings.HasPrefix(title, "nginx: worker process"), strings.HasPrefix(title, "nginx: worker process is shutting down")
 }

@@ -54,3 +54,7 @@ func (g *generations) tooMany(now time.Time, timeout time.Duration) time.Time {
 	}
 	return now.Add(generationsPollInterval)
 }
+
+func overlap(a, b []int) bool {
+	return slices.ContainsFunc(a, func(pid int) bool { return slices.Contains(b, pid) })
+}

@@ -3,11 +3,12 @@ package supervise
 import (
 	"context"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
-	"example.com/nginx-operator/internal/instance/budget"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -21,7 +22,7 @@ const (
 	// that a worker answers: then the machine is busy, and going back would take as long again.
 	unavailableTimeout       = time.Second
 	unavailableTimeoutProven = 5 * time.Second
-	verifyPause              = 15 * time.Millisecond
+	verifyPause              = 5 * time.Millisecond
 	// answers is the number of correct answers in a row that are required.
 	answers = 3
 	// answerTimeout is short: while no worker answers, the error log may already show the reason,
@@ -37,6 +38,8 @@ type verification struct {
 	statusClient nginx.StatusClient
 	// replaced are the workers that must not accept connections any more.
 	replaced []int
+	// quit is set once they have been told to quit.
+	quit bool
 	// mark is the position in the error log before the reload.
 	mark int
 	// final verifications continue no matter how long no worker accepts connections.
@@ -107,9 +110,13 @@ func (s *Supervisor) waitForWorkers(ctx context.Context, v *verification) *failu
 	}
 }
 
-// confirmed queries the workers and also reads the process table: workers of two generations share the
-// socket, and the kernel chooses which one answers.
+// confirmed reads the process table and then queries the workers: those of two generations share the socket, and the
+// kernel chooses which one answers.
 func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
+	s.quitReplaced(v)
+	if len(s.Proc.RunningWorkers(v.master.PID, v.replaced)) > 0 {
+		return false
+	}
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
 	for range answers {
@@ -118,7 +125,32 @@ func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
 			return false
 		}
 	}
-	return !overlap(s.Proc.Workers(v.master.PID).Running, v.replaced)
+	return true
+}
+
+// quitReplaced ends the replaced workers gracefully once the new ones accept connections: nginx changes the title of a
+// worker right before that. nginx itself waits 100 ms, whether they do or not. If the signal is not permitted, nginx's
+// comes anyway.
+func (s *Supervisor) quitReplaced(v *verification) {
+	if v.quit || len(v.replaced) == 0 {
+		return
+	}
+	started := slices.DeleteFunc(s.Proc.Workers(v.master.PID).Running, func(pid int) bool { return slices.Contains(v.replaced, pid) })
+	if len(started) < max(1, v.facts.demand.Workers) {
+		return
+	}
+	v.quit = true
+	for _, pid := range v.replaced {
+		// The handle is of one process, even if another one gets its ID.
+		worker, err := os.FindProcess(pid)
+		if err != nil {
+			continue
+		}
+		if len(s.Proc.RunningWorkers(v.master.PID, []int{pid})) > 0 {
+			_ = worker.Signal(syscall.SIGQUIT)
+		}
+		_ = worker.Release()
+	}
 }
 
 // failed returns a failure if waiting is useless.
@@ -140,7 +172,7 @@ func (s *Supervisor) failed(v *verification) *failure {
 
 // timeout returns how long no worker may accept connections.
 func (v *verification) timeout() time.Duration {
-	if v.facts.measured == (budget.Usage{}) {
+	if v.facts.measured == (instanceapi.Usage{}) {
 		return unavailableTimeout
 	}
 	return unavailableTimeoutProven
@@ -152,7 +184,7 @@ func (s *Supervisor) unavailableFor(v *verification, now time.Time) time.Duratio
 	if len(v.replaced) == 0 {
 		return 0
 	}
-	if overlap(s.Proc.Workers(v.master.PID).Running, v.replaced) {
+	if len(s.Proc.RunningWorkers(v.master.PID, v.replaced)) > 0 {
 		v.unavailableSince = time.Time{}
 		return 0
 	}
@@ -203,8 +235,4 @@ func (s *Supervisor) stillServes(ctx context.Context, before serving, failed *ve
 		}
 	}
 	return true
-}
-
-func overlap(a, b []int) bool {
-	return slices.ContainsFunc(a, func(pid int) bool { return slices.Contains(b, pid) })
 }
