@@ -50,8 +50,17 @@ type Order struct {
 	Expires int64 `json:"expires"`
 	// Requested is the revision to test, and the one to serve.
 	Requested Requested `json:"requested"`
+	// DryRun is the dry run of Requested.Test in another pod; nil: the receiver does its own.
+	DryRun *DryRun `json:"dryRun,omitempty"`
 	// Body describes the contents; nil: there are none.
 	Body *Body `json:"body,omitempty"`
+}
+
+// DryRun is a dry run in another pod of the same template. It costs as much as a test, and tells the same in all of them.
+type DryRun struct {
+	// Usage is what it used; nil: it has not ended. An instance loads no revision without a dry run, so it then does its
+	// own before the load.
+	Usage *Usage `json:"usage,omitempty"`
 }
 
 // Application identifies an NginxOperator.

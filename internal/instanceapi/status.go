@@ -123,11 +123,28 @@ type Revision struct {
 	// TakenBack reports whether the instance rolled back a load that the workers had confirmed.
 	// Releases before 0.5 do not report it.
 	TakenBack bool `json:"takenBack,omitempty"`
+	// Usage is what the dry run in this pod used; nil: it did none, or the result is unknown. Releases before 0.5 do not
+	// report it.
+	Usage *Usage `json:"usage,omitempty"`
 	// Unread are the user's .conf files that nginx did not read when it tested the revision. Their
 	// number is bounded. Older releases do not report them.
 	Unread []string `json:"unread,omitempty"`
 	// Problems are why the last test or load failed, the first one first. Their number is bounded.
 	Problems []Problem `json:"problems,omitempty"`
+}
+
+// Usage is what the master process and one worker process used in a dry run.
+type Usage struct {
+	// Master and Worker are the private memory of each, in bytes.
+	Master int64 `json:"masterBytes"`
+	Worker int64 `json:"workerBytes"`
+	// Threads is the number of threads of a worker, including its main thread.
+	Threads int `json:"threads"`
+	// Sockets and Open are how many sockets, and files including sockets, a worker has open before its first client.
+	// MaxOpen is how many files it may open. 0 means unknown or unlimited.
+	Sockets int `json:"sockets"`
+	Open    int `json:"open"`
+	MaxOpen int `json:"maxOpen"`
 }
 
 // Problem is a single problem of a configuration.

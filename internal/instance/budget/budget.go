@@ -44,24 +44,14 @@ type Room struct {
 	Processes int
 }
 
-// Usage is what one worker process and the master process used in a dry run.
-type Usage struct {
-	Master, Worker int64
-	// Threads is the number of threads of a worker, including its main thread.
-	Threads int
-	// Sockets and Open are how many sockets, and files including sockets, a worker has open before its first client.
-	// MaxOpen is how many files it may open. 0 means unknown or unlimited.
-	Sockets, Open, MaxOpen int
-}
-
 // Foresee returns the problems of a configuration that cannot fit according to its directives alone.
 func Foresee(d assemble.Demand, room Room) []instanceapi.Problem {
 	worker := int64(d.Connections)*connectionMemory + int64(d.Threads)*threadMemory + workerMemory
-	return check(d, Usage{Worker: worker, Threads: d.Threads + 1}, room)
+	return check(d, instanceapi.Usage{Worker: worker, Threads: d.Threads + 1}, room)
 }
 
 // Check returns the problems of a configuration whose workers do not fit, based on what one worker used in a dry run.
-func Check(d assemble.Demand, measured Usage, room Room) []instanceapi.Problem {
+func Check(d assemble.Demand, measured instanceapi.Usage, room Room) []instanceapi.Problem {
 	measured.Worker += int64(max(1, measured.Threads)) * processKernel
 	if message := checkClientCapacity(d, measured); message != "" {
 		return []instanceapi.Problem{{Message: message}}
@@ -71,7 +61,7 @@ func Check(d assemble.Demand, measured Usage, room Room) []instanceapi.Problem {
 
 // checkClientCapacity returns why a worker can hardly accept a client, or "" if it can. Each listening socket takes one of the
 // worker's connections, and each client takes a connection and a descriptor.
-func checkClientCapacity(d assemble.Demand, one Usage) string {
+func checkClientCapacity(d assemble.Demand, one instanceapi.Usage) string {
 	switch {
 	case one.Sockets > 0 && d.Connections-one.Sockets < leastClients:
 		return fmt.Sprintf("worker_connections is %d, and the sockets that each worker process listens on take %d of them: raise worker_connections, or listen on fewer ports",
@@ -83,7 +73,7 @@ func checkClientCapacity(d assemble.Demand, one Usage) string {
 	return ""
 }
 
-func check(d assemble.Demand, one Usage, room Room) []instanceapi.Problem {
+func check(d assemble.Demand, one instanceapi.Usage, room Room) []instanceapi.Problem {
 	workers := max(1, d.Workers)
 	if processes := workers*one.Threads + helpers; room.Processes >= 0 && processes > room.Processes {
 		return problem(d, fmt.Sprintf("%s %d processes and threads, and the container may start %d more (the kubelet's podPidsLimit): lower worker_processes or the threads of thread_pool",

@@ -61,10 +61,10 @@ func TestCheck(t *testing.T) {
 	demand := with(func(d *assemble.Demand) {
 		d.Workers, d.File, d.Line, d.Directive = 8, "nginx.conf", 3, "worker_processes 8"
 	})
-	if found := Check(demand, Usage{Master: 3 * mib, Worker: 2 * mib, Threads: 1}, small); len(found) > 0 {
+	if found := Check(demand, instanceapi.Usage{Master: 3 * mib, Worker: 2 * mib, Threads: 1}, small); len(found) > 0 {
 		t.Errorf("what fits is refused: %v", found)
 	}
-	found := Check(demand, Usage{Master: 3 * mib, Worker: 5 * mib, Threads: 1}, small)
+	found := Check(demand, instanceapi.Usage{Master: 3 * mib, Worker: 5 * mib, Threads: 1}, small)
 	want := []instanceapi.Problem{{File: "nginx.conf", Line: 3,
 		Message: "worker_processes 8: out of memory: 8 worker processes need about 44 MiB in addition to the current ones, more than is left of the container's limit of 64 MiB: " + remedy + ", or raise resources.limits.memory"}}
 	if diff := cmp.Diff(want, found); diff != "" {
@@ -77,16 +77,16 @@ func TestFull(t *testing.T) {
 	const listens = "the sockets that each worker process listens on take "
 	for name, tt := range map[string]struct {
 		demand assemble.Demand
-		used   Usage
+		used   instanceapi.Usage
 		want   string
 	}{
-		"common":               {connections(1024), Usage{Sockets: 3, Open: 12, MaxOpen: 1 << 20}, ""},
-		"unknown":              {connections(4), Usage{}, ""},
-		"few connections":      {connections(10), Usage{Sockets: 3, Open: 12}, "worker_connections is 10, and " + listens + "3 of them: raise worker_connections, or listen on fewer ports"},
-		"just enough of them":  {connections(11), Usage{Sockets: 3, Open: 12}, ""},
-		"many ports":           {connections(1024), Usage{Sockets: 1020, Open: 1030}, "worker_connections is 1024, and " + listens + "1020 of them: raise worker_connections, or listen on fewer ports"},
-		"few descriptors":      {connections(1024), Usage{Sockets: 3, Open: 12, MaxOpen: 16}, "out of file descriptors: each worker process may open 16 files and sockets, and has 12 open before the first client comes: raise or remove worker_rlimit_nofile, or listen on fewer ports"},
-		"just enough of those": {connections(1024), Usage{Sockets: 3, Open: 12, MaxOpen: 20}, ""},
+		"common":               {connections(1024), instanceapi.Usage{Sockets: 3, Open: 12, MaxOpen: 1 << 20}, ""},
+		"unknown":              {connections(4), instanceapi.Usage{}, ""},
+		"few connections":      {connections(10), instanceapi.Usage{Sockets: 3, Open: 12}, "worker_connections is 10, and " + listens + "3 of them: raise worker_connections, or listen on fewer ports"},
+		"just enough of them":  {connections(11), instanceapi.Usage{Sockets: 3, Open: 12}, ""},
+		"many ports":           {connections(1024), instanceapi.Usage{Sockets: 1020, Open: 1030}, "worker_connections is 1024, and " + listens + "1020 of them: raise worker_connections, or listen on fewer ports"},
+		"few descriptors":      {connections(1024), instanceapi.Usage{Sockets: 3, Open: 12, MaxOpen: 16}, "out of file descriptors: each worker process may open 16 files and sockets, and has 12 open before the first client comes: raise or remove worker_rlimit_nofile, or listen on fewer ports"},
+		"just enough of those": {connections(1024), instanceapi.Usage{Sockets: 3, Open: 12, MaxOpen: 20}, ""},
 	} {
 		var want []instanceapi.Problem
 		if tt.want != "" {

@@ -88,10 +88,10 @@ func (r *Receiver) Counts() (accepted int64, refused map[instanceapi.Refusal]int
 	return r.accepted, refused
 }
 
-// Receive calls take with what the order of a request requests and its contents, and returns what it requests, or why it
-// is not accepted. take must not block: it is called in the order of the numbers, so that an older order never takes the
+// Receive calls take with the order of a request and its contents, and returns what it requests, or why it is not
+// accepted. take must not block: it is called in the order of the numbers, so that an older order never takes the
 // place of a newer one.
-func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Requested, instanceapi.Contents)) (instanceapi.Requested, instanceapi.Refusal) {
+func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Order, instanceapi.Contents)) (instanceapi.Requested, instanceapi.Refusal) {
 	order, contents, refusal := r.receive(request)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -105,7 +105,7 @@ func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Requeste
 	}
 	r.accepted++
 	r.number = order.Number
-	take(order.Requested, contents)
+	take(order, contents)
 	return order.Requested, ""
 }
 

@@ -40,8 +40,8 @@ type taken struct {
 }
 
 // takes returns a function that appends what it is given.
-func takes(all *[]taken) func(instanceapi.Requested, instanceapi.Contents) {
-	return func(r instanceapi.Requested, c instanceapi.Contents) { *all = append(*all, taken{r, c}) }
+func takes(all *[]taken) func(instanceapi.Order, instanceapi.Contents) {
+	return func(o instanceapi.Order, c instanceapi.Contents) { *all = append(*all, taken{o.Requested, c}) }
 }
 
 func sign(t *testing.T, order instanceapi.Order, body []byte) instanceapi.SignedOrder {
@@ -303,7 +303,7 @@ func TestNumbersGrow(t *testing.T) {
 	together(orders, func(i int) {
 		next := nextOrder(described, instanceapi.Requested{})
 		next.Number += int64(i)
-		r.Receive(request(sign(t, next, nil)), func(instanceapi.Requested, instanceapi.Contents) {
+		r.Receive(request(sign(t, next, nil)), func(instanceapi.Order, instanceapi.Contents) {
 			// The older an order is, the longer it takes.
 			time.Sleep(time.Duration(orders-i) * 50 * time.Microsecond)
 			mu.Lock()

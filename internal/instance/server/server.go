@@ -46,7 +46,7 @@ type Sources struct {
 // Supervisor carries out orders.
 type Supervisor interface {
 	// Order takes the place of what was requested before. It does not block.
-	Order(requested instanceapi.Requested, contents instanceapi.Contents)
+	Order(order instanceapi.Order, contents instanceapi.Contents)
 	// Await returns once what is requested has been carried out, or when ctx is done.
 	Await(ctx context.Context, requested instanceapi.Requested)
 }

@@ -44,8 +44,8 @@ type supervisor struct {
 }
 
 // Order implements Supervisor.
-func (s *supervisor) Order(requested instanceapi.Requested, contents instanceapi.Contents) {
-	s.ordered, s.contents = append(s.ordered, requested), contents
+func (s *supervisor) Order(order instanceapi.Order, contents instanceapi.Contents) {
+	s.ordered, s.contents = append(s.ordered, order.Requested), contents
 }
 
 // Await implements Supervisor.

@@ -23,14 +23,14 @@ const dryRunGeneration = -1
 // all of them fit.
 //
 // A configuration whose dry run cannot be started is not refused.
-func (s *Supervisor) dryRun(ctx context.Context, c candidate) (budget.Usage, []instanceapi.Problem, error) {
+func (s *Supervisor) dryRun(ctx context.Context, c candidate) (instanceapi.Usage, []instanceapi.Problem, error) {
 	if !s.Binary.CanDryRun {
-		return budget.Usage{}, nil, nil
+		return instanceapi.Usage{}, nil, nil
 	}
 	dry, master, err := s.startDryRun(c)
 	defer s.Store.Drop(dry.dir)
 	if err != nil {
-		return budget.Usage{}, nil, err
+		return instanceapi.Usage{}, nil, err
 	}
 	defer s.endDryRun(master)
 	v := &verification{
@@ -41,15 +41,15 @@ func (s *Supervisor) dryRun(ctx context.Context, c candidate) (budget.Usage, []i
 	failure := s.waitForWorkers(ctx, v)
 	switch {
 	case ctx.Err() != nil:
-		return budget.Usage{}, nil, ctx.Err()
+		return instanceapi.Usage{}, nil, ctx.Err()
 	case failure == nil:
 		used := s.dryRunUsage(master.PID)
 		return used, budget.Check(c.facts.demand, used, room), nil
 	case addressInUse(failure.lines):
 		// The serving nginx has the address: a unix socket in a file of the image.
-		return budget.Usage{}, nil, nil
+		return instanceapi.Usage{}, nil, nil
 	default:
-		return budget.Usage{}, s.explain(failure, c, dry), nil
+		return instanceapi.Usage{}, s.explain(failure, c, dry), nil
 	}
 }
 
@@ -88,8 +88,8 @@ func (s *Supervisor) memoryShort() *failure {
 }
 
 // dryRunUsage returns the resources of the dry run with this master process.
-func (s *Supervisor) dryRunUsage(master int) budget.Usage {
-	var used budget.Usage
+func (s *Supervisor) dryRunUsage(master int) instanceapi.Usage {
+	var used instanceapi.Usage
 	if m, ok := s.Proc.Usage(master); ok {
 		used.Master = m.Anonymous
 	}

@@ -31,8 +31,10 @@ type facts struct {
 	demand  assemble.Demand
 	// checks are the requests that the new workers must answer as declared.
 	checks instanceapi.Checks
-	// measured is the resource usage of the dry run; zero: there was none.
-	measured budget.Usage
+	// dryRun reports whether this pod did its own dry run, as far as it can.
+	dryRun bool
+	// measured is the resource usage of the dry run, here or in another pod; zero: it is unknown.
+	measured instanceapi.Usage
 	// unread are the user's files that nginx did not read.
 	unread []string
 }
@@ -76,9 +78,20 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 	return c, assembled.Files, nil, err
 }
 
-// examine assembles a revision, tests it with nginx, and checks its listeners. An error means that
-// the test could not be done, and says nothing about the configuration.
+// examine assembles a revision, tests it with nginx, checks its listeners, and makes a dry run. An error means that the
+// test could not be done, and says nothing about the configuration.
 func (s *Supervisor) examine(ctx context.Context, revision string, generation int64) (candidate, []instanceapi.Problem, error) {
+	c, found, err := s.examineFiles(ctx, revision, generation)
+	if err != nil || len(found) > 0 {
+		return c, found, err
+	}
+	c.facts.dryRun = true
+	c.facts.measured, found, err = s.dryRun(ctx, c)
+	return c, found, err
+}
+
+// examineFiles does all that examine does but the dry run.
+func (s *Supervisor) examineFiles(ctx context.Context, revision string, generation int64) (candidate, []instanceapi.Problem, error) {
 	c, files, found, err := s.assemble(revision, generation)
 	if err != nil || len(found) > 0 {
 		return c, found, err
@@ -100,11 +113,7 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 	}
 	read := dump.Files()
 	c.facts.unread = unread(c.dir, files, read)
-	if found := s.listeners(&c, syntax.NewTree(c.dir, read), dump.Cut()); len(found) > 0 {
-		return c, found, nil
-	}
-	c.facts.measured, found, err = s.dryRun(ctx, c)
-	return c, found, err
+	return c, s.listeners(&c, syntax.NewTree(c.dir, read), dump.Cut()), nil
 }
 
 // listeners records where nginx will listen, and compares that with the declared ports.
@@ -166,16 +175,35 @@ func defaultPort() int {
 	return 8000
 }
 
-// test tests a revision that is not loaded yet.
+// test tests a revision that is not loaded yet. If it passes, its folder is kept for the load.
 func (s *Supervisor) test(ctx context.Context, revision string) {
-	// No worker ever answers with this generation.
-	const noGeneration = 0
-	c, found, err := s.examine(ctx, revision, noGeneration)
-	defer s.Store.Drop(c.dir)
+	s.dropTested()
+	s.generation++
+	examine := s.examine
+	if s.dryRunElsewhere(revision) {
+		examine = s.examineFiles
+	}
+	c, found, err := examine(ctx, revision, s.generation)
+	s.tested = c
 	if ctx.Err() != nil {
+		s.dropTested()
 		return
 	}
 	s.note(revision, c, found, err)
+	if s.past.of(revision).Test != instanceapi.Passed {
+		s.dropTested()
+	}
+}
+
+// dropTested removes the folder that was kept for a load.
+func (s *Supervisor) dropTested() {
+	s.Store.Drop(s.tested.dir)
+	s.tested = candidate{}
+}
+
+// dryRunElsewhere reports whether another pod does the dry run of a revision.
+func (s *Supervisor) dryRunElsewhere(revision string) bool {
+	return s.folders.dryRun != nil && s.folders.requested.Test == revision
 }
 
 // note records and logs the outcome of a test.
@@ -185,8 +213,7 @@ func (s *Supervisor) note(revision string, c candidate, found []instanceapi.Prob
 	}
 	o := s.past.touch(revision)
 	news := o.Test != instanceapi.Failed
-	o.facts, o.Unread = c.facts, c.facts.unread
-	o.tested(found, s.inputs, time.Now())
+	o.examined(c.facts, found, s.inputs, time.Now())
 	switch {
 	case len(found) == 0:
 		slog.Info("configuration passed the test", "revision", revision)

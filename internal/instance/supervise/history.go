@@ -42,6 +42,15 @@ func (o *outcome) due(inputs int) time.Time {
 	return o.retry
 }
 
+// examined records what a test has found.
+func (o *outcome) examined(found facts, problems []instanceapi.Problem, inputs int, now time.Time) {
+	o.facts, o.Unread, o.Usage = found, found.unread, nil
+	if found.dryRun && found.measured != (instanceapi.Usage{}) {
+		o.Usage = new(found.measured)
+	}
+	o.tested(problems, inputs, now)
+}
+
 // tested records the outcome of a test.
 func (o *outcome) tested(problems []instanceapi.Problem, inputs int, now time.Time) {
 	o.Problems, o.inputs = problems, inputs

@@ -20,6 +20,8 @@ type folders struct {
 	// set: failed loads of an earlier process are not forgotten.
 	requested instanceapi.Requested
 	ordered   bool
+	// dryRun is the dry run of requested.Test in another pod; nil: this pod does its own.
+	dryRun *instanceapi.DryRun
 }
 
 // mounted is a mounted configuration.
@@ -38,6 +40,9 @@ func (s *Supervisor) inspect(ctx context.Context) {
 	s.Certs.Refresh()
 	if s.mounts.refresh() {
 		s.inputs++
+	}
+	if revision := s.tested.revision; revision != "" && revision != s.folders.requested.Test && revision != s.folders.requested.Load {
+		s.dropTested()
 	}
 	s.past.allowDueRetries(time.Now())
 	s.watchProbation(ctx, time.Now())

@@ -104,7 +104,7 @@ func (s *Supervisor) notLoaded(revision string, found []instanceapi.Problem, fai
 // fits returns the problems if the workers do not fit into the memory that is free now: replaced
 // workers may not have ended yet.
 func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
-	if booting || c.facts.measured == (budget.Usage{}) {
+	if booting || c.facts.measured == (instanceapi.Usage{}) {
 		return nil
 	}
 	return budget.Check(c.facts.demand, c.facts.measured, s.room())
@@ -112,24 +112,52 @@ func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
 
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
 
-// prepare assembles a revision under a new generation. It tests the revision unless it passed with
-// the current inputs.
+// prepare returns the candidate of a revision. It tests the revision unless it passed with the current inputs, and
+// there was a dry run.
 func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, bool) {
-	s.generation++
+	s.useDryRun(revision)
 	past := s.past.of(revision)
-	if past.Test == instanceapi.Passed && past.inputs == s.inputs && past.failures == 0 {
-		c, _, found, err := s.assemble(revision, s.generation)
-		c.facts = past.facts
-		if err == nil && len(found) == 0 {
+	if past.Test == instanceapi.Passed && past.inputs == s.inputs && past.failures == 0 && past.facts.provenByDryRun() {
+		if c, ok := s.passed(revision, past.facts); ok {
 			return c, true
 		}
 	}
+	s.generation++
 	c, found, err := s.examine(ctx, revision, s.generation)
 	if aborted(ctx, err) {
 		return c, false
 	}
 	s.note(revision, c, found, err)
 	return c, err == nil && len(found) == 0
+}
+
+// useDryRun takes over the result of a dry run in another pod, if there is one.
+func (s *Supervisor) useDryRun(revision string) {
+	if past := s.past.of(revision); s.dryRunElsewhere(revision) && s.folders.dryRun.Usage != nil && !past.facts.dryRun {
+		past.facts.measured = *s.folders.dryRun.Usage
+	}
+}
+
+// provenByDryRun reports whether there was a dry run, here or in another pod.
+func (f *facts) provenByDryRun() bool { return f.dryRun || f.measured != (instanceapi.Usage{}) }
+
+// passed returns the candidate of a revision that has passed its test: the folder that was tested, or a new one if there was a
+// reload since, so that generations grow.
+func (s *Supervisor) passed(revision string, known facts) (candidate, bool) {
+	c := s.tested
+	s.tested = candidate{}
+	if c.revision != revision || c.generation < s.serving.generation {
+		s.Store.Drop(c.dir)
+		s.generation++
+		var found []instanceapi.Problem
+		var err error
+		if c, _, found, err = s.assemble(revision, s.generation); err != nil || len(found) > 0 {
+			s.Store.Drop(c.dir)
+			return candidate{}, false
+		}
+	}
+	c.facts = known
+	return c, true
 }
 
 // activate starts or reloads nginx with a candidate. The failure is set only for a reload.
@@ -270,8 +298,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 		slog.Error("reload failed", "revision", revision, "problems", found)
 	default:
 		o := s.past.touch(revision)
-		o.facts, o.Unread = c.facts, c.facts.unread
-		o.tested(nil, s.inputs, time.Now())
+		o.examined(c.facts, nil, s.inputs, time.Now())
 		slog.Info("reloaded", "revision", revision, "generation", c.generation)
 	}
 	return found

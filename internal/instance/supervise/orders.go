@@ -9,17 +9,17 @@ import (
 
 // order is what the operator requests, and the files of revisions that came with it.
 type order struct {
-	requested instanceapi.Requested
-	contents  instanceapi.Contents
+	instanceapi.Order
+	contents instanceapi.Contents
 }
 
 // Order takes the place of what the operator requested before. It is safe for concurrent use.
-func (s *Supervisor) Order(requested instanceapi.Requested, contents instanceapi.Contents) {
-	s.ordered.Store(&order{requested, contents})
+func (s *Supervisor) Order(latest instanceapi.Order, contents instanceapi.Contents) {
+	s.ordered.Store(&order{latest, contents})
 	// The loop may be busy with a load.
 	s.board.post(func(last *Snapshot) *Snapshot {
 		next := *last
-		next.Status.Requested, next.OrderPending = requested, true
+		next.Status.Requested, next.OrderPending = latest.Requested, true
 		return &next
 	})
 	select {
@@ -74,6 +74,7 @@ func (s *Supervisor) takeRequest() {
 	if latest == nil {
 		if revision := s.Follow(); revision != "" {
 			s.folders.requested, s.folders.ordered = instanceapi.Requested{Test: revision, Load: revision}, true
+			s.folders.dryRun = nil
 		}
 		return
 	}
@@ -88,5 +89,6 @@ func (s *Supervisor) takeRequest() {
 			return
 		}
 	}
-	s.folders.requested, s.folders.ordered = latest.requested, true
+	s.folders.requested, s.folders.ordered = latest.Requested, true
+	s.folders.dryRun = latest.DryRun
 }

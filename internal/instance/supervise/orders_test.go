@@ -132,8 +132,8 @@ func TestOrder(t *testing.T) {
 	files := map[string]string{"site.conf": "server {}"}
 	revision := nginxconf.Revision(files)
 	latest := instanceapi.Requested{Test: revision, Load: revision}
-	s.Order(instanceapi.Requested{Test: "early"}, nil)
-	s.Order(latest, instanceapi.Contents{revision: files})
+	s.Order(instanceapi.Order{Requested: instanceapi.Requested{Test: "early"}}, nil)
+	s.Order(instanceapi.Order{Requested: latest}, instanceapi.Contents{revision: files})
 	if got := s.Snapshot(); got.Status.Requested != latest || !got.OrderPending || got.Status.Serving != "old" {
 		t.Errorf("snapshot %+v", got)
 	}
@@ -152,7 +152,7 @@ func TestOrder(t *testing.T) {
 // TestOrderWithoutSpace: an order whose files cannot be kept is not taken, so that the operator repeats it.
 func TestOrderWithoutSpace(t *testing.T) {
 	s := idleSupervisor(t)
-	s.Order(instanceapi.Requested{Test: "../x"}, instanceapi.Contents{"../x": {"site.conf": ""}})
+	s.Order(instanceapi.Order{Requested: instanceapi.Requested{Test: "../x"}}, instanceapi.Contents{"../x": {"site.conf": ""}})
 	if s.takeRequest(); s.folders.requested != (instanceapi.Requested{}) || s.ordered.Load() != nil {
 		t.Errorf("requested %+v", s.folders.requested)
 	}
@@ -166,7 +166,7 @@ func TestFollow(t *testing.T) {
 	if s.takeRequest(); s.folders.requested != followed || !s.folders.ordered {
 		t.Errorf("requested %+v", s.folders.requested)
 	}
-	s.Order(ordered, nil)
+	s.Order(instanceapi.Order{Requested: ordered}, nil)
 	if s.takeRequest(); s.folders.requested != ordered {
 		t.Errorf("requested %+v after an order", s.folders.requested)
 	}
@@ -178,7 +178,7 @@ func TestAwaitUntilTaken(t *testing.T) {
 		s := idleSupervisor(t)
 		order := instanceapi.Requested{Load: "old"}
 		start := time.Now()
-		s.Order(order, nil)
+		s.Order(instanceapi.Order{Requested: order}, nil)
 		var loop sync.WaitGroup
 		defer loop.Wait()
 		loop.Go(func() {

@@ -70,7 +70,7 @@ func (s *Supervisor) report() {
 	s.board.post(func(*Snapshot) *Snapshot {
 		if latest := s.ordered.Load(); latest != nil {
 			// The loop has not taken it yet.
-			snapshot.Status.Requested, snapshot.OrderPending = latest.requested, true
+			snapshot.Status.Requested, snapshot.OrderPending = latest.Requested, true
 		}
 		return snapshot
 	})

@@ -83,7 +83,9 @@ type Supervisor struct {
 	serving serving
 	// generation is the generation of the configuration that was assembled last.
 	generation int64
-	old        generations
+	// tested is what passed its test last and is not loaded yet; its dir is empty if there is nothing.
+	tested candidate
+	old    generations
 	// inputs counts the changes of certificates and of the folders of ReloadOn.
 	inputs          int
 	mounts          mounts

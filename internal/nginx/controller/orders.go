@@ -113,6 +113,7 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 			continue
 		}
 		request := order.Receiver.Next(order.Requested, r.Clock.Now())
+		request.DryRun = order.DryRun
 		signed, err := sign(order, request, signer, bodies)
 		if err != nil {
 			r.orders.end(key, order.Receiver.PodUID, false)

@@ -68,6 +68,8 @@ type Order struct {
 	// order that another one accepts.
 	Receiver  instanceapi.Orders
 	Requested instanceapi.Requested
+	// DryRun is the dry run that the instance need not do; nil: there is none.
+	DryRun *instanceapi.DryRun
 	// Contents are the files that the instance does not have.
 	Contents instanceapi.Contents
 }
@@ -86,7 +88,7 @@ func (p *progress) orders() []Order {
 		receiver.Application, receiver.PodUID = p.application(), string(pod.UID)
 		orders = append(orders, Order{
 			Pod: pod.Name, PodIP: pod.Status.PodIP, Receiver: receiver,
-			Requested: requested, Contents: p.missing(status, requested),
+			Requested: requested, DryRun: p.Rollout.DryRuns[pod.Name], Contents: p.missing(status, requested),
 		})
 	}
 	return orders

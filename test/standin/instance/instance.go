@@ -70,10 +70,11 @@ type Instance struct {
 	// current one or cannot roll back.
 	before    content
 	revisions map[string]instanceapi.Revision
-	// orders receives the operator's orders. requested is what the last one requested, and ordered are the
-	// configurations that came with orders.
+	// orders receives the operator's orders. requested is what the last one requested, dryRun is what it told of a dry run
+	// in another pod, and ordered are the configurations that came with orders.
 	orders    *orders.Receiver
 	requested instanceapi.Requested
+	dryRun    *instanceapi.DryRun
 	ordered   map[string]content
 	// pairs holds the last good pair of each certificate.
 	pairs map[string]map[string]string
@@ -146,6 +147,9 @@ func (i *Instance) trust() instanceapi.Trust {
 // boot starts with a configuration.
 func (i *Instance) boot(stable content) {
 	result := i.tested(stable)
+	if result.Test == instanceapi.Passed {
+		result = dryRun(stable)
+	}
 	if failure := loadFailure(stable); result.Test == instanceapi.Passed && failure != nil {
 		result = *failure
 	}
@@ -257,8 +261,8 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 }
 
 // take takes over what an order requests.
-func (i *Instance) take(requested instanceapi.Requested, contents instanceapi.Contents) {
-	i.requested = requested
+func (i *Instance) take(order instanceapi.Order, contents instanceapi.Contents) {
+	i.requested, i.dryRun = order.Requested, order.DryRun
 	for revision, files := range contents {
 		i.ordered[revision] = contentOf(files)
 	}
@@ -267,7 +271,7 @@ func (i *Instance) take(requested instanceapi.Requested, contents instanceapi.Co
 func (i *Instance) status(ctx context.Context, pod *corev1.Pod) instanceapi.Status {
 	certificates := i.certificates(ctx, pod)
 	if revision := i.orders.Follow(); revision != "" {
-		i.requested = instanceapi.Requested{Test: revision, Load: revision}
+		i.requested, i.dryRun = instanceapi.Requested{Test: revision, Load: revision}, nil
 	}
 	status := i.obey(ctx, i.requested)
 	status.Certificates, status.Orders = certificates, i.orders.Describe()

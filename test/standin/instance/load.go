@@ -54,10 +54,37 @@ func (i *Instance) test(revision string, known []content) {
 		return
 	}
 	result := i.tested(c)
+	if result.Test == instanceapi.Passed && i.dryRun == nil {
+		result = dryRun(c)
+	}
 	if result.Test == instanceapi.Passed {
 		i.watch.Accepted(i.pod, revision)
 	}
 	i.revisions[revision] = result
+}
+
+// dryRun returns the result of a dry run.
+func dryRun(c content) instanceapi.Revision {
+	result := instanceapi.Revision{Revision: c.revision, Test: instanceapi.Passed, Usage: &instanceapi.Usage{Threads: 1}}
+	if strings.Contains(c.text, "greedy") {
+		result.Test, result.Usage = instanceapi.Failed, nil
+		result.Problems = []instanceapi.Problem{{Message: "out of memory"}}
+	}
+	return result
+}
+
+// dryRunPassed reports whether a revision passed a dry run, here or in another pod. If there was none, this instance
+// does it.
+func (i *Instance) dryRunPassed(c content) bool {
+	result := i.revisions[c.revision]
+	if result.Test != instanceapi.Passed {
+		return true // The load fails or succeeds for another reason.
+	}
+	if result.Usage == nil && (i.dryRun == nil || i.dryRun.Usage == nil) {
+		result = dryRun(c)
+		i.revisions[c.revision] = result
+	}
+	return result.Test == instanceapi.Passed
 }
 
 // certificateFile matches the path of a certificate file that a configuration reads.
@@ -102,7 +129,7 @@ func loadFailure(c content) *instanceapi.Revision {
 
 func (i *Instance) load(revision string, known []content) {
 	c := find(revision, known)
-	if c.revision == "" || i.revisions[revision].Load == instanceapi.Failed {
+	if c.revision == "" || i.revisions[revision].Load == instanceapi.Failed || !i.dryRunPassed(c) {
 		return
 	}
 	failure := loadFailure(c)

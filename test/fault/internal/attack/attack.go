@@ -122,7 +122,7 @@ func (t *target) sends(o instanceapi.SignedOrder) bool {
 	r := httptest.NewRequestWithContext(t.ctx, http.MethodPost, instanceapi.PathOrders, bytes.NewReader(o.Body))
 	r.Header.Set(instanceapi.HeaderOrder, o.Order)
 	r.Header.Set(instanceapi.HeaderSignature, o.Signature)
-	_, refusal := t.Receive(r, func(requested instanceapi.Requested, _ instanceapi.Contents) { t.requested = requested })
+	_, refusal := t.Receive(r, func(o instanceapi.Order, _ instanceapi.Contents) { t.requested = o.Requested })
 	return refusal == ""
 }
 

@@ -1,0 +1,47 @@
+package rollout
+
+import (
+	"slices"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// dryRuns spares pods a dry run. It costs as much as all the rest of a test, and says the same in all pods of a template:
+// one pod does it, and the others learn what it used. Pods of an old template may be of several, so each does its own.
+//
+// Before a load, an instance does its own unless it knows what another one used. So the order is only a hint: no dry run
+// is lost with the pod that was to do it.
+func (d *Decision) dryRuns(in Input) {
+	newest, _ := byTemplate(in.Pods)
+	usage := in.dryRunUsage(newest)
+	first := in.doesDryRun(newest)
+	for _, p := range newest {
+		order, ok := d.Orders[p.Name]
+		switch {
+		case !ok || order.Test != in.Requested:
+		case usage != nil, order.Load == "" && p.Name != first:
+			d.DryRuns[p.Name] = &instanceapi.DryRun{Usage: usage}
+		}
+	}
+}
+
+// dryRunUsage returns what a dry run of the requested configuration used; nil if that is unknown.
+func (in *Input) dryRunUsage(pods []Pod) *instanceapi.Usage {
+	for _, p := range pods {
+		if usage := p.revision(in.Requested).Usage; usage != nil {
+			return usage
+		}
+	}
+	return nil
+}
+
+// doesDryRun returns the name of the pod that does the dry run: the first one that can answer and has no verdict yet.
+func (in *Input) doesDryRun(pods []Pod) string {
+	i := slices.IndexFunc(pods, func(p Pod) bool {
+		return p.Status != nil && !p.Unreachable && p.verdict(in.Requested) == "" && !p.startsWith(in.Requested)
+	})
+	if i < 0 {
+		return ""
+	}
+	return pods[i].Name
+}
