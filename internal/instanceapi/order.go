@@ -27,7 +27,7 @@ const (
 	// MaxOrder bounds each header, in bytes.
 	MaxOrder = 4 << 10
 	// MaxBody bounds the body, and MaxContents the JSON in it, in bytes. A configuration has at most
-	// 900 KiB (see package nginxconf), and an order has at most two.
+	// 900 KiB (see package nginxconf), an order has at most two, and base64 adds a third.
 	MaxBody     = 2 << 20
 	MaxContents = 4 << 20
 	// OrderLifetime is how long an order is valid.
