@@ -124,7 +124,7 @@ func TestOrderNumbers(t *testing.T) {
 		receiver.Number = last
 		got := receiver.Next(instanceapi.Requested{Load: "r1"}, now)
 		wanted := instanceapi.Order{
-			Application: receiver.Application, PodUID: "a", Process: "p", Number: want, Expires: 31000,
+			Application: receiver.Application, PodUID: "a", Process: "p", Number: want, Expires: 21000,
 			Requested: instanceapi.Requested{Load: "r1"},
 		}
 		if diff := cmp.Diff(wanted, got); diff != "" {

@@ -227,3 +227,38 @@ func TestUnanswered(t *testing.T) {
 		t.Errorf("it has restarted: unreachable %v", got)
 	}
 }
+
+// TestUptimeAfterARefusal: the age of an instance is estimated until an order fails. The next one is made from the age
+// that the instance then reports.
+func TestUptimeAfterARefusal(t *testing.T) {
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
+	now, uptime := time.Unix(1000, 0), int64(60_000)
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		return instanceapi.Status{Serving: "r1", Orders: &instanceapi.Orders{Uptime: uptime}}, nil
+	}, nil)
+	i := o.answers
+	i.now, i.wait = func() time.Time { return now }, time.Minute
+	pods := []corev1.Pod{*running("a")}
+	pass := func() int64 {
+		t.Helper()
+		i.await(t.Context(), i.begin(t.Context(), key, pods))
+		known, _, ok := i.read(key, pods)
+		if !ok {
+			t.Fatal("it was not read")
+		}
+		return known["a"].Orders.Uptime
+	}
+	pass()
+	now = now.Add(time.Minute)
+	uptime = 120_000
+	pass()
+	// Its node is suspended for most of this time.
+	now, uptime = now.Add(settledFor-time.Second), 121_000
+	if got, want := pass(), int64(120_000+49_000); got != want {
+		t.Errorf("the estimate is %d ms, want %d", got, want)
+	}
+	i.miss(key, uid, 9)
+	if got := pass(); got != uptime {
+		t.Errorf("after an order that it refused, the age is %d ms, want %d", got, uptime)
+	}
+}
