@@ -212,6 +212,8 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 		}
 		next.until = now.Add(min(silentRetryFirst<<min(next.silences, 8), silentRetryMax))
 		next.silences++
+	case known.missed != (Failures{}):
+		// It may follow what the kubelet delivers, of which no event comes.
 	case settled(found, c.about.annotations) && now.Sub(c.since) > freshFor:
 		next.until = now.Add(settledFor)
 	}

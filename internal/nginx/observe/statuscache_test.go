@@ -262,3 +262,43 @@ func TestUptimeAfterARefusal(t *testing.T) {
 		t.Errorf("after an order that it refused, the age is %d ms, want %d", got, uptime)
 	}
 }
+
+// TestFollowingPod: a pod that answers, and takes no orders, changes by itself when the kubelet delivers what it follows.
+// Each pass queries it.
+func TestFollowingPod(t *testing.T) {
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
+	now, serving := time.Unix(1000, 0), "r1"
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		return instanceapi.Status{Serving: serving, Orders: &instanceapi.Orders{}}, nil
+	}, nil)
+	i := o.answers
+	i.now, i.wait = func() time.Time { return now }, time.Minute
+	pods := []corev1.Pod{*running("a")}
+	pass := func() string {
+		t.Helper()
+		i.await(t.Context(), i.begin(t.Context(), key, pods))
+		known, _, ok := i.read(key, pods)
+		if !ok {
+			t.Fatal("it was not read")
+		}
+		return known["a"].Serving
+	}
+	for range 3 {
+		pass()
+		i.miss(key, uid, 9)
+		now = now.Add(freshFor)
+	}
+	pass()
+	now, serving = now.Add(time.Second), "r2"
+	if got := pass(); got != "r2" {
+		t.Errorf("it counts as serving %s", got)
+	}
+	i.take(key, uid, &instanceapi.Status{Serving: "r2", Orders: &instanceapi.Orders{}})
+	pass()
+	now = now.Add(time.Second)
+	pass()
+	now, serving = now.Add(time.Second), "r3"
+	if got := pass(); got != "r2" {
+		t.Errorf("it is queried although it takes orders")
+	}
+}
