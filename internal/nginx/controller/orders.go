@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
@@ -105,7 +106,11 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 		signer := signerFor(order.Receiver, keys)
 		if signer == nil {
 			// It counts as unreachable until the kubelet delivers a key.
-			r.Observer.Unanswered(key, types.UID(order.Receiver.PodUID), 0)
+			why := observe.OrderFailure(instanceapi.UnknownKey)
+			if len(keys) == 0 {
+				why = observe.OrderUnsigned
+			}
+			r.Observer.Unanswered(key, types.UID(order.Receiver.PodUID), 0, why)
 			log.FromContext(ctx).Info("a pod gets no order, because it knows none of the operator's public keys", "pod", order.Pod, "keys", len(keys))
 			continue
 		}
@@ -155,18 +160,32 @@ func signerFor(receiver instanceapi.Orders, keys []ed25519.PrivateKey) ed25519.P
 	return nil
 }
 
+var errIgnored = errors.New("it answered, and its status does not show the order")
+
+// orderFailure returns why a pod did not carry out an order.
+func orderFailure(err error) observe.OrderFailure {
+	refused := &instanceapi.RefusedError{}
+	switch {
+	case errors.As(err, &refused):
+		return observe.OrderFailure(refused.Refusal)
+	case errors.Is(err, errIgnored):
+		return observe.OrderIgnored
+	}
+	return observe.OrderUnanswered
+}
+
 // sendOrder sends an order, and takes over the answer.
 func (r *Reconciler) sendOrder(ctx context.Context, key types.NamespacedName, order *revision.Order, number int64, signed instanceapi.SignedOrder) {
 	uid := types.UID(order.Receiver.PodUID)
 	status, err := r.SendOrder(ctx, order.PodIP, signed)
 	if err == nil && status.Requested != order.Requested {
-		err = errors.New("it answered, and its status does not show the order")
+		err = errIgnored
 	}
 	ordersSent.WithLabelValues(orderResult(err)).Inc()
 	if err == nil {
 		r.Observer.Answered(key, uid, &status)
 	} else {
-		r.Observer.Unanswered(key, uid, number)
+		r.Observer.Unanswered(key, uid, number, orderFailure(err))
 		log.FromContext(ctx).Info("a pod did not carry out an order", "pod", order.Pod, "reason", err.Error())
 	}
 	// Without an answer the application is queued again anyway, with growing pauses.

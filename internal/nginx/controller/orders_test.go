@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -196,6 +197,20 @@ func TestIgnoredOrder(t *testing.T) {
 	s.sendOrder(t.Context(), web, new(orderFor("a", keyID(key))), 1000, instanceapi.SignedOrder{})
 	if len(s.queued) > 0 {
 		t.Error("the application is queued at once")
+	}
+}
+
+// TestOrderFailures: what is known of a pod says why its last order failed.
+func TestOrderFailures(t *testing.T) {
+	refused := &instanceapi.RefusedError{Refusal: instanceapi.BadBody}
+	for want, err := range map[observe.OrderFailure]error{
+		"BadBody":               fmt.Errorf("order: %w", refused),
+		observe.OrderIgnored:    errIgnored,
+		observe.OrderUnanswered: context.DeadlineExceeded,
+	} {
+		if got := orderFailure(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
+		}
 	}
 }
 
