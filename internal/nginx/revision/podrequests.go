@@ -70,6 +70,8 @@ type Order struct {
 	Requested instanceapi.Requested
 	// Contents are the files that the instance does not have.
 	Contents instanceapi.Contents
+	// LastFailure is when the pod did not carry out its last order; zero: it did, or had none.
+	LastFailure time.Time
 }
 
 // orders returns the orders to send. Pods of releases before 0.5 take none.
@@ -87,6 +89,7 @@ func (p *progress) orders() []Order {
 		orders = append(orders, Order{
 			Pod: pod.Name, PodIP: pod.Status.PodIP, Receiver: receiver,
 			Requested: requested, Contents: p.missing(status, requested),
+			LastFailure: p.State.Unreachable[pod.Name].Last,
 		})
 	}
 	return orders
