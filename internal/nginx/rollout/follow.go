@@ -26,6 +26,9 @@ func (d *Decision) follow(in Input) {
 	case in.Held || in.HoldOld || in.Requested == "":
 	case d.Phase == Rejected:
 		d.Follow = in.followBack()
+	case d.Phase != Settled && in.Stable != in.Requested && !slices.ContainsFunc(in.Pods, isSilent):
+		// Every pod gets orders. Another client may have written what is there, so that pods skip the canary.
+		d.Follow = nil
 	case live != nil && live.Revision == in.Requested:
 		d.Follow = d.widened(in, *live)
 	case in.Stable == in.Requested && live != nil:
@@ -154,3 +157,5 @@ func (d *Decision) describeFollowers(in Input) {
 }
 
 func isUnreachable(p Pod) bool { return p.Unreachable }
+
+func isSilent(p Pod) bool { return p.Unreachable || p.Status == nil }

@@ -46,6 +46,14 @@ func TestFollow(t *testing.T) {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", unreachable)}, Settled, since(time.Hour)},
 		"and also when it is reachable again": {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", serving("new"))}, Settled, since(time.Hour)},
+		"while every pod answers, nothing is followed, whoever wrote it": {
+			"old", since(time.Minute), []Pod{pod("a"), pod("b")}, Testing, nil},
+		"not by a first pod either": {
+			"old", since(time.Hour, "a"), []Pod{pod("a", passed), pod("b", passed)}, Loading, nil},
+		"but a pod that is silent may have followed it": {
+			"old", since(time.Minute), []Pod{pod("a"), pod("b", mute)}, Testing, since(time.Minute)},
+		"and so may one that starts again": {
+			"old", since(time.Minute, "a"), []Pod{pod("a", mute, unready), pod("b")}, Testing, since(time.Minute, "a")},
 		"until something else is requested": {
 			"mid", &instanceapi.Follow{Revision: "mid", Number: 1}, []Pod{pod("a"), pod("b", unreachable)}, Testing, nil},
 		"a revert leads back what may have followed": {
