@@ -78,7 +78,7 @@ const (
 	ReasonConfigLoading = "ConfigLoading"
 	// ReasonConfigLost: another client deleted or changed the configuration that pods start with.
 	ReasonConfigLost = "ConfigLost"
-	// ReasonInstanceUnreachable: the instance manager of a pod does not answer.
+	// ReasonInstanceUnreachable: the instance manager of a pod does not answer, or takes no orders.
 	ReasonInstanceUnreachable = "InstanceUnreachable"
 	// ReasonCanaryFailed: the first new pods had worse results than the others.
 	ReasonCanaryFailed = "CanaryFailed"

@@ -3,6 +3,7 @@ package instanceapi
 import (
 	"bytes"
 	"compress/gzip"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -13,9 +14,8 @@ import (
 func TestContents(t *testing.T) {
 	for name, c := range map[string]Contents{
 		"none":    {},
-		"nil":     nil,
 		"no file": {"r1": {}},
-		"two":     {"r1": {"site.conf": "server {}", "b.conf": ""}, "r2": {"site.conf": "a\tb\n\"<é\u2028\x00"}},
+		"two":     {"r1": {"site.conf": "server {}", "b.conf": ""}, "r2": {"site.conf": "a\tb\n\"<é\u2028\x00\xff"}},
 	} {
 		body, err := EncodeContents(c)
 		if err != nil {
@@ -28,18 +28,29 @@ func TestContents(t *testing.T) {
 	}
 }
 
-// TestLargestContents: two configurations of the largest size fit into an order, whatever text they are.
+// TestLargestContents: two configurations of the largest size fit into an order, whatever bytes they are.
 func TestLargestContents(t *testing.T) {
 	const most = 900 << 10
-	for _, unit := range []string{"x", "<", "&", `"`, "\n", "\t", "é", "\u2028"} {
+	random := rand.New(rand.NewPCG(1, 2))
+	anyBytes := func(n int) string {
+		text := make([]byte, n)
+		for i := range text {
+			text[i] = byte(random.IntN(256))
+		}
+		return string(text)
+	}
+	for _, unit := range []string{"x", "<", "&", `"`, "\n", "\t", "é", "\u2028", "\x01", "\x7f", "\xff", anyBytes(most)} {
 		text := strings.Repeat(unit, most/len(unit))
 		c := Contents{"r1": {"a.conf": text}, "r2": {"a.conf": text}}
+		if len(unit) == most {
+			c["r2"]["a.conf"] = anyBytes(most)
+		}
 		body, err := EncodeContents(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if got, err := DecodeContents(body); err != nil || len(body) > MaxBody || !cmp.Equal(c, got) {
-			t.Errorf("%q: %d bytes (%v)", unit, len(body), err)
+			t.Errorf("%.10q: %d bytes (%v)", unit, len(body), err)
 		}
 	}
 }
@@ -58,19 +69,20 @@ func compress(t testing.TB, text string, times int) []byte {
 }
 
 func TestDecodeContentsRefuses(t *testing.T) {
-	good := compress(t, `{"r1":{"a":"b"}}`, 1)
+	good := compress(t, `{"r1":{"a":"eA=="}}`, 1)
 	for name, tt := range map[string]struct {
 		body []byte
 		want string
 	}{
 		"nothing":           {nil, "decompress"},
-		"no gzip":           {[]byte(`{"r1":{"a":"b"}}`), "decompress"},
+		"no gzip":           {[]byte(`{"r1":{"a":"eA=="}}`), "decompress"},
 		"half":              {good[:len(good)/2], "decompress"},
 		"without its sum":   {good[:len(good)-4], "decompress"},
 		"trailing bytes":    {append(bytes.Clone(good), "more"...), "decompress"},
 		"no JSON":           {compress(t, "hello", 1), "not JSON"},
+		"no base64":         {compress(t, `{"r1":{"a":"server {}"}}`, 1), "not JSON with base64"},
 		"another JSON":      {compress(t, `{"r1":["a"]}`, 1), "not JSON"},
-		"two":               {compress(t, `{"r1":{"a":"b"}}`, 2), "not JSON"},
+		"two":               {compress(t, `{"r1":{"a":"eA=="}}`, 2), "not JSON"},
 		"bomb":              {compress(t, " ", MaxContents+1), "longer than"},
 		"bomb in many gzip": {bytes.Repeat(compress(t, strings.Repeat(" ", 1<<20), 1), 5), "longer than"},
 	} {

@@ -27,11 +27,14 @@ const (
 	// MaxOrder bounds each header, in bytes.
 	MaxOrder = 4 << 10
 	// MaxBody bounds the body, and MaxContents the JSON in it, in bytes. A configuration has at most
-	// 900 KiB (see package nginxconf), and an order has at most two.
+	// 900 KiB (see package nginxconf), an order has at most two, and base64 adds a third.
 	MaxBody     = 2 << 20
 	MaxContents = 4 << 20
-	// OrderLifetime is how long an order is valid.
+	// OrderLifetime is the longest time for which an instance lets an order be valid, and OrderValidity is for how long the
+	// operator makes it valid. Between two queries, the operator estimates the Uptime of an instance by its own clock: the
+	// difference is how much too great the estimate may be, after a node was suspended for example.
 	OrderLifetime = 30 * time.Second
+	OrderValidity = 20 * time.Second
 	// OrderWait is how long an instance waits for the outcome before it answers.
 	OrderWait = 5 * time.Second
 )
@@ -125,11 +128,11 @@ func decodeOrder(header string) (Order, error) {
 	return o, nil
 }
 
-// Next returns the next order for an instance, which is valid for OrderLifetime from when it reported its Uptime. Its
-// number is the time, so that it can be compared with that of a Follow, and in any case greater than the last one.
+// Next returns the next order for an instance, which is valid until OrderValidity after its Uptime. Its number is the
+// time, so that it can be compared with that of a Follow, and in any case greater than the last one.
 func (o Orders) Next(requested Requested, now time.Time) Order {
 	return Order{
 		Application: o.Application, PodUID: o.PodUID, Process: o.Process, Number: max(o.Number+1, now.UnixMilli()),
-		Expires: o.Uptime + OrderLifetime.Milliseconds(), Requested: requested,
+		Expires: o.Uptime + OrderValidity.Milliseconds(), Requested: requested,
 	}
 }

@@ -53,7 +53,7 @@ func TestSignAndVerify(t *testing.T) {
 			signed := sign(t, key, nextOrder(receiver, requested), tt.body)
 			got, refusal := receiver.Verify(trusted, signed.Order, signed.Signature)
 			want := Order{
-				Application: trusted.Application, PodUID: "p1", Process: "c0ffee", Number: 8, Expires: 90_000,
+				Application: trusted.Application, PodUID: "p1", Process: "c0ffee", Number: 8, Expires: 80_000,
 				Requested: requested, Body: tt.want,
 			}
 			if diff := cmp.Diff(want, got); refusal != "" || diff != "" {
@@ -144,6 +144,25 @@ func TestVerify(t *testing.T) {
 		signed := sign(t, currentKey, order, nil)
 		if _, got := receiver.Verify(trusted, signed.Order, signed.Signature); got != tt.want {
 			t.Errorf("%s: refused as %q, want %q", name, got, tt.want)
+		}
+	}
+}
+
+// TestEstimatedUptime: an order is valid although the operator only estimates the age of the receiver, and needs time to
+// send it.
+func TestEstimatedUptime(t *testing.T) {
+	for ahead, want := range map[time.Duration]Refusal{
+		-21 * time.Second: Expired,
+		-19 * time.Second: "",
+		0:                 "",
+		9 * time.Second:   "",
+		11 * time.Second:  Expired,
+	} {
+		estimate := receiver
+		estimate.Uptime += ahead.Milliseconds()
+		signed := sign(t, currentKey, nextOrder(estimate, requested), nil)
+		if _, got := receiver.Verify(trusted, signed.Order, signed.Signature); got != want {
+			t.Errorf("an estimate that is %s too great: refused as %q, want %q", ahead, got, want)
 		}
 	}
 }

@@ -84,3 +84,44 @@ func TestMissingSecret(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 }
+
+// TestRevocation: emptying the Secret revokes the keys, although every replica still has them in memory. Deleting it does
+// so only when it is created again.
+func TestRevocation(t *testing.T) {
+	clock := clocktesting.NewFakePassiveClock(start)
+	empty := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "key"}}
+	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(empty.DeepCopy()).Build()
+	a, b := replica(kube, clock), replica(kube, clock)
+	pass(t, a)
+	pass(t, b)
+	stolen := a.Keys()[0]
+
+	secret := &corev1.Secret{}
+	if err := kube.Get(t.Context(), a.Secret, secret); err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = nil
+	if err := kube.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, b)
+	pass(t, a)
+	second := a.Keys()
+	if len(second) != 1 || second[0].Equal(stolen) || !second[0].Equal(b.Keys()[0]) {
+		t.Errorf("%d keys after the Secret was emptied", len(second))
+	}
+
+	if err := kube.Delete(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := a.Reconcile(t.Context(), ctrl.Request{}); err == nil || !a.Keys()[0].Equal(second[0]) {
+		t.Errorf("without the Secret: error %v, %d keys", err, len(a.Keys()))
+	}
+	if err := kube.Create(t.Context(), empty.DeepCopy()); err != nil {
+		t.Fatal(err)
+	}
+	pass(t, a)
+	if keys := a.Keys(); len(keys) != 1 || keys[0].Equal(second[0]) {
+		t.Errorf("%d keys after the Secret was created again", len(keys))
+	}
+}

@@ -36,6 +36,9 @@ const (
 // backoffInFlight is the minimum wait while orders are in flight: their answers queue the application.
 const backoffInFlight = 500 * time.Millisecond
 
+// backoffPostponed is the maximum wait while orders wait for others to end: no event reports that.
+const backoffPostponed = 5 * time.Second
+
 // requeueBackoff decides when to reconcile an application again. It is lost with the process; the next one starts with
 // short intervals.
 type requeueBackoff struct {
@@ -54,13 +57,16 @@ type step struct {
 // activity is what an application waits for, besides what was decided.
 type activity struct {
 	// annotated reports whether this pass wrote annotations of pods, inFlight whether orders have not been answered,
-	// and volumes whether nginx reloads when mounted volumes change.
-	annotated, inFlight, volumes bool
+	// postponed whether some have not been sent, and volumes whether nginx reloads when mounted volumes change.
+	annotated, inFlight, postponed, volumes bool
 }
 
 // next returns how long to wait before the next pass; 0 means until an event.
 func (p *requeueBackoff) next(key types.NamespacedName, d rollout.Decision, a activity, now time.Time) time.Duration {
 	wait := p.wait(key, d, a, now)
+	if a.postponed {
+		return rollout.Soonest(wait, min(backoffPostponed, max(backoffInFlight, p.current(key))))
+	}
 	if a.inFlight {
 		// Without an answer, nothing else queues the application.
 		return rollout.Soonest(wait, max(backoffInFlight, p.current(key)))
@@ -86,7 +92,7 @@ func (p *requeueBackoff) wait(key types.NamespacedName, d rollout.Decision, a ac
 		switch {
 		case len(d.AnalyzeAgain) > 0:
 			return max(wait, backoffCanary)
-		case a.inFlight:
+		case a.inFlight || a.postponed:
 			return max(wait, backoffInFlight)
 		}
 		return wait

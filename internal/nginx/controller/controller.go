@@ -82,6 +82,8 @@ type pass struct {
 	// outcome comes from apply, failure are its errors that the status reports as well.
 	outcome apply.Outcome
 	failure error
+	// postponed reports whether orders have to be sent later, because too many are in flight.
+	postponed bool
 }
 
 func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.nginx) }
@@ -174,7 +176,9 @@ func (r *Reconciler) orderPods(ctx context.Context, p *pass) error {
 	if n := len(s.Orders); n > 0 {
 		log.FromContext(ctx).V(1).Info("sending orders to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n)
 	}
-	return errors.Join(r.sendOrders(ctx, p.key(), s.Orders), r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations))
+	postponed, err := r.sendOrders(ctx, p.key(), s.Orders)
+	p.postponed = postponed
+	return errors.Join(err, r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations))
 }
 
 // report writes the status, and says when to reconcile again.
@@ -202,7 +206,7 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 	})
 	inFlight := r.orders.inFlight(p.key())
 	again := r.backoff.next(p.key(), p.selection.Rollout, activity{
-		annotated: len(p.selection.PodAnnotations) > 0, inFlight: inFlight, volumes: usesVolumes(p.nginx),
+		annotated: len(p.selection.PodAnnotations) > 0, inFlight: inFlight, postponed: p.postponed, volumes: usesVolumes(p.nginx),
 	}, p.now)
 	again = rollout.Soonest(again, p.selection.RequeueAfter)
 	if p.outcome.Retry {

@@ -6,6 +6,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -81,6 +82,24 @@ func (s *sender) orders(t *testing.T) []instanceapi.Order {
 	return orders
 }
 
+// send sends orders, and reports whether some are postponed.
+func (s *sender) send(t *testing.T, application types.NamespacedName, all ...revision.Order) bool {
+	t.Helper()
+	postponed, err := s.sendOrders(t.Context(), application, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return postponed
+}
+
+// begin begins an order to a pod.
+func (s *sender) begin(t *testing.T, uid string) {
+	t.Helper()
+	if _, err := s.Reconciler.orders.begin(web, new(orderFor(uid))); err != nil {
+		t.Fatal(err)
+	}
+}
+
 var web = types.NamespacedName{Namespace: "shop", Name: "web"}
 
 func orderFor(uid string, keys ...string) revision.Order {
@@ -99,9 +118,7 @@ func TestSendOrders(t *testing.T) {
 	s.answer = func() error { <-hold; return nil }
 	all := []revision.Order{orderFor("a", keyID(key)), orderFor("b", keyID(key))}
 	for range 2 {
-		if err := s.sendOrders(t.Context(), web, all); err != nil {
-			t.Fatal(err)
-		}
+		s.send(t, web, all...)
 	}
 	if !s.Reconciler.orders.inFlight(web) || len(s.queued) > 0 {
 		t.Error("the orders are not in flight")
@@ -124,7 +141,7 @@ func TestOrderNumbers(t *testing.T) {
 		receiver.Number = last
 		got := receiver.Next(instanceapi.Requested{Load: "r1"}, now)
 		wanted := instanceapi.Order{
-			Application: receiver.Application, PodUID: "a", Process: "p", Number: want, Expires: 31000,
+			Application: receiver.Application, PodUID: "a", Process: "p", Number: want, Expires: 21000,
 			Requested: instanceapi.Requested{Load: "r1"},
 		}
 		if diff := cmp.Diff(wanted, got); diff != "" {
@@ -150,9 +167,7 @@ func TestSigner(t *testing.T) {
 		}
 	}
 	s := newSender(current)
-	if err := s.sendOrders(t.Context(), web, []revision.Order{orderFor("a", keyID(foreign))}); err != nil {
-		t.Fatal(err)
-	}
+	s.send(t, web, orderFor("a", keyID(foreign)))
 	if s.Reconciler.orders.inFlight(web) || len(s.orders(t)) > 0 {
 		t.Error("a pod that knows no key got an order")
 	}
@@ -174,7 +189,7 @@ func TestFailedOrder(t *testing.T) {
 	} {
 		s := newSender(key)
 		for uid := range tt.errors {
-			s.Reconciler.orders.begin(web, uid)
+			s.begin(t, uid)
 		}
 		for uid, err := range tt.errors {
 			s.answer = func() error { return err }
@@ -192,27 +207,24 @@ func TestIgnoredOrder(t *testing.T) {
 	key := newKey(t)
 	s := newSender(key)
 	s.status = instanceapi.Status{}
-	s.Reconciler.orders.begin(web, "a")
+	s.begin(t, "a")
 	s.sendOrder(t.Context(), web, new(orderFor("a", keyID(key))), 1000, instanceapi.SignedOrder{})
 	if len(s.queued) > 0 {
 		t.Error("the application is queued at once")
 	}
 }
 
-// TestParallelOrders: orders beyond the bound wait for later passes.
-func TestParallelOrders(t *testing.T) {
-	var o orders
-	for i := range parallelOrders {
-		if !o.begin(web, string(rune(i))) {
-			t.Fatalf("order %d is refused", i)
+// TestOrderFailures: what is known of a pod says why its last order failed.
+func TestOrderFailures(t *testing.T) {
+	refused := &instanceapi.RefusedError{Refusal: instanceapi.BadBody}
+	for want, err := range map[observe.OrderFailure]error{
+		"BadBody":               fmt.Errorf("order: %w", refused),
+		observe.OrderIgnored:    errIgnored,
+		observe.OrderUnanswered: context.DeadlineExceeded,
+	} {
+		if got := orderFailure(err); got != want {
+			t.Errorf("%v: %s, want %s", err, got, want)
 		}
-	}
-	if o.begin(types.NamespacedName{Name: "other"}, "a") {
-		t.Error("too many orders are in flight")
-	}
-	o.end(web, string(rune(0)), true)
-	if !o.begin(types.NamespacedName{Name: "other"}, "a") {
-		t.Error("an answer makes no room for another order")
 	}
 }
 

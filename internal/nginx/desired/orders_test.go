@@ -61,9 +61,11 @@ func TestOrders(t *testing.T) {
 		if available == nil {
 			o.state.Instances["a"].Available, contents = []string{want.Revision}, nil
 		}
+		failed := time.Unix(1000, 0)
+		o.state.Unreachable = map[string]observe.Failures{"a": {First: failed, Last: failed}}
 		p := o.plan(t)
 		wanted := []revision.Order{{
-			Pod: "a", PodIP: "10.0.0.1", Requested: instanceapi.Requested{Test: want.Revision}, Contents: contents,
+			Pod: "a", PodIP: "10.0.0.1", Requested: instanceapi.Requested{Test: want.Revision}, Contents: contents, LastFailure: failed,
 			Receiver: instanceapi.Orders{Application: o.application(), PodUID: "uid-a", Process: "p", Number: 7},
 		}}
 		if diff := cmp.Diff(wanted, p.Orders); diff != "" {

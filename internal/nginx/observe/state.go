@@ -47,18 +47,35 @@ type State struct {
 }
 
 // Failures are the times of the first and the last of a row of failures. Whatever is later than the last one is unknown.
-type Failures struct{ First, Last time.Time }
+type Failures struct {
+	First, Last time.Time
+	// Order is why the last order failed; empty: the pod does not answer at all.
+	Order OrderFailure
+}
+
+// OrderFailure is why a pod that answers queries did not carry out an order: an instanceapi.Refusal, or one of these.
+type OrderFailure string
+
+// The failures without a Refusal.
+const (
+	// OrderUnanswered: the order was not answered.
+	OrderUnanswered OrderFailure = "Unanswered"
+	// OrderUnsigned: the operator has no key to sign it.
+	OrderUnsigned OrderFailure = "NoKey"
+	// OrderIgnored: the pod accepted the order, and its status does not show it.
+	OrderIgnored OrderFailure = "Ignored"
+)
 
 // maxRowGap is the maximum time between two failures of a row. Attempts follow within silentRetryMax, or the wait between
 // passes, and the time until a request fails.
 const maxRowGap = time.Minute
 
-// add adds a failure to the row, or begins another one.
-func (f *Failures) add(now time.Time) {
+// add adds the failure of an order to the row, or begins another one.
+func (f *Failures) add(now time.Time, why OrderFailure) {
 	if now.Sub(f.Last) > maxRowGap {
 		f.First = now
 	}
-	f.Last = now
+	f.Last, f.Order = now, why
 }
 
 // Source is a referenced ConfigMap with configuration files.

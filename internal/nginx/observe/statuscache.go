@@ -193,6 +193,12 @@ func (i *instances) put(ctx context.Context, podIP string, most int) *instanceap
 	return nil
 }
 
+// stays reports whether an instance changes only by orders. One that takes none may follow what the kubelet delivers, of
+// which no event comes.
+func (k *instance) stays(found *instanceapi.Status, c *call, now time.Time) bool {
+	return k.missed == (Failures{}) && settled(found, c.about.annotations) && now.Sub(c.since) > freshFor
+}
+
 // finish stores the result of a call. It reports whether the application has to be queued.
 func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, found *instanceapi.Status) bool {
 	i.mu.Lock()
@@ -212,7 +218,7 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 		}
 		next.until = now.Add(min(silentRetryFirst<<min(next.silences, 8), silentRetryMax))
 		next.silences++
-	case settled(found, c.about.annotations) && now.Sub(c.since) > freshFor:
+	case known.stays(found, c, now):
 		next.until = now.Add(settledFor)
 	}
 	another := !c.about.sameProcess(known.about)
@@ -230,10 +236,10 @@ func (o *Observer) Answered(key types.NamespacedName, uid types.UID, status *ins
 	o.answers.take(key, uid, status)
 }
 
-// Unanswered records that an instance did not answer the order with a number, and makes the next pass query it. Number 0
+// Unanswered records why an instance did not carry out the order with a number, and makes the next pass query it. Number 0
 // stands for an order that could not be sent.
-func (o *Observer) Unanswered(key types.NamespacedName, uid types.UID, number int64) {
-	o.answers.miss(key, uid, number)
+func (o *Observer) Unanswered(key types.NamespacedName, uid types.UID, number int64, why OrderFailure) {
+	o.answers.miss(key, uid, number, why)
 }
 
 // take replaces what is known of an instance by its answer to an order.
@@ -252,8 +258,8 @@ func (i *instances) take(key types.NamespacedName, uid types.UID, status *instan
 	known.unread = true
 }
 
-// miss records an order without an answer.
-func (i *instances) miss(key types.NamespacedName, uid types.UID, number int64) {
+// miss records an order that failed.
+func (i *instances) miss(key types.NamespacedName, uid types.UID, number int64, why OrderFailure) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known := i.pods[key][uid]
@@ -262,7 +268,7 @@ func (i *instances) miss(key types.NamespacedName, uid types.UID, number int64) 
 	}
 	now := i.now()
 	known.unread, known.until = false, now
-	known.missed.add(now)
+	known.missed.add(now, why)
 	known.unanswered = max(known.unanswered, number)
 }
 

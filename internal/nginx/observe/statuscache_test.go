@@ -191,8 +191,15 @@ func TestUnanswered(t *testing.T) {
 		}
 		return unreachable["a"]
 	}
-	missed := func(number int64) func() { return func() { i.miss(key, uid, number) } }
-	row := func(first, last int64) Failures { return Failures{time.Unix(first, 0), time.Unix(last, 0)} }
+	missed := func(number int64) func() { return func() { i.miss(key, uid, number, OrderUnanswered) } }
+	silence := func(first, last int64) Failures {
+		return Failures{First: time.Unix(first, 0), Last: time.Unix(last, 0)}
+	}
+	row := func(first, last int64) Failures {
+		failures := silence(first, last)
+		failures.Order = OrderUnanswered
+		return failures
+	}
 	for _, step := range []struct {
 		at   int64
 		what string
@@ -203,13 +210,13 @@ func TestUnanswered(t *testing.T) {
 		{1001, "it does not answer an order", missed(9), row(1001, 1001)},
 		{1031, "it does so again", missed(9), row(1001, 1031)},
 		{1033, "nothing is tried", func() {}, row(1001, 1031)},
-		{1040, "only the answer was lost", func() { status.Orders = &instanceapi.Orders{Number: 9}; i.miss(key, uid, 9) }, Failures{}},
+		{1040, "only the answer was lost", func() { status.Orders = &instanceapi.Orders{Number: 9}; i.miss(key, uid, 9, OrderUnanswered) }, Failures{}},
 		{1041, "an order cannot be sent", missed(0), row(1041, 1041)},
 		{5000, "much later it does not answer one", missed(10), row(5000, 5000)},
 		{5001, "it answers one", func() { i.take(key, uid, &status) }, Failures{}},
 		{5002, "it does not answer one", missed(11), row(5002, 5002)},
-		{5010, "it is silent", func() { silent = true; i.miss(key, uid, 11) }, row(5010, 5010)},
-		{5011, "it answers again", func() { silent = false }, row(5010, 5010)},
+		{5010, "it is silent", func() { silent = true; i.miss(key, uid, 11, OrderUnanswered) }, silence(5010, 5010)},
+		{5011, "it answers again", func() { silent = false }, silence(5010, 5010)},
 		{5060, "which a query shows, that no pass waits for", func() {
 			i.begin(t.Context(), key, pods)
 			finishCalls(o, web)
@@ -221,9 +228,84 @@ func TestUnanswered(t *testing.T) {
 			t.Errorf("%s: unreachable %v, want %v", step.what, got, step.want)
 		}
 	}
-	i.miss(key, uid, 12)
+	i.miss(key, uid, 12, OrderUnanswered)
 	pods[0].Status.ContainerStatuses[0].ContainerID = "other"
 	if got := pass(); got != (Failures{}) {
 		t.Errorf("it has restarted: unreachable %v", got)
+	}
+}
+
+// TestUptimeAfterARefusal: the age of an instance is estimated until an order fails. The next one is made from the age
+// that the instance then reports.
+func TestUptimeAfterARefusal(t *testing.T) {
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
+	now, uptime := time.Unix(1000, 0), int64(60_000)
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		return instanceapi.Status{Serving: "r1", Orders: &instanceapi.Orders{Uptime: uptime}}, nil
+	}, nil)
+	i := o.answers
+	i.now, i.wait = func() time.Time { return now }, time.Minute
+	pods := []corev1.Pod{*running("a")}
+	pass := func() int64 {
+		t.Helper()
+		i.await(t.Context(), i.begin(t.Context(), key, pods))
+		known, _, ok := i.read(key, pods)
+		if !ok {
+			t.Fatal("it was not read")
+		}
+		return known["a"].Orders.Uptime
+	}
+	pass()
+	now = now.Add(time.Minute)
+	uptime = 120_000
+	pass()
+	// Its node is suspended for most of this time.
+	now, uptime = now.Add(settledFor-time.Second), 121_000
+	if got, want := pass(), int64(120_000+49_000); got != want {
+		t.Errorf("the estimate is %d ms, want %d", got, want)
+	}
+	i.miss(key, uid, 9, OrderUnanswered)
+	if got := pass(); got != uptime {
+		t.Errorf("after an order that it refused, the age is %d ms, want %d", got, uptime)
+	}
+}
+
+// TestFollowingPod: a pod that answers, and takes no orders, changes by itself when the kubelet delivers what it follows.
+// Each pass queries it.
+func TestFollowingPod(t *testing.T) {
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
+	now, serving := time.Unix(1000, 0), "r1"
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		return instanceapi.Status{Serving: serving, Orders: &instanceapi.Orders{}}, nil
+	}, nil)
+	i := o.answers
+	i.now, i.wait = func() time.Time { return now }, time.Minute
+	pods := []corev1.Pod{*running("a")}
+	pass := func() string {
+		t.Helper()
+		i.await(t.Context(), i.begin(t.Context(), key, pods))
+		known, _, ok := i.read(key, pods)
+		if !ok {
+			t.Fatal("it was not read")
+		}
+		return known["a"].Serving
+	}
+	for range 3 {
+		pass()
+		i.miss(key, uid, 9, OrderUnanswered)
+		now = now.Add(freshFor)
+	}
+	pass()
+	now, serving = now.Add(time.Second), "r2"
+	if got := pass(); got != "r2" {
+		t.Errorf("it counts as serving %s", got)
+	}
+	i.take(key, uid, &instanceapi.Status{Serving: "r2", Orders: &instanceapi.Orders{}})
+	pass()
+	now = now.Add(time.Second)
+	pass()
+	now, serving = now.Add(time.Second), "r3"
+	if got := pass(); got != "r2" {
+		t.Errorf("it is queried although it takes orders")
 	}
 }

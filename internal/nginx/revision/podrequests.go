@@ -72,6 +72,8 @@ type Order struct {
 	DryRun *instanceapi.DryRun
 	// Contents are the files that the instance does not have.
 	Contents instanceapi.Contents
+	// LastFailure is when the pod did not carry out its last order; zero: it did, or had none.
+	LastFailure time.Time
 }
 
 // orders returns the orders to send. Pods of releases before 0.5 take none.
@@ -89,6 +91,7 @@ func (p *progress) orders() []Order {
 		orders = append(orders, Order{
 			Pod: pod.Name, PodIP: pod.Status.PodIP, Receiver: receiver,
 			Requested: requested, DryRun: p.Rollout.DryRuns[pod.Name], Contents: p.missing(status, requested),
+			LastFailure: p.State.Unreachable[pod.Name].Last,
 		})
 	}
 	return orders

@@ -1,6 +1,7 @@
 package rollout
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -45,6 +46,14 @@ func TestFollow(t *testing.T) {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", unreachable)}, Settled, since(time.Hour)},
 		"and also when it is reachable again": {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", serving("new"))}, Settled, since(time.Hour)},
+		"while every pod answers, nothing is followed, whoever wrote it": {
+			"old", since(time.Minute), []Pod{pod("a"), pod("b")}, Testing, nil},
+		"not by a first pod either": {
+			"old", since(time.Hour, "a"), []Pod{pod("a", passed), pod("b", passed)}, Loading, nil},
+		"but a pod that is silent may have followed it": {
+			"old", since(time.Minute), []Pod{pod("a"), pod("b", mute)}, Testing, since(time.Minute)},
+		"and so may one that starts again": {
+			"old", since(time.Minute, "a"), []Pod{pod("a", mute, unready), pod("b")}, Testing, since(time.Minute, "a")},
 		"until something else is requested": {
 			"mid", &instanceapi.Follow{Revision: "mid", Number: 1}, []Pod{pod("a"), pod("b", unreachable)}, Testing, nil},
 		"a revert leads back what may have followed": {
@@ -61,10 +70,26 @@ func TestFollow(t *testing.T) {
 			"old", since(time.Minute, "a"), []Pod{pod("a", unreachable), pod("b", unreachable)}, Testing, since(time.Minute, "a")},
 		"until it has stayed ready": {
 			"old", since(time.Hour, "a"), []Pod{pod("a", unreachable, started(2*time.Hour)), pod("b", unreachable)}, Testing, since(time.Hour)},
-		"which it has not if it restarted": {
-			"old", since(time.Hour, "a"), []Pod{pod("a", unreachable, started(time.Minute)), pod("b", unreachable)}, Testing, since(time.Hour, "a")},
+		"which it has not if it restarted: another one is first": {
+			"old", since(time.Hour, "a"), []Pod{pod("a", unreachable, started(time.Minute)), pod("b", unreachable)}, Testing, since(0, "a", "b")},
 		"nor if it is not ready": {
-			"old", since(time.Hour, "a"), []Pod{pod("a", unreachable, unready, started(2*time.Hour)), pod("b", unreachable)}, Testing, since(time.Hour, "a")},
+			"old", since(time.Hour, "a"), []Pod{pod("a", unreachable, unready, started(2*time.Hour)), pod("b", unreachable)}, Testing, since(0, "a", "b")},
+		"but not at once": {
+			"old", since(time.Minute, "a"), []Pod{pod("a", unreachable, started(time.Second)), pod("b", unreachable)}, Testing, since(time.Minute, "a")},
+		"and only one that is ready": {
+			"old", since(time.Hour, "a"), []Pod{pod("a", unreachable, started(time.Minute)), pod("b", unreachable, unready)}, Testing, since(time.Hour, "a")},
+		"the second one has stayed ready": {
+			"old", since(time.Hour, "a", "b"), []Pod{pod("a", unreachable, unready), pod("b", unreachable), pod("c", unreachable)}, Testing, since(time.Hour)},
+		"what became of the one before decides nothing": {
+			"old", since(time.Minute, "a", "b"), []Pod{pod("a", unreachable), pod("b", unreachable), pod("c", unreachable)}, Testing, since(time.Minute, "a", "b")},
+		"not even if the second one is gone": {
+			"old", since(time.Hour, "a", "gone"), []Pod{pod("a", unreachable), pod("b", unreachable)}, Testing, since(0, "a", "b")},
+		"and no other one is left": {
+			"old", since(time.Hour, "a", "gone"), []Pod{pod("a", unreachable)}, Testing, since(time.Hour, "a", "gone")},
+		"three that restarted are enough": {
+			"old", since(time.Hour, "a", "b", "c"), []Pod{pod("a", unreachable), pod("b", unreachable), pod("c", unreachable, unready), pod("d", unreachable)}, Testing, since(time.Hour, "a", "b", "c")},
+		"until one of them is deleted": {
+			"old", since(time.Hour, "a", "b", "c"), []Pod{pod("a", unreachable), pod("c", unreachable, unready), pod("d", unreachable)}, Testing, since(0, "a", "c", "d")},
 		"another one is first if it is gone": {
 			"old", since(time.Hour, "a"), []Pod{pod("b", unreachable)}, Testing, since(0, "b")},
 		"what a pod refuses is not followed": {
@@ -87,6 +112,34 @@ func TestFollow(t *testing.T) {
 				t.Errorf("phase %s, want %s", d.Phase, tt.phase)
 			}
 		})
+	}
+}
+
+// TestFirstFollower: the pod that the others wait for, and those that were first before.
+func TestFirstFollower(t *testing.T) {
+	now := time.Date(2026, 11, 25, 12, 0, 0, 0, time.UTC)
+	for name, tt := range map[string]struct {
+		ago    time.Duration
+		pods   []string
+		live   []Pod
+		first  string
+		failed []string
+	}{
+		"the first one":                {time.Minute, []string{"a"}, []Pod{pod("a", unreachable), pod("b", unreachable)}, "a", nil},
+		"the second one":               {time.Minute, []string{"a", "b"}, []Pod{pod("a", unreachable), pod("b", unreachable)}, "b", []string{"a"}},
+		"none, because both failed":    {time.Hour, []string{"a", "b"}, []Pod{pod("a", unreachable), pod("b", unreachable, unready)}, "", []string{"a", "b"}},
+		"none, because one is gone":    {time.Hour, []string{"a", "b"}, []Pod{pod("a", unreachable), pod("c", unreachable, unready)}, "", []string{"a"}},
+		"none, because all may follow": {time.Hour, nil, []Pod{pod("a", unreachable), pod("b", unreachable)}, "", nil},
+		"none, because it is alone":    {time.Hour, []string{"a"}, []Pod{pod("a", unreachable, unready)}, "", nil},
+	} {
+		for i := range tt.live {
+			tt.live[i].UID = tt.live[i].Name
+		}
+		live := &instanceapi.Follow{Revision: "new", Number: now.Add(-tt.ago).UnixMilli(), Pods: tt.pods}
+		d := Decide(Input{Requested: "new", Stable: "old", Following: live, Now: now, Pods: tt.live})
+		if d.FirstFollower != tt.first || !slices.Equal(d.FailedFollowers, tt.failed) {
+			t.Errorf("%s: first %q, failed %q", name, d.FirstFollower, d.FailedFollowers)
+		}
 	}
 }
 

@@ -130,6 +130,10 @@ type Decision struct {
 	After time.Duration
 	// Follow lets unreachable pods load a revision without an order; nil: none.
 	Follow *instanceapi.Follow
+	// FirstFollower is the name of the pod that the others wait for before they follow, and FailedFollowers are those that
+	// were first before, and restarted or were not ready; empty: none.
+	FirstFollower   string
+	FailedFollowers []string
 	// Watch reports whether only the instances know about the next step, so that they have to be queried again soon.
 	Watch bool
 }

@@ -187,17 +187,3 @@ func (v *view) pending(d rollout.Decision) string {
 		return "Not every pod has tested the configuration yet"
 	}
 }
-
-// unreachable names the pods whose instance manager does not answer, and says how they get the configuration.
-func (v *view) unreachable() string {
-	managers, do, they := "instance manager", "does", "the pod loads"
-	if len(v.rollout.Unreachable) > 1 {
-		managers, do, they = "instance managers", "do", "the pods load"
-	}
-	message := fmt.Sprintf("The %s of %s %s not answer on port %d: check whether a NetworkPolicy blocks the operator",
-		managers, podNames(v.rollout.Unreachable), do, instanceapi.Port)
-	if follow := v.rollout.Follow; follow != nil && follow.Revision == v.revision {
-		message += fmt.Sprintf("; meanwhile %s the configuration when the kubelet delivers it, which can take two minutes", they)
-	}
-	return message
-}

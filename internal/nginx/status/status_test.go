@@ -119,6 +119,24 @@ func fatal(d *rollout.Decision) { d.Fatal = true }
 
 func silent(d *rollout.Decision) { d.Unreachable = []string{"web-1"} }
 
+// takesNoOrders makes orders to pods fail.
+func takesNoOrders(why observe.OrderFailure, pods ...string) func(*Input) {
+	return func(in *Input) {
+		decided(rollout.Testing, 0, func(d *rollout.Decision) { d.Unreachable = pods })(in)
+		in.State.Unreachable = map[string]observe.Failures{}
+		for _, pod := range pods {
+			in.State.Unreachable[pod] = observe.Failures{First: now.Add(-time.Minute), Last: now, Order: why}
+		}
+	}
+}
+
+// follows lets pods load the configuration without an order.
+func follows(change ...func(*rollout.Decision)) func(*Input) {
+	return decided(rollout.Testing, 0, append(change, silent, func(d *rollout.Decision) {
+		d.Follow = &instanceapi.Follow{Revision: "r1"}
+	})...)
+}
+
 // certified adds a certificate to the application, which the first pod reports like this.
 func certified(found instanceapi.Certificate) func(*Input) {
 	return func(in *Input) {
@@ -310,6 +328,28 @@ func TestConditions(t *testing.T) {
 		{"an instance is silent", decided(rollout.Loading, 1, silent), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "pod web-1"},
 		{"several instances are silent", decided(rollout.Loading, 1, func(d *rollout.Decision) { d.Unreachable = []string{"a", "b", "c", "d", "e"} }),
 			"UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "The instance managers of pods a, b, c and 2 more do not answer on port 9113"},
+		{"a pod answers no orders", takesNoOrders(observe.OrderUnanswered, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The instance manager of pod web-1 answers on port 9113, but not to orders: check whether a proxy"},
+		{"pods know no key", takesNoOrders("UnknownKey", "web-1", "web-2"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The instance managers of pods web-1, web-2 refuse orders (UnknownKey) until the kubelet delivers the current ConfigMap web-config-next, "},
+		{"the operator has no key", takesNoOrders(observe.OrderUnsigned, "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The instance manager of pod web-1 gets no orders, because the operator has no key to sign them"},
+		{"a pod refuses orders", takesNoOrders("BadBody", "web-1"), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"The instance manager of pod web-1 refuses orders (BadBody): the operator tries again"},
+		{"a pod ignores orders", takesNoOrders(observe.OrderIgnored, "web-1"), "ConfigValid", unknown, v1alpha2.ReasonConfigPending,
+			"The instance manager of pod web-1 accepts orders and does not carry them out: read the log of pod web-1"},
+		{"one pod is silent, and another one answers no orders", func(in *Input) {
+			takesNoOrders(observe.OrderUnanswered, "web-2")(in)
+			in.Selection.Rollout.Unreachable = []string{"web-1", "web-2"}
+		}, "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "blocks the operator; the instance manager of pod web-2 answers"},
+		{"a pod follows", follows(), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"; meanwhile the pod loads the configuration when the kubelet delivers it, which can take two minutes"},
+		{"a pod follows first", follows(func(d *rollout.Decision) { d.FirstFollower = "web-1" }), "UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable,
+			"; meanwhile pod web-1 loads the configuration when the kubelet delivers it, and the others if this one stays ready for 3 minutes"},
+		{"a second pod follows first", follows(func(d *rollout.Decision) { d.FirstFollower, d.FailedFollowers = "web-2", []string{"web-1"} }),
+			"UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "; pod web-1 restarted or lost readiness"},
+		{"the pods that followed first failed", follows(func(d *rollout.Decision) { d.FailedFollowers = []string{"web-1", "web-2"} }),
+			"UpToDate", unknown, v1alpha2.ReasonInstanceUnreachable, "so the others do not load it: correct the configuration, or delete pods web-1, web-2"},
 		{"held", failed(func(in *Input) { in.Selection.Mode = revision.Held }), "UpToDate", no, v1alpha2.ReasonRolloutHeld,
 			"The rollout failed and is held (rollout.onFailure), until the spec changes: CanaryFailed: 5xx"},
 		{"rolled back, to be retried", failed(func(in *Input) { in.Selection.Retry = &revision.Retry{At: now.Add(time.Minute), Number: 2, Limit: 3} }),

@@ -1,0 +1,163 @@
+package controller
+
+import (
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// Bounds of the orders in flight. Orders beyond them are sent with a later pass (requeueBackoff).
+const (
+	// parallelOrders bounds them for all applications, and applicationOrders for one, so that an application whose pods do
+	// not answer leaves room for others.
+	parallelOrders    = 256
+	applicationOrders = 100
+	// parallelRetries and applicationRetries bound those to pods that did not carry out their last order. Such an order
+	// may take seconds to fail, and they never delay others for long.
+	parallelRetries    = 128
+	applicationRetries = 50
+	// maxOrderBytes bounds the memory for their bodies, of which each has at most instanceapi.MaxBody.
+	maxOrderBytes = 64 << 20
+)
+
+var (
+	errTooManyOrders = errors.New("too many orders are in flight")
+	errOrderInFlight = errors.New("the pod has not answered its last order yet")
+)
+
+// orders are the orders in flight. A pod gets one at a time.
+type orders struct {
+	mu           sync.Mutex
+	applications map[types.NamespacedName]*inFlight
+	// total and retries count them, and bytes are those of their bodies.
+	total, retries, bytes int
+}
+
+// inFlight are the orders of an application that are in flight.
+type inFlight struct {
+	// pods are the orders that have not been answered yet, by the UID of the pod.
+	pods    map[string]sentOrder
+	retries int
+	// bodies are the bodies of these orders, by the revisions that they hold. Most orders have the same.
+	bodies map[string]*orderBody
+	// answered reports whether a pod has answered meanwhile.
+	answered bool
+}
+
+type sentOrder struct {
+	// retry reports whether the pod did not carry out its last order.
+	retry bool
+	// body is the key of bodies.
+	body string
+}
+
+type orderBody struct {
+	bytes []byte
+	// orders counts those that have it.
+	orders int
+}
+
+// begin begins an order, and returns its body. The error is errOrderInFlight or errTooManyOrders if the order may not be
+// sent yet.
+func (o *orders) begin(key types.NamespacedName, order *revision.Order) ([]byte, error) {
+	uid := order.Receiver.PodUID
+	id := strings.Join(slices.Sorted(maps.Keys(order.Contents)), " ")
+	sent := sentOrder{retry: !order.LastFailure.IsZero(), body: id}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.applications[key]
+	if a == nil {
+		a = &inFlight{pods: map[string]sentOrder{}, bodies: map[string]*orderBody{}}
+	}
+	if _, ok := a.pods[uid]; ok {
+		return nil, errOrderInFlight
+	}
+	if !o.admits(a, sent) {
+		return nil, errTooManyOrders
+	}
+	body := a.bodies[id]
+	if body == nil {
+		var err error
+		if body, err = o.encode(order.Contents); err != nil {
+			return nil, err
+		}
+		a.bodies[id] = body
+	}
+	if o.applications == nil {
+		o.applications = map[types.NamespacedName]*inFlight{}
+	}
+	o.applications[key], a.pods[uid] = a, sent
+	o.count(a, sent, 1)
+	return body.bytes, nil
+}
+
+// admits reports whether the bounds allow another order of an application.
+func (o *orders) admits(a *inFlight, sent sentOrder) bool {
+	switch {
+	case o.total >= parallelOrders || len(a.pods) >= applicationOrders:
+		return false
+	case sent.retry:
+		return o.retries < parallelRetries && a.retries < applicationRetries
+	}
+	return true
+}
+
+// encode encodes the body of an order, unless there are too many bytes already.
+func (o *orders) encode(contents instanceapi.Contents) (*orderBody, error) {
+	if len(contents) == 0 {
+		return &orderBody{}, nil
+	}
+	encoded, err := instanceapi.EncodeContents(contents)
+	if err == nil && o.bytes+len(encoded) > maxOrderBytes {
+		err = errTooManyOrders
+	}
+	return &orderBody{bytes: encoded}, err
+}
+
+// count adds an order to the counts, or removes it with -1. A body that no order has any more is dropped.
+func (o *orders) count(a *inFlight, sent sentOrder, change int) {
+	body := a.bodies[sent.body]
+	if body.orders == 0 {
+		o.bytes += len(body.bytes)
+	}
+	body.orders += change
+	if body.orders == 0 {
+		o.bytes -= len(body.bytes)
+		delete(a.bodies, sent.body)
+	}
+	o.total += change
+	if sent.retry {
+		o.retries += change
+		a.retries += change
+	}
+}
+
+// end ends an order, with an answer or without. It reports whether there is news: a pod has answered, and no order is
+// in flight any more.
+func (o *orders) end(key types.NamespacedName, podUID string, answered bool) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	a := o.applications[key]
+	o.count(a, a.pods[podUID], -1)
+	delete(a.pods, podUID)
+	a.answered = a.answered || answered
+	if len(a.pods) > 0 {
+		return false
+	}
+	delete(o.applications, key)
+	return a.answered
+}
+
+// inFlight reports whether an application has orders in flight.
+func (o *orders) inFlight(key types.NamespacedName) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.applications[key] != nil
+}
