@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,6 +39,8 @@ type caseRun struct {
 	// orders are the orders to its pods, and network is what they pass.
 	orders  *orderBook
 	network *network
+	// keys are the keys that signed orders at some time, if the operator has its own.
+	keys []ed25519.PrivateKey
 	// canKill reports whether the case kills pods, so that fewer may be ready.
 	canKill bool
 	// golden reports whether the run is undisturbed.
@@ -92,7 +95,7 @@ func (s *Stage) newWrappedRun(ctx context.Context, j *journey.Journey, pods func
 // and there is room to keep them.
 func (p *caseRun) close(well bool) error {
 	p.halt()
-	if well && !p.golden && p.keep(p.namespace, p.arguments) {
+	if well && !p.golden && !p.hasOwnKeys() && p.keep(p.namespace, p.arguments) {
 		return nil
 	}
 	return p.Pods.Forget(p.namespace)
