@@ -168,6 +168,9 @@ func (o *Options) validateOrderKeys() error {
 	if o.OwnNamespace == "" {
 		return errors.New("--own-namespace (or POD_NAMESPACE) is needed for the key that signs orders to pods")
 	}
+	if o.OrderKeySecret == "" {
+		return errors.New("--order-key-secret must not be empty")
+	}
 	if o.OrderKeyLifetime < signingkey.MinLifetime {
 		return fmt.Errorf("--order-key-lifetime is %s: it must be at least %s, so that pods learn a new key in time", o.OrderKeyLifetime, signingkey.MinLifetime)
 	}

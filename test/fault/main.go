@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -22,12 +23,14 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/yaml"
 
+	"example.com/nginx-operator/test/fault/internal/impatient"
 	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/subject"
 	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/hostile"
 	"example.com/nginx-operator/test/standin/container"
 	"example.com/nginx-operator/test/standin/node"
+	"example.com/nginx-operator/test/testenv"
 )
 
 // means matches the paths that show how a state was reached, which differs between runs: the
@@ -112,7 +115,7 @@ func (o *options) perform(ctx context.Context, h *environment, images *node.Imag
 		return err
 	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	if err := o.equip(stage); err != nil {
+	if err := o.equip(ctx, stage); err != nil {
 		return err
 	}
 	return h.withJobs(ctx, stage, func(ctx context.Context) (err error) {
@@ -131,12 +134,16 @@ func (o *options) perform(ctx context.Context, h *environment, images *node.Imag
 }
 
 // equip gives a stage the operator and everything that only this project's journeys need.
-func (o *options) equip(stage *suite.Stage) (err error) {
+func (o *options) equip(ctx context.Context, stage *suite.Stage) (err error) {
 	if stage.Means, err = regexp.Compile(o.means); err != nil {
 		return fmt.Errorf("--means: %w", err)
 	}
 	stage.Program = subject.Program{Path: o.operator, Args: o.args}
 	stage.Next = subject.Program{Path: o.next, Args: slices.Concat(o.args, o.nextArgs)}
+	stage.Impatient = sync.OnceValues(func() (subject.Program, error) {
+		path, err := impatient.Build(ctx, testenv.Root(), filepath.Join(stage.Dir, "impatient"))
+		return subject.Program{Path: path, Args: o.args}, err
+	})
 	stage.Texts, err = texts()
 	return err
 }

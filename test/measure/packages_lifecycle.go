@@ -92,22 +92,33 @@ func (l *lifecycleRun) upgrade(ctx context.Context, what, change string, argumen
 	return err
 }
 
-// published returns what upgrades must not change: the CA in the CRD, the certificate, and the CA's
-// key.
+// published returns what upgrades must not change: the CA in the CRD, the certificate, the CA's key,
+// and the key that signs orders.
 func (l *lifecycleRun) published(ctx context.Context) ([]byte, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := l.client.Get(ctx, client.ObjectKey{Name: manager.CRDName}, crd); err != nil {
 		return nil, err
 	}
-	secret := &corev1.Secret{}
-	if err := l.client.Get(ctx, client.ObjectKey{Namespace: process.Account.Namespace, Name: process.Account.Name + "-webhook-cert"}, secret); err != nil {
+	certificate, err := l.secret(ctx, "-webhook-cert")
+	if err != nil {
+		return nil, err
+	}
+	orderKey, err := l.secret(ctx, "-order-key")
+	if err != nil {
 		return nil, err
 	}
 	bundle := crd.Spec.Conversion.Webhook.ClientConfig.CABundle
-	if len(bundle) == 0 || len(secret.Data["tls.crt"]) == 0 {
-		return nil, errors.New("there is no CA or no certificate")
+	if len(bundle) == 0 || len(certificate["tls.crt"]) == 0 || len(orderKey["current.key"]) == 0 {
+		return nil, errors.New("there is no CA, no certificate or no key that signs orders")
 	}
-	return bytes.Join([][]byte{bundle, secret.Data["tls.crt"], secret.Data["ca.key"]}, []byte("|")), nil
+	return bytes.Join([][]byte{bundle, certificate["tls.crt"], certificate["ca.key"], orderKey["current.key"]}, []byte("|")), nil
+}
+
+// secret returns the data of one of the operator's own Secrets.
+func (l *lifecycleRun) secret(ctx context.Context, suffix string) (map[string][]byte, error) {
+	secret := &corev1.Secret{}
+	err := l.client.Get(ctx, client.ObjectKey{Namespace: process.Account.Namespace, Name: process.Account.Name + suffix}, secret)
+	return secret.Data, err
 }
 
 func (l *lifecycleRun) installAndUpgrade(ctx context.Context) error {
@@ -138,7 +149,7 @@ func (l *lifecycleRun) installAndUpgrade(ctx context.Context) error {
 	if !bytes.Equal(before, after) {
 		changed = 1
 	}
-	l.add(figure.HasGoal("helm: certificates or CAs that an upgrade changed", changed, "certificates", figure.AtMost(0)))
+	l.add(figure.HasGoal("helm: certificates, CAs or keys that an upgrade changed", changed, "certificates", figure.AtMost(0)))
 	return nil
 }
 

@@ -1,10 +1,14 @@
 package signingkey
 
 import (
+	"bytes"
+	"crypto/ed25519"
+	"maps"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -76,6 +80,65 @@ func TestRace(t *testing.T) {
 	}
 }
 
+// TestOldCache: a replica whose cache does not show its own key yet does not replace it.
+func TestOldCache(t *testing.T) {
+	kube := withSecret()
+	c := replica(kube, clocktesting.NewFakePassiveClock(start))
+	// The cache of before. The resourceVersion is the same.
+	c.Reader = withSecret()
+	pass(t, c)
+	before := c.Keys()
+	if _, err := c.Reconcile(t.Context(), ctrl.Request{}); !apierrors.IsConflict(err) {
+		t.Errorf("error %v, want a conflict", err)
+	}
+	if !c.Keys()[0].Equal(before[0]) || !bytes.Equal(dataOf(t, kube)[dataCurrent], formatted(t, before[0])) {
+		t.Error("the key was replaced")
+	}
+}
+
+// TestSameKeys: a Secret with another time or other entries has the same keys, and nothing is written.
+func TestSameKeys(t *testing.T) {
+	kube := withSecret()
+	c := replica(kube, clocktesting.NewFakePassiveClock(start))
+	changes := 0
+	c.OnChange(func() { changes++ })
+	pass(t, c)
+	data := dataOf(t, kube)
+	data[dataCreated], data["note"] = []byte(start.Add(-time.Minute).Format(time.RFC3339)), []byte("x")
+	setData(t, kube, data)
+	pass(t, c)
+	if changes != 1 || !maps.EqualFunc(data, dataOf(t, kube), bytes.Equal) {
+		t.Errorf("%d changes, or the Secret was written", changes)
+	}
+}
+
+// TestNextCheck: a key is checked when it is due, and at least every few hours.
+func TestNextCheck(t *testing.T) {
+	const lifetime = 24 * time.Hour
+	for age, want := range map[time.Duration]time.Duration{
+		0: checkEvery, lifetime - time.Hour: time.Hour, lifetime - time.Millisecond: time.Second, lifetime: checkEvery,
+	} {
+		clock := clocktesting.NewFakePassiveClock(start)
+		c := replica(withSecret(), clock)
+		c.Lifetime = lifetime
+		pass(t, c)
+		clock.SetTime(start.Add(age))
+		if got := pass(t, c).RequeueAfter; got != want {
+			t.Errorf("a key of age %s is checked after %s, want %s", age, got, want)
+		}
+	}
+}
+
+// TestKeysAreCopied: a caller that changes the list changes nothing else.
+func TestKeysAreCopied(t *testing.T) {
+	c := replica(withSecret(), clocktesting.NewFakePassiveClock(start))
+	pass(t, c)
+	c.Keys()[0] = nil
+	if c.Keys()[0] == nil {
+		t.Error("the list is shared")
+	}
+}
+
 // TestMissingSecret: the error says what to do.
 func TestMissingSecret(t *testing.T) {
 	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()
@@ -124,4 +187,41 @@ func TestRevocation(t *testing.T) {
 	if keys := a.Keys(); len(keys) != 1 || keys[0].Equal(second[0]) {
 		t.Errorf("%d keys after the Secret was created again", len(keys))
 	}
+}
+
+// withSecret returns a client of an API server with the Secret.
+func withSecret() client.Client {
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "system", Name: "key"}}
+	return fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret).Build()
+}
+
+func dataOf(t *testing.T, kube client.Client) map[string][]byte {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := kube.Get(t.Context(), types.NamespacedName{Namespace: "system", Name: "key"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	return secret.Data
+}
+
+// setData replaces what the Secret contains, as another client does.
+func setData(t *testing.T, kube client.Client, data map[string][]byte) {
+	t.Helper()
+	secret := &corev1.Secret{}
+	if err := kube.Get(t.Context(), types.NamespacedName{Namespace: "system", Name: "key"}, secret); err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = data
+	if err := kube.Update(t.Context(), secret); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func formatted(t *testing.T, key ed25519.PrivateKey) []byte {
+	t.Helper()
+	text, err := format(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -26,7 +26,7 @@ func (r *Reconciler) analyzeCanary(ctx context.Context, analysis revision.Canary
 	canaries := r.queryRequestCounts(ctx, analysis.Canaries, analysis.Seconds)
 	others := r.queryRequestCounts(ctx, analysis.Others, analysis.Seconds)
 	verdict := canary.NoDataVerdict(!canaries.unmeasured() && !others.unmeasured())
-	if len(canaries.counted) > 0 && (len(others.counted) > 0 || len(analysis.Others) == 0) {
+	if len(canaries.counted) > 0 && (len(others.counted) > 0 || len(analysis.Others)+analysis.Silent == 0) {
 		verdict = canary.Analyze(canaries.counted, others.counted, analysis.Limits)
 	}
 	log.FromContext(ctx).V(1).Info("compared the canaries", "outcome", verdict.Outcome, "message", verdict.Message)

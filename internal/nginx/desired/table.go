@@ -29,8 +29,9 @@ func table() []row {
 	core, apps, policy, networking := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion
 	rows := []row{
 		{owned.NewKind[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), serviceAccount, false},
-		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, true},
+		// What unreachable pods may follow is in the candidate's. It must not be lost if only one of the two is written.
 		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), nextConfigMap, true},
+		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, true},
 		{owned.NewKind[corev1.Service](core, "Service", naming.Service), service, false},
 		{owned.NewKind[appsv1.Deployment](apps, "Deployment", naming.Deployment), deployment, true},
 		{owned.NewKind[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, false},

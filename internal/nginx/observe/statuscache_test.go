@@ -3,6 +3,7 @@ package observe
 import (
 	"context"
 	"errors"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -25,14 +26,15 @@ var web = &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop
 type pods struct {
 	observer *Observer
 	queued   chan types.NamespacedName
-	queries  map[string]int
+
+	mu      sync.Mutex
+	queries map[string]int
 }
 
 func newPods(answers func(podIP string, n int) (time.Duration, bool)) *pods {
 	p := &pods{queued: make(chan types.NamespacedName, 1000), queries: map[string]int{}}
 	p.observer = New(nil, nil, nil, func(ctx context.Context, podIP string) (instanceapi.Status, error) {
-		p.queries[podIP]++
-		after, ok := answers(podIP, p.queries[podIP])
+		after, ok := answers(podIP, p.count(podIP))
 		select {
 		case <-time.After(after):
 		case <-ctx.Done():
@@ -45,6 +47,21 @@ func newPods(answers func(podIP string, n int) (time.Duration, bool)) *pods {
 	}, nil)
 	p.observer.OnAnswer(func(key types.NamespacedName) { p.queued <- key })
 	return p
+}
+
+// count counts a query, and returns how many the instance has received. Instances are queried at the same time.
+func (p *pods) count(podIP string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.queries[podIP]++
+	return p.queries[podIP]
+}
+
+// queried returns how many queries an instance has received.
+func (p *pods) queried(podIP string) int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queries[podIP]
 }
 
 // pass reads the statuses of the instances once. It returns how long that took and whether it was
@@ -80,11 +97,11 @@ func TestSilentPodsDoNotDelayAPass(t *testing.T) {
 		if took, complete := p.pass(t, &state); complete || took > 0 {
 			t.Errorf("a pass meanwhile took %s, complete: %t", took, complete)
 		}
-		if key := <-p.queued; key.Name != "web" || p.queries["10.0.0.1"] != attempts {
-			t.Errorf("%s is queued after %d questions", key, p.queries["10.0.0.1"])
+		if key := <-p.queued; key.Name != "web" || p.queried("10.0.0.1") != attempts {
+			t.Errorf("%s is queued after %d questions", key, p.queried("10.0.0.1"))
 		}
 		p.minuteOfPasses(t, &state)
-		if n := p.queries["10.0.0.1"]; n < attempts+4 || n > attempts+8 {
+		if n := p.queried("10.0.0.1"); n < attempts+4 || n > attempts+8 {
 			t.Errorf("it was queried %d times in a minute", n)
 		}
 		if len(p.queued) > 0 {
@@ -122,7 +139,7 @@ func TestSilentPodAnswersAgain(t *testing.T) {
 		if _, complete := p.pass(t, &state); !complete || state.Instances["web-1"] == nil {
 			t.Errorf("complete: %t, instances: %v", complete, state.Instances)
 		}
-		if n := p.queries["10.0.0.1"]; n != attempts+1 {
+		if n := p.queried("10.0.0.1"); n != attempts+1 {
 			t.Errorf("it was queried %d times", n)
 		}
 	})

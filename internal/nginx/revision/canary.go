@@ -14,6 +14,8 @@ import (
 // CanaryAnalysis is a comparison to make of canaries with the other pods.
 type CanaryAnalysis struct {
 	Canaries, Others []AnalyzedPod
+	// Silent is the number of other pods that are known not to answer. They are not queried: that would only take time.
+	Silent int
 	// Seconds is how long the canaries have served.
 	Seconds int
 	Limits  canary.Limits
@@ -58,8 +60,11 @@ func (p *progress) canaryAnalysis() *CanaryAnalysis {
 			compared.Revision = instance.Serving
 		}
 		switch {
-		case !observe.Ready(pod) || p.State.Instances[pod.Name] == nil:
-			// A pod that is known not to answer is not queried: that would only take time.
+		case !observe.Ready(pod):
+		case p.State.Instances[pod.Name] == nil:
+			if other(i) {
+				analysis.Silent++
+			}
 		case slices.Contains(analyze, pod.Name):
 			compared.Reloaded = reloaded
 			analysis.Canaries = append(analysis.Canaries, compared)

@@ -43,12 +43,24 @@ func (d *Decision) follow(in Input) {
 // firstFollow lets pods begin to follow a change; nil: there is none, or not yet.
 func (d *Decision) firstFollow(in Input) *instanceapi.Follow {
 	switch {
-	case in.Stable == in.Requested || in.Stable == "":
+	case in.Stable == "":
 		return nil
+	case in.Stable == in.Requested:
+		return d.followStable(in)
 	case d.Phase == Settled && !d.OnProbation && slices.ContainsFunc(in.Pods, isUnreachable):
 		return in.newFollow(in.Requested)
 	case d.Phase == Testing && in.firstFollower() != "":
 		return in.newFollow(in.Requested, in.firstFollower())
+	}
+	return nil
+}
+
+// followStable lets pods follow that take no orders, and report that they do not serve what the others do: the operator
+// may have ended before it let them follow the change, or it was changed back. What silent pods serve is not known.
+func (d *Decision) followStable(in Input) *instanceapi.Follow {
+	lagging := func(p Pod) bool { return p.Unreachable && p.servesUnrequested(in.Requested) }
+	if d.Phase == Settled && slices.ContainsFunc(in.Pods, lagging) {
+		return in.newFollow(in.Requested)
 	}
 	return nil
 }

@@ -42,6 +42,10 @@ func TestFollow(t *testing.T) {
 			"old", nil, []Pod{pod("a", serving("new"), func(p *Pod) { p.Status.OnProbation = true }), pod("b", unreachable)}, Settled, nil},
 		"without a change, a broken network causes no write": {
 			"new", nil, []Pod{pod("a", serving("new")), pod("b", unreachable)}, Settled, nil},
+		"but a pod that reports that it serves another revision follows": {
+			"new", nil, []Pod{pod("a", serving("new")), pod("b", func(p *Pod) { p.Unreachable = true })}, Settled, since(0)},
+		"and not one that serves what is requested": {
+			"new", nil, []Pod{pod("a", serving("new")), pod("b", serving("new"), func(p *Pod) { p.Unreachable = true })}, Settled, nil},
 		"what it follows stays": {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", unreachable)}, Settled, since(time.Hour)},
 		"and also when it is reachable again": {

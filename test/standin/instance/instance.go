@@ -158,7 +158,7 @@ func (i *Instance) boot(stable content) {
 		return
 	}
 	i.serve(stable)
-	i.watch.Accepted(i.pod, i.serving)
+	i.watch.Boots(i.pod, i.serving)
 }
 
 // serve starts to serve a configuration, unless the instance already serves it.
@@ -178,6 +178,22 @@ func (i *Instance) Down() bool {
 
 // Close ends the instance, as when a pod is killed.
 func (i *Instance) Close() error { return i.server.Close() }
+
+// App returns the application of its pod.
+func (i *Instance) App() string { return i.app }
+
+// Deliver takes over what the kubelet has delivered: a revision that the pod may load without an order, for as long as
+// the operator cannot reach it.
+func (i *Instance) Deliver(ctx context.Context) {
+	pod := &corev1.Pod{}
+	if i.mounts.Get(ctx, i.pod, pod) != nil {
+		// The pod is gone.
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.status(ctx, pod)
+}
 
 // Serving returns the revision that the instance serves.
 func (i *Instance) Serving() string {
@@ -272,6 +288,9 @@ func (i *Instance) status(ctx context.Context, pod *corev1.Pod) instanceapi.Stat
 	certificates := i.certificates(ctx, pod)
 	if revision := i.orders.Follow(); revision != "" {
 		i.requested, i.dryRun = instanceapi.Requested{Test: revision, Load: revision}, nil
+		if i.serving != revision {
+			i.watch.Follows(i.pod, revision)
+		}
 	}
 	status := i.obey(ctx, i.requested)
 	status.Certificates, status.Orders = certificates, i.orders.Describe()

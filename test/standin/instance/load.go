@@ -19,8 +19,12 @@ const doubt = time.Second
 type Watcher interface {
 	// Answered: a client sent the pod a query or an order; ok reports whether it got the status.
 	Answered(pod client.ObjectKey, order, ok bool)
-	// Accepted: the instance has accepted a revision or booted with it.
+	// Boots: the instance has booted with a revision.
+	Boots(pod client.ObjectKey, revision string)
+	// Accepted: the instance has accepted a revision.
 	Accepted(pod client.ObjectKey, revision string)
+	// Follows: the instance is about to test and load a revision without an order.
+	Follows(pod client.ObjectKey, revision string)
 	// Loads: the instance loads a revision that it did not serve. fails is set if the load fails.
 	Loads(pod client.ObjectKey, revision string, fails bool)
 	// Compares: the instance starts to compare the first answers of a revision with the earlier
@@ -42,7 +46,9 @@ func Watched(by Watcher) Option {
 type unwatched struct{}
 
 func (unwatched) Answered(client.ObjectKey, bool, bool) {}
+func (unwatched) Boots(client.ObjectKey, string)        {}
 func (unwatched) Accepted(client.ObjectKey, string)     {}
+func (unwatched) Follows(client.ObjectKey, string)      {}
 func (unwatched) Loads(client.ObjectKey, string, bool)  {}
 func (unwatched) Compares(client.ObjectKey, string)     {}
 func (unwatched) TakesBack(client.ObjectKey, string)    {}

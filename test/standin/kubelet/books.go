@@ -37,6 +37,9 @@ type entry struct {
 	accepted, failed map[string]bool
 	// answered is when a client last got the pod's status, and refused since when it takes no orders; zero: it takes them.
 	answered, refused time.Time
+	// loaded is when the pod loaded a revision, and followed the revisions that it loaded without an order.
+	loaded   map[string]time.Time
+	followed map[string]bool
 	// compares is the revision whose first answers the pod compares.
 	compares string
 }
@@ -53,7 +56,7 @@ func (b *books) of(namespace string) *book {
 func (b *books) pod(key client.ObjectKey) *entry {
 	pods := b.of(key.Namespace).pods
 	if pods[key.Name] == nil {
-		pods[key.Name] = &entry{accepted: map[string]bool{}, failed: map[string]bool{}}
+		pods[key.Name] = &entry{accepted: map[string]bool{}, failed: map[string]bool{}, loaded: map[string]time.Time{}, followed: map[string]bool{}}
 	}
 	return pods[key.Name]
 }
@@ -93,8 +96,12 @@ func (b *books) broken(namespace string) string {
 
 // mustAccept reports whether no other pod may load a revision, because this one has not accepted it.
 func (e *entry) mustAccept(revision string) bool {
-	silent := time.Since(e.answered) >= unreachable || !e.refused.IsZero() && time.Since(e.refused) >= unreachable
-	return e.early && !e.accepted[revision] && !silent
+	return e.early && !e.accepted[revision] && !e.silent()
+}
+
+// silent reports whether the pod has been silent, or has taken no orders, for long.
+func (e *entry) silent() bool {
+	return time.Since(e.answered) >= unreachable || !e.refused.IsZero() && time.Since(e.refused) >= unreachable
 }
 
 // unreachable is how long a pod has to be silent, or to take no orders, before the others may go on without it. The
@@ -117,11 +124,62 @@ func (b *books) Answered(key client.ObjectKey, order, ok bool) {
 	}
 }
 
+// Boots records that a pod has booted with a revision.
+func (b *books) Boots(key client.ObjectKey, revision string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	pod := b.pod(key)
+	pod.accepted[revision], pod.loaded[revision] = true, time.Now()
+}
+
 // Accepted records that a pod has accepted a revision.
 func (b *books) Accepted(key client.ObjectKey, revision string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.pod(key).accepted[revision] = true
+}
+
+// followerProves is how long the first pod that follows has to serve a revision before the others may follow, if no pod
+// can be reached. The operator waits longer, even where journeys shorten its waits.
+const followerProves = 5 * time.Second
+
+// Follows records that a pod loads a revision without an order. It must be out of reach, and another pod must have served
+// the revision, unless it is the first one.
+func (b *books) Follows(key client.ObjectKey, revision string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	book, own := b.of(key.Namespace), b.pod(key)
+	own.followed[revision] = true
+	if !own.early || book.broken != "" {
+		return
+	}
+	if !own.silent() {
+		book.broken = fmt.Sprintf("pod %s was let follow configuration %s, although it could be reached", key.Name, revision)
+		return
+	}
+	if first, at := book.firstLoaded(revision); first != "" && time.Since(at) < followerProves && !book.ordered(revision) {
+		book.broken = fmt.Sprintf("pod %s was let follow configuration %s %s after pod %s, the first one", key.Name, revision, time.Since(at).Round(time.Millisecond), first)
+	}
+}
+
+// firstLoaded returns the pod that loaded a revision first; empty if none did.
+func (b *book) firstLoaded(revision string) (first string, at time.Time) {
+	for name, e := range b.pods {
+		if loaded, ok := e.loaded[revision]; ok && (first == "" || loaded.Before(at)) {
+			first, at = name, loaded
+		}
+	}
+	return first, at
+}
+
+// ordered reports whether a pod has loaded a revision that it was ordered to, or has booted with it.
+func (b *book) ordered(revision string) bool {
+	for _, e := range b.pods {
+		if _, loaded := e.loaded[revision]; loaded && !e.followed[revision] {
+			return true
+		}
+	}
+	return false
 }
 
 // Loads records that a pod loads a revision.
@@ -145,7 +203,9 @@ func (b *books) Loads(key client.ObjectKey, revision string, fails bool) {
 	}
 	if fails {
 		own.failed[revision] = true
+		return
 	}
+	own.loaded[revision] = time.Now()
 }
 
 // Compares records that a pod compares the first answers of a revision.

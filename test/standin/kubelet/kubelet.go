@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/test/standin/census"
 	"example.com/nginx-operator/test/standin/instance"
@@ -77,20 +78,7 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 	if k.cache, err = cache.New(config, cache.Options{}); err != nil {
 		return nil, err
 	}
-	pods, err := k.cache.GetInformer(ctx, &corev1.Pod{})
-	if err != nil {
-		return nil, err
-	}
-	for _, mounted := range []client.Object{&corev1.ConfigMap{}, &corev1.Secret{}} {
-		if _, err := k.cache.GetInformer(ctx, mounted); err != nil {
-			return nil, err
-		}
-	}
-	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(pod any) { k.see(pod, false) },
-		UpdateFunc: func(_, pod any) { k.see(pod, false) },
-		DeleteFunc: func(pod any) { k.see(pod, true) },
-	}); err != nil {
+	if err := k.watch(ctx); err != nil {
 		return nil, err
 	}
 	go func() { _ = k.cache.Start(ctx) }() // it fails only if it was started before
@@ -99,6 +87,48 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 	}
 	k.work(ctx)
 	return k, nil
+}
+
+// watch watches pods, and what they mount.
+func (k *Kubelet) watch(ctx context.Context) error {
+	pods, err := k.cache.GetInformer(ctx, &corev1.Pod{})
+	if err != nil {
+		return err
+	}
+	configMaps, err := k.cache.GetInformer(ctx, &corev1.ConfigMap{})
+	if err != nil {
+		return err
+	}
+	if _, err := k.cache.GetInformer(ctx, &corev1.Secret{}); err != nil {
+		return err
+	}
+	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		AddFunc:    func(pod any) { k.see(pod, false) },
+		UpdateFunc: func(_, pod any) { k.see(pod, false) },
+		DeleteFunc: func(pod any) { k.see(pod, true) },
+	}); err != nil {
+		return err
+	}
+	_, err = configMaps.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
+		UpdateFunc: func(_, configMap any) { k.deliver(ctx, configMap) },
+	})
+	return err
+}
+
+// deliver delivers a changed candidate with its trust file to the pods that mount it. Instances read everything else
+// when they are queried.
+func (k *Kubelet) deliver(ctx context.Context, object any) {
+	cm, ok := object.(*corev1.ConfigMap)
+	if !ok || len(cm.BinaryData) == 0 || k.others(cm.Namespace) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, running := range k.instances {
+		if key.Namespace == cm.Namespace && naming.ConfigMapNext(running.App()) == cm.Name {
+			go running.Deliver(ctx)
+		}
+	}
 }
 
 // Disturb wraps the handlers of the instances that start in a namespace from now on.

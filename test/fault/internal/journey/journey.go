@@ -73,8 +73,8 @@ type Journey struct {
 	Empty bool `json:"empty,omitempty"`
 }
 
-// Step is one action or wait. Exactly one of Create, Patch, Delete, Await, Lose and Operator is
-// set.
+// Step is one action or wait. Exactly one of Create, Patch, Delete, Await, Lose, Operator,
+// Unreachable and Serve is set.
 type Step struct {
 	// Create creates an object in the journey's namespace.
 	Create map[string]any `json:"create,omitempty"`
@@ -93,22 +93,46 @@ type Step struct {
 	// Lose makes a node unreachable. The images of pods decide which node they are bound to, see
 	// test/standin/kubelet.
 	Lose string `json:"lose,omitempty"`
-	// Operator replaces the operator by the one of this release: this or next.
+	// Operator replaces the operator by that of a release: this, next or impatient.
 	Operator Release `json:"operator,omitempty"`
+	// Unreachable decides which pods the operator cannot reach from now on.
+	Unreachable Reach `json:"unreachable,omitempty"`
+	// Serve waits until every ready pod serves a text.
+	Serve string `json:"serve,omitempty"`
+}
+
+// Reach is a set of pods that the operator cannot reach: none, one (the first one that it sends a request to), all, or
+// others (the others than the first one that is ordered to load a configuration, from that order on). With orders-to-others,
+// the others answer queries, but get no orders.
+type Reach string
+
+// The sets of pods.
+const (
+	NoPod          Reach = "none"
+	OnePod         Reach = "one"
+	OtherPods      Reach = "others"
+	OrdersToOthers Reach = "orders-to-others"
+	EveryPod       Reach = "all"
+)
+
+// Outage reports whether the operator cannot reach pods for a time.
+func (j *Journey) Outage() bool {
+	return slices.ContainsFunc(j.When, func(s Step) bool { return s.Unreachable != "" })
 }
 
 // Release is a release of the operator.
 type Release string
 
-// This is the release under test, Next is a later one.
+// This is the release under test, Next is a later one. Impatient is This with seconds in place of waits of minutes.
 const (
-	This Release = "this"
-	Next Release = "next"
+	This      Release = "this"
+	Next      Release = "next"
+	Impatient Release = "impatient"
 )
 
-// Upgrades reports whether the journey replaces the operator, which may need another release.
+// Upgrades reports whether the journey replaces the operator by one of another release, or back.
 func (j *Journey) Upgrades() bool {
-	return slices.ContainsFunc(slices.Concat(j.Given, j.When), func(s Step) bool { return s.Operator != "" })
+	return slices.ContainsFunc(slices.Concat(j.Given, j.When), func(s Step) bool { return s.Operator != "" && s.Operator != Impatient })
 }
 
 // Object is an object's kind and name, such as NginxOperator/web. If a kind has more than one API
@@ -266,14 +290,14 @@ func parse(name string, text []byte) (*Journey, error) {
 
 func (s *Step) check() error {
 	n := 0
-	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil, s.Lose != "", s.Operator != ""} {
+	for _, set := range []bool{s.Create != nil, s.Patch != nil, s.Delete != nil, s.Await != nil, s.Lose != "", s.Operator != "", s.Unreachable != "", s.Serve != ""} {
 		if set {
 			n++
 		}
 	}
 	switch {
 	case n != 1:
-		return errors.New("one of create, patch, delete, await, lose and operator is required")
+		return errors.New("one of create, patch, delete, await, lose, operator, unreachable and serve is required")
 	case (s.Patch != nil) != (s.With != nil):
 		return errors.New("patch and with need each other")
 	case s.Subresource != "" && s.Patch == nil:
@@ -292,8 +316,11 @@ func (s *Step) checkEnums() error {
 	if !slices.Contains(propagations, s.Propagation) {
 		return fmt.Errorf("propagation must be one of %v", propagations[1:])
 	}
-	if releases := []Release{"", This, Next}; !slices.Contains(releases, s.Operator) {
+	if releases := []Release{"", This, Next, Impatient}; !slices.Contains(releases, s.Operator) {
 		return fmt.Errorf("operator must be one of %v", releases[1:])
+	}
+	if sets := []Reach{"", NoPod, OnePod, OtherPods, OrdersToOthers, EveryPod}; !slices.Contains(sets, s.Unreachable) {
+		return fmt.Errorf("unreachable must be one of %v", sets[1:])
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package suite
 import (
 	"cmp"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,8 +36,11 @@ type caseRun struct {
 	*operator
 	journey   *journey.Journey
 	namespace string
-	// orders are the orders to its pods.
-	orders *orderBook
+	// orders are the orders to its pods, and network is what they pass.
+	orders  *orderBook
+	network *network
+	// keys are the keys that signed orders at some time, if the operator has its own.
+	keys []ed25519.PrivateKey
 	// canKill reports whether the case kills pods, so that fewer may be ready.
 	canKill bool
 	// golden reports whether the run is undisturbed.
@@ -56,7 +60,10 @@ func (s *Stage) newWrappedRun(ctx context.Context, j *journey.Journey, pods func
 	if err != nil {
 		return nil, err
 	}
-	p := &caseRun{operator: s.operator(namespace, namespace), journey: j, namespace: namespace}
+	p := &caseRun{operator: s.operator(namespace, namespace), journey: j, namespace: namespace, network: newNetwork()}
+	if j.Outage() {
+		p.more = outage
+	}
 	p.orders = newOrderBook(func() {
 		// A killed program sends nothing.
 		p.client.Disconnect()
@@ -66,7 +73,7 @@ func (s *Stage) newWrappedRun(ctx context.Context, j *journey.Journey, pods func
 	if pods != nil {
 		with = pods(namespace)
 	}
-	s.Pods.Disturb(namespace, p.orders.wrap(with))
+	s.Pods.Disturb(namespace, p.orders.wrap(p.network.wrap(with)))
 	if s.Begin != nil {
 		if err := s.Begin(j, namespace); err != nil {
 			return nil, err
@@ -88,7 +95,7 @@ func (s *Stage) newWrappedRun(ctx context.Context, j *journey.Journey, pods func
 // and there is room to keep them.
 func (p *caseRun) close(well bool) error {
 	p.halt()
-	if well && !p.golden && p.keep(p.namespace, p.arguments) {
+	if well && !p.golden && !p.hasOwnKeys() && p.keep(p.namespace, p.arguments) {
 		return nil
 	}
 	return p.Pods.Forget(p.namespace)
@@ -107,6 +114,11 @@ func (p *caseRun) step(ctx context.Context, s *journey.Step) error {
 		return p.lose(ctx, s.Lose)
 	case s.Operator != "":
 		return p.replace(s.Operator)
+	case s.Unreachable != "":
+		p.network.change(s.Unreachable)
+		return nil
+	case s.Serve != "":
+		return p.await(ctx, func(context.Context) error { return p.serve(s.Serve) })
 	default:
 		return p.await(ctx, func(ctx context.Context) error { return p.expect(ctx, s.Await) })
 	}
@@ -200,7 +212,7 @@ func (p *caseRun) expect(ctx context.Context, e *journey.Expectation) error {
 
 // settle waits until the operator has written nothing for a while, and no pod starts or ends.
 func (p *caseRun) settle(ctx context.Context) error {
-	deadline := time.Now().Add(p.Patience)
+	deadline := time.Now().Add(p.Patience + p.more)
 	for n := -1; ; {
 		now, behind := len(p.client.Writes()), p.client.Behind(p.namespace)
 		switch {

@@ -101,6 +101,11 @@ func (p *caseRun) perform(ctx context.Context) error {
 	p.Pods.Expect(p.namespace)
 	p.orders.expect()
 	for i := range p.journey.When {
+		if p.hasOwnKeys() {
+			if _, err := p.observeKeys(ctx); err != nil {
+				return err
+			}
+		}
 		if err := p.step(ctx, &p.journey.When[i]); err != nil {
 			return fmt.Errorf("step %d: %w", i+1, err)
 		}
@@ -108,7 +113,7 @@ func (p *caseRun) perform(ctx context.Context) error {
 	if err := p.arrive(ctx); err != nil {
 		return err
 	}
-	return p.checkServed(ctx)
+	return errors.Join(p.checkServed(ctx), p.withdrawn(ctx))
 }
 
 // renewed checks, for journeys that say so, that no owned object was taken over from a deleted

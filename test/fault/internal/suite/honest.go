@@ -55,9 +55,17 @@ func (p *caseRun) resting(ctx context.Context) error {
 
 // serving checks that all ready pods serve what they should.
 func (p *caseRun) serving(context.Context) error {
+	if err := p.serve(p.journey.Serves); err != nil {
+		return fmt.Errorf("the status is as expected, but %w", err)
+	}
+	return nil
+}
+
+// serve returns an error if a ready pod serves another text.
+func (p *caseRun) serve(want string) error {
 	for _, text := range p.Pods.Served(p.namespace) {
-		if !strings.Contains(text, p.journey.Serves) {
-			return fmt.Errorf("the status is as expected, but a ready pod serves %q, not %q", text, p.journey.Serves)
+		if !strings.Contains(text, want) {
+			return fmt.Errorf("a ready pod serves %q, not %q", text, want)
 		}
 	}
 	return nil

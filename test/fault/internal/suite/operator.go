@@ -12,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"example.com/nginx-operator/test/fault/internal/journey"
 	"example.com/nginx-operator/test/fault/internal/proxy"
 	"example.com/nginx-operator/test/fault/internal/subject"
 )
@@ -26,13 +27,15 @@ type operator struct {
 	// arguments are its arguments in addition to those of its program.
 	arguments []string
 	client    *proxy.Client
+	// more is how much longer than the stage's patience its checks wait.
+	more time.Duration
 	// beside is a second operator that runs at the same time; nil: there is none.
 	beside *operator
 
 	mu      sync.Mutex
 	process *subject.Process
-	// upgraded reports whether it runs the next release.
-	upgraded bool
+	// release is the release that it runs; empty: this.
+	release journey.Release
 	// over reports whether it must not be started any more.
 	over bool
 	// failed is the error of a failed restart.
@@ -58,9 +61,9 @@ func (o *operator) start() error {
 		return nil
 	}
 	o.client.Connect()
-	program := o.Program
-	if o.upgraded {
-		program = o.Next
+	program, err := o.program(o.release)
+	if err != nil {
+		return err
 	}
 	program.Args = slices.Concat(program.Args, o.arguments)
 	process, err := program.Start(o.client.URL, o.namespaces, o.kubeconfig(), o.log())
@@ -111,7 +114,7 @@ func (o *operator) alive() error {
 
 // await repeats a check until it succeeds, within the stage's patience.
 func (o *operator) await(ctx context.Context, check func(context.Context) error) error {
-	return o.awaitFor(ctx, o.Patience, check)
+	return o.awaitFor(ctx, o.Patience+o.more, check)
 }
 
 // awaitFor repeats a check until it succeeds, within the given patience.

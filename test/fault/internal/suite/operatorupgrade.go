@@ -17,7 +17,7 @@ func (o *operator) replace(by journey.Release) error {
 	for _, one := range all {
 		// Set this before the kill, so that a concurrent restart starts the right release.
 		one.mu.Lock()
-		one.upgraded = by == journey.Next
+		one.release = by
 		one.mu.Unlock()
 		one.kill()
 		errs = append(errs, one.start())

@@ -40,6 +40,8 @@ type orderBook struct {
 // orderedPod is what is known of a pod.
 type orderedPod struct {
 	sent, inFlight int
+	// answer is its instance.
+	answer http.Handler
 	// reported is the status that the pod has last reported to an operator; nil: none.
 	reported *instanceapi.Status
 }
@@ -104,11 +106,19 @@ func (b *orderBook) single() error {
 // wrap returns a wrapper that observes all requests, before with gets them; nil: there is none.
 func (b *orderBook) wrap(with wrapper) wrapper {
 	return func(pod string, answer http.Handler) http.Handler {
+		b.finds(pod, answer)
 		if with != nil {
 			answer = with(pod, answer)
 		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { b.serve(w, r, pod, answer) })
 	}
+}
+
+// finds records the instance of a pod.
+func (b *orderBook) finds(pod string, answer http.Handler) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.pod(pod).answer = answer
 }
 
 func (b *orderBook) serve(w http.ResponseWriter, r *http.Request, pod string, answer http.Handler) {

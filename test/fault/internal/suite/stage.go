@@ -36,7 +36,9 @@ type Stage struct {
 	Program subject.Program
 	// Next is a later release of the operator, to which journeys upgrade.
 	Next subject.Program
-	Pods Pods
+	// Impatient returns the operator with shorter waits. It is called when a journey needs it; nil: no journey may.
+	Impatient func() (subject.Program, error)
+	Pods      Pods
 	// Begin prepares a namespace for a journey; nil: there is nothing to prepare.
 	Begin func(j *journey.Journey, namespace string) error
 	// Texts are the texts that journeys refer to by name, such as certificates.
@@ -66,6 +68,19 @@ type Stage struct {
 
 	// journeys are the journeys by name.
 	journeys map[string]*journey.Journey
+}
+
+// program returns the operator of a release.
+func (s *Stage) program(of journey.Release) (subject.Program, error) {
+	switch {
+	case of == journey.Next:
+		return s.Next, nil
+	case of == journey.Impatient && s.Impatient == nil:
+		return subject.Program{}, errors.New("there is no operator with shorter waits")
+	case of == journey.Impatient:
+		return s.Impatient()
+	}
+	return s.Program, nil
 }
 
 // Pods runs the pods.

@@ -1,0 +1,50 @@
+package revision
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/canary"
+	"example.com/nginx-operator/internal/nginx/observe"
+)
+
+// TestSilentPodsAreOtherPods: a canary is not alone because the other pods do not answer.
+func TestSilentPodsAreOtherPods(t *testing.T) {
+	pod := func(name string, ready corev1.ConditionStatus) corev1.Pod {
+		return corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name},
+			Status:     corev1.PodStatus{PodIP: "ip-" + name, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}}},
+		}
+	}
+	instance := func(serving string) *instanceapi.Status { return &instanceapi.Status{Serving: serving} }
+	p := &progress{
+		Input: Input{
+			Nginx: &v1alpha2.NginxOperator{},
+			State: observe.State{
+				Pods: []corev1.Pod{
+					pod("canary", corev1.ConditionTrue), pod("silent-canary", corev1.ConditionTrue),
+					pod("answers", corev1.ConditionTrue), pod("silent", corev1.ConditionTrue), pod("starting", corev1.ConditionFalse),
+				},
+				Instances: map[string]*instanceapi.Status{
+					"canary": instance("new"), "answers": instance("old"), "starting": instance("old"),
+				},
+			},
+		},
+		selection: &Selection{},
+	}
+	p.Rollout.AnalyzeAgain, p.Rollout.Served = []string{"canary", "silent-canary"}, 10*time.Second
+	want := &CanaryAnalysis{
+		Canaries: []AnalyzedPod{{PodIP: "ip-canary", Revision: "new", Reloaded: true}},
+		Others:   []AnalyzedPod{{PodIP: "ip-answers", Revision: "old"}},
+		Silent:   1, Seconds: 10, Limits: canary.Limits{MaxErrorPercent: defaultCanaryErrors},
+	}
+	if diff := cmp.Diff(want, p.canaryAnalysis()); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
