@@ -53,10 +53,18 @@ type Order struct {
 	Expires int64 `json:"expires"`
 	// Requested is the revision to test, and the one to serve.
 	Requested Requested `json:"requested"`
-	// DryRun is the dry run of Requested.Test in another pod; nil: the receiver does its own.
-	DryRun *DryRun `json:"dryRun,omitempty"`
+	Hints
 	// Body describes the contents; nil: there are none.
 	Body *Body `json:"body,omitempty"`
+}
+
+// Hints are what the receiver can take into account. They are not part of what is requested.
+type Hints struct {
+	// DryRun is the dry run of Requested.Test in another pod; nil: the receiver does its own.
+	DryRun *DryRun `json:"dryRun,omitempty"`
+	// First reports whether other pods wait for the receiver to load Requested.Load. It then answers once it has compared
+	// its first answers with those before.
+	First bool `json:"first,omitempty"`
 }
 
 // DryRun is a dry run in another pod of the same template. It costs as much as a test, and tells the same in all of them.

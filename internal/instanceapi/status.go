@@ -60,7 +60,7 @@ type Status struct {
 	// instance may still roll it back. Releases before 0.5 do not report it.
 	OnProbation bool `json:"onProbation,omitempty"`
 	// Comparing reports whether its first answers are being compared with those before, and no
-	// other pod should load it yet. It takes a fraction of a second.
+	// other pod should load it yet (see Hints.First). It takes a fraction of a second.
 	Comparing bool `json:"comparing,omitempty"`
 	// Stable and Next are the current revisions of the two mounted configurations. They are empty
 	// if there are no files.

@@ -203,7 +203,7 @@ func (s *Supervisor) dropTested() {
 
 // dryRunElsewhere reports whether another pod does the dry run of a revision.
 func (s *Supervisor) dryRunElsewhere(revision string) bool {
-	return s.folders.dryRun != nil && s.folders.requested.Test == revision
+	return s.folders.hints.DryRun != nil && s.folders.requested.Test == revision
 }
 
 // note records and logs the outcome of a test.

@@ -20,8 +20,8 @@ type folders struct {
 	// set: failed loads of an earlier process are not forgotten.
 	requested instanceapi.Requested
 	ordered   bool
-	// dryRun is the dry run of requested.Test in another pod; nil: this pod does its own.
-	dryRun *instanceapi.DryRun
+	// hints came with the request.
+	hints instanceapi.Hints
 }
 
 // mounted is a mounted configuration.

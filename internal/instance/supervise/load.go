@@ -133,8 +133,8 @@ func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, b
 
 // useDryRun takes over the result of a dry run in another pod, if there is one.
 func (s *Supervisor) useDryRun(revision string) {
-	if past := s.past.of(revision); s.dryRunElsewhere(revision) && s.folders.dryRun.Usage != nil && !past.facts.dryRun {
-		past.facts.measured = *s.folders.dryRun.Usage
+	if past := s.past.of(revision); s.dryRunElsewhere(revision) && s.folders.hints.DryRun.Usage != nil && !past.facts.dryRun {
+		past.facts.measured = *s.folders.hints.DryRun.Usage
 	}
 }
 

@@ -74,7 +74,7 @@ func (s *Supervisor) takeRequest() {
 	if latest == nil {
 		if revision := s.Follow(); revision != "" {
 			s.folders.requested, s.folders.ordered = instanceapi.Requested{Test: revision, Load: revision}, true
-			s.folders.dryRun = nil
+			s.folders.hints = instanceapi.Hints{}
 		}
 		return
 	}
@@ -90,5 +90,5 @@ func (s *Supervisor) takeRequest() {
 		}
 	}
 	s.folders.requested, s.folders.ordered = latest.Requested, true
-	s.folders.dryRun = latest.DryRun
+	s.folders.hints = latest.Hints
 }

@@ -48,7 +48,7 @@ type rollbackReason struct {
 func (s *Supervisor) onProbation(c candidate, before serving, a analysis) {
 	s.endProbation()
 	s.probation = &probation{candidate: c, analysis: a, before: before, until: time.Now().Add(probationTime)}
-	s.probation.comparing = before.dir != "" && s.awaitsFirst(c)
+	s.probation.comparing = before.dir != "" && s.folders.hints.First && s.awaitsFirst(c)
 }
 
 // goOn continues the probation of a revision with a later generation of it.

@@ -32,7 +32,7 @@ type Answers interface {
 const (
 	firstWait      = 250 * time.Millisecond
 	suspiciousWait = 2 * time.Second
-	firstPause     = 25 * time.Millisecond
+	firstPause     = 10 * time.Millisecond
 	// firstRate is the least number of answers per second for which other pods wait.
 	firstRate = 3
 	// enoughFirst is the number of answers after which the other pods continue, unless the share of
@@ -135,7 +135,7 @@ func (s *Supervisor) isRollback(revision string) bool {
 	return revision == s.folders.stable.revision || revision == requested.Load && revision != requested.Test
 }
 
-// awaitsFirst reports whether other pods have to wait for the first answers of a candidate.
+// awaitsFirst reports whether there are enough answers to wait for the first ones of a candidate.
 func (s *Supervisor) awaitsFirst(c candidate) bool {
 	if !s.compares(c) {
 		return false

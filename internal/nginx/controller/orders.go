@@ -59,7 +59,7 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 			return postponed, err
 		}
 		request := order.Receiver.Next(order.Requested, r.Clock.Now())
-		request.DryRun = order.DryRun
+		request.Hints = order.Hints
 		signed, err := instanceapi.Sign(signer, request, body)
 		if err != nil {
 			r.orders.end(key, order.Receiver.PodUID, false)

@@ -68,8 +68,7 @@ type Order struct {
 	// order that another one accepts.
 	Receiver  instanceapi.Orders
 	Requested instanceapi.Requested
-	// DryRun is the dry run that the instance need not do; nil: there is none.
-	DryRun *instanceapi.DryRun
+	Hints     instanceapi.Hints
 	// Contents are the files that the instance does not have.
 	Contents instanceapi.Contents
 	// LastFailure is when the pod did not carry out its last order; zero: it did, or had none.
@@ -90,7 +89,7 @@ func (p *progress) orders() []Order {
 		receiver.Application, receiver.PodUID = p.application(), string(pod.UID)
 		orders = append(orders, Order{
 			Pod: pod.Name, PodIP: pod.Status.PodIP, Receiver: receiver,
-			Requested: requested, DryRun: p.Rollout.DryRuns[pod.Name], Contents: p.missing(status, requested),
+			Requested: requested, Hints: p.Rollout.Hints[pod.Name], Contents: p.missing(status, requested),
 			LastFailure: p.State.Unreachable[pod.Name].Last,
 		})
 	}

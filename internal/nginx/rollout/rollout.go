@@ -106,8 +106,8 @@ type Decision struct {
 	Lost bool
 	// Orders are what the pods are to be requested, by name.
 	Orders map[string]instanceapi.Requested
-	// DryRuns are the dry runs that pods with an order need not do, because another one does, by name.
-	DryRuns map[string]*instanceapi.DryRun
+	// Hints come with the orders, by name.
+	Hints map[string]instanceapi.Hints
 	// Problems are why the configuration was refused. In phase Testing they come from pods that are about to be
 	// replaced.
 	Problems []instanceapi.Problem
@@ -163,7 +163,7 @@ func Decide(in Input) Decision {
 	}
 	d.Stable, d.Lost = decideStable(in, d.Phase)
 	d.Stable = d.Stable && !d.OnProbation
-	d.dryRuns(in)
+	d.hint(in)
 	d.follow(in)
 	if in.Held {
 		d.hold()
@@ -218,7 +218,7 @@ func decideStable(in Input, phase Phase) (requested, lost bool) {
 // hold withdraws everything that would change something.
 func (d *Decision) hold() {
 	clear(d.Orders)
-	clear(d.DryRuns)
+	clear(d.Hints)
 	d.AnalyzeAgain, d.CanaryFailure = nil, ""
 }
 
@@ -232,7 +232,7 @@ func (in *Input) podsToUpdate() []Pod {
 }
 
 func count(in Input) Decision {
-	d := Decision{Orders: map[string]instanceapi.Requested{}, DryRuns: map[string]*instanceapi.DryRun{}, Pods: len(in.Pods), Unreachable: podsWithoutStatus(in.Pods)}
+	d := Decision{Orders: map[string]instanceapi.Requested{}, Hints: map[string]instanceapi.Hints{}, Pods: len(in.Pods), Unreachable: podsWithoutStatus(in.Pods)}
 	for _, p := range in.Pods {
 		if p.serves(in.Requested) {
 			d.Serving++

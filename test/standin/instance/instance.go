@@ -70,11 +70,11 @@ type Instance struct {
 	// current one or cannot roll back.
 	before    content
 	revisions map[string]instanceapi.Revision
-	// orders receives the operator's orders. requested is what the last one requested, dryRun is what it told of a dry run
-	// in another pod, and ordered are the configurations that came with orders.
+	// orders receives the operator's orders. requested is what the last one requested, hints are its hints,
+	// and ordered are the configurations that came with orders.
 	orders    *orders.Receiver
 	requested instanceapi.Requested
-	dryRun    *instanceapi.DryRun
+	hints     instanceapi.Hints
 	ordered   map[string]content
 	// pairs holds the last good pair of each certificate.
 	pairs map[string]map[string]string
@@ -278,7 +278,7 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 
 // take takes over what an order requests.
 func (i *Instance) take(order instanceapi.Order, contents instanceapi.Contents) {
-	i.requested, i.dryRun = order.Requested, order.DryRun
+	i.requested, i.hints = order.Requested, order.Hints
 	for revision, files := range contents {
 		i.ordered[revision] = contentOf(files)
 	}
@@ -287,7 +287,7 @@ func (i *Instance) take(order instanceapi.Order, contents instanceapi.Contents) 
 func (i *Instance) status(ctx context.Context, pod *corev1.Pod) instanceapi.Status {
 	certificates := i.certificates(ctx, pod)
 	if revision := i.orders.Follow(); revision != "" {
-		i.requested, i.dryRun = instanceapi.Requested{Test: revision, Load: revision}, nil
+		i.requested, i.hints = instanceapi.Requested{Test: revision, Load: revision}, instanceapi.Hints{}
 		if i.serving != revision {
 			i.watch.Follows(i.pod, revision)
 		}
@@ -333,7 +333,7 @@ func (i *Instance) obey(ctx context.Context, requested instanceapi.Requested) in
 	status := instanceapi.Status{
 		Protocol: instanceapi.Protocol, Serving: i.serving, Stable: stable.revision, Next: next.revision,
 		Requested: requested, Available: available(known), Ready: !i.down,
-		Comparing: i.mayRollBack("useless"), OnProbation: i.mayRollBack("brittle"),
+		Comparing: i.hints.First && i.mayRollBack("useless"), OnProbation: i.mayRollBack("brittle"),
 	}
 	if !i.down {
 		status.ServingSeconds = new(int64(time.Since(i.since).Seconds()))

@@ -60,7 +60,7 @@ func (i *Instance) test(revision string, known []content) {
 		return
 	}
 	result := i.tested(c)
-	if result.Test == instanceapi.Passed && i.dryRun == nil {
+	if result.Test == instanceapi.Passed && i.hints.DryRun == nil {
 		result = dryRun(c)
 	}
 	if result.Test == instanceapi.Passed {
@@ -86,7 +86,7 @@ func (i *Instance) dryRunPassed(c content) bool {
 	if result.Test != instanceapi.Passed {
 		return true // The load fails or succeeds for another reason.
 	}
-	if result.Usage == nil && (i.dryRun == nil || i.dryRun.Usage == nil) {
+	if result.Usage == nil && (i.hints.DryRun == nil || i.hints.DryRun.Usage == nil) {
 		result = dryRun(c)
 		i.revisions[c.revision] = result
 	}
@@ -150,7 +150,7 @@ func (i *Instance) load(revision string, known []content) {
 		return
 	}
 	i.serve(c)
-	if i.mayRollBack("useless") {
+	if i.hints.First && i.mayRollBack("useless") {
 		i.watch.Compares(i.pod, revision)
 	}
 	if i.down {

@@ -71,7 +71,9 @@ func order(t *testing.T, i *Instance, requested instanceapi.Requested, contents 
 	if err != nil {
 		t.Fatal(err)
 	}
-	signed, err := instanceapi.Sign(operatorKey, status.Orders.Next(requested, time.Now()), body)
+	next := status.Orders.Next(requested, time.Now())
+	next.First = true
+	signed, err := instanceapi.Sign(operatorKey, next, body)
 	if err != nil {
 		t.Fatal(err)
 	}

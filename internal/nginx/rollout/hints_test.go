@@ -38,9 +38,42 @@ func TestDryRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(Input{Requested: "new", Stable: "old", Pods: tt.pods})
-			if diff := cmp.Diff(tt.want, d.DryRuns); diff != "" {
+			got := map[string]*instanceapi.DryRun{}
+			for name, hints := range d.Hints {
+				if hints.DryRun != nil {
+					got[name] = hints.DryRun
+				}
+			}
+			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("-want +got:\n%s\norders %v", diff, d.Orders)
 			}
 		})
+	}
+}
+
+// TestFirst: only the pod that loads a configuration first lets others wait for its first answers.
+func TestFirst(t *testing.T) {
+	passed, toTest := tested(instanceapi.Passed), requested("new", "")
+	for name, tt := range map[string]struct {
+		pods []Pod
+		want []string
+	}{
+		"tests":                   {[]Pod{pod("a"), pod("b")}, nil},
+		"the canary":              {[]Pod{pod("a", toTest, passed), pod("b", toTest, passed)}, []string{"a"}},
+		"a wave":                  {[]Pod{pod("a", serving("new")), pod("b", toTest, passed), pod("c", toTest, passed)}, nil},
+		"nobody waits":            {[]Pod{pod("a", toTest, passed)}, nil},
+		"the way back":            {[]Pod{pod("a", requested("new", "new"), tested(instanceapi.Failed)), pod("b", toTest, passed)}, nil},
+		"the last canary is gone": {[]Pod{pod("b", toTest, passed), pod("c", toTest, passed)}, []string{"b"}},
+	} {
+		var got []string
+		d := Decide(Input{Requested: "new", Stable: "old", Pods: tt.pods})
+		for name, hints := range d.Hints {
+			if hints.First {
+				got = append(got, name)
+			}
+		}
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s: -want +got:\n%s", name, diff)
+		}
 	}
 }

@@ -6,23 +6,36 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
+// hint adds to the orders what makes them quicker.
+func (d *Decision) hint(in Input) {
+	dryRuns := d.dryRuns(in)
+	for name, order := range d.Orders {
+		hints := instanceapi.Hints{DryRun: dryRuns[name], First: order.Load == in.Requested && d.Serving == 0 && len(in.Pods) > 1}
+		if hints != (instanceapi.Hints{}) {
+			d.Hints[name] = hints
+		}
+	}
+}
+
 // dryRuns spares pods a dry run. It costs as much as all the rest of a test, and says the same in all pods of a template:
 // one pod does it, and the others learn what it used. Pods of an old template may be of several, so each does its own.
 //
-// Before a load, an instance does its own unless it knows what another one used. So the order is only a hint: no dry run
-// is lost with the pod that was to do it.
-func (d *Decision) dryRuns(in Input) {
+// Before a load, an instance does its own unless it knows what another one used. So no dry run is lost with the pod that
+// was to do it.
+func (d *Decision) dryRuns(in Input) map[string]*instanceapi.DryRun {
 	newest, _ := byTemplate(in.Pods)
 	usage := in.dryRunUsage(newest)
-	first := in.doesDryRun(newest)
+	does := in.doesDryRun(newest)
+	elsewhere := map[string]*instanceapi.DryRun{}
 	for _, p := range newest {
 		order, ok := d.Orders[p.Name]
 		switch {
 		case !ok || order.Test != in.Requested:
-		case usage != nil, order.Load == "" && p.Name != first:
-			d.DryRuns[p.Name] = &instanceapi.DryRun{Usage: usage}
+		case usage != nil, order.Load == "" && p.Name != does:
+			elsewhere[p.Name] = &instanceapi.DryRun{Usage: usage}
 		}
 	}
+	return elsewhere
 }
 
 // dryRunUsage returns what a dry run of the requested configuration used; nil if that is unknown.
