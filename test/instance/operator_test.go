@@ -127,6 +127,20 @@ func refusalIn(response *http.Response) (instanceapi.Refusal, error) {
 	return refusal, nil
 }
 
+// orderWithHints sends an order with hints, and returns the status in the response.
+func (p *Pod) orderWithHints(requested instanceapi.Requested, contents instanceapi.Contents, hints instanceapi.Hints) instanceapi.Status {
+	p.t.Helper()
+	order := nextOrder(p.receiver(), requested)
+	order.Hints = hints
+	signed, err := instanceapi.Sign(p.operator.keys[0], order, encoded(p.t, contents))
+	must(p.t, err)
+	status, refusal, err := p.post(signed)
+	if err != nil || refusal != "" {
+		p.t.Fatalf("the order %+v was not accepted: %s (%v)", requested, refusal, err)
+	}
+	return status
+}
+
 // order orders a test and a load, and returns the status in the response.
 func (p *Pod) order(test, load string, contents instanceapi.Contents) instanceapi.Status {
 	p.t.Helper()

@@ -99,6 +99,55 @@ func TestOrderToTest(t *testing.T) {
 	})
 }
 
+// TestDryRunInAnotherPod: a pod that is told of one makes none in its test, and one that gets to know of no result makes its
+// own before a load. If the result was wrong, the load is undone, as ever.
+func TestDryRunInAnotherPod(t *testing.T) {
+	begun := instanceapi.Hints{DryRun: &instanceapi.DryRun{}}
+	ended := instanceapi.Hints{DryRun: &instanceapi.DryRun{Usage: &instanceapi.Usage{Master: 1 << 20, Worker: 1 << 20, Threads: 1}}}
+	// Only a dry run finds it.
+	dead := func(body string) map[string]string {
+		files := site(body)
+		files["a.main.conf"] = "working_directory /none;"
+		return files
+	}
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, site("one")).start(image, http80)
+		one := p.ready().Serving
+		order := func(files map[string]string, load bool, hints instanceapi.Hints) (instanceapi.Status, instanceapi.Revision) {
+			t.Helper()
+			requested := instanceapi.Requested{Test: nginxconf.Revision(files)}
+			if load {
+				requested.Load = requested.Test
+			}
+			status := p.orderWithHints(requested, contentsOf(files), hints)
+			return status, found(status, requested.Test)
+		}
+
+		if _, r := order(site("two"), false, begun); r.Test != instanceapi.Passed || r.Usage != nil {
+			t.Errorf("a test without a dry run: %+v", r)
+		}
+		if s, r := order(site("two"), true, ended); s.Serving != r.Revision || r.Usage != nil {
+			t.Errorf("a load with the result of another pod: %+v", s)
+		}
+		if s, r := order(site("three"), true, begun); s.Serving != r.Revision || r.Usage == nil || r.Usage.Worker == 0 {
+			t.Errorf("a load without a result: %+v", s)
+		}
+		p.order(one, one, nil)
+
+		if _, r := order(dead("four"), false, begun); r.Test != instanceapi.Passed {
+			t.Errorf("a test without a dry run: %+v", r)
+		}
+		if s, r := order(dead("four"), true, instanceapi.Hints{}); s.Serving != one || r.Test != instanceapi.Failed {
+			t.Errorf("a load without a result: %+v", s)
+		}
+		order(dead("five"), false, begun)
+		if s, r := order(dead("five"), true, ended); s.Serving != one || r.Load != instanceapi.Failed {
+			t.Errorf("a load with a wrong result: %+v", s)
+		}
+		p.body(80, "one")
+	})
+}
+
 // TestOrderToAFreshProcess: an order that arrives before nginx runs is carried out.
 func TestOrderToAFreshProcess(t *testing.T) {
 	eachNginx(t, func(t *testing.T, image string) {
