@@ -122,6 +122,7 @@ func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, b
 			return c, true
 		}
 	}
+	s.dropTested()
 	s.generation++
 	c, found, err := s.examine(ctx, revision, s.generation)
 	if aborted(ctx, err) {

@@ -132,11 +132,7 @@ func (s *Supervisor) confirmed(ctx context.Context, v *verification) bool {
 // worker right before that. nginx itself waits 100 ms, whether they do or not. If the signal is not permitted, nginx's
 // comes anyway.
 func (s *Supervisor) quitReplaced(v *verification) {
-	if v.quit || len(v.replaced) == 0 {
-		return
-	}
-	started := slices.DeleteFunc(s.Proc.Workers(v.master.PID).Running, func(pid int) bool { return slices.Contains(v.replaced, pid) })
-	if len(started) < max(1, v.facts.demand.Workers) {
+	if v.quit || len(v.replaced) == 0 || !v.started(s.Proc.Workers(v.master.PID).Running) {
 		return
 	}
 	v.quit = true
@@ -151,6 +147,12 @@ func (s *Supervisor) quitReplaced(v *verification) {
 		}
 		_ = worker.Release()
 	}
+}
+
+// started reports whether all new workers are among the running ones.
+func (v *verification) started(running []int) bool {
+	replacing := slices.DeleteFunc(slices.Clone(running), func(pid int) bool { return slices.Contains(v.replaced, pid) })
+	return len(replacing) >= max(1, v.facts.demand.Workers)
 }
 
 // failed returns a failure if waiting is useless.
