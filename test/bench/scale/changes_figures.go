@@ -50,7 +50,7 @@ func (s sequence) figures() []figure.Figure {
 		figure.HasGoal("until the status says so, median", s.proven.quantile(0.5).Seconds(), "s", goal),
 		figure.Info("until the status says so, maximum", s.proven.quantile(1).Seconds(), "s"),
 	}
-	return named(fmt.Sprintf("1 application, %d pods: ", s.pods), append(all, changeCost(s.pollPhase, len(s.proven))...))
+	return named(fmt.Sprintf("1 application, %d pods: ", s.pods), append(all, changeCost(s.pollPhase, len(s.proven), figure.AtMost(changeWrites))...))
 }
 
 func (f fleetChanges) figures(n int) []figure.Figure {
@@ -65,20 +65,22 @@ func (f fleetChanges) figures(n int) []figure.Figure {
 		figure.Info("until the status says so, 99 %", f.proven.quantile(0.99).Seconds(), "s"),
 		figure.Info("until the status says so, maximum", f.proven.quantile(1).Seconds(), "s"),
 	}
-	all = append(all, changeCost(f.pollPhase, n)...)
+	// The operator writes the status of a change in between if the change takes longer than a second.
+	all = append(all, changeCost(f.pollPhase, n, figure.Goal{})...)
 	return append(all,
 		figure.Info("memory before the changes", figure.MiB(f.before.resident), "MiB", heap(f.before)),
 		figure.Info("memory after the changes", figure.MiB(f.after.resident), "MiB", heap(f.after)),
 		figure.Info("memory at its peak", figure.MiB(f.after.peak), "MiB"))
 }
 
-// changeCost returns the figures for the cost of a change, of a phase with n changes.
-func changeCost(p pollPhase, n int) []figure.Figure {
+// changeCost returns the figures for the cost of a change, of a phase with n changes. writes is the goal for ConfigMaps
+// and the status.
+func changeCost(p pollPhase, n int, writes figure.Goal) []figure.Figure {
 	read := p.requests[audit.Read]
 	pods, application, others := writesOf(p.requests[audit.Write])
 	return []figure.Figure{
 		figure.HasGoal("writes for pods", float64(len(pods)), "requests", figure.AtMost(0), audit.Tally(pods)...),
-		figure.HasGoal("writes of ConfigMaps and the status per change", each(application, n), "requests", figure.AtMost(changeWrites), audit.Each(application, n)...),
+		figure.HasGoal("writes of ConfigMaps and the status per change", each(application, n), "requests", writes, audit.Each(application, n)...),
 		figure.Info("other writes per change", each(others, n), "requests", audit.Each(others, n)...),
 		figure.Info("reads per change", each(read, n), "requests", audit.Each(read, n)...),
 		figure.Info("orders per change", float64(p.orders)/float64(n), "orders", fmt.Sprintf("accepted: %.0f", p.counters.orders.accepted)),
