@@ -37,6 +37,7 @@ func measurements() []measurement {
 		{"scale", "500, 5,000 and 10,000 objects: create, change, drift, idle, restart, compared with a bare client", needsAssets, measureScale},
 		{"scale-pods", "500 objects with two pods each: what a pod and a change of its configuration cost", needsAssets, measureScalePods},
 		{"scale-limit", "how many objects, without pods and with two each, one operator can manage", needsAssets, measureScaleLimit},
+		{"changes", "how soon changed configurations are served: of 1,000 applications in a minute, and of one with 10 and 100 pods", needsAssets, measureChanges},
 		{"unreachable", "how soon one application's change is served while the pods of 20 others do not answer", needsAssets, measureUnreachable},
 		{"large-config", "whether a configuration with a million lines of data is loaded: time, memory of process 1", needsImages, measureLargeConfig},
 		{"migration", "1,000 objects stored as v1alpha1 are stored as v1alpha2, with the command killed on the way", needsAssets, measureMigration},

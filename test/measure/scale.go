@@ -60,6 +60,17 @@ func measureUnreachable(ctx context.Context, s *session) ([]figure.Figure, error
 	return result.Figures(), nil
 }
 
+const changesObjects = 1000
+
+// measureChanges changes configurations, of one application with many pods and of many applications.
+func measureChanges(ctx context.Context, s *session) ([]figure.Figure, error) {
+	result, err := scale.Changes(ctx, s.scaleOptions(s.count(changesObjects)))
+	if err != nil {
+		return nil, err
+	}
+	return result.Figures(), nil
+}
+
 // The steps by which a fleet grows, in objects.
 const (
 	limitStep     = 2500

@@ -84,6 +84,9 @@ type pass struct {
 	failure error
 	// postponed reports whether orders have to be sent later, because too many are in flight.
 	postponed bool
+	// answersDue reports whether orders were in flight when the pass had observed, or have been sent since. They may have
+	// been answered since, which queues the next pass.
+	answersDue bool
 }
 
 func (p *pass) key() types.NamespacedName { return client.ObjectKeyFromObject(p.nginx) }
@@ -128,7 +131,7 @@ func (r *Reconciler) observe(ctx context.Context, key types.NamespacedName) (*pa
 	case err != nil:
 		return nil, err
 	}
-	return &pass{nginx: nginx, now: r.Clock.Now(), state: state}, nil
+	return &pass{nginx: nginx, now: r.Clock.Now(), state: state, answersDue: r.orders.inFlight(key)}, nil
 }
 
 // build builds the objects that should exist.
@@ -176,8 +179,8 @@ func (r *Reconciler) orderPods(ctx context.Context, p *pass) error {
 	if n := len(s.Orders); n > 0 {
 		log.FromContext(ctx).V(1).Info("sending orders to pods", "revision", s.Run.Config.Revision, "phase", s.Rollout.Phase, "pods", n)
 	}
-	postponed, err := r.sendOrders(ctx, p.key(), s.Orders)
-	p.postponed = postponed
+	sent, postponed, err := r.sendOrders(ctx, p.key(), s.Orders)
+	p.answersDue, p.postponed = p.answersDue || sent, postponed
 	return errors.Join(err, r.Applier.AnnotatePods(ctx, p.nginx.Namespace, s.PodAnnotations))
 }
 
@@ -212,10 +215,15 @@ func (r *Reconciler) report(ctx context.Context, p *pass) (ctrl.Result, error) {
 	if p.outcome.Retry {
 		again = rollout.Soonest(again, refusalRetry)
 	}
-	if r.statusDelay.holds(p.key(), inFlight && p.failure == nil && p.selection.Began == nil, p.now) {
+	if r.holdsStatus(p) {
 		return requeue(rollout.Soonest(again, statusDelayed), nil)
 	}
 	return requeue(again, errors.Join(p.failure, r.writeStatus(ctx, p.nginx, next)))
+}
+
+// holdsStatus reports whether the status is not to be written yet.
+func (r *Reconciler) holdsStatus(p *pass) bool {
+	return r.statusDelay.holds(p.key(), p.answersDue && p.failure == nil && p.selection.Began == nil, p.now)
 }
 
 // forget drops what the process remembers of an NginxOperator that is gone, or being deleted.

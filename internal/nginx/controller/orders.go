@@ -34,9 +34,10 @@ func (r *Reconciler) publicKeys() []instanceapi.PublicKey {
 }
 
 // sendOrders sends orders in the background. The answers become what is known of the instances, and the last one queues
-// the application again. No pass waits for a pod. It reports whether some orders are postponed, because too many others are
-// in flight: pods that took their last order come first, and then those that have waited for the longest time.
-func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) (postponed bool, err error) {
+// the application again. No pass waits for a pod. It reports whether some were sent, and whether
+// some are postponed, because too many others are in flight: pods that took their last order come first, and then those
+// that have waited for the longest time.
+func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) (sent, postponed bool, err error) {
 	keys := r.Keys.Keys()
 	for _, order := range slices.SortedStableFunc(slices.Values(all), byLastFailure) {
 		signer := signerFor(order.Receiver, keys)
@@ -56,20 +57,21 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 			continue
 		}
 		if err != nil {
-			return postponed, err
+			return sent, postponed, err
 		}
 		request := order.Receiver.Next(order.Requested, r.Clock.Now())
 		request.Hints = order.Hints
 		signed, err := instanceapi.Sign(signer, request, body)
 		if err != nil {
 			r.orders.end(key, order.Receiver.PodUID, false)
-			return postponed, err
+			return sent, postponed, err
 		}
 		// Only the body is needed from now on.
 		order.Contents = nil
+		sent = true
 		go r.sendOrder(context.WithoutCancel(ctx), key, &order, request.Number, signed)
 	}
-	return postponed, nil
+	return sent, postponed, nil
 }
 
 func byLastFailure(a, b revision.Order) int { return a.LastFailure.Compare(b.LastFailure) }

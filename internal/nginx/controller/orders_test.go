@@ -12,9 +12,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/clock"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -85,7 +87,7 @@ func (s *sender) orders(t *testing.T) []instanceapi.Order {
 // send sends orders, and reports whether some are postponed.
 func (s *sender) send(t *testing.T, application types.NamespacedName, all ...revision.Order) bool {
 	t.Helper()
-	postponed, err := s.sendOrders(t.Context(), application, all)
+	_, postponed, err := s.sendOrders(t.Context(), application, all)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -225,6 +227,26 @@ func TestOrderFailures(t *testing.T) {
 		if got := orderFailure(err); got != want {
 			t.Errorf("%v: %s, want %s", err, got, want)
 		}
+	}
+}
+
+// TestStatusWaitsForAnswersOfItsPass: a pass does not report what was true before its orders, even if they have been
+// answered already.
+func TestStatusWaitsForAnswersOfItsPass(t *testing.T) {
+	key := newKey(t)
+	s := newSender(key)
+	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
+	p := &pass{nginx: nginx, now: time.Now(), selection: &revision.Selection{Progress: revision.Progress{Orders: []revision.Order{orderFor("a", keyID(key))}}}}
+	if err := s.orderPods(t.Context(), p); err != nil {
+		t.Fatal(err)
+	}
+	<-s.queued
+	if s.Reconciler.orders.inFlight(web) || !s.holdsStatus(p) {
+		t.Error("the pass that sent an order writes the status without the answer")
+	}
+	next := &pass{nginx: nginx, now: time.Now(), selection: &revision.Selection{}}
+	if s.holdsStatus(next) {
+		t.Error("the next pass does not write the status")
 	}
 }
 

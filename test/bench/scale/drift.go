@@ -22,7 +22,7 @@ type drift struct {
 	phase
 	// latencies are the times from before the write until a watch shows the correction, shortest
 	// first.
-	latencies []time.Duration
+	latencies latencies
 }
 
 // drift changes the replicas of Deployments one after the other, like `kubectl scale`. The
@@ -82,10 +82,13 @@ func (b *bench) putBack(ctx context.Context, watcher watch.Interface, tampered i
 	}
 }
 
+// latencies are the times that something took, shortest first.
+type latencies []time.Duration
+
 // quantile returns the latency that the given share of all does not exceed.
-func (d drift) quantile(share float64) time.Duration {
-	if len(d.latencies) == 0 {
+func (l latencies) quantile(share float64) time.Duration {
+	if len(l) == 0 {
 		return 0
 	}
-	return d.latencies[min(len(d.latencies)-1, int(share*float64(len(d.latencies))))]
+	return l[min(len(l)-1, int(share*float64(len(l))))]
 }

@@ -37,10 +37,7 @@ func (r Result) Figures() []figure.Figure {
 	} {
 		all = append(all, figures...)
 	}
-	for i := range all {
-		all[i].Name = fmt.Sprintf("%d objects: %s", r.options.Objects, all[i].Name)
-	}
-	return all
+	return named(fmt.Sprintf("%d objects: ", r.options.Objects), all)
 }
 
 func (r Result) createFigures() []figure.Figure {
@@ -101,8 +98,8 @@ func (r Result) driftFigures() []figure.Figure {
 	written := r.drift.requests[audit.Write]
 	return []figure.Figure{
 		figure.Info("drift: objects tampered with", float64(n), "objects", load(r.drift.usage)),
-		figure.HasGoal("drift: corrected, median", milliseconds(r.drift.quantile(0.5)), "ms", figure.AtMost(putBackWithin)),
-		figure.Info("drift: corrected, 99 %", milliseconds(r.drift.quantile(0.99)), "ms"),
+		figure.HasGoal("drift: corrected, median", milliseconds(r.drift.latencies.quantile(0.5)), "ms", figure.AtMost(putBackWithin)),
+		figure.Info("drift: corrected, 99 %", milliseconds(r.drift.latencies.quantile(0.99)), "ms"),
 		figure.Info("drift: writes per object", each(written, n), "requests", audit.Each(written, n)...),
 	}
 }
@@ -179,6 +176,14 @@ func Growth(few, many Result) []figure.Figure {
 	} {
 		figures = append(figures, figure.HasGoal(
 			fmt.Sprintf("%s per object, %d to %d objects", c.name, few.options.Objects, many.options.Objects), c.many/c.few, "×", figure.AtMost(growth)))
+	}
+	return figures
+}
+
+// named puts a prefix before the names of figures.
+func named(prefix string, figures []figure.Figure) []figure.Figure {
+	for i := range figures {
+		figures[i].Name = prefix + figures[i].Name
 	}
 	return figures
 }

@@ -11,7 +11,6 @@ import (
 
 	"example.com/nginx-operator/internal/instance/limits"
 	"example.com/nginx-operator/test/internal/fleet"
-	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 // LimitOptions are the settings of Limit.
@@ -60,7 +59,7 @@ func Limit(ctx context.Context, options LimitOptions) (result LimitResult, err e
 	}
 	grow := b.growth(1, fleet.Observed)
 	if options.Pods {
-		stop, err := b.startNodes(ctx)
+		_, stop, err := b.startNodes(ctx, nil)
 		if err != nil {
 			return result, err
 		}
@@ -76,24 +75,6 @@ func Limit(ctx context.Context, options LimitOptions) (result LimitResult, err e
 		result.end = s.end(options.Memory)
 	}
 	return result, nil
-}
-
-// startNodes starts the stand-ins and controllers that create the pods of Deployments.
-func (b *bench) startNodes(ctx context.Context) (stop func() error, err error) {
-	ctx, cancel := context.WithCancel(ctx)
-	if _, err := kubelet.Start(ctx, b.plane.Config); err != nil {
-		cancel()
-		return nil, err
-	}
-	manager, err := b.plane.StartControllerManager(b.plane.dir, "deployment-controller", "replicaset-controller")
-	if err != nil {
-		cancel()
-		return nil, err
-	}
-	return func() error {
-		defer cancel()
-		return manager.Stop()
-	}, nil
 }
 
 // growth creates the next objects in a new namespace, and waits for them.

@@ -56,7 +56,11 @@ type counters struct {
 	// allocated is in bytes. collecting is the processor time that Go spent on garbage collection,
 	// in seconds.
 	allocated, collecting float64
+	orders                orders
 }
+
+// orders counts the orders to pods by their result.
+type orders struct{ accepted, refused, unanswered float64 }
 
 func (b *bench) counters() (c counters, err error) {
 	s, err := b.scrape()
@@ -69,13 +73,28 @@ func (b *bench) counters() (c counters, err error) {
 	if c.allocated, err = s.sum("go_gc_heap_allocs_bytes_total", ""); err != nil {
 		return c, err
 	}
-	c.collecting, err = s.sum("go_cpu_classes_gc_total_cpu_seconds_total", "")
+	if c.collecting, err = s.sum("go_cpu_classes_gc_total_cpu_seconds_total", ""); err != nil {
+		return c, err
+	}
+	c.orders, err = s.orders()
 	return c, err
+}
+
+func (s series) orders() (o orders, err error) {
+	for result, count := range map[string]*float64{"accepted": &o.accepted, "refused": &o.refused, "unanswered": &o.unanswered} {
+		if *count, err = s.sum("nginx_operator_orders_total", `result="`+result+`"`); err != nil {
+			return o, err
+		}
+	}
+	return o, nil
 }
 
 // since returns the difference to an earlier moment.
 func (c counters) since(before counters) counters {
-	return counters{c.passes - before.passes, c.allocated - before.allocated, c.collecting - before.collecting}
+	return counters{
+		passes: c.passes - before.passes, allocated: c.allocated - before.allocated, collecting: c.collecting - before.collecting,
+		orders: orders{c.orders.accepted - before.orders.accepted, c.orders.refused - before.orders.refused, c.orders.unanswered - before.orders.unanswered},
+	}
 }
 
 // busy returns the number of objects that are being reconciled or are in the queue.

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -14,11 +12,13 @@ import (
 	"example.com/nginx-operator/test/internal/audit"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/fleet"
-	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 // PodsEach is the number of pods of an application in Pods.
 const PodsEach = 2
+
+// site is the file of a configuration.
+const site = "site.conf"
 
 // PodsResult has the results of Pods.
 type PodsResult struct {
@@ -30,12 +30,6 @@ type PodsResult struct {
 	restart        restart
 	// The operator's memory with all objects and no pods, with the pods, and after the idle time.
 	without, with, settled memory
-}
-
-// pollPhase is a phase with requests to instances.
-type pollPhase struct {
-	phase
-	polls int64
 }
 
 // Pods measures applications with pods. The Deployment and ReplicaSet controllers are real, the
@@ -63,19 +57,12 @@ func Pods(ctx context.Context, options Options) (result PodsResult, err error) {
 
 // withPods runs the phases with kubelets.
 func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
-	running, cancel := context.WithCancel(ctx)
-	defer cancel()
-	nodes, err := kubelet.Start(running, b.plane.Config)
-	if err != nil {
-		return err
-	}
 	q := &instanceRequests{}
-	nodes.Disturb(namespace, q.count)
-	manager, err := b.plane.StartControllerManager(b.plane.dir, "deployment-controller", "replicaset-controller")
+	_, stop, err := b.startNodes(ctx, map[string]disturbance{namespace: q.count})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, manager.Stop(), nodes.Forget(namespace)) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	revision, change := b.edit()
 	if result.arrive, err = b.pollPhase(ctx, q, "pods", b.await(ready)); err != nil {
 		return err
@@ -87,7 +74,7 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 		if err := change(ctx); err != nil {
 			return err
 		}
-		return b.await(func(nginx *v1alpha2.NginxOperator) bool { return ready(nginx) && serves(nginx, revision) })(ctx)
+		return b.await(func(nginx *v1alpha2.NginxOperator) bool { return serves(nginx, revision, PodsEach) })(ctx)
 	}); err != nil {
 		return err
 	}
@@ -104,35 +91,24 @@ func (b *bench) withPods(ctx context.Context, result *PodsResult) (err error) {
 	return err
 }
 
-// instanceRequests counts the requests to instances.
-type instanceRequests struct{ number atomic.Int64 }
-
-// count wraps an instance's handler, and counts requests.
-func (q *instanceRequests) count(_ string, answer http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q.number.Add(1)
-		answer.ServeHTTP(w, r)
-	})
-}
-
-// pollPhase runs a phase, and counts the requests to instances.
-func (b *bench) pollPhase(ctx context.Context, q *instanceRequests, name string, do func(context.Context) error) (a pollPhase, err error) {
-	before := q.number.Load()
-	a.phase, err = b.phase(ctx, name, do)
-	a.polls = q.number.Load() - before
-	return a, err
-}
-
 // edit returns the revision of a new configuration, and a function that gives it to every
 // application.
 func (b *bench) edit() (revision string, change func(context.Context) error) {
 	const text = "server { listen 80; return 200 changed; }"
-	return nginxconf.Revision(nginxconf.Files{"site.conf": text}), func(ctx context.Context) error {
+	return revisionOf(text), func(ctx context.Context) error {
 		return fleet.Each(ctx, b.Objects, func(i int) error {
-			return b.plane.Client.Patch(ctx, fleet.Object(namespace, i), merge(fmt.Sprintf(`{"spec":{"config":{"files":{"site.conf":%q}}}}`, text)))
+			return b.configure(ctx, namespace, i, text)
 		})
 	}
 }
+
+// configure gives an application a configuration.
+func (b *bench) configure(ctx context.Context, namespace string, i int, text string) error {
+	return b.plane.Client.Patch(ctx, fleet.Object(namespace, i), merge(fmt.Sprintf(`{"spec":{"config":{"files":{%q:%q}}}}`, site, text)))
+}
+
+// revisionOf returns the revision of a configuration.
+func revisionOf(text string) string { return nginxconf.Revision(nginxconf.Files{site: text}) }
 
 func (b *bench) await(met fleet.Condition) func(context.Context) error {
 	return func(ctx context.Context) error { return fleet.Await(ctx, b.plane.watching, namespace, b.Objects, met) }
@@ -142,10 +118,10 @@ func ready(nginx *v1alpha2.NginxOperator) bool {
 	return fleet.Observed(nginx) && meta.IsStatusConditionTrue(nginx.Status.Conditions, v1alpha2.ConditionReady)
 }
 
-// serves reports whether all pods serve a configuration.
-func serves(nginx *v1alpha2.NginxOperator, revision string) bool {
+// serves reports whether the status is ready and says that a number of pods serve a configuration.
+func serves(nginx *v1alpha2.NginxOperator, revision string, pods int32) bool {
 	c := nginx.Status.Config
-	return c != nil && c.Revision == revision && c.LoadedReplicas == PodsEach
+	return ready(nginx) && c != nil && c.Revision == revision && c.LoadedReplicas == pods
 }
 
 // Figures returns the results of Pods with their goals.
@@ -161,22 +137,19 @@ func (r PodsResult) Figures() []figure.Figure {
 			figure.Info(c.name+": took", c.phase.took.Seconds(), "s", load(c.phase.usage)),
 			figure.Info(c.name+": writes per pod", each(written, pods), "requests", audit.Each(written, pods)...),
 			figure.Info(c.name+": reads per pod", each(read, pods), "requests", audit.Each(read, pods)...),
-			figure.Info(c.name+": requests to each instance", float64(c.phase.polls)/float64(pods), "requests"),
+			figure.Info(c.name+": requests to each instance", float64(c.phase.orders+c.phase.polls)/float64(pods), "requests"),
 			figure.Info(c.name+": passes per object", c.phase.passes/float64(r.options.Objects), "passes"),
 			figure.Info(c.name+": operator's processor time per pod", figure.Milliseconds(c.phase.operator, pods), "ms"))
 	}
 	all = append(all,
 		count("idle: ", r.idle.phase, audit.Write, figure.AtMost(0)),
 		count("idle: ", r.idle.phase, audit.Read, figure.AtMost(0)),
-		figure.Info("idle: requests to all instances", float64(r.idle.polls), "requests"),
+		figure.Info("idle: requests to all instances", float64(r.idle.orders+r.idle.polls), "requests"),
 		figure.HasGoal("restart: every object reconciled within", r.restart.settled.Seconds(), "s", figure.AtMost(settledWithin), load(r.restart.usage)),
 		count("restart: ", r.restart.phase, audit.Write, figure.AtMost(0)),
 		figure.Info("memory without pods", figure.MiB(r.without.resident), "MiB", heap(r.without)),
 		figure.Info("memory with the pods", figure.MiB(r.with.resident), "MiB", heap(r.with)),
 		figure.Info("memory after the idle time", figure.MiB(r.settled.resident), "MiB", heap(r.settled)),
 		figure.Info("memory per pod", float64(r.settled.resident-r.without.resident)/float64(pods)/(1<<10), "KiB"))
-	for i := range all {
-		all[i].Name = fmt.Sprintf("%d objects: %s", r.options.Objects, all[i].Name)
-	}
-	return all
+	return named(fmt.Sprintf("%d objects: ", r.options.Objects), all)
 }

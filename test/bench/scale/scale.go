@@ -12,7 +12,8 @@
 //	restart  the operator is killed and restarted
 //
 // Pods measures the same with pods, whose kubelets and instances are stand-ins. Limit measures with how
-// many objects, and pods, one operator keeps up.
+// many objects, and pods, one operator keeps up. Changes measures changes of configurations, of many applications and of
+// one with many pods.
 package scale
 
 import (

@@ -36,15 +36,15 @@ func TestSum(t *testing.T) {
 }
 
 func TestQuantile(t *testing.T) {
-	var d drift
-	if got := d.quantile(0.5); got != 0 {
+	var l latencies
+	if got := l.quantile(0.5); got != 0 {
 		t.Errorf("the median of nothing is %s", got)
 	}
 	for i := range 200 {
-		d.latencies = append(d.latencies, time.Duration(i+1)*time.Millisecond)
+		l = append(l, time.Duration(i+1)*time.Millisecond)
 	}
 	for share, want := range map[float64]time.Duration{0.5: 101 * time.Millisecond, 0.99: 199 * time.Millisecond, 1: 200 * time.Millisecond} {
-		if got := d.quantile(share); got != want {
+		if got := l.quantile(share); got != want {
 			t.Errorf("%.0f %% of 1 to 200 ms are within %s, want %s", 100*share, got, want)
 		}
 	}

@@ -11,10 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/internal/fleet"
-	"example.com/nginx-operator/test/standin/kubelet"
 )
 
 // unreachableChanges is the number of changes to the application whose pods answer, first alone and
@@ -25,7 +23,7 @@ const unreachableChanges = 10
 type UnreachableResult struct {
 	options Options
 	// alone is without applications whose pods do not answer, beside is with them.
-	alone, beside []time.Duration
+	alone, beside latencies
 }
 
 // Unreachable measures the time until all pods of one application serve a change. In the meantime,
@@ -41,20 +39,13 @@ func Unreachable(ctx context.Context, options Options) (result UnreachableResult
 	if err := b.start(); err != nil {
 		return result, err
 	}
-	running, cancel := context.WithCancel(ctx)
-	defer cancel()
-	nodes, err := kubelet.Start(running, b.plane.Config)
-	if err != nil {
-		return result, err
-	}
-	nodes.Disturb(warmUpNamespace, func(string, http.Handler) http.Handler {
+	_, stop, err := b.startNodes(ctx, map[string]disturbance{warmUpNamespace: func(string, http.Handler) http.Handler {
 		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	})
-	manager, err := b.plane.StartControllerManager(b.plane.dir, "deployment-controller", "replicaset-controller")
+	}})
 	if err != nil {
 		return result, err
 	}
-	defer func() { err = errors.Join(err, manager.Stop(), nodes.Forget(namespace), nodes.Forget(warmUpNamespace)) }()
+	defer func() { err = errors.Join(err, stop()) }()
 	return result, b.unreachable(ctx, &result)
 }
 
@@ -83,20 +74,20 @@ func outOfReach(nginx *v1alpha2.NginxOperator) bool {
 }
 
 // changes edits the application that answers, and touches the others at the same time.
-func (b *bench) changes(ctx context.Context, name string, others int) (took []time.Duration, err error) {
+func (b *bench) changes(ctx context.Context, name string, others int) (took latencies, err error) {
 	for n := range unreachableChanges {
 		text := fmt.Sprintf("server { listen 80; return 200 %s-%d; }", name, n)
-		revision := nginxconf.Revision(nginxconf.Files{"site.conf": text})
+		revision := revisionOf(text)
 		if err := fleet.Each(ctx, others, func(i int) error {
 			return b.plane.Client.Patch(ctx, fleet.Object(warmUpNamespace, i), merge(fmt.Sprintf(`{"metadata":{"annotations":{"example.com/touched":"%d"}}}`, n)))
 		}); err != nil {
 			return nil, err
 		}
 		start := time.Now()
-		if err := b.plane.Client.Patch(ctx, fleet.Object(namespace, 0), merge(fmt.Sprintf(`{"spec":{"config":{"files":{"site.conf":%q}}}}`, text))); err != nil {
+		if err := b.configure(ctx, namespace, 0, text); err != nil {
 			return nil, err
 		}
-		met := func(nginx *v1alpha2.NginxOperator) bool { return ready(nginx) && serves(nginx, revision) }
+		met := func(nginx *v1alpha2.NginxOperator) bool { return serves(nginx, revision, PodsEach) }
 		if err := fleet.Await(ctx, b.plane.watching, namespace, 1, met); err != nil {
 			return nil, err
 		}
@@ -108,14 +99,14 @@ func (b *bench) changes(ctx context.Context, name string, others int) (took []ti
 
 // Figures returns the results of Unreachable with their goal.
 func (r UnreachableResult) Figures() []figure.Figure {
-	median := func(all []time.Duration) float64 { return all[len(all)/2].Seconds() }
+	median := func(all latencies) float64 { return all.quantile(0.5).Seconds() }
 	const most = 1.0 // second that the others may add to a change
 	return []figure.Figure{
 		figure.Info("unreachable applications", float64(r.options.Objects), "applications"),
 		figure.Info("a change alone, median", median(r.alone), "s"),
-		figure.Info("a change alone, slowest", r.alone[len(r.alone)-1].Seconds(), "s"),
+		figure.Info("a change alone, slowest", r.alone.quantile(1).Seconds(), "s"),
 		figure.Info("a change with unreachable applications, median", median(r.beside), "s"),
-		figure.Info("a change with unreachable applications, slowest", r.beside[len(r.beside)-1].Seconds(), "s"),
+		figure.Info("a change with unreachable applications, slowest", r.beside.quantile(1).Seconds(), "s"),
 		figure.HasGoal("additional time of a change with unreachable applications, median", max(0, median(r.beside)-median(r.alone)), "s", figure.AtMost(most)),
 	}
 }

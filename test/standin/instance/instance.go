@@ -202,6 +202,13 @@ func (i *Instance) Serving() string {
 	return i.serving
 }
 
+// Since returns the revision that the instance serves, and since when.
+func (i *Instance) Since() (revision string, since time.Time) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.serving, i.since
+}
+
 // Text returns the text of the configuration that the instance serves.
 func (i *Instance) Text() string {
 	i.mu.Lock()

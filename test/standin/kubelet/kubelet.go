@@ -156,6 +156,21 @@ func (k *Kubelet) Forget(namespace string) error {
 	return errors.Join(errs...)
 }
 
+// ForgetAll does the same for all namespaces.
+func (k *Kubelet) ForgetAll() error {
+	namespaces := map[string]bool{}
+	k.mu.Lock()
+	for key := range k.instances {
+		namespaces[key.Namespace] = true
+	}
+	k.mu.Unlock()
+	var errs []error
+	for namespace := range namespaces {
+		errs = append(errs, k.Forget(namespace))
+	}
+	return errors.Join(errs...)
+}
+
 // Busy reports whether pods are starting or ending, which takes no time here.
 func (k *Kubelet) Busy(string) bool { return false }
 
@@ -177,6 +192,26 @@ func (k *Kubelet) Served(namespace string) []string {
 		}
 	}
 	return texts
+}
+
+// ServedSince returns how many instances of an application serve a revision, and since when all of them do.
+func (k *Kubelet) ServedSince(app client.ObjectKey, revision string) (instances int, since time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for key, i := range k.instances {
+		if key.Namespace != app.Namespace || i.App() != app.Name {
+			continue
+		}
+		serving, began := i.Since()
+		if serving != revision {
+			continue
+		}
+		instances++
+		if began.After(since) {
+			since = began
+		}
+	}
+	return instances, since
 }
 
 // Broken describes the first load since Expect that an instance of the namespace must not have been
