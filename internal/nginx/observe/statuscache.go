@@ -254,7 +254,7 @@ func (i *instances) take(key types.NamespacedName, uid types.UID, status *instan
 	known.takesOrders()
 	// A query in flight would bring an older answer.
 	known.stop()
-	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now}
+	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now.Add(orderedFor)}
 	known.unread = true
 }
 

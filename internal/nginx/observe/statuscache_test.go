@@ -326,3 +326,33 @@ func TestFollowingPod(t *testing.T) {
 		t.Errorf("it is queried although it takes orders")
 	}
 }
+
+// TestAnsweredOrder: for a moment, the answer to an order is as good as that to a query: the passes of a change do not query
+// all pods again each time.
+func TestAnsweredOrder(t *testing.T) {
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
+	now := time.Unix(1000, 0)
+	queries := 0
+	o := New(nil, nil, nil, func(context.Context, string) (instanceapi.Status, error) {
+		queries++
+		return instanceapi.Status{Serving: "old", Requested: instanceapi.Requested{Test: "new"}}, nil
+	}, nil)
+	i := o.answers
+	i.now, i.wait = func() time.Time { return now }, time.Minute
+	pods := []corev1.Pod{*running("a")}
+	pass := func(want int) {
+		t.Helper()
+		i.await(t.Context(), i.begin(t.Context(), key, pods))
+		if _, _, ok := i.read(key, pods); !ok || queries != want {
+			t.Errorf("after %s there were %d queries, want %d", now.Sub(time.Unix(1000, 0)), queries, want)
+		}
+	}
+	pass(1)
+	pass(2)
+	o.Answered(key, uid, &instanceapi.Status{Serving: "new"})
+	pass(2)
+	now = now.Add(orderedFor - 1)
+	pass(2)
+	now = now.Add(1)
+	pass(3)
+}
