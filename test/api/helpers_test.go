@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -161,11 +160,11 @@ func settled(t *testing.T) int64 {
 }
 
 // ownedObject reads the owned object of a kind, or returns nil if there is none. Of the two
-// ConfigMaps, it reads the candidate, which is the requested configuration, whether or not a pod
+// ConfigMaps, it reads the first one, the candidate, which is the requested configuration, whether or not a pod
 // has served it.
 func ownedObject(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) owned.Object {
 	t.Helper()
-	for _, k := range slices.Backward(desired.Kinds()) {
+	for _, k := range desired.Kinds() {
 		if k.Name == kind {
 			return live(t, nginx, k)
 		}
