@@ -110,39 +110,36 @@ func TestDryRunInAnotherPod(t *testing.T) {
 		files["a.main.conf"] = "working_directory /none;"
 		return files
 	}
+	steps := []struct {
+		what  string
+		files map[string]string
+		load  bool
+		hints instanceapi.Hints
+		// test and load are the verdicts, and measured reports whether this pod made a dry run that passed.
+		test, loaded instanceapi.Verdict
+		measured     bool
+	}{
+		{"a test without a dry run", site("two"), false, begun, instanceapi.Passed, "", false},
+		{"a load with the result of another pod", site("two"), true, ended, instanceapi.Passed, instanceapi.Passed, false},
+		{"a load without a result", site("three"), true, begun, instanceapi.Passed, instanceapi.Passed, true},
+		{"the way back", site("one"), true, instanceapi.Hints{}, instanceapi.Passed, instanceapi.Passed, true},
+		{"a test that a dry run would fail", dead("four"), false, begun, instanceapi.Passed, "", false},
+		{"its load without a result", dead("four"), true, instanceapi.Hints{}, instanceapi.Failed, instanceapi.Failed, false},
+		{"another such test", dead("five"), false, begun, instanceapi.Passed, "", false},
+		{"its load with a wrong result", dead("five"), true, ended, instanceapi.Passed, instanceapi.Failed, false},
+	}
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, site("one")).start(image, http80)
-		one := p.ready().Serving
-		order := func(files map[string]string, load bool, hints instanceapi.Hints) (instanceapi.Status, instanceapi.Revision) {
-			t.Helper()
-			requested := instanceapi.Requested{Test: nginxconf.Revision(files)}
-			if load {
+		p.ready()
+		for _, step := range steps {
+			requested := instanceapi.Requested{Test: nginxconf.Revision(step.files)}
+			if step.load {
 				requested.Load = requested.Test
 			}
-			status := p.orderWithHints(requested, contentsOf(files), hints)
-			return status, found(status, requested.Test)
-		}
-
-		if _, r := order(site("two"), false, begun); r.Test != instanceapi.Passed || r.Usage != nil {
-			t.Errorf("a test without a dry run: %+v", r)
-		}
-		if s, r := order(site("two"), true, ended); s.Serving != r.Revision || r.Usage != nil {
-			t.Errorf("a load with the result of another pod: %+v", s)
-		}
-		if s, r := order(site("three"), true, begun); s.Serving != r.Revision || r.Usage == nil || r.Usage.Worker == 0 {
-			t.Errorf("a load without a result: %+v", s)
-		}
-		p.order(one, one, nil)
-
-		if _, r := order(dead("four"), false, begun); r.Test != instanceapi.Passed {
-			t.Errorf("a test without a dry run: %+v", r)
-		}
-		if s, r := order(dead("four"), true, instanceapi.Hints{}); s.Serving != one || r.Test != instanceapi.Failed {
-			t.Errorf("a load without a result: %+v", s)
-		}
-		order(dead("five"), false, begun)
-		if s, r := order(dead("five"), true, ended); s.Serving != one || r.Load != instanceapi.Failed {
-			t.Errorf("a load with a wrong result: %+v", s)
+			r := found(p.orderWithHints(requested, contentsOf(step.files), step.hints), requested.Test)
+			if r.Test != step.test || r.Load != step.loaded || (r.Usage != nil) != step.measured {
+				t.Errorf("%s: %+v", step.what, r)
+			}
 		}
 		p.body(80, "one")
 	})

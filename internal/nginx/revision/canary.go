@@ -43,16 +43,7 @@ func (p *progress) canaryAnalysis() *CanaryAnalysis {
 	if len(analyze) == 0 || served < time.Second {
 		return nil
 	}
-	analysis := &CanaryAnalysis{
-		Seconds: min(int(served.Seconds()), instanceapi.MaxWindow),
-		Limits:  canary.Limits{MaxErrorPercent: defaultCanaryErrors},
-	}
-	if want := p.rolloutSpec().Canary; want != nil {
-		analysis.Limits.MaxErrorPercent = ptr.Deref(want.MaxErrorPercent, defaultCanaryErrors)
-		if want.MaxLatencyRatio != nil {
-			analysis.Limits.MaxLatencyRatio = want.MaxLatencyRatio.AsApproximateFloat64()
-		}
-	}
+	analysis := &CanaryAnalysis{Seconds: min(int(served.Seconds()), instanceapi.MaxWindow), Limits: p.canaryLimits()}
 	for i := range p.State.Pods {
 		pod := &p.State.Pods[i]
 		compared := AnalyzedPod{PodIP: pod.Status.PodIP}
@@ -73,4 +64,15 @@ func (p *progress) canaryAnalysis() *CanaryAnalysis {
 		}
 	}
 	return analysis
+}
+
+func (p *progress) canaryLimits() canary.Limits {
+	limits := canary.Limits{MaxErrorPercent: defaultCanaryErrors}
+	if want := p.rolloutSpec().Canary; want != nil {
+		limits.MaxErrorPercent = ptr.Deref(want.MaxErrorPercent, defaultCanaryErrors)
+		if want.MaxLatencyRatio != nil {
+			limits.MaxLatencyRatio = want.MaxLatencyRatio.AsApproximateFloat64()
+		}
+	}
+	return limits
 }

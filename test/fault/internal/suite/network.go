@@ -63,21 +63,27 @@ func (n *network) drops(pod string, r *http.Request) <-chan struct{} {
 	if n.first == "" && (n.reach == journey.OnePod || others && ordersLoad(r)) {
 		n.first = pod
 	}
-	dropped := false
-	switch n.reach {
-	case journey.EveryPod:
-		dropped = true
-	case journey.OnePod:
-		dropped = pod == n.first
-	case journey.OtherPods:
-		dropped = n.first != "" && pod != n.first
-	case journey.OrdersToOthers:
-		dropped = n.first != "" && pod != n.first && r.Method == http.MethodPost
-	}
-	if !dropped {
+	if !n.unreachable(pod, r.Method) {
 		return nil
 	}
 	return n.restored
+}
+
+// unreachable reports whether a request with a method does not reach a pod.
+func (n *network) unreachable(pod, method string) bool {
+	other := n.first != "" && pod != n.first
+	switch n.reach {
+	case journey.EveryPod:
+		return true
+	case journey.OnePod:
+		return pod == n.first
+	case journey.OtherPods:
+		return other
+	case journey.OrdersToOthers:
+		return other && method == http.MethodPost
+	case journey.NoPod:
+	}
+	return false
 }
 
 // outage is how much longer the checks of a run wait in whose journey pods are unreachable: the operator waits 30 s for
