@@ -10,11 +10,16 @@ import (
 func (d *Decision) hint(in Input) {
 	dryRuns := d.dryRuns(in)
 	for name, order := range d.Orders {
-		hints := instanceapi.Hints{DryRun: dryRuns[name], First: order.Load == in.Requested && d.Serving == 0 && len(in.Pods) > 1}
+		hints := instanceapi.Hints{DryRun: dryRuns[name], First: order.Load == in.Requested && d.Serving == 0 && in.oneFirst()}
 		if hints != (instanceapi.Hints{}) {
 			d.Hints[name] = hints
 		}
 	}
+}
+
+// oneFirst reports whether one pod loads the configuration before the others.
+func (in *Input) oneFirst() bool {
+	return len(in.Pods) > 1 && !in.Proven && in.Stable != in.Requested
 }
 
 // dryRuns spares pods a dry run. It costs as much as all the rest of a test, and says the same in all pods of a template:

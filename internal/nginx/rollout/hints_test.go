@@ -77,3 +77,23 @@ func TestFirst(t *testing.T) {
 		}
 	}
 }
+
+// TestNoneFirst: in a rollback all pods load at once, so none of them waits for its first answers.
+func TestNoneFirst(t *testing.T) {
+	passed, toTest := tested(instanceapi.Passed), requested("new", "")
+	pods := []Pod{pod("a", toTest, passed), pod("b", toTest, passed), pod("c", toTest, passed)}
+	for name, in := range map[string]Input{
+		"a rollback": {Requested: "new", Stable: "old", Proven: true, Pods: pods},
+		"stragglers": {Requested: "new", Stable: "new", Pods: pods},
+	} {
+		d := Decide(in)
+		if len(d.Orders) != len(pods) {
+			t.Errorf("%s: orders %v", name, d.Orders)
+		}
+		for pod, hints := range d.Hints {
+			if hints.First {
+				t.Errorf("%s: others wait for %s", name, pod)
+			}
+		}
+	}
+}
