@@ -17,8 +17,8 @@ type StatusGetter func(ctx context.Context, podIP string) (instanceapi.Status, e
 
 // How long an answer is valid. A settled instance changes by itself only in its certificates, soon after its pod has
 // changed or at any time. One that does not answer is queried again after silentRetryFirst, then after twice as long each
-// time, up to silentRetryMax. One that has just answered an order changes by itself only if it rolls back, and then a
-// little later is soon enough.
+// time, up to silentRetryMax. The answer to an order is as new as the order, and the passes of a change come within
+// milliseconds.
 const (
 	settledFor       = 50 * time.Second
 	freshFor         = 5 * time.Second

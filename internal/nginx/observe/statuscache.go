@@ -233,7 +233,9 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 
 // Answered takes over the status with which an instance answered an order.
 func (o *Observer) Answered(key types.NamespacedName, uid types.UID, status *instanceapi.Status) {
-	o.answers.take(key, uid, status)
+	if o.answers.take(key, uid, status) {
+		o.answers.answered(key)
+	}
 }
 
 // Unanswered records why an instance did not carry out the order with a number, and makes the next pass query it. Number 0
@@ -242,20 +244,23 @@ func (o *Observer) Unanswered(key types.NamespacedName, uid types.UID, number in
 	o.answers.miss(key, uid, number, why)
 }
 
-// take replaces what is known of an instance by its answer to an order.
-func (i *instances) take(key types.NamespacedName, uid types.UID, status *instanceapi.Status) {
+// take replaces what is known of an instance by its answer to an order. It reports whether the application has to be
+// queued: a pass has ended without the answer to the query that this one replaces.
+func (i *instances) take(key types.NamespacedName, uid types.UID, status *instanceapi.Status) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	known := i.pods[key][uid]
 	if known == nil {
-		return
+		return false
 	}
 	now := i.now()
 	known.takesOrders()
+	left := known.call != nil && known.call.left
 	// A query in flight would bring an older answer.
 	known.stop()
 	known.answer = answer{status: status, about: known.about, since: known.since, at: now, until: now.Add(orderedFor)}
 	known.unread = true
+	return left
 }
 
 // miss records an order that failed.

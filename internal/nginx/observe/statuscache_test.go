@@ -356,3 +356,29 @@ func TestAnsweredOrder(t *testing.T) {
 	now = now.Add(1)
 	pass(3)
 }
+
+// TestAnswerInPlaceOfAQuery: a pass that ended without the answer to a query is repeated when the answer to an order takes
+// its place.
+func TestAnswerInPlaceOfAQuery(t *testing.T) {
+	key, uid := types.NamespacedName{Namespace: web.Namespace, Name: web.Name}, types.UID("uid-a")
+	o := New(nil, nil, nil, func(ctx context.Context, _ string) (instanceapi.Status, error) {
+		<-ctx.Done()
+		return instanceapi.Status{}, ctx.Err()
+	}, nil)
+	queued := 0
+	o.OnAnswer(func(types.NamespacedName) { queued++ })
+	i := o.answers
+	i.wait = time.Millisecond
+	pods := []corev1.Pod{*running("a")}
+	i.await(t.Context(), i.begin(t.Context(), key, pods))
+	if _, _, ok := i.read(key, pods); ok {
+		t.Fatal("the query was answered")
+	}
+	o.Answered(key, uid, &instanceapi.Status{Serving: "new"})
+	if queued != 1 {
+		t.Errorf("the application was queued %d times, want 1", queued)
+	}
+	if _, _, ok := i.read(key, pods); !ok {
+		t.Error("the answer to the order was not read")
+	}
+}
