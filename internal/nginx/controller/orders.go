@@ -34,9 +34,9 @@ func (r *Reconciler) publicKeys() []instanceapi.PublicKey {
 }
 
 // sendOrders sends orders in the background. The answers become what is known of the instances, and the last one queues
-// the application again. No pass waits for a pod. It reports whether some were sent, and whether
-// some are postponed, because too many others are in flight: pods that took their last order come first, and then those
-// that have waited for the longest time.
+// the application again. No pass waits for a pod. It reports whether some were sent, and whether some are postponed,
+// because too many others are in flight: pods that took their last order come first, and then those that have waited for
+// the longest time.
 func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) (sent, postponed bool, err error) {
 	keys := r.Keys.Keys()
 	for _, order := range slices.SortedStableFunc(slices.Values(all), byLastFailure) {
@@ -52,26 +52,28 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 			continue
 		}
 		body, err := r.orders.begin(key, &order)
-		if errors.Is(err, errTooManyOrders) || errors.Is(err, errOrderInFlight) {
-			postponed = postponed || errors.Is(err, errTooManyOrders)
+		switch {
+		case errors.Is(err, errOrderInFlight):
 			continue
-		}
-		if err != nil {
-			return sent, postponed, err
+		case errors.Is(err, errTooManyOrders):
+			// The rest has to wait as well: retries come last.
+			return sent, true, nil
+		case err != nil:
+			return sent, false, err
 		}
 		request := order.Receiver.Next(order.Requested, r.Clock.Now())
 		request.Hints = order.Hints
 		signed, err := instanceapi.Sign(signer, request, body)
 		if err != nil {
 			r.orders.end(key, order.Receiver.PodUID, false)
-			return sent, postponed, err
+			return sent, false, err
 		}
 		// Only the body is needed from now on.
 		order.Contents = nil
 		sent = true
 		go r.sendOrder(context.WithoutCancel(ctx), key, &order, request.Number, signed)
 	}
-	return sent, postponed, nil
+	return sent, false, nil
 }
 
 func byLastFailure(a, b revision.Order) int { return a.LastFailure.Compare(b.LastFailure) }
