@@ -60,17 +60,17 @@ type Order struct {
 
 // Hints are what the receiver can take into account. They are not part of what is requested.
 type Hints struct {
-	// DryRun is the dry run of Requested.Test in another pod; nil: the receiver does its own.
+	// DryRun is the dry run of Requested.Test in another pod; nil: the receiver makes its own.
 	DryRun *DryRun `json:"dryRun,omitempty"`
 	// First reports whether other pods wait for the receiver to load Requested.Load. It then answers once it has compared
 	// its first answers with those before.
 	First bool `json:"first,omitempty"`
 }
 
-// DryRun is a dry run in another pod of the same template. It costs as much as a test, and tells the same in all of them.
+// DryRun is a dry run in another pod of the same template. The receiver compares its usage with its own container.
 type DryRun struct {
-	// Usage is what it used; nil: it has not ended. An instance loads no revision without a dry run, so it then does its
-	// own before the load.
+	// Usage is the Revision.Usage of that pod; nil: there is none yet. Before a load, the receiver then makes a dry run of
+	// its own.
 	Usage *Usage `json:"usage,omitempty"`
 }
 

@@ -123,8 +123,8 @@ type Revision struct {
 	// TakenBack reports whether the instance rolled back a load that the workers had confirmed.
 	// Releases before 0.5 do not report it.
 	TakenBack bool `json:"takenBack,omitempty"`
-	// Usage is what the dry run in this pod used; nil: it did none, or the result is unknown. Releases before 0.5 do not
-	// report it.
+	// Usage is what the dry run in this pod used; nil: it made none. It is zero if there can be none, or if nothing could be
+	// measured. Releases before 0.5 do not report it.
 	Usage *Usage `json:"usage,omitempty"`
 	// Unread are the user's .conf files that nginx did not read when it tested the revision. Their
 	// number is bounded. Older releases do not report them.

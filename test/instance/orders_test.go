@@ -99,11 +99,13 @@ func TestOrderToTest(t *testing.T) {
 	})
 }
 
-// TestDryRunInAnotherPod: a pod that is told of one makes none in its test, and one that gets to know of no result makes its
-// own before a load. If the result was wrong, the load is undone, as ever.
+// TestDryRunInAnotherPod: if another pod makes the dry run, this one does not. It makes its own before a load if it was not
+// told the result. It makes its own as well if the result does not fit here, and undoes a load if the result was wrong.
 func TestDryRunInAnotherPod(t *testing.T) {
 	begun := instanceapi.Hints{DryRun: &instanceapi.DryRun{}}
 	ended := instanceapi.Hints{DryRun: &instanceapi.DryRun{Usage: &instanceapi.Usage{Master: 1 << 20, Worker: 1 << 20, Threads: 1}}}
+	tooMuch := instanceapi.Hints{DryRun: &instanceapi.DryRun{Usage: &instanceapi.Usage{Master: 1 << 20, Worker: 1 << 50, Threads: 1}}}
+	unknown := instanceapi.Hints{DryRun: &instanceapi.DryRun{Usage: &instanceapi.Usage{}}}
 	// Only a dry run finds it.
 	dead := func(body string) map[string]string {
 		files := site(body)
@@ -123,6 +125,13 @@ func TestDryRunInAnotherPod(t *testing.T) {
 		{"a load with the result of another pod", site("two"), true, ended, instanceapi.Passed, instanceapi.Passed, false},
 		{"a load without a result", site("three"), true, begun, instanceapi.Passed, instanceapi.Passed, true},
 		{"the way back", site("one"), true, instanceapi.Hints{}, instanceapi.Passed, instanceapi.Passed, true},
+		{"a load if nothing could be measured", site("two"), true, unknown, instanceapi.Passed, instanceapi.Passed, false},
+		{"the way back again", site("one"), true, instanceapi.Hints{}, instanceapi.Passed, instanceapi.Passed, true},
+		{"a test before the result", site("large"), false, begun, instanceapi.Passed, "", false},
+		{"its load if the result does not fit", site("large"), true, tooMuch, instanceapi.Passed, instanceapi.Passed, true},
+		{"a test after such a result", site("one"), false, tooMuch, instanceapi.Passed, instanceapi.Passed, true},
+		{"the way back once more", site("one"), true, instanceapi.Hints{}, instanceapi.Passed, instanceapi.Passed, true},
+		{"a test that fails after such a result", dead("three"), false, tooMuch, instanceapi.Failed, "", false},
 		{"a test that a dry run would fail", dead("four"), false, begun, instanceapi.Passed, "", false},
 		{"its load without a result", dead("four"), true, instanceapi.Hints{}, instanceapi.Failed, instanceapi.Failed, false},
 		{"another such test", dead("five"), false, begun, instanceapi.Passed, "", false},

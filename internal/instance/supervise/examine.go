@@ -31,13 +31,22 @@ type facts struct {
 	demand  assemble.Demand
 	// checks are the requests that the new workers must answer as declared.
 	checks instanceapi.Checks
-	// dryRun reports whether this pod did its own dry run, as far as it can.
-	dryRun bool
-	// measured is the resource usage of the dry run, here or in another pod; zero: it is unknown.
+	// dryRun is the pod that made the dry run, as far as there can be one.
+	dryRun dryRunPod
+	// measured is the resource usage of the dry run; zero: it is unknown.
 	measured instanceapi.Usage
 	// unread are the user's files that nginx did not read.
 	unread []string
 }
+
+// dryRunPod is a pod that made a dry run.
+type dryRunPod int
+
+const (
+	noPod dryRunPod = iota
+	thisPod
+	anotherPod
+)
 
 // candidate is a configuration that is being tested or loaded.
 type candidate struct {
@@ -78,16 +87,41 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 	return c, assembled.Files, nil, err
 }
 
-// examine assembles a revision, tests it with nginx, checks its listeners, and makes a dry run. An error means that the
-// test could not be done, and says nothing about the configuration.
-func (s *Supervisor) examine(ctx context.Context, revision string, generation int64) (candidate, []instanceapi.Problem, error) {
+// examine assembles a revision, tests it with nginx, checks its listeners, and makes a dry run unless there is one
+// elsewhere. If the result of that one does not fit into this container, it makes its own. An error means that the test
+// could not be done, and says nothing about the configuration.
+func (s *Supervisor) examine(ctx context.Context, revision string, generation int64, elsewhere *instanceapi.DryRun) (candidate, []instanceapi.Problem, error) {
 	c, found, err := s.examineFiles(ctx, revision, generation)
-	if err != nil || len(found) > 0 {
+	if err != nil || len(found) > 0 || elsewhere != nil && s.takeDryRun(&c.facts, elsewhere) {
 		return c, found, err
 	}
-	c.facts.dryRun = true
+	c.facts.dryRun = thisPod
 	c.facts.measured, found, err = s.dryRun(ctx, c)
 	return c, found, err
+}
+
+// takeDryRun takes over the result of a dry run in another pod, if there is one already. It reports whether the workers fit
+// into this container by that result.
+func (s *Supervisor) takeDryRun(known *facts, elsewhere *instanceapi.DryRun) bool {
+	if elsewhere.Usage == nil {
+		return true
+	}
+	taken := *known
+	taken.dryRun, taken.measured = anotherPod, *elsewhere.Usage
+	if len(s.misfits(&taken)) > 0 {
+		return false
+	}
+	*known = taken
+	return true
+}
+
+// misfits returns the problems if the workers do not fit into the memory that is free now: replaced workers may not have
+// ended yet.
+func (s *Supervisor) misfits(known *facts) []instanceapi.Problem {
+	if known.measured == (instanceapi.Usage{}) {
+		return nil
+	}
+	return budget.Check(known.demand, known.measured, s.room())
 }
 
 // examineFiles does all that examine does but the dry run.
@@ -179,11 +213,7 @@ func defaultPort() int {
 func (s *Supervisor) test(ctx context.Context, revision string) {
 	s.dropTested()
 	s.generation++
-	examine := s.examine
-	if s.dryRunElsewhere(revision) {
-		examine = s.examineFiles
-	}
-	c, found, err := examine(ctx, revision, s.generation)
+	c, found, err := s.examine(ctx, revision, s.generation, s.dryRunElsewhere(revision))
 	s.tested = c
 	if ctx.Err() != nil {
 		s.dropTested()
@@ -201,9 +231,12 @@ func (s *Supervisor) dropTested() {
 	s.tested = candidate{}
 }
 
-// dryRunElsewhere reports whether another pod does the dry run of a revision.
-func (s *Supervisor) dryRunElsewhere(revision string) bool {
-	return s.folders.hints.DryRun != nil && s.folders.requested.Test == revision
+// dryRunElsewhere returns the dry run of a revision in another pod; nil if there is none.
+func (s *Supervisor) dryRunElsewhere(revision string) *instanceapi.DryRun {
+	if s.folders.requested.Test != revision {
+		return nil
+	}
+	return s.folders.hints.DryRun
 }
 
 // note records and logs the outcome of a test.

@@ -45,7 +45,7 @@ func (o *outcome) due(inputs int) time.Time {
 // examined records what a test has found.
 func (o *outcome) examined(found facts, problems []instanceapi.Problem, inputs int, now time.Time) {
 	o.facts, o.Unread, o.Usage = found, found.unread, nil
-	if found.dryRun && found.measured != (instanceapi.Usage{}) {
+	if found.dryRun == thisPod && len(problems) == 0 {
 		o.Usage = new(found.measured)
 	}
 	o.tested(problems, inputs, now)

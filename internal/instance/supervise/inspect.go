@@ -48,6 +48,10 @@ func (s *Supervisor) inspect(ctx context.Context) {
 	s.watchProbation(ctx, time.Now())
 	s.old.refresh(s.Proc, s.master)
 	inUse := []string{s.serving.revision, s.folders.stable.revision}
+	if s.probation != nil {
+		// What is known of it is needed to roll back.
+		inUse = append(inUse, s.probation.before.revision)
+	}
 	if s.folders.ordered {
 		for _, revision := range s.past.forget(s.folders.requested, inUse...) {
 			s.logged(s.Journal.Forget(revision))

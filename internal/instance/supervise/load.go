@@ -7,7 +7,6 @@ import (
 	"syscall"
 	"time"
 
-	"example.com/nginx-operator/internal/instance/budget"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -35,7 +34,7 @@ func (s *Supervisor) load(ctx context.Context, revision string) {
 	if !booting {
 		a = s.begin(ctx, c)
 	}
-	if found := s.fits(c, booting); len(found) > 0 {
+	if found := s.misfits(&c.facts); len(found) > 0 && !booting {
 		s.Store.Drop(c.dir)
 		s.notLoaded(revision, found, &failure{})
 		return
@@ -101,30 +100,20 @@ func (s *Supervisor) notLoaded(revision string, found []instanceapi.Problem, fai
 	slog.Error("configuration could not be loaded", "revision", revision, "problems", found)
 }
 
-// fits returns the problems if the workers do not fit into the memory that is free now: replaced
-// workers may not have ended yet.
-func (s *Supervisor) fits(c candidate, booting bool) []instanceapi.Problem {
-	if booting || c.facts.measured == (instanceapi.Usage{}) {
-		return nil
-	}
-	return budget.Check(c.facts.demand, c.facts.measured, s.room())
-}
-
 func (s serving) is(c candidate) bool { return s.verified && s.generation == c.generation }
 
-// prepare returns the candidate of a revision. It tests the revision unless it passed with the current inputs, and
-// there was a dry run.
+// prepare returns the candidate of a revision. It tests the revision unless it passed with the current inputs, and there
+// was a dry run whose result fits.
 func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, bool) {
-	s.useDryRun(revision)
 	past := s.past.of(revision)
-	if past.Test == instanceapi.Passed && past.inputs == s.inputs && past.failures == 0 && past.facts.provenByDryRun() {
+	if past.Test == instanceapi.Passed && past.inputs == s.inputs && past.failures == 0 && s.hasDryRun(revision, &past.facts) {
 		if c, ok := s.passed(revision, past.facts); ok {
 			return c, true
 		}
 	}
 	s.dropTested()
 	s.generation++
-	c, found, err := s.examine(ctx, revision, s.generation)
+	c, found, err := s.examine(ctx, revision, s.generation, nil)
 	if aborted(ctx, err) {
 		return c, false
 	}
@@ -132,15 +121,14 @@ func (s *Supervisor) prepare(ctx context.Context, revision string) (candidate, b
 	return c, err == nil && len(found) == 0
 }
 
-// useDryRun takes over the result of a dry run in another pod, if there is one.
-func (s *Supervisor) useDryRun(revision string) {
-	if past := s.past.of(revision); s.dryRunElsewhere(revision) && s.folders.hints.DryRun.Usage != nil && !past.facts.dryRun {
-		past.facts.measured = *s.folders.hints.DryRun.Usage
+// hasDryRun reports whether there was a dry run of a revision: here, or in another pod, if its result fits.
+func (s *Supervisor) hasDryRun(revision string, known *facts) bool {
+	if known.dryRun != noPod {
+		return true
 	}
+	elsewhere := s.dryRunElsewhere(revision)
+	return elsewhere != nil && elsewhere.Usage != nil && s.takeDryRun(known, elsewhere)
 }
-
-// provenByDryRun reports whether there was a dry run, here or in another pod.
-func (f *facts) provenByDryRun() bool { return f.dryRun || f.measured != (instanceapi.Usage{}) }
 
 // passed returns the candidate of a revision that has passed its test: the folder that was tested, or a new one if there was a
 // reload since, so that generations grow.
@@ -279,7 +267,7 @@ func (s *Supervisor) reload(ctx context.Context) []instanceapi.Problem {
 	revision := s.serving.revision
 	s.retryReload = time.Now().Add(reloadRetry)
 	s.generation++
-	c, found, err := s.examine(ctx, revision, s.generation)
+	c, found, err := s.examine(ctx, revision, s.generation, nil)
 	switch {
 	case err != nil:
 		found = problem(err)
