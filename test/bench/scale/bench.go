@@ -44,6 +44,19 @@ func newBench(ctx context.Context, options Options) (*bench, error) {
 	return b, nil
 }
 
+// withOperator calls do with a bench whose operator runs, and then stops everything.
+func withOperator(ctx context.Context, options Options, do func(*bench) error) (err error) {
+	b, err := newBench(ctx, options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.stop()) }()
+	if err := b.start(); err != nil {
+		return err
+	}
+	return do(b)
+}
+
 // start starts the operator.
 func (b *bench) start() error {
 	port, err := testenv.FreePort()

@@ -60,33 +60,29 @@ type fleetChanges struct {
 // Changes measures how soon changed configurations are served: of one application with few and with many pods, and of
 // many applications in a short time. The instances are stand-ins, whose tests and loads take no time.
 func Changes(ctx context.Context, options Options) (result ChangesResult, err error) {
-	b, err := newBench(ctx, options)
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, b.stop()) }()
 	result.options = options
-	if err := b.start(); err != nil {
-		return result, err
-	}
-	c := &changes{bench: b}
+	err = withOperator(ctx, options, func(b *bench) error { return (&changes{bench: b}).measure(ctx, &result) })
+	return result, err
+}
+
+func (c *changes) measure(ctx context.Context, result *ChangesResult) (err error) {
 	all := map[string]disturbance{namespace: c.requests.count}
 	for _, pods := range []int32{fewPods, manyPods} {
 		all[sequenceNamespace(pods)] = c.requests.count
 	}
 	var stop func() error
-	if c.nodes, stop, err = b.startNodes(ctx, all); err != nil {
-		return result, err
+	if c.nodes, stop, err = c.startNodes(ctx, all); err != nil {
+		return err
 	}
 	defer func() { err = errors.Join(err, stop()) }()
 	if result.few, err = c.sequence(ctx, fewPods); err != nil {
-		return result, err
+		return err
 	}
 	if result.many, err = c.sequence(ctx, manyPods); err != nil {
-		return result, err
+		return err
 	}
 	result.fleet, err = c.fleet(ctx)
-	return result, err
+	return err
 }
 
 // changes is a bench whose instances count their requests.

@@ -37,22 +37,17 @@ type PodsResult struct {
 // status of pods, but the operator also sends HTTP requests to each pod, which kwok would not
 // answer.
 func Pods(ctx context.Context, options Options) (result PodsResult, err error) {
-	b, err := newBench(ctx, options)
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, b.stop()) }()
 	result.options = options
-	if err := b.start(); err != nil {
-		return result, err
-	}
-	if _, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, PodsEach, fleet.Observed)); err != nil {
-		return result, err
-	}
-	if result.without, err = b.memory(); err != nil {
-		return result, err
-	}
-	return result, b.withPods(ctx, &result)
+	err = withOperator(ctx, options, func(b *bench) (err error) {
+		if _, err = b.phase(ctx, "create", b.creation(namespace, b.Objects, PodsEach, fleet.Observed)); err != nil {
+			return err
+		}
+		if result.without, err = b.memory(); err != nil {
+			return err
+		}
+		return b.withPods(ctx, &result)
+	})
+	return result, err
 }
 
 // withPods runs the phases with kubelets.

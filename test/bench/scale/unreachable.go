@@ -30,23 +30,17 @@ type UnreachableResult struct {
 // the instances of other applications accept connections and never answer, and those applications
 // also change.
 func Unreachable(ctx context.Context, options Options) (result UnreachableResult, err error) {
-	b, err := newBench(ctx, options)
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, b.stop()) }()
 	result.options = options
-	if err := b.start(); err != nil {
-		return result, err
-	}
-	_, stop, err := b.startNodes(ctx, map[string]disturbance{warmUpNamespace: func(string, http.Handler) http.Handler {
-		return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	}})
-	if err != nil {
-		return result, err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	return result, b.unreachable(ctx, &result)
+	err = withOperator(ctx, options, func(b *bench) error {
+		_, stop, err := b.startNodes(ctx, map[string]disturbance{warmUpNamespace: func(string, http.Handler) http.Handler {
+			return http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
+		}})
+		if err != nil {
+			return err
+		}
+		return errors.Join(b.unreachable(ctx, &result), stop())
+	})
+	return result, err
 }
 
 func (b *bench) unreachable(ctx context.Context, result *UnreachableResult) (err error) {
