@@ -5,10 +5,10 @@
 // function, see decide), perform one action, report, repeat. What cannot wait, a stop signal or the
 // end of nginx, cancels the current action.
 //
-// A configuration is loaded in five steps: its files are assembled in a new folder, nginx tests them,
-// the symbolic link `current` is switched to the folder, nginx receives SIGHUP, and its workers are
-// queried which configuration they serve. Only their answer counts. If they do not confirm it, the link
-// is switched back.
+// A configuration is loaded in six steps: its files are assembled in a new folder, nginx tests them, the symbolic link
+// `current` is switched to the folder, nginx receives SIGHUP, the old workers are told to quit when the new ones have
+// started, and these are queried which configuration they serve. Only their answer counts. If they do not confirm it,
+// the link is switched back.
 package supervise
 
 import (

@@ -50,7 +50,7 @@ func TestFollow(t *testing.T) {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", unreachable)}, Settled, since(time.Hour)},
 		"and also when it is reachable again": {
 			"new", since(time.Hour), []Pod{pod("a", serving("new")), pod("b", serving("new"))}, Settled, since(time.Hour)},
-		"while every pod answers, nothing is followed, whoever wrote it": {
+		"no pod may follow while every pod answers": {
 			"old", since(time.Minute), []Pod{pod("a"), pod("b")}, Testing, nil},
 		"not by a first pod either": {
 			"old", since(time.Hour, "a"), []Pod{pod("a", passed), pod("b", passed)}, Loading, nil},

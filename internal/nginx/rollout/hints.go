@@ -6,7 +6,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// hint adds to the orders what makes them quicker.
+// hint adds to the orders what saves pods time.
 func (d *Decision) hint(in Input) {
 	dryRuns := d.dryRuns(in)
 	for name, order := range d.Orders {
@@ -22,21 +22,22 @@ func (in *Input) oneFirst() bool {
 	return len(in.Pods) > 1 && !in.Proven && in.Stable != in.Requested
 }
 
-// dryRuns spares pods a dry run. It costs as much as all the rest of a test, and says the same in all pods of a template:
-// one pod does it, and the others learn what it used. Pods of an old template may be of several, so each does its own.
+// dryRuns returns the dry runs that pods need not make, by name. A dry run costs as much as the rest of a test, so one pod
+// makes it for its template, and the others learn what it used. Pods of old templates make their own, as they may be of
+// several.
 //
-// Before a load, an instance does its own unless it knows what another one used. So no dry run is lost with the pod that
-// was to do it.
+// Before a load, an instance makes its own unless it knows what another one used. So no dry run is lost with the pod that
+// was to make it.
 func (d *Decision) dryRuns(in Input) map[string]*instanceapi.DryRun {
 	newest, _ := byTemplate(in.Pods)
 	usage := in.dryRunUsage(newest)
-	does := in.doesDryRun(newest)
+	makes := in.makesDryRun(newest)
 	elsewhere := map[string]*instanceapi.DryRun{}
 	for _, p := range newest {
 		order, ok := d.Orders[p.Name]
 		switch {
 		case !ok || order.Test != in.Requested:
-		case usage != nil, order.Load == "" && p.Name != does:
+		case usage != nil, order.Load == "" && p.Name != makes:
 			elsewhere[p.Name] = &instanceapi.DryRun{Usage: usage}
 		}
 	}
@@ -53,8 +54,8 @@ func (in *Input) dryRunUsage(pods []Pod) *instanceapi.Usage {
 	return nil
 }
 
-// doesDryRun returns the name of the pod that does the dry run: the first one that can answer and has no verdict yet.
-func (in *Input) doesDryRun(pods []Pod) string {
+// makesDryRun returns the name of the pod that makes the dry run: the first one that can answer and has no verdict yet.
+func (in *Input) makesDryRun(pods []Pod) string {
 	i := slices.IndexFunc(pods, func(p Pod) bool {
 		return p.Status != nil && !p.Unreachable && p.verdict(in.Requested) == "" && !p.startsWith(in.Requested)
 	})

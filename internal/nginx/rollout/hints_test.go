@@ -12,8 +12,8 @@ func measured(p *Pod) {
 	p.Status.Revisions = []instanceapi.Revision{{Revision: "new", Test: instanceapi.Passed, Usage: &instanceapi.Usage{Worker: 7}}}
 }
 
-// TestDryRuns: one pod of the template does the dry run, and the others learn what it used. A pod that gets to know of none
-// does its own.
+// TestDryRuns: one pod of the template makes the dry run, and the others learn what it used. A pod that is told of none makes
+// its own.
 func TestDryRuns(t *testing.T) {
 	passed, toTest, wasUnreachable := tested(instanceapi.Passed), requested("new", ""), func(p *Pod) { p.Unreachable = true }
 	later, known := &instanceapi.DryRun{}, &instanceapi.DryRun{Usage: &instanceapi.Usage{Worker: 7}}
@@ -21,20 +21,20 @@ func TestDryRuns(t *testing.T) {
 		pods []Pod
 		want map[string]*instanceapi.DryRun
 	}{
-		"a single pod does its own":           {[]Pod{pod("a")}, map[string]*instanceapi.DryRun{}},
-		"the first one does it":               {[]Pod{pod("a"), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"b": later, "c": later}},
-		"not if it cannot be reached":         {[]Pod{pod("a", wasUnreachable), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"a": later, "c": later}},
-		"nor if it does not answer":           {[]Pod{pod("a", mute), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"c": later}},
-		"nor if it is about to boot with it":  {[]Pod{pod("a", starting, bootsNew), pod("b")}, map[string]*instanceapi.DryRun{}},
-		"a later pod waits for it":            {[]Pod{pod("a", toTest), pod("b")}, map[string]*instanceapi.DryRun{"b": later}},
-		"or learns the result":                {[]Pod{pod("a", toTest, measured), pod("b")}, map[string]*instanceapi.DryRun{"b": known}},
-		"after the others, it does its own":   {[]Pod{pod("a", toTest, passed), pod("b")}, map[string]*instanceapi.DryRun{}},
-		"the canary has done it":              {[]Pod{pod("a", toTest, measured), pod("b", toTest, passed)}, map[string]*instanceapi.DryRun{"a": known}},
-		"the pod that has done it is gone":    {[]Pod{pod("b", toTest, passed), pod("c", toTest, passed)}, map[string]*instanceapi.DryRun{}},
-		"a wave learns the result":            {[]Pod{pod("a", serving("new"), measured), pod("b", toTest, passed), pod("c", toTest, passed)}, map[string]*instanceapi.DryRun{"b": known, "c": known}},
-		"pods of old templates do their own":  {[]Pod{pod("a"), pod("b", ofOldTemplate), pod("c")}, map[string]*instanceapi.DryRun{"c": later}},
-		"and their results are of no use":     {[]Pod{pod("a", ofOldTemplate, measured), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"c": later}},
-		"a pod that goes back gets no result": {[]Pod{pod("a", serving("new"), measured), pod("b", toTest, tested(instanceapi.Failed))}, map[string]*instanceapi.DryRun{}},
+		"a single pod makes its own":           {[]Pod{pod("a")}, map[string]*instanceapi.DryRun{}},
+		"the first one makes it":               {[]Pod{pod("a"), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"b": later, "c": later}},
+		"not if it cannot be reached":          {[]Pod{pod("a", wasUnreachable), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"a": later, "c": later}},
+		"nor if it does not answer":            {[]Pod{pod("a", mute), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"c": later}},
+		"nor if it is about to boot with it":   {[]Pod{pod("a", starting, bootsNew), pod("b")}, map[string]*instanceapi.DryRun{}},
+		"a later pod waits for it":             {[]Pod{pod("a", toTest), pod("b")}, map[string]*instanceapi.DryRun{"b": later}},
+		"or learns the result":                 {[]Pod{pod("a", toTest, measured), pod("b")}, map[string]*instanceapi.DryRun{"b": known}},
+		"after the others, it makes its own":   {[]Pod{pod("a", toTest, passed), pod("b")}, map[string]*instanceapi.DryRun{}},
+		"the canary has made it":               {[]Pod{pod("a", toTest, measured), pod("b", toTest, passed)}, map[string]*instanceapi.DryRun{"a": known}},
+		"the pod that has made it is gone":     {[]Pod{pod("b", toTest, passed), pod("c", toTest, passed)}, map[string]*instanceapi.DryRun{}},
+		"a wave learns the result":             {[]Pod{pod("a", serving("new"), measured), pod("b", toTest, passed), pod("c", toTest, passed)}, map[string]*instanceapi.DryRun{"b": known, "c": known}},
+		"pods of old templates make their own": {[]Pod{pod("a"), pod("b", ofOldTemplate), pod("c")}, map[string]*instanceapi.DryRun{"c": later}},
+		"and their results are of no use":      {[]Pod{pod("a", ofOldTemplate, measured), pod("b"), pod("c")}, map[string]*instanceapi.DryRun{"c": later}},
+		"a pod that goes back gets no result":  {[]Pod{pod("a", serving("new"), measured), pod("b", toTest, tested(instanceapi.Failed))}, map[string]*instanceapi.DryRun{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(Input{Requested: "new", Stable: "old", Pods: tt.pods})
@@ -51,7 +51,7 @@ func TestDryRuns(t *testing.T) {
 	}
 }
 
-// TestFirst: only the pod that loads a configuration first lets others wait for its first answers.
+// TestFirst: the others wait for the first answers of the first pod, and of no other one.
 func TestFirst(t *testing.T) {
 	passed, toTest := tested(instanceapi.Passed), requested("new", "")
 	for name, tt := range map[string]struct {
