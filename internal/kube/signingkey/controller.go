@@ -96,7 +96,7 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		}
 		ctrl.LoggerFrom(ctx).Info("created a key for signing", "secret", c.Secret)
 	}
-	c.take(parseAll(data))
+	c.take(Parse(data))
 	return ctrl.Result{RequeueAfter: min(checkEvery, max(time.Second, createdAt(data, c.Clock.Now()).Add(c.Lifetime).Sub(c.Clock.Now())))}, nil
 }
 

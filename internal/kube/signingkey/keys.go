@@ -28,7 +28,7 @@ const MinLifetime = 10 * time.Minute
 // renewed returns what the Secret should contain at the time now, and whether that differs from data. A current key
 // that cannot be used is replaced at once, and one that is older than the lifetime becomes the previous one.
 func renewed(data map[string][]byte, lifetime time.Duration, now time.Time) (map[string][]byte, bool, error) {
-	current, err := parse(data[dataCurrent])
+	current, err := parseKey(data[dataCurrent])
 	usable := err == nil
 	if usable && now.Before(createdAt(data, now).Add(lifetime)) {
 		return data, false, nil
@@ -60,11 +60,11 @@ func createdAt(data map[string][]byte, now time.Time) time.Time {
 	return created
 }
 
-// parseAll returns the keys of the Secret, the newest first.
-func parseAll(data map[string][]byte) []ed25519.PrivateKey {
+// Parse returns the keys in the data of the Secret, the newest first. It leaves out what is not a key.
+func Parse(data map[string][]byte) []ed25519.PrivateKey {
 	var keys []ed25519.PrivateKey
 	for _, name := range []string{dataCurrent, dataPrevious} {
-		if key, err := parse(data[name]); err == nil {
+		if key, err := parseKey(data[name]); err == nil {
 			keys = append(keys, key)
 		}
 	}
@@ -81,7 +81,7 @@ func format(key ed25519.PrivateKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der}), nil
 }
 
-func parse(text []byte) (ed25519.PrivateKey, error) {
+func parseKey(text []byte) (ed25519.PrivateKey, error) {
 	block, _ := pem.Decode(text)
 	if block == nil || block.Type != pemType {
 		return nil, errors.New("there is no private key in the PEM text")

@@ -36,7 +36,7 @@ func TestRotation(t *testing.T) {
 	step(t, first, start.Add(time.Hour-time.Second), false)
 	second := step(t, first, start.Add(time.Hour), true)
 	third := step(t, second, start.Add(2*time.Hour), true)
-	keys := [][]ed25519.PrivateKey{parseAll(first), parseAll(second), parseAll(third)}
+	keys := [][]ed25519.PrivateKey{Parse(first), Parse(second), Parse(third)}
 	if len(keys[0]) != 1 || len(keys[1]) != 2 || len(keys[2]) != 2 {
 		t.Fatalf("there are %d, %d and %d keys", len(keys[0]), len(keys[1]), len(keys[2]))
 	}
@@ -79,7 +79,7 @@ func TestUnusable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			next := step(t, tt.data, start, tt.keys > 0)
-			if keys := parseAll(next); tt.keys > 0 && len(keys) != tt.keys {
+			if keys := Parse(next); tt.keys > 0 && len(keys) != tt.keys {
 				t.Errorf("there are %d keys, want %d", len(keys), tt.keys)
 			}
 			step(t, next, start, false)
@@ -104,7 +104,7 @@ func ecdsaKey(t *testing.T) []byte {
 // TestParseAll: the newest key comes first, and one that cannot be used is left out.
 func TestParseAll(t *testing.T) {
 	data := step(t, step(t, nil, start, true), start.Add(time.Hour), true)
-	both := parseAll(data)
+	both := Parse(data)
 	if text, err := format(both[0]); err != nil || !bytes.Equal(text, data[dataCurrent]) {
 		t.Errorf("the newest key is not the first one: %v", err)
 	}
@@ -123,7 +123,7 @@ func TestParseAll(t *testing.T) {
 		"another entry":         {with("other.key", data[dataCurrent]), both},
 		"text around a key":     {with(dataCurrent, slices.Concat([]byte("a\n"), data[dataCurrent], []byte("b\n"))), both},
 	} {
-		if got := parseAll(tt.data); !slices.EqualFunc(got, tt.want, func(a, b ed25519.PrivateKey) bool { return a.Equal(b) }) {
+		if got := Parse(tt.data); !slices.EqualFunc(got, tt.want, func(a, b ed25519.PrivateKey) bool { return a.Equal(b) }) {
 			t.Errorf("%s: there are %d keys, want %d", name, len(got), len(tt.want))
 		}
 	}

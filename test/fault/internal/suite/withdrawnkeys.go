@@ -4,11 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/x509"
-	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -16,10 +12,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/test/fault/internal/journey"
 )
 
@@ -38,42 +36,17 @@ func (p *caseRun) observeKeys(ctx context.Context) (now []ed25519.PrivateKey, er
 	if err != nil || secret == nil {
 		return nil, err
 	}
-	for _, name := range []string{"current.key", "previous.key"} {
-		text, _, err := unstructured.NestedString(secret.Object, "data", name)
-		if err != nil || text == "" {
-			continue
-		}
-		key, err := parseKey(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", name, &orderKeys, err)
-		}
-		now = append(now, key)
+	var live corev1.Secret
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(secret.Object, &live); err != nil {
+		return nil, fmt.Errorf("read %s: %w", &orderKeys, err)
+	}
+	now = signingkey.Parse(live.Data)
+	for _, key := range now {
 		if !slices.ContainsFunc(p.keys, func(k ed25519.PrivateKey) bool { return k.Equal(key) }) {
 			p.keys = append(p.keys, key)
 		}
 	}
 	return now, nil
-}
-
-// parseKey parses a private key in the data of a Secret.
-func parseKey(text string) (ed25519.PrivateKey, error) {
-	decoded, err := base64.StdEncoding.DecodeString(text)
-	if err != nil {
-		return nil, err
-	}
-	block, _ := pem.Decode(decoded)
-	if block == nil {
-		return nil, errors.New("it is not PEM")
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		return nil, err
-	}
-	key, ok := parsed.(ed25519.PrivateKey)
-	if !ok {
-		return nil, errors.New("it is not an Ed25519 key")
-	}
-	return key, nil
 }
 
 // withdrawn waits until every pod accepts an order that is signed with the current key, and refuses the same order signed
