@@ -14,7 +14,7 @@ import (
 // packages below it that are not listed themselves. The names without nginx/ or kube/, and those in the last list of
 // a layer, are from releases before the packages were split by stage.
 var layers = [][]string{
-	{"nginx/naming", "naming", "instanceapi", "kube", "backup/internal", "oneline", "quantities", "webhookcert", "webhookserver", "golden"},
+	{"nginx/naming", "nginx/application", "naming", "instanceapi", "kube", "backup/internal", "oneline", "quantities", "webhookcert", "webhookserver", "golden"},
 	{"nginx/nginxconf", "nginx/conversion", "nginx/history", "nginx/poddiagnosis", "nginx/canary", "nginx/manifests",
 		"backup/archive", "backup/location",
 		"nginxconf", "conversion", "history", "trouble", "canary"},
@@ -26,8 +26,9 @@ var layers = [][]string{
 		"desired"},
 	{"nginx/apply", "nginx/status", "backup/progress", "backup/outcome", "backup/agent",
 		"apply", "status"},
-	{"nginx/controller", "nginx/migration", "backup/controller", "backup/metrics",
+	{"nginx/pipeline", "nginx/migration", "backup/controller", "backup/metrics",
 		"controller", "migration"},
+	{"nginx/controller"},
 	{"manager", "operator"},
 }
 

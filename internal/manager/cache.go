@@ -18,6 +18,7 @@ import (
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/webhookcert"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -38,7 +39,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
 		},
 	}
-	for _, kind := range desired.DistinctKinds() {
+	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
 		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(trimOwned(kind))}
 	}
 	return ctrlcache.Options{

@@ -34,12 +34,14 @@ import (
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/apply"
 	nginxcontroller "example.com/nginx-operator/internal/nginx/controller"
 	"example.com/nginx-operator/internal/nginx/conversion"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/pipeline"
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
@@ -213,19 +215,22 @@ func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) 
 	}
 	instances := instanceapi.NewClient(instanceTimeout)
 	reconciler := &nginxcontroller.Reconciler{
-		Client:    mgr.GetClient(),
-		Observer:  observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.Kinds()),
-		Applier:   apply.New(mgr.GetClient(), mgr.GetAPIReader()),
-		Recorder:  mgr.GetEventRecorder(naming.FieldManager),
-		SendOrder: instances.Order,
-		Keys:      keys,
-		Requests:  instances.Requests,
-		Options: revision.Options{
-			DefaultImage:  options.DefaultImage,
-			InstanceImage: options.InstanceImage,
+		Client:   mgr.GetClient(),
+		Recorder: mgr.GetEventRecorder(naming.FieldManager),
+		Pipeline: &pipeline.Pipeline{
+			Histories: mgr.GetClient(),
+			Observer:  observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.Kinds(application.KindDeployment)),
+			Applier:   apply.New(mgr.GetClient(), mgr.GetAPIReader()),
+			SendOrder: instances.Order,
+			Keys:      keys,
+			Requests:  instances.Requests,
+			Options: revision.Options{
+				DefaultImage:  options.DefaultImage,
+				InstanceImage: options.InstanceImage,
+			},
+			RenewPods: options.RenewPods,
+			Clock:     clock.RealClock{},
 		},
-		RenewPods: options.RenewPods,
-		Clock:     clock.RealClock{},
 	}
 	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
 }

@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -164,7 +165,7 @@ func versions(t *testing.T, nginx *v1alpha2.NginxOperator) map[string]string {
 	t.Helper()
 	must(t, get(t, nginx))
 	found := map[string]string{"NginxOperator": nginx.ResourceVersion}
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		if obj := live(t, nginx, kind); obj != nil {
 			found[kind.Name+" "+obj.GetName()] = obj.GetResourceVersion()
 		}
@@ -188,7 +189,7 @@ func TestNothingIsCachedTwice(t *testing.T) {
 
 func TestOwnedObjects(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", everyKind())
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		obj := live(t, nginx, kind)
 		if obj == nil {
 			t.Errorf("there is no %s", kind.Name)
@@ -613,7 +614,7 @@ func TestDeploymentWaitsForItsServiceAccount(t *testing.T) {
 
 func TestDeletedObjectsAreRecreated(t *testing.T) {
 	nginx := create(t, newNamespace(t), "web", everyKind())
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		t.Run(kind.Name, func(t *testing.T) {
 			before := ownedObject(t, nginx, kind.Name)
 			must(t, kube.Delete(t.Context(), before))
@@ -664,7 +665,7 @@ func TestForeignFieldsAreLeftAlone(t *testing.T) {
 // TestForeignObjectIsNotAdopted: a foreign object is not adopted, even if a label-filtered cache
 // does not contain it.
 func TestForeignObjectIsNotAdopted(t *testing.T) {
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		t.Run(kind.Name+" "+kind.ObjectName("web"), func(t *testing.T) {
 			// The operator notices after half a minute that a foreign object is gone, so wait for
 			// all kinds in parallel.
@@ -870,7 +871,7 @@ func TestRecreatedResourceWaitsForTheOldObjects(t *testing.T) {
 	if err := same(ownedObject(t, again, "Deployment").GetResourceVersion(), old.GetResourceVersion()); err != nil {
 		t.Errorf("an object of the earlier resource was written: %v", err)
 	}
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		if obj := live(t, nginx, kind); obj != nil {
 			must(t, client.IgnoreNotFound(kube.Delete(t.Context(), obj)))
 		}

@@ -64,7 +64,7 @@ func startDeployer(t *testing.T, nginx *v1alpha2.NginxOperator) *deployer {
 
 // run follows the Deployment until the watch ends.
 func (d *deployer) run(ctx context.Context, c client.WithWatch) error {
-	watcher, err := c.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(d.nginx.Namespace), client.MatchingFields{"metadata.name": naming.Deployment(d.nginx.Name)})
+	watcher, err := c.Watch(ctx, &appsv1.DeploymentList{}, client.InNamespace(d.nginx.Namespace), client.MatchingFields{"metadata.name": naming.Workload(d.nginx.Name)})
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 )
 
@@ -164,7 +165,7 @@ func settled(t *testing.T) int64 {
 // has served it.
 func ownedObject(t *testing.T, nginx *v1alpha2.NginxOperator, kind string) owned.Object {
 	t.Helper()
-	for _, k := range desired.Kinds() {
+	for _, k := range desired.Kinds(application.KindDeployment) {
 		if k.Name == kind {
 			return live(t, nginx, k)
 		}

@@ -38,7 +38,7 @@ func startStandIn(ctx context.Context, t *testing.T, nginx *v1alpha2.NginxOperat
 	s := &standIn{key: client.ObjectKey{Namespace: nginx.Namespace, Name: name}}
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: nginx.Namespace, Name: name, Labels: maps.Clone(template.Labels), Annotations: template.Annotations,
-		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: naming.Deployment(nginx.Name) + "-1", UID: "1", Controller: new(true)}},
+		OwnerReferences: []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: "ReplicaSet", Name: naming.Workload(nginx.Name) + "-1", UID: "1", Controller: new(true)}},
 	}}
 	pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey] = "1"
 	pod.Spec.Containers = []corev1.Container{{Name: naming.NginxContainer, Image: kubelet.Image(&template.Spec)}}

@@ -59,7 +59,7 @@ func autoscaler(nginx *v1alpha2.NginxOperator) *autoscalingv2.HorizontalPodAutos
 		ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: "web"},
 		Spec: autoscalingv2.HorizontalPodAutoscalerSpec{
 			ScaleTargetRef: autoscalingv2.CrossVersionObjectReference{
-				APIVersion: "apps/v1", Kind: "Deployment", Name: naming.Deployment(nginx.Name),
+				APIVersion: "apps/v1", Kind: "Deployment", Name: naming.Workload(nginx.Name),
 			},
 			MinReplicas: new(int32(3)),
 			MaxReplicas: 4,

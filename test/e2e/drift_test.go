@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -44,7 +45,7 @@ func TestDrift(t *testing.T) {
 		}
 		waitReady(t, nginx)
 	})
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		t.Run(kind.Name+" "+kind.ObjectName("web")+" deleted", func(t *testing.T) { checkDeleted(t, nginx, kind) })
 	}
 	waitReady(t, nginx)
@@ -56,7 +57,7 @@ func TestDrift(t *testing.T) {
 // that has read the immutable ConfigMap ignores its replacement for as long as a pod on its node
 // refers to it, and then reads it.
 func checkImmutable(t *testing.T, nginx *v1alpha2.NginxOperator) {
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		if kind.Name != "ConfigMap" {
 			continue
 		}
@@ -103,7 +104,7 @@ func TestFieldsOfOtherClients(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", everyKind(saying("hello", 2)))
 	before := podUIDs(t, nginx)
-	output, err := kubectl(t, "-n", nginx.Namespace, "rollout", "restart", "deployment/"+naming.Deployment(nginx.Name))
+	output, err := kubectl(t, "-n", nginx.Namespace, "rollout", "restart", "deployment/"+naming.Workload(nginx.Name))
 	if err != nil {
 		t.Fatalf("restart: %v: %s", err, output)
 	}
@@ -111,7 +112,7 @@ func TestFieldsOfOtherClients(t *testing.T) {
 	if restarted == "" {
 		t.Fatal("kubectl has left no mark")
 	}
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		obj := ownedObject(t, nginx, kind)
 		update(t, obj, func() { addLabel(obj) })
 	}
@@ -128,7 +129,7 @@ func TestFieldsOfOtherClients(t *testing.T) {
 			t.Errorf("pod %s was not replaced", uid)
 		}
 	}
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		if obj := ownedObject(t, nginx, kind); obj.GetLabels()["example.com/other"] != "stays" {
 			t.Errorf("%s has lost the label of another client: %v", kind.Name, obj.GetLabels())
 		}
@@ -145,7 +146,7 @@ func addLabel(obj client.Object) {
 func TestDelete(t *testing.T) {
 	t.Parallel()
 	nginx := createReady(t, newNamespace(t), "web", everyKind(saying("hello", 2)))
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		if ownedObject(t, nginx, kind) == nil {
 			t.Errorf("%s does not exist before", kind.Name)
 		}
@@ -158,7 +159,7 @@ func TestDelete(t *testing.T) {
 func waitNothingLeft(t *testing.T, nginx *v1alpha2.NginxOperator) {
 	t.Helper()
 	eventually(t, nginx.Name+" is gone", func() error { return gone(get(t, nginx)) })
-	for _, kind := range desired.Kinds() {
+	for _, kind := range desired.Kinds(application.KindDeployment) {
 		eventually(t, "its "+kind.Name+" is gone", func() error {
 			if obj := ownedObject(t, nginx, kind); obj != nil {
 				return fmt.Errorf("%s exists", obj.GetName())

@@ -197,7 +197,7 @@ func passOver(t *testing.T, nginx *v1alpha2.NginxOperator, mark string) {
 func deploymentOf(t *testing.T, nginx *v1alpha2.NginxOperator) *appsv1.Deployment {
 	t.Helper()
 	d := &appsv1.Deployment{}
-	must(t, kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: naming.Deployment(nginx.Name)}, d))
+	must(t, kube.Get(t.Context(), client.ObjectKey{Namespace: nginx.Namespace, Name: naming.Workload(nginx.Name)}, d))
 	return d
 }
 

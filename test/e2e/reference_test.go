@@ -145,7 +145,7 @@ func TestEveryNameTaken(t *testing.T) {
 			Spec:       networkingv1.NetworkPolicySpec{PodSelector: metav1.LabelSelector{MatchLabels: other}},
 		})
 	checkTaken(t, &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Name: naming.Deployment("web")},
+		ObjectMeta: metav1.ObjectMeta{Name: naming.Workload("web")},
 		Spec: appsv1.DeploymentSpec{
 			Replicas: new(int32(0)),
 			Selector: &metav1.LabelSelector{MatchLabels: other},

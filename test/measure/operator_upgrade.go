@@ -338,7 +338,7 @@ func (u *upgradeBench) causeRollouts(ctx context.Context, before map[types.UID]c
 // hasNext reports whether an application has the next release's template.
 func (u *upgradeBench) hasNext(ctx context.Context, nginx *v1alpha2.NginxOperator) (bool, error) {
 	deployment := &appsv1.Deployment{}
-	err := u.client.Get(ctx, client.ObjectKey{Namespace: u.namespace, Name: naming.Deployment(nginx.Name)}, deployment)
+	err := u.client.Get(ctx, client.ObjectKey{Namespace: u.namespace, Name: naming.Workload(nginx.Name)}, deployment)
 	for _, c := range deployment.Spec.Template.Spec.InitContainers {
 		if c.Name != naming.InstallContainer || c.Image != u.next.image {
 			continue

@@ -194,7 +194,7 @@ func (r *rollbackRun) wholly(ctx context.Context) error {
 	}
 	for {
 		d := &appsv1.Deployment{}
-		if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: naming.Deployment(r.nginx.Name)}, d); err != nil {
+		if err := r.client.Get(ctx, client.ObjectKey{Namespace: r.namespace, Name: naming.Workload(r.nginx.Name)}, d); err != nil {
 			return err
 		}
 		pods, err := r.pods(ctx, r.nginx)

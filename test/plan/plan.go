@@ -3,6 +3,7 @@ package plan
 
 import (
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -20,7 +21,7 @@ func Of(in revision.Input) (Plan, revision.Blocked, error) {
 	if err != nil {
 		return Plan{}, blocked, err
 	}
-	objects, err := desired.Build(in.Nginx, in.State, selection)
+	objects, err := desired.Build(application.Of(in.Nginx), in.State, selection)
 	return Plan{selection, objects}, blocked, err
 }
 

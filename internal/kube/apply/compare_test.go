@@ -11,6 +11,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -94,7 +95,7 @@ func owner(uid types.UID, name string) metav1.OwnerReference {
 }
 
 func TestSuspendWritesNothingAndReportsWhat(t *testing.T) {
-	kind := desired.Kinds()[0]
+	kind := desired.Kinds(application.KindDeployment)[0]
 	outcome := Suspend([]Change{{Intent: owned.Intent{Kind: kind}, Action: Update}, {Intent: owned.Intent{Kind: kind}, Action: Leave}})
 	if len(outcome.Pending) != 1 || outcome.Pending[0] != kind.Name {
 		t.Errorf("pending = %v, want [%s]", outcome.Pending, kind.Name)

@@ -8,13 +8,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 )
 
 // kind returns the owned kind with a name.
 func kind(t *testing.T, name string) owned.Kind {
 	t.Helper()
-	for _, k := range desired.Kinds() {
+	for _, k := range desired.Kinds(application.KindDeployment) {
 		if k.Name == name {
 			return k
 		}

@@ -12,6 +12,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -57,11 +58,11 @@ func newOutcome() Outcome {
 // Compare returns the changes that bring the cluster to the intents, in their order. It is pure.
 //
 // Objects without their label come first and alone: the intents were built from a state without them.
-func Compare(nginx *v1alpha2.NginxOperator, intents []owned.Intent, state observe.State) ([]apply.Change, error) {
+func Compare(app *application.Application, intents []owned.Intent, state observe.State) ([]apply.Change, error) {
 	if len(state.Unlabelled) > 0 {
 		return apply.Relabels(state.Unlabelled), nil
 	}
-	return applySettings.Compare(nginx, intents, state.Owned)
+	return applySettings.Compare(app, intents, state.Owned)
 }
 
 // Suspend notes what would be written, without writing it.
@@ -75,11 +76,11 @@ func Suspend(changes []apply.Change, annotations []revision.PodAnnotations) Outc
 
 // Apply writes the history, and then makes the changes in their order. Errors that the user has to fix are in the
 // outcome; the error holds those that a retry may fix.
-func (a *Applier) Apply(ctx context.Context, nginx *v1alpha2.NginxOperator, records []revision.Record, changes []apply.Change) (Outcome, error) {
+func (a *Applier) Apply(ctx context.Context, app *application.Application, records []revision.Record, changes []apply.Change) (Outcome, error) {
 	outcome := newOutcome()
 	var history error
 	if !apply.IsRelabelOnly(changes) {
-		history = a.recordAll(ctx, nginx, records, &outcome)
+		history = a.recordAll(ctx, app, records, &outcome)
 	}
-	return outcome, errors.Join(history, a.objects.Apply(ctx, nginx, changes, &outcome.Outcome))
+	return outcome, errors.Join(history, a.objects.Apply(ctx, app, changes, &outcome.Outcome))
 }

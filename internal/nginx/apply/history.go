@@ -13,13 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
-	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -27,10 +26,10 @@ import (
 
 // recordAll writes the history of an application. It comes before all other writes. If it fails, a Deployment does
 // not get another template, because the next pass would not know about it.
-func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, records []revision.Record, outcome *Outcome) error {
+func (a *Applier) recordAll(ctx context.Context, app *application.Application, records []revision.Record, outcome *Outcome) error {
 	var errs []error
 	for _, record := range records {
-		err := a.record(ctx, nginx, record)
+		err := a.record(ctx, app, record)
 		if err == nil {
 			logRecord(ctx, record)
 			if !record.Delete {
@@ -42,25 +41,25 @@ func (a *Applier) recordAll(ctx context.Context, nginx *v1alpha2.NginxOperator, 
 			outcome.Failed = append(outcome.Failed, owned.Key{Kind: history.Kind, Name: record.Revision.Name})
 		}
 		if apierrors.IsConflict(err) && !record.Revision.Exists() {
-			err = a.resolveAlreadyExists(ctx, nginx, record, err)
+			err = a.resolveAlreadyExists(ctx, app, record, err)
 		}
-		errs = append(errs, classifyRecordError(record, err, nginx, outcome))
+		errs = append(errs, classifyRecordError(record, err, app, outcome))
 	}
 	return errors.Join(errs...)
 }
 
 // resolveAlreadyExists handles a revision that exists although the caches do not show it. It returns the conflict if the
 // revision is foreign.
-func (a *Applier) resolveAlreadyExists(ctx context.Context, nginx *v1alpha2.NginxOperator, record revision.Record, conflict error) error {
-	found, err := a.objects.Find(ctx, nginx, controllerRevisionGVK, record.Revision.Name)
+func (a *Applier) resolveAlreadyExists(ctx context.Context, app *application.Application, record revision.Record, conflict error) error {
+	found, err := a.objects.Find(ctx, app, controllerRevisionGVK, record.Revision.Name)
 	if err != nil {
 		return err
 	}
-	if !metav1.IsControlledBy(found, nginx) {
+	if !metav1.IsControlledBy(found, app) {
 		return conflict
 	}
-	if found.DeletionTimestamp == nil && found.Labels[naming.LabelApplication] != nginx.Name {
-		if err := a.objects.RestoreLabel(ctx, nginx, controllerRevisionGVK, found); err != nil {
+	if found.DeletionTimestamp == nil && found.Labels[naming.LabelApplication] != app.Name {
+		if err := a.objects.RestoreLabel(ctx, app, controllerRevisionGVK, found); err != nil {
 			return fmt.Errorf("label %s %s: %w", history.Kind, found.Name, err)
 		}
 	}
@@ -74,7 +73,7 @@ func logRecord(ctx context.Context, record revision.Record) {
 }
 
 // classifyRecordError sorts the failure of a write as kube/apply does.
-func classifyRecordError(record revision.Record, err error, nginx *v1alpha2.NginxOperator, outcome *Outcome) error {
+func classifyRecordError(record revision.Record, err error, app *application.Application, outcome *Outcome) error {
 	name := record.Revision.Name
 	switch {
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
@@ -88,7 +87,7 @@ func classifyRecordError(record revision.Record, err error, nginx *v1alpha2.Ngin
 		outcome.Refuse(apply.Refusal{
 			Reason: apply.ReasonNameConflict,
 			Message: fmt.Sprintf("%s %s exists in namespace %s and does not belong to this NginxOperator: delete it",
-				history.Kind, name, nginx.Namespace),
+				history.Kind, name, app.Namespace),
 		})
 		outcome.Retry = true
 		return nil
@@ -104,14 +103,14 @@ func classifyRecordError(record revision.Record, err error, nginx *v1alpha2.Ngin
 	return fmt.Errorf("record %s %s: %w", history.Kind, name, err)
 }
 
-func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, record revision.Record) error {
+func (a *Applier) record(ctx context.Context, app *application.Application, record revision.Record) error {
 	r := record.Revision
-	live := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: r.Name}}
+	live := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: r.Name}}
 	switch {
 	case record.Delete:
 		return client.IgnoreNotFound(a.client.Delete(ctx, live, client.Preconditions{UID: new(r.UID), ResourceVersion: new(r.Version)}))
 	case !r.Exists():
-		return a.createRecord(ctx, nginx, record)
+		return a.createRecord(ctx, app, record)
 	}
 	// The data cannot change and is not sent: the cache does not have all of it.
 	patch, err := json.Marshal(map[string]any{
@@ -124,29 +123,24 @@ func (a *Applier) record(ctx context.Context, nginx *v1alpha2.NginxOperator, rec
 	return a.client.Patch(ctx, live, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(naming.FieldManager))
 }
 
-func (a *Applier) createRecord(ctx context.Context, nginx *v1alpha2.NginxOperator, record revision.Record) error {
-	object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: record.Revision.Name}}
-	return a.objects.ApplyConfiguration(ctx, object, NewRevision(nginx, record.Revision).WithResourceVersion(apply.CreateOnly))
+func (a *Applier) createRecord(ctx context.Context, app *application.Application, record revision.Record) error {
+	object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: record.Revision.Name}}
+	return a.objects.ApplyConfiguration(ctx, object, NewRevision(app, record.Revision).WithResourceVersion(apply.CreateOnly))
 }
 
 // NewRevision returns the ControllerRevision of a revision that has none yet.
-func NewRevision(nginx *v1alpha2.NginxOperator, r history.Revision) *appsv1ac.ControllerRevisionApplyConfiguration {
+func NewRevision(app *application.Application, r history.Revision) *appsv1ac.ControllerRevisionApplyConfiguration {
 	annotations := r.Annotations()
 	for key, value := range annotations {
 		if value == "" {
 			delete(annotations, key)
 		}
 	}
-	return appsv1ac.ControllerRevision(r.Name, nginx.Namespace).
-		WithLabels(naming.Labels(nginx.Name)).
+	return appsv1ac.ControllerRevision(r.Name, app.Namespace).
+		WithLabels(naming.Labels(app.Name)).
 		WithLabels(r.Labels()).
 		WithAnnotations(annotations).
-		WithOwnerReferences(metav1ac.OwnerReference().
-			WithAPIVersion(v1alpha2.GroupVersion.String()).
-			WithKind(v1alpha2.Kind).
-			WithName(nginx.Name).
-			WithUID(nginx.UID).
-			WithController(true)).
+		WithOwnerReferences(app.Owner.Reference()).
 		WithRevision(r.Number).
 		WithData(runtime.RawExtension{Raw: r.Raw})
 }

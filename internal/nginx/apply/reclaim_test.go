@@ -17,6 +17,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -90,7 +91,7 @@ func TestReclaimRecord(t *testing.T) {
 				t.Fatalf("%d records: %v", len(planned.Records), err)
 			}
 			outcome := newOutcome()
-			err = New(&tt.server, &tt.server).recordAll(t.Context(), nginx, planned.Records, &outcome)
+			err = New(&tt.server, &tt.server).recordAll(t.Context(), application.Of(nginx), planned.Records, &outcome)
 			if !tt.failed(err) || outcome.Refused.Reason != tt.reason || tt.server.labelled != tt.labelled {
 				t.Errorf("error %v, refused: %q, labelled %d times, want %q, %d", err, outcome.Refused.Reason, tt.server.labelled, tt.reason, tt.labelled)
 			}
@@ -108,7 +109,7 @@ func TestOutdatedRecord(t *testing.T) {
 	record := revision.Record{Revision: history.Revision{Name: "web-1", UID: "one", Version: apply.CreateOnly}}
 	outcome := newOutcome()
 	server := &occupied{}
-	if err := New(server, server).recordAll(t.Context(), nginx, []revision.Record{record}, &outcome); !errors.Is(err, owned.ErrStaleCache) {
+	if err := New(server, server).recordAll(t.Context(), application.Of(nginx), []revision.Record{record}, &outcome); !errors.Is(err, owned.ErrStaleCache) {
 		t.Fatal(err)
 	}
 	if len(outcome.Recorded) > 0 || outcome.Refused.Reason != "" {
@@ -123,7 +124,7 @@ func TestRecordIsTooLarge(t *testing.T) {
 	invalid := apierrors.NewInvalid(schema.GroupKind{Group: "apps", Kind: "ControllerRevision"}, "web-1", field.ErrorList{value})
 	outcome := newOutcome()
 	record := revision.Record{Revision: history.Revision{Name: "web-1"}}
-	if err := classifyRecordError(record, invalid, nginx, &outcome); err != nil {
+	if err := classifyRecordError(record, invalid, application.Of(nginx), &outcome); err != nil {
 		t.Errorf("it is an error to be tried again at once: %.200v", err)
 	}
 	if refused := outcome.Refused; refused.Reason != apply.ReasonRejected || !outcome.Retry || len(refused.Message) > 1000 ||

@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -54,8 +55,8 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
 		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 			r.enqueue = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
-			r.Observer.OnAnswer(r.enqueue)
-			r.Keys.OnChange(func() { r.enqueueAll(ctx) })
+			r.Pipeline.Start(r.enqueue)
+			r.Pipeline.Keys.OnChange(func() { r.enqueueAll(ctx) })
 			return nil
 		})).
 		WithOptions(controller.Options{
@@ -63,7 +64,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 			ReconciliationTimeout:   passTimeout,
 			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
 		})
-	for _, kind := range desired.DistinctKinds() {
+	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
 		b = b.Owns(kind.New())
 	}
 	b = b.Owns(&appsv1.ControllerRevision{})

@@ -14,7 +14,7 @@ func stableConfigMap(in *input) (object, error) {
 	if in.selection.Stable.Files == nil {
 		return object{}, nil
 	}
-	cm, err := in.configMap(naming.ConfigMap(in.nginx.Name), revision.Configuration{Config: in.selection.Stable})
+	cm, err := in.configMap(naming.ConfigMap(in.app.Name), revision.Configuration{Config: in.selection.Stable})
 	if err != nil {
 		return object{}, err
 	}
@@ -23,7 +23,7 @@ func stableConfigMap(in *input) (object, error) {
 
 // nextConfigMap holds the candidate, and why it was refused for good.
 func nextConfigMap(in *input) (object, error) {
-	cm, err := in.configMap(naming.ConfigMapNext(in.nginx.Name), in.selection.Next)
+	cm, err := in.configMap(naming.ConfigMapNext(in.app.Name), in.selection.Next)
 	if err != nil {
 		return object{}, err
 	}

@@ -21,7 +21,7 @@ func deployment(in *input) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	d.ObjectMetaApplyConfiguration = in.meta(naming.Deployment(in.nginx.Name))
+	d.ObjectMetaApplyConfiguration = in.meta(naming.Workload(in.app.Name))
 	d.Spec.WithSelector(in.selector())
 	d.Spec.Replicas = in.replicas()
 	in.setRollout(d.Spec)
@@ -31,7 +31,7 @@ func deployment(in *input) (object, error) {
 
 // setRollout applies the user's tuning, restricted while the first new pods prove themselves.
 func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
-	want := ptr.Deref(in.nginx.Spec.Rollout, v1alpha2.Rollout{})
+	want := ptr.Deref(in.app.Spec.Rollout, v1alpha2.Rollout{})
 	if want.MaxSurge != nil {
 		spec.Strategy.RollingUpdate.WithMaxSurge(*want.MaxSurge)
 	}
@@ -67,8 +67,8 @@ func (in *input) setRollout(spec *appsv1ac.DeploymentSpecApplyConfiguration) {
 // all others. An added one may get the same node, so there are few.
 func (in *input) maxSurgeWithStuckPods(stuck int, maxSurge *intstr.IntOrString) int {
 	replicas := 1
-	if d := in.state.Deployment(); d != nil {
-		replicas = int(ptr.Deref(d.Spec.Replicas, 1))
+	if w := in.state.Workload(); w != nil {
+		replicas = int(w.Wanted)
 	}
 	surge, err := intstr.GetScaledValueFromIntOrPercent(new(ptr.Deref(maxSurge, intstr.FromString("25%"))), replicas, true)
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
 	"k8s.io/utils/ptr"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -23,7 +23,7 @@ import (
 
 // input is what the builders read.
 type input struct {
-	nginx     *v1alpha2.NginxOperator
+	app       *application.Application
 	state     observe.State
 	selection *revision.Selection
 }
@@ -38,12 +38,12 @@ type Objects struct {
 }
 
 // Build returns the objects that should exist for nginx.
-func Build(nginx *v1alpha2.NginxOperator, state observe.State, selection *revision.Selection) (objects Objects, err error) {
-	in := &input{nginx: nginx, state: state, selection: selection}
+func Build(app *application.Application, state observe.State, selection *revision.Selection) (objects Objects, err error) {
+	in := &input{app: app, state: state, selection: selection}
 	if objects.KeepsPorts, err = in.keepsPorts(); err != nil {
 		return objects, fmt.Errorf("find the ports of the pods: %w", err)
 	}
-	for _, r := range table() {
+	for _, r := range table(app.Workload()) {
 		if r.needsConfig && selection.Next.Files == nil {
 			continue
 		}
@@ -62,7 +62,7 @@ func (in *input) intent(r row) (owned.Intent, error) {
 		return owned.Intent{}, err
 	}
 	if built.config == nil {
-		return owned.Intent{Kind: r.Kind, Name: r.ObjectName(in.nginx.Name)}, nil
+		return owned.Intent{Kind: r.Kind, Name: r.ObjectName(in.app.Name)}, nil
 	}
 	intent := owned.Intent{Kind: r.Kind, Name: *built.meta.Name, Config: built.config, Meta: built.meta}
 	intent.Fields, err = runtime.DefaultUnstructuredConverter.ToUnstructured(built.config)
@@ -83,7 +83,7 @@ func (in *input) replicas() *int32 {
 	live := in.state.Deployment()
 	switch {
 	case in.state.Autoscaler == "" || live == nil:
-		return new(ptr.Deref(in.nginx.Spec.Replicas, 1))
+		return new(ptr.Deref(in.app.Spec.Replicas, 1))
 	case observe.ReplicasOwnedByOther(live):
 		return nil
 	default:
@@ -96,16 +96,11 @@ func (in *input) replicas() *int32 {
 func (in *input) meta(name string) *metav1ac.ObjectMetaApplyConfiguration {
 	return metav1ac.ObjectMeta().
 		WithName(name).
-		WithNamespace(in.nginx.Namespace).
-		WithLabels(naming.Labels(in.nginx.Name)).
-		WithOwnerReferences(metav1ac.OwnerReference().
-			WithAPIVersion(v1alpha2.GroupVersion.String()).
-			WithKind(v1alpha2.Kind).
-			WithName(in.nginx.Name).
-			WithUID(in.nginx.UID).
-			WithController(true))
+		WithNamespace(in.app.Namespace).
+		WithLabels(naming.Labels(in.app.Name)).
+		WithOwnerReferences(in.app.Owner.Reference())
 }
 
 func (in *input) selector() *metav1ac.LabelSelectorApplyConfiguration {
-	return metav1ac.LabelSelector().WithMatchLabels(naming.SelectorLabels(in.nginx.Name))
+	return metav1ac.LabelSelector().WithMatchLabels(naming.SelectorLabels(in.app.Name))
 }

@@ -16,7 +16,7 @@ import (
 // networkPolicy admits the declared peers to the ports of the application. The port of the instance manager
 // stays open: the operator could not roll out a configuration otherwise, and its address is not known.
 func networkPolicy(in *input) (object, error) {
-	want := in.nginx.Spec.NetworkPolicy
+	want := in.app.Spec.NetworkPolicy
 	if want == nil {
 		return object{}, nil
 	}
@@ -36,8 +36,8 @@ func networkPolicy(in *input) (object, error) {
 		}
 		spec.WithIngress(networkingv1ac.NetworkPolicyIngressRule().WithFrom(peers...).WithPorts(ports...))
 	}
-	policy := networkingv1ac.NetworkPolicy(in.nginx.Name, in.nginx.Namespace).WithSpec(spec)
-	policy.ObjectMetaApplyConfiguration = in.meta(in.nginx.Name)
+	policy := networkingv1ac.NetworkPolicy(in.app.Name, in.app.Namespace).WithSpec(spec)
+	policy.ObjectMetaApplyConfiguration = in.meta(in.app.Name)
 	return object{policy, policy.ObjectMetaApplyConfiguration}, nil
 }
 

@@ -11,9 +11,9 @@ import (
 // podDisruptionBudget keeps node drains from evicting more than one pod at a time. There is none below 2 replicas,
 // where it would block a drain forever.
 func podDisruptionBudget(in *input) (object, error) {
-	replicas := ptr.Deref(in.nginx.Spec.Replicas, 1)
-	if live := in.state.Deployment(); in.state.Autoscaler != "" && live != nil {
-		replicas = ptr.Deref(live.Spec.Replicas, 1)
+	replicas := ptr.Deref(in.app.Spec.Replicas, 1)
+	if live := in.state.Workload(); in.state.Autoscaler != "" && live != nil {
+		replicas = live.Wanted
 	}
 	if replicas < 2 {
 		return object{}, nil
@@ -22,7 +22,7 @@ func podDisruptionBudget(in *input) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	pdb.ObjectMetaApplyConfiguration = in.meta(naming.PodDisruptionBudget(in.nginx.Name))
+	pdb.ObjectMetaApplyConfiguration = in.meta(naming.PodDisruptionBudget(in.app.Name))
 	pdb.Spec.WithSelector(in.selector())
 	return object{pdb, pdb.ObjectMetaApplyConfiguration}, nil
 }

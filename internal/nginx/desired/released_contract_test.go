@@ -58,7 +58,7 @@ var contract = struct {
 	names: map[string]string{
 		"ConfigMap web-config":             "ConfigMap " + naming.ConfigMap("web"),
 		"ConfigMap web-config-next":        "ConfigMap " + naming.ConfigMapNext("web"),
-		"Deployment web":                   "Deployment " + naming.Deployment("web"),
+		"Deployment web":                   "Deployment " + naming.Workload("web"),
 		"PodDisruptionBudget web":          "PodDisruptionBudget " + naming.PodDisruptionBudget("web"),
 		"Service web":                      "Service " + naming.Service("web"),
 		"ServiceAccount web-nginx":         "ServiceAccount " + naming.ServiceAccount("web"),

@@ -23,6 +23,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	kubeapply "example.com/nginx-operator/internal/kube/apply"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/apply"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/history"
@@ -218,7 +219,7 @@ func (r *released) gather(t *testing.T) observe.State {
 		}
 		return answer, nil
 	}
-	state, err := observe.New(cluster, cluster, cluster, getStatus, desired.Kinds()).Observe(t.Context(), r.nginx)
+	state, err := observe.New(cluster, cluster, cluster, getStatus, desired.Kinds(application.KindDeployment)).Observe(t.Context(), application.Of(r.nginx))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -250,7 +251,7 @@ func (r *released) plan(t *testing.T, state observe.State, options revision.Opti
 	if blocked.Reason != "" {
 		t.Errorf("it is blocked: %+v", blocked)
 	}
-	changes, err := apply.Compare(r.nginx, planned.Intents, state)
+	changes, err := apply.Compare(application.Of(r.nginx), planned.Intents, state)
 	if err != nil {
 		t.Fatal(err)
 	}

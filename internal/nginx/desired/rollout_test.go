@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/canary"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -30,14 +31,16 @@ import (
 // simulation is an application with its environment: the API server, the Deployment controller and
 // nodes. A tick is one pass of the operator, and then what the others do.
 type simulation struct {
-	t       *testing.T
-	nginx   *v1alpha2.NginxOperator
-	options revision.Options
-	now     time.Time
-	records map[string]appsv1.ControllerRevision
-	files   map[string]nginxconf.Files
-	owned   map[owned.Key]owned.Object
-	pods    []corev1.Pod
+	t     *testing.T
+	nginx *v1alpha2.NginxOperator
+	// stateful is set if the application runs as a StatefulSet, whose controller is then simulated.
+	stateful *application.Stateful
+	options  revision.Options
+	now      time.Time
+	records  map[string]appsv1.ControllerRevision
+	files    map[string]nginxconf.Files
+	owned    map[owned.Key]owned.Object
+	pods     []corev1.Pod
 	// verdict is what is bad about canaries. If it is empty, evidence is their outcome, which is
 	// good by default.
 	verdict  string
@@ -73,12 +76,12 @@ func (p *simulation) settle() {
 // quiet fails the test if another pass would write something.
 func (p *simulation) quiet() {
 	p.t.Helper()
-	before := p.deployment().Spec.Template
+	before := p.template()
 	p.tick()
 	if len(p.plan.Records) > 0 {
 		p.t.Errorf("it is settled, and records %+v", p.plan.Records[0].Revision)
 	}
-	if diff := cmp.Diff(before, p.deployment().Spec.Template); diff != "" {
+	if diff := cmp.Diff(before, p.template()); diff != "" {
 		p.t.Errorf("it is settled, and the pods change:\n%s", diff)
 	}
 }
@@ -87,7 +90,7 @@ func (p *simulation) tick() {
 	p.t.Helper()
 	p.now = p.now.Add(time.Second)
 	var err error
-	if p.plan, p.blocked, err = planFor(p.input()); err != nil {
+	if p.plan, p.blocked, err = planOf(p.application(), p.input()); err != nil {
 		p.t.Fatal(err)
 	}
 	for _, r := range p.plan.Records {
@@ -104,7 +107,25 @@ func (p *simulation) tick() {
 		}
 		p.owned[owned.Key{Kind: intent.Kind.Name, Name: intent.Name}] = object
 	}
-	p.control()
+	if p.stateful != nil {
+		p.controlStatefulSet()
+	} else {
+		p.control()
+	}
+}
+
+func (p *simulation) application() *application.Application {
+	app := application.Of(p.nginx)
+	app.Stateful = p.stateful
+	return app
+}
+
+// template returns the template of the pods.
+func (p *simulation) template() corev1.PodTemplateSpec {
+	if p.stateful != nil {
+		return p.statefulSet().Spec.Template
+	}
+	return p.deployment().Spec.Template
 }
 
 func (p *simulation) write(r revision.Record) {
@@ -210,9 +231,14 @@ func (p *simulation) sorted(d *appsv1.Deployment) (old, fresh []corev1.Pod, avai
 
 func (p *simulation) newPod(d *appsv1.Deployment) corev1.Pod {
 	p.made++
-	image := d.Spec.Template.Spec.Containers[0].Image
+	return p.podOf(fmt.Sprint("pod", p.made), d.Spec.Template)
+}
+
+// podOf returns a pod of a template, as it is a second after it was created.
+func (p *simulation) podOf(name string, template corev1.PodTemplateSpec) corev1.Pod {
+	image := template.Spec.Containers[0].Image
 	pod := corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Name: fmt.Sprint("pod", p.made), CreationTimestamp: metav1.NewTime(p.now), Annotations: d.Spec.Template.Annotations,
+		Name: name, CreationTimestamp: metav1.NewTime(p.now), Annotations: template.Annotations,
 	}}
 	status := corev1.ContainerStatus{Name: naming.NginxContainer, ImageID: "registry.example.com/nginx@sha256:" + image}
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(p.now)}
@@ -224,8 +250,8 @@ func (p *simulation) newPod(d *appsv1.Deployment) corev1.Pod {
 	return pod
 }
 
-// image returns the image that the Deployment runs.
-func (p *simulation) image() string { return p.deployment().Spec.Template.Spec.Containers[0].Image }
+// image returns the image that the workload runs.
+func (p *simulation) image() string { return p.template().Spec.Containers[0].Image }
 
 // log returns the history in short form: number, state and image.
 func (p *simulation) log() string {

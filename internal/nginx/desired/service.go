@@ -21,14 +21,17 @@ func service(in *input) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	svc.ObjectMetaApplyConfiguration = in.meta(naming.Service(in.nginx.Name))
-	svc.Spec.WithSelector(naming.SelectorLabels(in.nginx.Name))
+	svc.ObjectMetaApplyConfiguration = in.meta(naming.Service(in.app.Name))
+	svc.Spec.WithSelector(naming.SelectorLabels(in.app.Name))
 	all, err := in.servicePorts()
 	if err != nil {
 		return object{}, err
 	}
 	svc.Spec.WithPorts(all...)
-	if want := in.nginx.Spec.Service; want != nil {
+	if stateful := in.app.Stateful; stateful != nil && stateful.Headless {
+		svc.Spec.WithClusterIP(corev1.ClusterIPNone)
+	}
+	if want := in.app.Spec.Service; want != nil {
 		svc.WithAnnotations(want.Annotations)
 		svc.Spec.WithType(want.Type)
 		svc.Spec.ExternalTrafficPolicy = want.ExternalTrafficPolicy
@@ -59,8 +62,8 @@ func (in *input) servicePorts() ([]*corev1ac.ServicePortApplyConfiguration, erro
 			WithPort(p.Port).
 			WithTargetPort(target(p, everywhere)).
 			WithProtocol(p.Protocol)
-		if i := slices.IndexFunc(in.nginx.Spec.Ports, sameName(p)); i >= 0 {
-			port.NodePort = in.nginx.Spec.Ports[i].NodePort
+		if i := slices.IndexFunc(in.app.Spec.Ports, sameName(p)); i >= 0 {
+			port.NodePort = in.app.Spec.Ports[i].NodePort
 		}
 		all = append(all, port)
 	}

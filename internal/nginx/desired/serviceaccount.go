@@ -13,6 +13,6 @@ func serviceAccount(in *input) (object, error) {
 	if err != nil {
 		return object{}, err
 	}
-	account.ObjectMetaApplyConfiguration = in.meta(naming.ServiceAccount(in.nginx.Name))
+	account.ObjectMetaApplyConfiguration = in.meta(naming.ServiceAccount(in.app.Name))
 	return object{account, account.ObjectMetaApplyConfiguration}, nil
 }

@@ -9,6 +9,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -23,17 +24,17 @@ type row struct {
 	needsConfig bool
 }
 
-// table lists everything that an application owns, in the order in which it is applied. What is watched,
-// cached, compared and pruned follows from it.
-func table() []row {
-	core, apps, policy, networking := corev1.SchemeGroupVersion, appsv1.SchemeGroupVersion, policyv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion
+// table lists everything that an application with a kind of workload owns, in the order in which it is applied. What is
+// watched, cached, compared and pruned follows from it.
+func table(workload string) []row {
+	core, policy, networking := corev1.SchemeGroupVersion, policyv1.SchemeGroupVersion, networkingv1.SchemeGroupVersion
 	rows := []row{
 		{owned.NewKind[corev1.ServiceAccount](core, "ServiceAccount", naming.ServiceAccount), serviceAccount, false},
 		// What unreachable pods may follow is in the candidate's. It must not be lost if only one of the two is written.
 		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMapNext), nextConfigMap, true},
 		{owned.NewKind[corev1.ConfigMap](core, "ConfigMap", naming.ConfigMap), stableConfigMap, true},
 		{owned.NewKind[corev1.Service](core, "Service", naming.Service), service, false},
-		{owned.NewKind[appsv1.Deployment](apps, "Deployment", naming.Deployment), deployment, true},
+		workloads[workload],
 		{owned.NewKind[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, false},
 		{owned.NewKind[networkingv1.NetworkPolicy](networking, "NetworkPolicy", applicationName), networkPolicy, false},
 	}
@@ -44,12 +45,19 @@ func table() []row {
 	return rows
 }
 
+// workloads are the kinds of workloads.
+var workloads = map[string]row{
+	application.KindDeployment:  {owned.NewKind[appsv1.Deployment](appsv1.SchemeGroupVersion, application.KindDeployment, naming.Workload), deployment, true},
+	application.KindStatefulSet: {owned.NewKind[appsv1.StatefulSet](appsv1.SchemeGroupVersion, application.KindStatefulSet, naming.Workload), statefulSet, true},
+}
+
 // applicationName is the object name of a kind of which an application owns one.
 func applicationName(application string) string { return application }
 
 // requires are the kinds without which an object of a kind would do harm.
 var requires = map[string][]string{
-	"Deployment": {"ServiceAccount", "ConfigMap", history.Kind},
+	"Deployment":  {"ServiceAccount", "ConfigMap", history.Kind},
+	"StatefulSet": {"ServiceAccount", "ConfigMap", history.Kind},
 }
 
 // exclusivePaths are the fields to which no other client may add: nginx gets all files of a ConfigMap, and a
@@ -57,10 +65,11 @@ var requires = map[string][]string{
 var exclusivePaths = map[string][]owned.ExclusivePath{
 	"ConfigMap":           {{Path: []string{"data"}}, {Path: []string{"binaryData"}}},
 	"Deployment":          hardening(),
+	"StatefulSet":         hardening(),
 	"PodDisruptionBudget": {{Path: []string{"spec"}}},
 }
 
-// hardening returns the fields of a Deployment that can give a pod more rights than its application needs.
+// hardening returns the fields of a workload that can give a pod more rights than its application needs.
 func hardening() []owned.ExclusivePath {
 	pod := func(path ...string) []string { return append([]string{"spec", "template", "spec"}, path...) }
 	paths := []owned.ExclusivePath{
@@ -80,6 +89,7 @@ func hardening() []owned.ExclusivePath {
 var schemas = map[string]*owned.Schema{
 	"Service":             owned.NewSchema(owned.Atomic("spec", "selector")),
 	"Deployment":          owned.NewSchema(owned.Atomic("spec", "selector"), owned.PodTemplate("spec", "template")),
+	"StatefulSet":         owned.NewSchema(owned.Atomic("spec", "selector"), owned.Atomic("spec", "volumeClaimTemplates"), owned.PodTemplate("spec", "template")),
 	"PodDisruptionBudget": owned.NewSchema(owned.Atomic("spec", "selector")),
 	"NetworkPolicy":       owned.NewSchema(owned.Atomic("spec", "podSelector"), owned.Atomic("spec", "ingress")),
 }
@@ -94,18 +104,18 @@ var trims = map[string]func(owned.Object){
 }
 
 // Kinds returns the kinds of the table, a row for each object.
-func Kinds() []owned.Kind {
+func Kinds(workload string) []owned.Kind {
 	var kinds []owned.Kind
-	for _, r := range table() {
+	for _, r := range table(workload) {
 		kinds = append(kinds, r.Kind)
 	}
 	return kinds
 }
 
 // DistinctKinds returns each kind of the table once, for watches and caches.
-func DistinctKinds() []owned.Kind {
+func DistinctKinds(workload string) []owned.Kind {
 	var kinds []owned.Kind
-	for _, k := range Kinds() {
+	for _, k := range Kinds(workload) {
 		if !slices.ContainsFunc(kinds, func(other owned.Kind) bool { return other.Name == k.Name }) {
 			kinds = append(kinds, k)
 		}

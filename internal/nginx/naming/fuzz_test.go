@@ -50,7 +50,7 @@ type object struct{ kind, name string }
 // derived returns the kinds and names of an application's objects.
 func derived(application string) []object {
 	return []object{
-		{"Deployment", Deployment(application)}, {"Service", Service(application)}, {"PodDisruptionBudget", PodDisruptionBudget(application)},
+		{"Workload", Workload(application)}, {"Service", Service(application)}, {"PodDisruptionBudget", PodDisruptionBudget(application)},
 		{"ServiceAccount", ServiceAccount(application)}, {"ConfigMap", ConfigMap(application)}, {"ConfigMap", ConfigMapNext(application)},
 	}
 }

@@ -93,8 +93,8 @@ const (
 	InstallContainer = "nginx-operator-install"
 )
 
-// Deployment returns the name of an application's Deployment.
-func Deployment(name string) string { return name }
+// Workload returns the name of the Deployment or StatefulSet that runs an application's pods.
+func Workload(name string) string { return name }
 
 // Service returns the name of an application's Service.
 func Service(name string) string { return name }

@@ -12,7 +12,7 @@ var longest = "a" + strings.Repeat("b", 44)
 
 func TestDerivedNamesAreLegal(t *testing.T) {
 	for _, name := range []string{
-		Deployment(longest), Service(longest), ServiceAccount(longest), PodDisruptionBudget(longest),
+		Workload(longest), Service(longest), ServiceAccount(longest), PodDisruptionBudget(longest),
 		ContentVolume("/" + strings.Repeat("x", 511)),
 	} {
 		if problems := validation.IsDNS1035Label(name); len(problems) > 0 {

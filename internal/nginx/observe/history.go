@@ -9,32 +9,32 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
 // history reads the history of the application.
-func (o *Observer) history(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) history(ctx context.Context, app *application.Application, state *State) error {
 	list := &appsv1.ControllerRevisionList{}
 	err := o.cache.List(ctx, list,
-		client.InNamespace(nginx.Namespace),
-		client.MatchingFields{IndexOwner: string(nginx.UID)},
+		client.InNamespace(app.Namespace),
+		client.MatchingFields{IndexOwner: ownerValue(app.UID, app.Name)},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list the history: %w", err)
 	}
 	state.History = history.Read(list.Items)
-	return o.recordedFiles(ctx, nginx, state)
+	return o.recordedFiles(ctx, app, state)
 }
 
 // recordedFiles reads the configurations of the revisions that may run again. The cache does not hold them, but
 // usually one of the two ConfigMaps does.
-func (o *Observer) recordedFiles(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) recordedFiles(ctx context.Context, app *application.Application, state *State) error {
 	state.RecordedFiles = map[string]nginxconf.Files{}
-	for _, r := range mayReturn(nginx, state.History) {
-		files, err := o.revisionFiles(ctx, nginx, state, r)
+	for _, r := range mayReturn(app, state.History) {
+		files, err := o.revisionFiles(ctx, app, state, r)
 		if err != nil {
 			return err
 		}
@@ -44,18 +44,18 @@ func (o *Observer) recordedFiles(ctx context.Context, nginx *v1alpha2.NginxOpera
 }
 
 // mayReturn returns the revisions that the next decision may select.
-func mayReturn(nginx *v1alpha2.NginxOperator, h history.History) []*history.Revision {
+func mayReturn(app *application.Application, h history.History) []*history.Revision {
 	var wanted []*history.Revision
 	if last := h.LastGood(""); last != nil {
 		wanted = append(wanted, last)
 	}
-	if rollout := nginx.Spec.Rollout; rollout != nil && rollout.ToRevision != nil {
+	if rollout := app.Spec.Rollout; rollout != nil && rollout.ToRevision != nil {
 		if r := h.Numbered(*rollout.ToRevision); r != nil {
 			wanted = append(wanted, r)
 		}
 	}
 	for i := range h {
-		if h[i].Stage != "" && nginx.Spec.Rollout != nil && len(nginx.Spec.Rollout.Gates) > 0 {
+		if h[i].Stage != "" && app.Spec.Rollout != nil && len(app.Spec.Rollout.Gates) > 0 {
 			// It continues while another rollout waits.
 			wanted = append(wanted, &h[i])
 		}
@@ -69,17 +69,17 @@ func mayReturn(nginx *v1alpha2.NginxOperator, h history.History) []*history.Revi
 	return wanted
 }
 
-func (o *Observer) revisionFiles(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State, r *history.Revision) (nginxconf.Files, error) {
+func (o *Observer) revisionFiles(ctx context.Context, app *application.Application, state *State, r *history.Revision) (nginxconf.Files, error) {
 	if files, known := state.RecordedFiles[r.Name]; known {
 		return files, nil
 	}
-	for _, name := range []string{naming.ConfigMap(nginx.Name), naming.ConfigMapNext(nginx.Name)} {
+	for _, name := range []string{naming.ConfigMap(app.Name), naming.ConfigMapNext(app.Name)} {
 		if cm := state.Config(name); Rendered(cm) && cm.Annotations[naming.AnnotationConfig] == r.Config {
 			return cm.Data, nil
 		}
 	}
 	live := &appsv1.ControllerRevision{}
-	err := o.live.Get(ctx, types.NamespacedName{Namespace: nginx.Namespace, Name: r.Name}, live)
+	err := o.live.Get(ctx, types.NamespacedName{Namespace: app.Namespace, Name: r.Name}, live)
 	if apierrors.IsNotFound(err) {
 		// The cache still shows it, but garbage collection is removing the application.
 		return nil, nil

@@ -8,17 +8,19 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 const (
 	// IndexApplication finds pods by their application.
 	IndexApplication = "application"
-	// IndexOwner finds ControllerRevisions by the UID of the NginxOperator that controls them, so that those of an
-	// earlier NginxOperator of the same name are not in the history.
+	// IndexOwner finds ControllerRevisions by their application and the UID of the object that controls them, so that those
+	// of an earlier application of the same name are not in the history.
 	IndexOwner = "owner"
 	// IndexAutoscalerTarget finds autoscalers by the Deployment that they target.
 	IndexAutoscalerTarget = "targetDeployment"
@@ -33,7 +35,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 		name   string
 		values client.IndexerFunc
 	}{
-		{&corev1.Pod{}, IndexApplication, application},
+		{&corev1.Pod{}, IndexApplication, applicationLabel},
 		{&appsv1.ControllerRevision{}, IndexOwner, owner},
 		{&autoscalingv2.HorizontalPodAutoscaler{}, IndexAutoscalerTarget, autoscalerTarget},
 		{&v1alpha2.NginxOperator{}, IndexConfigMap, referencedConfigMaps},
@@ -45,7 +47,7 @@ func AddIndexes(ctx context.Context, indexer client.FieldIndexer) error {
 	return nil
 }
 
-func application(obj client.Object) []string {
+func applicationLabel(obj client.Object) []string {
 	if name := obj.GetLabels()[naming.LabelApplication]; name != "" {
 		return []string{name}
 	}
@@ -54,10 +56,13 @@ func application(obj client.Object) []string {
 
 func owner(obj client.Object) []string {
 	if ref := metav1.GetControllerOf(obj); ref != nil {
-		return []string{string(ref.UID)}
+		return []string{ownerValue(ref.UID, obj.GetLabels()[naming.LabelApplication])}
 	}
 	return nil
 }
+
+// ownerValue is the value of IndexOwner for an application.
+func ownerValue(owner types.UID, application string) string { return string(owner) + "/" + application }
 
 func autoscalerTarget(obj client.Object) []string {
 	hpa, ok := obj.(*autoscalingv2.HorizontalPodAutoscaler)
@@ -95,11 +100,14 @@ func referencedConfigMaps(obj client.Object) []string {
 	return names
 }
 
-func (o *Observer) autoscaler(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) autoscaler(ctx context.Context, app *application.Application, state *State) error {
+	if app.Stateful != nil {
+		return nil
+	}
 	list := &autoscalingv2.HorizontalPodAutoscalerList{}
 	err := o.cache.List(ctx, list,
-		client.InNamespace(nginx.Namespace),
-		client.MatchingFields{IndexAutoscalerTarget: naming.Deployment(nginx.Name)},
+		client.InNamespace(app.Namespace),
+		client.MatchingFields{IndexAutoscalerTarget: naming.Workload(app.Name)},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list autoscalers: %w", err)

@@ -12,6 +12,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -176,7 +177,7 @@ func gather(t *testing.T, o *Observer, nginx *v1alpha2.NginxOperator, state *Sta
 	t.Helper()
 	o.answers.wait = time.Minute
 	defer finishCalls(o, nginx)
-	if err := o.instances(t.Context(), nginx, state); err != nil {
+	if err := o.instances(t.Context(), application.Of(nginx), state); err != nil {
 		t.Fatal(err)
 	}
 }

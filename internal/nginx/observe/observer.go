@@ -6,15 +6,14 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
@@ -44,22 +43,22 @@ func (o *Observer) Forget(key types.NamespacedName) { o.answers.forget(key) }
 
 // Observe reads everything that a pass for nginx decides from. It returns ErrUnanswered while instances have not
 // answered, and ErrStaleCache if the cache shows an older spec than the objects were written for.
-func (o *Observer) Observe(ctx context.Context, nginx *v1alpha2.NginxOperator) (State, error) {
+func (o *Observer) Observe(ctx context.Context, app *application.Application) (State, error) {
 	state := State{Owned: map[owned.Key]owned.Object{}}
-	for _, step := range []func(context.Context, *v1alpha2.NginxOperator, *State) error{
+	for _, step := range []func(context.Context, *application.Application, *State) error{
 		o.owned, o.pods, o.instances, o.autoscaler, o.history, o.source, o.content, o.verifySpecFresh, o.unlabelled,
 	} {
-		if err := step(ctx, nginx, &state); err != nil {
+		if err := step(ctx, app, &state); err != nil {
 			return State{}, err
 		}
 	}
 	return state, nil
 }
 
-func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) owned(ctx context.Context, app *application.Application, state *State) error {
 	for _, kind := range o.kinds {
 		obj := kind.New()
-		key := types.NamespacedName{Namespace: nginx.Namespace, Name: kind.ObjectName(nginx.Name)}
+		key := types.NamespacedName{Namespace: app.Namespace, Name: kind.ObjectName(app.Name)}
 		err := o.cache.Get(ctx, key, obj)
 		if apierrors.IsNotFound(err) {
 			continue
@@ -72,11 +71,11 @@ func (o *Observer) owned(ctx context.Context, nginx *v1alpha2.NginxOperator, sta
 	return nil
 }
 
-func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) pods(ctx context.Context, app *application.Application, state *State) error {
 	pods := &corev1.PodList{}
 	err := o.cache.List(ctx, pods,
-		client.InNamespace(nginx.Namespace),
-		client.MatchingFields{IndexApplication: nginx.Name},
+		client.InNamespace(app.Namespace),
+		client.MatchingFields{IndexApplication: app.Name},
 		client.UnsafeDisableDeepCopy)
 	if err != nil {
 		return fmt.Errorf("list pods: %w", err)
@@ -85,7 +84,7 @@ func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, stat
 		switch {
 		case pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded:
 			// A pod that has ended, such as an evicted one, no longer counts.
-		case ofDeployment(&pod, naming.Deployment(nginx.Name)):
+		case belongsTo(&pod, naming.Workload(app.Name)):
 			state.Pods = append(state.Pods, pod)
 		case pod.DeletionTimestamp == nil:
 			state.ForeignPods = append(state.ForeignPods, pod.Name)
@@ -98,20 +97,13 @@ func (o *Observer) pods(ctx context.Context, nginx *v1alpha2.NginxOperator, stat
 	return nil
 }
 
-// ofDeployment reports whether a pod belongs to a Deployment. A pod that was removed from its ReplicaSet for
-// inspection does not, nor does one that merely has its labels.
-func ofDeployment(pod *corev1.Pod, deployment string) bool {
-	ref := metav1.GetControllerOf(pod)
-	return ref != nil && ref.Kind == "ReplicaSet" && ref.Name == deployment+"-"+pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey]
-}
-
-func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
-	if nginx.Spec.Config == nil || nginx.Spec.Config.ConfigMap == nil {
+func (o *Observer) source(ctx context.Context, app *application.Application, state *State) error {
+	if app.Spec.Config == nil || app.Spec.Config.ConfigMap == nil {
 		return nil
 	}
-	name := nginx.Spec.Config.ConfigMap.Name
+	name := app.Spec.Config.ConfigMap.Name
 	state.Source = &Source{Name: name}
-	meta, err := o.reference(ctx, nginx.Namespace, name)
+	meta, err := o.reference(ctx, app.Namespace, name)
 	if err != nil || meta == nil {
 		return err
 	}
@@ -120,13 +112,13 @@ func (o *Observer) source(ctx context.Context, nginx *v1alpha2.NginxOperator, st
 		return nil
 	}
 	version := sourceVersion(meta)
-	next := state.Config(naming.ConfigMapNext(nginx.Name))
+	next := state.Config(naming.ConfigMapNext(app.Name))
 	if Rendered(next) && next.Annotations[naming.AnnotationConfigSourceVersion] == version {
 		// The candidate is a copy of this version.
 		state.Source = &Source{Name: name, Found: true, Version: version, Files: nginxconf.Files(next.Data).User()}
 		return nil
 	}
-	return o.readSource(ctx, nginx.Namespace, state.Source)
+	return o.readSource(ctx, app.Namespace, state.Source)
 }
 
 // readSource reads a ConfigMap's content past the caches: holding every ConfigMap of the cluster in memory would be
@@ -147,12 +139,12 @@ func (o *Observer) readSource(ctx context.Context, namespace string, source *Sou
 	return nil
 }
 
-func (o *Observer) content(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
-	for _, c := range nginx.Spec.Content {
+func (o *Observer) content(ctx context.Context, app *application.Application, state *State) error {
+	for _, c := range app.Spec.Content {
 		if c.ConfigMap == nil {
 			continue
 		}
-		meta, err := o.reference(ctx, nginx.Namespace, c.ConfigMap.Name)
+		meta, err := o.reference(ctx, app.Namespace, c.ConfigMap.Name)
 		if err != nil {
 			return err
 		}

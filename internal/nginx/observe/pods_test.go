@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestOfDeployment(t *testing.T) {
+func TestBelongsTo(t *testing.T) {
 	of := func(kind, name string) []metav1.OwnerReference {
 		return []metav1.OwnerReference{{APIVersion: "apps/v1", Kind: kind, Name: name, Controller: new(true)}}
 	}
@@ -23,9 +23,11 @@ func TestOfDeployment(t *testing.T) {
 		"of a ReplicaSet of another Deployment":    {of("ReplicaSet", "shop-5b77"), "5b77", false},
 		"of one whose name begins in the same way": {of("ReplicaSet", "web-shop-5b77"), "5b77", false},
 		"of something else":                        {of("Job", "web-5b77"), "5b77", false},
+		"of its StatefulSet":                       {of("StatefulSet", "web"), "", true},
+		"of another StatefulSet":                   {of("StatefulSet", "web-shop"), "", false},
 	} {
 		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{OwnerReferences: tt.owners, Labels: map[string]string{appsv1.DefaultDeploymentUniqueLabelKey: tt.hash}}}
-		if got := ofDeployment(pod, "web"); got != tt.want {
+		if got := belongsTo(pod, "web"); got != tt.want {
 			t.Errorf("%s: it is %t, want %t", name, got, tt.want)
 		}
 	}

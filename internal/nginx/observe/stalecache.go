@@ -8,10 +8,11 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -21,27 +22,28 @@ import (
 // apply what was requested some time ago.
 //
 // It queries the API server only if an object says so, because any client can write to the object.
-func (o *Observer) verifySpecFresh(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
-	if state.writtenFor(nginx) <= nginx.Generation {
+func (o *Observer) verifySpecFresh(ctx context.Context, app *application.Application, state *State) error {
+	if state.writtenFor(app) <= app.Generation {
 		return nil
 	}
-	now := &v1alpha2.NginxOperator{}
-	if err := o.live.Get(ctx, client.ObjectKeyFromObject(nginx), now); err != nil {
+	now := &metav1.PartialObjectMetadata{}
+	now.SetGroupVersionKind(app.Owner.GVK)
+	if err := o.live.Get(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Owner.Name}, now); err != nil {
 		return client.IgnoreNotFound(fmt.Errorf("read the newest spec: %w", err))
 	}
-	if now.UID == nginx.UID && now.Generation > nginx.Generation {
-		return fmt.Errorf("%w: objects were written for generation %d of the spec, not for %d", owned.ErrStaleCache, now.Generation, nginx.Generation)
+	if now.UID == app.UID && now.Generation > app.Generation {
+		return fmt.Errorf("%w: objects were written for generation %d of the spec, not for %d", owned.ErrStaleCache, now.Generation, app.Generation)
 	}
 	return nil
 }
 
 // writtenFor is the newest generation of an application that one of its objects was written for; 0:
 // none tells.
-func (s State) writtenFor(nginx *v1alpha2.NginxOperator) int64 {
+func (s State) writtenFor(app *application.Application) int64 {
 	newest := int64(0)
 	for _, object := range s.Owned {
 		generation, err := strconv.ParseInt(object.GetAnnotations()[naming.AnnotationGeneration], 10, 64)
-		if err == nil && metav1.IsControlledBy(object, nginx) {
+		if err == nil && metav1.IsControlledBy(object, app) {
 			newest = max(newest, generation)
 		}
 	}
@@ -53,16 +55,16 @@ func (s State) writtenFor(nginx *v1alpha2.NginxOperator) int64 {
 //
 // It costs a request, so call it only before pods get something else. A revision of the state that the API
 // server does not list proves nothing: another client may have changed the label that it is listed by.
-func (o *Observer) VerifyHistoryFresh(ctx context.Context, nginx *v1alpha2.NginxOperator, known history.History) error {
+func (o *Observer) VerifyHistoryFresh(ctx context.Context, app *application.Application, known history.History) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("ControllerRevisionList"))
-	err := o.live.List(ctx, list, client.InNamespace(nginx.Namespace), client.MatchingLabels{naming.LabelApplication: nginx.Name})
+	err := o.live.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingLabels{naming.LabelApplication: app.Name})
 	if err != nil {
 		return fmt.Errorf("read the history: %w", err)
 	}
 	for i := range list.Items {
 		live := &list.Items[i].ObjectMeta
-		if metav1.IsControlledBy(live, nginx) && !slices.ContainsFunc(known, func(r history.Revision) bool { return r.IsAs(live) }) {
+		if metav1.IsControlledBy(live, app) && !slices.ContainsFunc(known, func(r history.Revision) bool { return r.IsAs(live) }) {
 			return fmt.Errorf("%w: ControllerRevision %s has changed", owned.ErrStaleCache, live.Name)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -30,7 +31,7 @@ func (r *liveReader) Get(_ context.Context, key client.ObjectKey, object client.
 	if r.nginx == nil {
 		return apierrors.NewNotFound(schema.GroupResource{Resource: "nginxoperators"}, key.Name)
 	}
-	r.nginx.DeepCopyInto(object.(*v1alpha2.NginxOperator))
+	r.nginx.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
 	return nil
 }
 
@@ -66,7 +67,7 @@ func TestOutdated(t *testing.T) {
 				OwnerReferences: []metav1.OwnerReference{{UID: tt.owner, Controller: new(true)}},
 			}}
 			live := &liveReader{nginx: tt.live}
-			err := (&Observer{live: live}).verifySpecFresh(t.Context(), of("u1", 3), &State{Owned: map[owned.Key]owned.Object{{Kind: "ConfigMap", Name: "web-config"}: cm}})
+			err := (&Observer{live: live}).verifySpecFresh(t.Context(), application.Of(of("u1", 3)), &State{Owned: map[owned.Key]owned.Object{{Kind: "ConfigMap", Name: "web-config"}: cm}})
 			got := errors.Is(err, owned.ErrStaleCache)
 			if err != nil && !got || got != tt.want || live.reads != tt.reads {
 				t.Errorf("outdated %v (%v), %d reads, want %v, %d", got, err, live.reads, tt.want, tt.reads)
@@ -115,7 +116,7 @@ func TestRemembers(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			err := (&Observer{live: recordReader{records: tt.live}}).VerifyHistoryFresh(t.Context(), of("u1", 3), known)
+			err := (&Observer{live: recordReader{records: tt.live}}).VerifyHistoryFresh(t.Context(), application.Of(of("u1", 3)), known)
 			if errors.Is(err, owned.ErrStaleCache) != tt.behind || (err != nil) != tt.behind {
 				t.Errorf("got %v, behind: %t", err, tt.behind)
 			}

@@ -8,8 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
 )
 
 // instances queries instances and caches their answers.
@@ -84,8 +84,8 @@ func newInstances(get StatusGetter) *instances {
 func (o *Observer) OnAnswer(queue func(types.NamespacedName)) { o.answers.answered = queue }
 
 // instances reads the status of the instances of all running pods.
-func (o *Observer) instances(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
-	key := types.NamespacedName{Namespace: nginx.Namespace, Name: nginx.Name}
+func (o *Observer) instances(ctx context.Context, app *application.Application, state *State) error {
+	key := types.NamespacedName{Namespace: app.Namespace, Name: app.Name}
 	o.answers.await(ctx, o.answers.begin(ctx, key, state.Pods))
 	if err := ctx.Err(); err != nil {
 		return err

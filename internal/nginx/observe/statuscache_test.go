@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -69,7 +70,7 @@ func (p *pods) queried(podIP string) int {
 func (p *pods) pass(t *testing.T, state *State) (took time.Duration, complete bool) {
 	t.Helper()
 	begin := time.Now()
-	err := p.observer.instances(t.Context(), web, state)
+	err := p.observer.instances(t.Context(), application.Of(web), state)
 	if err != nil && !errors.Is(err, ErrUnanswered) {
 		t.Fatal(err)
 	}

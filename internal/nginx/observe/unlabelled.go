@@ -11,39 +11,39 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// unlabelled finds the Deployment and the history of an application if they have lost the label by which the
-// caches find them. Without its Deployment, an application looks like a new one, which gets the pods of this
+// unlabelled finds the workload and the history of an application if they have lost the label by which the
+// caches find them. Without its workload, an application looks like a new one, which gets the pods of this
 // release in the number of the spec; without its history, like one that has never run.
 //
 // It queries the API server only if something is missing that existed before.
-func (o *Observer) unlabelled(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
-	deployment := state.Deployment()
+func (o *Observer) unlabelled(ctx context.Context, app *application.Application, state *State) error {
+	workload := state.Workload()
 	recorded := func(r history.Revision) bool { return r.Template == state.LiveTemplate() }
 	switch {
-	case deployment == nil && len(state.History) > 0:
-		return o.unlabelledDeployment(ctx, nginx, state)
-	case deployment != nil && metav1.IsControlledBy(deployment, nginx) && !slices.ContainsFunc(state.History, recorded):
-		return o.unlabelledHistory(ctx, nginx, state)
+	case workload == nil && len(state.History) > 0:
+		return o.unlabelledWorkload(ctx, app, state)
+	case workload != nil && metav1.IsControlledBy(workload.Object, app) && !slices.ContainsFunc(state.History, recorded):
+		return o.unlabelledHistory(ctx, app, state)
 	}
 	return nil
 }
 
-func (o *Observer) unlabelledDeployment(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) unlabelledWorkload(ctx context.Context, app *application.Application, state *State) error {
 	live := &metav1.PartialObjectMetadata{}
-	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind("Deployment"))
-	err := o.live.Get(ctx, types.NamespacedName{Namespace: nginx.Namespace, Name: naming.Deployment(nginx.Name)}, live)
+	live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(app.Workload()))
+	err := o.live.Get(ctx, types.NamespacedName{Namespace: app.Namespace, Name: naming.Workload(app.Name)}, live)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("look for the Deployment: %w", err)
+		return fmt.Errorf("look for the %s: %w", app.Workload(), err)
 	}
-	if lacksLabel(nginx, live) {
+	if lacksLabel(app, live) {
 		state.Unlabelled = append(state.Unlabelled, live)
 	}
 	return nil
@@ -51,16 +51,16 @@ func (o *Observer) unlabelledDeployment(ctx context.Context, nginx *v1alpha2.Ngi
 
 // unlabelledHistory reads the metadata of all ControllerRevisions of the namespace, because it cannot know
 // their names.
-func (o *Observer) unlabelledHistory(ctx context.Context, nginx *v1alpha2.NginxOperator, state *State) error {
+func (o *Observer) unlabelledHistory(ctx context.Context, app *application.Application, state *State) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(history.Kind + "List"))
-	if err := o.live.List(ctx, list, client.InNamespace(nginx.Namespace)); err != nil {
+	if err := o.live.List(ctx, list, client.InNamespace(app.Namespace)); err != nil {
 		return fmt.Errorf("look for the history: %w", err)
 	}
 	for i := range list.Items {
 		live := &list.Items[i]
 		live.SetGroupVersionKind(appsv1.SchemeGroupVersion.WithKind(history.Kind))
-		if lacksLabel(nginx, live) {
+		if lacksLabel(app, live) {
 			state.Unlabelled = append(state.Unlabelled, live)
 		}
 	}
@@ -68,6 +68,6 @@ func (o *Observer) unlabelledHistory(ctx context.Context, nginx *v1alpha2.NginxO
 }
 
 // lacksLabel reports whether a live object belongs to nginx and the caches cannot find it.
-func lacksLabel(nginx *v1alpha2.NginxOperator, live *metav1.PartialObjectMetadata) bool {
-	return live.DeletionTimestamp == nil && live.Labels[naming.LabelApplication] != nginx.Name && metav1.IsControlledBy(live, nginx)
+func lacksLabel(app *application.Application, live *metav1.PartialObjectMetadata) bool {
+	return live.DeletionTimestamp == nil && live.Labels[naming.LabelApplication] != app.Name && metav1.IsControlledBy(live, app)
 }

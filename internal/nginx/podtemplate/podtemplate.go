@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -66,18 +65,18 @@ func Build(nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
 	return b.podTemplateOf(shape{instanceImage: options.InstanceImage})
 }
 
-// BuildLike returns the template of a live Deployment if this release or an earlier one makes it of the
+// BuildLike returns the template of a live workload if this release or an earlier one makes it of the
 // spec, and otherwise that of Build. It keeps pods from being replaced where their history is lost.
-func BuildLike(live *appsv1.Deployment, nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
+func BuildLike(live *corev1.PodTemplateSpec, nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
 	b := &builder{nginx, options}
 	current, err := Build(nginx, options)
 	image := instanceImage(live)
-	if err != nil || image == "" || Hash(current) == live.Spec.Template.Annotations[naming.AnnotationTemplate] {
+	if err != nil || image == "" || Hash(current) == live.Annotations[naming.AnnotationTemplate] {
 		return current, err
 	}
 	for _, earlier := range []shape{{instanceImage: image}, {instanceImage: image, before05: true}} {
 		kept, err := b.podTemplateOf(earlier)
-		if err != nil || Hash(kept) == live.Spec.Template.Annotations[naming.AnnotationTemplate] {
+		if err != nil || Hash(kept) == live.Annotations[naming.AnnotationTemplate] {
 			return kept, err
 		}
 	}
@@ -118,9 +117,9 @@ func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
 	return spec.Ports
 }
 
-func instanceImage(live *appsv1.Deployment) string {
+func instanceImage(live *corev1.PodTemplateSpec) string {
 	if live != nil {
-		for _, c := range live.Spec.Template.Spec.InitContainers {
+		for _, c := range live.Spec.InitContainers {
 			if c.Name == naming.InstallContainer {
 				return c.Image
 			}

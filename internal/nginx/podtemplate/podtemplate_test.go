@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -27,9 +26,9 @@ func TestTemplatesWithoutARequestLogAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	live := &appsv1.Deployment{}
-	live.Spec.Template.Annotations = before.Annotations
-	live.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: naming.InstallContainer, Image: "operator:v1"}}
+	live := &corev1.PodTemplateSpec{}
+	live.Annotations = before.Annotations
+	live.Spec.InitContainers = []corev1.Container{{Name: naming.InstallContainer, Image: "operator:v1"}}
 	got, err := BuildLike(live, nginx, Options{DefaultImage: "nginx:default", InstanceImage: "operator:v2"})
 	if err != nil {
 		t.Fatal(err)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 
@@ -97,7 +95,7 @@ func (p *progress) begin() history.Revision {
 		}
 	}
 	begun.StartedAt = p.Now
-	begun.Stage = rollout.FirstStage(p.oldReady(), AllowsSurge(p.rolloutSpec()), p.Canary)
+	begun.Stage = rollout.FirstStage(p.oldReady(), p.ordered() || AllowsSurge(p.rolloutSpec()), p.Canary)
 	if p.templateStillRunning() {
 		begun.Stage = history.Rolling
 	}
@@ -107,8 +105,8 @@ func (p *progress) begin() history.Revision {
 // templateStillRunning reports whether the pods of a template that is requested again were never removed: they need not
 // prove themselves again.
 func (p *progress) templateStillRunning() bool {
-	d := p.State.Deployment()
-	if d == nil {
+	w := p.State.Workload()
+	if w == nil {
 		return false
 	}
 	ready := 0
@@ -117,7 +115,7 @@ func (p *progress) templateStillRunning() bool {
 			ready++
 		}
 	}
-	return ready > 0 && ready >= int(ptr.Deref(d.Spec.Replicas, 1))
+	return ready > 0 && ready >= int(w.Wanted)
 }
 
 // advanceTemplate decides the next step of the rollout of the template; zero if none is under way.
@@ -135,10 +133,34 @@ func (p *progress) advanceTemplate() rollout.Step {
 		Canary:    p.Canary,
 		Complete:  p.settled(),
 		TimedOut:  timedOut,
+		StallsAt:  p.stallsAt(r.StartedAt),
 		Refused:   refused,
 		New:       p.newPods(),
 		OldReady:  p.oldReady(),
 	})
+}
+
+// ordered reports whether the pods are replaced one after the other, each under its own name.
+func (p *progress) ordered() bool {
+	w := p.State.Workload()
+	return w != nil && w.Ordered
+}
+
+// stallsAt returns when a rollout has made no progress for too long, if pods are replaced in order: the StatefulSet
+// controller waits forever. It is zero otherwise.
+func (p *progress) stallsAt(began time.Time) time.Time {
+	if !p.ordered() {
+		return time.Time{}
+	}
+	last := began
+	for _, pod := range p.newPods() {
+		for _, at := range []time.Time{pod.Created, pod.ReadySince} {
+			if at.After(last) {
+				last = at
+			}
+		}
+	}
+	return last.Add(p.progressDeadline())
 }
 
 func (p *progress) progressDeadline() time.Duration {
@@ -152,8 +174,8 @@ func (p *progress) canaryParameters() *rollout.Canary {
 		return nil
 	}
 	most := max(1, int(ptr.Deref(p.Nginx.Spec.Replicas, 1)))
-	if d := p.State.Deployment(); d != nil {
-		most = max(1, int(ptr.Deref(d.Spec.Replicas, 1)))
+	if w := p.State.Workload(); w != nil {
+		most = max(1, int(w.Wanted))
 	}
 	c := &rollout.Canary{
 		Replicas:     min(most, int(ptr.Deref(want.Replicas, defaultCanaryReplicas))),
@@ -175,12 +197,12 @@ func AllowsSurge(spec v1alpha2.Rollout) bool {
 
 // settled reports whether every pod is of the selected template, and serves without probation.
 func (p *progress) settled() bool {
-	d := p.State.Deployment()
-	if d == nil || p.State.LiveTemplate() != p.selection.Run.Hash || p.Rollout.Serving+p.servingStable() == 0 || p.Rollout.OnProbation {
+	w := p.State.Workload()
+	if w == nil || p.State.LiveTemplate() != p.selection.Run.Hash || p.Rollout.Serving+p.servingStable() == 0 || p.Rollout.OnProbation {
 		return false
 	}
 	over := p.Rollout.Phase == rollout.Settled || p.Rollout.Phase == rollout.Rejected
-	return over && p.State.RolledOut(ptr.Deref(d.Spec.Replicas, 1))
+	return over && p.State.RolledOut(w.Wanted)
 }
 
 // servingStable counts the pods that serve what pods boot with.
@@ -194,22 +216,14 @@ func (p *progress) servingStable() int {
 	return n
 }
 
-// timedOut reads the Deployment's status since a rollout began: whether the Deployment controller has given up, and
-// why it can create no pod.
+// timedOut reads the workload's status since a rollout began: whether its controller has given up, and why it can
+// create no pod.
 func (p *progress) timedOut(began time.Time) (gaveUp bool, refused string) {
-	d := p.State.Deployment()
-	if d == nil || p.State.LiveTemplate() != p.selection.Run.Hash || d.Status.ObservedGeneration < d.Generation {
+	w := p.State.Workload()
+	if w == nil || p.State.LiveTemplate() != p.selection.Run.Hash || w.ObservedGeneration < w.Object.GetGeneration() {
 		return false, ""
 	}
-	for _, c := range d.Status.Conditions {
-		switch {
-		case c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue:
-			refused = c.Message
-		case c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded":
-			gaveUp = !c.LastUpdateTime.Time.Before(began.Truncate(time.Second))
-		}
-	}
-	return gaveUp, refused
+	return w.GaveUp && !w.GaveUpAt.Before(began.Truncate(time.Second)), w.Refused
 }
 
 // newPods returns the pods of the selected template.

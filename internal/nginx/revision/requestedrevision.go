@@ -44,7 +44,7 @@ func (in *Input) newTemplate() (*podtemplate.Template, error) {
 	if in.Renew {
 		return podtemplate.Build(in.Nginx, in.Options.images())
 	}
-	return podtemplate.BuildLike(in.State.Deployment(), in.Nginx, in.Options.images())
+	return podtemplate.BuildLike(in.State.TemplateOfWorkload(), in.Nginx, in.Options.images())
 }
 
 // failedWith returns the revision of the same spec whose rollout failed; nil if none did.

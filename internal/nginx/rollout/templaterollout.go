@@ -20,8 +20,10 @@ type TemplateInput struct {
 	Canary *Canary
 	// Complete reports whether every pod is of the template, and serves.
 	Complete bool
-	// TimedOut reports whether the Deployment controller has given up.
+	// TimedOut reports whether the workload's controller has given up. StallsAt is when a rollout has made no progress for
+	// too long, if its controller never gives up; zero if it does.
 	TimedOut bool
+	StallsAt time.Time
 	// Refused is why no pod can be created, in the API server's words; empty if pods can be created.
 	Refused string
 	// New are the pods of the template, OldReady the number of other pods that serve.
@@ -93,15 +95,15 @@ const (
 	retryMost  = 15 * time.Second
 )
 
-// FirstStage returns where the rollout of a template begins. If no pod serves, there is nothing to protect. Without a
-// surge, a pod has to stop before another starts.
-func FirstStage(oldReady int, surge bool, canary *Canary) history.Stage {
+// FirstStage returns where the rollout of a template begins. If no pod serves, there is nothing to protect. provable
+// reports whether the first new pod can be watched before another old one stops.
+func FirstStage(oldReady int, provable bool, canary *Canary) history.Stage {
 	switch {
 	case oldReady == 0:
 		return history.Rolling
 	case canary != nil:
 		return history.Canary
-	case surge:
+	case provable:
 		return history.Proving
 	default:
 		return history.Rolling
@@ -130,6 +132,17 @@ func Advance(in TemplateInput) Step {
 	}
 	step.After = Soonest(step.After, in.timeUntilFailure())
 	return step
+}
+
+// stalled reports whether the rollout makes no progress, where its controller does not notice.
+func (in TemplateInput) stalled() bool {
+	return in.mayStall() && !in.Now.Before(in.StallsAt)
+}
+
+// mayStall reports whether the next pod has to follow by itself. Before, pods wait because the others have to prove
+// themselves.
+func (in TemplateInput) mayStall() bool {
+	return !in.StallsAt.IsZero() && in.Stage == history.Rolling && !in.Complete
 }
 
 // overdue reports whether too few new pods became ready in time. The Deployment controller reports later standstills,
@@ -251,6 +264,9 @@ func (in TemplateInput) timeUntilFailure() time.Duration {
 	var after time.Duration
 	if since, waiting := in.waiting(); waiting && !in.Complete && !in.enough() {
 		after = Soonest(after, since.Add(in.limit()).Sub(in.Now))
+	}
+	if in.mayStall() {
+		after = Soonest(after, in.StallsAt.Sub(in.Now))
 	}
 	for _, p := range in.New {
 		if p.Diagnosis != nil && !p.Diagnosis.FailAfter.IsZero() {

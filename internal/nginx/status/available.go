@@ -39,19 +39,19 @@ func tooFewServe(v *view) *verdict {
 // leastServing returns how many pods have to serve.
 func (v *view) leastServing() int32 { return v.replicas - v.maxUnavailable() }
 
-// servingReplicas returns the pods that the Deployment controller counts as available. While a rollout protects serving pods,
+// servingReplicas returns the pods that the workload's controller counts as available. While a rollout protects serving pods,
 // that count requires more of a pod than to be ready, and says nothing about the old ones.
 //
 // The pods come from another cache. The lower count is used: otherwise an application could be Ready without a ready
 // replica.
 func (v *view) servingReplicas() int32 {
-	d := v.in.State.Deployment()
-	if d == nil {
+	w := v.workload()
+	if w == nil {
 		return 0
 	}
-	counted := d.Status.AvailableReplicas
+	counted := w.Available
 	if v.protectServingPods() {
-		counted = d.Status.ReadyReplicas
+		counted = w.Ready
 	}
 	return min(counted, v.readyReplicas())
 }

@@ -7,7 +7,6 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
-	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/poddiagnosis"
 )
@@ -51,10 +50,9 @@ func (v *view) placed() []poddiagnosis.PodOnNode {
 	return pods
 }
 
-// isNewest reports whether a pod is of the Deployment's present template.
+// isNewest reports whether a pod is of the workload's present template.
 func isNewest(v *view, pod *corev1.Pod) bool {
-	d := v.in.State.Deployment()
-	return d != nil && pod.Annotations[naming.AnnotationTemplate] == d.Spec.Template.Annotations[naming.AnnotationTemplate]
+	return v.workload() != nil && observe.TemplateOf(pod) == v.in.State.LiveTemplate()
 }
 
 func restarts(pod *corev1.Pod) int32 {

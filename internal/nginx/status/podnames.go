@@ -17,8 +17,8 @@ func (v *view) foreignPods() string {
 	if len(names) > 1 {
 		do, have, them, pods = "do", "have", "them", "pods"
 	}
-	return fmt.Sprintf("; %s %s not belong to the Deployment but %s the label %s=%s, so the Service sends %s requests: remove the label or delete the %s",
-		podNames(names), do, have, naming.LabelApplication, v.in.Nginx.Name, them, pods)
+	return fmt.Sprintf("; %s %s not belong to the %s but %s the label %s=%s, so the Service sends %s requests: remove the label or delete the %s",
+		podNames(names), do, v.in.Workload, have, naming.LabelApplication, v.in.Nginx.Name, them, pods)
 }
 
 // podNames names pods, and only the first of many.

@@ -26,6 +26,8 @@ import (
 // Input is what a status is computed from.
 type Input struct {
 	Nginx *v1alpha2.NginxOperator
+	// Workload is the kind of the object that runs the pods.
+	Workload string
 	// State as it is after the pass's own writes.
 	State observe.State
 	// Selection is which revision runs, and how far its rollout is.
@@ -124,8 +126,8 @@ func newView(in Input) *view {
 		in: in, replicas: ptr.Deref(in.Nginx.Spec.Replicas, 1),
 		revision: in.Selection.Run.Config.Revision, rollout: in.Selection.Rollout,
 	}
-	if d := in.State.Deployment(); d != nil && (in.State.Autoscaler != "" || len(in.Pending) > 0) {
-		v.replicas = ptr.Deref(d.Spec.Replicas, 1)
+	if w := in.State.Workload(); w != nil && (in.State.Autoscaler != "" || len(in.Pending) > 0) {
+		v.replicas = w.Wanted
 	}
 	v.diagnosis = findDiagnosis(v)
 	return v
@@ -157,10 +159,10 @@ func (v *view) statusFields() v1alpha2.NginxOperatorStatus {
 	if good := v.in.State.History.LastGood(""); good != nil {
 		status.Revision = good.Number
 	}
-	if d := v.in.State.Deployment(); d != nil {
-		status.Replicas = d.Status.Replicas
-		status.UpdatedReplicas = d.Status.UpdatedReplicas
-		for _, c := range d.Spec.Template.Spec.Containers {
+	if w := v.in.State.Workload(); w != nil {
+		status.Replicas = w.Replicas
+		status.UpdatedReplicas = w.Updated
+		for _, c := range w.Template.Spec.Containers {
 			if c.Name == naming.NginxContainer {
 				status.Image = messages.Shorten(c.Image, mostImage)
 			}

@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/canary"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -40,6 +41,7 @@ var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // healthy returns the input of a healthy application with two pods.
 func healthy() Input {
 	return Input{
+		Workload: application.KindDeployment,
 		Nginx: &v1alpha2.NginxOperator{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 4},
 			Spec:       v1alpha2.NginxOperatorSpec{Replicas: new(int32(2))},
@@ -487,7 +489,7 @@ func TestWaitingRollout(t *testing.T) {
 }
 
 func TestAllConditionsAppearAtFirst(t *testing.T) {
-	in := Input{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Generation: 1}}, Now: now}
+	in := Input{Nginx: &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Generation: 1}}, Workload: application.KindDeployment, Now: now}
 	var names []string
 	for _, c := range Compute(in).Status.Conditions {
 		names = append(names, c.Type)

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/poddiagnosis"
 	"example.com/nginx-operator/internal/nginx/revision"
 	"example.com/nginx-operator/internal/nginx/rollout"
@@ -19,7 +18,7 @@ import (
 // upToDateChecks are in the order of precedence: what keeps the operator from acting, what failed, what waits,
 // and what is under way.
 var upToDateChecks = []check{
-	suspended, specBlocked, waitingForRecreation, applyFailed, configLost, deploymentMissing,
+	suspended, specBlocked, waitingForRecreation, applyFailed, configLost, workloadMissing,
 	rolloutHeld, rollingBack, retryScheduled, rolledBack, waitingForGate, interimRollback,
 	canaryRunning, podsDiagnosed, podsNotCreated, deadlineExceeded, rolloutInProgress, portsPending,
 	servesLastGood, onProbation, everyPodServes, instancesUnreachable, configLoading,
@@ -59,11 +58,11 @@ func configLost(v *view) *verdict {
 			naming.ConfigMap(v.in.Nginx.Name)))
 }
 
-func deploymentMissing(v *view) *verdict {
-	if v.deployment() != nil {
+func workloadMissing(v *view) *verdict {
+	if v.workload() != nil {
 		return nil
 	}
-	return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The Deployment does not exist yet")
+	return falseVerdict(v1alpha2.ReasonRolloutInProgress, fmt.Sprintf("The %s does not exist yet", v.in.Workload))
 }
 
 func rolloutHeld(v *view) *verdict {
@@ -147,24 +146,21 @@ func podsDiagnosed(v *view) *verdict {
 	return falseVerdict(v.diagnosis.Reason, v.podsUpToDate()+": "+poddiagnosis.MessageWithNodes(*v.diagnosis, v.placed()))
 }
 
-// podsNotCreated reports why the Deployment controller cannot create pods.
+// podsNotCreated reports why no pods can be created.
 func podsNotCreated(v *view) *verdict {
-	for _, c := range v.deployment().Status.Conditions {
-		if !v.rolledOut() && c.Type == appsv1.DeploymentReplicaFailure && c.Status == corev1.ConditionTrue {
-			return falseVerdict(v1alpha2.ReasonPodsNotCreated, v.rolloutProgress()+": "+c.Message)
-		}
+	refused := v.workload().Refused
+	if v.rolledOut() || refused == "" {
+		return nil
 	}
-	return nil
+	return falseVerdict(v1alpha2.ReasonPodsNotCreated, v.rolloutProgress()+": "+refused)
 }
 
 func deadlineExceeded(v *view) *verdict {
-	for _, c := range v.deployment().Status.Conditions {
-		if !v.rolledOut() && c.Type == appsv1.DeploymentProgressing && c.Reason == "ProgressDeadlineExceeded" {
-			return falseVerdict(v1alpha2.ReasonProgressDeadlineExceeded,
-				v.rolloutProgress()+": the rollout made no progress within rollout.progressDeadlineSeconds")
-		}
+	if v.rolledOut() || !v.workload().GaveUp {
+		return nil
 	}
-	return nil
+	return falseVerdict(v1alpha2.ReasonProgressDeadlineExceeded,
+		v.rolloutProgress()+": the rollout made no progress within rollout.progressDeadlineSeconds")
 }
 
 func rolloutInProgress(v *view) *verdict {
@@ -229,20 +225,20 @@ func configLoading(v *view) *verdict {
 		fmt.Sprintf("%d of %d pods serve configuration %s", v.rollout.Serving, v.replicas, v.revision))
 }
 
-func (v *view) deployment() *appsv1.Deployment { return v.in.State.Deployment() }
+func (v *view) workload() *observe.Workload { return v.in.State.Workload() }
 
 func (v *view) rolledOut() bool { return v.in.State.RolledOut(v.replicas) }
 
-// podsUpToDate counts the pods of the Deployment's template.
+// podsUpToDate counts the pods of the workload's template.
 func (v *view) podsUpToDate() string {
-	return fmt.Sprintf("%d of %d pods are up to date", v.updatedAndAvailable(v.deployment()), v.replicas)
+	return fmt.Sprintf("%d of %d pods are up to date", v.updatedAndAvailable(), v.replicas)
 }
 
 // rolloutProgress is podsUpToDate and what is known to hold the rollout up.
 func (v *view) rolloutProgress() string {
 	progress := v.podsUpToDate() + v.failedCheck()
-	if d := v.deployment(); d.Spec.Paused {
-		progress += fmt.Sprintf(": the Deployment is paused; resume it: kubectl rollout resume deployment/%s", d.Name)
+	if w := v.workload(); w.Paused {
+		progress += fmt.Sprintf(": the %s is paused; resume it: kubectl rollout resume %s/%s", w.Kind, strings.ToLower(w.Kind), w.Object.GetName())
 	}
 	return progress
 }
@@ -250,9 +246,9 @@ func (v *view) rolloutProgress() string {
 // remaining is what remains to be rolled back; empty if no pod has anything of the failed revision. Pods that come
 // and go later do not count.
 func (v *view) remaining() string {
-	c, d := v.rollout, v.deployment()
+	c, w := v.rollout, v.workload()
 	switch {
-	case !v.in.State.DeploymentStatusCurrent() || d.Status.UpdatedReplicas < d.Status.Replicas:
+	case !v.in.State.WorkloadStatusCurrent() || w.Updated < w.Replicas:
 		return v.podsUpToDate()
 	case c.Phase != rollout.Settled && c.Serving < c.Pods:
 		return fmt.Sprintf("%d of %d pods serve its configuration", c.Serving, c.Pods)
@@ -276,11 +272,11 @@ func (v *view) rolloutSpec() v1alpha2.Rollout {
 	return ptr.Deref(v.in.Nginx.Spec.Rollout, v1alpha2.Rollout{})
 }
 
-func (v *view) updatedAndAvailable(d *appsv1.Deployment) int32 {
-	if !v.in.State.DeploymentStatusCurrent() {
+func (v *view) updatedAndAvailable() int32 {
+	if !v.in.State.WorkloadStatusCurrent() {
 		return 0
 	}
 	// Unavailable pods may be old or new. Count them as new, so that the figure never claims too much.
-	unavailable := d.Status.Replicas - d.Status.AvailableReplicas
-	return max(0, d.Status.UpdatedReplicas-unavailable)
+	w := v.workload()
+	return max(0, w.Updated-(w.Replicas-w.Available))
 }

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
@@ -33,7 +34,7 @@ func checkObjects(t *testing.T, s sender, accepted []hostile.Case, reported map[
 			owners[reported[key(c)].uid] = c.Object
 		}
 	}
-	for _, kind := range desired.DistinctKinds() {
+	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GVK.GroupVersion().WithKind(kind.Name + "List"))
 		if err := plane.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {

@@ -47,12 +47,12 @@ func (b *bench) drift(ctx context.Context, result *Result) (err error) {
 // tamper changes a Deployment, and returns the time until the operator has corrected it.
 func (b *bench) tamper(ctx context.Context, name string) (time.Duration, error) {
 	watcher, err := b.plane.watching.Watch(ctx, &appsv1.DeploymentList{},
-		client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: naming.Deployment(name)})
+		client.InNamespace(namespace), client.MatchingFields{metav1.ObjectNameField: naming.Workload(name)})
 	if err != nil {
 		return 0, err
 	}
 	defer watcher.Stop()
-	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.Deployment(name)}}
+	deployment := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: naming.Workload(name)}}
 	if err := b.plane.Client.Get(ctx, client.ObjectKeyFromObject(deployment), deployment); err != nil {
 		return 0, err
 	}

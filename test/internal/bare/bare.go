@@ -20,6 +20,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/apply"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -85,7 +86,7 @@ func NewTemplate(namespace string, sample v1alpha2.NginxOperatorStatus) (*Templa
 	}
 	t := &Template{namespace: namespace, event: newEvent(namespace)}
 	for _, record := range planned.Records {
-		if err := t.add(revisions, record.Revision.Name, apply.NewRevision(nginx, record.Revision)); err != nil {
+		if err := t.add(revisions, record.Revision.Name, apply.NewRevision(application.Of(nginx), record.Revision)); err != nil {
 			return nil, err
 		}
 	}

@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // TestCanaryAndOtherPods: a canary that always fails is bad if it is alone or the other pods do better. While none of
 // them answers, nobody knows whether they do.
 func TestCanaryAndOtherPods(t *testing.T) {
-	r := &Reconciler{Requests: func(_ context.Context, podIP, _ string, _ int) (instanceapi.RequestWindow, error) {
+	r := &Pipeline{Requests: func(_ context.Context, podIP, _ string, _ int) (instanceapi.RequestWindow, error) {
 		switch podIP {
 		case "canary":
 			return instanceapi.RequestWindow{Requests: 1000, Errors: 1000}, nil

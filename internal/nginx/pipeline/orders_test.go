@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"context"
@@ -18,6 +18,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
 )
@@ -43,7 +44,7 @@ func keyID(key ed25519.PrivateKey) string {
 
 // sender records the orders that a Reconciler sends, and the applications that it queues.
 type sender struct {
-	*Reconciler
+	*Pipeline
 	mu     sync.Mutex
 	sent   []instanceapi.SignedOrder
 	queued chan types.NamespacedName
@@ -54,7 +55,7 @@ type sender struct {
 
 func newSender(keys ...ed25519.PrivateKey) *sender {
 	s := &sender{status: instanceapi.Status{Requested: instanceapi.Requested{Test: "r1"}}, queued: make(chan types.NamespacedName, 100), answer: func() error { return nil }}
-	s.Reconciler = &Reconciler{
+	s.Pipeline = &Pipeline{
 		Keys: ring(keys), Clock: clock.RealClock{},
 		Observer: observe.New(nil, nil, nil, nil, nil),
 		enqueue:  func(key types.NamespacedName) { s.queued <- key },
@@ -97,7 +98,7 @@ func (s *sender) send(t *testing.T, application types.NamespacedName, all ...rev
 // begin begins an order to a pod.
 func (s *sender) begin(t *testing.T, uid string) {
 	t.Helper()
-	if _, err := s.Reconciler.orders.begin(web, new(orderFor(uid))); err != nil {
+	if _, err := s.Pipeline.orders.begin(web, new(orderFor(uid))); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -122,14 +123,14 @@ func TestSendOrders(t *testing.T) {
 	for range 2 {
 		s.send(t, web, all...)
 	}
-	if !s.Reconciler.orders.inFlight(web) || len(s.queued) > 0 {
+	if !s.Pipeline.orders.inFlight(web) || len(s.queued) > 0 {
 		t.Error("the orders are not in flight")
 	}
 	close(hold)
 	if got := <-s.queued; got != web {
 		t.Errorf("%s is queued", got)
 	}
-	if n := len(s.orders(t)); n != 2 || s.Reconciler.orders.inFlight(web) {
+	if n := len(s.orders(t)); n != 2 || s.Pipeline.orders.inFlight(web) {
 		t.Errorf("%d orders were sent, want one for each pod", n)
 	}
 }
@@ -170,7 +171,7 @@ func TestSigner(t *testing.T) {
 	}
 	s := newSender(current)
 	s.send(t, web, orderFor("a", keyID(foreign)))
-	if s.Reconciler.orders.inFlight(web) || len(s.orders(t)) > 0 {
+	if s.Pipeline.orders.inFlight(web) || len(s.orders(t)) > 0 {
 		t.Error("a pod that knows no key got an order")
 	}
 }
@@ -236,15 +237,15 @@ func TestStatusWaitsForAnswersOfItsPass(t *testing.T) {
 	key := newKey(t)
 	s := newSender(key)
 	nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: web.Namespace, Name: web.Name}}
-	p := &pass{nginx: nginx, now: time.Now(), selection: &revision.Selection{Progress: revision.Progress{Orders: []revision.Order{orderFor("a", keyID(key))}}}}
+	p := &pass{app: application.Of(nginx), now: time.Now(), selection: &revision.Selection{Progress: revision.Progress{Orders: []revision.Order{orderFor("a", keyID(key))}}}}
 	if err := s.orderPods(t.Context(), p); err != nil {
 		t.Fatal(err)
 	}
 	<-s.queued
-	if s.Reconciler.orders.inFlight(web) || !s.holdsStatus(p) {
+	if s.Pipeline.orders.inFlight(web) || !s.holdsStatus(p) {
 		t.Error("the pass that sent an order writes the status without the answer")
 	}
-	next := &pass{nginx: nginx, now: time.Now(), selection: &revision.Selection{}}
+	next := &pass{app: application.Of(nginx), now: time.Now(), selection: &revision.Selection{}}
 	if s.holdsStatus(next) {
 		t.Error("the next pass does not write the status")
 	}

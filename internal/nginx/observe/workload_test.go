@@ -40,7 +40,7 @@ func TestObserved(t *testing.T) {
 				}
 				state.Pods = append(state.Pods, pod)
 			}
-			if got := state.DeploymentStatusCurrent(); got != tt.want {
+			if got := state.WorkloadStatusCurrent(); got != tt.want {
 				t.Errorf("observed: %t, want %t", got, tt.want)
 			}
 			if got := state.RolledOut(2); got != tt.want {

@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"testing"
@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
@@ -117,7 +118,7 @@ func TestUsesVolumes(t *testing.T) {
 		"certificates": {v1alpha2.NginxOperatorSpec{TLS: []v1alpha2.Certificate{{Name: "a"}}}, true},
 		"reloadOn":     {v1alpha2.NginxOperatorSpec{PodTemplate: &v1alpha2.PodTemplate{ReloadOn: []string{"a"}}}, true},
 	} {
-		if got := usesVolumes(&v1alpha2.NginxOperator{Spec: tt.spec}); got != tt.want {
+		if got := usesVolumes(application.Of(&v1alpha2.NginxOperator{Spec: tt.spec})); got != tt.want {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

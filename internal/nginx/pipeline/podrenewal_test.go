@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"encoding/json"
@@ -17,6 +17,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/kube/signingkey"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -58,7 +59,7 @@ func settledState(t *testing.T, nginx *v1alpha2.NginxOperator, options revision.
 	return state
 }
 
-func application(name string) *v1alpha2.NginxOperator {
+func declared(name string) *v1alpha2.NginxOperator {
 	return &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, UID: types.UID(name)}}
 }
 
@@ -94,17 +95,17 @@ func TestRenew(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			nginx := application("web")
+			nginx := declared("web")
 			state := settledState(t, nginx, older)
 			if tt.change != nil {
 				tt.change(nginx, &state)
 			}
-			r := &Reconciler{Options: tt.options, RenewPods: true, Keys: &signingkey.Controller{},
-				Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(tt.others...).Build()}
+			r := &Pipeline{Options: tt.options, RenewPods: true, Keys: &signingkey.Controller{},
+				Histories: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(tt.others...).Build()}
 			if tt.current != "" {
 				r.renewals.tryAcquire(types.NamespacedName{Name: tt.current})
 			}
-			p := &pass{nginx: nginx, state: state, now: time.Now()}
+			p := &pass{app: application.Of(nginx), state: state, now: time.Now()}
 			if err := r.selectRevision(t.Context(), p); err != nil {
 				t.Fatal(err)
 			}
@@ -122,13 +123,13 @@ func TestRenew(t *testing.T) {
 // TestRenewalEnds: an application that can no longer be renewed does not block others.
 func TestRenewalEnds(t *testing.T) {
 	older := revision.Options{DefaultImage: "nginx:1", InstanceImage: "operator:v1"}
-	nginx := application("web")
+	nginx := declared("web")
 	state := settledState(t, nginx, older)
 	nginx.Spec.Suspend = new(true)
-	r := &Reconciler{Options: revision.Options{DefaultImage: "nginx:2", InstanceImage: "operator:v2"}, RenewPods: true, Keys: &signingkey.Controller{},
-		Client: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
+	r := &Pipeline{Options: revision.Options{DefaultImage: "nginx:2", InstanceImage: "operator:v2"}, RenewPods: true, Keys: &signingkey.Controller{},
+		Histories: fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build()}
 	r.renewals.tryAcquire(client.ObjectKeyFromObject(nginx))
-	if err := r.selectRevision(t.Context(), &pass{nginx: nginx, state: state, now: time.Now()}); err != nil {
+	if err := r.selectRevision(t.Context(), &pass{app: application.Of(nginx), state: state, now: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 	if !r.renewals.tryAcquire(types.NamespacedName{Name: "other"}) {

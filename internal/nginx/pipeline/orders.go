@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"context"
@@ -23,9 +23,9 @@ type KeyRing interface {
 }
 
 // publicKeys returns the public keys of the operator, the newest first.
-func (r *Reconciler) publicKeys() []instanceapi.PublicKey {
+func (l *Pipeline) publicKeys() []instanceapi.PublicKey {
 	var keys []instanceapi.PublicKey
-	for _, key := range r.Keys.Keys() {
+	for _, key := range l.Keys.Keys() {
 		if public, ok := key.Public().(ed25519.PublicKey); ok {
 			keys = append(keys, instanceapi.NewPublicKey(public))
 		}
@@ -37,8 +37,8 @@ func (r *Reconciler) publicKeys() []instanceapi.PublicKey {
 // the application again. No pass waits for a pod. It reports whether some were sent, and whether some are postponed,
 // because too many others are in flight: pods that took their last order come first, and then those that have waited for
 // the longest time.
-func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) (sent, postponed bool, err error) {
-	keys := r.Keys.Keys()
+func (l *Pipeline) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) (sent, postponed bool, err error) {
+	keys := l.Keys.Keys()
 	for _, order := range slices.SortedStableFunc(slices.Values(all), byLastFailure) {
 		signer := signerFor(order.Receiver, keys)
 		if signer == nil {
@@ -47,11 +47,11 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 			if len(keys) == 0 {
 				why = observe.OrderUnsigned
 			}
-			r.Observer.Unanswered(key, types.UID(order.Receiver.PodUID), 0, why)
+			l.Observer.Unanswered(key, types.UID(order.Receiver.PodUID), 0, why)
 			log.FromContext(ctx).Info("a pod gets no order, because it knows none of the operator's public keys", "pod", order.Pod, "keys", len(keys))
 			continue
 		}
-		body, err := r.orders.begin(key, &order)
+		body, err := l.orders.begin(key, &order)
 		switch {
 		case errors.Is(err, errOrderInFlight):
 			continue
@@ -61,17 +61,17 @@ func (r *Reconciler) sendOrders(ctx context.Context, key types.NamespacedName, a
 		case err != nil:
 			return sent, false, err
 		}
-		request := order.Receiver.Next(order.Requested, r.Clock.Now())
+		request := order.Receiver.Next(order.Requested, l.Clock.Now())
 		request.Hints = order.Hints
 		signed, err := instanceapi.Sign(signer, request, body)
 		if err != nil {
-			r.orders.end(key, order.Receiver.PodUID, false)
+			l.orders.end(key, order.Receiver.PodUID, false)
 			return sent, false, err
 		}
 		// Only the body is needed from now on.
 		order.Contents = nil
 		sent = true
-		go r.sendOrder(context.WithoutCancel(ctx), key, &order, request.Number, signed)
+		go l.sendOrder(context.WithoutCancel(ctx), key, &order, request.Number, signed)
 	}
 	return sent, false, nil
 }
@@ -103,21 +103,21 @@ func orderFailure(err error) observe.OrderFailure {
 }
 
 // sendOrder sends an order, and takes over the answer.
-func (r *Reconciler) sendOrder(ctx context.Context, key types.NamespacedName, order *revision.Order, number int64, signed instanceapi.SignedOrder) {
+func (l *Pipeline) sendOrder(ctx context.Context, key types.NamespacedName, order *revision.Order, number int64, signed instanceapi.SignedOrder) {
 	uid := types.UID(order.Receiver.PodUID)
-	status, err := r.SendOrder(ctx, order.PodIP, signed)
+	status, err := l.SendOrder(ctx, order.PodIP, signed)
 	if err == nil && status.Requested != order.Requested {
 		err = errIgnored
 	}
 	ordersSent.WithLabelValues(orderResult(err)).Inc()
 	if err == nil {
-		r.Observer.Answered(key, uid, &status)
+		l.Observer.Answered(key, uid, &status)
 	} else {
-		r.Observer.Unanswered(key, uid, number, orderFailure(err))
+		l.Observer.Unanswered(key, uid, number, orderFailure(err))
 		log.FromContext(ctx).Info("a pod did not carry out an order", "pod", order.Pod, "reason", err.Error())
 	}
 	// Without an answer the application is queued again anyway, with growing pauses.
-	if r.orders.end(key, order.Receiver.PodUID, err == nil) {
-		r.enqueue(key)
+	if l.orders.end(key, order.Receiver.PodUID, err == nil) {
+		l.enqueue(key)
 	}
 }

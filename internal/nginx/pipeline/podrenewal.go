@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"context"
@@ -30,10 +30,10 @@ type renewals struct {
 }
 
 // renew selects this release's template for the pods, if they can be renewed and no other application's are.
-func (r *Reconciler) renew(ctx context.Context, p *pass, in revision.Input) error {
+func (l *Pipeline) renew(ctx context.Context, p *pass, in revision.Input) error {
 	if !renewable(p) {
 		// A renewal that has begun is in the history of the application.
-		r.renewals.release(p.key())
+		l.renewals.release(p.key())
 		return nil
 	}
 	in.Renew = true
@@ -42,14 +42,14 @@ func (r *Reconciler) renew(ctx context.Context, p *pass, in revision.Input) erro
 		return fmt.Errorf("renew the pods: %w", err)
 	}
 	if renewed.Run.Hash == p.selection.Run.Hash {
-		r.renewals.release(p.key())
+		l.renewals.release(p.key())
 		if renewed.Mode.Failed() || renewed.Mode == revision.WaitingForGate {
 			// It failed, or waits: the status reports it as long as renewal is requested.
 			p.selection = renewed
 		}
 		return nil
 	}
-	free, err := r.acquireRenewal(ctx, p.key())
+	free, err := l.acquireRenewal(ctx, p.key())
 	if err != nil {
 		return err
 	}
@@ -70,13 +70,13 @@ func renewable(p *pass) bool {
 
 // acquireRenewal reports whether an application may be renewed now. It reads the histories only after the
 // reservation, because an application that has finished is recorded there.
-func (r *Reconciler) acquireRenewal(ctx context.Context, key types.NamespacedName) (bool, error) {
-	if !r.renewals.tryAcquire(key) {
+func (l *Pipeline) acquireRenewal(ctx context.Context, key types.NamespacedName) (bool, error) {
+	if !l.renewals.tryAcquire(key) {
 		return false, nil
 	}
-	free, err := r.noUnfinishedRenewal(ctx)
+	free, err := l.noUnfinishedRenewal(ctx)
 	if !free || err != nil {
-		r.renewals.release(key)
+		l.renewals.release(key)
 	}
 	return free, err
 }
@@ -101,9 +101,9 @@ func (w *renewals) release(key types.NamespacedName) {
 }
 
 // noUnfinishedRenewal reports whether no renewal is in progress and none has failed.
-func (r *Reconciler) noUnfinishedRenewal(ctx context.Context) (bool, error) {
+func (l *Pipeline) noUnfinishedRenewal(ctx context.Context) (bool, error) {
 	list := &appsv1.ControllerRevisionList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
+	if err := l.Histories.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
 		return false, fmt.Errorf("list all histories: %w", err)
 	}
 	h := history.Read(list.Items)

@@ -1,4 +1,4 @@
-package controller
+package pipeline
 
 import (
 	"context"
@@ -22,9 +22,9 @@ const windowsWait = 500 * time.Millisecond
 
 // analyzeCanary compares canaries with the other pods. It leaves out pods that do not answer. If none of the others
 // answers, the verdict is unknown: the canaries could be blamed for what all pods do.
-func (r *Reconciler) analyzeCanary(ctx context.Context, analysis revision.CanaryAnalysis) canary.Verdict {
-	canaries := r.queryRequestCounts(ctx, analysis.Canaries, analysis.Seconds)
-	others := r.queryRequestCounts(ctx, analysis.Others, analysis.Seconds)
+func (l *Pipeline) analyzeCanary(ctx context.Context, analysis revision.CanaryAnalysis) canary.Verdict {
+	canaries := l.queryRequestCounts(ctx, analysis.Canaries, analysis.Seconds)
+	others := l.queryRequestCounts(ctx, analysis.Others, analysis.Seconds)
 	verdict := canary.NoDataVerdict(!canaries.unmeasured() && !others.unmeasured())
 	if len(canaries.counted) > 0 && (len(others.counted) > 0 || len(analysis.Others)+analysis.Silent == 0) {
 		verdict = canary.Analyze(canaries.counted, others.counted, analysis.Limits)
@@ -44,7 +44,7 @@ type windows struct {
 func (w windows) unmeasured() bool { return len(w.counted) == 0 && w.notSupported > 0 }
 
 // queryRequestCounts queries pods, and leaves out those that do not answer.
-func (r *Reconciler) queryRequestCounts(ctx context.Context, pods []revision.AnalyzedPod, seconds int) windows {
+func (l *Pipeline) queryRequestCounts(ctx context.Context, pods []revision.AnalyzedPod, seconds int) windows {
 	answers := make([]*instanceapi.RequestWindow, len(pods))
 	failures := make([]error, len(pods))
 	var group errgroup.Group
@@ -53,7 +53,7 @@ func (r *Reconciler) queryRequestCounts(ctx context.Context, pods []revision.Ana
 	defer cancel()
 	for i, pod := range pods {
 		group.Go(func() error {
-			window, err := r.window(limited, pod, seconds)
+			window, err := l.window(limited, pod, seconds)
 			if err == nil {
 				answers[i] = &window
 			}
@@ -78,13 +78,13 @@ func (r *Reconciler) queryRequestCounts(ctx context.Context, pods []revision.Ana
 
 // window queries a pod. Earlier releases do not distinguish configurations, and count in slots. The first slot may
 // have begun before the configuration was loaded, so it is left out.
-func (r *Reconciler) window(ctx context.Context, pod revision.AnalyzedPod, seconds int) (instanceapi.RequestWindow, error) {
-	window, err := r.Requests(ctx, pod.PodIP, pod.Revision, seconds)
+func (l *Pipeline) window(ctx context.Context, pod revision.AnalyzedPod, seconds int) (instanceapi.RequestWindow, error) {
+	window, err := l.Requests(ctx, pod.PodIP, pod.Revision, seconds)
 	if err != nil || window.Revision != "" || !pod.Reloaded {
 		return window, err
 	}
 	if seconds <= instanceapi.WindowSlot {
 		return instanceapi.RequestWindow{}, nil
 	}
-	return r.Requests(ctx, pod.PodIP, pod.Revision, seconds-instanceapi.WindowSlot)
+	return l.Requests(ctx, pod.PodIP, pod.Revision, seconds-instanceapi.WindowSlot)
 }

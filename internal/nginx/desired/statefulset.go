@@ -1,0 +1,64 @@
+package desired
+
+import (
+	appsv1 "k8s.io/api/apps/v1"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/manifests"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// statefulSet runs pods that keep their names and volumes.
+func statefulSet(in *input) (object, error) {
+	s, err := manifests.Decode[appsv1ac.StatefulSetApplyConfiguration]("statefulset.yaml")
+	if err != nil {
+		return object{}, err
+	}
+	s.ObjectMetaApplyConfiguration = in.meta(naming.Workload(in.app.Name))
+	s.Spec.WithSelector(in.selector()).
+		WithServiceName(naming.Service(in.app.Name)).
+		WithVolumeClaimTemplates(in.app.Stateful.Claims...).
+		WithPersistentVolumeClaimRetentionPolicy(in.claimRetention())
+	s.Spec.Replicas = in.replicas()
+	s.Spec.UpdateStrategy.WithRollingUpdate(appsv1ac.RollingUpdateStatefulSetStrategy().WithPartition(in.partition()))
+	if want := in.app.Spec.Rollout; want != nil && want.MinReadySeconds != nil {
+		s.Spec.WithMinReadySeconds(*want.MinReadySeconds)
+	}
+	s.Spec.Template = in.selection.Run.Template
+	return object{s, s.ObjectMetaApplyConfiguration}, nil
+}
+
+// partition returns the lowest ordinal whose pod may get the new template. The StatefulSet controller replaces the
+// pods from there on, the highest ordinal first, and each only when all before it are ready.
+func (in *input) partition() int32 {
+	replicas := ptr.Deref(in.app.Spec.Replicas, 1)
+	if w := in.state.Workload(); w != nil {
+		replicas = w.Wanted
+	}
+	switch {
+	case in.selection.Mode == revision.Held:
+		return replicas
+	case in.selection.Began == nil:
+		return 0
+	case in.selection.Step.Stage == history.Proving:
+		return max(0, replicas-1)
+	case in.selection.Step.Stage == history.Canary:
+		return max(0, replicas-int32(in.selection.Canary.Replicas))
+	}
+	return 0
+}
+
+func (in *input) claimRetention() *appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {
+	policy := func(remove bool) appsv1.PersistentVolumeClaimRetentionPolicyType {
+		if remove {
+			return appsv1.DeletePersistentVolumeClaimRetentionPolicyType
+		}
+		return appsv1.RetainPersistentVolumeClaimRetentionPolicyType
+	}
+	return appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
+		WithWhenScaled(policy(in.app.Stateful.DeleteClaimsWhenScaled)).
+		WithWhenDeleted(policy(in.app.Stateful.DeleteClaimsWhenDeleted))
+}
