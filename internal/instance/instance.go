@@ -139,6 +139,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 			KeepaliveMinTimeout: binary.Version.HasKeepaliveMinTimeout(),
 			KeepaliveTime:       binary.Version.HasKeepaliveTime(),
 			RequestMetrics:      o.RequestMetrics,
+			NameServers:         nameServers(),
 			RequestLog:          o.requestLog(),
 		},
 		Ports: o.Ports, OwnPort: instanceapi.Port,

@@ -56,6 +56,8 @@ type Settings struct {
 	// KeepaliveMinTimeout and KeepaliveTime report whether this nginx supports the directives.
 	KeepaliveMinTimeout, KeepaliveTime bool
 	RequestMetrics                     bool
+	// NameServers are the IP addresses of the pod's name servers.
+	NameServers []string
 	// DryRun is true if the configuration is for a second nginx that runs beside the serving one.
 	// It has one worker process, and its own folder for the sockets and the pid file.
 	DryRun bool

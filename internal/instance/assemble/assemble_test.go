@@ -61,6 +61,30 @@ func TestGolden(t *testing.T) {
 }
 
 // TestOldNginx: without keepalive_min_timeout, connections are closed while the pod drains.
+// TestResolver: nginx refuses an upstream whose addresses it has to ask for again unless it has a resolver, and every
+// cluster has other name servers.
+func TestResolver(t *testing.T) {
+	const upstream = "upstream app { zone app 64k; server app.shop.svc.cluster.local%s; }\n"
+	for name, tt := range map[string]struct {
+		user    string
+		servers []string
+		want    string
+	}{
+		"an address that is asked for again": {fmt.Sprintf(upstream, ":80 resolve"), []string{"10.96.0.10", "fd00::a"}, "resolver 10.96.0.10 [fd00::a] valid=2s;"},
+		"an address that is asked for once":  {fmt.Sprintf(upstream, ""), []string{"10.96.0.10"}, ""},
+		"a resolver of the user":             {"resolver 1.1.1.1;\n" + fmt.Sprintf(upstream, " resolve"), []string{"10.96.0.10"}, ""},
+		"a pod without a name server":        {fmt.Sprintf(upstream, " resolve"), nil, ""},
+		"a server block that is called so":   {"server { server_name resolve; }\n", []string{"10.96.0.10"}, ""},
+	} {
+		s := settings
+		s.NameServers = tt.servers
+		text := Files(map[string]string{"site.conf": tt.user}, s).Files[httpFile]
+		if strings.Contains(text, "resolver") != (tt.want != "") || !strings.Contains(text, tt.want) {
+			t.Errorf("%s: want %q in\n%s", name, tt.want, text)
+		}
+	}
+}
+
 func TestOldNginx(t *testing.T) {
 	old := settings
 	old.KeepaliveMinTimeout, old.KeepaliveTime, old.DrainDelay = false, true, 5*time.Second

@@ -59,6 +59,9 @@ func httpDefaults(l layout, f *findings, s Settings) []string {
 		"uwsgi_temp_path /tmp/uwsgi",
 		"scgi_temp_path /tmp/scgi",
 	}
+	if f.resolves && len(s.NameServers) > 0 {
+		statements = append(statements, resolver(s.NameServers))
+	}
 	switch {
 	case s.KeepaliveMinTimeout:
 		statements = append(statements, fmt.Sprintf("keepalive_min_timeout %dms", keepaliveMin(f, s).Milliseconds()))

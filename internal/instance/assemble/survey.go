@@ -33,6 +33,8 @@ type findings struct {
 	logs []syntax.Visit
 	// connections is the last worker_connections directive, or nil.
 	connections *syntax.Visit
+	// resolves reports whether a server of an upstream in the http block is resolved again while nginx runs.
+	resolves bool
 	// unixListens are the listen directives for unix sockets.
 	unixListens []syntax.Visit
 	problems    []instanceapi.Problem
@@ -54,6 +56,8 @@ func survey(user map[string]string, l layout) *findings {
 			f.connections = &v
 		case v.TopBlockIs("http") && v.Name == "access_log" && slices.Contains(logContexts, v.Block().Name):
 			f.logs = append(f.logs, v)
+		case v.TopBlockIs("http") && v.Block().Name == "upstream" && v.Name == "server" && slices.Contains(v.Args, "resolve"):
+			f.resolves = true
 		case v.Name == "listen" && len(v.Args) > 0 && strings.HasPrefix(v.Args[0], "unix:"):
 			f.unixListens = append(f.unixListens, v)
 		}

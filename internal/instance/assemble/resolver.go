@@ -1,0 +1,24 @@
+package assemble
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// resolveAgain is how often nginx asks for an address again. Name servers of clusters tell times of up to 30 seconds,
+// for which nginx would connect to pods that are gone.
+const resolveAgain = 2 * time.Second
+
+// resolver makes nginx ask the name servers of the pod. Without a resolver, nginx refuses an upstream that asks again for
+// the addresses of a server.
+func resolver(nameServers []string) string {
+	statement := "resolver"
+	for _, address := range nameServers {
+		if strings.Contains(address, ":") {
+			address = "[" + address + "]"
+		}
+		statement += " " + address
+	}
+	return fmt.Sprintf("%s valid=%ds", statement, int(resolveAgain.Seconds()))
+}
