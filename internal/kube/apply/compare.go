@@ -103,7 +103,7 @@ func (s Settings) compareLive(c *Change, owner metav1.Object) error {
 		c.Action = Wait
 		return nil
 	case !metav1.IsControlledBy(c.Live, owner):
-		c.Action = s.conflictOrWait(c.Live)
+		c.Action = s.conflictOrWait(c.Live, owner.GetName())
 		return nil
 	case c.Live.GetAnnotations()[s.HashAnnotation] != c.Hash:
 		c.Action = Update
@@ -125,9 +125,9 @@ func (s Settings) compareLive(c *Change, owner metav1.Object) error {
 
 // conflictOrWait distinguishes a foreign object from one of an earlier owner of the same name, which garbage
 // collection is about to remove.
-func (s Settings) conflictOrWait(live metav1.Object) Action {
+func (s Settings) conflictOrWait(live metav1.Object, application string) Action {
 	ref := metav1.GetControllerOf(live)
-	if ref != nil && ref.Kind == s.OwnerKind && live.GetLabels()[s.OwnerLabel] == ref.Name {
+	if ref != nil && ref.Kind == s.OwnerKind && ref.Name == s.OwnerName && live.GetLabels()[s.OwnerLabel] == application {
 		return Wait
 	}
 	return Conflict

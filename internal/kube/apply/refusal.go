@@ -40,7 +40,7 @@ func (a *Applier) reclaim(ctx context.Context, owner metav1.Object, change Chang
 		return err
 	}
 	switch {
-	case existing.DeletionTimestamp != nil || !metav1.IsControlledBy(existing, owner) && a.settings.conflictOrWait(existing) == Wait:
+	case existing.DeletionTimestamp != nil || !metav1.IsControlledBy(existing, owner) && a.settings.conflictOrWait(existing, owner.GetName()) == Wait:
 		return fmt.Errorf("an earlier object of the name is being deleted")
 	case !metav1.IsControlledBy(existing, owner):
 		return errTaken

@@ -4,9 +4,9 @@ package apply
 type Settings struct {
 	// FieldManager owns the fields that are applied.
 	FieldManager string
-	// OwnerKind is the kind of the owners, for messages and owner references.
-	OwnerKind string
-	// OwnerLabel holds the owner's name on every owned object. The operator's caches are filtered by it.
+	// OwnerKind is the kind of the owners, for messages and owner references, OwnerName the name of the owner.
+	OwnerKind, OwnerName string
+	// OwnerLabel holds the application's name on every owned object. The operator's caches are filtered by it.
 	OwnerLabel string
 	// Labels returns all labels of an owner's objects.
 	Labels func(owner string) map[string]string

@@ -7,7 +7,7 @@ import (
 
 // settings are the settings of the nginx operator.
 var settings = Settings{
-	FieldManager: naming.FieldManager, OwnerKind: v1alpha2.Kind, OwnerLabel: naming.LabelApplication, Labels: naming.Labels,
+	FieldManager: naming.FieldManager, OwnerKind: v1alpha2.Kind, OwnerName: "web", OwnerLabel: naming.LabelApplication, Labels: naming.Labels,
 	HashAnnotation: naming.AnnotationIntent, GenerationAnnotation: naming.AnnotationGeneration, DroppedAnnotation: naming.AnnotationDroppedFields,
 	Written: func(string, Action) {},
 }

@@ -9,7 +9,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/application"
@@ -21,27 +20,35 @@ import (
 
 var controllerRevisionGVK = appsv1.SchemeGroupVersion.WithKind(history.Kind)
 
-// applySettings mark what the operator writes for an NginxOperator.
-var applySettings = apply.Settings{
-	FieldManager:         naming.FieldManager,
-	OwnerKind:            v1alpha2.Kind,
-	OwnerLabel:           naming.LabelApplication,
-	Labels:               naming.Labels,
-	HashAnnotation:       naming.AnnotationIntent,
-	GenerationAnnotation: naming.AnnotationGeneration,
-	DroppedAnnotation:    naming.AnnotationDroppedFields,
-	Written:              count,
+// settingsOf mark what the operator writes for an application.
+func settingsOf(app *application.Application) apply.Settings {
+	return apply.Settings{
+		FieldManager:         naming.FieldManager,
+		OwnerKind:            app.Owner.GVK.Kind,
+		OwnerName:            app.Owner.Name,
+		OwnerLabel:           naming.LabelApplication,
+		Labels:               naming.Labels,
+		HashAnnotation:       naming.AnnotationIntent,
+		GenerationAnnotation: naming.AnnotationGeneration,
+		DroppedAnnotation:    naming.AnnotationDroppedFields,
+		Written:              count,
+	}
 }
 
 // Applier writes to the cluster.
 type Applier struct {
-	objects *apply.Applier
-	client  client.Client
+	client client.Client
+	live   client.Reader
 }
 
 // New returns an Applier that writes with c and reads foreign objects with live.
 func New(c client.Client, live client.Reader) *Applier {
-	return &Applier{objects: apply.New(c, live, applySettings), client: c}
+	return &Applier{client: c, live: live}
+}
+
+// objects returns what writes the objects of an application.
+func (a *Applier) objects(app *application.Application) *apply.Applier {
+	return apply.New(a.client, a.live, settingsOf(app))
 }
 
 // Outcome is what an apply did.
@@ -62,7 +69,7 @@ func Compare(app *application.Application, intents []owned.Intent, state observe
 	if len(state.Unlabelled) > 0 {
 		return apply.Relabels(state.Unlabelled), nil
 	}
-	return applySettings.Compare(app, intents, state.Owned)
+	return settingsOf(app).Compare(app, intents, state.Owned)
 }
 
 // Suspend notes what would be written, without writing it.
@@ -82,5 +89,5 @@ func (a *Applier) Apply(ctx context.Context, app *application.Application, recor
 	if !apply.IsRelabelOnly(changes) {
 		history = a.recordAll(ctx, app, records, &outcome)
 	}
-	return outcome, errors.Join(history, a.objects.Apply(ctx, app, changes, &outcome.Outcome))
+	return outcome, errors.Join(history, a.objects(app).Apply(ctx, app, changes, &outcome.Outcome))
 }

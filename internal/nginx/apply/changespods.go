@@ -27,6 +27,18 @@ func changesPods(c apply.Change) bool {
 		want, ok := c.Intent.Config.(*appsv1ac.DeploymentApplyConfiguration)
 		return ok && (want.Spec.Template.Annotations[naming.AnnotationTemplate] != live.Spec.Template.Annotations[naming.AnnotationTemplate] ||
 			ptr.Deref(want.Spec.MinReadySeconds, 0) != live.Spec.MinReadySeconds)
+	case *appsv1.StatefulSet:
+		want, ok := c.Intent.Config.(*appsv1ac.StatefulSetApplyConfiguration)
+		return ok && (want.Spec.Template.Annotations[naming.AnnotationTemplate] != live.Spec.Template.Annotations[naming.AnnotationTemplate] ||
+			*want.Spec.UpdateStrategy.RollingUpdate.Partition != livePartition(live))
 	}
 	return false
+}
+
+// livePartition returns the lowest ordinal whose pod gets the template of a StatefulSet.
+func livePartition(live *appsv1.StatefulSet) int32 {
+	if rolling := live.Spec.UpdateStrategy.RollingUpdate; rolling != nil {
+		return ptr.Deref(rolling.Partition, 0)
+	}
+	return 0
 }

@@ -51,7 +51,7 @@ func (a *Applier) recordAll(ctx context.Context, app *application.Application, r
 // resolveAlreadyExists handles a revision that exists although the caches do not show it. It returns the conflict if the
 // revision is foreign.
 func (a *Applier) resolveAlreadyExists(ctx context.Context, app *application.Application, record revision.Record, conflict error) error {
-	found, err := a.objects.Find(ctx, app, controllerRevisionGVK, record.Revision.Name)
+	found, err := a.objects(app).Find(ctx, app, controllerRevisionGVK, record.Revision.Name)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (a *Applier) resolveAlreadyExists(ctx context.Context, app *application.App
 		return conflict
 	}
 	if found.DeletionTimestamp == nil && found.Labels[naming.LabelApplication] != app.Name {
-		if err := a.objects.RestoreLabel(ctx, app, controllerRevisionGVK, found); err != nil {
+		if err := a.objects(app).RestoreLabel(ctx, app, controllerRevisionGVK, found); err != nil {
 			return fmt.Errorf("label %s %s: %w", history.Kind, found.Name, err)
 		}
 	}
@@ -125,7 +125,7 @@ func (a *Applier) record(ctx context.Context, app *application.Application, reco
 
 func (a *Applier) createRecord(ctx context.Context, app *application.Application, record revision.Record) error {
 	object := &appsv1.ControllerRevision{ObjectMeta: metav1.ObjectMeta{Namespace: app.Namespace, Name: record.Revision.Name}}
-	return a.objects.ApplyConfiguration(ctx, object, NewRevision(app, record.Revision).WithResourceVersion(apply.CreateOnly))
+	return a.objects(app).ApplyConfiguration(ctx, object, NewRevision(app, record.Revision).WithResourceVersion(apply.CreateOnly))
 }
 
 // NewRevision returns the ControllerRevision of a revision that has none yet.

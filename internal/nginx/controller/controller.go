@@ -27,7 +27,6 @@ type Reconciler struct {
 	Pipeline *pipeline.Pipeline
 	Recorder events.EventRecorder
 
-	rejections rejections
 	// enqueue queues an NginxOperator.
 	enqueue func(types.NamespacedName)
 }
@@ -39,7 +38,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if apierrors.IsNotFound(err) || err == nil && nginx.DeletionTimestamp != nil {
 		// Garbage collection removes what it owns. That can take long if an object has a finalizer.
 		r.Pipeline.Forget(req.NamespacedName)
-		r.rejections.forget(req.NamespacedName)
 		return ctrl.Result{}, nil
 	}
 	if err != nil {
@@ -70,7 +68,7 @@ func (r *Reconciler) writeStatus(ctx context.Context, nginx *v1alpha2.NginxOpera
 		// The resource may have been deleted in the meantime.
 		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
 	}
-	for _, e := range r.rejections.news(client.ObjectKeyFromObject(nginx), next) {
+	for _, e := range r.Pipeline.News(client.ObjectKeyFromObject(nginx), next) {
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 	return nil

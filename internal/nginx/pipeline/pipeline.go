@@ -57,6 +57,7 @@ type Pipeline struct {
 	renewals    renewals
 	orders      orders
 	statusDelay statusDelay
+	rejections  rejections
 	// enqueue queues an application.
 	enqueue func(types.NamespacedName)
 }
@@ -123,11 +124,17 @@ func (l *Pipeline) Run(ctx context.Context, app *application.Application) (*Resu
 	return l.result(p), nil
 }
 
+// News returns the events of a status that was written, without those that have been published already.
+func (l *Pipeline) News(app types.NamespacedName, written status.Result) []status.Event {
+	return l.rejections.news(app, written)
+}
+
 // Forget drops what the process remembers of an application that is gone, or being deleted.
 func (l *Pipeline) Forget(key types.NamespacedName) {
 	l.Observer.Forget(key)
 	l.backoff.forget(key)
 	l.statusDelay.forget(key)
+	l.rejections.forget(key)
 	l.renewals.release(key)
 }
 
@@ -195,7 +202,7 @@ func (l *Pipeline) orderPods(ctx context.Context, p *pass) error {
 	}
 	sent, postponed, err := l.sendOrders(ctx, p.key(), s.Orders)
 	p.answersDue, p.postponed = p.answersDue || sent, postponed
-	return errors.Join(err, l.Applier.AnnotatePods(ctx, p.app.Namespace, s.PodAnnotations))
+	return errors.Join(err, l.Applier.AnnotatePods(ctx, p.app, s.PodAnnotations))
 }
 
 // result computes the status, and when to make the next pass.

@@ -48,6 +48,8 @@ type Options struct {
 	DefaultImage string
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
+	// WritesVolumes gives the group of nginx the files of the pods' volumes, on which nginx writes.
+	WritesVolumes bool
 }
 
 // Template is the pod template type of this package.
@@ -138,6 +140,10 @@ func (b *builder) podTemplateOf(s shape) (*Template, error) {
 		template.WithAnnotations(map[string]string{naming.AnnotationForceRedeploy: *force})
 	}
 	pod := template.Spec
+	if b.options.WritesVolumes {
+		// Changing the owner of every file of a full cache would take minutes at every start.
+		pod.SecurityContext.WithFSGroup(*pod.SecurityContext.RunAsGroup).WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch)
+	}
 	pod.WithServiceAccountName(naming.ServiceAccount(b.nginx.Name))
 	pod.InitContainers[0].WithImage(s.instanceImage)
 	b.setNginx(&pod.Containers[0])

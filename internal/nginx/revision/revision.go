@@ -31,10 +31,12 @@ type Options struct {
 	DefaultImage string
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
+	// WritesVolumes reports whether nginx writes on the pods' volumes.
+	WritesVolumes bool
 }
 
 func (o Options) images() podtemplate.Options {
-	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage}
+	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, WritesVolumes: o.WritesVolumes}
 }
 
 // Input is what Select decides from.
