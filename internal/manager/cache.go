@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/owned"
@@ -39,7 +40,12 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 			Namespaces: map[string]ctrlcache.Config{o.OwnNamespace: {FieldSelector: named(o.WebhookSecret)}},
 		},
 	}
-	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
+	kinds := desired.DistinctKinds(application.KindDeployment)
+	if o.runs(ControllerCache) {
+		byObject[&cachev1alpha1.NginxCache{}] = ctrlcache.ByObject{Transform: ctrlcache.TransformStripManagedFields()}
+		kinds = append(kinds, desired.Workload(application.KindStatefulSet))
+	}
+	for _, kind := range kinds {
 		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(trimOwned(kind))}
 	}
 	return ctrlcache.Options{

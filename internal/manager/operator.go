@@ -26,29 +26,21 @@ import (
 	webhookconversion "sigs.k8s.io/controller-runtime/pkg/webhook/conversion"
 
 	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
+	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	backupmetrics "example.com/nginx-operator/internal/backup/metrics"
-	"example.com/nginx-operator/internal/instanceapi"
 	kubeapply "example.com/nginx-operator/internal/kube/apply"
 	"example.com/nginx-operator/internal/kube/caches"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 	"example.com/nginx-operator/internal/kube/webhookserver"
-	"example.com/nginx-operator/internal/nginx/application"
-	"example.com/nginx-operator/internal/nginx/apply"
-	nginxcontroller "example.com/nginx-operator/internal/nginx/controller"
 	"example.com/nginx-operator/internal/nginx/conversion"
-	"example.com/nginx-operator/internal/nginx/desired"
-	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/internal/nginx/observe"
-	"example.com/nginx-operator/internal/nginx/pipeline"
-	"example.com/nginx-operator/internal/nginx/revision"
 )
 
 // lease returns the name of the leader's lease. Controllers that run in separate processes have
 // separate leaders.
 func (o *Options) lease() string {
-	if o.runs(ControllerNginx) {
+	if o.runsPods() {
 		return "nginx-operator"
 	}
 	return "nginx-operator-backup"
@@ -66,7 +58,7 @@ const instanceTimeout = time.Second
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme,
+		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, v1alpha1.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme, cachev1alpha1.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, err
@@ -137,10 +129,12 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (fun
 			Cache: mgr.GetCache(), Elected: mgr.Elected(), Limit: options.MetricsMaxObjects, Clock: clock.RealClock{},
 		})
 	}
-	if options.runs(ControllerNginx) {
-		if err := addNginxController(ctx, mgr, options); err != nil {
-			return nil, fmt.Errorf("add the NginxOperator controller: %w", err)
+	if options.runsPods() {
+		if err := addPodControllers(ctx, mgr, options); err != nil {
+			return nil, err
 		}
+	}
+	if options.runs(ControllerNginx) {
 		collectors = append(collectors, newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects))
 	}
 	unregister := func() {
@@ -196,43 +190,6 @@ func webhookOptions(options Options, certificates *webhookcert.Controller) webho
 		Port:    options.WebhookPort,
 		TLSOpts: []func(*tls.Config){func(c *tls.Config) { c.GetCertificate = certificates.GetCertificate }},
 	}
-}
-
-func addNginxController(ctx context.Context, mgr ctrl.Manager, options Options) error {
-	references, err := options.newReferences(mgr.GetConfig(), mgr)
-	if err != nil {
-		return err
-	}
-	if err := mgr.Add(references); err != nil {
-		return err
-	}
-	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
-		return err
-	}
-	keys, err := addOrderKeys(mgr, options)
-	if err != nil {
-		return fmt.Errorf("add the keys that sign orders: %w", err)
-	}
-	instances := instanceapi.NewClient(instanceTimeout)
-	reconciler := &nginxcontroller.Reconciler{
-		Client:   mgr.GetClient(),
-		Recorder: mgr.GetEventRecorder(naming.FieldManager),
-		Pipeline: &pipeline.Pipeline{
-			Histories: mgr.GetClient(),
-			Observer:  observe.New(mgr.GetClient(), references, mgr.GetAPIReader(), instances.Status, desired.Kinds(application.KindDeployment)),
-			Applier:   apply.New(mgr.GetClient(), mgr.GetAPIReader()),
-			SendOrder: instances.Order,
-			Keys:      keys,
-			Requests:  instances.Requests,
-			Options: revision.Options{
-				DefaultImage:  options.DefaultImage,
-				InstanceImage: options.InstanceImage,
-			},
-			RenewPods: options.RenewPods,
-			Clock:     clock.RealClock{},
-		},
-	}
-	return reconciler.SetupWithManager(mgr, references, options.Concurrency)
 }
 
 func addConversion(mgr ctrl.Manager, options Options, certificates *webhookcert.Controller) error {

@@ -25,13 +25,15 @@ const (
 	ControllerNginx = "nginx"
 	// ControllerBackup backs them up.
 	ControllerBackup = "backup"
+	// ControllerCache reconciles NginxCaches.
+	ControllerCache = "cache"
 )
 
 // Options are the operator's settings.
 type Options struct {
 	// Version is the operator's version.
 	Version string
-	// Controllers are the controllers to run: ControllerNginx, ControllerBackup or both.
+	// Controllers are the controllers to run: ControllerNginx, ControllerBackup and ControllerCache, or some of them.
 	Controllers []string
 	// BackupImage contains the program of the backup jobs; empty: InstanceImage.
 	BackupImage string
@@ -55,7 +57,9 @@ type Options struct {
 	// OwnNamespace is the namespace that the operator runs in. It contains the operator's lease and
 	// the webhook's Secret.
 	OwnNamespace string
-	// Concurrency is the number of NginxOperators that are reconciled concurrently.
+	// ClusterDomain is the DNS domain of the cluster; empty: that of the operator's own pod.
+	ClusterDomain string
+	// Concurrency is the number of objects of a kind that are reconciled concurrently.
 	Concurrency int
 
 	LeaderElection bool
@@ -99,7 +103,7 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	if image == "" {
 		image = "docker.io/library/nginx:1.30"
 	}
-	flags.StringSliceVar(&o.Controllers, "controllers", []string{ControllerNginx, ControllerBackup}, "controllers to run: nginx, backup or both")
+	flags.StringSliceVar(&o.Controllers, "controllers", []string{ControllerNginx, ControllerBackup}, "controllers to run: nginx, backup and cache, or some of them")
 	flags.StringVar(&o.BackupImage, "backup-image", getenv("RELATED_IMAGE_BACKUP"),
 		"image with nginx-backup (environment: RELATED_IMAGE_BACKUP; default: the value of --instance-image)")
 	flags.IntVar(&o.BackupJobs, "backup-jobs", 10, "maximum number of backup jobs that run at the same time")
@@ -113,7 +117,8 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 		"roll out the template and the instance manager of this release to running pods, one NginxOperator at a time, until one fails (default: with the next rollout of each NginxOperator)")
 	flags.StringVar(&o.OwnPod, "own-pod", getenv("POD_NAME"), "name of the operator's pod (environment: POD_NAME)")
 	flags.StringVar(&o.OwnNamespace, "own-namespace", getenv("POD_NAMESPACE"), "namespace that the operator runs in (environment: POD_NAMESPACE)")
-	flags.IntVar(&o.Concurrency, "concurrency", 16, "number of NginxOperators to reconcile at the same time")
+	flags.IntVar(&o.Concurrency, "concurrency", 16, "number of objects of a kind to reconcile at the same time")
+	flags.StringVar(&o.ClusterDomain, "cluster-domain", "", "DNS domain of the cluster (default: that of the operator's own pod, or cluster.local)")
 	flags.BoolVar(&o.LeaderElection, "leader-elect", true, "enable leader election")
 	flags.StringVar(&o.MetricsAddress, "metrics-bind-address", ":8443", "address of the metrics; 0 disables them")
 	flags.BoolVar(&o.MetricsSecure, "metrics-secure", true, "serve metrics over TLS, with authentication and authorization")
@@ -136,6 +141,9 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 
 // runs reports whether a controller is to be run.
 func (o *Options) runs(controller string) bool { return slices.Contains(o.Controllers, controller) }
+
+// runsPods reports whether a controller is to be run whose kind has nginx pods.
+func (o *Options) runsPods() bool { return o.runs(ControllerNginx) || o.runs(ControllerCache) }
 
 // Validate returns an error that names each invalid option.
 func (o *Options) Validate() error {
@@ -162,7 +170,7 @@ func (o *Options) Validate() error {
 }
 
 func (o *Options) validateOrderKeys() error {
-	if !o.runs(ControllerNginx) {
+	if !o.runsPods() {
 		return nil
 	}
 	if o.OwnNamespace == "" {
@@ -179,11 +187,11 @@ func (o *Options) validateOrderKeys() error {
 
 func (o *Options) validateControllers() error {
 	if len(o.Controllers) == 0 {
-		return errors.New("--controllers is empty: name nginx, backup or both")
+		return errors.New("--controllers is empty: name nginx, backup or cache")
 	}
 	for _, name := range o.Controllers {
-		if name != ControllerNginx && name != ControllerBackup {
-			return fmt.Errorf("--controllers names %q: valid names are nginx and backup", name)
+		if !slices.Contains([]string{ControllerNginx, ControllerBackup, ControllerCache}, name) {
+			return fmt.Errorf("--controllers names %q: valid names are nginx, backup and cache", name)
 		}
 	}
 	if o.BackupJobs < 1 && o.runs(ControllerBackup) {

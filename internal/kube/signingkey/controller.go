@@ -40,8 +40,8 @@ type Controller struct {
 
 	mu   sync.Mutex
 	keys []ed25519.PrivateKey
-	// changed is called when there are other keys.
-	changed func()
+	// changed are called when there are other keys.
+	changed []func()
 }
 
 // Keys returns the keys, the newest first; empty until the Secret has been read. It is safe for concurrent use.
@@ -51,11 +51,11 @@ func (c *Controller) Keys() []ed25519.PrivateKey {
 	return slices.Clone(c.keys)
 }
 
-// OnChange sets the function that is called when there are other keys.
+// OnChange adds a function that is called when there are other keys.
 func (c *Controller) OnChange(changed func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.changed = changed
+	c.changed = append(c.changed, changed)
 }
 
 // SetupWithManager registers the controller on every replica, because each of them may become the leader. secrets is the
@@ -105,9 +105,11 @@ func (c *Controller) take(keys []ed25519.PrivateKey) {
 	c.mu.Lock()
 	same := slices.EqualFunc(c.keys, keys, func(a, b ed25519.PrivateKey) bool { return a.Equal(b) })
 	c.keys = keys
-	changed := c.changed
+	changed := slices.Clone(c.changed)
 	c.mu.Unlock()
-	if !same && changed != nil {
-		changed()
+	if !same {
+		for _, call := range changed {
+			call()
+		}
 	}
 }

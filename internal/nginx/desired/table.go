@@ -89,7 +89,7 @@ func hardening() []owned.ExclusivePath {
 var schemas = map[string]*owned.Schema{
 	"Service":             owned.NewSchema(owned.Atomic("spec", "selector")),
 	"Deployment":          owned.NewSchema(owned.Atomic("spec", "selector"), owned.PodTemplate("spec", "template")),
-	"StatefulSet":         owned.NewSchema(owned.Atomic("spec", "selector"), owned.Atomic("spec", "volumeClaimTemplates"), owned.PodTemplate("spec", "template")),
+	"StatefulSet":         owned.NewSchema(owned.Atomic("spec", "selector"), owned.Keyed([]string{"spec", "volumeClaimTemplates"}, "metadata", "name"), owned.PodTemplate("spec", "template")),
 	"PodDisruptionBudget": owned.NewSchema(owned.Atomic("spec", "selector")),
 	"NetworkPolicy":       owned.NewSchema(owned.Atomic("spec", "podSelector"), owned.Atomic("spec", "ingress")),
 }
@@ -110,6 +110,16 @@ func Kinds(workload string) []owned.Kind {
 		kinds = append(kinds, r.Kind)
 	}
 	return kinds
+}
+
+// Workload returns the kind of a workload.
+func Workload(workload string) owned.Kind {
+	for _, kind := range Kinds(workload) {
+		if kind.Name == workload {
+			return kind
+		}
+	}
+	panic("desired: there is no workload of kind " + workload)
 }
 
 // DistinctKinds returns each kind of the table once, for watches and caches.

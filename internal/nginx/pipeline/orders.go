@@ -18,7 +18,7 @@ import (
 type KeyRing interface {
 	// Keys returns them, the newest first; empty while they are unknown.
 	Keys() []ed25519.PrivateKey
-	// OnChange sets the function that is called when there are other keys.
+	// OnChange adds a function that is called when there are other keys.
 	OnChange(changed func())
 }
 

@@ -69,6 +69,8 @@ type Result struct {
 	Held   bool
 	// After is when the next pass has to be made without an event; 0 if never.
 	After time.Duration
+	// State is what the pass observed.
+	State observe.State
 	// Failure holds the errors that the status reports as well. Return it once the status was written.
 	Failure error
 }
@@ -218,7 +220,7 @@ func (l *Pipeline) result(p *pass) *Result {
 	if held {
 		again = rollout.Soonest(again, statusDelayed)
 	}
-	return &Result{Status: p.computeStatus(), Held: held, After: again, Failure: p.failure}
+	return &Result{Status: p.computeStatus(), Held: held, After: again, State: p.state, Failure: p.failure}
 }
 
 // holdsStatus reports whether the status is not to be written yet.

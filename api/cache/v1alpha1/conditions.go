@@ -1,0 +1,24 @@
+package v1alpha1
+
+// Condition types of an NginxCache. All of them are positive: True is good. Their reasons are those of an
+// NginxOperator (package v1alpha2), and the following. A message that is about one tier begins with its name.
+const (
+	// ConditionAccepted is True when the spec is valid and every reference resolves.
+	ConditionAccepted = "Accepted"
+	// ConditionConfigValid is True when nginx accepted the configuration of both tiers.
+	ConditionConfigValid = "ConfigValid"
+	// ConditionUpToDate is True when every pod of both tiers runs the template and serves the configuration that the
+	// spec declares.
+	ConditionUpToDate = "UpToDate"
+	// ConditionAvailable is True when enough edges and all shards but one serve.
+	ConditionAvailable = "Available"
+	// ConditionReady is True when all other conditions are: wait for this one. Its reason and message are those of the
+	// first condition that is not True.
+	ConditionReady = "Ready"
+)
+
+// Reasons of an NginxCache's own.
+const (
+	// ReasonInvalidSpec: sizes or rules cannot be carried out, so the pods keep the last configuration.
+	ReasonInvalidSpec = "InvalidSpec"
+)

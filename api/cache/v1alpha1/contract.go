@@ -1,0 +1,21 @@
+package v1alpha1
+
+// Labels of the pods of a cache.
+const (
+	// LabelNginxCache is the name of the NginxCache that a pod belongs to.
+	LabelNginxCache = "cache.operator.example.com/nginxcache"
+	// LabelTier is the tier that it belongs to: TierEdge or TierShards.
+	LabelTier = "cache.operator.example.com/tier"
+)
+
+// The tiers.
+const (
+	TierEdge   = "edge"
+	TierShards = "shards"
+)
+
+// EdgeName returns the name of the StatefulSet of a cache's edges, and of the Service in front of them.
+func EdgeName(cache string) string { return cache + "-edge" }
+
+// ShardsName returns the name of the StatefulSet of a cache's shards, and of their headless Service.
+func ShardsName(cache string) string { return cache + "-shards" }

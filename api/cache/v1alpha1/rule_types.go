@@ -1,0 +1,90 @@
+package v1alpha1
+
+// Duration is a time in one of nginx's units, such as 90s, 10m, 12h or 1d.
+//
+// +kubebuilder:validation:MaxLength=12
+// +kubebuilder:validation:Pattern=`^(0|[1-9][0-9]{0,7}(s|m|h|d))$`
+type Duration string
+
+// Rule says how requests are cached.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !self.bypass || (!has(self.ttl) && !has(self.key))",message="a rule with bypass stores nothing, so it cannot have ttl or key"
+type Rule struct {
+	// match are the requests that the rule applies to.
+	// +required
+	Match Match `json:"match"`
+	// bypass sends the requests to the origin, and stores nothing.
+	// +optional
+	Bypass *bool `json:"bypass,omitempty"`
+	// ttl is how long an answer is fresh if its origin does not say. An origin says so with
+	// Cache-Control or Expires. 0: what has no such header is not stored. Unset: that of defaults.
+	// +optional
+	TTL *Duration `json:"ttl,omitempty"`
+	// key says what distinguishes objects besides host and path. Unset: all query parameters, in
+	// their order.
+	// +optional
+	Key *Key `json:"key,omitempty"`
+}
+
+// Match are the conditions that a request meets. All that are set have to be met.
+//
+// +kubebuilder:validation:XValidation:rule="!(has(self.pathPrefix) && has(self.pathRegularExpression))",message="set at most one of pathPrefix and pathRegularExpression"
+// +kubebuilder:validation:MinProperties=1
+type Match struct {
+	// hosts are the host names of the requests. Unset: all.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Hosts []string `json:"hosts,omitempty"`
+	// pathPrefix is how the path begins, after nginx has decoded and normalized it.
+	// +optional
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="pathPrefix must start with '/'"
+	PathPrefix *string `json:"pathPrefix,omitempty"`
+	// pathRegularExpression is a regular expression in PCRE syntax that the path contains a match of.
+	// +optional
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	PathRegularExpression *string `json:"pathRegularExpression,omitempty"`
+}
+
+// Key says what distinguishes objects.
+type Key struct {
+	// queryParameters are the query parameters that distinguish objects.
+	// +required
+	QueryParameters QueryParameters `json:"queryParameters"`
+}
+
+// QueryParameters selects query parameters.
+type QueryParameters struct {
+	// include are the names of the parameters that distinguish objects. All others are ignored, and
+	// so is the order in a request. Empty: none distinguishes them.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:MaxLength=64
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9_]+$`
+	Include []string `json:"include"`
+}
+
+// Defaults apply where a rule sets nothing else.
+type Defaults struct {
+	// ttl is how long an answer is fresh if its origin does not say. An origin says so with
+	// Cache-Control or Expires. 0: what has no such header is not stored.
+	// +optional
+	// +kubebuilder:default="10m"
+	TTL Duration `json:"ttl,omitempty"`
+	// staleWhileRevalidate is how long after its end of freshness an object may still be the answer,
+	// while it is requested from its origin again.
+	// +optional
+	// +kubebuilder:default="1h"
+	StaleWhileRevalidate Duration `json:"staleWhileRevalidate,omitempty"`
+	// staleIfError is how long after its end of freshness an object may still be the answer, if its
+	// origin does not answer, or answers with 500, 502, 503 or 504.
+	// +optional
+	// +kubebuilder:default="1d"
+	StaleIfError Duration `json:"staleIfError,omitempty"`
+}

@@ -1,0 +1,149 @@
+// Package cacheconf writes the nginx configuration of an NginxCache's two tiers. It is pure.
+//
+// A request passes three servers. That of an edge and that of a shard have a cache each. Behind both is the gateway, a
+// server on a socket of the same nginx that asks the origin, and turns what the origin says about freshness into headers
+// that mean the same to both caches: a time at which freshness ends, not a duration that would begin anew in the next
+// cache.
+//
+//	client → edge → shard → gateway of the shard → origin
+//	           └───────────► gateway of the edge ───┘     what is not cached, and everything while no shard answers
+package cacheconf
+
+import (
+	"bytes"
+	"cmp"
+	"embed"
+	"fmt"
+	"net/url"
+	"text/template"
+
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+)
+
+// Port is the number of the port that both tiers listen on.
+const Port = 80
+
+// The folders of the caches. Volumes are mounted there.
+const (
+	HotDir   = "/var/cache/nginx-hot"
+	ShardDir = "/var/cache/nginx-shard"
+)
+
+// Files maps the names of configuration files to their contents.
+type Files = map[string]string
+
+//go:embed templates/*.tmpl
+var templateFiles embed.FS
+
+var templates = template.Must(template.New("").Funcs(template.FuncMap{"quote": quote, "previous": func(n int) int { return n - 1 }}).ParseFS(templateFiles, "templates/*.tmpl"))
+
+// Peers are the DNS names of the shards, in the order of their ordinals. The ring is made of them, so a shard that is
+// restarted or moved keeps its objects.
+type Peers []string
+
+// NewPeers returns the names of the shards of a StatefulSet behind a headless Service of the same name.
+func NewPeers(statefulSet, namespace, clusterDomain string, replicas int32) Peers {
+	peers := make(Peers, 0, replicas)
+	for n := range replicas {
+		peers = append(peers, fmt.Sprintf("%s-%d.%s.%s.svc.%s", statefulSet, n, statefulSet, namespace, clusterDomain))
+	}
+	return peers
+}
+
+// Input is what the configuration is written from.
+type Input struct {
+	Cache *v1alpha1.NginxCache
+	// Shards are the names of the shards.
+	Shards Peers
+	// HotSize and ShardSize bound the caches of an edge and of a shard, in bytes.
+	HotSize, ShardSize int64
+	// ClusterDomain is the DNS domain of the cluster, such as cluster.local.
+	ClusterDomain string
+}
+
+// Edge returns the configuration of the edges.
+func Edge(in Input) (Files, error) {
+	return in.render(map[string]any{
+		"edge.conf": map[string]any{
+			"Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
+		},
+		"nginx-cache-edge": nil,
+	})
+}
+
+// Shard returns the configuration of the shards.
+func Shard(in Input) (Files, error) {
+	return in.render(map[string]any{
+		"shard.conf": map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "Zone": zoneSize(in.ShardSize)},
+	})
+}
+
+// render returns the files of a tier: its own ones, by the data of their templates, and those that both tiers have.
+func (in Input) render(own map[string]any) (Files, error) {
+	rules, err := newRules(in.Cache.Spec)
+	if err != nil {
+		return nil, err
+	}
+	own["rules.conf"], own["gateway.conf"], own["age.conf"] = rules, in.gateway(), newAge()
+	files := Files{}
+	for name, data := range own {
+		var text bytes.Buffer
+		if err := templates.ExecuteTemplate(&text, name+".tmpl", data); err != nil {
+			return nil, err
+		}
+		files[name] = text.String()
+	}
+	return files, nil
+}
+
+// zoneSize returns the size of the shared memory for the keys of a cache, in MiB. A mebibyte holds about 8,000 keys
+// (https://nginx.org/en/docs/http/ngx_http_proxy_module.html#proxy_cache_path), and objects of 32 KiB are assumed.
+func zoneSize(cacheSize int64) int64 {
+	const object, keysPerMebibyte = 32 << 10, 8000
+	return min(max(cacheSize/object/keysPerMebibyte, 8), 1024)
+}
+
+// origin is an origin as the gateway's template reads it.
+type origin struct {
+	Name string
+	// Hosts are empty if it answers all requests that no other origin answers.
+	Hosts  []string
+	Server string
+	// TLSName is the name that the certificate of an https server must have; empty for http.
+	TLSName string
+}
+
+// gateway returns the data of the gateway's template.
+func (in Input) gateway() map[string]any {
+	var origins []origin
+	for _, o := range in.Cache.Spec.Origins {
+		origins = append(origins, in.origin(o))
+	}
+	d := in.Cache.Spec.Defaults
+	return map[string]any{
+		"Origins": origins,
+		"Stale": fmt.Sprintf("stale-while-revalidate=%d, stale-if-error=%d",
+			seconds(d.StaleWhileRevalidate), seconds(d.StaleIfError)),
+	}
+}
+
+func (in Input) origin(o v1alpha1.Origin) origin {
+	found := origin{Name: o.Name, Hosts: o.Hosts}
+	if s := o.Service; s != nil {
+		found.Server = fmt.Sprintf("%s.%s.svc.%s:%d", s.Name, in.Cache.Namespace, in.ClusterDomain, cmp.Or(s.Port, 80))
+		return found
+	}
+	// The schema allows only URLs that parse.
+	u, err := url.Parse(ptr.Deref(o.URL, ""))
+	if err != nil {
+		return found
+	}
+	port := "80"
+	if u.Scheme == "https" {
+		port, found.TLSName = "443", u.Hostname()
+	}
+	found.Server = u.Hostname() + ":" + cmp.Or(u.Port(), port)
+	return found
+}

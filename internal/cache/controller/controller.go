@@ -1,0 +1,126 @@
+// Package controller reconciles NginxCaches: it makes a pass over each of the two applications that a cache consists
+// of, and sums up what came of them in one status. It also holds the watches.
+package controller
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	cachev1alpha1ac "example.com/nginx-operator/api/cache/v1alpha1/applyconfiguration/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/status"
+	"example.com/nginx-operator/internal/cache/tier"
+	"example.com/nginx-operator/internal/nginx/application"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/pipeline"
+	"example.com/nginx-operator/internal/nginx/rollout"
+)
+
+// Reconciler keeps the cluster as every NginxCache declares it.
+type Reconciler struct {
+	Client   client.Client
+	Pipeline *pipeline.Pipeline
+	Recorder events.EventRecorder
+	// ClusterDomain is the DNS domain of the cluster.
+	ClusterDomain string
+	Clock         clock.PassiveClock
+
+	// enqueue queues an NginxCache.
+	enqueue func(types.NamespacedName)
+}
+
+// Reconcile is one pass over one NginxCache.
+func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
+	cache := &v1alpha1.NginxCache{}
+	err := r.Client.Get(ctx, req.NamespacedName, cache)
+	if apierrors.IsNotFound(err) || err == nil && cache.DeletionTimestamp != nil {
+		// Garbage collection removes what it owns.
+		for _, name := range applications(req.Name) {
+			r.Pipeline.Forget(types.NamespacedName{Namespace: req.Namespace, Name: name})
+		}
+		return ctrl.Result{}, nil
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	tiers := tier.Build(cache, r.ClusterDomain)
+	// The shards first: edges that start ask them.
+	shards, shardsErr := r.Pipeline.Run(ctx, tiers.Shards)
+	edge, edgeErr := r.Pipeline.Run(ctx, tiers.Edge)
+	if err := errors.Join(shardsErr, edgeErr); err != nil || shards == nil || edge == nil {
+		return ctrl.Result{}, err
+	}
+	after := rollout.Soonest(shards.After, edge.After)
+	if shards.Held || edge.Held {
+		return ctrl.Result{RequeueAfter: after}, nil
+	}
+	next, changed := status.Compute(status.Input{
+		Cache: cache, Invalid: tiers.Invalid, Now: r.Clock.Now(),
+		Edge:   tierState(v1alpha1.TierEdge, edge),
+		Shards: tierState(v1alpha1.TierShards, shards),
+	})
+	err = errors.Join(shards.Failure, edge.Failure)
+	if changed {
+		err = errors.Join(err, r.writeStatus(ctx, cache, next))
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	r.publish(cache, tiers.Shards, shards)
+	r.publish(cache, tiers.Edge, edge)
+	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// tierState returns what a pass over a tier found.
+func tierState(name string, result *pipeline.Result) status.Tier {
+	serving := func(pod string) string {
+		if instance := result.State.Instances[pod]; instance != nil {
+			return instance.Serving
+		}
+		return ""
+	}
+	return status.Tier{Name: name, Status: result.Status.Status, Pods: status.NewPods(result.State.Pods, observe.Ready, serving)}
+}
+
+// writeStatus writes the status to the object that it was computed for.
+func (r *Reconciler) writeStatus(ctx context.Context, cache *v1alpha1.NginxCache, next v1alpha1.NginxCacheStatus) error {
+	text, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	config := cachev1alpha1ac.NginxCacheStatus()
+	if err := json.Unmarshal(text, config); err != nil {
+		return err
+	}
+	applied := cachev1alpha1ac.NginxCache(cache.Name, cache.Namespace).WithStatus(config)
+	applied.UID = new(cache.UID)
+	err = r.Client.Status().Apply(ctx, applied, client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+	if err != nil {
+		// The resource may have been deleted in the meantime.
+		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+	}
+	return nil
+}
+
+// publish publishes the events of a tier, once the status was written.
+func (r *Reconciler) publish(cache *v1alpha1.NginxCache, app *application.Application, result *pipeline.Result) {
+	for _, e := range r.Pipeline.News(app.Key(), result.Status) {
+		r.Recorder.Eventf(cache, nil, e.Type, e.Reason, e.Action, "%s: %s", strings.TrimPrefix(app.Name, cache.Name+"-"), e.Note)
+	}
+}
+
+// applications returns the names of the applications of a cache.
+func applications(cache string) []string {
+	return []string{v1alpha1.EdgeName(cache), v1alpha1.ShardsName(cache)}
+}

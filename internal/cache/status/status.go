@@ -1,0 +1,159 @@
+// Package status sums up the states of a cache's two tiers. It is pure; the time is an input.
+package status
+
+import (
+	"cmp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/messages"
+)
+
+// Tier is the state of a tier.
+type Tier struct {
+	// Name of the tier, for messages.
+	Name   string
+	Status v1alpha2.NginxOperatorStatus
+	Pods   []Pod
+}
+
+// Pod is a pod of a tier.
+type Pod struct {
+	Name, Node, Config string
+	Ready              bool
+}
+
+// Input is what a status is computed from.
+type Input struct {
+	Cache        *v1alpha1.NginxCache
+	Edge, Shards Tier
+	// Invalid is why the spec cannot be carried out; nil if it can.
+	Invalid error
+	Now     time.Time
+}
+
+// conditions are those that both tiers have, in the order in which Ready looks at them.
+var conditions = []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionConfigValid, v1alpha1.ConditionUpToDate, v1alpha1.ConditionAvailable}
+
+// Compute returns the status for an input, and whether it differs from that of the resource.
+func Compute(in Input) (next v1alpha1.NginxCacheStatus, changed bool) {
+	next = v1alpha1.NginxCacheStatus{
+		ObservedGeneration: in.Cache.Generation,
+		Conditions:         slices.Clone(in.Cache.Status.Conditions),
+		Edge:               tierStatus(in.Edge),
+		Shards:             tierStatus(in.Shards),
+		Addresses:          in.Edge.Status.Addresses,
+	}
+	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonReady, Message: "The cache is as declared, and serves"}
+	worst := rank(metav1.ConditionTrue)
+	for _, name := range conditions {
+		c := in.sum(name)
+		in.set(&next, c)
+		// The first that is False decides, or else the first that is Unknown: a known fault says more than its unknown
+		// consequences.
+		if rank(c.Status) > worst {
+			worst, ready.Status, ready.Reason, ready.Message = rank(c.Status), metav1.ConditionFalse, c.Reason, c.Message
+		}
+	}
+	in.set(&next, ready)
+	return next, !apiequality.Semantic.DeepEqual(in.Cache.Status, next)
+}
+
+// sum returns the condition of a type of the whole cache: that of the tier which is worse.
+func (in Input) sum(name string) metav1.Condition {
+	if name == v1alpha1.ConditionAccepted && in.Invalid != nil {
+		return metav1.Condition{Type: name, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalidSpec,
+			Message: in.Invalid.Error() + ": the pods keep the last configuration"}
+	}
+	worst := metav1.Condition{Type: name, Status: metav1.ConditionTrue}
+	var texts []string
+	for _, tier := range []Tier{in.Edge, in.Shards} {
+		found := meta.FindStatusCondition(tier.Status.Conditions, name)
+		if found == nil {
+			found = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha2.ReasonRolloutInProgress, Message: "not observed yet"}
+		}
+		switch severity := cmp.Compare(rank(found.Status), rank(worst.Status)); {
+		case severity > 0:
+			worst.Status, worst.Reason, texts = found.Status, found.Reason, []string{tier.Name + ": " + found.Message}
+		case severity == 0:
+			worst.Reason = cmp.Or(worst.Reason, found.Reason)
+			texts = append(texts, tier.Name+": "+found.Message)
+		}
+	}
+	worst.Message = strings.Join(texts, "; ")
+	return worst
+}
+
+func rank(s metav1.ConditionStatus) int {
+	switch s {
+	case metav1.ConditionTrue:
+		return 0
+	case metav1.ConditionFalse:
+		return 2
+	default:
+		return 1
+	}
+}
+
+// maxMessage is the limit of the API for the message of a condition, in bytes.
+const maxMessage = 32768
+
+func (in Input) set(next *v1alpha1.NginxCacheStatus, c metav1.Condition) {
+	c.Message = messages.Shorten(c.Message, maxMessage)
+	c.ObservedGeneration = in.Cache.Generation
+	c.LastTransitionTime = metav1.NewTime(in.Now.Truncate(time.Second))
+	meta.SetStatusCondition(&next.Conditions, c)
+}
+
+func tierStatus(tier Tier) *v1alpha1.TierStatus {
+	s := tier.Status
+	status := &v1alpha1.TierStatus{
+		Conditions:      s.Conditions,
+		Replicas:        s.Replicas,
+		ReadyReplicas:   s.ReadyReplicas,
+		UpdatedReplicas: s.UpdatedReplicas,
+		Restarts:        s.Restarts,
+		Image:           s.Image,
+		NginxVersion:    s.NginxVersion,
+		Revision:        s.Revision,
+		Config:          s.Config,
+		WaitingRollout:  s.WaitingRollout,
+	}
+	for _, p := range slices.SortedFunc(slices.Values(tier.Pods), byOrdinal) {
+		status.Pods = append(status.Pods, v1alpha1.PodStatus{Name: p.Name, Ready: p.Ready, Node: p.Node, ConfigRevision: p.Config})
+	}
+	return status
+}
+
+func byOrdinal(a, b Pod) int {
+	return cmp.Or(cmp.Compare(ordinal(a.Name), ordinal(b.Name)), cmp.Compare(a.Name, b.Name))
+}
+
+// ordinal returns the number at the end of the name of a StatefulSet's pod.
+func ordinal(name string) int {
+	n, err := strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
+	if err != nil {
+		return 0
+	}
+	return n
+}
+
+// NewPods returns the pods of a tier as its status lists them.
+func NewPods(pods []corev1.Pod, ready func(*corev1.Pod) bool, serving func(pod string) string) []Pod {
+	var all []Pod
+	for i := range pods {
+		if pod := &pods[i]; pod.DeletionTimestamp == nil {
+			all = append(all, Pod{Name: pod.Name, Node: pod.Spec.NodeName, Config: serving(pod.Name), Ready: ready(pod)})
+		}
+	}
+	return all
+}

@@ -1,0 +1,178 @@
+// Package tier turns an NginxCache into the two nginx applications that it consists of. It is pure.
+package tier
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/internal/nginx/application"
+	"example.com/nginx-operator/internal/nginx/naming"
+)
+
+// The names of the volumes that nginx writes its caches on.
+const (
+	hotVolume   = "cache-hot"
+	shardVolume = "cache-objects"
+)
+
+// defaultHotSize is the default of spec.edge.hotSize.
+const defaultHotSize = 64 << 20
+
+// Tiers are the two applications of a cache.
+type Tiers struct {
+	Edge, Shards *application.Application
+	// Invalid is why the configuration cannot be written; nil if it can. The pods keep what they have.
+	Invalid error
+}
+
+// Build returns the applications of a cache. clusterDomain is the DNS domain of the cluster.
+func Build(cache *v1alpha1.NginxCache, clusterDomain string) Tiers {
+	b := &builder{cache: cache}
+	shards := b.application(v1alpha1.ShardsName(cache.Name), v1alpha1.TierShards, cache.Status.Shards)
+	edge := b.application(v1alpha1.EdgeName(cache.Name), v1alpha1.TierEdge, cache.Status.Edge)
+	b.setShards(shards)
+	b.setEdge(edge)
+	in := cacheconf.Input{
+		Cache: cache, ClusterDomain: clusterDomain,
+		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, *shards.Spec.Replicas),
+		HotSize:   b.hotSize(),
+		ShardSize: b.shardSize(),
+	}
+	edgeFiles, edgeErr := cacheconf.Edge(in)
+	shardFiles, shardErr := cacheconf.Shard(in)
+	invalid := cmp.Or(b.validate(), edgeErr, shardErr)
+	if invalid != nil {
+		// Without files, the stages of the pass keep the last configuration.
+		edgeFiles, shardFiles = nil, nil
+	}
+	edge.Spec.Config, shards.Spec.Config = config(edgeFiles), config(shardFiles)
+	return Tiers{Edge: edge, Shards: shards, Invalid: invalid}
+}
+
+func config(files cacheconf.Files) *v1alpha2.Config {
+	config := &v1alpha2.Config{Files: map[string]v1alpha2.ConfigFile{}}
+	for name, text := range files {
+		config.Files[name] = v1alpha2.ConfigFile(text)
+	}
+	return config
+}
+
+type builder struct{ cache *v1alpha1.NginxCache }
+
+// application returns an application with what both tiers have in common.
+func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *application.Application {
+	spec, meta := b.cache.Spec, b.cache.ObjectMeta
+	nginx := &v1alpha2.NginxOperator{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: meta.Namespace, Name: name, UID: meta.UID, Generation: meta.Generation, Annotations: meta.Annotations,
+		},
+		Spec: v1alpha2.NginxOperatorSpec{
+			Image:   spec.Image,
+			Ports:   []v1alpha2.Port{{Name: "http", Port: cacheconf.Port, Protocol: corev1.ProtocolTCP}},
+			Rollout: spec.Rollout,
+			Drain:   spec.Drain,
+			Suspend: spec.Suspend,
+		},
+	}
+	template := ptr.Deref(spec.PodTemplate, v1alpha2.PodTemplate{})
+	nginx.Spec.PodTemplate = template.DeepCopy()
+	labels := maps.Clone(template.Labels)
+	if labels == nil {
+		labels = map[string]string{}
+	}
+	labels[v1alpha1.LabelNginxCache], labels[v1alpha1.LabelTier] = meta.Name, tier
+	nginx.Spec.PodTemplate.Labels = labels
+	if before != nil {
+		nginx.Status.Conditions, nginx.Status.Config, nginx.Status.WaitingRollout = before.Conditions, before.Config, before.WaitingRollout
+	}
+	return &application.Application{
+		NginxOperator: nginx,
+		Owner:         application.Owner{GVK: v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), Name: meta.Name, UID: meta.UID},
+		Stateful:      &application.Stateful{},
+	}
+}
+
+// setEdge sets what only the edges have.
+func (b *builder) setEdge(edge *application.Application) {
+	want := b.cache.Spec.Edge
+	edge.Spec.Replicas = new(ptr.Deref(want.Replicas, 2))
+	edge.Spec.Resources = want.Resources
+	edge.Spec.Service = b.cache.Spec.Service
+	// nginx keeps to the size of its cache with a delay. What does not fit in the meantime is not stored.
+	limit := resource.NewQuantity(b.hotSize()+b.hotSize()/2, resource.BinarySI)
+	template := edge.Spec.PodTemplate
+	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{
+		Name: hotVolume, EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: limit},
+	})
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: hotVolume, MountPath: cacheconf.HotDir})
+}
+
+// setShards sets what only the shards have.
+func (b *builder) setShards(shards *application.Application) {
+	want := b.cache.Spec.Shards
+	shards.Spec.Replicas = new(ptr.Deref(want.Replicas, 2))
+	shards.Spec.Resources = want.Resources
+	template := shards.Spec.PodTemplate
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.ShardDir})
+	shards.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{{
+		PodSelector: &metav1.LabelSelector{MatchLabels: naming.SelectorLabels(v1alpha1.EdgeName(b.cache.Name))},
+	}}}
+	claim := corev1ac.PersistentVolumeClaimSpec().
+		WithAccessModes(corev1.ReadWriteOnce).
+		WithVolumeMode(corev1.PersistentVolumeFilesystem).
+		WithResources(corev1ac.VolumeResourceRequirements().WithRequests(corev1.ResourceList{corev1.ResourceStorage: want.Storage.Size}))
+	claim.StorageClassName = want.Storage.StorageClassName
+	shards.Stateful = &application.Stateful{
+		Headless:                true,
+		Claims:                  []*corev1ac.PersistentVolumeClaimApplyConfiguration{(&corev1ac.PersistentVolumeClaimApplyConfiguration{}).WithName(shardVolume).WithSpec(claim)},
+		DeleteClaimsWhenScaled:  want.Storage.WhenScaled != v1alpha1.VolumeRetain,
+		DeleteClaimsWhenDeleted: want.Storage.WhenDeleted != v1alpha1.VolumeRetain,
+	}
+}
+
+func (b *builder) hotSize() int64 {
+	if q := b.cache.Spec.Edge.HotSize; q != nil {
+		return q.Value()
+	}
+	return defaultHotSize
+}
+
+// shardSize returns how much of its volume a shard fills. A file system needs some of it for itself.
+func (b *builder) shardSize() int64 {
+	if q := b.cache.Spec.Shards.CacheSize; q != nil {
+		return q.Value()
+	}
+	return b.cache.Spec.Shards.Storage.Size.Value() / 10 * 9
+}
+
+// The least sizes that a cache is useful with, in bytes.
+const (
+	minHotSize   = 1 << 20
+	minShardSize = 8 << 20
+)
+
+// validate returns why the sizes cannot be used; nil if they can.
+func (b *builder) validate() error {
+	storage := b.cache.Spec.Shards.Storage.Size
+	switch {
+	case b.hotSize() < minHotSize:
+		return fmt.Errorf("spec.edge.hotSize is %s: it must be at least 1Mi", b.cache.Spec.Edge.HotSize)
+	case b.shardSize() < minShardSize:
+		return fmt.Errorf("a shard would store %d bytes (spec.shards.cacheSize, or 90 %% of spec.shards.storage.size): it must be at least 8Mi", b.shardSize())
+	case b.shardSize() > storage.Value():
+		return fmt.Errorf("spec.shards.cacheSize is %s, but spec.shards.storage.size is only %s", b.cache.Spec.Shards.CacheSize, storage.String())
+	}
+	return nil
+}

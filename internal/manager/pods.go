@@ -1,0 +1,97 @@
+package manager
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/utils/clock"
+	ctrl "sigs.k8s.io/controller-runtime"
+	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
+
+	cachecontroller "example.com/nginx-operator/internal/cache/controller"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/application"
+	"example.com/nginx-operator/internal/nginx/apply"
+	nginxcontroller "example.com/nginx-operator/internal/nginx/controller"
+	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/nginx/pipeline"
+	"example.com/nginx-operator/internal/nginx/revision"
+)
+
+// podControllers adds the controllers of the kinds that have nginx pods, and holds what they share.
+type podControllers struct {
+	mgr     ctrl.Manager
+	options Options
+	// references holds the metadata of all ConfigMaps.
+	references ctrlcache.Cache
+	keys       pipeline.KeyRing
+}
+
+// addPodControllers adds the controllers in the options.
+func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options) error {
+	references, err := options.newReferences(mgr.GetConfig(), mgr)
+	if err != nil {
+		return err
+	}
+	if err := mgr.Add(references); err != nil {
+		return err
+	}
+	if err := observe.AddIndexes(ctx, mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	keys, err := addOrderKeys(mgr, options)
+	if err != nil {
+		return fmt.Errorf("add the keys that sign orders: %w", err)
+	}
+	c := podControllers{mgr, options, references, keys}
+	if options.runs(ControllerNginx) {
+		if err := c.addNginx(); err != nil {
+			return fmt.Errorf("add the NginxOperator controller: %w", err)
+		}
+	}
+	if options.runs(ControllerCache) {
+		if err := c.addCache(); err != nil {
+			return fmt.Errorf("add the NginxCache controller: %w", err)
+		}
+	}
+	return nil
+}
+
+func (c podControllers) addNginx() error {
+	reconciler := &nginxcontroller.Reconciler{
+		Client:   c.mgr.GetClient(),
+		Recorder: c.mgr.GetEventRecorder(naming.FieldManager),
+		Pipeline: c.pipeline(application.KindDeployment),
+	}
+	reconciler.Pipeline.RenewPods = c.options.RenewPods
+	return reconciler.SetupWithManager(c.mgr, c.references, c.options.Concurrency)
+}
+
+func (c podControllers) addCache() error {
+	reconciler := &cachecontroller.Reconciler{
+		Client:        c.mgr.GetClient(),
+		Recorder:      c.mgr.GetEventRecorder(naming.FieldManager),
+		Pipeline:      c.pipeline(application.KindStatefulSet),
+		ClusterDomain: c.options.clusterDomain(),
+		Clock:         clock.RealClock{},
+	}
+	reconciler.Pipeline.Options.WritesVolumes = true
+	return reconciler.SetupWithManager(c.mgr, c.options.Concurrency)
+}
+
+// pipeline returns what makes the passes over applications with a kind of workload.
+func (c podControllers) pipeline(workload string) *pipeline.Pipeline {
+	instances := instanceapi.NewClient(instanceTimeout)
+	return &pipeline.Pipeline{
+		Histories: c.mgr.GetClient(),
+		Observer:  observe.New(c.mgr.GetClient(), c.references, c.mgr.GetAPIReader(), instances.Status, desired.Kinds(workload)),
+		Applier:   apply.New(c.mgr.GetClient(), c.mgr.GetAPIReader()),
+		SendOrder: instances.Order,
+		Keys:      c.keys,
+		Requests:  instances.Requests,
+		Options:   revision.Options{DefaultImage: c.options.DefaultImage, InstanceImage: c.options.InstanceImage},
+		Clock:     clock.RealClock{},
+	}
+}
