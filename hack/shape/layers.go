@@ -18,9 +18,9 @@ var layers = [][]string{
 	{"nginx/nginxconf", "nginx/conversion", "nginx/history", "nginx/poddiagnosis", "nginx/canary", "nginx/manifests",
 		"backup/archive", "backup/location",
 		"nginxconf", "conversion", "history", "trouble", "canary"},
-	{"nginx/observe", "nginx/rollout", "instance", "backup/snapshot", "backup/listing", "backup/store",
+	{"nginx/observe", "nginx/rollout", "cache/cacheconf", "cache/status", "instance", "backup/snapshot", "backup/listing", "backup/store",
 		"observe", "rollout"},
-	{"nginx/revision", "nginx/podtemplate", "backup/plan", "backup/restoration", "backup/declarations",
+	{"nginx/revision", "nginx/podtemplate", "cache/tier", "backup/plan", "backup/restoration", "backup/declarations",
 		"backup/handover"},
 	{"nginx/desired", "backup/job",
 		"desired"},
@@ -28,7 +28,7 @@ var layers = [][]string{
 		"apply", "status"},
 	{"nginx/pipeline", "nginx/migration", "backup/controller", "backup/metrics",
 		"controller", "migration"},
-	{"nginx/controller"},
+	{"nginx/controller", "cache/controller"},
 	{"manager", "operator"},
 }
 

@@ -43,7 +43,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 	kinds := desired.DistinctKinds(application.KindDeployment)
 	if o.runs(ControllerCache) {
 		byObject[&cachev1alpha1.NginxCache{}] = ctrlcache.ByObject{Transform: ctrlcache.TransformStripManagedFields()}
-		kinds = append(kinds, desired.Workload(application.KindStatefulSet))
+		kinds = append(kinds, desired.Kind(application.KindStatefulSet, application.KindStatefulSet))
 	}
 	for _, kind := range kinds {
 		byObject[kind.New()] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: shared.Sharing(trimOwned(kind))}

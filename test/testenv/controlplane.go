@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/envtest"
 	"sigs.k8s.io/yaml"
 
+	configcache "example.com/nginx-operator/config/cache"
 	configcrd "example.com/nginx-operator/config/crd"
 	"example.com/nginx-operator/internal/manager"
 )
@@ -136,7 +137,7 @@ func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 		}
 	}
 	crds := []*apiextensionsv1.CustomResourceDefinition{crd}
-	for _, text := range [][]byte{configcrd.NginxBackups, configcrd.NginxBackupPolicies, configcrd.NginxRestores} {
+	for _, text := range [][]byte{configcrd.NginxBackups, configcrd.NginxBackupPolicies, configcrd.NginxRestores, configcache.NginxCaches} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(text, crd); err != nil {
 			return err

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ageDigits is the number of decimal digits of an age in seconds: about 115 days.
-const ageDigits = 7
+// ageDigits is the number of decimal digits of an age in seconds: about 3 years.
+const ageDigits = 8
 
 // age is the data of the template of the Age header.
 type age struct {

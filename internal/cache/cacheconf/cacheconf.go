@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 // Port is the number of the port that both tiers listen on.
@@ -39,15 +40,15 @@ var templateFiles embed.FS
 
 var templates = template.Must(template.New("").Funcs(template.FuncMap{"quote": quote, "previous": func(n int) int { return n - 1 }}).ParseFS(templateFiles, "templates/*.tmpl"))
 
-// Peers are the DNS names of the shards, in the order of their ordinals. The ring is made of them, so a shard that is
-// restarted or moved keeps its objects.
+// Peers are the DNS names of the shards' Services, in the order of their ordinals. The ring is made of them, so a shard
+// that is restarted or moved keeps its objects.
 type Peers []string
 
-// NewPeers returns the names of the shards of a StatefulSet behind a headless Service of the same name.
-func NewPeers(statefulSet, namespace, clusterDomain string, replicas int32) Peers {
+// NewPeers returns the names of the Services of a StatefulSet's pods.
+func NewPeers(statefulSet, namespace, clusterDomain string, replicas int) Peers {
 	peers := make(Peers, 0, replicas)
 	for n := range replicas {
-		peers = append(peers, fmt.Sprintf("%s-%d.%s.%s.svc.%s", statefulSet, n, statefulSet, namespace, clusterDomain))
+		peers = append(peers, fmt.Sprintf("%s.%s.svc.%s", naming.Pod(statefulSet, n), namespace, clusterDomain))
 	}
 	return peers
 }

@@ -9,7 +9,9 @@ import (
 	"fmt"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -54,12 +56,22 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	tiers := tier.Build(cache, r.ClusterDomain)
-	// The shards first: edges that start ask them.
-	shards, shardsErr := r.Pipeline.Run(ctx, tiers.Shards)
-	edge, edgeErr := r.Pipeline.Run(ctx, tiers.Edge)
-	if err := errors.Join(shardsErr, edgeErr); err != nil || shards == nil || edge == nil {
+	return r.reconcile(ctx, cache, tier.Build(cache, r.ClusterDomain))
+}
+
+// reconcile makes a pass over each tier, and writes the status.
+func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers) (ctrl.Result, error) {
+	shards, err := r.Pipeline.Run(ctx, tiers.Shards)
+	if shards == nil || err != nil {
 		return ctrl.Result{}, err
+	}
+	edge := &pipeline.Result{}
+	if wait, err := r.edgeWaits(ctx, tiers.Edge, shards); err != nil {
+		return ctrl.Result{}, err
+	} else if !wait {
+		if edge, err = r.Pipeline.Run(ctx, tiers.Edge); edge == nil || err != nil {
+			return ctrl.Result{}, err
+		}
 	}
 	after := rollout.Soonest(shards.After, edge.After)
 	if shards.Held || edge.Held {
@@ -80,6 +92,16 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	r.publish(cache, tiers.Shards, shards)
 	r.publish(cache, tiers.Edge, edge)
 	return ctrl.Result{RequeueAfter: after}, nil
+}
+
+// edgeWaits reports whether the edges are not to be created yet. Edges that look for shards which do not exist would
+// not find them for as long as the cluster's DNS remembers that.
+func (r *Reconciler) edgeWaits(ctx context.Context, edge *application.Application, shards *pipeline.Result) (bool, error) {
+	if meta.IsStatusConditionTrue(shards.Status.Status.Conditions, v1alpha1.ConditionAvailable) {
+		return false, nil
+	}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: edge.Namespace, Name: naming.Workload(edge.Name)}, &appsv1.StatefulSet{})
+	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
 }
 
 // tierState returns what a pass over a tier found.

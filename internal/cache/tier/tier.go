@@ -11,6 +11,7 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -46,7 +47,7 @@ func Build(cache *v1alpha1.NginxCache, clusterDomain string) Tiers {
 	b.setEdge(edge)
 	in := cacheconf.Input{
 		Cache: cache, ClusterDomain: clusterDomain,
-		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, *shards.Spec.Replicas),
+		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, int(*shards.Spec.Replicas)),
 		HotSize:   b.hotSize(),
 		ShardSize: b.shardSize(),
 	}
@@ -104,10 +105,25 @@ func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *a
 	}
 }
 
+// defaultReplicas is the number of pods of a tier that declares none.
+const defaultReplicas = 2
+
+// setReplicas sets the number of pods, of which a rollout replaces one after the other where it is: one of several may
+// be away.
+func setReplicas(app *application.Application, replicas *int32) {
+	app.Spec.Replicas = new(ptr.Deref(replicas, defaultReplicas))
+	rollout := ptr.Deref(app.Spec.Rollout, v1alpha2.Rollout{})
+	rollout.MaxUnavailable = nil
+	if *app.Spec.Replicas > 1 {
+		rollout.MaxUnavailable = new(intstr.FromInt32(1))
+	}
+	app.Spec.Rollout = &rollout
+}
+
 // setEdge sets what only the edges have.
 func (b *builder) setEdge(edge *application.Application) {
 	want := b.cache.Spec.Edge
-	edge.Spec.Replicas = new(ptr.Deref(want.Replicas, 2))
+	setReplicas(edge, want.Replicas)
 	edge.Spec.Resources = want.Resources
 	edge.Spec.Service = b.cache.Spec.Service
 	// nginx keeps to the size of its cache with a delay. What does not fit in the meantime is not stored.
@@ -122,7 +138,7 @@ func (b *builder) setEdge(edge *application.Application) {
 // setShards sets what only the shards have.
 func (b *builder) setShards(shards *application.Application) {
 	want := b.cache.Spec.Shards
-	shards.Spec.Replicas = new(ptr.Deref(want.Replicas, 2))
+	setReplicas(shards, want.Replicas)
 	shards.Spec.Resources = want.Resources
 	template := shards.Spec.PodTemplate
 	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.ShardDir})
@@ -136,6 +152,7 @@ func (b *builder) setShards(shards *application.Application) {
 	claim.StorageClassName = want.Storage.StorageClassName
 	shards.Stateful = &application.Stateful{
 		Headless:                true,
+		PodServices:             true,
 		Claims:                  []*corev1ac.PersistentVolumeClaimApplyConfiguration{(&corev1ac.PersistentVolumeClaimApplyConfiguration{}).WithName(shardVolume).WithSpec(claim)},
 		DeleteClaimsWhenScaled:  want.Storage.WhenScaled != v1alpha1.VolumeRetain,
 		DeleteClaimsWhenDeleted: want.Storage.WhenDeleted != v1alpha1.VolumeRetain,

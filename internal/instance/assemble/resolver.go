@@ -13,12 +13,12 @@ const resolveAgain = 2 * time.Second
 // resolver makes nginx ask the name servers of the pod. Without a resolver, nginx refuses an upstream that asks again for
 // the addresses of a server.
 func resolver(nameServers []string) string {
-	statement := "resolver"
+	addresses := make([]string, 0, len(nameServers))
 	for _, address := range nameServers {
 		if strings.Contains(address, ":") {
 			address = "[" + address + "]"
 		}
-		statement += " " + address
+		addresses = append(addresses, address)
 	}
-	return fmt.Sprintf("%s valid=%ds", statement, int(resolveAgain.Seconds()))
+	return fmt.Sprintf("resolver %s valid=%ds", strings.Join(addresses, " "), int(resolveAgain.Seconds()))
 }

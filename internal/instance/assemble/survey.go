@@ -47,22 +47,30 @@ func survey(user map[string]string, l layout) *findings {
 			f.problem(v, "include cycle: "+v.File+" is already being read")
 			return
 		}
-		switch {
-		case v.In():
-			f.atMain(v, l)
-		case v.In("http"):
-			f.httpLevel[v.Name] = append(f.httpLevel[v.Name], v)
-		case v.In("events") && v.Name == "worker_connections":
-			f.connections = &v
-		case v.TopBlockIs("http") && v.Name == "access_log" && slices.Contains(logContexts, v.Block().Name):
-			f.logs = append(f.logs, v)
-		case v.TopBlockIs("http") && v.Block().Name == "upstream" && v.Name == "server" && slices.Contains(v.Args, "resolve"):
-			f.resolves = true
-		case v.Name == "listen" && len(v.Args) > 0 && strings.HasPrefix(v.Args[0], "unix:"):
-			f.unixListens = append(f.unixListens, v)
-		}
+		f.visit(v, l)
 	})
 	return f
+}
+
+func (f *findings) visit(v syntax.Visit, l layout) {
+	f.resolves = f.resolves || resolvesAgain(v)
+	switch {
+	case v.In():
+		f.atMain(v, l)
+	case v.In("http"):
+		f.httpLevel[v.Name] = append(f.httpLevel[v.Name], v)
+	case v.In("events") && v.Name == "worker_connections":
+		f.connections = &v
+	case v.TopBlockIs("http") && v.Name == "access_log" && slices.Contains(logContexts, v.Block().Name):
+		f.logs = append(f.logs, v)
+	case v.Name == "listen" && len(v.Args) > 0 && strings.HasPrefix(v.Args[0], "unix:"):
+		f.unixListens = append(f.unixListens, v)
+	}
+}
+
+// resolvesAgain reports whether a directive is a server of an upstream whose address nginx asks for again.
+func resolvesAgain(v syntax.Visit) bool {
+	return v.Name == "server" && v.TopBlockIs("http") && v.Block().Name == "upstream" && slices.Contains(v.Args, "resolve")
 }
 
 func (f *findings) problem(v syntax.Visit, message string) {

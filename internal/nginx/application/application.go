@@ -49,6 +49,8 @@ func (o Owner) Reference() *metav1ac.OwnerReferenceApplyConfiguration {
 type Stateful struct {
 	// Headless reports whether the Service has no address of its own, but the pods' addresses and a name for each.
 	Headless bool
+	// PodServices gives each pod a Service of its own, whose address stays the same when the pod is replaced.
+	PodServices bool
 	// Claims are the volumes of each pod. They are mounted by spec.podTemplate.volumeMounts.
 	Claims []*corev1ac.PersistentVolumeClaimApplyConfiguration
 	// DeleteClaimsWhenScaled and DeleteClaimsWhenDeleted report whether a volume is deleted with its pod when the number

@@ -53,7 +53,9 @@ func Build(app *application.Application, state observe.State, selection *revisio
 		}
 		objects.Intents = append(objects.Intents, intent)
 	}
-	return objects, nil
+	podServices, err := in.podServices()
+	objects.Intents = append(objects.Intents, podServices...)
+	return objects, err
 }
 
 func (in *input) intent(r row) (owned.Intent, error) {
@@ -64,15 +66,21 @@ func (in *input) intent(r row) (owned.Intent, error) {
 	if built.config == nil {
 		return owned.Intent{Kind: r.Kind, Name: r.ObjectName(in.app.Name)}, nil
 	}
-	intent := owned.Intent{Kind: r.Kind, Name: *built.meta.Name, Config: built.config, Meta: built.meta}
-	intent.Fields, err = runtime.DefaultUnstructuredConverter.ToUnstructured(built.config)
-	return intent, err
+	return built.intent(r.Kind)
 }
 
 // object is what a builder returns; zero if the object should not exist.
 type object struct {
 	config runtime.ApplyConfiguration
 	meta   *metav1ac.ObjectMetaApplyConfiguration
+}
+
+// intent returns the object as what should exist of a kind.
+func (o object) intent(kind owned.Kind) (owned.Intent, error) {
+	intent := owned.Intent{Kind: kind, Name: *o.meta.Name, Config: o.config, Meta: o.meta}
+	var err error
+	intent.Fields, err = runtime.DefaultUnstructuredConverter.ToUnstructured(o.config)
+	return intent, err
 }
 
 // replicas returns the number of pods to request, nil to leave it to its owner.

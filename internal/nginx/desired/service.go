@@ -120,7 +120,7 @@ func revisionPorts(r *history.Revision) ([]v1alpha2.Port, error) {
 
 // serviceHas reports whether the Service has exactly these ports, whatever they target.
 func (in *input) serviceHas(all []v1alpha2.Port) bool {
-	service := in.state.Service()
+	service := in.state.Service(in.app.Name)
 	return service != nil && len(service.Spec.Ports) == len(all) && !slices.ContainsFunc(all, func(want v1alpha2.Port) bool {
 		return !slices.ContainsFunc(service.Spec.Ports, func(has corev1.ServicePort) bool {
 			return has.Name == want.Name && has.Port == want.Port && has.Protocol == want.Protocol

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	gocmp "github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -57,6 +58,42 @@ func TestGoldenStatefulSet(t *testing.T) {
 	}
 	if slices.Contains(kinds, "Deployment") {
 		t.Errorf("the objects are %v", kinds)
+	}
+}
+
+// TestPodServices: each pod has a Service of its own, which stays as long as the pod.
+func TestPodServices(t *testing.T) {
+	names := func(p *simulation) (wanted, unwanted []string) {
+		for _, intent := range p.plan.Intents {
+			switch {
+			case intent.Kind.Name != "Service" || intent.Name == "web":
+			case intent.ShouldExist():
+				wanted = append(wanted, intent.Name)
+			default:
+				unwanted = append(unwanted, intent.Name)
+				delete(p.owned, intent.Key())
+			}
+		}
+		return wanted, unwanted
+	}
+	p := newStatefulSimulation(t, 2)
+	p.stateful.PodServices = true
+	p.tick()
+	if wanted, _ := names(p); !slices.Equal(wanted, []string{"web-0", "web-1"}) {
+		t.Errorf("the Services are %v", wanted)
+	}
+	service := p.owned[owned.Key{Kind: "Service", Name: "web-1"}].(*corev1.Service)
+	if diff := gocmp.Diff(map[string]string{naming.LabelApplication: "web", appsv1.StatefulSetPodNameLabel: "web-1"}, service.Spec.Selector); diff != "" {
+		t.Error(diff)
+	}
+	p.nginx.Spec.Replicas = new(int32(1))
+	p.tick()
+	if wanted, _ := names(p); !slices.Equal(wanted, []string{"web-0", "web-1"}) {
+		t.Errorf("the pod still serves, and the Services are %v", wanted)
+	}
+	p.tick()
+	if wanted, unwanted := names(p); !slices.Equal(wanted, []string{"web-0"}) || !slices.Equal(unwanted, []string{"web-1"}) {
+		t.Errorf("the pod is gone, and the Services are %v, without %v", wanted, unwanted)
 	}
 }
 

@@ -112,14 +112,14 @@ func Kinds(workload string) []owned.Kind {
 	return kinds
 }
 
-// Workload returns the kind of a workload.
-func Workload(workload string) owned.Kind {
+// Kind returns a kind of the table by its name.
+func Kind(workload, name string) owned.Kind {
 	for _, kind := range Kinds(workload) {
-		if kind.Name == workload {
+		if kind.Name == name {
 			return kind
 		}
 	}
-	panic("desired: there is no workload of kind " + workload)
+	panic("desired: an application with a " + workload + " has no " + name)
 }
 
 // DistinctKinds returns each kind of the table once, for watches and caches.

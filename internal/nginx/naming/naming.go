@@ -5,6 +5,7 @@ package naming
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"maps"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -98,6 +99,9 @@ func Workload(name string) string { return name }
 
 // Service returns the name of an application's Service.
 func Service(name string) string { return name }
+
+// Pod returns the name of a pod of a StatefulSet, and of the Service of this pod alone.
+func Pod(name string, ordinal int) string { return fmt.Sprintf("%s-%d", name, ordinal) }
 
 // PodDisruptionBudget returns the name of an application's PodDisruptionBudget.
 func PodDisruptionBudget(name string) string { return name }

@@ -68,6 +68,22 @@ func (o *Observer) owned(ctx context.Context, app *application.Application, stat
 		}
 		state.Owned[owned.Key{Kind: kind.Name, Name: key.Name}] = obj
 	}
+	if app.Stateful == nil || !app.Stateful.PodServices {
+		return nil
+	}
+	return o.podServices(ctx, app, state)
+}
+
+// podServices reads the Services of single pods, also of pods that there should not be any more.
+func (o *Observer) podServices(ctx context.Context, app *application.Application, state *State) error {
+	list := &corev1.ServiceList{}
+	err := o.cache.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingLabels(naming.SelectorLabels(app.Name)))
+	if err != nil {
+		return fmt.Errorf("list the Services of the pods: %w", err)
+	}
+	for i := range list.Items {
+		state.Owned[owned.Key{Kind: "Service", Name: list.Items[i].Name}] = &list.Items[i]
+	}
 	return nil
 }
 

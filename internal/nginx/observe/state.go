@@ -97,8 +97,11 @@ type Source struct {
 // Deployment returns the live Deployment, or nil.
 func (s State) Deployment() *appsv1.Deployment { return ownedObject[*appsv1.Deployment](s) }
 
-// Service returns the live Service, or nil.
-func (s State) Service() *corev1.Service { return ownedObject[*corev1.Service](s) }
+// Service returns the live Service of an application, or nil.
+func (s State) Service(application string) *corev1.Service {
+	service, _ := s.Owned[owned.Key{Kind: "Service", Name: naming.Service(application)}].(*corev1.Service)
+	return service
+}
 
 // ownedObject returns the object of a type of which an application owns one.
 func ownedObject[T owned.Object](s State) (found T) {

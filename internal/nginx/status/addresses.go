@@ -15,7 +15,7 @@ const mostAddresses = 16
 
 // addresses returns where clients reach the Service.
 func (v *view) addresses() []v1alpha2.Address {
-	service := v.in.State.Service()
+	service := v.in.State.Service(v.in.Nginx.Name)
 	switch {
 	case service == nil:
 		return nil
@@ -49,7 +49,7 @@ func balanced(ingress []corev1.LoadBalancerIngress) []v1alpha2.Address {
 // noAddress names a Service that waits for its load balancer; empty if it does not. This is no reason to be unready:
 // without a controller for load balancers, it would wait forever.
 func (v *view) noAddress() string {
-	service := v.in.State.Service()
+	service := v.in.State.Service(v.in.Nginx.Name)
 	if service == nil || service.Spec.Type != corev1.ServiceTypeLoadBalancer || len(service.Status.LoadBalancer.Ingress) > 0 {
 		return ""
 	}

@@ -77,7 +77,7 @@ func TestAddresses(t *testing.T) {
 		"no more than are stored": {serviceOf(corev1.ServiceTypeLoadBalancer, many...), nil},
 		"by name": {func(in *Input) {
 			serviceOf(corev1.ServiceTypeLoadBalancer)(in)
-			in.State.Service().Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com", IP: "192.0.2.1"}}
+			in.State.Service(in.Nginx.Name).Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com", IP: "192.0.2.1"}}
 		}, []v1alpha2.Address{host("lb.example.com"), ip("192.0.2.1")}},
 	} {
 		in := healthy()

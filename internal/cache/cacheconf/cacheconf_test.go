@@ -1,0 +1,134 @@
+package cacheconf
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/test/golden"
+)
+
+func full() Input {
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"}}
+	cache.Spec = v1alpha1.NginxCacheSpec{
+		Origins: []v1alpha1.Origin{
+			{Name: "shop", Hosts: []string{"shop.example.com", "www.example.com"}, Service: &v1alpha1.ServiceReference{Name: "shop", Port: 8080}},
+			{Name: "images", Hosts: []string{"images.example.com"}, URL: new("https://storage.example.org")},
+			{Name: "others", URL: new("http://legacy.example.org:8000")},
+		},
+		Rules: []v1alpha1.Rule{
+			{Match: v1alpha1.Match{PathPrefix: new("/static/")}, TTL: new(v1alpha1.Duration("1d")),
+				Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: []string{"v", "lang"}}}},
+			{Match: v1alpha1.Match{Hosts: []string{"shop.example.com"}, PathPrefix: new("/cart")}, Bypass: new(true)},
+			{Match: v1alpha1.Match{PathRegularExpression: new(`^/p/\d+"\.png$`)}, TTL: new(v1alpha1.Duration("0")),
+				Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: []string{}}}},
+			{Match: v1alpha1.Match{Hosts: []string{"images.example.com"}}, TTL: new(v1alpha1.Duration("30d"))},
+		},
+		Defaults: v1alpha1.Defaults{TTL: "10m", StaleWhileRevalidate: "1h", StaleIfError: "1d"},
+	}
+	return Input{
+		Cache: cache, Shards: NewPeers("front-shards", "shop", "cluster.local", 3),
+		HotSize: 64 << 20, ShardSize: 18 << 30, ClusterDomain: "cluster.local",
+	}
+}
+
+func TestGolden(t *testing.T) {
+	for tier, build := range map[string]func(Input) (Files, error){"edge": Edge, "shard": Shard} {
+		files, err := build(full())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			golden.Compare(t, filepath.Join("testdata", tier, name), files[name])
+		}
+	}
+}
+
+// TestRules: the first rule that matches applies, a ^ is the start of the path, and a host is compared as a whole.
+func TestRules(t *testing.T) {
+	rules, err := newRules(full().Cache.Spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	matching := func(host, path string) int {
+		for _, r := range rules.Rules {
+			if regexp.MustCompile(r.Pattern).MatchString(host + "\n" + path) {
+				return r.Number
+			}
+		}
+		return -1
+	}
+	for request, want := range map[string]int{
+		"shop.example.com /static/a.css": 0,
+		"shop.example.com /static":       -1,
+		"shop.example.com /a/static/b":   -1,
+		"shop.example.com /cart/items":   1,
+		"www.example.com /cart/items":    -1,
+		"shopxexample.com /cart":         -1,
+		"a.shop.example.com /cart":       -1,
+		`www.example.com /p/12".png`:     2,
+		`www.example.com /p/12".png/x`:   -1,
+		`www.example.com /x/p/12".png`:   -1,
+		"images.example.com /static/x":   0,
+		"images.example.com /anything":   3,
+		"evil.com/images.example.com /x": -1,
+	} {
+		host, path, _ := strings.Cut(request, " ")
+		if got := matching(host, path); got != want {
+			t.Errorf("%s: rule %d, want %d", request, got, want)
+		}
+	}
+}
+
+func TestInvalidRules(t *testing.T) {
+	for name, match := range map[string]v1alpha1.Match{
+		`spec.rules[0].match: pathPrefix: it contains the character '\n'`:                {PathPrefix: new("/a\n}")},
+		`spec.rules[0].match: pathRegularExpression: it contains the character '\u200b'`: {PathRegularExpression: new("a\u200b")},
+	} {
+		in := full()
+		in.Cache.Spec.Rules = []v1alpha1.Rule{{Match: match}}
+		if _, err := Edge(in); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%v, want %s", err, name)
+		}
+	}
+}
+
+func TestSeconds(t *testing.T) {
+	for d, want := range map[v1alpha1.Duration]int64{"90s": 90, "10m": 600, "12h": 43200, "1d": 86400, "0": 0, "": 0} {
+		if got := seconds(d); got != want {
+			t.Errorf("%s: %d, want %d", d, got, want)
+		}
+	}
+}
+
+// TestAge: the maps subtract as numbers do.
+func TestAge(t *testing.T) {
+	a := newAge()
+	table := map[string]subtraction{}
+	for _, s := range a.Subtractions {
+		table[s.Of] = s
+	}
+	for range 10000 {
+		then := 1e9 + rand.Int64N(8e9)
+		now := then + rand.Int64N(9e7)
+		nowText, thenText := fmt.Sprintf("%010d", now), fmt.Sprintf("%010d", then)
+		borrows, age := 0, int64(0)
+		power := int64(1)
+		for _, n := range a.Digits {
+			s := table[fmt.Sprintf("%c%c%d", nowText[9-n], thenText[9-n], borrows)]
+			age, borrows, power = age+int64(s.Digit)*power, s.Borrows, power*10
+		}
+		// Both are only the last digits: what the highest one borrows does not count.
+		if age != now-then {
+			t.Fatalf("%d - %d = %d", now, then, age)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package tier
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/application"
+	"example.com/nginx-operator/test/golden"
+)
+
+func sample() *v1alpha1.NginxCache {
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "front", UID: "u1", Generation: 7, Annotations: map[string]string{"gate.operator.example.com/ok": "x"},
+	}}
+	cache.Spec.Origins = []v1alpha1.Origin{{Name: "shop", Service: &v1alpha1.ServiceReference{Name: "shop", Port: 80}}}
+	cache.Spec.Edge.Replicas = new(int32(3))
+	cache.Spec.Shards = v1alpha1.Shards{Replicas: new(int32(4)), Storage: v1alpha1.Storage{
+		Size: resource.MustParse("20Gi"), StorageClassName: new("fast"), WhenScaled: v1alpha1.VolumeRetain,
+	}}
+	cache.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer}
+	cache.Spec.PodTemplate = &v1alpha2.PodTemplate{
+		Labels:       map[string]string{"team": "web", v1alpha1.LabelTier: "mine"},
+		Volumes:      []v1alpha2.Volume{{Name: "extra", EmptyDir: &corev1.EmptyDirVolumeSource{}}},
+		VolumeMounts: []v1alpha2.VolumeMount{{Name: "extra", MountPath: "/extra"}},
+	}
+	return cache
+}
+
+// TestGolden: what the two tiers are made of, apart from their configurations.
+func TestGolden(t *testing.T) {
+	cache := sample()
+	before := cache.DeepCopy()
+	tiers := Build(cache, "cluster.local")
+	if tiers.Invalid != nil {
+		t.Fatal(tiers.Invalid)
+	}
+	for name, app := range map[string]*application.Application{"edge": tiers.Edge, "shards": tiers.Shards} {
+		if len(app.Spec.Config.Files) < 4 {
+			t.Errorf("the configuration of %s has the files %v", name, app.Spec.Config.Files)
+		}
+		app.Spec.Config = nil
+		text, err := yaml.Marshal(map[string]any{"application": app.NginxOperator, "owner": app.Owner, "stateful": app.Stateful})
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Compare(t, filepath.Join("testdata", name+".yaml"), string(text))
+	}
+	if after, err := yaml.Marshal(cache); err != nil || !strings.Contains(string(after), "mine") || len(cache.Spec.PodTemplate.Volumes) != len(before.Spec.PodTemplate.Volumes) {
+		t.Errorf("the cache itself was changed: %v\n%s", err, after)
+	}
+}
+
+// TestInvalid: with what cannot be carried out, neither tier has a configuration, so that both keep their last one.
+func TestInvalid(t *testing.T) {
+	for want, change := range map[string]func(*v1alpha1.NginxCacheSpec){
+		"spec.edge.hotSize is 1k: it must be at least 1Mi": func(s *v1alpha1.NginxCacheSpec) { s.Edge.HotSize = new(resource.MustParse("1k")) },
+		"it must be at least 8Mi":                          func(s *v1alpha1.NginxCacheSpec) { s.Shards.Storage.Size = resource.MustParse("1Mi") },
+		"spec.shards.cacheSize is 30Gi, but spec.shards.storage.size is only 20Gi": func(s *v1alpha1.NginxCacheSpec) {
+			s.Shards.CacheSize = new(resource.MustParse("30Gi"))
+		},
+		"spec.rules[0].match: pathPrefix": func(s *v1alpha1.NginxCacheSpec) {
+			s.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/\n")}}}
+		},
+	} {
+		cache := sample()
+		change(&cache.Spec)
+		tiers := Build(cache, "cluster.local")
+		if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), want) {
+			t.Errorf("%v, want %s", tiers.Invalid, want)
+		}
+		if len(tiers.Edge.Spec.Config.Files)+len(tiers.Shards.Spec.Config.Files) > 0 {
+			t.Errorf("%s: a tier has a configuration", want)
+		}
+	}
+}

@@ -1,0 +1,195 @@
+//go:build e2e
+
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// originConfig answers each request with another text, so that an answer shows whether it was stored.
+const originConfig = "server { listen 8080; location / { return 200 \"$request_uri $request_id\\n\"; } }\n"
+
+// newCache creates a cache in front of an application, with volumes for its shards, and waits until it is ready.
+func newCache(t *testing.T, shards int32) *v1alpha1.NginxCache {
+	t.Helper()
+	namespace := newNamespace(t)
+	for n := range shards {
+		// A StatefulSet takes over the claims that exist.
+		newClaim(t, namespace, fmt.Sprintf("cache-objects-front-shards-%d", n))
+	}
+	spec := v1alpha2.NginxOperatorSpec{Replicas: new(int32(2)), Ports: ports(httpPort), Config: filesConfig(map[string]string{"site.conf": originConfig})}
+	origin := createReady(t, namespace, "origin", spec)
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
+	cache.Spec.Image = new(newestImage())
+	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: origin.Name, Port: httpPort}}}
+	cache.Spec.Shards = v1alpha1.Shards{Replicas: &shards, Storage: v1alpha1.Storage{Size: resource.MustParse("1Gi")}}
+	cache.Spec.Rules = []v1alpha1.Rule{
+		{Match: v1alpha1.Match{PathPrefix: new("/cart")}, Bypass: new(true)},
+		{Match: v1alpha1.Match{PathPrefix: new("/static/")}, Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: []string{"v"}}}},
+	}
+	must(t, kube.Create(t.Context(), cache))
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	return cache
+}
+
+// waitCache waits for a condition of the present spec.
+func waitCache(t *testing.T, cache *v1alpha1.NginxCache, name string, status metav1.ConditionStatus) metav1.Condition {
+	t.Helper()
+	var found metav1.Condition
+	eventually(t, fmt.Sprintf("%s is %s", name, status), func() error {
+		if err := get(t, cache); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(cache.Status.Conditions, name)
+		if c == nil || c.ObservedGeneration != cache.Generation {
+			return errors.New("the operator has not reconciled yet")
+		}
+		if found = *c; c.Status != status {
+			return fmt.Errorf("it is %s (%s): %s", c.Status, c.Reason, c.Message)
+		}
+		return nil
+	})
+	return found
+}
+
+// fetchObject returns the answer of a cache.
+func fetchObject(ctx context.Context, cache *v1alpha1.NginxCache, path string) (string, error) {
+	body, err := request(cache.Namespace, v1alpha1.EdgeName(cache.Name), "http", path).DoRaw(ctx)
+	return string(body), err
+}
+
+// answers returns the answers for many objects, by their paths.
+func answers(t *testing.T, cache *v1alpha1.NginxCache, folder string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	for n := range 40 {
+		path := fmt.Sprintf("%s/%d", folder, n)
+		body, err := fetchObject(t.Context(), cache, path)
+		must(t, err)
+		all[path] = body
+	}
+	return all
+}
+
+// same fails the test if an object was requested from its origin again.
+func same(t *testing.T, when string, before, after map[string]string) {
+	t.Helper()
+	again := 0
+	for path := range before {
+		if before[path] != after[path] {
+			again++
+		}
+	}
+	if again > 0 {
+		t.Errorf("%s: %d of %d objects were requested from their origin again", when, again, len(before))
+	}
+}
+
+// waitShards waits until the edges reach every shard: the nodes learn where the last pod of a Service is a moment after
+// the pod is ready. probes are objects that no edge has requested since it started.
+func waitShards(t *testing.T, cache *v1alpha1.NginxCache, probes map[string]string) {
+	t.Helper()
+	paths := slices.Sorted(maps.Keys(probes))
+	eventually(t, "the edges reach every shard", func() error {
+		for range 10 {
+			if len(paths) == 0 {
+				return errors.New("no probe is left")
+			}
+			path := paths[0]
+			paths = paths[1:]
+			body, err := fetchObject(t.Context(), cache, path)
+			if err != nil {
+				return err
+			}
+			if body != probes[path] {
+				return fmt.Errorf("%s is %q, and not %q, which is stored", path, body, probes[path])
+			}
+		}
+		return nil
+	})
+}
+
+// TestCache: a cache stores what it should, and keeps it when every pod is replaced, without failing a request.
+func TestCache(t *testing.T) {
+	t.Parallel()
+	cache := newCache(t, 2)
+	before, probes := answers(t, cache, "/objects"), answers(t, cache, "/probes")
+	same(t, "requested again", before, answers(t, cache, "/objects"))
+	for path, stored := range map[string]bool{"/cart": false, "/objects/1": true} {
+		first, err := fetchObject(t.Context(), cache, path)
+		must(t, err)
+		second, err := fetchObject(t.Context(), cache, path)
+		must(t, err)
+		if (first == second) != stored {
+			t.Errorf("%s: %q, then %q", path, first, second)
+		}
+	}
+
+	traffic := startCacheTraffic(t, cache)
+	update(t, cache, func() {
+		cache.Spec.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{"example.com/restart": "1"}}
+	})
+	waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionTrue)
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	traffic.stop(t)
+	waitShards(t, cache, probes)
+	// An edge keeps its objects in memory, so those that it has now came from the volumes of the shards.
+	same(t, "after every pod was replaced", before, answers(t, cache, "/objects"))
+	for _, tier := range []*v1alpha1.TierStatus{cache.Status.Edge, cache.Status.Shards} {
+		if len(tier.Pods) != 2 || !tier.Pods[0].Ready || tier.Revision != 2 {
+			t.Errorf("the status of a tier is %+v", tier)
+		}
+	}
+}
+
+// TestCacheBadImage: nginx before 1.27.3 cannot follow the addresses of shards. The message says so, and the pods stay.
+func TestCacheBadImage(t *testing.T) {
+	t.Parallel()
+	cache := newCache(t, 1)
+	traffic := startCacheTraffic(t, cache)
+	update(t, cache, func() { cache.Spec.Image = new(oldestImage()) })
+	waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionFalse)
+	eventually(t, "the rollout is rolled back", func() error {
+		c := waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionFalse)
+		if c.Reason != v1alpha2.ReasonRolledBack {
+			return fmt.Errorf("it is %s: %s", c.Reason, c.Message)
+		}
+		return nil
+	})
+	traffic.stop(t)
+	update(t, cache, func() { cache.Spec.Image = new(newestImage()) })
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+// startCacheTraffic sends requests for other objects to a cache until stop. While a shard is away, others answer for it,
+// so these objects may be requested from their origin again.
+func startCacheTraffic(t *testing.T, cache *v1alpha1.NginxCache) *traffic {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &traffic{cancel: cancel, done: make(chan struct{})}
+	cache = cache.DeepCopy()
+	go func() {
+		defer close(c.done)
+		for n := 0; ctx.Err() == nil; n++ {
+			c.requests++
+			if _, err := fetchObject(context.WithoutCancel(ctx), cache, fmt.Sprintf("/traffic/%d", n%40)); err != nil {
+				c.failures = append(c.failures, fmt.Sprintf("%s: %v", time.Now().Format(time.TimeOnly), err))
+			}
+			time.Sleep(20 * time.Millisecond)
+		}
+	}()
+	return c
+}
