@@ -65,7 +65,6 @@ func (c podControllers) addNginx() error {
 		Recorder: c.mgr.GetEventRecorder(naming.FieldManager),
 		Pipeline: c.pipeline(application.KindDeployment),
 	}
-	reconciler.Pipeline.RenewPods = c.options.RenewPods
 	return reconciler.SetupWithManager(c.mgr, c.references, c.options.Concurrency)
 }
 
@@ -92,6 +91,7 @@ func (c podControllers) pipeline(workload string) *pipeline.Pipeline {
 		Keys:      c.keys,
 		Requests:  instances.Requests,
 		Options:   revision.Options{DefaultImage: c.options.DefaultImage, InstanceImage: c.options.InstanceImage},
+		RenewPods: c.options.RenewPods,
 		Clock:     clock.RealClock{},
 	}
 }

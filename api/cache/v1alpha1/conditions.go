@@ -10,7 +10,7 @@ const (
 	// ConditionUpToDate is True when every pod of both tiers runs the template and serves the configuration that the
 	// spec declares.
 	ConditionUpToDate = "UpToDate"
-	// ConditionAvailable is True when enough edges and all shards but one serve.
+	// ConditionAvailable is True when of each tier all pods but one serve, or the only one.
 	ConditionAvailable = "Available"
 	// ConditionReady is True when all other conditions are: wait for this one. Its reason and message are those of the
 	// first condition that is not True.

@@ -136,8 +136,9 @@ type Origin struct {
 	// service is a Service in the same namespace, such as that of an NginxOperator.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
-	// url is a server elsewhere: http or https, a host name and optionally a port. The certificate of
-	// an https server is verified against the authorities that the image trusts.
+	// url is a server elsewhere: http or https, a host name and optionally a port. It is requested with
+	// its own host name; X-Forwarded-Host has that of the client's request. The certificate of an https
+	// server is verified against the authorities that the image trusts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=270
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[1-9][0-9]{0,4})?$')",message="url must be http:// or https://, a host name in lower case letters, and optionally a port, such as https://origin.example.com"

@@ -112,6 +112,8 @@ type origin struct {
 	// Hosts are empty if it answers all requests that no other origin answers.
 	Hosts  []string
 	Server string
+	// Host is the header of that name: the host that the client requested, or that of the URL.
+	Host string
 	// TLSName is the name that the certificate of an https server must have; empty for http.
 	TLSName string
 }
@@ -131,7 +133,7 @@ func (in Input) gateway() map[string]any {
 }
 
 func (in Input) origin(o v1alpha1.Origin) origin {
-	found := origin{Name: o.Name, Hosts: o.Hosts}
+	found := origin{Name: o.Name, Hosts: o.Hosts, Host: "$host"}
 	if s := o.Service; s != nil {
 		found.Server = fmt.Sprintf("%s.%s.svc.%s:%d", s.Name, in.Cache.Namespace, in.ClusterDomain, cmp.Or(s.Port, 80))
 		return found
@@ -142,6 +144,7 @@ func (in Input) origin(o v1alpha1.Origin) origin {
 		return found
 	}
 	port := "80"
+	found.Host = u.Host
 	if u.Scheme == "https" {
 		port, found.TLSName = "443", u.Hostname()
 	}

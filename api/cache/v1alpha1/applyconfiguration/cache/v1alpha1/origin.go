@@ -17,8 +17,9 @@ type OriginApplyConfiguration struct {
 	Hosts []string `json:"hosts,omitempty"`
 	// service is a Service in the same namespace, such as that of an NginxOperator.
 	Service *ServiceReferenceApplyConfiguration `json:"service,omitempty"`
-	// url is a server elsewhere: http or https, a host name and optionally a port. The certificate of
-	// an https server is verified against the authorities that the image trusts.
+	// url is a server elsewhere: http or https, a host name and optionally a port. It is requested with
+	// its own host name; X-Forwarded-Host has that of the client's request. The certificate of an https
+	// server is verified against the authorities that the image trusts.
 	URL *string `json:"url,omitempty"`
 }
 
