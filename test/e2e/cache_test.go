@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -153,6 +155,32 @@ func TestCache(t *testing.T) {
 			t.Errorf("the status of a tier is %+v", tier)
 		}
 	}
+
+	update(t, cache, func() { cache.Spec.Shards.Replicas = new(int32(1)) })
+	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: "front-shards-1"}}
+	eventually(t, "the Service of the removed shard is gone", func() error { return gone(get(t, service)) })
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+// TestCacheNameTaken: a StatefulSet of someone else is left alone, and the cache takes the name as soon as it is free.
+func TestCacheNameTaken(t *testing.T) {
+	t.Parallel()
+	namespace := newNamespace(t)
+	labels := map[string]string{"app": "theirs"}
+	theirs := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front-shards"}}
+	theirs.Spec.Replicas, theirs.Spec.Selector = new(int32(0)), &metav1.LabelSelector{MatchLabels: labels}
+	theirs.Spec.Template.Labels = labels
+	theirs.Spec.Template.Spec.Containers = []corev1.Container{{Name: "theirs", Image: newestImage()}}
+	must(t, kube.Create(t.Context(), theirs))
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
+	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", URL: new("http://app.example.com")}}
+	cache.Spec.Shards = v1alpha1.Shards{Replicas: new(int32(1)), Storage: v1alpha1.Storage{Size: resource.MustParse("1Gi")}}
+	must(t, kube.Create(t.Context(), cache))
+	if c := waitCache(t, cache, v1alpha1.ConditionAccepted, metav1.ConditionFalse); c.Reason != v1alpha2.ReasonNameConflict {
+		t.Errorf("Accepted is %s: %s", c.Reason, c.Message)
+	}
+	must(t, kube.Delete(t.Context(), theirs))
+	waitCache(t, cache, v1alpha1.ConditionAccepted, metav1.ConditionTrue)
 }
 
 // TestCacheBadImage: nginx before 1.27.3 cannot follow the addresses of shards. The message says so, and the pods stay.

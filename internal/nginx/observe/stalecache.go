@@ -8,7 +8,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/kube/owned"
@@ -26,13 +25,18 @@ func (o *Observer) verifySpecFresh(ctx context.Context, app *application.Applica
 	if state.writtenFor(app) <= app.Generation {
 		return nil
 	}
-	now := &metav1.PartialObjectMetadata{}
-	now.SetGroupVersionKind(app.Owner.GVK)
-	if err := o.live.Get(ctx, types.NamespacedName{Namespace: app.Namespace, Name: app.Owner.Name}, now); err != nil {
-		return client.IgnoreNotFound(fmt.Errorf("read the newest spec: %w", err))
+	// The operator may list its owners, for the watches, and needs no other right for this.
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(app.Owner.GVK.GroupVersion().WithKind(app.Owner.GVK.Kind + "List"))
+	err := o.live.List(ctx, list, client.InNamespace(app.Namespace), client.MatchingFields{metav1.ObjectNameField: app.Owner.Name})
+	if err != nil {
+		return fmt.Errorf("read the newest spec: %w", err)
 	}
-	if now.UID == app.UID && now.Generation > app.Generation {
-		return fmt.Errorf("%w: objects were written for generation %d of the spec, not for %d", owned.ErrStaleCache, now.Generation, app.Generation)
+	for i := range list.Items {
+		now := &list.Items[i]
+		if now.UID == app.UID && now.Generation > app.Generation {
+			return fmt.Errorf("%w: objects were written for generation %d of the spec, not for %d", owned.ErrStaleCache, now.Generation, app.Generation)
+		}
 	}
 	return nil
 }

@@ -6,9 +6,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -26,12 +24,11 @@ type liveReader struct {
 	reads int
 }
 
-func (r *liveReader) Get(_ context.Context, key client.ObjectKey, object client.Object, _ ...client.GetOption) error {
+func (r *liveReader) List(_ context.Context, list client.ObjectList, _ ...client.ListOption) error {
 	r.reads++
-	if r.nginx == nil {
-		return apierrors.NewNotFound(schema.GroupResource{Resource: "nginxoperators"}, key.Name)
+	if r.nginx != nil {
+		list.(*metav1.PartialObjectMetadataList).Items = []metav1.PartialObjectMetadata{{ObjectMeta: r.nginx.ObjectMeta}}
 	}
-	r.nginx.ObjectMeta.DeepCopyInto(&object.(*metav1.PartialObjectMetadata).ObjectMeta)
 	return nil
 }
 
