@@ -20,6 +20,11 @@ type Rule struct {
 	// Cache-Control or Expires. 0: what has no such header is not stored. Unset: that of defaults.
 	// +optional
 	TTL *Duration `json:"ttl,omitempty"`
+	// ignoreCookies says that cookies make no difference to the answers: requests with cookies are
+	// answered from the caches, and their cookies are not sent to the origin. Without it, a request
+	// with a cookie goes around the caches.
+	// +optional
+	IgnoreCookies *bool `json:"ignoreCookies,omitempty"`
 	// key says what distinguishes objects besides host and path. Unset: all query parameters, in
 	// their order.
 	// +optional
@@ -60,8 +65,8 @@ type Key struct {
 
 // QueryParameters selects query parameters.
 type QueryParameters struct {
-	// include are the names of the parameters that distinguish objects. All others are ignored, and
-	// so is the order in a request. Empty: none distinguishes them.
+	// include are the names of the parameters that distinguish objects. All others are ignored and not
+	// sent to the origin, and so is the order in a request. Empty: none distinguishes them.
 	// +required
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16

@@ -342,6 +342,11 @@ func (in *Rule) DeepCopyInto(out *Rule) {
 		*out = new(Duration)
 		**out = **in
 	}
+	if in.IgnoreCookies != nil {
+		in, out := &in.IgnoreCookies, &out.IgnoreCookies
+		*out = new(bool)
+		**out = **in
+	}
 	if in.Key != nil {
 		in, out := &in.Key, &out.Key
 		*out = new(Key)

@@ -60,6 +60,8 @@ type Input struct {
 	Shards Peers
 	// HotSize and ShardSize bound the caches of an edge and of a shard, in bytes.
 	HotSize, ShardSize int64
+	// MinFree is how much of the volume of a shard stays free, in bytes.
+	MinFree int64
 	// ClusterDomain is the DNS domain of the cluster, such as cluster.local.
 	ClusterDomain string
 }
@@ -70,14 +72,15 @@ func Edge(in Input) (Files, error) {
 		"edge.conf": map[string]any{
 			"Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
-		"nginx-cache-edge": nil,
+		"nginx-cache-edge":        nil,
+		"nginx-cache-edge-stored": nil,
 	})
 }
 
 // Shard returns the configuration of the shards.
 func Shard(in Input) (Files, error) {
 	return in.render(map[string]any{
-		"shard.conf": map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "Zone": zoneSize(in.ShardSize)},
+		"shard.conf": map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize)},
 	})
 }
 
@@ -87,7 +90,7 @@ func (in Input) render(own map[string]any) (Files, error) {
 	if err != nil {
 		return nil, err
 	}
-	own["rules.conf"], own["gateway.conf"], own["age.conf"] = rules, in.gateway(), newAge()
+	own["00-hash.conf"], own["rules.conf"], own["gateway.conf"], own["age.conf"] = nil, rules, in.gateway(), newAge()
 	files := Files{}
 	for name, data := range own {
 		var text bytes.Buffer

@@ -30,13 +30,13 @@ func full() Input {
 			{Match: v1alpha1.Match{Hosts: []string{"shop.example.com"}, PathPrefix: new("/cart")}, Bypass: new(true)},
 			{Match: v1alpha1.Match{PathRegularExpression: new(`^/p/\d+"\.png$`)}, TTL: new(v1alpha1.Duration("0")),
 				Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: []string{}}}},
-			{Match: v1alpha1.Match{Hosts: []string{"images.example.com"}}, TTL: new(v1alpha1.Duration("30d"))},
+			{Match: v1alpha1.Match{Hosts: []string{"images.example.com"}}, TTL: new(v1alpha1.Duration("30d")), IgnoreCookies: new(true)},
 		},
 		Defaults: v1alpha1.Defaults{TTL: "10m", StaleWhileRevalidate: "1h", StaleIfError: "1d"},
 	}
 	return Input{
 		Cache: cache, Shards: NewPeers("front-shards", "shop", "cluster.local", 3),
-		HotSize: 64 << 20, ShardSize: 18 << 30, ClusterDomain: "cluster.local",
+		HotSize: 64 << 20, ShardSize: 18 << 30, MinFree: 1 << 30, ClusterDomain: "cluster.local",
 	}
 }
 

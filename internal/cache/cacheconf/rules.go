@@ -3,6 +3,7 @@ package cacheconf
 import (
 	"fmt"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,8 @@ type rules struct {
 	Rules []rule
 	// TTL applies where no rule sets another.
 	TTL string
+	// Parameters are the query parameters that rules name.
+	Parameters []string
 }
 
 // rule is a rule as its template reads it.
@@ -27,6 +30,8 @@ type rule struct {
 	// Pattern matches "<host>\n<path>".
 	Pattern string
 	Bypass  bool
+	// IgnoreCookies reports whether cookies make no difference to the answer.
+	IgnoreCookies bool
 	// TTL is empty if the rule sets none.
 	TTL string
 	// Query is the part of the key that stands for the query string, if HasQuery is set.
@@ -45,15 +50,19 @@ func newRules(spec v1alpha1.NginxCacheSpec) (rules, error) {
 		if err != nil {
 			return rules{}, fmt.Errorf("spec.rules[%d].match: %w", i, err)
 		}
-		next := rule{Number: i, Pattern: pattern, Bypass: ptr.Deref(r.Bypass, false)}
+		next := rule{Number: i, Pattern: pattern, Bypass: ptr.Deref(r.Bypass, false), IgnoreCookies: ptr.Deref(r.IgnoreCookies, false)}
 		if r.TTL != nil {
 			next.TTL = expires(*r.TTL)
 		}
 		if r.Key != nil {
-			next.HasQuery, next.Query = true, query(r.Key.QueryParameters.Include)
+			include := r.Key.QueryParameters.Include
+			next.HasQuery, next.Query = true, query(include)
+			all.Parameters = append(all.Parameters, include...)
 		}
 		all.Rules = append(all.Rules, next)
 	}
+	slices.Sort(all.Parameters)
+	all.Parameters = slices.Compact(all.Parameters)
 	return all, nil
 }
 
@@ -94,13 +103,13 @@ func printable(text string) error {
 	return nil
 }
 
-// query returns the query parameters of a key.
+// query returns the query parameters of a key, each of which is empty or begins with &.
 func query(include []string) string {
-	var parts []string
+	var b strings.Builder
 	for _, name := range include {
-		parts = append(parts, name+"=$arg_"+name)
+		b.WriteString("$cache_arg_" + name)
 	}
-	return strings.Join(parts, "&")
+	return b.String()
 }
 
 // expires returns the value of nginx's directive of that name for a duration. What is fresh for no time is not stored.

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -73,24 +74,31 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 			return ctrl.Result{}, err
 		}
 	}
-	after := rollout.Soonest(shards.After, edge.After)
+	after, failure := rollout.Soonest(shards.After, edge.After), errors.Join(shards.Failure, edge.Failure)
 	if shards.Held || edge.Held {
-		return ctrl.Result{RequeueAfter: after}, nil
+		return requeue(after, failure)
 	}
 	next, changed := status.Compute(status.Input{
 		Cache: cache, Invalid: tiers.Invalid, Now: r.Clock.Now(),
 		Edge:   tierState(v1alpha1.TierEdge, edge),
 		Shards: tierState(v1alpha1.TierShards, shards),
 	})
-	err = errors.Join(shards.Failure, edge.Failure)
-	if changed {
-		err = errors.Join(err, r.writeStatus(ctx, cache, next))
+	if !changed {
+		return requeue(after, failure)
 	}
-	if err != nil {
-		return ctrl.Result{}, err
+	if err := r.writeStatus(ctx, cache, next); err != nil {
+		return ctrl.Result{}, errors.Join(failure, err)
 	}
 	r.publish(cache, tiers.Shards, shards)
 	r.publish(cache, tiers.Edge, edge)
+	return requeue(after, failure)
+}
+
+// requeue is the result of a pass: an error has a back-off of its own.
+func requeue(after time.Duration, err error) (ctrl.Result, error) {
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	return ctrl.Result{RequeueAfter: after}, nil
 }
 

@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"strings"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -12,7 +11,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -23,9 +21,6 @@ import (
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/pipeline"
 )
-
-// passTimeout bounds one pass, so that a request that hangs does not block a worker forever.
-const passTimeout = time.Minute
 
 // SetupWithManager registers the reconciler and all its watches.
 func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
@@ -40,7 +35,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 			r.Pipeline.Keys.OnChange(func() { r.enqueueAll(ctx) })
 			return nil
 		})).
-		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency, ReconciliationTimeout: passTimeout})
+		WithOptions(pipeline.ControllerOptions(concurrency))
 	for _, kind := range desired.DistinctKinds(application.KindStatefulSet) {
 		b = b.Owns(kind.New())
 	}

@@ -79,7 +79,7 @@ func (in Input) sum(name string) metav1.Condition {
 	for _, tier := range []Tier{in.Edge, in.Shards} {
 		found := meta.FindStatusCondition(tier.Status.Conditions, name)
 		if found == nil {
-			found = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha2.ReasonRolloutInProgress, Message: "not created before the shards are available"}
+			found = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha2.ReasonRolloutInProgress, Message: "waits until the shards are available"}
 		}
 		switch severity := cmp.Compare(rank(found.Status), rank(worst.Status)); {
 		case severity > 0:

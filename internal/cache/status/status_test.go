@@ -56,7 +56,7 @@ func TestConditions(t *testing.T) {
 		"unknown": {with("edge", v1alpha1.ConditionUpToDate, unknown, "InstanceUnreachable", "silent"), healthy("shards"), nil,
 			v1alpha1.ConditionUpToDate, unknown, "InstanceUnreachable", "edge: silent", no, "InstanceUnreachable"},
 		"a tier that was not observed": {Tier{Name: "edge"}, healthy("shards"), nil,
-			v1alpha1.ConditionAvailable, unknown, "RolloutInProgress", "edge: not created before the shards are available", no, "RolloutInProgress"},
+			v1alpha1.ConditionAvailable, unknown, "RolloutInProgress", "edge: waits until the shards are available", no, "RolloutInProgress"},
 		"an invalid spec": {healthy("edge"), with("shards", v1alpha1.ConditionUpToDate, no, "RolloutInProgress", "1 of 2"), errors.New("spec.rules[0] is wrong"),
 			v1alpha1.ConditionAccepted, no, v1alpha1.ReasonInvalidSpec, "spec.rules[0] is wrong: the pods keep the last configuration", no, v1alpha1.ReasonInvalidSpec},
 	} {

@@ -50,6 +50,7 @@ func Build(cache *v1alpha1.NginxCache, clusterDomain string) Tiers {
 		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, int(*shards.Spec.Replicas)),
 		HotSize:   b.hotSize(),
 		ShardSize: b.shardSize(),
+		MinFree:   cache.Spec.Shards.Storage.Size.Value() / 20,
 	}
 	edgeFiles, edgeErr := cacheconf.Edge(in)
 	shardFiles, shardErr := cacheconf.Shard(in)
@@ -96,7 +97,7 @@ func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *a
 	labels[v1alpha1.LabelNginxCache], labels[v1alpha1.LabelTier] = meta.Name, tier
 	nginx.Spec.PodTemplate.Labels = labels
 	if before != nil {
-		nginx.Status.Conditions, nginx.Status.Config, nginx.Status.WaitingRollout = before.Conditions, before.Config, before.WaitingRollout
+		nginx.Status = previous(before)
 	}
 	return &application.Application{
 		NginxOperator: nginx,
@@ -105,11 +106,26 @@ func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *a
 	}
 }
 
+// previous returns the last status of a tier. The events of a pass are about what has changed since.
+func previous(s *v1alpha1.TierStatus) v1alpha2.NginxOperatorStatus {
+	return v1alpha2.NginxOperatorStatus{
+		Conditions:      s.Conditions,
+		Replicas:        s.Replicas,
+		ReadyReplicas:   s.ReadyReplicas,
+		UpdatedReplicas: s.UpdatedReplicas,
+		Restarts:        s.Restarts,
+		Image:           s.Image,
+		NginxVersion:    s.NginxVersion,
+		Revision:        s.Revision,
+		Config:          s.Config,
+		WaitingRollout:  s.WaitingRollout,
+	}
+}
+
 // defaultReplicas is the number of pods of a tier that declares none.
 const defaultReplicas = 2
 
-// setReplicas sets the number of pods, of which a rollout replaces one after the other where it is: one of several may
-// be away.
+// setReplicas sets the number of pods. A rollout replaces one pod at a time, so one of several may be away.
 func setReplicas(app *application.Application, replicas *int32) {
 	app.Spec.Replicas = new(ptr.Deref(replicas, defaultReplicas))
 	rollout := ptr.Deref(app.Spec.Rollout, v1alpha2.Rollout{})
@@ -187,7 +203,7 @@ func (b *builder) validate() error {
 	case b.hotSize() < minHotSize:
 		return fmt.Errorf("spec.edge.hotSize is %s: it must be at least 1Mi", b.cache.Spec.Edge.HotSize)
 	case b.shardSize() < minShardSize:
-		return fmt.Errorf("a shard would store %d bytes (spec.shards.cacheSize, or 90 %% of spec.shards.storage.size): it must be at least 8Mi", b.shardSize())
+		return fmt.Errorf("spec.shards.cacheSize, or 90 %% of spec.shards.storage.size, is %d bytes: it must be at least 8Mi", b.shardSize())
 	case b.shardSize() > storage.Value():
 		return fmt.Errorf("spec.shards.cacheSize is %s, but spec.shards.storage.size is only %s", b.cache.Spec.Shards.CacheSize, storage.String())
 	}

@@ -58,6 +58,20 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestPrevious: the events of a pass are about what has changed since the last status.
+func TestPrevious(t *testing.T) {
+	cache := sample()
+	before := &v1alpha1.TierStatus{Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
+	cache.Status.Edge = before
+	tiers := Build(cache, "cluster.local")
+	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 {
+		t.Errorf("%+v", got)
+	}
+	if got := tiers.Shards.Status; got.Restarts != 0 || len(got.Conditions) != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestInvalid: with what cannot be carried out, neither tier has a configuration, so that both keep their last one.
 func TestInvalid(t *testing.T) {
 	for want, change := range map[string]func(*v1alpha1.NginxCacheSpec){

@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-// resolveAgain is how often nginx asks for an address again. Name servers of clusters tell times of up to 30 seconds,
+// resolveAgain is how often nginx resolves an address again. Name servers of clusters return TTLs of up to 30 seconds,
 // for which nginx would connect to pods that are gone.
 const resolveAgain = 2 * time.Second
 
-// resolver makes nginx ask the name servers of the pod. Without a resolver, nginx refuses an upstream that asks again for
-// the addresses of a server.
+// resolver makes nginx use the name servers of the pod. Without a resolver, nginx refuses an upstream with a server that
+// is to be resolved again.
 func resolver(nameServers []string) string {
 	addresses := make([]string, 0, len(nameServers))
 	for _, address := range nameServers {

@@ -68,7 +68,7 @@ func (f *findings) visit(v syntax.Visit, l layout) {
 	}
 }
 
-// resolvesAgain reports whether a directive is a server of an upstream whose address nginx asks for again.
+// resolvesAgain reports whether a directive is a server of an upstream that nginx resolves again while it runs.
 func resolvesAgain(v syntax.Visit) bool {
 	return v.Name == "server" && v.TopBlockIs("http") && v.Block().Name == "upstream" && slices.Contains(v.Args, "resolve")
 }

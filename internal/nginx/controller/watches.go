@@ -2,7 +2,6 @@ package controller
 
 import (
 	"context"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -14,7 +13,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -26,16 +24,6 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/pipeline"
-)
-
-// passTimeout bounds one pass, so that a request that hangs does not block a worker forever.
-const passTimeout = time.Minute
-
-// The retry after a failed pass starts at retryFirst and doubles up to retryMost. The end of its cause (a quota, a
-// webhook) may emit no event, and a user who removed the cause must not wait long.
-const (
-	retryFirst = 5 * time.Millisecond
-	retryMost  = time.Minute
 )
 
 // SetupWithManager registers the reconciler and all its watches. references is the cache with the metadata of
@@ -58,11 +46,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 			r.Pipeline.Keys.OnChange(func() { r.enqueueAll(ctx) })
 			return nil
 		})).
-		WithOptions(controller.Options{
-			MaxConcurrentReconciles: concurrency,
-			ReconciliationTimeout:   passTimeout,
-			RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](retryFirst, retryMost),
-		})
+		WithOptions(pipeline.ControllerOptions(concurrency))
 	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
 		b = b.Owns(kind.New())
 	}

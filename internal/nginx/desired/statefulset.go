@@ -34,9 +34,10 @@ func statefulSet(in *input) (object, error) {
 // partition returns the lowest ordinal whose pod may get the new template. The StatefulSet controller replaces the
 // pods from there on, the highest ordinal first, and each only when all before it are ready.
 func (in *input) partition() int32 {
+	// Pods that are being added, or removed, count as well.
 	replicas := ptr.Deref(in.app.Spec.Replicas, 1)
 	if w := in.state.Workload(); w != nil {
-		replicas = w.Wanted
+		replicas = max(replicas, w.Wanted)
 	}
 	switch {
 	case in.selection.Mode == revision.Held:

@@ -221,6 +221,26 @@ func TestStatefulHeld(t *testing.T) {
 	}
 }
 
+// TestStatefulScaleUp: pods that are added while a rollout proves itself, or is held, do not get its template.
+func TestStatefulScaleUp(t *testing.T) {
+	for name, onFailure := range map[string]v1alpha2.OnFailure{"proving": "", "held": v1alpha2.OnFailureHold} {
+		p := newStatefulSimulation(t, 2)
+		p.nginx.Spec.Rollout = &v1alpha2.Rollout{OnFailure: onFailure}
+		p.settle()
+		p.bad["nginx:bad"] = onFailure != ""
+		p.nginx.Spec.Image = new("nginx:bad")
+		p.tick()
+		if onFailure != "" {
+			p.settle()
+		}
+		p.nginx.Spec.Replicas = new(int32(5))
+		p.tick()
+		if got := *p.statefulSet().Spec.UpdateStrategy.RollingUpdate.Partition; got < 4 {
+			t.Errorf("%s: with 5 pods instead of 2, the partition is %d", name, got)
+		}
+	}
+}
+
 // TestStatefulStall: a rollout of which a later pod never becomes ready fails after its deadline. The StatefulSet
 // controller reports nothing of the kind.
 func TestStatefulStall(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,8 @@ func (o *Observer) unlabelledHistory(ctx context.Context, app *application.Appli
 	return nil
 }
 
-// lacksLabel reports whether a live object belongs to nginx and the caches cannot find it.
+// lacksLabel reports whether a live object belongs to an application and the caches cannot find it. An owner may have
+// several applications, whose objects are told apart by their names.
 func lacksLabel(app *application.Application, live *metav1.PartialObjectMetadata) bool {
-	return live.DeletionTimestamp == nil && live.Labels[naming.LabelApplication] != app.Name && metav1.IsControlledBy(live, app)
+	return live.DeletionTimestamp == nil && strings.HasPrefix(live.Name, app.Name) && live.Labels[naming.LabelApplication] != app.Name && metav1.IsControlledBy(live, app)
 }

@@ -215,6 +215,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: bypass
       type:
         scalar: boolean
+    - name: ignoreCookies
+      type:
+        scalar: boolean
     - name: key
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.Key

@@ -10,8 +10,8 @@ package v1alpha1
 //
 // QueryParameters selects query parameters.
 type QueryParametersApplyConfiguration struct {
-	// include are the names of the parameters that distinguish objects. All others are ignored, and
-	// so is the order in a request. Empty: none distinguishes them.
+	// include are the names of the parameters that distinguish objects. All others are ignored and not
+	// sent to the origin, and so is the order in a request. Empty: none distinguishes them.
 	Include []string `json:"include,omitempty"`
 }
 

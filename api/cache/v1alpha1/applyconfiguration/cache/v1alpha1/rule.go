@@ -21,6 +21,10 @@ type RuleApplyConfiguration struct {
 	// ttl is how long an answer is fresh if its origin does not say. An origin says so with
 	// Cache-Control or Expires. 0: what has no such header is not stored. Unset: that of defaults.
 	TTL *cachev1alpha1.Duration `json:"ttl,omitempty"`
+	// ignoreCookies says that cookies make no difference to the answers: requests with cookies are
+	// answered from the caches, and their cookies are not sent to the origin. Without it, a request
+	// with a cookie goes around the caches.
+	IgnoreCookies *bool `json:"ignoreCookies,omitempty"`
 	// key says what distinguishes objects besides host and path. Unset: all query parameters, in
 	// their order.
 	Key *KeyApplyConfiguration `json:"key,omitempty"`
@@ -53,6 +57,14 @@ func (b *RuleApplyConfiguration) WithBypass(value bool) *RuleApplyConfiguration 
 // If called multiple times, the TTL field is set to the value of the last call.
 func (b *RuleApplyConfiguration) WithTTL(value cachev1alpha1.Duration) *RuleApplyConfiguration {
 	b.TTL = &value
+	return b
+}
+
+// WithIgnoreCookies sets the IgnoreCookies field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IgnoreCookies field is set to the value of the last call.
+func (b *RuleApplyConfiguration) WithIgnoreCookies(value bool) *RuleApplyConfiguration {
+	b.IgnoreCookies = &value
 	return b
 }
 
