@@ -191,7 +191,7 @@ fault-seeded: $(CLUSTER) ## Prove that the fault harness finds bugs seeded into 
 .PHONY: test-instance
 test-instance: $(CLUSTER) ## Test the instance manager with every version of real nginx, as root
 	@$(CLUSTER) image nginx --out $(BIN)/images >/dev/null
-	@$(TEST_NAMES) -count=1 -tags=instance -parallel=3 -timeout=30m $(SELECT) ./test/instance/... ./test/hurtful/...
+	@$(TEST_NAMES) -count=1 -tags=instance -parallel=3 -timeout=30m $(SELECT) ./test/instance/... ./test/hurtful/... ./test/cache/...
 
 # Main is all but the long tests, with one version. The rest are the long tests with every version, and the other tests
 # with the other versions.

@@ -1,0 +1,180 @@
+//go:build instance
+
+// Package cache tests the configurations of caches with real nginx: an edge and a shard, an origin in this process, and
+// clients that see everything. test/e2e tests what pods, volumes and Services do.
+package cache
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/test/internal/kubetest"
+	"example.com/nginx-operator/test/standin/container"
+)
+
+var must = kubetest.Must
+
+// image is the image whose nginx can run caches.
+const image = "forky"
+
+// root is the root file system of the image.
+var root string
+
+func TestMain(m *testing.M) { os.Exit(run(m)) }
+
+func run(m *testing.M) int {
+	if os.Getuid() != 0 {
+		fmt.Fprintln(os.Stderr, "these tests change the root directory of nginx: run them as root")
+		return 1
+	}
+	dir, err := os.MkdirTemp("", "nginx-cache-")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+		root, err = unpack(dir)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return m.Run()
+}
+
+func unpack(dir string) (string, error) {
+	if err := os.Chmod(dir, 0o755); err != nil {
+		return "", err
+	}
+	folder := os.Getenv("INSTANCE_IMAGES")
+	if folder == "" {
+		folder = "../../bin/images"
+	}
+	images, err := container.Images(folder, dir)
+	if err != nil {
+		return "", err
+	}
+	return images[image], nil
+}
+
+// tiers are an edge and a shard, each an nginx of its own.
+type tiers struct {
+	origin *origin
+	// edge is the address of the edge.
+	edge string
+	// shard is the process of the shard.
+	shard *exec.Cmd
+}
+
+// start starts an origin, a shard and an edge for a cache that is declared by change.
+func start(t *testing.T, change func(*v1alpha1.NginxCacheSpec)) *tiers {
+	t.Helper()
+	s := &tiers{origin: newOrigin(t)}
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"}}
+	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: "app"}}}
+	cache.Spec.Defaults = v1alpha1.Defaults{TTL: "10m", StaleWhileRevalidate: "0", StaleIfError: "1h"}
+	if change != nil {
+		change(&cache.Spec)
+	}
+	in := cacheconf.Input{Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20, ClusterDomain: "test"}
+	ports := freePorts(t, 4)
+	shardFiles, err := cacheconf.Shard(in)
+	must(t, err)
+	s.shard = s.run(t, "shard", shardFiles, map[string]string{
+		"listen 80;": "listen 127.0.0.1:" + ports[0] + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[1],
+	})
+	edgeFiles, err := cacheconf.Edge(in)
+	must(t, err)
+	s.edge = "127.0.0.1:" + ports[2]
+	s.run(t, "edge", edgeFiles, map[string]string{
+		"listen 80;": "listen " + s.edge + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[3], "shard.test:80 resolve": "127.0.0.1:" + ports[0],
+	})
+	return s
+}
+
+// run runs an nginx with files in which the addresses are those of this machine.
+func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses map[string]string) *exec.Cmd {
+	t.Helper()
+	folder := filepath.Join("/cache", filepath.Base(t.TempDir())+t.Name()[len("Test"):], name)
+	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
+	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
+	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/hot", folder+"/objects"
+	var includes strings.Builder
+	for _, file := range slices.Sorted(maps.Keys(files)) {
+		text := files[file]
+		for from, to := range addresses {
+			text = strings.ReplaceAll(text, from, to)
+		}
+		must(t, os.WriteFile(filepath.Join(root, folder, file), []byte(text), 0o644))
+		if strings.HasSuffix(file, ".conf") {
+			includes.WriteString("include " + file + ";\n")
+		}
+	}
+	main := fmt.Sprintf(`user root;
+daemon off;
+worker_processes 1;
+pid %[1]s/pid;
+error_log stderr warn;
+events {}
+http {
+access_log off;
+proxy_temp_path %[1]s/temp/proxy;
+client_body_temp_path %[1]s/temp/body;
+%[2]s}
+`, folder, includes.String())
+	must(t, os.WriteFile(filepath.Join(root, folder, "main"), []byte(main), 0o644))
+	var output strings.Builder
+	command := exec.Command("/usr/sbin/nginx", "-c", folder+"/main", "-p", folder)
+	command.Dir, command.SysProcAttr = "/", &syscall.SysProcAttr{Chroot: root}
+	command.Stdout, command.Stderr = &output, &output
+	must(t, command.Start())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = command.Wait() // A test may kill it.
+	}()
+	t.Cleanup(func() {
+		_ = command.Process.Signal(syscall.SIGTERM) // It may have ended already.
+		<-ended
+		if t.Failed() {
+			t.Logf("%s: %s", name, output.String())
+		}
+		must(t, os.RemoveAll(filepath.Join(root, folder)))
+	})
+	kubetest.Poll{Timeout: 10 * time.Second, Interval: 10 * time.Millisecond}.Eventually(t, name+" listens", func() error {
+		select {
+		case <-ended:
+			return fmt.Errorf("nginx has ended: %s", output.String())
+		default:
+		}
+		_, err := os.Stat(filepath.Join(root, folder, "pid"))
+		return err
+	})
+	return command
+}
+
+// freePorts returns numbers of ports that nobody listens on.
+func freePorts(t *testing.T, n int) []string {
+	t.Helper()
+	ports := make([]string, 0, n)
+	for range n {
+		o := listen(t)
+		_, port, _ := strings.Cut(o.Addr().String(), ":")
+		defer func() { must(t, o.Close()) }()
+		if _, err := strconv.Atoi(port); err != nil {
+			t.Fatal(err)
+		}
+		ports = append(ports, port)
+	}
+	return ports
+}

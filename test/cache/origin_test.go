@@ -1,0 +1,120 @@
+//go:build instance
+
+package cache
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// origin answers as the query of a request says: status, body size, delay, and all other parameters as headers. Each
+// answer has another number.
+type origin struct {
+	address string
+	server  *http.Server
+
+	mu       sync.Mutex
+	requests []*http.Request
+	// status overrides that of the query, by path.
+	status map[string]int
+}
+
+func listen(t *testing.T) net.Listener {
+	t.Helper()
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:0")
+	must(t, err)
+	return listener
+}
+
+func newOrigin(t *testing.T) *origin {
+	t.Helper()
+	listener := listen(t)
+	o := &origin{address: listener.Addr().String(), status: map[string]int{}}
+	o.server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
+	go func() { _ = o.server.Serve(listener) }() // It returns when it is closed.
+	t.Cleanup(func() { _ = o.server.Close() })
+	return o
+}
+
+func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.requests = append(o.requests, r)
+	number, status := len(o.requests), o.status[r.URL.Path]
+	o.mu.Unlock()
+	query := r.URL.Query()
+	delay, _ := time.ParseDuration(query.Get("delay")) // None by default.
+	time.Sleep(delay)
+	for name, values := range query {
+		if name[0] >= 'A' && name[0] <= 'Z' {
+			w.Header()[name] = values
+		}
+	}
+	if status == 0 {
+		status = http.StatusOK
+	}
+	w.WriteHeader(status)
+	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", len(query.Get("more")))) // The client may have left.
+}
+
+func (o *origin) setStatus(path string, status int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.status[path] = status
+}
+
+// received returns the requests for a path.
+func (o *origin) received(path string) (found []*http.Request) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, r := range o.requests {
+		if r.URL.Path == path {
+			found = append(found, r)
+		}
+	}
+	return found
+}
+
+// answer is what a client gets.
+type answer struct {
+	status int
+	header http.Header
+	body   string
+}
+
+// send sends a request to the edge. headers are names and values.
+func (s *tiers) send(t *testing.T, method, path string, headers ...string) answer {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.edge+path, nil)
+	must(t, err)
+	for i := 0; i+1 < len(headers); i += 2 {
+		request.Header.Set(headers[i], headers[i+1])
+	}
+	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}, Timeout: time.Minute}
+	response, err := client.Do(request)
+	must(t, err)
+	defer func() { _ = response.Body.Close() }() // It was read.
+	body, err := io.ReadAll(response.Body)
+	must(t, err)
+	return answer{response.StatusCode, response.Header, string(body)}
+}
+
+func (s *tiers) get(t *testing.T, path string, headers ...string) answer {
+	t.Helper()
+	return s.send(t, http.MethodGet, path, headers...)
+}
+
+// with returns a path with which the origin answers with headers: names and values.
+func with(path string, headers ...string) string {
+	query := url.Values{}
+	for i := 0; i+1 < len(headers); i += 2 {
+		query.Add(headers[i], headers[i+1])
+	}
+	return path + "?" + query.Encode()
+}
