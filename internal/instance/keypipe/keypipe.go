@@ -47,7 +47,11 @@ const (
 	lateTimeout  = 3 * time.Second
 	latePause    = 20 * time.Millisecond
 	writeTimeout = 5 * time.Second
-	mode         = 0o600
+	// parallelPipes bounds how many pipes of one name are answered at the same time. While a pipe is answered, its
+	// successor takes the next process: processes that had to wait would all open the same one, and a process that must
+	// not read could keep the others from reading.
+	parallelPipes = 4
+	mode          = 0o600
 )
 
 // Readers identifies the processes that may read keys.
@@ -100,7 +104,9 @@ func (p *Pipe) renew() error {
 }
 
 func (p *Pipe) run() {
+	slots := make(chan struct{}, parallelPipes)
 	for !p.stopped.Load() {
+		slots <- struct{}{}
 		fd, err := p.await()
 		if p.stopped.Load() {
 			closeIfOpen(fd)
@@ -113,15 +119,19 @@ func (p *Pipe) run() {
 		}
 		if err != nil {
 			slog.Warn("cannot pass a private key to nginx", "path", p.path, "error", err)
+			<-slots
 			continue
 		}
 		old, err := unix.Open(fdPath(fd), unix.O_PATH|unix.O_CLOEXEC, 0)
 		if err != nil {
 			slog.Warn("cannot pass a private key to nginx", "path", p.path, "error", err)
 		}
-		answered := map[int]bool{}
-		p.respond(fd, answered)
-		go p.answerLate(old, answered)
+		go func() {
+			answered := map[int]bool{}
+			p.respond(fd, answered)
+			<-slots
+			p.answerLate(old, answered)
+		}()
 	}
 }
 

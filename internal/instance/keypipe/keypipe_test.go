@@ -201,3 +201,32 @@ func poll(fd int) bool {
 	_, err := unix.Read(fd, buffer)
 	return errors.Is(err, unix.EAGAIN)
 }
+
+// TestAgainstHolders: a process that opens the pipe while another one is being refused does not have to share a pipe with
+// those that came before it and never close it, such as nginx's open_file_cache.
+func TestAgainstHolders(t *testing.T) {
+	path, mine := serve(t)
+	whole := 0
+	const loads = 6
+	for range loads {
+		var strangers []*exec.Cmd
+		for range 3 {
+			stranger := exec.Command("/bin/sh", "-c", `exec 3<"$0"; exec sleep 60`, path)
+			if err := stranger.Start(); err != nil {
+				t.Fatal(err)
+			}
+			strangers = append(strangers, stranger)
+		}
+		if read(t, path, func(pid int) { mine.pids.Store(pid, true) }) == key {
+			whole++
+		}
+		for _, stranger := range strangers {
+			_ = stranger.Process.Kill()
+			_ = stranger.Wait()
+		}
+	}
+	// One of ours may still open the very pipe that a stranger has just opened.
+	if whole < loads/2 {
+		t.Errorf("%d of %d loads got the key", whole, loads)
+	}
+}
