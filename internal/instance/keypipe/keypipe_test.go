@@ -209,23 +209,23 @@ func TestAgainstHolders(t *testing.T) {
 	whole := 0
 	const loads = 6
 	for range loads {
-		var strangers []*exec.Cmd
+		var foreign []*exec.Cmd
 		for range 3 {
-			stranger := exec.Command("/bin/sh", "-c", `exec 3<"$0"; exec sleep 60`, path)
-			if err := stranger.Start(); err != nil {
+			process := exec.Command("/bin/sh", "-c", `exec 3<"$0"; exec sleep 60`, path)
+			if err := process.Start(); err != nil {
 				t.Fatal(err)
 			}
-			strangers = append(strangers, stranger)
+			foreign = append(foreign, process)
 		}
 		if read(t, path, func(pid int) { mine.pids.Store(pid, true) }) == key {
 			whole++
 		}
-		for _, stranger := range strangers {
-			_ = stranger.Process.Kill()
-			_ = stranger.Wait()
+		for _, process := range foreign {
+			_ = process.Process.Kill()
+			_ = process.Wait()
 		}
 	}
-	// One of ours may still open the very pipe that a stranger has just opened.
+	// One of ours may still open the very pipe that a process has just opened.
 	if whole < loads/2 {
 		t.Errorf("%d of %d loads got the key", whole, loads)
 	}
