@@ -78,7 +78,11 @@ func (in Input) sum(name string) metav1.Condition {
 	var texts []string
 	for _, tier := range []Tier{in.Edge, in.Shards} {
 		found := meta.FindStatusCondition(tier.Status.Conditions, name)
-		if found == nil {
+		switch {
+		case found == nil && name == v1alpha1.ConditionAccepted:
+			// Nothing is wrong with a tier that waits.
+			continue
+		case found == nil:
 			found = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha2.ReasonRolloutInProgress, Message: "waits until the shards are available"}
 		}
 		switch severity := cmp.Compare(rank(found.Status), rank(worst.Status)); {

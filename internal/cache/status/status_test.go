@@ -57,6 +57,8 @@ func TestConditions(t *testing.T) {
 			v1alpha1.ConditionUpToDate, unknown, "InstanceUnreachable", "edge: silent", no, "InstanceUnreachable"},
 		"a tier that was not observed": {Tier{Name: "edge"}, healthy("shards"), nil,
 			v1alpha1.ConditionAvailable, unknown, "RolloutInProgress", "edge: waits until the shards are available", no, "RolloutInProgress"},
+		"a tier that waits is no reason not to accept": {Tier{Name: "edge"}, healthy("shards"), nil,
+			v1alpha1.ConditionAccepted, yes, "Good", "shards: good", no, "RolloutInProgress"},
 		"an invalid spec": {healthy("edge"), with("shards", v1alpha1.ConditionUpToDate, no, "RolloutInProgress", "1 of 2"), errors.New("spec.rules[0] is wrong"),
 			v1alpha1.ConditionAccepted, no, v1alpha1.ReasonInvalidSpec, "spec.rules[0] is wrong: the pods keep the last configuration", no, v1alpha1.ReasonInvalidSpec},
 	} {
