@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -89,8 +88,9 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 	if err := r.writeStatus(ctx, cache, next); err != nil {
 		return ctrl.Result{}, errors.Join(failure, err)
 	}
-	r.publish(cache, tiers.Shards, shards)
-	r.publish(cache, tiers.Edge, edge)
+	r.publish(cache,
+		status.TierEvents{Name: v1alpha1.TierShards, Events: r.Pipeline.News(tiers.Shards.Key(), shards.Status)},
+		status.TierEvents{Name: v1alpha1.TierEdge, Events: r.Pipeline.News(tiers.Edge.Key(), edge.Status)})
 	return requeue(after, failure)
 }
 
@@ -143,10 +143,10 @@ func (r *Reconciler) writeStatus(ctx context.Context, cache *v1alpha1.NginxCache
 	return nil
 }
 
-// publish publishes the events of a tier, once the status was written.
-func (r *Reconciler) publish(cache *v1alpha1.NginxCache, app *application.Application, result *pipeline.Result) {
-	for _, e := range r.Pipeline.News(app.Key(), result.Status) {
-		r.Recorder.Eventf(cache, nil, e.Type, e.Reason, e.Action, "%s: %s", strings.TrimPrefix(app.Name, cache.Name+"-"), e.Note)
+// publish publishes the events of both tiers, once the status was written.
+func (r *Reconciler) publish(cache *v1alpha1.NginxCache, shards, edge status.TierEvents) {
+	for _, e := range status.Events(shards, edge) {
+		r.Recorder.Eventf(cache, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 }
 
