@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -75,7 +74,7 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 	}
 	after, failure := rollout.Soonest(shards.After, edge.After), errors.Join(shards.Failure, edge.Failure)
 	if shards.Held || edge.Held {
-		return requeue(after, failure)
+		return pipeline.Requeue(after, failure)
 	}
 	next, changed := status.Compute(status.Input{
 		Cache: cache, Invalid: tiers.Invalid, Now: r.Clock.Now(),
@@ -83,7 +82,7 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 		Shards: tierState(v1alpha1.TierShards, shards),
 	})
 	if !changed {
-		return requeue(after, failure)
+		return pipeline.Requeue(after, failure)
 	}
 	if err := r.writeStatus(ctx, cache, next); err != nil {
 		return ctrl.Result{}, errors.Join(failure, err)
@@ -91,15 +90,7 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 	r.publish(cache,
 		status.TierEvents{Name: v1alpha1.TierShards, Events: r.Pipeline.News(tiers.Shards.Key(), shards.Status)},
 		status.TierEvents{Name: v1alpha1.TierEdge, Events: r.Pipeline.News(tiers.Edge.Key(), edge.Status)})
-	return requeue(after, failure)
-}
-
-// requeue is the result of a pass: an error has a back-off of its own.
-func requeue(after time.Duration, err error) (ctrl.Result, error) {
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: after}, nil
+	return pipeline.Requeue(after, failure)
 }
 
 // edgeWaits reports whether the edges are not to be created yet. Edges that look for shards which do not exist would

@@ -44,7 +44,10 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 
 // cacheOf returns the cache that an application belongs to.
 func cacheOf(app types.NamespacedName) types.NamespacedName {
-	name := strings.TrimSuffix(strings.TrimSuffix(app.Name, v1alpha1.EdgeName("")), v1alpha1.ShardsName(""))
+	name, isEdge := strings.CutSuffix(app.Name, v1alpha1.EdgeName(""))
+	if !isEdge {
+		name = strings.TrimSuffix(app.Name, v1alpha1.ShardsName(""))
+	}
 	return types.NamespacedName{Namespace: app.Namespace, Name: name}
 }
 

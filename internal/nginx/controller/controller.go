@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -48,9 +47,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	case result == nil || err != nil:
 		return ctrl.Result{}, err
 	case result.Held:
-		return requeue(result.After, nil)
+		return pipeline.Requeue(result.After, nil)
 	}
-	return requeue(result.After, errors.Join(result.Failure, r.writeStatus(ctx, nginx, result.Status)))
+	return pipeline.Requeue(result.After, errors.Join(result.Failure, r.writeStatus(ctx, nginx, result.Status)))
 }
 
 // writeStatus writes the status, at most once and only if it changed. It publishes events afterwards, so that
@@ -72,12 +71,4 @@ func (r *Reconciler) writeStatus(ctx context.Context, nginx *v1alpha2.NginxOpera
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 	return nil
-}
-
-// requeue is the result of a pass: an error has a back-off of its own.
-func requeue(after time.Duration, err error) (ctrl.Result, error) {
-	if err != nil {
-		return ctrl.Result{}, err
-	}
-	return ctrl.Result{RequeueAfter: after}, nil
 }

@@ -12,8 +12,8 @@ func measured(p *Pod) {
 	p.Status.Revisions = []instanceapi.Revision{{Revision: "new", Test: instanceapi.Passed, Usage: &instanceapi.Usage{Worker: 7}}}
 }
 
-// TestDryRuns: one pod of the template makes the dry run, and the others learn what it used. A pod that is told of none makes
-// its own.
+// TestDryRuns: one pod of the template makes the dry run, and the others learn from their orders what it used. A pod whose
+// orders mention no dry run makes its own.
 func TestDryRuns(t *testing.T) {
 	passed, toTest, wasUnreachable := tested(instanceapi.Passed), requested("new", ""), func(p *Pod) { p.Unreachable = true }
 	later, known := &instanceapi.DryRun{}, &instanceapi.DryRun{Usage: &instanceapi.Usage{Worker: 7}}
