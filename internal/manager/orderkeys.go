@@ -36,9 +36,7 @@ func addOrderKeys(mgr ctrl.Manager, options Options) (*signingkey.Controller, er
 	if err != nil {
 		return nil, err
 	}
-	keys := &signingkey.Controller{
-		Client: writer, Reader: secrets, Lifetime: options.OrderKeyLifetime, Clock: clock.RealClock{},
-		Secret: types.NamespacedName{Namespace: options.OwnNamespace, Name: options.OrderKeySecret},
-	}
+	secret := types.NamespacedName{Namespace: options.OwnNamespace, Name: options.OrderKeySecret}
+	keys := signingkey.New(secret, options.OrderKeyLifetime, writer, secrets, clock.RealClock{})
 	return keys, keys.SetupWithManager(mgr, secrets)
 }

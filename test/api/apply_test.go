@@ -141,7 +141,7 @@ func TestNothingIsWrittenTwice(t *testing.T) {
 			running = startOperator()
 			waitWoken(t, namespace)
 			if writes := settled(t); writes != sentinelWrites {
-				t.Errorf("the restarted operator wrote %d times, want only the %d of the sentinel", writes, sentinelWrites)
+				t.Errorf("the restarted operator wrote %d times, want only the %d of the sentinel:\n%s", writes, sentinelWrites, strings.Join(running.allWritten(), "\n"))
 			}
 			if diff := cmp.Diff(before, versions(t, nginx)); diff != "" {
 				t.Errorf("resourceVersions changed (-before +after):\n%s", diff)

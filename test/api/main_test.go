@@ -172,6 +172,13 @@ func (o *testOperator) cachedTwice() []string {
 	return twice
 }
 
+// allWritten returns the methods and paths of all writes.
+func (o *testOperator) allWritten() []string {
+	o.writtenMu.Lock()
+	defer o.writtenMu.Unlock()
+	return slices.Clone(o.written)
+}
+
 // writtenIn returns the writes to a namespace. If a name is taken by a foreign object, as other
 // tests leave behind, every operator sends one request to the API server.
 func (o *testOperator) writtenIn(namespace string) []string {

@@ -36,9 +36,6 @@ type Reconciler struct {
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	Clock         clock.PassiveClock
-
-	// enqueue queues an NginxCache.
-	enqueue func(types.NamespacedName)
 }
 
 // Reconcile is one pass over one NginxCache.

@@ -30,19 +30,31 @@ const checkEvery = 6 * time.Hour
 
 // Controller keeps the keys.
 type Controller struct {
-	// Client writes the Secret, and Reader reads it from a cache.
-	Client client.Client
-	Reader client.Reader
-	Secret types.NamespacedName
-	// Lifetime is the time after which a key is replaced.
-	Lifetime time.Duration
-	Clock    clock.PassiveClock
+	// client writes the Secret, and reader reads it from a cache.
+	client client.Client
+	reader client.Reader
+	secret types.NamespacedName
+	// lifetime is the time after which a key is replaced.
+	lifetime time.Duration
+	clock    clock.PassiveClock
 
 	mu   sync.Mutex
 	keys []ed25519.PrivateKey
 	// changed are called when there are other keys.
 	changed []func()
+	// attempted is closed by the first attempt to read the Secret.
+	attempted chan struct{}
+	once      sync.Once
 }
+
+// New returns a controller of the keys in a Secret, which client writes and reader reads from a cache. Keys are replaced
+// after lifetime.
+func New(secret types.NamespacedName, lifetime time.Duration, client client.Client, reader client.Reader, clock clock.PassiveClock) *Controller {
+	return &Controller{client: client, reader: reader, secret: secret, lifetime: lifetime, clock: clock, attempted: make(chan struct{})}
+}
+
+// Attempted returns a channel that is closed once the Secret has been read for the first time, successfully or not.
+func (c *Controller) Attempted() <-chan struct{} { return c.attempted }
 
 // Keys returns the keys, the newest first; empty until the Secret has been read. It is safe for concurrent use.
 func (c *Controller) Keys() []ed25519.PrivateKey {
@@ -63,7 +75,7 @@ func (c *Controller) OnChange(changed func()) {
 func (c *Controller) SetupWithManager(mgr ctrl.Manager, secrets cache.Cache) error {
 	// The first pass reports a Secret that does not exist, of which no event comes.
 	start := source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-		queue.Add(reconcile.Request{NamespacedName: c.Secret})
+		queue.Add(reconcile.Request{NamespacedName: c.secret})
 		return nil
 	})
 	return ctrl.NewControllerManagedBy(mgr).
@@ -76,14 +88,15 @@ func (c *Controller) SetupWithManager(mgr ctrl.Manager, secrets cache.Cache) err
 
 // Reconcile creates or renews the key if it is due, and takes over those of the Secret.
 func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result, error) {
+	defer c.once.Do(func() { close(c.attempted) })
 	secret := &corev1.Secret{}
-	if err := c.Reader.Get(ctx, c.Secret, secret); err != nil {
+	if err := c.reader.Get(ctx, c.secret, secret); err != nil {
 		if apierrors.IsNotFound(err) {
-			return ctrl.Result{}, fmt.Errorf("secret %s does not exist: apply the operator's manifests again, which contain it", c.Secret)
+			return ctrl.Result{}, fmt.Errorf("secret %s does not exist: apply the operator's manifests again, which contain it", c.secret)
 		}
 		return ctrl.Result{}, err
 	}
-	data, changed, err := renewed(secret.Data, c.Lifetime, c.Clock.Now())
+	data, changed, err := renewed(secret.Data, c.lifetime, c.clock.Now())
 	if err != nil {
 		return ctrl.Result{}, err
 	}
@@ -91,13 +104,13 @@ func (c *Controller) Reconcile(ctx context.Context, _ ctrl.Request) (ctrl.Result
 		secret = secret.DeepCopy()
 		secret.Data = data
 		// The resourceVersion lets only one of several replicas succeed. The others observe its result.
-		if err := c.Client.Update(ctx, secret); err != nil {
+		if err := c.client.Update(ctx, secret); err != nil {
 			return ctrl.Result{}, fmt.Errorf("store a new key: %w", err)
 		}
-		ctrl.LoggerFrom(ctx).Info("created a key for signing", "secret", c.Secret)
+		ctrl.LoggerFrom(ctx).Info("created a key for signing", "secret", c.secret)
 	}
 	c.take(Parse(data))
-	return ctrl.Result{RequeueAfter: min(checkEvery, max(time.Second, createdAt(data, c.Clock.Now()).Add(c.Lifetime).Sub(c.Clock.Now())))}, nil
+	return ctrl.Result{RequeueAfter: min(checkEvery, max(time.Second, createdAt(data, c.clock.Now()).Add(c.lifetime).Sub(c.clock.Now())))}, nil
 }
 
 // take takes over the keys.

@@ -20,10 +20,7 @@ import (
 
 // replica is an operator's replica that keeps the keys of the Secret.
 func replica(kube client.Client, clock *clocktesting.FakePassiveClock) *Controller {
-	return &Controller{
-		Client: kube, Reader: kube, Clock: clock, Lifetime: time.Hour,
-		Secret: types.NamespacedName{Namespace: "system", Name: "key"},
-	}
+	return New(types.NamespacedName{Namespace: "system", Name: "key"}, time.Hour, kube, kube, clock)
 }
 
 func pass(t *testing.T, c *Controller) ctrl.Result {
@@ -67,13 +64,13 @@ func TestRace(t *testing.T) {
 	kube := fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret).Build()
 	late := replica(kube, clock)
 	// Its cache does not show what the other one has written.
-	late.Reader = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret.DeepCopy()).Build()
+	late.reader = fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).WithObjects(secret.DeepCopy()).Build()
 	first := replica(kube, clock)
 	pass(t, first)
 	if _, err := late.Reconcile(t.Context(), ctrl.Request{}); err == nil || len(late.Keys()) > 0 {
 		t.Fatalf("the late replica has %d keys of its own (%v)", len(late.Keys()), err)
 	}
-	late.Reader = kube
+	late.reader = kube
 	pass(t, late)
 	if !late.Keys()[0].Equal(first.Keys()[0]) {
 		t.Error("the replicas have different keys")
@@ -85,7 +82,7 @@ func TestOldCache(t *testing.T) {
 	kube := withSecret()
 	c := replica(kube, clocktesting.NewFakePassiveClock(start))
 	// The cache of before. The resourceVersion is the same.
-	c.Reader = withSecret()
+	c.reader = withSecret()
 	pass(t, c)
 	before := c.Keys()
 	if _, err := c.Reconcile(t.Context(), ctrl.Request{}); !apierrors.IsConflict(err) {
@@ -120,7 +117,7 @@ func TestNextCheck(t *testing.T) {
 	} {
 		clock := clocktesting.NewFakePassiveClock(start)
 		c := replica(withSecret(), clock)
-		c.Lifetime = lifetime
+		c.lifetime = lifetime
 		pass(t, c)
 		clock.SetTime(start.Add(age))
 		if got := pass(t, c).RequeueAfter; got != want {
@@ -160,7 +157,7 @@ func TestRevocation(t *testing.T) {
 	stolen := a.Keys()[0]
 
 	secret := &corev1.Secret{}
-	if err := kube.Get(t.Context(), a.Secret, secret); err != nil {
+	if err := kube.Get(t.Context(), a.secret, secret); err != nil {
 		t.Fatal(err)
 	}
 	secret.Data = nil
@@ -224,4 +221,20 @@ func formatted(t *testing.T, key ed25519.PrivateKey) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// TestAttempted: who waits for the keys goes on after the first attempt, also after one that failed.
+func TestAttempted(t *testing.T) {
+	c := replica(fake.NewClientBuilder().WithScheme(clientgoscheme.Scheme).Build(), clocktesting.NewFakePassiveClock(start))
+	select {
+	case <-c.Attempted():
+		t.Error("nothing has been read yet")
+	default:
+	}
+	for range 2 {
+		if _, err := c.Reconcile(t.Context(), ctrl.Request{}); err == nil {
+			t.Error("a missing Secret is no error")
+		}
+		<-c.Attempted()
+	}
 }

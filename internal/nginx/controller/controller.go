@@ -8,7 +8,6 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -25,9 +24,6 @@ type Reconciler struct {
 	Client   client.Client
 	Pipeline *pipeline.Pipeline
 	Recorder events.EventRecorder
-
-	// enqueue queues an NginxOperator.
-	enqueue func(types.NamespacedName)
 }
 
 // Reconcile is one pass over one NginxOperator.

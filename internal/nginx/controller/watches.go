@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/util/workqueue"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -40,12 +39,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 		WatchesRawSource(source.Kind(references, configMapMetadata(),
 			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
-		WatchesRawSource(source.Func(func(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-			r.enqueue = func(key types.NamespacedName) { queue.Add(reconcile.Request{NamespacedName: key}) }
-			r.Pipeline.Start(r.enqueue)
-			r.Pipeline.Keys.OnChange(func() { r.enqueueAll(ctx) })
-			return nil
-		})).
+		WatchesRawSource(r.Pipeline.Start(itself, r.Client, &v1alpha2.NginxOperatorList{})).
 		WithOptions(pipeline.ControllerOptions(concurrency))
 	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
 		b = b.Owns(kind.New())
@@ -54,22 +48,13 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 	return b.Complete(r)
 }
 
+// itself returns the NginxOperator of an application, which has its name.
+func itself(app types.NamespacedName) types.NamespacedName { return app }
+
 func configMapMetadata() *metav1.PartialObjectMetadata {
 	meta := &metav1.PartialObjectMetadata{}
 	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
 	return meta
-}
-
-// enqueueAll queues every application, because all of their pods have to learn the operator's new keys.
-func (r *Reconciler) enqueueAll(ctx context.Context) {
-	list := &v1alpha2.NginxOperatorList{}
-	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		ctrl.LoggerFrom(ctx).Error(err, "cannot list the NginxOperators, whose pods need the operator's new key")
-		return
-	}
-	for i := range list.Items {
-		r.enqueue(client.ObjectKeyFromObject(&list.Items[i]))
-	}
 }
 
 // referrers returns the NginxOperators that refer to a ConfigMap.

@@ -20,6 +20,8 @@ type KeyRing interface {
 	Keys() []ed25519.PrivateKey
 	// OnChange adds a function that is called when there are other keys.
 	OnChange(changed func())
+	// Attempted returns a channel that is closed once the keys have been read for the first time, successfully or not.
+	Attempted() <-chan struct{}
 }
 
 // publicKeys returns the public keys of the operator, the newest first.

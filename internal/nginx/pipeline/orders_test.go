@@ -28,6 +28,7 @@ type ring []ed25519.PrivateKey
 
 func (r ring) Keys() []ed25519.PrivateKey { return r }
 func (ring) OnChange(func())              {}
+func (ring) Attempted() <-chan struct{}   { return nil }
 
 func newKey(t *testing.T) ed25519.PrivateKey {
 	t.Helper()

@@ -102,12 +102,6 @@ func (p *pass) key() types.NamespacedName { return p.app.Key() }
 
 func (p *pass) suspended() bool { return ptr.Deref(p.app.Spec.Suspend, false) }
 
-// Start sets the function that queues an application: when orders are answered, or a silent instance answers.
-func (l *Pipeline) Start(enqueue func(types.NamespacedName)) {
-	l.enqueue = enqueue
-	l.Observer.OnAnswer(enqueue)
-}
-
 // Run makes one pass over an application. It is level-based: whatever caused it, it observes everything again. It
 // returns nil if there is nothing to report, or not yet.
 func (l *Pipeline) Run(ctx context.Context, app *application.Application) (*Result, error) {
