@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -28,6 +29,7 @@ import (
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/proc"
+	"example.com/nginx-operator/internal/instance/purge"
 	"example.com/nginx-operator/internal/instance/reap"
 	"example.com/nginx-operator/internal/instance/requestlog"
 	"example.com/nginx-operator/internal/instance/server"
@@ -84,6 +86,10 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	binary.Hidden = deniedPaths(o)
+	purges, err := startPurges(life, o)
+	if err != nil {
+		return err
+	}
 	receiver := orders.NewReceiver(o.PodUID, orders.NewTrustFile(o.Next).Trust)
 	supervisor, err := newSupervisor(life, o, binary, requests, receiver)
 	if err != nil {
@@ -92,12 +98,21 @@ func run(stop, life context.Context, o Options) error {
 	go supervisor.Checks.Run(life)
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
-	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor})
+	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor, Purges: purges})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
 	slog.Info("started", "version", o.Version, "nginx", binary.Version.String())
 	return supervisor.Run(stop)
+}
+
+// startPurges carries out the purges of the pod's cache, before nginx can answer with what they purge. It returns nil if
+// the pod has none.
+func startPurges(ctx context.Context, o Options) (*purge.Keeper, error) {
+	if o.CacheDir == "" {
+		return nil, nil //nolint:nilnil // a nil Keeper reports nothing
+	}
+	return purge.Start(ctx, filepath.Join(o.CacheDir, instanceapi.DirPurged), o.Purges)
 }
 
 // deniedPaths returns the paths below which nginx cannot open files.

@@ -32,6 +32,8 @@ type Options struct {
 	Listen string
 	// These are folders; see package instanceapi.
 	Stable, Next, Secrets, TLS, State, RequestLog string
+	// CacheDir is the folder of the pod's cache; empty if it has none. Purges is the folder of the mounted purges.
+	CacheDir, Purges string
 	// PodUID is the UID of the pod. Without it, the instance accepts no orders.
 	PodUID string
 	// TerminationLog is the file for the reason if the instance ends with an error.
@@ -50,6 +52,8 @@ func (o *Options) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Stable, "stable-dir", instanceapi.DirStable, "folder of the configuration to boot from")
 	flags.StringVar(&o.Next, "next-dir", instanceapi.DirNext, "folder of the next configuration")
 	flags.StringVar(&o.PodUID, "pod-uid", os.Getenv(instanceapi.EnvPodUID), "UID of the pod, for which the operator's orders must be; the default is $"+instanceapi.EnvPodUID)
+	flags.StringVar(&o.CacheDir, "cache-dir", os.Getenv(instanceapi.EnvCacheDir), "folder of the pod's cache, if it can be purged; the default is $"+instanceapi.EnvCacheDir)
+	flags.StringVar(&o.Purges, "purges-dir", instanceapi.DirPurges, "folder of the mounted purges of the cache")
 	flags.StringVar(&o.Secrets, "secrets-dir", instanceapi.DirSecrets, "folder of the mounted Secrets")
 	flags.StringVar(&o.TLS, "tls-dir", instanceapi.DirTLS, "folder where nginx finds certificates")
 	flags.StringVar(&o.State, "state-dir", instanceapi.DirState, "scratch space")

@@ -53,6 +53,10 @@ func (r Refusal) Code() int {
 // Verify returns the order in two headers, or why the instance must not accept it. The body has not
 // been read yet.
 func (o Orders) Verify(trust Trust, header, signature string) (Order, Refusal) {
+	return o.verify(purposeOrder, trust, header, signature)
+}
+
+func (o Orders) verify(p purpose, trust Trust, header, signature string) (Order, Refusal) {
 	if header == "" || signature == "" {
 		return Order{}, Unsigned
 	}
@@ -66,7 +70,7 @@ func (o Orders) Verify(trust Trust, header, signature string) (Order, Refusal) {
 	if refusal := o.refusal(trust.Application, &order); refusal != "" {
 		return Order{}, refusal
 	}
-	known, valid := trust.verify(header, signature)
+	known, valid := trust.verify(p, header, signature)
 	switch {
 	case !known:
 		return Order{}, UnknownKey

@@ -98,7 +98,17 @@ func (c *Client) get(ctx context.Context, podIP, path string) ([]byte, error) {
 // Order sends an order to the instance in the pod with the address, and returns its status when it has carried the
 // order out, or after OrderWait. The error is a RefusedError if the instance does not accept the order.
 func (c *Client) Order(ctx context.Context, podIP string, order SignedOrder) (Status, error) {
-	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + PathOrders
+	return c.send(ctx, podIP, PathOrders, order)
+}
+
+// Purge sends purges to the instance in the pod with the address, and returns its status when it has carried them out.
+// The error is a RefusedError if the instance does not accept them.
+func (c *Client) Purge(ctx context.Context, podIP string, purges SignedOrder) (Status, error) {
+	return c.send(ctx, podIP, PathPurges, purges)
+}
+
+func (c *Client) send(ctx context.Context, podIP, path string, order SignedOrder) (Status, error) {
+	address := "http://" + net.JoinHostPort(podIP, strconv.Itoa(Port)) + path
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, address, bytes.NewReader(order.Body))
 	if err != nil {
 		return Status{}, err

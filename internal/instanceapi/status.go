@@ -71,6 +71,8 @@ type Status struct {
 	Requested Requested `json:"requested"`
 	// Orders is how to send the instance an order; nil in releases before 0.5.
 	Orders *Orders `json:"orders,omitempty"`
+	// Purged is what was purged from the cache of the pod; nil if it has none, and in releases before 0.6.
+	Purged *Purged `json:"purged,omitempty"`
 	// Available are the revisions whose files the instance has, so that an order need not bring them.
 	Available []string `json:"available,omitempty"`
 	// Revisions are the outcomes of the revisions that were tried, the latest first. Only a few are

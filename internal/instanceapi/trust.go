@@ -96,8 +96,26 @@ func (t Trust) IDs() []string {
 	return ids
 }
 
-// signed returns what a signature covers. The prefix keeps a signature from being valid for anything else.
-func signed(header string) []byte { return []byte("nginx-operator order\n" + header) }
+// purpose keeps a signature from being valid for anything else.
+type purpose string
+
+const (
+	purposeOrder  purpose = "nginx-operator order\n"
+	purposePurges purpose = "nginx-operator purges\n"
+)
+
+// signed returns what a signature covers.
+func (p purpose) signed(header string) []byte { return []byte(string(p) + header) }
+
+// Signer returns the newest of the operator's keys that the instance knows; nil if it knows none. The newest comes first.
+func (o Orders) Signer(keys []ed25519.PrivateKey) ed25519.PrivateKey {
+	for _, key := range keys {
+		if public, ok := key.Public().(ed25519.PublicKey); ok && slices.Contains(o.Keys, KeyID(public)) {
+			return key
+		}
+	}
+	return nil
+}
 
 // SignedOrder is an order as it is sent: its two headers and its body.
 type SignedOrder struct {
@@ -107,6 +125,10 @@ type SignedOrder struct {
 
 // Sign signs an order. body is the result of EncodeContents; nil: there is none.
 func Sign(key ed25519.PrivateKey, o Order, body []byte) (SignedOrder, error) {
+	return signFor(purposeOrder, key, o, body)
+}
+
+func signFor(p purpose, key ed25519.PrivateKey, o Order, body []byte) (SignedOrder, error) {
 	if body != nil {
 		o.Body = NewBody(body)
 	}
@@ -118,18 +140,18 @@ func Sign(key ed25519.PrivateKey, o Order, body []byte) (SignedOrder, error) {
 	if !ok {
 		return SignedOrder{}, errors.New("sign an order: not an Ed25519 key")
 	}
-	signature := hex.EncodeToString(ed25519.Sign(key, signed(header)))
+	signature := hex.EncodeToString(ed25519.Sign(key, p.signed(header)))
 	return SignedOrder{Order: header, Signature: KeyID(public) + "." + signature, Body: body}, nil
 }
 
 // verify reports whether the signature of the header is of a key that is trusted, and whether the
 // key is known at all.
-func (t Trust) verify(header, signature string) (known, valid bool) {
+func (t Trust) verify(p purpose, header, signature string) (known, valid bool) {
 	id, digits, _ := strings.Cut(signature, ".")
 	i := slices.IndexFunc(t.Keys, func(k PublicKey) bool { return k.ID == id })
 	if i < 0 {
 		return false, false
 	}
 	sum, err := hex.DecodeString(digits)
-	return true, err == nil && len(sum) == ed25519.SignatureSize && ed25519.Verify(t.Keys[i].Key, signed(header), sum)
+	return true, err == nil && len(sum) == ed25519.SignatureSize && ed25519.Verify(t.Keys[i].Key, p.signed(header), sum)
 }

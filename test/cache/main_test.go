@@ -21,6 +21,8 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/internal/instance/purge"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/test/internal/kubetest"
 	"example.com/nginx-operator/test/standin/container"
 )
@@ -74,6 +76,8 @@ type tiers struct {
 	edge string
 	// shard is the process of the shard.
 	shard *exec.Cmd
+	// purged are what was purged from the shard and from the edge.
+	purged [2]*purge.Store
 }
 
 // start starts an origin, a shard and an edge for a cache that is declared by change.
@@ -90,25 +94,27 @@ func start(t *testing.T, change func(*v1alpha1.NginxCacheSpec)) *tiers {
 	ports := freePorts(t, 4)
 	shardFiles, err := cacheconf.Shard(in)
 	must(t, err)
-	s.shard = s.run(t, "shard", shardFiles, map[string]string{
+	s.shard, s.purged[0] = s.run(t, "shard", shardFiles, map[string]string{
 		"listen 80;": "listen 127.0.0.1:" + ports[0] + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[1],
 	})
 	edgeFiles, err := cacheconf.Edge(in)
 	must(t, err)
 	s.edge = "127.0.0.1:" + ports[2]
-	s.run(t, "edge", edgeFiles, map[string]string{
+	_, s.purged[1] = s.run(t, "edge", edgeFiles, map[string]string{
 		"listen 80;": "listen " + s.edge + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[3], "shard.test:80 resolve": "127.0.0.1:" + ports[0],
 	})
 	return s
 }
 
 // run runs an nginx with files in which the addresses are those of this machine.
-func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses map[string]string) *exec.Cmd {
+func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses map[string]string) (*exec.Cmd, *purge.Store) {
 	t.Helper()
 	folder := filepath.Join("/cache", filepath.Base(t.TempDir())+t.Name()[len("Test"):], name)
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
-	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/hot", folder+"/objects"
+	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/cache", folder+"/cache"
+	purged, err := purge.Open(filepath.Join(root, folder, "cache", instanceapi.DirPurged))
+	must(t, err)
 	var includes strings.Builder
 	for _, file := range slices.Sorted(maps.Keys(files)) {
 		text := files[file]
@@ -160,7 +166,7 @@ client_body_temp_path %[1]s/temp/body;
 		_, err := os.Stat(filepath.Join(root, folder, "pid"))
 		return err
 	})
-	return command
+	return command, purged
 }
 
 // freePorts returns numbers of ports that nobody listens on.

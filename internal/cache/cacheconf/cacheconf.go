@@ -26,7 +26,7 @@ import (
 // Port is the number of the port that both tiers listen on.
 const Port = 80
 
-// The folders of the caches. Volumes are mounted there.
+// The folders of the caches. Volumes are mounted there, with a folder for the objects and one for what was purged.
 const (
 	HotDir   = "/var/cache/nginx-hot"
 	ShardDir = "/var/cache/nginx-shard"
@@ -72,6 +72,7 @@ func Edge(in Input) (Files, error) {
 		"edge.conf": map[string]any{
 			"Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
+		"nginx-cache-generation":  newGeneration(HotDir),
 		"nginx-cache-edge":        nil,
 		"nginx-cache-edge-stored": nil,
 	})
@@ -80,7 +81,8 @@ func Edge(in Input) (Files, error) {
 // Shard returns the configuration of the shards.
 func Shard(in Input) (Files, error) {
 	return in.render(map[string]any{
-		"shard.conf": map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize)},
+		"nginx-cache-generation": newGeneration(ShardDir),
+		"shard.conf":             map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize)},
 	})
 }
 

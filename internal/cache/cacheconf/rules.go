@@ -22,6 +22,8 @@ type rules struct {
 	TTL string
 	// Parameters are the query parameters that rules name.
 	Parameters []string
+	// FolderPatterns match the first folders of a path: one, two and so on.
+	FolderPatterns []string
 }
 
 // rule is a rule as its template reads it.
@@ -40,7 +42,7 @@ type rule struct {
 }
 
 func newRules(spec v1alpha1.NginxCacheSpec) (rules, error) {
-	all := rules{TTL: expires(spec.Defaults.TTL)}
+	all := rules{TTL: expires(spec.Defaults.TTL), FolderPatterns: folderPatterns()}
 	for _, o := range spec.Origins {
 		all.Hosts = append(all.Hosts, o.Hosts...)
 		all.Any = all.Any || len(o.Hosts) == 0

@@ -109,6 +109,35 @@ func (r *Receiver) Receive(request *http.Request, take func(instanceapi.Order, i
 	return order.Requested, ""
 }
 
+// ReceivePurges returns the purges in a request, or why they are not accepted.
+func (r *Receiver) ReceivePurges(request *http.Request) (instanceapi.Purges, instanceapi.Refusal) {
+	purges, refusal := r.receivePurges(request)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if refusal != "" {
+		r.refused[refusal]++
+	} else {
+		r.accepted++
+	}
+	return purges, refusal
+}
+
+func (r *Receiver) receivePurges(request *http.Request) (instanceapi.Purges, instanceapi.Refusal) {
+	r.mu.Lock()
+	trust := r.trust()
+	order, refusal := r.describe(trust).VerifyPurges(trust, request.Header.Get(instanceapi.HeaderOrder), request.Header.Get(instanceapi.HeaderSignature))
+	r.mu.Unlock()
+	if refusal != "" {
+		return instanceapi.Purges{}, refusal
+	}
+	var purges instanceapi.Purges
+	refusal = r.read(request, order.Body, func(body []byte) (err error) {
+		purges, err = instanceapi.ParsePurges(body)
+		return err
+	})
+	return purges, refusal
+}
+
 func (r *Receiver) receive(request *http.Request) (instanceapi.Order, instanceapi.Contents, instanceapi.Refusal) {
 	r.mu.Lock()
 	trust := r.trust()
@@ -117,23 +146,36 @@ func (r *Receiver) receive(request *http.Request) (instanceapi.Order, instanceap
 	if refusal != "" || order.Body == nil {
 		return order, nil, refusal
 	}
+	var contents instanceapi.Contents
+	refusal = r.read(request, order.Body, func(body []byte) (err error) {
+		contents, err = decodeContents(body)
+		return err
+	})
+	return order, contents, refusal
+}
+
+// read decodes the body of a request. It returns why the body is not accepted: another one is being read, it is not the
+// one that was signed, or it cannot be decoded.
+func (r *Receiver) read(request *http.Request, want *instanceapi.Body, decode func([]byte) error) instanceapi.Refusal {
 	select {
 	case r.receiving <- struct{}{}:
 		defer func() { <-r.receiving }()
 	default:
-		return order, nil, instanceapi.Busy
+		return instanceapi.Busy
 	}
-	contents, err := readContents(request, order.Body)
+	body, err := readBody(request, want)
+	if err == nil {
+		err = decode(body)
+	}
 	if err != nil {
 		slog.Warn("an order has a bad body", "reason", err.Error())
-		return order, nil, instanceapi.BadBody
+		return instanceapi.BadBody
 	}
-	return order, contents, ""
+	return ""
 }
 
-// readContents reads the body of an order. It returns an error unless it is the one that was signed, and holds what it
-// claims.
-func readContents(request *http.Request, want *instanceapi.Body) (instanceapi.Contents, error) {
+// readBody reads the body of an order. It returns an error unless it is the one that was signed.
+func readBody(request *http.Request, want *instanceapi.Body) ([]byte, error) {
 	if request.ContentLength >= 0 && request.ContentLength != want.Size {
 		return nil, fmt.Errorf("it has %d bytes instead of %d", request.ContentLength, want.Size)
 	}
@@ -144,6 +186,11 @@ func readContents(request *http.Request, want *instanceapi.Body) (instanceapi.Co
 	if !want.Matches(body) {
 		return nil, fmt.Errorf("its %d bytes do not have the signed digest", len(body))
 	}
+	return body, nil
+}
+
+// decodeContents returns the contents in a body. It returns an error unless they are what they claim.
+func decodeContents(body []byte) (instanceapi.Contents, error) {
 	contents, err := instanceapi.DecodeContents(body)
 	if err != nil {
 		return nil, err

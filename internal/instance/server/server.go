@@ -18,6 +18,7 @@ import (
 
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/orders"
+	"example.com/nginx-operator/internal/instance/purge"
 	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -41,6 +42,8 @@ type Sources struct {
 	// Orders receives the operator's orders, and Supervisor carries them out.
 	Orders     *orders.Receiver
 	Supervisor Supervisor
+	// Purges carries out purges; nil: the pod has no cache.
+	Purges *purge.Keeper
 }
 
 // Supervisor carries out orders.
@@ -71,6 +74,9 @@ func Handler(s Sources) http.Handler {
 	})
 	mux.HandleFunc("GET "+instanceapi.PathRequests, s.requests)
 	mux.HandleFunc("POST "+instanceapi.PathOrders, s.orders)
+	if s.Purges != nil {
+		mux.HandleFunc("POST "+instanceapi.PathPurges, s.purge)
+	}
 	mux.Handle("GET "+instanceapi.PathMetrics, promhttp.HandlerFor(scraped, promhttp.HandlerOpts{DisableCompression: true}))
 	return paced(mux)
 }
@@ -79,7 +85,19 @@ func Handler(s Sources) http.Handler {
 func (s Sources) status() instanceapi.Status {
 	status := s.Doctor.Examine().Status
 	status.Orders = s.Orders.Describe()
+	status.Purged = s.Purges.Report()
 	return status
+}
+
+// purge receives purges, carries them out, and answers with the status, which says what failed.
+func (s Sources) purge(w http.ResponseWriter, r *http.Request) {
+	purges, refusal := s.Orders.ReceivePurges(r)
+	if refusal != "" {
+		answerText(w, refusal.Code(), string(refusal))
+		return
+	}
+	_ = s.Purges.Apply(purges)
+	answerJSON(w, s.status())
 }
 
 // orders receives an order, waits until it is carried out, and answers with the status.

@@ -42,7 +42,7 @@ func (l *Pipeline) publicKeys() []instanceapi.PublicKey {
 func (l *Pipeline) sendOrders(ctx context.Context, key types.NamespacedName, all []revision.Order) (sent, postponed bool, err error) {
 	keys := l.Keys.Keys()
 	for _, order := range slices.SortedStableFunc(slices.Values(all), byLastFailure) {
-		signer := signerFor(order.Receiver, keys)
+		signer := order.Receiver.Signer(keys)
 		if signer == nil {
 			// It counts as unreachable until the kubelet delivers a key.
 			why := observe.OrderFailure(instanceapi.UnknownKey)
@@ -79,16 +79,6 @@ func (l *Pipeline) sendOrders(ctx context.Context, key types.NamespacedName, all
 }
 
 func byLastFailure(a, b revision.Order) int { return a.LastFailure.Compare(b.LastFailure) }
-
-// signerFor returns the newest key that an instance knows; nil if it knows none.
-func signerFor(receiver instanceapi.Orders, keys []ed25519.PrivateKey) ed25519.PrivateKey {
-	for _, key := range keys {
-		if public, ok := key.Public().(ed25519.PublicKey); ok && slices.Contains(receiver.Keys, instanceapi.KeyID(public)) {
-			return key
-		}
-	}
-	return nil
-}
 
 var errIgnored = errors.New("it answered, and its status does not show the order")
 

@@ -166,7 +166,7 @@ func TestSigner(t *testing.T) {
 		"foreign":  {[]string{keyID(foreign)}, nil},
 		"none":     {nil, nil},
 	} {
-		if got := signerFor(instanceapi.Orders{Keys: tt.knows}, []ed25519.PrivateKey{current, previous}); !got.Equal(tt.want) {
+		if got := (instanceapi.Orders{Keys: tt.knows}).Signer([]ed25519.PrivateKey{current, previous}); !got.Equal(tt.want) {
 			t.Errorf("a pod that knows %s: another key signs", name)
 		}
 	}

@@ -1,0 +1,283 @@
+// Package purge keeps what was purged from the cache of a pod, in a form that nginx looks up with each request.
+//
+// nginx has no command to purge. But the key of an object can contain a variable, and nginx evaluates $realpath_root, the
+// target of a symbolic link, with each request. So every object has generations in its key, and a purge gives it another
+// one. A request that was under way to the origin meanwhile stores what it gets with the generations of before, which no
+// request looks up any more.
+//
+//	generation               → g/NUMBER   the generation of everything
+//	tree/HOST/FOLDER/.below  → g/NUMBER   the generation of what is below a path
+//	tree/HOST/PATH?QUERY/.object → g/NUMBER   the generation of one object
+package purge
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// The names that nginx looks up. Their configuration is in package cacheconf.
+const (
+	linkAll    = "generation"
+	linkBelow  = ".below"
+	linkObject = ".object"
+	tree       = "tree"
+)
+
+// The names of what nginx does not look up: the folder of the generations, the file with the number of the last purge,
+// and what is about to replace something.
+const (
+	generations = "g"
+	fileNumber  = "number"
+	unfinished  = ".unfinished"
+)
+
+// maxLinks bounds the links in the tree. Beyond it, the whole cache gets another generation, and the tree is empty again.
+const maxLinks = 10000
+
+// maxName is the longest name of a folder, in bytes, and maxPath the longest path in the tree. nginx finds nothing beyond
+// these, so the folder above is purged.
+const (
+	maxName = 255
+	maxPath = 3000
+)
+
+// Store is the folder in which a pod keeps what was purged. It is safe for concurrent use.
+type Store struct {
+	root *os.Root
+
+	mu     sync.Mutex
+	number int64
+	links  int
+}
+
+// Open opens the folder, and creates it if it is missing.
+func Open(dir string) (*Store, error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{root: root}
+	if s.number, err = s.readNumber(); err != nil {
+		return nil, err
+	}
+	if err := s.count(); err != nil {
+		return nil, err
+	}
+	if _, err := root.Stat(linkAll); errors.Is(err, fs.ErrNotExist) {
+		err = s.link(nil, linkAll, s.number)
+		return s, err
+	}
+	return s, err
+}
+
+// Number returns the number of the last purge that was carried out.
+func (s *Store) Number() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.number
+}
+
+// Apply carries out the purges that have not been carried out yet. When it returns nil, no request that comes from now on
+// is answered with what they purge, also after the node has lost its power.
+func (s *Store) Apply(p instanceapi.Purges) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	last := p.Last()
+	if last <= s.number {
+		return nil
+	}
+	if s.number < p.Since {
+		// What was purged meanwhile is not known any more.
+		if err := s.renew(p.Since); err != nil {
+			return err
+		}
+	}
+	for _, purge := range p.List {
+		if purge.Number <= s.number {
+			continue
+		}
+		if err := s.apply(&purge); err != nil {
+			return fmt.Errorf("purge %d: %w", purge.Number, err)
+		}
+	}
+	return s.save(last)
+}
+
+func (s *Store) apply(p *instanceapi.Purge) error {
+	if p.All || s.links+len(p.Targets) > maxLinks {
+		return s.renew(p.Number)
+	}
+	for _, t := range p.Targets {
+		folder, name := place(t)
+		if err := s.link(folder, name, p.Number); err != nil {
+			return err
+		}
+		s.links++
+	}
+	return nil
+}
+
+// renew gives everything another generation, and removes all others.
+func (s *Store) renew(number int64) error {
+	if err := s.link(nil, linkAll, number); err != nil {
+		return err
+	}
+	s.links = 0
+	if err := s.root.RemoveAll(tree); err != nil {
+		return err
+	}
+	// No link leads to the other generations any more.
+	return s.eachIn(generations, func(name string) error {
+		if name == strconv.FormatInt(number, 10) {
+			return nil
+		}
+		return s.root.Remove(path.Join(generations, name))
+	})
+}
+
+// place returns the folder in the tree, and the name, of the link of a target. Where nginx could not find it, it returns
+// that of a folder above, so that too much is purged rather than too little.
+func place(t instanceapi.Target) (folder []string, name string) {
+	all := strings.FieldsFunc(t.Host+t.Path+t.Query, func(r rune) bool { return r == '/' })
+	limit := len(all)
+	if t.Below {
+		limit = min(limit, 1+instanceapi.MaxPurgedFolders)
+	}
+	length := 0
+	for i, component := range all[:limit] {
+		length += len(component) + 1
+		if length > maxPath || !representable(component) {
+			limit = i
+			break
+		}
+	}
+	if limit == len(all) && !t.Below {
+		return all, linkObject
+	}
+	return all[:min(limit, 1+instanceapi.MaxPurgedFolders)], linkBelow
+}
+
+// representable reports whether a component of a path can be the name of a folder.
+func representable(name string) bool {
+	switch name {
+	case ".", "..", linkBelow, linkObject, unfinished:
+		return false
+	}
+	return len(name) <= maxName
+}
+
+// link makes a link in a folder of the tree, or at the top if the folder is nil, lead to a generation.
+func (s *Store) link(folder []string, name string, number int64) error {
+	generation := path.Join(generations, strconv.FormatInt(number, 10))
+	if err := s.root.MkdirAll(generation, 0o755); err != nil {
+		return err
+	}
+	up := ""
+	if folder != nil {
+		folder = append([]string{tree}, folder...)
+		up = strings.Repeat("../", len(folder))
+		if err := s.root.MkdirAll(path.Join(folder...), 0o755); err != nil {
+			return err
+		}
+	}
+	link := path.Join(append(folder, name)...)
+	// The link is never missing.
+	temporary := path.Join(append(folder, unfinished)...)
+	if err := s.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.root.Symlink(up+generation, temporary); err != nil {
+		return err
+	}
+	return s.root.Rename(temporary, link)
+}
+
+// save stores the number of the last purge, once everything before is on the disk.
+func (s *Store) save(number int64) error {
+	if err := s.sync(); err != nil {
+		return err
+	}
+	temporary := fileNumber + unfinished
+	if err := s.root.WriteFile(temporary, []byte(strconv.FormatInt(number, 10)), 0o644); err != nil {
+		return err
+	}
+	if err := s.root.Rename(temporary, fileNumber); err != nil {
+		return err
+	}
+	s.number = number
+	return s.sync()
+}
+
+// sync writes the file system to its disk.
+func (s *Store) sync() error {
+	dir, err := s.root.Open(".")
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	return unix.Syncfs(int(dir.Fd()))
+}
+
+func (s *Store) readNumber() (int64, error) {
+	text, err := s.root.ReadFile(fileNumber)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, err
+	}
+	number, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil {
+		// Nothing is known, so everything is purged next time.
+		return 0, nil //nolint:nilerr // see above
+	}
+	return number, nil
+}
+
+// count counts the links in the tree.
+func (s *Store) count() error {
+	s.links = 0
+	err := fs.WalkDir(s.root.FS(), tree, func(_ string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type() == fs.ModeSymlink {
+			s.links++
+		}
+		return err
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// eachIn calls do with the name of each entry of a folder.
+func (s *Store) eachIn(folder string, do func(name string) error) error {
+	dir, err := s.root.Open(filepath.Clean(folder))
+	if err != nil {
+		return err
+	}
+	defer func() { _ = dir.Close() }()
+	names, err := dir.Readdirnames(-1)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := do(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
