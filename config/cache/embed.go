@@ -1,5 +1,5 @@
-// Package cache embeds the generated CustomResourceDefinition of the cache operator, so that programs have the same
-// schema as the API server.
+// Package cache embeds the generated CustomResourceDefinitions of the cache operator, so that programs have the same
+// schemas as the API server.
 package cache
 
 import _ "embed"
@@ -8,3 +8,8 @@ import _ "embed"
 //
 //go:embed cache.operator.example.com_nginxcaches.yaml
 var NginxCaches []byte
+
+// NginxCachePurges is the CustomResourceDefinition of NginxCachePurges, as YAML.
+//
+//go:embed cache.operator.example.com_nginxcachepurges.yaml
+var NginxCachePurges []byte

@@ -22,3 +22,20 @@ const (
 	// ReasonInvalidSpec: sizes or rules cannot be carried out, so the pods keep the last configuration.
 	ReasonInvalidSpec = "InvalidSpec"
 )
+
+// The condition of an NginxCachePurge, and its reasons.
+const (
+	// ConditionComplete is True when no pod can answer with what was purged.
+	ConditionComplete = "Complete"
+
+	// ReasonPurged: every pod has purged.
+	ReasonPurged = "Purged"
+	// ReasonPurging: pods have still to purge. The message says how many, and what they wait for.
+	ReasonPurging = "Purging"
+	// ReasonCacheNotFound: there is no NginxCache of the name.
+	ReasonCacheNotFound = "CacheNotFound"
+	// ReasonTooManyPurges: so many purges wait for pods that there is no room for this one.
+	ReasonTooManyPurges = "TooManyPurges"
+	// ReasonRejected: what to purge cannot be read. Nothing was purged.
+	ReasonRejected = "Rejected"
+)

@@ -17,5 +17,8 @@ const (
 // EdgeName returns the name of the StatefulSet of a cache's edges, and of the Service in front of them.
 func EdgeName(cache string) string { return cache + "-edge" }
 
+// PurgesName returns the name of the ConfigMap with what is purged from a cache.
+func PurgesName(cache string) string { return cache + "-purges" }
+
 // ShardsName returns the name of the StatefulSet of a cache's shards, and of their headless Service.
 func ShardsName(cache string) string { return cache + "-shards" }

@@ -24,7 +24,7 @@ var (
 )
 
 func addKnownTypes(scheme *runtime.Scheme) error {
-	scheme.AddKnownTypes(GroupVersion, &NginxCache{}, &NginxCacheList{})
+	scheme.AddKnownTypes(GroupVersion, &NginxCache{}, &NginxCacheList{}, &NginxCachePurge{}, &NginxCachePurgeList{})
 	metav1.AddToGroupVersion(scheme, GroupVersion)
 	return nil
 }
