@@ -19,6 +19,8 @@ import (
 func ForKind(kind schema.GroupVersionKind) interface{} {
 	switch kind {
 	// Group=cache.operator.example.com, Version=v1alpha1
+	case v1alpha1.SchemeGroupVersion.WithKind("CacheReference"):
+		return &cachev1alpha1.CacheReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Defaults"):
 		return &cachev1alpha1.DefaultsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Edge"):
@@ -29,6 +31,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &cachev1alpha1.MatchApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxCache"):
 		return &cachev1alpha1.NginxCacheApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxCachePurge"):
+		return &cachev1alpha1.NginxCachePurgeApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxCachePurgeSpec"):
+		return &cachev1alpha1.NginxCachePurgeSpecApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxCachePurgeStatus"):
+		return &cachev1alpha1.NginxCachePurgeStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxCacheSpec"):
 		return &cachev1alpha1.NginxCacheSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxCacheStatus"):
@@ -37,6 +45,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &cachev1alpha1.OriginApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodStatus"):
 		return &cachev1alpha1.PodStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("PurgePodStatus"):
+		return &cachev1alpha1.PurgePodStatusApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("QueryParameters"):
 		return &cachev1alpha1.QueryParametersApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Rule"):

@@ -26,6 +26,12 @@ func Parser() *typed.Parser {
 var parserOnce sync.Once
 var parser *typed.Parser
 var schemaYAML = typed.YAMLObject(`types:
+- name: com.example.nginx-operator.api.cache.v1alpha1.CacheReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.cache.v1alpha1.Defaults
   map:
     fields:
@@ -95,6 +101,77 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: status
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.NginxCacheStatus
+- name: com.example.nginx-operator.api.cache.v1alpha1.NginxCachePurge
+  map:
+    fields:
+    - name: apiVersion
+      type:
+        scalar: string
+    - name: kind
+      type:
+        scalar: string
+    - name: metadata
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.ObjectMeta
+    - name: spec
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.NginxCachePurgeSpec
+    - name: status
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.NginxCachePurgeStatus
+- name: com.example.nginx-operator.api.cache.v1alpha1.NginxCachePurgeSpec
+  map:
+    fields:
+    - name: all
+      type:
+        scalar: boolean
+    - name: cacheRef
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.CacheReference
+    - name: prefixes
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: ttlSecondsAfterFinished
+      type:
+        scalar: numeric
+      default: 3600
+    - name: urls
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.example.nginx-operator.api.cache.v1alpha1.NginxCachePurgeStatus
+  map:
+    fields:
+    - name: completionTime
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: conditions
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Condition
+          elementRelationship: associative
+          keys:
+          - type
+    - name: number
+      type:
+        scalar: numeric
+    - name: pods
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.cache.v1alpha1.PurgePodStatus
+          elementRelationship: associative
+          keys:
+          - name
+    - name: progress
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.cache.v1alpha1.NginxCacheSpec
   map:
     fields:
@@ -200,6 +277,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ready
       type:
         scalar: boolean
+- name: com.example.nginx-operator.api.cache.v1alpha1.PurgePodStatus
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: reason
+      type:
+        scalar: string
+    - name: state
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.PurgeState
+- name: com.example.nginx-operator.api.cache.v1alpha1.PurgeState
+  scalar: string
 - name: com.example.nginx-operator.api.cache.v1alpha1.QueryParameters
   map:
     fields:
