@@ -9,6 +9,7 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
 	cachecontroller "example.com/nginx-operator/internal/cache/controller"
+	"example.com/nginx-operator/internal/cache/purgecontroller"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/apply"
@@ -55,6 +56,9 @@ func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options) e
 		if err := c.addCache(); err != nil {
 			return fmt.Errorf("add the NginxCache controller: %w", err)
 		}
+		if err := c.addPurges(ctx); err != nil {
+			return fmt.Errorf("add the NginxCachePurge controller: %w", err)
+		}
 	}
 	return nil
 }
@@ -78,6 +82,18 @@ func (c podControllers) addCache() error {
 	}
 	reconciler.Pipeline.Options.WritesVolumes = true
 	return reconciler.SetupWithManager(c.mgr, c.options.Concurrency)
+}
+
+func (c podControllers) addPurges(ctx context.Context) error {
+	reconciler := &purgecontroller.Reconciler{
+		Client:    c.mgr.GetClient(),
+		Live:      c.mgr.GetAPIReader(),
+		Instances: instanceapi.NewClient(instanceTimeout),
+		Keys:      c.keys.Keys,
+		Recorder:  c.mgr.GetEventRecorder(naming.FieldManager),
+		Clock:     clock.RealClock{},
+	}
+	return reconciler.SetupWithManager(ctx, c.mgr, c.options.Concurrency)
 }
 
 // pipeline returns what makes the passes over applications with a kind of workload.

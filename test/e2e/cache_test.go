@@ -22,7 +22,7 @@ import (
 )
 
 // originConfig answers each request with another text, so that an answer shows whether it was stored.
-const originConfig = "server { listen 8080; location / { return 200 \"$request_uri $request_id\\n\"; } }\n"
+const originConfig = "server { listen 8080; location / { return 200 \"$host $request_uri $request_id\\n\"; } }\n"
 
 // newCache creates a cache in front of an application, with volumes for its shards, and waits until it is ready.
 func newCache(t *testing.T, shards int32) *v1alpha1.NginxCache {

@@ -137,7 +137,7 @@ func (cp *ControlPlane) InstallCRD(ctx context.Context, webhookPort int) error {
 		}
 	}
 	crds := []*apiextensionsv1.CustomResourceDefinition{crd}
-	for _, text := range [][]byte{configcrd.NginxBackups, configcrd.NginxBackupPolicies, configcrd.NginxRestores, configcache.NginxCaches} {
+	for _, text := range [][]byte{configcrd.NginxBackups, configcrd.NginxBackupPolicies, configcrd.NginxRestores, configcache.NginxCaches, configcache.NginxCachePurges} {
 		crd := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(text, crd); err != nil {
 			return err

@@ -4,7 +4,6 @@ package status
 import (
 	"cmp"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -16,6 +15,7 @@ import (
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/messages"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 // Tier is the state of a tier.
@@ -132,23 +132,10 @@ func tierStatus(tier Tier) *v1alpha1.TierStatus {
 		Config:          s.Config,
 		WaitingRollout:  s.WaitingRollout,
 	}
-	for _, p := range slices.SortedFunc(slices.Values(tier.Pods), byOrdinal) {
+	for _, p := range slices.SortedFunc(slices.Values(tier.Pods), func(a, b Pod) int { return naming.ComparePods(a.Name, b.Name) }) {
 		status.Pods = append(status.Pods, v1alpha1.PodStatus{Name: p.Name, Ready: p.Ready, Node: p.Node, ConfigRevision: p.Config})
 	}
 	return status
-}
-
-func byOrdinal(a, b Pod) int {
-	return cmp.Or(cmp.Compare(ordinal(a.Name), ordinal(b.Name)), cmp.Compare(a.Name, b.Name))
-}
-
-// ordinal returns the number at the end of the name of a StatefulSet's pod.
-func ordinal(name string) int {
-	n, err := strconv.Atoi(name[strings.LastIndex(name, "-")+1:])
-	if err != nil {
-		return 0
-	}
-	return n
 }
 
 // NewPods returns the pods of a tier as its status lists them.

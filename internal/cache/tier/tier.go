@@ -18,15 +18,31 @@ import (
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/internal/cache/purge"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// The names of the volumes that nginx writes its caches on.
+// The names of the volumes that nginx writes its caches on, and of that with what to purge.
 const (
-	hotVolume   = "cache-hot"
-	shardVolume = "cache-objects"
+	hotVolume    = "cache-hot"
+	shardVolume  = "cache-objects"
+	purgesVolume = "cache-purges"
 )
+
+// setCacheDir tells the instance manager where the cache is, and mounts what it has to purge there.
+func (b *builder) setCacheDir(app *application.Application, dir, purges string) {
+	template := app.Spec.PodTemplate
+	template.Env = append(slices.Clone(template.Env), corev1.EnvVar{Name: instanceapi.EnvCacheDir, Value: dir})
+	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{Name: purgesVolume, ConfigMap: &corev1.ConfigMapVolumeSource{
+		LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.PurgesName(b.cache.Name)},
+		Items:                []corev1.KeyToPath{{Key: purges, Path: instanceapi.FilePurges}},
+		// It is created with the first purge.
+		Optional: new(true),
+	}})
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: purgesVolume, MountPath: instanceapi.DirPurges})
+}
 
 // defaultHotSize is the default of spec.edge.hotSize.
 const defaultHotSize = 64 << 20
@@ -122,6 +138,11 @@ func previous(s *v1alpha1.TierStatus) v1alpha2.NginxOperatorStatus {
 	}
 }
 
+// Shards returns the number of shards that a cache declares.
+func Shards(cache *v1alpha1.NginxCache) int {
+	return int(ptr.Deref(cache.Spec.Shards.Replicas, defaultReplicas))
+}
+
 // defaultReplicas is the number of pods of a tier that declares none.
 const defaultReplicas = 2
 
@@ -149,6 +170,7 @@ func (b *builder) setEdge(edge *application.Application) {
 		Name: hotVolume, EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: limit},
 	})
 	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: hotVolume, MountPath: cacheconf.HotDir})
+	b.setCacheDir(edge, cacheconf.HotDir, purge.KeyEdge)
 }
 
 // setShards sets what only the shards have.
@@ -158,6 +180,7 @@ func (b *builder) setShards(shards *application.Application) {
 	shards.Spec.Resources = want.Resources
 	template := shards.Spec.PodTemplate
 	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.ShardDir})
+	b.setCacheDir(shards, cacheconf.ShardDir, purge.KeyShards)
 	shards.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{{
 		PodSelector: &metav1.LabelSelector{MatchLabels: naming.SelectorLabels(v1alpha1.EdgeName(b.cache.Name))},
 	}}}

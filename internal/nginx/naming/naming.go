@@ -3,10 +3,12 @@
 package naming
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -102,6 +104,13 @@ func Service(name string) string { return name }
 
 // Pod returns the name of a pod of a StatefulSet, and of the Service of this pod alone.
 func Pod(name string, ordinal int) string { return fmt.Sprintf("%s-%d", name, ordinal) }
+
+// ComparePods compares the names of a StatefulSet's pods by their ordinals.
+func ComparePods(a, b string) int {
+	return cmp.Or(cmp.Compare(withoutOrdinal(a), withoutOrdinal(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+func withoutOrdinal(pod string) string { return pod[:strings.LastIndex(pod, "-")+1] }
 
 // PodDisruptionBudget returns the name of an application's PodDisruptionBudget.
 func PodDisruptionBudget(name string) string { return name }

@@ -1,0 +1,89 @@
+package purge
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// The keys of the ConfigMap. Each tier mounts its own.
+const (
+	KeyEdge   = "edge.json"
+	KeyShards = "shards.json"
+)
+
+// Log is what is remembered of the purges of a cache. The edges may purge what all shards have purged: before, they would
+// store the old content again.
+type Log struct {
+	Edge, Shards instanceapi.Purges
+}
+
+// ParseLog returns the log in the data of the ConfigMap. A tier whose part is missing has none.
+func ParseLog(data map[string]string) (Log, error) {
+	var log Log
+	for key, part := range map[string]*instanceapi.Purges{KeyEdge: &log.Edge, KeyShards: &log.Shards} {
+		text, ok := data[key]
+		if !ok {
+			continue
+		}
+		purges, err := instanceapi.ParsePurges([]byte(text))
+		if err != nil {
+			return Log{}, fmt.Errorf("%s: %w", key, err)
+		}
+		*part = purges
+	}
+	return log, nil
+}
+
+// Data returns the data of the ConfigMap.
+func (l *Log) Data() (map[string]string, error) {
+	data := map[string]string{}
+	for key, part := range map[string]instanceapi.Purges{KeyEdge: l.Edge, KeyShards: l.Shards} {
+		text, err := json.Marshal(part)
+		if err != nil {
+			return nil, err
+		}
+		data[key] = string(text)
+	}
+	return data, nil
+}
+
+// Number returns the number of the purge of an object; 0 if it is not in the log.
+func (l *Log) Number(owner string) int64 {
+	for _, p := range l.Shards.List {
+		if p.Owner == owner {
+			return p.Number
+		}
+	}
+	return 0
+}
+
+// Add adds a purge of an object, and returns its number. It returns false if there is no room.
+func (l *Log) Add(owner string, targets []instanceapi.Target, now time.Time) (int64, bool) {
+	purge := instanceapi.Purge{
+		Number: max(l.Shards.Last()+1, now.UnixMilli()), Owner: owner, All: len(targets) == 0, Targets: targets,
+	}
+	grown := l.Shards
+	grown.List = append(slices.Clip(grown.List), purge)
+	// As JSON, a log is as long as its parts.
+	if text, err := json.Marshal(grown); err != nil || len(text) > instanceapi.MaxPurges {
+		return 0, false
+	}
+	l.Shards = grown
+	return purge.Number, true
+}
+
+// Forget forgets the purges up to a number, which all pods have carried out.
+func (l *Log) Forget(number int64) {
+	for _, part := range []*instanceapi.Purges{&l.Edge, &l.Shards} {
+		done := 0
+		for done < len(part.List) && part.List[done].Number <= number {
+			part.Since = part.List[done].Number
+			done++
+		}
+		part.List = part.List[done:]
+	}
+}

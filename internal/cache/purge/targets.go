@@ -1,0 +1,101 @@
+// Package purge decides what pods have to purge, what is remembered of it, and how far a purge is. It is pure.
+package purge
+
+import (
+	"fmt"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// Targets returns what a purge of a cache removes; empty: everything. The error says what cannot be read.
+func Targets(cache *v1alpha1.NginxCacheSpec, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Target, error) {
+	var all []instanceapi.Target
+	for i, text := range spec.URLs {
+		u, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("spec.urls[%d]: %w", i, err)
+		}
+		for _, query := range queries(cache.Rules, u.RawQuery) {
+			all = append(all, instanceapi.Target{Host: host(u), Path: normalize(u.Path), Query: query})
+		}
+	}
+	for i, text := range spec.Prefixes {
+		u, err := parse(text)
+		if err != nil {
+			return nil, fmt.Errorf("spec.prefixes[%d]: %w", i, err)
+		}
+		all = append(all, instanceapi.Target{Host: host(u), Path: normalize(u.Path), Below: true})
+	}
+	return all, nil
+}
+
+func parse(text string) (*url.URL, error) {
+	u, err := url.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	if u.User != nil || u.Hostname() == "" || strings.ContainsRune(u.Path, 0) || strings.ContainsRune(u.RawQuery, 0) {
+		return nil, fmt.Errorf("%q is not a URL of an object: it must have a host, no user name, and no zero bytes", text)
+	}
+	return u, nil
+}
+
+// host returns the host as nginx's $host: in lower case, without a port.
+func host(u *url.URL) string {
+	name := strings.ToLower(u.Hostname())
+	if strings.Contains(name, ":") {
+		return "[" + name + "]"
+	}
+	return strings.TrimSuffix(name, ".")
+}
+
+// normalize returns a decoded path as nginx's $uri: without empty folders and those of the names . and ..
+func normalize(decoded string) string {
+	clean := path.Clean("/" + decoded)
+	if last := decoded[strings.LastIndex(decoded, "/")+1:]; clean != "/" && (last == "" || last == "." || last == "..") {
+		return clean + "/"
+	}
+	return clean
+}
+
+// queries returns the query strings that the key of an object can have: as it is, and with the parameters of each rule
+// that names some. Which rule applies is for nginx to say, so all of them are purged.
+func queries(rules []v1alpha1.Rule, raw string) []string {
+	all := []string{question(raw)}
+	for _, rule := range rules {
+		if rule.Key == nil {
+			continue
+		}
+		var kept []string
+		for _, name := range rule.Key.QueryParameters.Include {
+			if value := argument(raw, name); value != "" {
+				kept = append(kept, name+"="+value)
+			}
+		}
+		all = append(all, question(strings.Join(kept, "&")))
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+func question(query string) string {
+	if query == "" {
+		return ""
+	}
+	return "?" + query
+}
+
+// argument returns the value of a parameter as nginx's $arg_NAME: that of the first one with the name, as it is.
+func argument(raw, name string) string {
+	for pair := range strings.SplitSeq(raw, "&") {
+		if key, value, found := strings.Cut(pair, "="); found && strings.EqualFold(key, name) {
+			return value
+		}
+	}
+	return ""
+}

@@ -1,0 +1,146 @@
+package purgecontroller
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/purge"
+	"example.com/nginx-operator/internal/cache/tier"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// maxInFlight bounds the requests to pods at a time.
+const maxInFlight = 32
+
+// pods are the pods of a cache, as they are now: none that exists is missing.
+type pods struct {
+	reconciler *Reconciler
+	// shards is the number of shards that should exist.
+	shards int
+	known  []*pod
+}
+
+// pod is a pod, and what its instance answers.
+type pod struct {
+	purge.Pod
+	uid    types.UID
+	ip     string
+	orders *instanceapi.Orders
+}
+
+// pods lists the pods of a cache and reads how far they are.
+func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pods, error) {
+	all := &pods{reconciler: r, shards: tier.Shards(cache)}
+	if err := all.list(ctx, cache); err != nil {
+		return nil, err
+	}
+	all.each(func(p *pod) {
+		if p.ip != "" {
+			p.answered(r.Instances.Status(ctx, p.ip))
+		}
+	})
+	return all, nil
+}
+
+// list adds the pods that are not known yet.
+func (all *pods) list(ctx context.Context, cache *v1alpha1.NginxCache) error {
+	list := &corev1.PodList{}
+	err := all.reconciler.Live.List(ctx, list, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
+	if err != nil {
+		return fmt.Errorf("list the pods of the cache: %w", err)
+	}
+	for i := range list.Items {
+		p := &list.Items[i]
+		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
+		if !ended && !slices.ContainsFunc(all.known, func(known *pod) bool { return known.uid == p.UID }) {
+			all.known = append(all.known, newPod(p))
+		}
+	}
+	return nil
+}
+
+func newPod(p *corev1.Pod) *pod {
+	known := &pod{Pod: purge.Pod{Name: p.Name, Tier: p.Labels[v1alpha1.LabelTier], Waits: "the pod has just been created"}, uid: p.UID, ip: p.Status.PodIP}
+	if known.ip == "" {
+		// An edge stores its objects in the pod itself. A shard may have a volume from before.
+		known.Empty, known.Waits = known.Tier == v1alpha1.TierEdge, "the pod does not run"
+	}
+	return known
+}
+
+// answered takes over an answer of the pod.
+func (p *pod) answered(status instanceapi.Status, err error) {
+	switch {
+	case err != nil:
+		p.Waits = "it does not answer: " + err.Error()
+	case status.Purged == nil:
+		p.Waits = "its instance manager is of a release that cannot purge: the rollout replaces it"
+	default:
+		p.Number, p.Waits, p.orders = status.Purged.Number, status.Purged.Error, status.Orders
+	}
+}
+
+// send sends purges to the pods of a tier that have not carried out all of them.
+func (all *pods) send(ctx context.Context, tier string, purges instanceapi.Purges) {
+	all.each(func(p *pod) {
+		if p.Tier == tier && p.orders != nil && p.Number < purges.Last() {
+			all.reconciler.send(ctx, p, purges)
+		}
+	})
+}
+
+func (r *Reconciler) send(ctx context.Context, p *pod, purges instanceapi.Purges) {
+	signer := p.orders.Signer(r.Keys())
+	if signer == nil {
+		p.Waits = "it does not know the operator's key yet: the kubelet delivers it"
+		return
+	}
+	signed, err := instanceapi.SignPurges(signer, *p.orders, purges, r.Clock.Now())
+	if err != nil {
+		p.Waits = err.Error()
+		return
+	}
+	p.answered(r.Instances.Purge(ctx, p.ip, signed))
+	if p.Waits != "" {
+		log.FromContext(ctx).Info("a pod did not purge", "pod", p.Name, "reason", p.Waits)
+	}
+}
+
+// each calls do for all pods at the same time, or for as many as are allowed.
+func (all *pods) each(do func(*pod)) {
+	var group sync.WaitGroup
+	free := make(chan struct{}, maxInFlight)
+	for _, p := range all.known {
+		free <- struct{}{}
+		group.Go(func() {
+			do(p)
+			<-free
+		})
+	}
+	group.Wait()
+}
+
+// newest returns the number of the last purge that any pod has carried out.
+func (all *pods) newest() (number int64) {
+	for _, p := range all.known {
+		number = max(number, p.Number)
+	}
+	return number
+}
+
+// all returns how far the pods are, with the shards that are missing.
+func (all *pods) all(cache string) []purge.Pod {
+	list := make([]purge.Pod, 0, len(all.known))
+	for _, p := range all.known {
+		list = append(list, p.Pod)
+	}
+	return purge.WithMissing(list, cache, all.shards)
+}
