@@ -144,7 +144,7 @@ func TestCache(t *testing.T) {
 	update(t, cache, func() {
 		cache.Spec.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{"example.com/restart": "1"}}
 	})
-	waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionTrue)
+	wantShardsFirst(t, cache)
 	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	traffic.stop(t)
 	waitShards(t, cache, probes)
@@ -200,6 +200,39 @@ func TestCacheBadImage(t *testing.T) {
 	traffic.stop(t)
 	update(t, cache, func() { cache.Spec.Image = new(newestImage()) })
 	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+// wantShardsFirst waits until a rollout of both tiers is complete, and fails the test if an edge gets the new template
+// before the shards have it.
+func wantShardsFirst(t *testing.T, cache *v1alpha1.NginxCache) {
+	t.Helper()
+	edge, shards := &appsv1.StatefulSet{}, &appsv1.StatefulSet{}
+	edge.Namespace, edge.Name = cache.Namespace, v1alpha1.EdgeName(cache.Name)
+	shards.Namespace, shards.Name = cache.Namespace, v1alpha1.ShardsName(cache.Name)
+	must(t, get(t, edge))
+	before := edge.Generation
+	eventually(t, "both tiers are up to date", func() error {
+		// The shards last: what the edges may do by them is true afterwards.
+		for _, set := range []*appsv1.StatefulSet{edge, shards} {
+			if err := get(t, set); err != nil {
+				return err
+			}
+		}
+		if s := shards.Status; edge.Generation != before && (s.UpdatedReplicas < *shards.Spec.Replicas || s.ReadyReplicas < *shards.Spec.Replicas) {
+			t.Fatalf("the edges have the new template, and of the shards only %d", s.UpdatedReplicas)
+		}
+		if err := get(t, cache); err != nil {
+			return err
+		}
+		c := meta.FindStatusCondition(cache.Status.Conditions, v1alpha1.ConditionUpToDate)
+		if c.Status != metav1.ConditionTrue || c.ObservedGeneration != cache.Generation {
+			return fmt.Errorf("it is %s: %s", c.Status, c.Message)
+		}
+		return nil
+	})
+	if edge.Generation == before {
+		t.Error("the edges have the old template")
+	}
 }
 
 // startCacheTraffic sends requests for other objects to a cache until stop. While a shard is away, others answer for it,

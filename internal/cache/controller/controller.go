@@ -11,6 +11,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -57,17 +58,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 
 // reconcile makes a pass over each tier, and writes the status.
 func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers) (ctrl.Result, error) {
-	shards, err := r.Pipeline.Run(ctx, tiers.Shards)
-	if shards == nil || err != nil {
+	shards, edge, err := r.runTiers(ctx, tiers)
+	if shards == nil || edge == nil || err != nil {
 		return ctrl.Result{}, err
-	}
-	edge := &pipeline.Result{}
-	if wait, err := r.edgeWaits(ctx, tiers.Edge, shards); err != nil {
-		return ctrl.Result{}, err
-	} else if !wait {
-		if edge, err = r.Pipeline.Run(ctx, tiers.Edge); edge == nil || err != nil {
-			return ctrl.Result{}, err
-		}
 	}
 	after, failure := rollout.Soonest(shards.After, edge.After), errors.Join(shards.Failure, edge.Failure)
 	if shards.Held || edge.Held {
@@ -90,14 +83,58 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 	return pipeline.Requeue(after, failure)
 }
 
-// edgeWaits reports whether the edges are not to be created yet. Edges that look for shards which do not exist would
-// not find them for as long as the cluster's DNS remembers that.
-func (r *Reconciler) edgeWaits(ctx context.Context, edge *application.Application, shards *pipeline.Result) (bool, error) {
-	if meta.IsStatusConditionTrue(shards.Status.Status.Conditions, v1alpha1.ConditionAvailable) {
-		return false, nil
+// runTiers makes a pass over each tier. A change is rolled out to the shards, and then to the edges. Only when shards are
+// to be removed, the edges come first: they must not look for a shard that is gone. A result is nil if there is nothing to
+// report yet.
+func (r *Reconciler) runTiers(ctx context.Context, tiers tier.Tiers) (shards, edge *pipeline.Result, err error) {
+	now, err := r.replicas(ctx, tiers.Shards)
+	switch {
+	case err != nil:
+		return nil, nil, err
+	case now == nil || *now <= *tiers.Shards.Spec.Replicas:
+		if shards, err = r.Pipeline.Run(ctx, tiers.Shards); shards != nil && err == nil {
+			edge, err = r.runEdge(ctx, tiers.Edge, shards)
+		}
+	default:
+		if edge, err = r.Pipeline.Run(ctx, tiers.Edge); edge != nil && err == nil {
+			if !isTrue(edge, v1alpha1.ConditionUpToDate) {
+				tiers.Shards.Spec.Replicas = now
+			}
+			shards, err = r.Pipeline.Run(ctx, tiers.Shards)
+		}
 	}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: edge.Namespace, Name: naming.Workload(edge.Name)}, &appsv1.StatefulSet{})
-	return apierrors.IsNotFound(err), client.IgnoreNotFound(err)
+	return shards, edge, err
+}
+
+// runEdge makes a pass over the edges, after one over the shards.
+func (r *Reconciler) runEdge(ctx context.Context, edge *application.Application, shards *pipeline.Result) (*pipeline.Result, error) {
+	now, err := r.replicas(ctx, edge)
+	if err != nil {
+		return nil, err
+	}
+	if now == nil && !isTrue(shards, v1alpha1.ConditionAvailable) {
+		// Edges that look for shards which do not exist would not find them for as long as the cluster's DNS remembers
+		// that.
+		return &pipeline.Result{}, nil
+	}
+	if !isTrue(shards, v1alpha1.ConditionUpToDate) {
+		edge.Waits = "it waits until the shards are up to date"
+	}
+	return r.Pipeline.Run(ctx, edge)
+}
+
+func isTrue(r *pipeline.Result, condition string) bool {
+	return meta.IsStatusConditionTrue(r.Status.Status.Conditions, condition)
+}
+
+// replicas returns the number of pods that the StatefulSet of a tier has now; nil if there is none of the cache.
+func (r *Reconciler) replicas(ctx context.Context, app *application.Application) (*int32, error) {
+	set := &appsv1.StatefulSet{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: naming.Workload(app.Name)}, set)
+	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, app) {
+		return nil, nil //nolint:nilnil // there is none
+	}
+	return set.Spec.Replicas, err
 }
 
 // tierState returns what a pass over a tier found.

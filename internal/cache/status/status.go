@@ -76,7 +76,8 @@ func (in Input) sum(name string) metav1.Condition {
 	}
 	worst := metav1.Condition{Type: name, Status: metav1.ConditionTrue}
 	var texts []string
-	for _, tier := range []Tier{in.Edge, in.Shards} {
+	// The edges may wait for the shards, which know the cause then.
+	for _, tier := range []Tier{in.Shards, in.Edge} {
 		found := meta.FindStatusCondition(tier.Status.Conditions, name)
 		switch {
 		case found == nil && name == v1alpha1.ConditionAccepted:

@@ -44,7 +44,7 @@ func TestConditions(t *testing.T) {
 		readyReason  string
 	}{
 		"both are good": {healthy("edge"), healthy("shards"), nil,
-			v1alpha1.ConditionUpToDate, yes, "Good", "edge: good; shards: good", yes, v1alpha2.ReasonReady},
+			v1alpha1.ConditionUpToDate, yes, "Good", "shards: good; edge: good", yes, v1alpha2.ReasonReady},
 		"one is bad": {healthy("edge"), with("shards", v1alpha1.ConditionConfigValid, no, "ConfigRejected", "line 7"), nil,
 			v1alpha1.ConditionConfigValid, no, "ConfigRejected", "shards: line 7", no, "ConfigRejected"},
 		"one is bad, the other unknown": {with("edge", v1alpha1.ConditionUpToDate, unknown, "InstanceUnreachable", "silent"),
@@ -52,7 +52,10 @@ func TestConditions(t *testing.T) {
 			v1alpha1.ConditionUpToDate, no, "RolloutInProgress", "shards: 1 of 2", no, "RolloutInProgress"},
 		"both are bad": {with("edge", v1alpha1.ConditionAvailable, no, "MinimumReplicasUnavailable", "1 serves"),
 			with("shards", v1alpha1.ConditionAvailable, no, "MinimumReplicasUnavailable", "0 serve"), nil,
-			v1alpha1.ConditionAvailable, no, "MinimumReplicasUnavailable", "edge: 1 serves; shards: 0 serve", no, "MinimumReplicasUnavailable"},
+			v1alpha1.ConditionAvailable, no, "MinimumReplicasUnavailable", "shards: 0 serve; edge: 1 serves", no, "MinimumReplicasUnavailable"},
+		"the edges wait for the shards": {with("edge", v1alpha1.ConditionUpToDate, no, "RolloutInProgress", "it waits"),
+			with("shards", v1alpha1.ConditionUpToDate, no, "RolledBack", "refused"), nil,
+			v1alpha1.ConditionUpToDate, no, "RolledBack", "shards: refused; edge: it waits", no, "RolledBack"},
 		"unknown": {with("edge", v1alpha1.ConditionUpToDate, unknown, "InstanceUnreachable", "silent"), healthy("shards"), nil,
 			v1alpha1.ConditionUpToDate, unknown, "InstanceUnreachable", "edge: silent", no, "InstanceUnreachable"},
 		"a tier that was not observed": {Tier{Name: "edge"}, healthy("shards"), nil,

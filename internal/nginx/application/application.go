@@ -24,6 +24,8 @@ type Application struct {
 	*v1alpha2.NginxOperator
 	// Owner declares the application, and owns its objects.
 	Owner Owner
+	// Waits is why no rollout may begin now, such as "the shards are not up to date"; empty: it may.
+	Waits string
 	// Stateful is set if the pods have names and storage of their own, and nil if they are interchangeable.
 	Stateful *Stateful
 }

@@ -237,3 +237,31 @@ func TestARenewalWaits(t *testing.T) {
 		t.Errorf("the pods are renewed at once: %+v", plan.Gates)
 	}
 }
+
+// TestRolloutWaitsForOthers: while an application waits for another one, neither its template nor its configuration
+// changes, what has begun goes on, and lost pods are replaced.
+func TestRolloutWaitsForOthers(t *testing.T) {
+	p := newStatefulSimulation(t, 3)
+	p.nginx.Spec.Config = config("# 1")
+	p.settle()
+	p.waitsFor = "it waits for others"
+	p.nginx.Spec.Image, p.nginx.Spec.Config = new("nginx:2"), config("# 2")
+	p.settle()
+	if p.image() != "nginx:1" || p.file("web-config-next") != "# 1" || p.plan.Gates == nil || p.plan.Gates.Waits != p.waitsFor {
+		t.Errorf("%s with %q runs, and waits: %+v", p.image(), p.file("web-config-next"), p.plan.Gates)
+	}
+	p.pods = p.pods[:1]
+	p.settle()
+	if len(p.pods) != 3 || p.image() != "nginx:1" {
+		t.Errorf("%d pods run %s", len(p.pods), p.image())
+	}
+	p.waitsFor = ""
+	p.tick()
+	p.tick()
+	p.waitsFor = "it waits for others"
+	p.settle()
+	p.expect("nginx:2", "1 good nginx:1, 2 good nginx:1, 3 good nginx:2")
+	if p.file("web-config") != "# 2" {
+		t.Errorf("pods start with %q", p.file("web-config"))
+	}
+}

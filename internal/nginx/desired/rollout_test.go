@@ -31,8 +31,10 @@ import (
 // simulation is an application with its environment: the API server, the Deployment controller and
 // nodes. A tick is one pass of the operator, and then what the others do.
 type simulation struct {
-	t     *testing.T
-	nginx *v1alpha2.NginxOperator
+	// waitsFor is why no rollout may begin.
+	waitsFor string
+	t        *testing.T
+	nginx    *v1alpha2.NginxOperator
 	// stateful is set if the application runs as a StatefulSet, whose controller is then simulated.
 	stateful *application.Stateful
 	options  revision.Options
@@ -148,7 +150,7 @@ func (p *simulation) write(r revision.Record) {
 }
 
 func (p *simulation) input() revision.Input {
-	return revision.Input{Nginx: p.nginx, State: p.state(), Options: p.options, Now: p.now, Verdict: p.compare()}
+	return revision.Input{Nginx: p.nginx, State: p.state(), Options: p.options, Now: p.now, Verdict: p.compare(), Waits: p.waitsFor}
 }
 
 func (p *simulation) state() observe.State {

@@ -55,7 +55,7 @@ func mayReturn(app *application.Application, h history.History) []*history.Revis
 		}
 	}
 	for i := range h {
-		if h[i].Stage != "" && app.Spec.Rollout != nil && len(app.Spec.Rollout.Gates) > 0 {
+		if gated := app.Waits != "" || app.Spec.Rollout != nil && len(app.Spec.Rollout.Gates) > 0; gated && h[i].Stage != "" {
 			// It continues while another rollout waits.
 			wanted = append(wanted, &h[i])
 		}

@@ -229,6 +229,7 @@ func (p *pass) computeStatus() status.Result {
 	}
 	return status.Compute(status.Input{
 		Nginx:            p.app.NginxOperator,
+		Owner:            p.app.Owner,
 		Workload:         p.app.Workload(),
 		State:            p.state.After(p.outcome.Applied, p.outcome.Recorded),
 		Selection:        *p.selection,

@@ -18,6 +18,8 @@ type ClosedGates struct {
 	Revision string
 	// Names are in the order of the spec.
 	Names []string
+	// Waits is the Waits of the application.
+	Waits string
 	// NewConfig reports whether the rollout brings another configuration, which no pod has tested.
 	NewConfig bool
 }
@@ -27,7 +29,7 @@ type ClosedGates struct {
 func (in *Input) pauseAtGates(s *Selection) error {
 	gates := in.rolloutSpec().Gates
 	good := in.State.History.LastGood("")
-	if len(gates) == 0 || good == nil || good.Name == s.Requested.Name || in.begun(&s.Requested) {
+	if len(gates) == 0 && in.Waits == "" || good == nil || good.Name == s.Requested.Name || in.begun(&s.Requested) {
 		return nil
 	}
 	// The template identifies the rollout, not the spec it was made from: another release of the operator
@@ -37,20 +39,25 @@ func (in *Input) pauseAtGates(s *Selection) error {
 		return err
 	}
 	closed := closedGates(in.Nginx, gates, id)
-	if len(closed) == 0 {
+	if len(closed) == 0 && in.Waits == "" {
 		return nil
 	}
+	return in.pause(s, good, &ClosedGates{Revision: id, Names: closed, Waits: in.Waits})
+}
+
+// pause keeps what runs now.
+func (in *Input) pause(s *Selection, good *history.Revision, closed *ClosedGates) error {
 	run, err := in.running(good)
 	if err != nil {
 		return err
 	}
-	newConfig := s.Requested.Config.Revision != "" && s.Requested.Config.Revision != run.Config.Revision
-	if s.Requested.Hash == run.Hash && !newConfig {
+	closed.NewConfig = s.Requested.Config.Revision != "" && s.Requested.Config.Revision != run.Config.Revision
+	if s.Requested.Hash == run.Hash && !closed.NewConfig {
 		return nil
 	}
 	s.Mode, s.Run = GateRollback, run
 	if in.State.LiveTemplate() == run.Hash {
-		s.Mode, s.Gates = WaitingForGate, &ClosedGates{Revision: id, Names: closed, NewConfig: newConfig}
+		s.Mode, s.Gates = WaitingForGate, closed
 	}
 	return nil
 }

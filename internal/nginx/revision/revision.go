@@ -52,6 +52,8 @@ type Input struct {
 	Renew bool
 	// Verdict is the result of the canary analysis of this pass; nil if there was none.
 	Verdict *canary.Verdict
+	// Waits is why no rollout may begin now; empty: it may.
+	Waits string
 }
 
 // Mode is why a revision runs.

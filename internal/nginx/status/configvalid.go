@@ -43,6 +43,9 @@ func waitsForGate(v *view) *verdict {
 	if s := &v.in.Selection; s.Mode != revision.WaitingForGate || !s.Gates.NewConfig {
 		return nil
 	}
+	if waits := v.in.Selection.Gates.Waits; waits != "" {
+		return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration has not begun, so nginx has not tested it: "+waits)
+	}
 	return unknownVerdict(v1alpha2.ReasonConfigPending, "The rollout of the configuration waits for a gate (rollout.gates), so nginx has not tested it")
 }
 

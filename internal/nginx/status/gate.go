@@ -17,6 +17,9 @@ func waitingForGate(v *view) *verdict {
 		return nil
 	}
 	closed := v.in.Selection.Gates
+	if closed.Waits != "" {
+		return falseVerdict(v1alpha2.ReasonRolloutInProgress, "The rollout has not begun: "+closed.Waits)
+	}
 	gates, annotations := "gate "+closed.Names[0], make([]string, 0, len(closed.Names))
 	if len(closed.Names) > 1 {
 		gates = "gates " + strings.Join(closed.Names, ", ")
@@ -25,13 +28,21 @@ func waitingForGate(v *view) *verdict {
 		annotations = append(annotations, v1alpha2.AnnotationGatePrefix+gate+"="+closed.Revision)
 	}
 	return falseVerdict(v1alpha2.ReasonWaitingForGate,
-		fmt.Sprintf("The rollout of %s waits for %s (rollout.gates); the current pods keep serving. To start it now: kubectl annotate --overwrite --namespace=%s nginx %s %s",
-			closed.Revision, gates, v.in.Nginx.Namespace, v.in.Nginx.Name, strings.Join(annotations, " ")))
+		fmt.Sprintf("The rollout of %s waits for %s (rollout.gates); the current pods keep serving. To start it now: kubectl annotate --overwrite --namespace=%s %s %s",
+			closed.Revision, gates, v.in.Nginx.Namespace, v.resource(), strings.Join(annotations, " ")))
+}
+
+// resource returns the owner as the arguments of kubectl.
+func (v *view) resource() string {
+	if v.in.Owner.GVK.Kind == v1alpha2.Kind {
+		return "nginx " + v.in.Owner.Name
+	}
+	return strings.ToLower(v.in.Owner.GVK.Kind) + " " + v.in.Owner.Name
 }
 
 // waitingRollout is the same for other programs; nil if no rollout waits.
 func (v *view) waitingRollout() *v1alpha2.WaitingRollout {
-	if v.in.Selection.Mode != revision.WaitingForGate {
+	if v.in.Selection.Mode != revision.WaitingForGate || v.in.Selection.Gates.Waits != "" {
 		return nil
 	}
 	w := &v1alpha2.WaitingRollout{

@@ -15,6 +15,7 @@ import (
 	"example.com/nginx-operator/internal/kube/conditioncheck"
 	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/canary"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -26,6 +27,8 @@ import (
 // Input is what a status is computed from.
 type Input struct {
 	Nginx *v1alpha2.NginxOperator
+	// Owner declares the application.
+	Owner application.Owner
 	// Workload is the kind of the object that runs the pods.
 	Workload string
 	// State as it is after the pass's own writes.

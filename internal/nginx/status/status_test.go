@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -41,6 +42,7 @@ var now = time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
 // healthy returns the input of a healthy application with two pods.
 func healthy() Input {
 	return Input{
+		Owner:    application.Owner{GVK: v1alpha2.GroupVersion.WithKind(v1alpha2.Kind), Name: "web"},
 		Workload: application.KindDeployment,
 		Nginx: &v1alpha2.NginxOperator{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web", Generation: 4},
@@ -295,10 +297,22 @@ func TestConditions(t *testing.T) {
 		{"waiting for several", waitingFor("backup", "approval"), "UpToDate", no, v1alpha2.ReasonWaitingForGate,
 			"gates backup, approval (rollout.gates); the current pods keep serving. " +
 				"To start it now: kubectl annotate --overwrite --namespace=shop nginx web gate.operator.example.com/backup=r2 gate.operator.example.com/approval=r2"},
+		{"waiting for a gate of a cache", func(in *Input) {
+			waitingFor("backup")(in)
+			in.Owner = application.Owner{GVK: schema.GroupVersionKind{Kind: "NginxCache"}, Name: "front"}
+		}, "UpToDate", no, v1alpha2.ReasonWaitingForGate, "nginxcache front gate.operator.example.com/backup=r2"},
+		{"waiting for another application", func(in *Input) {
+			waitingFor()(in)
+			in.Selection.Gates.Waits = "it waits until the shards are up to date"
+		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "The rollout has not begun: it waits until the shards are up to date"},
 		{"waiting and serving", waitingFor("backup"), "Available", yes, v1alpha2.ReasonMinimumReplicasAvailable, "At least 2 pods serve"},
 		{"waiting with the same configuration", waitingFor("backup"), "ConfigValid", yes, v1alpha2.ReasonConfigAccepted, "nginx accepted"},
 		{"waiting with another configuration", func(in *Input) { waitingFor("backup")(in); in.Selection.Gates.NewConfig = true },
 			"ConfigValid", unknown, v1alpha2.ReasonConfigPending, "waits for a gate"},
+		{"waiting for another application with another configuration", func(in *Input) {
+			waitingFor()(in)
+			in.Selection.Gates.Waits, in.Selection.Gates.NewConfig = "it waits until the shards are up to date", true
+		}, "ConfigValid", unknown, v1alpha2.ReasonConfigPending, "has not begun, so nginx has not tested it: it waits until"},
 		{"suspended", func(in *Input) { in.Pending = []string{"Service", "Deployment"} }, "UpToDate", no, v1alpha2.ReasonSuspended, "Service, Deployment"},
 		{"not written", func(in *Input) { in.Failed = []owned.Key{{Kind: "Service", Name: "web"}} }, "UpToDate", no, v1alpha2.ReasonApplyFailed, "Service web could not be written: the operator retries"},
 		{"not written, with the answer", func(in *Input) {
