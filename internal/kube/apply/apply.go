@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -67,7 +68,7 @@ func (a *Applier) execute(ctx context.Context, owner metav1.Object, change Chang
 		outcome.Refuse(a.settings.conflict(change.Intent, owner))
 		outcome.Retry = true
 		return nil
-	case Create, Update, Heal, Delete, Relabel:
+	case Create, Update, Heal, Delete, Recreate, Relabel:
 	}
 	err := a.send(ctx, owner, change, outcome)
 	if apierrors.IsConflict(err) && change.Action == Create {
@@ -78,7 +79,7 @@ func (a *Applier) execute(ctx context.Context, owner metav1.Object, change Chang
 		logChange(logf.FromContext(ctx), change)
 		return nil
 	}
-	if apierrors.IsConflict(err) && (change.Action == Delete || change.Action == Relabel) {
+	if apierrors.IsConflict(err) && slices.Contains([]Action{Delete, Recreate, Relabel}, change.Action) {
 		// Another client, such as a controller that writes status, was faster. This is not worth reporting.
 		return err
 	}
@@ -95,6 +96,8 @@ func (a *Applier) send(ctx context.Context, owner metav1.Object, change Change, 
 	switch change.Action {
 	case Delete:
 		return a.delete(ctx, change)
+	case Recreate:
+		return a.delete(ctx, change, client.PropagationPolicy(metav1.DeletePropagationOrphan))
 	case Relabel:
 		outcome.Relabelled = true
 		return a.RestoreLabel(ctx, owner, change.Intent.Kind.GVK, change.Live)

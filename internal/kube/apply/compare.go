@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -33,6 +34,8 @@ const (
 	Conflict Action = "conflict"
 	// Wait: the object is being deleted, and can be created again when it is gone.
 	Wait Action = "wait"
+	// Recreate: a field has to change that cannot, so the object has to be created again. What it owns stays.
+	Recreate Action = "recreate"
 	// Relabel: the object has lost the label by which the caches find it.
 	Relabel Action = "relabel"
 )
@@ -81,6 +84,9 @@ func (s Settings) compare(owner metav1.Object, intent owned.Intent, live owned.O
 		return change, nil
 	}
 	err = s.compareLive(&change, owner)
+	if err == nil && slices.Contains([]Action{Update, Heal}, change.Action) {
+		err = change.recreateIfImmutable()
+	}
 	if isImmutableConfigMap(live) && slices.Contains([]Action{Leave, Update, Heal}, change.Action) {
 		change.Action = Delete
 	}
@@ -94,6 +100,27 @@ func (s Settings) compare(owner metav1.Object, intent owned.Intent, live owned.O
 func isImmutableConfigMap(live owned.Object) bool {
 	cm, ok := live.(*corev1.ConfigMap)
 	return ok && cm.Immutable != nil && *cm.Immutable
+}
+
+// recreateIfImmutable decides to create an object again if a field differs that the API server does not let change.
+func (c *Change) recreateIfImmutable() error {
+	if len(c.Intent.Kind.Immutable) == 0 {
+		return nil
+	}
+	live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.Live)
+	if err != nil {
+		return err
+	}
+	differing, err := driftedFields(c.Intent, live)
+	if err != nil {
+		return err
+	}
+	for _, path := range c.Intent.Kind.Immutable {
+		if slices.ContainsFunc(differing, func(d string) bool { return strings.HasPrefix(d, path) }) {
+			c.Action = Recreate
+		}
+	}
+	return nil
 }
 
 // compareLive decides what to do about a live object.

@@ -45,7 +45,7 @@ func Suspend(changes []Change) Outcome {
 	outcome := Outcome{Applied: map[owned.Key]owned.Object{}}
 	for _, change := range changes {
 		switch change.Action {
-		case Create, Update, Heal, Delete, Relabel:
+		case Create, Update, Heal, Delete, Recreate, Relabel:
 			outcome.Pending = append(outcome.Pending, change.Intent.Kind.Name)
 		case Leave, Wait, Conflict:
 		}

@@ -28,6 +28,7 @@ func statefulSetKind() owned.Kind {
 		owned.PodTemplate("spec", "template"),
 		owned.Keyed([]string{"spec", "volumeClaimTemplates"}, "metadata", "name"),
 	)
+	kind.Immutable = []string{"spec.volumeClaimTemplates"}
 	kind.ExclusivePaths = []owned.ExclusivePath{
 		{Path: []string{"spec", "volumeClaimTemplates", owned.EachItem, "spec"}, Keys: []string{"storageClassName"}},
 	}
@@ -140,11 +141,11 @@ func TestStatefulSet(t *testing.T) {
 		"as applied": {want: Leave},
 		"claim templates in another order": {
 			replace: []string{"{name: data}, status", "{name: spill}, status", "{name: spill}, status", "{name: data}, status", "1Gi", "2Gi", "2Gi", "1Gi"}, want: Leave},
-		"a claim template was changed": {replace: []string{"2Gi", "3Gi"}, want: Heal, fields: []string{"spec.volumeClaimTemplates[spill].spec.resources.requests.storage"}},
-		"a claim template is missing":  {replace: []string{"{name: spill}", "{name: other}"}, want: Heal, fields: []string{"spec.volumeClaimTemplates[spill]"}},
+		"a claim template was changed": {replace: []string{"2Gi", "3Gi"}, want: Recreate, fields: []string{"spec.volumeClaimTemplates[spill].spec.resources.requests.storage"}},
+		"a claim template is missing":  {replace: []string{"{name: spill}", "{name: other}"}, want: Recreate, fields: []string{"spec.volumeClaimTemplates[spill]"}},
 		"a claim template got a class": {
 			replace: []string{"volumeMode: Filesystem, resources: {requests: {storage: 2Gi}}", "storageClassName: slow, resources: {requests: {storage: 2Gi}}"},
-			want:    Heal, fields: []string{"spec.volumeClaimTemplates[spill].spec.storageClassName"}},
+			want:    Recreate, fields: []string{"spec.volumeClaimTemplates[spill].spec.storageClassName"}},
 		"a port was changed":     {replace: []string{"containerPort: 6379", "containerPort: 1"}, want: Heal, fields: []string{"spec.template.spec.containers[cache].ports[cache].containerPort"}},
 		"a mount was changed":    {replace: []string{"subPath: log", "subPath: other"}, want: Heal, fields: []string{"spec.template.spec.containers[cache].volumeMounts[data]"}},
 		"the selector narrowed":  {replace: []string{"selector: {matchLabels: {app: cache}}", "selector: {matchLabels: {app: cache, a: b}}"}, want: Heal, fields: []string{"spec.selector"}},

@@ -20,11 +20,11 @@ import (
 // CreateOnly is never the resourceVersion of an object: etcd starts at revision 1 before anything is written.
 const CreateOnly = "1"
 
-func (a *Applier) delete(ctx context.Context, change Change) error {
-	err := a.client.Delete(ctx, change.Live, client.Preconditions{
+func (a *Applier) delete(ctx context.Context, change Change, options ...client.DeleteOption) error {
+	err := a.client.Delete(ctx, change.Live, append(options, client.Preconditions{
 		UID:             new(change.Live.GetUID()),
 		ResourceVersion: new(change.Live.GetResourceVersion()),
-	})
+	})...)
 	return client.IgnoreNotFound(err)
 }
 

@@ -37,6 +37,9 @@ type Kind struct {
 	ExclusivePaths []ExclusivePath
 	// Schema says which fields are atomic, and what identifies the items of lists.
 	Schema *Schema
+	// Immutable are fields that the API server does not let change, such as spec.volumeClaimTemplates. To change one,
+	// the object is created again; what it owns stays.
+	Immutable []string
 	// Trim removes from an object what nobody reads, before it is cached; nil removes its managedFields.
 	Trim func(Object)
 }

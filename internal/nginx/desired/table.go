@@ -41,6 +41,7 @@ func table(workload string) []row {
 	for i := range rows {
 		name := rows[i].Name
 		rows[i].Requires, rows[i].ExclusivePaths, rows[i].Schema, rows[i].Trim = requires[name], exclusivePaths[name], schemas[name], trims[name]
+		rows[i].Immutable = immutable[name]
 	}
 	return rows
 }
@@ -93,6 +94,9 @@ var schemas = map[string]*owned.Schema{
 	"PodDisruptionBudget": owned.NewSchema(owned.Atomic("spec", "selector")),
 	"NetworkPolicy":       owned.NewSchema(owned.Atomic("spec", "podSelector"), owned.Atomic("spec", "ingress")),
 }
+
+// immutable are the fields for which an object has to be created again.
+var immutable = map[string][]string{"StatefulSet": {"spec.volumeClaimTemplates"}}
 
 // trims keep the managedFields that show which other managers own a Deployment's spec.replicas.
 var trims = map[string]func(owned.Object){
