@@ -42,6 +42,7 @@ func (o *Options) cacheOptions() ctrlcache.Options {
 	}
 	kinds := desired.DistinctKinds(application.KindDeployment)
 	if o.runs(ControllerCache) {
+		byObject[&corev1.PersistentVolumeClaim{}] = ctrlcache.ByObject{Label: naming.OwnedSelector(), Transform: ctrlcache.TransformStripManagedFields()}
 		byObject[&cachev1alpha1.NginxCache{}] = ctrlcache.ByObject{Transform: ctrlcache.TransformStripManagedFields()}
 		kinds = append(kinds, desired.Kind(application.KindStatefulSet, application.KindStatefulSet))
 	}

@@ -21,6 +21,10 @@ const (
 const (
 	// ReasonInvalidSpec: sizes or rules cannot be carried out, so the pods keep the last configuration.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonVolumesNotChanged: the volumes of shards cannot be as declared. Everything else is.
+	ReasonVolumesNotChanged = "VolumesNotChanged"
+	// ReasonVolumesGrowing: volumes of shards do not have the declared size yet.
+	ReasonVolumesGrowing = "VolumesGrowing"
 )
 
 // The condition of an NginxCachePurge, and its reasons.

@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -96,4 +97,7 @@ type PodStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=64
 	ConfigRevision string `json:"configRevision,omitempty"`
+	// storage is the size of the volume of a shard.
+	// +optional
+	Storage *resource.Quantity `json:"storage,omitempty"`
 }

@@ -53,11 +53,15 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.reconcile(ctx, cache, tier.Build(cache, r.ClusterDomain))
+	volumes, err := r.growVolumes(ctx, cache)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	return r.reconcile(ctx, cache, tier.Build(cache, r.ClusterDomain, volumes), volumes)
 }
 
 // reconcile makes a pass over each tier, and writes the status.
-func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers) (ctrl.Result, error) {
+func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers, volumes tier.Volumes) (ctrl.Result, error) {
 	shards, edge, err := r.runTiers(ctx, tiers)
 	if shards == nil || edge == nil || err != nil {
 		return ctrl.Result{}, err
@@ -67,7 +71,7 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 		return pipeline.Requeue(after, failure)
 	}
 	next, changed := status.Compute(status.Input{
-		Cache: cache, Invalid: tiers.Invalid, Now: r.Clock.Now(),
+		Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, Now: r.Clock.Now(),
 		Edge:   tierState(v1alpha1.TierEdge, edge),
 		Shards: tierState(v1alpha1.TierShards, shards),
 	})

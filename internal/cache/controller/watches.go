@@ -17,6 +17,7 @@ import (
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/pipeline"
 )
 
@@ -27,6 +28,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, concurrency int) error {
 		For(&v1alpha1.NginxCache{}, builder.WithPredicates(predicate.Or(
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(cacheOfPod), builder.WithPredicates(pipeline.PodChanged())).
+		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(cacheOfClaim)).
 		WatchesRawSource(r.Pipeline.Start(cacheOf, r.Client, &v1alpha1.NginxCacheList{})).
 		WithOptions(pipeline.ControllerOptions(concurrency))
 	for _, kind := range desired.DistinctKinds(application.KindStatefulSet) {
@@ -50,4 +52,12 @@ func cacheOfPod(_ context.Context, pod client.Object) []reconcile.Request {
 		return nil
 	}
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: pod.GetNamespace(), Name: name}}}
+}
+
+func cacheOfClaim(_ context.Context, claim client.Object) []reconcile.Request {
+	app := claim.GetLabels()[naming.LabelApplication]
+	if app == "" {
+		return nil
+	}
+	return []reconcile.Request{{NamespacedName: cacheOf(types.NamespacedName{Namespace: claim.GetNamespace(), Name: app})}}
 }

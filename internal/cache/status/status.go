@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -38,6 +39,8 @@ type Input struct {
 	Edge, Shards Tier
 	// Invalid is why the spec cannot be carried out; nil if it can.
 	Invalid error
+	// Volumes are those of the shards.
+	Volumes tier.Volumes
 	Now     time.Time
 }
 
@@ -49,8 +52,8 @@ func Compute(in Input) (next v1alpha1.NginxCacheStatus, changed bool) {
 	next = v1alpha1.NginxCacheStatus{
 		ObservedGeneration: in.Cache.Generation,
 		Conditions:         slices.Clone(in.Cache.Status.Conditions),
-		Edge:               tierStatus(in.Edge),
-		Shards:             tierStatus(in.Shards),
+		Edge:               in.tierStatus(in.Edge),
+		Shards:             in.tierStatus(in.Shards),
 		Addresses:          in.Edge.Status.Addresses,
 	}
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonReady, Message: "The cache is as declared, and serves"}
@@ -69,11 +72,23 @@ func Compute(in Input) (next v1alpha1.NginxCacheStatus, changed bool) {
 }
 
 // sum returns the condition of a type of the whole cache: that of the tier which is worse.
-func (in Input) sum(name string) metav1.Condition {
+func (in *Input) sum(name string) metav1.Condition {
 	if name == v1alpha1.ConditionAccepted && in.Invalid != nil {
 		return metav1.Condition{Type: name, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonInvalidSpec,
 			Message: in.Invalid.Error() + ": the pods keep the last configuration"}
 	}
+	if name == v1alpha1.ConditionAccepted && in.Volumes.Refused != "" {
+		return metav1.Condition{Type: name, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonVolumesNotChanged, Message: in.Volumes.Refused}
+	}
+	worst := in.worst(name)
+	if name == v1alpha1.ConditionUpToDate && in.Volumes.Growing != "" && worst.Status == metav1.ConditionTrue {
+		worst.Status, worst.Reason, worst.Message = metav1.ConditionFalse, v1alpha1.ReasonVolumesGrowing, "shards: the storage grows: "+in.Volumes.Growing
+	}
+	return worst
+}
+
+// worst returns the condition of the tier which is worse, with what both say if they are the same.
+func (in *Input) worst(name string) metav1.Condition {
 	worst := metav1.Condition{Type: name, Status: metav1.ConditionTrue}
 	var texts []string
 	// The edges may wait for the shards, which know the cause then.
@@ -112,14 +127,14 @@ func rank(s metav1.ConditionStatus) int {
 // maxMessage is the limit of the API for the message of a condition, in bytes.
 const maxMessage = 32768
 
-func (in Input) set(next *v1alpha1.NginxCacheStatus, c metav1.Condition) {
+func (in *Input) set(next *v1alpha1.NginxCacheStatus, c metav1.Condition) {
 	c.Message = messages.Shorten(c.Message, maxMessage)
 	c.ObservedGeneration = in.Cache.Generation
 	c.LastTransitionTime = metav1.NewTime(in.Now.Truncate(time.Second))
 	meta.SetStatusCondition(&next.Conditions, c)
 }
 
-func tierStatus(tier Tier) *v1alpha1.TierStatus {
+func (in *Input) tierStatus(tier Tier) *v1alpha1.TierStatus {
 	s := tier.Status
 	status := &v1alpha1.TierStatus{
 		Conditions:      s.Conditions,
@@ -134,7 +149,7 @@ func tierStatus(tier Tier) *v1alpha1.TierStatus {
 		WaitingRollout:  s.WaitingRollout,
 	}
 	for _, p := range slices.SortedFunc(slices.Values(tier.Pods), func(a, b Pod) int { return naming.ComparePods(a.Name, b.Name) }) {
-		status.Pods = append(status.Pods, v1alpha1.PodStatus{Name: p.Name, Ready: p.Ready, Node: p.Node, ConfigRevision: p.Config})
+		status.Pods = append(status.Pods, v1alpha1.PodStatus{Name: p.Name, Ready: p.Ready, Node: p.Node, ConfigRevision: p.Config, Storage: in.Volumes.Size(p.Name)})
 	}
 	return status
 }

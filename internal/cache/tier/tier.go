@@ -55,8 +55,8 @@ type Tiers struct {
 }
 
 // Build returns the applications of a cache. clusterDomain is the DNS domain of the cluster.
-func Build(cache *v1alpha1.NginxCache, clusterDomain string) Tiers {
-	b := &builder{cache: cache}
+func Build(cache *v1alpha1.NginxCache, clusterDomain string, volumes Volumes) Tiers {
+	b := &builder{cache, volumes}
 	shards := b.application(v1alpha1.ShardsName(cache.Name), v1alpha1.TierShards, cache.Status.Shards)
 	edge := b.application(v1alpha1.EdgeName(cache.Name), v1alpha1.TierEdge, cache.Status.Edge)
 	b.setShards(shards)
@@ -66,7 +66,7 @@ func Build(cache *v1alpha1.NginxCache, clusterDomain string) Tiers {
 		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, int(*shards.Spec.Replicas)),
 		HotSize:   b.hotSize(),
 		ShardSize: b.shardSize(),
-		MinFree:   cache.Spec.Shards.Storage.Size.Value() / 20,
+		MinFree:   volumes.usable.Value() / 20,
 	}
 	edgeFiles, edgeErr := cacheconf.Edge(in)
 	shardFiles, shardErr := cacheconf.Shard(in)
@@ -87,7 +87,10 @@ func config(files cacheconf.Files) *v1alpha2.Config {
 	return config
 }
 
-type builder struct{ cache *v1alpha1.NginxCache }
+type builder struct {
+	cache   *v1alpha1.NginxCache
+	volumes Volumes
+}
 
 // application returns an application with what both tiers have in common.
 func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *application.Application {
@@ -187,8 +190,8 @@ func (b *builder) setShards(shards *application.Application) {
 	claim := corev1ac.PersistentVolumeClaimSpec().
 		WithAccessModes(corev1.ReadWriteOnce).
 		WithVolumeMode(corev1.PersistentVolumeFilesystem).
-		WithResources(corev1ac.VolumeResourceRequirements().WithRequests(corev1.ResourceList{corev1.ResourceStorage: want.Storage.Size}))
-	claim.StorageClassName = want.Storage.StorageClassName
+		WithResources(corev1ac.VolumeResourceRequirements().WithRequests(corev1.ResourceList{corev1.ResourceStorage: b.volumes.template}))
+	claim.StorageClassName = b.volumes.class
 	shards.Stateful = &application.Stateful{
 		Headless:                true,
 		PodServices:             true,
@@ -205,12 +208,14 @@ func (b *builder) hotSize() int64 {
 	return defaultHotSize
 }
 
-// shardSize returns how much of its volume a shard fills. A file system needs some of it for itself.
+// shardSize returns how much of its volume a shard fills. A file system needs some of it for itself. While volumes grow,
+// it is no more than fits on the smallest one.
 func (b *builder) shardSize() int64 {
-	if q := b.cache.Spec.Shards.CacheSize; q != nil {
+	fits := b.volumes.usable.Value() / 10 * 9
+	if q := b.cache.Spec.Shards.CacheSize; q != nil && (b.volumes.Growing == "" || q.Value() < fits) {
 		return q.Value()
 	}
-	return b.cache.Spec.Shards.Storage.Size.Value() / 10 * 9
+	return fits
 }
 
 // The least sizes that a cache is useful with, in bytes.

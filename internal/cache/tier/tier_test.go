@@ -38,7 +38,7 @@ func sample() *v1alpha1.NginxCache {
 func TestGolden(t *testing.T) {
 	cache := sample()
 	before := cache.DeepCopy()
-	tiers := Build(cache, "cluster.local")
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil))
 	if tiers.Invalid != nil {
 		t.Fatal(tiers.Invalid)
 	}
@@ -63,7 +63,7 @@ func TestPrevious(t *testing.T) {
 	cache := sample()
 	before := &v1alpha1.TierStatus{Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
 	cache.Status.Edge = before
-	tiers := Build(cache, "cluster.local")
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil))
 	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -86,7 +86,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		cache := sample()
 		change(&cache.Spec)
-		tiers := Build(cache, "cluster.local")
+		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil))
 		if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), want) {
 			t.Errorf("%v, want %s", tiers.Invalid, want)
 		}
