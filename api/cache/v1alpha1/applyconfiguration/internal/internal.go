@@ -277,6 +277,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ready
       type:
         scalar: boolean
+    - name: storage
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
 - name: com.example.nginx-operator.api.cache.v1alpha1.PurgePodStatus
   map:
     fields:

@@ -5,6 +5,10 @@
 
 package v1alpha1
 
+import (
+	resource "k8s.io/apimachinery/pkg/api/resource"
+)
+
 // PodStatusApplyConfiguration represents a declarative configuration of the PodStatus type for use
 // with apply.
 //
@@ -18,6 +22,8 @@ type PodStatusApplyConfiguration struct {
 	Node *string `json:"node,omitempty"`
 	// configRevision is the configuration that the pod serves.
 	ConfigRevision *string `json:"configRevision,omitempty"`
+	// storage is the size of the volume of a shard.
+	Storage *resource.Quantity `json:"storage,omitempty"`
 }
 
 // PodStatusApplyConfiguration constructs a declarative configuration of the PodStatus type for use with
@@ -55,5 +61,13 @@ func (b *PodStatusApplyConfiguration) WithNode(value string) *PodStatusApplyConf
 // If called multiple times, the ConfigRevision field is set to the value of the last call.
 func (b *PodStatusApplyConfiguration) WithConfigRevision(value string) *PodStatusApplyConfiguration {
 	b.ConfigRevision = &value
+	return b
+}
+
+// WithStorage sets the Storage field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Storage field is set to the value of the last call.
+func (b *PodStatusApplyConfiguration) WithStorage(value resource.Quantity) *PodStatusApplyConfiguration {
+	b.Storage = &value
 	return b
 }
