@@ -87,7 +87,7 @@ func TestCachePurge(t *testing.T) {
 		t.Errorf("of %d objects, %d were purged", len(before), len(changed))
 	}
 
-	rejected := purge(t, cache, v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://shop.example.com/%zz"}, TTLSecondsAfterFinished: new(int32(1))})
+	rejected := purge(t, cache, v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://shop.example.com/%zz"}, TTLSecondsAfterFinished: new(int32(5))})
 	if c := waitPurge(t, rejected, v1alpha1.ReasonRejected); !strings.Contains(c.Message, "spec.urls[0]") {
 		t.Error(c.Message)
 	}
