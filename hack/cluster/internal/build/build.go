@@ -11,6 +11,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
 	"os/exec"
@@ -79,16 +80,17 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 	}
 	hash := sha256.New()
 	hash.Write(fmt.Appendf(nil, "%s\n%s\n", toolchain, strings.Join(c.arguments("", ""), "\n")))
-	files, err := os.ReadDir(filepath.Join(b.Source, "components", c.Name))
+	source := os.DirFS(filepath.Join(b.Source, "components", c.Name))
+	err = fs.WalkDir(source, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+			return err
+		}
+		content, err := fs.ReadFile(source, path)
+		hash.Write(fmt.Appendf(nil, "%s %d\n%s", path, len(content), content))
+		return err
+	})
 	if err != nil {
 		return "", err
-	}
-	for _, file := range files {
-		content, err := os.ReadFile(filepath.Join(b.Source, "components", c.Name, file.Name()))
-		if err != nil {
-			return "", err
-		}
-		hash.Write(fmt.Appendf(nil, "%s %d\n%s", file.Name(), len(content), content))
 	}
 	return filepath.Join(b.Cache.Programs(), fmt.Sprintf("%s-%s-%x", c.Name, c.Version, hash.Sum(nil)[:6])), nil
 }

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"errors"
 	"io"
 	"log"
 	"os"
@@ -68,11 +69,26 @@ func TestFolderFollowsSourceAndFlags(t *testing.T) {
 	check("original")
 	component.Variables = map[string]string{"main.version": "v2"}
 	check("linker variable")
-	main := filepath.Join(builder.Source, "components", "tiny", "main.go")
-	if err := os.WriteFile(main, []byte("package main\n\nfunc main() { println() }\n"), 0o600); err != nil {
+	write := func(name, content string) {
+		t.Helper()
+		path := filepath.Join(builder.Source, "components", "tiny", name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(content), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("main.go", "package main\n\nfunc main() { println() }\n")
+	check("source")
+	write("inner/inner.go", "package inner\n")
+	check("source of a package")
+
+	before, err := builder.folder(t.Context(), component)
+	if err != nil {
 		t.Fatal(err)
 	}
-	check("source")
+	write("inner/inner_test.go", "package inner\n")
+	if after, err := builder.folder(t.Context(), component); err != nil || after != before {
+		t.Errorf("a test changes the folder from %s to %s (%v)", before, after, err)
+	}
 }
 
 func TestFailedBuildShowsReasonAndLeavesNothing(t *testing.T) {
