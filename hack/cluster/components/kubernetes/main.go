@@ -1,5 +1,5 @@
-// Command kubernetes contains every Kubernetes program of the local cluster in one binary. As in
-// busybox, the name of the executable selects the program.
+// Command kubernetes contains every Kubernetes program of the local cluster in one binary, and the
+// provisioner of its volumes. As in busybox, the name of the executable selects the program.
 //
 // Upstream ships seven binaries that share most of their code. One binary is linked once instead of
 // seven times, is a fraction of their total size, and its pages are in memory only once.
@@ -27,6 +27,8 @@ import (
 	proxy "k8s.io/kubernetes/cmd/kube-proxy/app"
 	scheduler "k8s.io/kubernetes/cmd/kube-scheduler/app"
 	kubelet "k8s.io/kubernetes/cmd/kubelet/app"
+
+	"example.com/nginx-operator/hack/cluster/components/kubernetes/volumes"
 )
 
 var programs = map[string]func(){
@@ -37,6 +39,7 @@ var programs = map[string]func(){
 	"kube-scheduler":          func() { runCommand(scheduler.NewSchedulerCommand()) },
 	"kubectl":                 runKubectl,
 	"kubelet":                 func() { runCommand(kubelet.NewKubeletCommand(context.Background())) },
+	"volume-provisioner":      func() { runCommand(volumes.NewCommand()) },
 }
 
 func main() {

@@ -51,6 +51,7 @@ func KubernetesComponent() Component {
 		Variables: gitVersion(kubernetesVersion),
 		Links: []string{
 			"etcd", "kube-apiserver", "kube-controller-manager", "kube-proxy", "kube-scheduler", "kubectl", "kubelet",
+			"volume-provisioner",
 		},
 	}
 }
