@@ -132,7 +132,8 @@ func newLogsCommand() *cobra.Command {
 		Use:   "logs COMPONENT",
 		Short: "Print the log of a component, also of a cluster that died",
 		Long: `Print the log of a component: supervisor, etcd, kube-apiserver,
-kube-controller-manager, kube-scheduler, or a node's containerd, kubelet or kube-proxy.`,
+kube-controller-manager, kube-scheduler, or a node's containerd, kubelet,
+kube-proxy or volume-provisioner.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			cache, err := state.DefaultCache()
@@ -154,7 +155,7 @@ kube-controller-manager, kube-scheduler, or a node's containerd, kubelet or kube
 			return tail.Run()
 		},
 	}
-	command.Flags().IntVar(&node, "node", 1, "number of the node of a containerd, kubelet or kube-proxy")
+	command.Flags().IntVar(&node, "node", 1, "number of the node of a containerd, kubelet, kube-proxy or volume-provisioner")
 	command.Flags().BoolVarP(&follow, "follow", "f", false, "continue to print as the log grows")
 	return command
 }

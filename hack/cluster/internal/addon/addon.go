@@ -1,4 +1,4 @@
-// Package addon contains the initial objects of the cluster: its nodes and DNS.
+// Package addon contains the initial objects of the cluster: its nodes, DNS and the StorageClass.
 package addon
 
 import (

@@ -30,7 +30,7 @@ func (c Component) LogNode() int {
 
 // PerNode reports whether every node runs a component with this name.
 func PerNode(name string) bool {
-	return name == "containerd" || name == "kubelet" || name == "kube-proxy"
+	return name == "containerd" || name == "kubelet" || name == "kube-proxy" || name == "volume-provisioner"
 }
 
 // Cluster contains what the components' arguments depend on.
@@ -161,5 +161,20 @@ func (c Cluster) KubeProxy(node topology.Node) Component {
 		Name:    "kube-proxy",
 		Node:    node,
 		Command: []string{filepath.Join(c.Kubernetes, "kube-proxy"), "--config=" + c.Dir.Node(int(node), "kube-proxy.yaml")},
+	}
+}
+
+// VolumeProvisioner returns the program that mounts a node's volumes. It has to mount them in the
+// namespace of the kubelet.
+func (c Cluster) VolumeProvisioner(node topology.Node) Component {
+	return Component{
+		Name: "volume-provisioner",
+		Node: node,
+		Command: []string{
+			filepath.Join(c.Kubernetes, "volume-provisioner"),
+			"--kubeconfig=" + c.Dir.PKI("volume-provisioner.kubeconfig"),
+			"--node=" + node.Name(),
+			"--dir=/var/lib/local-volumes",
+		},
 	}
 }

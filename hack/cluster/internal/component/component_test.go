@@ -14,7 +14,7 @@ func TestCommands(t *testing.T) {
 	cluster := Cluster{Dir: "/cluster", Kubernetes: "/kubernetes", Containerd: "/containerd"}
 	components := []Component{cluster.Etcd(), cluster.APIServer(), cluster.ControllerManager(), cluster.Scheduler()}
 	for _, node := range nodes {
-		components = append(components, cluster.Runtime(node), cluster.Kubelet(node), cluster.KubeProxy(node))
+		components = append(components, cluster.Runtime(node), cluster.Kubelet(node), cluster.KubeProxy(node), cluster.VolumeProvisioner(node))
 	}
 	for _, component := range components {
 		name := component.Name

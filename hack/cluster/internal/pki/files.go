@@ -45,6 +45,7 @@ func Write(cluster state.Cluster, nodes []topology.Node, forwarder string) error
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler", "kube-proxy"} {
 		w.kubeconfig(cluster.PKI(component+".kubeconfig"), topology.APIServer(), ca, "system:"+component)
 	}
+	w.kubeconfig(cluster.PKI("volume-provisioner.kubeconfig"), topology.APIServer(), ca, "volume-provisioner")
 	w.kubeconfig(cluster.InternalKubeconfig(), topology.APIServer(), ca, "admin", "system:masters")
 	w.kubeconfig(cluster.Kubeconfig(), forwarder, ca, "admin", "system:masters")
 	return w.err

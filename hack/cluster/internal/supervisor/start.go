@@ -48,6 +48,7 @@ func (s *supervisor) start(ctx context.Context) error {
 	for _, node := range s.nodes {
 		s.keep(ctx, s.spec.KubeProxy(node))
 		s.keep(ctx, s.spec.Kubelet(node))
+		s.keep(ctx, s.spec.VolumeProvisioner(node))
 	}
 	s.report(Starting, "waiting for the nodes")
 	if err := s.await(ctx, "the nodes", s.api.nodesReady); err != nil {
