@@ -270,7 +270,7 @@ endif
 
 .PHONY: e2e
 e2e:
-	@KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) \
+	@KUBECTL=$(kubectl) E2E_OPERATOR_IMAGE=$(IMG) $(if $(LOCAL),E2E_STORAGE_CLASS=local) \
 		$(TEST_NAMES) -count=1 -tags=e2e -parallel=4 -timeout=40m $(SELECT) ./test/e2e/...
 	@$(if $(and $(LOCAL),$(if $(findstring -run,$(SELECT)),,all)),$(MAKE) measure WHAT=privileges)
 

@@ -16,6 +16,7 @@
 //	E2E_OPERATOR_IMAGE      image of the operator, for the install in one namespace
 //	E2E_OPERATOR_NAMESPACE  where the operator is installed
 //	E2E_S3_IMAGE            image of versitygw, an S3 server
+//	E2E_STORAGE_CLASS       class whose volumes have the size of their claims and grow while they are mounted
 //	KUBECTL                 the kubectl to use
 package e2e
 
@@ -50,6 +51,7 @@ var (
 	operatorImage     = env("E2E_OPERATOR_IMAGE", "localhost/nginx-operator:dev")
 	operatorNamespace = env("E2E_OPERATOR_NAMESPACE", "nginx-operator-system")
 	s3Image           = env("E2E_S3_IMAGE", "localhost/versitygw:dev")
+	storageClass      = env("E2E_STORAGE_CLASS", "")
 	kubectlPath       = env("KUBECTL", "kubectl")
 	helmPath          = env("E2E_HELM", "")
 )

@@ -6,6 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -157,6 +160,81 @@ func TestClaim(t *testing.T) {
 		if got != c.want {
 			t.Errorf("the pod that %s says %q", c.name, got)
 		}
+	}
+}
+
+// TestVolumesGrow: a volume of the local cluster holds what it was requested for and no more, and grows under a running
+// pod.
+func TestVolumesGrow(t *testing.T) {
+	t.Parallel()
+	if storageClass == "" {
+		t.Skip("E2E_STORAGE_CLASS names no StorageClass whose volumes have the size of their claims and grow while they are mounted")
+	}
+	namespace := newNamespace(t)
+	claim := &corev1.PersistentVolumeClaim{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data"},
+		Spec: corev1.PersistentVolumeClaimSpec{
+			AccessModes: []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}, StorageClassName: &storageClass,
+			Resources: corev1.VolumeResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("16Mi")}},
+		},
+	}
+	must(t, kube.Create(t.Context(), claim))
+	pod := restrictedPod(namespace, "writer", newestImage())
+	pod.Spec.Volumes = []corev1.Volume{{Name: "data", VolumeSource: corev1.VolumeSource{
+		PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim.Name},
+	}}}
+	pod.Spec.Containers[0].Command = []string{"sleep", "infinity"}
+	pod.Spec.Containers[0].VolumeMounts = []corev1.VolumeMount{{Name: "data", MountPath: "/data"}}
+	must(t, kube.Create(t.Context(), pod))
+	eventually(t, "the pod runs", func() error { return running(t, pod) })
+	fillVolume(t, pod, "/data/file", resource.MustParse("16Mi"))
+
+	update(t, claim, func() { claim.Spec.Resources.Requests[corev1.ResourceStorage] = resource.MustParse("32Mi") })
+	eventually(t, "the claim has the requested capacity", func() error {
+		if err := get(t, claim); err != nil {
+			return err
+		}
+		resizing := slices.ContainsFunc(claim.Status.Conditions, func(c corev1.PersistentVolumeClaimCondition) bool {
+			return c.Type == corev1.PersistentVolumeClaimResizing || c.Type == corev1.PersistentVolumeClaimFileSystemResizePending
+		})
+		if resizing || claim.Status.Capacity.Storage().Cmp(resource.MustParse("32Mi")) != 0 {
+			return fmt.Errorf("its status is %+v", claim.Status)
+		}
+		return nil
+	})
+	fillVolume(t, pod, "/data/file", resource.MustParse("32Mi"))
+	must(t, running(t, pod))
+
+	must(t, kube.Delete(t.Context(), pod))
+	must(t, kube.Delete(t.Context(), claim))
+	volume := &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: claim.Spec.VolumeName}}
+	eventually(t, "the volume is deleted", func() error { return gone(get(t, volume)) })
+}
+
+// running returns nil if the first container of a pod is running and has never been restarted.
+func running(t *testing.T, pod *corev1.Pod) error {
+	t.Helper()
+	if err := get(t, pod); err != nil {
+		return err
+	}
+	containers := pod.Status.ContainerStatuses
+	if len(containers) == 0 || containers[0].State.Running == nil || containers[0].RestartCount > 0 {
+		return fmt.Errorf("pod %s is %s: %+v", pod.Name, pod.Status.Phase, containers)
+	}
+	return nil
+}
+
+// fillVolume appends to a file until its volume is full, and fails the test unless it has the given size by then. A file
+// system may need up to 1Mi for itself.
+func fillVolume(t *testing.T, pod *corev1.Pod, path string, size resource.Quantity) {
+	t.Helper()
+	output, err := kubectl(t, "exec", "-n", pod.Namespace, pod.Name, "--",
+		"sh", "-c", fmt.Sprintf(`cat /dev/zero 2>&1 >> %[1]s; stat --format=%%s %[1]s`, path))
+	must(t, err)
+	message, number, _ := strings.Cut(strings.TrimSpace(output), "\n")
+	written, err := strconv.ParseInt(number, 10, 64)
+	if limit := size.Value(); !strings.Contains(message, "No space left on device") || err != nil || written > limit || written < limit-1<<20 {
+		t.Fatalf("filling a volume of %s printed %q", &size, output)
 	}
 }
 
