@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
@@ -32,12 +33,18 @@ func newCache(t *testing.T, shards int32) *v1alpha1.NginxCache {
 		// A StatefulSet takes over the claims that exist.
 		newClaim(t, namespace, fmt.Sprintf("cache-objects-front-shards-%d", n))
 	}
+	return newCacheOn(t, namespace, shards, v1alpha1.Storage{Size: resource.MustParse("1Gi")})
+}
+
+// newCacheOn does the same with a storage for each shard.
+func newCacheOn(t *testing.T, namespace string, shards int32, storage v1alpha1.Storage) *v1alpha1.NginxCache {
+	t.Helper()
 	spec := v1alpha2.NginxOperatorSpec{Replicas: new(int32(2)), Ports: ports(httpPort), Config: filesConfig(map[string]string{"site.conf": originConfig})}
 	origin := createReady(t, namespace, "origin", spec)
 	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
 	cache.Spec.Image = new(newestImage())
 	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: origin.Name, Port: httpPort}}}
-	cache.Spec.Shards = v1alpha1.Shards{Replicas: &shards, Storage: v1alpha1.Storage{Size: resource.MustParse("1Gi")}}
+	cache.Spec.Shards = v1alpha1.Shards{Replicas: &shards, Storage: storage}
 	cache.Spec.Rules = []v1alpha1.Rule{
 		{Match: v1alpha1.Match{PathPrefix: new("/cart")}, Bypass: new(true)},
 		{Match: v1alpha1.Match{PathPrefix: new("/static/")}, Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: []string{"v"}}}},
@@ -253,4 +260,78 @@ func startCacheTraffic(t *testing.T, cache *v1alpha1.NginxCache) *traffic {
 		}
 	}()
 	return c
+}
+
+// TestCacheVolumesGrow: the volumes of shards grow while they serve. Later shards get the new size, and what cannot be is
+// refused, with everything else carried out.
+func TestCacheVolumesGrow(t *testing.T) {
+	t.Parallel()
+	if storageClass == "" {
+		t.Skip("E2E_STORAGE_CLASS names no StorageClass whose volumes have the size of their claims and grow while they are mounted")
+	}
+	cache := newCacheOn(t, newNamespace(t), 2, v1alpha1.Storage{Size: resource.MustParse("32Mi"), StorageClassName: &storageClass})
+	before := answers(t, cache, "/objects")
+	uids := shardPods(t, cache)
+	traffic := startCacheTraffic(t, cache)
+	update(t, cache, func() { cache.Spec.Shards.Storage.Size = resource.MustParse("64Mi") })
+	wantVolumes(t, cache, 2, "64Mi")
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: v1alpha1.ShardsName(cache.Name)}}
+	eventually(t, "the template has the size", func() error {
+		if err := get(t, set); err != nil {
+			return err
+		}
+		if size := set.Spec.VolumeClaimTemplates[0].Spec.Resources.Requests[corev1.ResourceStorage]; size.String() != "64Mi" {
+			return fmt.Errorf("it is %s", size.String())
+		}
+		return nil
+	})
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	if now := shardPods(t, cache); !maps.Equal(uids, now) {
+		t.Errorf("pods were replaced: %v, then %v", uids, now)
+	}
+	traffic.stop(t)
+	same(t, "after the volumes have grown", before, answers(t, cache, "/objects"))
+
+	update(t, cache, func() {
+		cache.Spec.Shards.Storage.Size = resource.MustParse("16Mi")
+		cache.Spec.Shards.Replicas = new(int32(3))
+	})
+	if c := waitCache(t, cache, v1alpha1.ConditionAccepted, metav1.ConditionFalse); c.Reason != v1alpha1.ReasonVolumesNotChanged {
+		t.Errorf("Accepted is %s: %s", c.Reason, c.Message)
+	}
+	update(t, cache, func() { cache.Spec.Shards.Storage.Size = resource.MustParse("64Mi") })
+	wantVolumes(t, cache, 3, "64Mi")
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+// shardPods returns the UIDs of the shards' pods, by their names.
+func shardPods(t *testing.T, cache *v1alpha1.NginxCache) map[string]string {
+	t.Helper()
+	pods := &corev1.PodList{}
+	must(t, kube.List(t.Context(), pods, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelTier: v1alpha1.TierShards}))
+	uids := map[string]string{}
+	for i := range pods.Items {
+		uids[pods.Items[i].Name] = string(pods.Items[i].UID)
+	}
+	return uids
+}
+
+// wantVolumes waits until the status shows volumes of a size for a number of shards.
+func wantVolumes(t *testing.T, cache *v1alpha1.NginxCache, shards int, size string) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("%d shards have volumes of %s", shards, size), func() error {
+		if err := get(t, cache); err != nil {
+			return err
+		}
+		pods := cache.Status.Shards.Pods
+		if len(pods) != shards {
+			return fmt.Errorf("there are %d pods", len(pods))
+		}
+		for _, pod := range pods {
+			if pod.Storage == nil || pod.Storage.String() != size {
+				return fmt.Errorf("%s has %v: %v", pod.Name, pod.Storage, cache.Status.Conditions)
+			}
+		}
+		return nil
+	})
 }
