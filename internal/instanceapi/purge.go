@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// PathPurges accepts Purges with POST, and answers with a Status as JSON once the instance has carried them out. They are
+// PathPurges accepts Purges with POST, and answers once the instance has carried them out, with a Status as JSON in which
+// only Protocol, Version, Purged and Orders are set. They are
 // signed like an order, whose Requested is empty, and need no number of their own: to carry out what has been carried out
 // changes nothing.
 const PathPurges = "/v1/purges"

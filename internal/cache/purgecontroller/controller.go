@@ -45,6 +45,8 @@ type Reconciler struct {
 	Keys     func() []ed25519.PrivateKey
 	Recorder events.EventRecorder
 	Clock    clock.PassiveClock
+
+	answers answers
 }
 
 // Reconcile is one pass over the purges of one cache.
@@ -59,6 +61,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	}
 	open := openPurges(list.Items)
 	if len(open) == 0 {
+		if len(list.Items) == 0 {
+			r.answers.forget(req.NamespacedName)
+		}
 		return ctrl.Result{RequeueAfter: next}, nil
 	}
 	cache := &v1alpha1.NginxCache{}
@@ -117,6 +122,7 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 	if err := pods.list(ctx, cache); err != nil {
 		return 0, err
 	}
+	r.answers.keep(client.ObjectKeyFromObject(cache), pods.known)
 	all := pods.all(cache.Name)
 	complete := true
 	for _, p := range open {

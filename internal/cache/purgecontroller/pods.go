@@ -2,9 +2,11 @@ package purgecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -34,17 +36,21 @@ type pod struct {
 	uid    types.UID
 	ip     string
 	orders *instanceapi.Orders
+	// at is when it answered.
+	at time.Time
 }
 
-// pods lists the pods of a cache and reads how far they are.
+// pods lists the pods of a cache and finds out how far they are.
 func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pods, error) {
 	all := &pods{reconciler: r, shards: tier.Shards(cache)}
 	if err := all.list(ctx, cache); err != nil {
 		return nil, err
 	}
 	all.each(func(p *pod) {
-		if p.ip != "" {
-			p.answered(r.Instances.Status(ctx, p.ip))
+		if last, ok := r.answers.of(client.ObjectKeyFromObject(cache), p.uid, r.Clock.Now()); ok {
+			p.Number, p.orders, p.at, p.Waits, p.Empty = last.number, &last.orders, last.at, "", false
+		} else if p.ip != "" {
+			r.request(ctx, p)
 		}
 	})
 	return all, nil
@@ -76,15 +82,22 @@ func newPod(p *corev1.Pod) *pod {
 	return known
 }
 
-// answered takes over an answer of the pod.
-func (p *pod) answered(status instanceapi.Status, err error) {
+// request requests the status of a pod.
+func (r *Reconciler) request(ctx context.Context, p *pod) {
+	now := r.Clock.Now()
+	status, err := r.Instances.Status(ctx, p.ip)
+	p.answered(&status, now, err)
+}
+
+// answered takes over an answer of the pod to a request that was made at a time.
+func (p *pod) answered(status *instanceapi.Status, at time.Time, err error) {
 	switch {
 	case err != nil:
-		p.Waits = "it does not answer: " + err.Error()
+		p.orders, p.Waits = nil, "it does not answer: "+err.Error()
 	case status.Purged == nil:
-		p.Waits = "its instance manager is of a release that cannot purge: the rollout replaces it"
+		p.orders, p.Waits = nil, "its instance manager is of a release that cannot purge: the rollout replaces it"
 	default:
-		p.Number, p.Waits, p.orders = status.Purged.Number, status.Purged.Error, status.Orders
+		p.Number, p.Waits, p.orders, p.at = max(p.Number, status.Purged.Number), status.Purged.Error, status.Orders, at
 	}
 }
 
@@ -97,21 +110,35 @@ func (all *pods) send(ctx context.Context, tier string, purges instanceapi.Purge
 	})
 }
 
+// send sends purges to a pod. A pod whose process is another one than that which answered last gets them again.
 func (r *Reconciler) send(ctx context.Context, p *pod, purges instanceapi.Purges) {
-	signer := p.orders.Signer(r.Keys())
-	if signer == nil {
-		p.Waits = "it does not know the operator's key yet: the kubelet delivers it"
-		return
+	refused := &instanceapi.RefusedError{}
+	if err := r.sendOnce(ctx, p, purges); errors.As(err, &refused) {
+		if r.request(ctx, p); p.orders != nil {
+			// What the pod waits for says what failed.
+			_ = r.sendOnce(ctx, p, purges)
+		}
 	}
-	signed, err := instanceapi.SignPurges(signer, *p.orders, purges, r.Clock.Now())
-	if err != nil {
-		p.Waits = err.Error()
-		return
-	}
-	p.answered(r.Instances.Purge(ctx, p.ip, signed))
 	if p.Waits != "" {
 		log.FromContext(ctx).Info("a pod did not purge", "pod", p.Name, "reason", p.Waits)
 	}
+}
+
+func (r *Reconciler) sendOnce(ctx context.Context, p *pod, purges instanceapi.Purges) error {
+	signer := p.orders.Signer(r.Keys())
+	if signer == nil {
+		p.Waits = "it does not know the operator's key yet: the kubelet delivers it"
+		return nil
+	}
+	now := r.Clock.Now()
+	signed, err := instanceapi.SignPurges(signer, *p.orders, purges, now)
+	if err != nil {
+		p.Waits = err.Error()
+		return err
+	}
+	status, err := r.Instances.Purge(ctx, p.ip, signed)
+	p.answered(&status, now, err)
+	return err
 }
 
 // each calls do for all pods at the same time, or for as many as are allowed.
