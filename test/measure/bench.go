@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -140,40 +139,12 @@ func (b *bench) ready(ctx context.Context, nginx *v1alpha2.NginxOperator) error 
 // await watches an application until a condition holds. It keeps the last observed state in nginx.
 func (b *bench) await(ctx context.Context, nginx *v1alpha2.NginxOperator, what string, met func(*v1alpha2.NginxOperator) bool) error {
 	generation := nginx.Generation
-	ctx, cancel := context.WithTimeoutCause(ctx, b.patience, fmt.Errorf("%s: timed out after %s: waiting until %s", nginx.Name, b.patience, what))
-	defer cancel()
-	for {
-		watcher, err := b.client.Watch(ctx, &v1alpha2.NginxOperatorList{},
-			client.InNamespace(nginx.Namespace), client.MatchingFields{"metadata.name": nginx.Name})
-		if err != nil {
-			return errors.Join(err, context.Cause(ctx))
+	return await(ctx, b, nginx, &v1alpha2.NginxOperatorList{}, func() error {
+		if nginx.Generation >= generation && met(nginx) {
+			return nil
 		}
-		done, err := follow(ctx, watcher, nginx, func() bool { return nginx.Generation >= generation && met(nginx) })
-		watcher.Stop()
-		if done || err != nil {
-			return err
-		}
-	}
-}
-
-// follow updates nginx with each event, until the condition holds or the watch ends.
-func follow(ctx context.Context, watcher watch.Interface, nginx *v1alpha2.NginxOperator, met func() bool) (bool, error) {
-	for {
-		select {
-		case <-ctx.Done():
-			return false, fmt.Errorf("%w; its conditions are: %s", context.Cause(ctx), conditions(nginx))
-		case event, open := <-watcher.ResultChan():
-			if !open || event.Type == watch.Error {
-				return false, nil
-			}
-			if seen, ok := event.Object.(*v1alpha2.NginxOperator); ok {
-				seen.DeepCopyInto(nginx)
-			}
-			if met() {
-				return true, nil
-			}
-		}
-	}
+		return fmt.Errorf("waiting until %s; its conditions are: %s", what, conditions(nginx))
+	})
 }
 
 func conditions(nginx *v1alpha2.NginxOperator) string {
