@@ -98,6 +98,9 @@ func run(stop, life context.Context, o Options) error {
 	go supervisor.Checks.Run(life)
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
+	if o.CacheDir != "" {
+		registry.MustRegister(&metrics.Volume{Dir: o.CacheDir})
+	}
 	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor, Purges: purges})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
@@ -154,6 +157,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 			KeepaliveMinTimeout: binary.Version.HasKeepaliveMinTimeout(),
 			KeepaliveTime:       binary.Version.HasKeepaliveTime(),
 			RequestMetrics:      o.RequestMetrics,
+			CacheMetrics:        o.CacheDir != "",
 			NameServers:         nameServers(),
 			RequestLog:          o.requestLog(),
 		},
@@ -211,8 +215,11 @@ func logRequests(ctx context.Context, o Options, registry *prometheus.Registry) 
 	if !o.RequestMetrics {
 		return requestMetrics{}, nil
 	}
-	recent := window.NewRing(time.Now)
-	requests, err := requestlog.Open(o.requestLog(), requestlog.NewMetrics(registry), recent)
+	recent, measured := window.NewRing(time.Now), requestlog.NewMetrics(registry)
+	if o.CacheDir != "" {
+		measured.Cache = requestlog.NewCacheMetrics(registry)
+	}
+	requests, err := requestlog.Open(o.requestLog(), measured, recent)
 	if err != nil {
 		return requestMetrics{}, err
 	}

@@ -21,6 +21,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/internal/instance/assemble"
 	"example.com/nginx-operator/internal/instance/purge"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/test/internal/kubetest"
@@ -78,6 +79,8 @@ type tiers struct {
 	shard *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
 	purged [2]*purge.Store
+	// logs are the request logs of the shard and of the edge.
+	logs [2]string
 }
 
 // start starts an origin, a shard and an edge for a cache that is declared by change.
@@ -94,25 +97,27 @@ func start(t *testing.T, change func(*v1alpha1.NginxCacheSpec)) *tiers {
 	ports := freePorts(t, 4)
 	shardFiles, err := cacheconf.Shard(in)
 	must(t, err)
-	s.shard, s.purged[0] = s.run(t, "shard", shardFiles, map[string]string{
+	s.shard, s.purged[0], s.logs[0] = s.run(t, "shard", shardFiles, map[string]string{
 		"listen 80;": "listen 127.0.0.1:" + ports[0] + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[1],
 	})
 	edgeFiles, err := cacheconf.Edge(in)
 	must(t, err)
 	s.edge = "127.0.0.1:" + ports[2]
-	_, s.purged[1] = s.run(t, "edge", edgeFiles, map[string]string{
+	_, s.purged[1], s.logs[1] = s.run(t, "edge", edgeFiles, map[string]string{
 		"listen 80;": "listen " + s.edge + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[3], "shard.test:80 resolve": "127.0.0.1:" + ports[0],
 	})
 	return s
 }
 
-// run runs an nginx with files in which the addresses are those of this machine.
-func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses map[string]string) (*exec.Cmd, *purge.Store) {
+// run runs an nginx with files in which the addresses are those of this machine. It returns what the instance manager of
+// a pod would have of it.
+func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses map[string]string) (process *exec.Cmd, purged *purge.Store, log string) {
 	t.Helper()
 	folder := filepath.Join("/cache", filepath.Base(t.TempDir())+t.Name()[len("Test"):], name)
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
 	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/cache", folder+"/cache"
+	files, format := withRequestLog(files, folder+"/requests.log")
 	purged, err := purge.Open(filepath.Join(root, folder, "cache", instanceapi.DirPurged))
 	must(t, err)
 	var includes strings.Builder
@@ -133,11 +138,11 @@ pid %[1]s/pid;
 error_log stderr warn;
 events {}
 http {
-access_log off;
+%[3]s
 proxy_temp_path %[1]s/temp/proxy;
 client_body_temp_path %[1]s/temp/body;
 %[2]s}
-`, folder, includes.String())
+`, folder, includes.String(), format)
 	must(t, os.WriteFile(filepath.Join(root, folder, "main"), []byte(main), 0o644))
 	var output strings.Builder
 	command := exec.Command("/usr/sbin/nginx", "-c", folder+"/main", "-p", folder)
@@ -166,7 +171,26 @@ client_body_temp_path %[1]s/temp/body;
 		_, err := os.Stat(filepath.Join(root, folder, "pid"))
 		return err
 	})
-	return command, purged
+	return command, purged, filepath.Join(root, folder, "requests.log")
+}
+
+// withRequestLog returns the files as the instance manager edits them for its request log, and the definition of the log.
+func withRequestLog(files cacheconf.Files, path string) (edited cacheconf.Files, definition string) {
+	assembled := assemble.Files(files, assemble.Settings{RequestMetrics: true, CacheMetrics: true, RequestLog: path, Revision: "0123456789abcdef"})
+	edited = cacheconf.Files{}
+	var lines []string
+	for name, text := range assembled.Files {
+		if !assemble.Generated(name) {
+			edited[name] = text
+			continue
+		}
+		for line := range strings.Lines(text) {
+			if strings.HasPrefix(line, "log_format ") || strings.HasPrefix(line, "access_log "+path) {
+				lines = append(lines, line)
+			}
+		}
+	}
+	return edited, strings.Join(lines, "")
 }
 
 // freePorts returns numbers of ports that nobody listens on.

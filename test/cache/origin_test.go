@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net"
@@ -22,6 +23,8 @@ type origin struct {
 
 	mu       sync.Mutex
 	requests []*http.Request
+	// statuses are those of all answers.
+	statuses []int
 	// status overrides that of the query, by path.
 	status map[string]int
 }
@@ -46,7 +49,8 @@ func newOrigin(t *testing.T) *origin {
 func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.requests = append(o.requests, r)
-	number, status := len(o.requests), o.status[r.URL.Path]
+	number, status := len(o.requests), cmp.Or(o.status[r.URL.Path], http.StatusOK)
+	o.statuses = append(o.statuses, status)
 	o.mu.Unlock()
 	query := r.URL.Query()
 	delay, _ := time.ParseDuration(query.Get("delay")) // None by default.
@@ -55,9 +59,6 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if name[0] >= 'A' && name[0] <= 'Z' {
 			w.Header()[name] = values
 		}
-	}
-	if status == 0 {
-		status = http.StatusOK
 	}
 	w.WriteHeader(status)
 	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", len(query.Get("more")))) // The client may have left.
@@ -77,6 +78,17 @@ func (o *origin) received(path string) (found []*http.Request) {
 		if r.URL.Path == path {
 			found = append(found, r)
 		}
+	}
+	return found
+}
+
+// classes returns the number of requests by class of the status that they were answered with, such as "app 2xx".
+func (o *origin) classes() map[string]float64 {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	found := map[string]float64{}
+	for _, status := range o.statuses {
+		found[fmt.Sprintf("app %dxx", status/100)]++
 	}
 	return found
 }

@@ -20,6 +20,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -75,6 +76,7 @@ func Edge(in Input) (Files, error) {
 		"nginx-cache-generation":  newGeneration(HotDir),
 		"nginx-cache-edge":        nil,
 		"nginx-cache-edge-stored": nil,
+		"metrics.conf":            metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierEdge, Shards: v1alpha1.TierShards},
 	})
 }
 
@@ -83,7 +85,15 @@ func Shard(in Input) (Files, error) {
 	return in.render(map[string]any{
 		"nginx-cache-generation": newGeneration(ShardDir),
 		"shard.conf":             map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize)},
+		"metrics.conf":           metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
 	})
+}
+
+// metrics is the data of the template of what is counted.
+type metrics struct {
+	Variable string
+	// Tier is the tier of the pod, and Shards the tier that it requests from, if there is one.
+	Tier, Shards string
 }
 
 // render returns the files of a tier: its own ones, by the data of their templates, and those that both tiers have.

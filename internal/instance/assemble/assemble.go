@@ -56,6 +56,8 @@ type Settings struct {
 	// KeepaliveMinTimeout and KeepaliveTime report whether this nginx supports the directives.
 	KeepaliveMinTimeout, KeepaliveTime bool
 	RequestMetrics                     bool
+	// CacheMetrics adds to the log what the configuration of a cache says of each request.
+	CacheMetrics bool
 	// NameServers are the IP addresses of the pod's name servers.
 	NameServers []string
 	// DryRun is true if the configuration is for a second nginx that runs beside the serving one.
@@ -107,7 +109,7 @@ func Files(user map[string]string, settings Settings) Assembled {
 	})
 	format, log := "", ""
 	if settings.RequestMetrics {
-		format, log = logFormat(settings), accessLog(settings)
+		format, log = found.logFormat(settings), accessLog(settings)
 	}
 	result.Files[httpFile] = render("http.conf.tmpl", map[string]any{
 		"Defaults":     httpDefaults(layout, found, settings),

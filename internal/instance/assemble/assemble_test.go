@@ -60,6 +60,28 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestCacheLog: only where a configuration defines what its cache logs, the log has it.
+func TestCacheLog(t *testing.T) {
+	const defined = "map $x $nginx_cache_log { default y; }\n"
+	for name, tt := range map[string]struct {
+		cache bool
+		user  string
+		want  string
+	}{
+		"a cache":                       {true, defined, `\t0123456789abcdef\t$nginx_cache_log"`},
+		"a cache of an earlier release": {true, "server { listen 80; }\n", `\t0123456789abcdef"`},
+		"another variable":              {true, "map $nginx_cache_log $x { default y; }\n", `\t0123456789abcdef"`},
+		"no cache":                      {false, defined, `\t0123456789abcdef"`},
+	} {
+		s := settings
+		s.CacheMetrics = tt.cache
+		got := Files(map[string]string{"a.conf": tt.user}, s).Files[httpFile]
+		if !strings.Contains(got, tt.want+";\n") {
+			t.Errorf("%s: the log format is not %s:\n%s", name, tt.want, got)
+		}
+	}
+}
+
 // TestOldNginx: without keepalive_min_timeout, connections are closed while the pod drains.
 // TestResolver: nginx refuses an upstream whose addresses it has to ask for again unless it has a resolver, and every
 // cluster has other name servers.

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.com/nginx-operator/internal/instance/syntax"
+	"example.com/nginx-operator/internal/instanceapi"
 )
 
 // logName is the name of the log format.
@@ -11,10 +12,18 @@ const logName = "nginx_operator"
 
 // logFormat defines the format that package requestlog parses. Tabs separate the fields, because nginx escapes tabs
 // inside variables. The configuration revision is a literal, so that workers of the previous generation keep logging
-// their own.
-func logFormat(s Settings) string {
-	return `log_format ` + logName + ` escape=default ` +
-		`"$status\t$request_method\t$request_time\t$bytes_sent\t$request_length\t$server_name\t$upstream_response_time\t` + s.Revision + `"`
+// their own. In the pod of a cache, another field has what the cache says of the request. A configuration that an earlier
+// release of the operator wrote says nothing.
+func (f *findings) logFormat(s Settings) string {
+	fields := `$status\t$request_method\t$request_time\t$bytes_sent\t$request_length\t$server_name\t$upstream_response_time\t` + s.Revision
+	if s.CacheMetrics && slices.ContainsFunc(f.httpLevel["map"], definesCacheLog) {
+		fields += `\t` + instanceapi.VariableCacheLog
+	}
+	return `log_format ` + logName + ` escape=default "` + fields + `"`
+}
+
+func definesCacheLog(v syntax.Visit) bool {
+	return len(v.Args) == 2 && v.Args[1] == instanceapi.VariableCacheLog
 }
 
 // accessLog writes through a buffer, so that one write carries whole lines of hundreds of requests. It flushes soon,

@@ -22,16 +22,30 @@ type Entry struct {
 	Upstream bool
 	// Revision is the configuration of the worker that answered. It is a slice of the line, too.
 	Revision []byte
+	// Cache is what a cache says of the request.
+	Cache cacheEntry
 }
 
 // fields is the number of fields in a line: status, method, seconds, sent, received, server name,
-// upstream seconds, revision.
+// upstream seconds, revision. A cache adds another one.
 const fields = 8
 
 var (
 	errFields = errors.New("the line has the wrong number of fields")
 	errNumber = errors.New("a numeric field of the line is not a number")
 )
+
+// parseWithCache parses a line without its line break into e, which may have the field of a cache. It does not allocate.
+func parseWithCache(line []byte, e *Entry) error {
+	if bytes.Count(line, []byte{'\t'}) != fields {
+		return parse(line, e)
+	}
+	last := bytes.LastIndexByte(line, '\t')
+	if err := parse(line[:last], e); err != nil {
+		return err
+	}
+	return parseCache(line[last+1:], &e.Cache)
+}
 
 // parse parses a line without its line break into e. It does not allocate.
 func parse(line []byte, e *Entry) error {

@@ -37,6 +37,9 @@ type Metrics struct {
 	duration, upstream, sent, received *prometheus.HistogramVec
 	malformed                          prometheus.Counter
 
+	// Cache are the metrics of the pod's cache; nil if it has none.
+	Cache *CacheMetrics
+
 	// servers and counters find the series of a request without building labels. They have no lock:
 	// Log serializes the calls of observe.
 	servers  map[string]*server
@@ -80,8 +83,25 @@ func NewMetrics(r prometheus.Registerer) *Metrics {
 	return m
 }
 
-// observe counts a request. It allocates only for a new series.
-func (m *Metrics) observe(e *Entry) {
+// parse parses a line of the log.
+func (m *Metrics) parse(line []byte, e *Entry) error {
+	if m.Cache == nil {
+		return parse(line, e)
+	}
+	return parseWithCache(line, e)
+}
+
+// observe counts a request, and reports whether it is one of a client: what a cache requests from an origin is not. It
+// allocates only for a new series.
+func (m *Metrics) observe(e *Entry) bool {
+	switch {
+	case m.Cache == nil:
+	case len(e.Cache.Origin) > 0:
+		m.Cache.observeOrigin(&e.Cache)
+		return false
+	case len(e.Cache.Result) > 0:
+		m.Cache.observe(&e.Cache, e.Sent)
+	}
 	s := m.server(e.Server)
 	m.counter(s, e).Inc()
 	s.duration.Observe(e.Seconds)
@@ -90,6 +110,7 @@ func (m *Metrics) observe(e *Entry) {
 	if e.Upstream {
 		s.upstream.Observe(e.UpstreamSeconds)
 	}
+	return true
 }
 
 func (m *Metrics) server(name []byte) *server {

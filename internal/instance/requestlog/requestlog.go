@@ -152,11 +152,13 @@ func (l *Log) lines(text []byte, entry *Entry) int {
 
 // count counts a line, and uses entry to parse it. It allocates only for a new series.
 func (l *Log) count(line []byte, entry *Entry) {
-	if err := parse(line, entry); err != nil {
+	if err := l.metrics.parse(line, entry); err != nil {
 		l.metrics.malformed.Inc()
 		return
 	}
-	l.metrics.observe(entry)
+	if !l.metrics.observe(entry) {
+		return
+	}
 	l.recent.Count(entry.Revision, entry.Status, entry.Seconds)
 }
 
