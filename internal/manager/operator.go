@@ -134,8 +134,10 @@ func addControllers(ctx context.Context, mgr ctrl.Manager, options Options) (fun
 			return nil, err
 		}
 	}
-	if options.runs(ControllerNginx) {
-		collectors = append(collectors, newStateCollector(mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects))
+	for controller, kind := range map[string]stateKind{ControllerNginx: nginxState, ControllerCache: cacheState} {
+		if options.runs(controller) {
+			collectors = append(collectors, &stateCollector{kind, mgr.GetCache(), mgr.Elected(), options.MetricsMaxObjects})
+		}
 	}
 	unregister := func() {
 		for _, c := range collectors {

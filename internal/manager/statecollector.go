@@ -8,7 +8,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	logf "sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -18,24 +17,49 @@ import (
 // collectTimeout bounds the reads from the cache at a scrape.
 const collectTimeout = 5 * time.Second
 
-var (
-	descObjects = prometheus.NewDesc("nginx_operator_objects",
-		"NginxOperators by condition and its status.", []string{"condition", "status"}, nil)
-	descCondition = prometheus.NewDesc("nginx_operator_condition",
-		"A condition of an NginxOperator: 1 True, 0 False, -1 Unknown.", []string{"namespace", "name", "condition"}, nil)
-	descTransition = prometheus.NewDesc("nginx_operator_ready_transition_time_seconds",
-		"Time at which the condition Ready last changed, in seconds since the epoch.", []string{"namespace", "name"}, nil)
-	descReplicas = prometheus.NewDesc("nginx_operator_replicas",
-		"Pods of an NginxOperator, by state (desired, ready, updated).", []string{"namespace", "name", "state"}, nil)
-	descRestarts = prometheus.NewDesc("nginx_operator_restarts",
-		"Container restarts of the current pods of an NginxOperator.", []string{"namespace", "name"}, nil)
-	descOmitted = prometheus.NewDesc("nginx_operator_objects_without_series",
-		"NginxOperators without series of their own, because there are more than --metrics-max-objects.", nil, nil)
-)
+// stateKind is a kind whose objects have metrics of their state.
+type stateKind struct {
+	// name is the plural of the kind, for messages.
+	name string
+	// objects counts the objects by condition, and omitted those without series of their own. series are those of an
+	// object.
+	objects, omitted *prometheus.Desc
+	series           []*prometheus.Desc
+	list             func(context.Context, client.Reader) ([]stateObject, error)
+}
 
-// stateCollector exports the state of every NginxOperator from the cache at the time of the scrape,
-// so that no series is stale or outlives its object.
+// stateObject is an object with its conditions. collect sends its series.
+type stateObject struct {
+	namespace, name string
+	conditions      []metav1.Condition
+	collect         func(stateSink)
+}
+
+// stateSink sends the series of an object.
+type stateSink struct {
+	out             chan<- prometheus.Metric
+	namespace, name string
+}
+
+// gauge sends a gauge whose labels are the namespace, the name and others.
+func (s stateSink) gauge(desc *prometheus.Desc, value float64, labels ...string) {
+	s.out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{s.namespace, s.name}, labels...)...)
+}
+
+// conditions sends the conditions of an object, and the time of the last transition of Ready.
+func (s stateSink) conditions(condition, transition *prometheus.Desc, conditions []metav1.Condition) {
+	for _, c := range conditions {
+		s.gauge(condition, conditionValue(c.Status), c.Type)
+		if c.Type == v1alpha2.ConditionReady {
+			s.gauge(transition, float64(c.LastTransitionTime.Unix()))
+		}
+	}
+}
+
+// stateCollector exports the state of every object of a kind from the cache at the time of the
+// scrape, so that no series is stale or outlives its object.
 type stateCollector struct {
+	kind  stateKind
 	cache client.Reader
 	// elected is closed when this replica becomes the leader. Only the leader exports the objects,
 	// so that sums are right and alerts fire once.
@@ -44,13 +68,9 @@ type stateCollector struct {
 	limit int
 }
 
-func newStateCollector(cache client.Reader, elected <-chan struct{}, limit int) *stateCollector {
-	return &stateCollector{cache: cache, elected: elected, limit: limit}
-}
-
 // Describe implements prometheus.Collector.
 func (c *stateCollector) Describe(out chan<- *prometheus.Desc) {
-	for _, desc := range []*prometheus.Desc{descObjects, descCondition, descTransition, descReplicas, descRestarts, descOmitted} {
+	for _, desc := range append([]*prometheus.Desc{c.kind.objects, c.kind.omitted}, c.kind.series...) {
 		out <- desc
 	}
 }
@@ -64,53 +84,28 @@ func (c *stateCollector) Collect(out chan<- prometheus.Metric) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), collectTimeout)
 	defer cancel()
-	list := &v1alpha2.NginxOperatorList{}
-	if err := c.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		logf.Log.WithName("metrics").Error(err, "cannot list NginxOperators for metrics")
+	objects, err := c.kind.list(ctx, c.cache)
+	if err != nil {
+		logf.Log.WithName("metrics").Error(err, "cannot list "+c.kind.name+" for metrics")
 		return
 	}
+	// A cache has no order, and each scrape must export the same objects if there are too many.
+	slices.SortFunc(objects, func(a, b stateObject) int {
+		return cmp.Or(cmp.Compare(a.namespace, b.namespace), cmp.Compare(a.name, b.name))
+	})
 	totals := map[[2]string]float64{}
-	for i, nginx := range byName(list.Items) {
-		for _, condition := range nginx.Status.Conditions {
+	for i, object := range objects {
+		for _, condition := range object.conditions {
 			totals[[2]string{condition.Type, string(condition.Status)}]++
 		}
 		if i < c.limit {
-			collectObject(out, nginx)
+			object.collect(stateSink{out, object.namespace, object.name})
 		}
 	}
 	for key, n := range totals {
-		out <- prometheus.MustNewConstMetric(descObjects, prometheus.GaugeValue, n, key[0], key[1])
+		out <- prometheus.MustNewConstMetric(c.kind.objects, prometheus.GaugeValue, n, key[0], key[1])
 	}
-	out <- prometheus.MustNewConstMetric(descOmitted, prometheus.GaugeValue, float64(max(0, len(list.Items)-c.limit)))
-}
-
-// byName sorts NginxOperators. A cache has no order, and each scrape must export the same objects
-// if there are too many.
-func byName(items []v1alpha2.NginxOperator) []*v1alpha2.NginxOperator {
-	sorted := make([]*v1alpha2.NginxOperator, len(items))
-	for i := range items {
-		sorted[i] = &items[i]
-	}
-	slices.SortFunc(sorted, func(a, b *v1alpha2.NginxOperator) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
-	})
-	return sorted
-}
-
-func collectObject(out chan<- prometheus.Metric, nginx *v1alpha2.NginxOperator) {
-	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
-		out <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, append([]string{nginx.Namespace, nginx.Name}, labels...)...)
-	}
-	for _, condition := range nginx.Status.Conditions {
-		gauge(descCondition, conditionValue(condition.Status), condition.Type)
-		if condition.Type == v1alpha2.ConditionReady {
-			gauge(descTransition, float64(condition.LastTransitionTime.Unix()))
-		}
-	}
-	gauge(descReplicas, float64(ptr.Deref(nginx.Spec.Replicas, 1)), "desired")
-	gauge(descReplicas, float64(nginx.Status.ReadyReplicas), "ready")
-	gauge(descReplicas, float64(nginx.Status.UpdatedReplicas), "updated")
-	gauge(descRestarts, float64(nginx.Status.Restarts))
+	out <- prometheus.MustNewConstMetric(c.kind.omitted, prometheus.GaugeValue, float64(max(0, len(objects)-c.limit)))
 }
 
 func conditionValue(status metav1.ConditionStatus) float64 {

@@ -141,6 +141,11 @@ func previous(s *v1alpha1.TierStatus) v1alpha2.NginxOperatorStatus {
 	}
 }
 
+// Edges returns the number of edges that a cache declares.
+func Edges(cache *v1alpha1.NginxCache) int {
+	return int(ptr.Deref(cache.Spec.Edge.Replicas, defaultReplicas))
+}
+
 // Shards returns the number of shards that a cache declares.
 func Shards(cache *v1alpha1.NginxCache) int {
 	return int(ptr.Deref(cache.Spec.Shards.Replicas, defaultReplicas))
