@@ -18,6 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/nginx-operator/internal/instance/assemble"
+	"example.com/nginx-operator/internal/instance/cachevolume"
 	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instance/confine"
@@ -99,7 +100,9 @@ func run(stop, life context.Context, o Options) error {
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
 	if o.CacheDir != "" {
-		registry.MustRegister(&metrics.Volume{Dir: o.CacheDir})
+		volume := cachevolume.New(o.CacheDir, time.Now)
+		registry.MustRegister(volume)
+		go volume.Run(life)
 	}
 	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor, Purges: purges})
 	if err := server.Serve(life, o.Listen, handler); err != nil {

@@ -3,10 +3,12 @@
 package cache
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"syscall"
@@ -17,6 +19,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/instance/cachevolume"
 	"example.com/nginx-operator/internal/instance/requestlog"
 	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -111,6 +114,29 @@ func TestMetrics(t *testing.T) {
 	if diff := cmp.Diff(want, atShard.of("nginx_cache_requests_total")); diff != "" {
 		t.Errorf("at the shard: -want +got:\n%s", diff)
 	}
+	poll().Eventually(t, "the age of what the shard has stored is known", func() error { return age(t, filepath.Dir(s.logs[0])+"/cache") })
+}
+
+// age measures the volume in a folder once. It returns an error if there is no age, or a wrong one.
+func age(t *testing.T, dir string) error {
+	t.Helper()
+	volume, registry := cachevolume.New(dir, time.Now), prometheus.NewRegistry()
+	once, cancel := context.WithCancel(t.Context())
+	cancel()
+	volume.Run(once)
+	must(t, registry.Register(volume))
+	families, err := registry.Gather()
+	must(t, err)
+	for _, family := range families {
+		if family.GetName() != "nginx_cache_object_age_seconds" {
+			continue
+		}
+		if age := family.GetMetric()[0].GetGauge().GetValue(); age <= 0 || age > time.Minute.Seconds() {
+			return fmt.Errorf("it is %v s", age)
+		}
+		return nil
+	}
+	return errors.New("no object was found")
 }
 
 // sendMix sends requests with all results, and returns their number.
