@@ -3,6 +3,7 @@
 package prometheus
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"os"
@@ -12,11 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/prometheus/prometheus/model/labels"
 	"github.com/prometheus/prometheus/promql/parser"
 	"github.com/prometheus/prometheus/promql/promqltest"
 	"github.com/prometheus/prometheus/rules"
+	"github.com/prometheus/prometheus/storage"
+	"github.com/prometheus/prometheus/util/teststorage"
 	"sigs.k8s.io/yaml"
 )
 
@@ -56,23 +59,26 @@ func ruleFile(t *testing.T) string {
 // load parses and validates the rules, like a Prometheus with these series.
 func load(t *testing.T, series string) []*rules.Group {
 	t.Helper()
-	storage := promqltest.LoadedStorage(t, "load "+interval.String()+"\n"+series)
+	loaded := promqltest.LoadedStorage(t, "load "+interval.String()+"\n"+series)
+	// What rules record is older than the last loaded sample, which a storage does not accept.
+	recorded := teststorage.New(t)
+	all := storage.NewFanout(slog.New(slog.DiscardHandler), recorded, loaded)
 	engine := promqltest.NewTestEngine(t, false, interval, 1_000_000)
 	manager := rules.NewManager(&rules.ManagerOptions{
-		QueryFunc:  rules.EngineQueryFunc(engine, storage),
-		Appendable: storage,
-		Queryable:  storage,
+		QueryFunc:  rules.EngineQueryFunc(engine, all),
+		Appendable: recorded,
+		Queryable:  all,
 		Context:    t.Context(),
 		NotifyFunc: func(context.Context, string, ...*rules.Alert) {},
 		Logger:     slog.New(slog.DiscardHandler),
 		Parser:     parser.NewParser(parser.Options{}),
 	})
-	loaded, errs := manager.LoadGroups(interval, labels.EmptyLabels(), "", nil, false, ruleFile(t))
+	found, errs := manager.LoadGroups(interval, labels.EmptyLabels(), "", nil, false, ruleFile(t))
 	for _, err := range errs {
 		t.Fatal(err)
 	}
 	var groups []*rules.Group
-	for _, group := range loaded {
+	for _, group := range found {
 		groups = append(groups, group)
 	}
 	return groups
@@ -101,12 +107,13 @@ func firing(t *testing.T, series string, at time.Duration) []string {
 	return found
 }
 
-// about returns the subject of an alert: a kind, an application or a policy.
+// about returns the subject of an alert: a kind, an application, a policy, a cache or a pod of one.
 func about(alert *rules.Alert) string {
-	if kind := alert.Labels.Get("kind"); kind != "" {
+	label := alert.Labels.Get
+	if kind := label("kind"); kind != "" {
 		return kind
 	}
-	return alert.Labels.Get("namespace") + "/" + alert.Labels.Get("target") + alert.Labels.Get("policy")
+	return label("namespace") + "/" + cmp.Or(label("target"), label("policy"), label("shard"), label("pod"), label("nginxcache"))
 }
 
 // worded checks that an alert names its subject.
@@ -171,7 +178,7 @@ func TestAlerts(t *testing.T) {
 		{"the store is down", []string{success + "0x48", wanted + "0x48", ready + "0x48"}, 2 * time.Hour, []string{missing, notReady}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if diff := cmp.Diff(tt.want, firing(t, strings.Join(tt.series, "\n"), tt.at)); diff != "" {
+			if diff := gocmp.Diff(tt.want, firing(t, strings.Join(tt.series, "\n"), tt.at)); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -192,7 +199,7 @@ func TestDocs(t *testing.T) {
 			parser.Inspect(rule.Query(), func(node parser.Node, _ []parser.Node) error {
 				if s, ok := node.(*parser.VectorSelector); ok {
 					queried++
-					if !strings.Contains(docs, "`"+s.Name+"` | `") {
+					if !strings.Contains(docs, "`"+s.Name+"` | ") {
 						t.Errorf("docs/metrics.md lacks %s", s.Name)
 					}
 				}
