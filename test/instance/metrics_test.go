@@ -38,6 +38,9 @@ func TestMetrics(t *testing.T) {
 				`nginx_requests_total`, `nginx_workers{state="running"} 2`, `nginx_resident_memory_bytes`, `nginx_cpu_seconds_total`,
 			)
 		})
+		if err := p.metrics(`nginx_cache_`); err == nil {
+			t.Error("a pod without a cache has the metrics of one")
+		}
 	})
 }
 
