@@ -1,13 +1,19 @@
 package api
 
 import (
+	"cmp"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
+
+	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 )
 
 // TestCacheSchema: what the schema of NginxCaches accepts, and the message for what it does not.
@@ -48,24 +54,82 @@ func TestCacheSchema(t *testing.T) {
 		{name: "an unknown field", spec: origins + "," + shards + `, purge: true`, want: "unknown field"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			obj := &unstructured.Unstructured{}
-			must(t, yaml.Unmarshal([]byte(`{apiVersion: cache.operator.example.com/v1alpha1, kind: NginxCache, spec: {`+tt.spec+`}}`), obj))
-			obj.SetNamespace(namespace)
-			obj.SetName("web")
-			if tt.object != "" {
-				obj.SetName(tt.object)
-			}
-			err := kube.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict"))
-			switch {
-			case tt.want == "" && err != nil:
-				t.Errorf("refused: %v", err)
-			case tt.want != "" && err == nil:
-				t.Errorf("accepted, want an error that says %q", tt.want)
-			case tt.want != "" && !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err):
-				t.Errorf("error is not about the input: %v", err)
-			case tt.want != "" && !strings.Contains(err.Error(), tt.want):
-				t.Errorf("error does not say %q: %v", tt.want, err)
-			}
+			wantCacheSchema(t, namespace, "NginxCache", cmp.Or(tt.object, "web"), tt.spec, tt.want)
 		})
+	}
+}
+
+// wantCacheSchema fails the test unless the API server accepts an object, or refuses it with a message that contains want.
+func wantCacheSchema(t *testing.T, namespace, kind, name, spec, want string) {
+	t.Helper()
+	obj := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal([]byte(`{apiVersion: cache.operator.example.com/v1alpha1, kind: `+kind+`, spec: {`+spec+`}}`), obj))
+	obj.SetNamespace(namespace)
+	obj.SetName(name)
+	err := kube.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict"))
+	switch {
+	case want == "" && err != nil:
+		t.Errorf("it is refused: %v", err)
+	case want != "" && (err == nil || !apierrors.IsInvalid(err) && !apierrors.IsBadRequest(err) || !strings.Contains(err.Error(), want)):
+		t.Errorf("%v, want %q", err, want)
+	}
+}
+
+// TestPurgeSchema: what the schema of NginxCachePurges accepts, and the message for what it does not.
+func TestPurgeSchema(t *testing.T) {
+	namespace := newNamespace(t)
+	const cache = `cacheRef: {name: front},`
+	many := strings.TrimSuffix(strings.Repeat(`"https://a/b",`, 101), ",")
+	for _, tt := range []struct{ name, spec, want string }{
+		{name: "URLs", spec: cache + `urls: ["https://a", "http://a.example.com:8080/b/%20?c=d/e&f", "https://[::1]/"]`},
+		{name: "prefixes", spec: cache + `prefixes: ["https://a/", "http://a/1/2/3/4/5/6/"], ttlSecondsAfterFinished: 0`},
+		{name: "all", spec: cache + `all: true`},
+
+		{name: "no cache", spec: `all: true`, want: "cacheRef: Required"},
+		{name: "nothing", spec: `cacheRef: {name: front}`, want: "exactly one of urls, prefixes and all"},
+		{name: "two", spec: cache + `all: true, urls: ["https://a/"]`, want: "exactly one of urls, prefixes and all"},
+		{name: "not all", spec: cache + `all: false`, want: "Unsupported value: false"},
+		{name: "no URL", spec: cache + `urls: []`, want: "should have at least 1 items"},
+		{name: "too many URLs", spec: cache + `urls: [` + many + `]`, want: "must have at most 100 items"},
+		{name: "a path", spec: cache + `urls: [/a]`, want: "such as https://shop.example.com/a?v=1"},
+		{name: "a query without a path", spec: cache + `urls: ["https://a?b"]`, want: "such as https://shop.example.com/a?v=1"},
+		{name: "a fragment", spec: cache + `urls: ["https://a/b#c"]`, want: "without a fragment"},
+		{name: "another scheme", spec: cache + `urls: ["ftp://a/b"]`, want: "must be http:// or https://"},
+		{name: "a prefix that is no folder", spec: cache + `prefixes: ["https://a/b"]`, want: "ends with a slash"},
+		{name: "a prefix with a query string", spec: cache + `prefixes: ["https://a/?b/"]`, want: "such as https://shop.example.com/static/"},
+		{name: "a prefix with too many folders", spec: cache + `prefixes: ["https://a/1/2/3/4/5/6/7/"]`, want: "at most 6 folders"},
+		{name: "a negative time", spec: cache + `all: true, ttlSecondsAfterFinished: -1`, want: "greater than or equal to 0"},
+		{name: "an unknown field", spec: cache + `all: true, soft: true`, want: "unknown field"},
+	} {
+		t.Run(tt.name, func(t *testing.T) { wantCacheSchema(t, namespace, "NginxCachePurge", "purge", tt.spec, tt.want) })
+	}
+}
+
+// TestPurgeIsImmutable: pods may have purged what a spec said before.
+func TestPurgeIsImmutable(t *testing.T) {
+	p := &cachev1alpha1.NginxCachePurge{ObjectMeta: metav1.ObjectMeta{Namespace: newNamespace(t), Name: "purge"}}
+	p.Spec = cachev1alpha1.NginxCachePurgeSpec{CacheRef: cachev1alpha1.CacheReference{Name: "front"}, URLs: []string{"https://a/"}}
+	must(t, kube.Create(t.Context(), p))
+	p.Spec.URLs = []string{"https://b/"}
+	if err := kube.Update(t.Context(), p); !apierrors.IsInvalid(err) || !strings.Contains(err.Error(), "create another NginxCachePurge") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestCacheSamples: the samples of the cache kinds are accepted.
+func TestCacheSamples(t *testing.T) {
+	namespace := newNamespace(t)
+	files, err := filepath.Glob("../../config/samples/cache_*.yaml")
+	must(t, err)
+	if len(files) < 2 {
+		t.Fatalf("the samples are %v", files)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		must(t, err)
+		obj := &unstructured.Unstructured{}
+		must(t, yaml.Unmarshal(text, obj))
+		obj.SetNamespace(namespace)
+		must(t, kube.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict")))
 	}
 }
