@@ -38,7 +38,7 @@ type Instances interface {
 // Reconciler carries out purges.
 type Reconciler struct {
 	Client client.Client
-	// Live reads what must not be old: the pods, and what is remembered.
+	// Live reads what must not be old: what is remembered, and, before a purge is complete, the pods.
 	Live      client.Reader
 	Instances Instances
 	// Keys returns the keys that sign what is sent to pods, the newest first.
@@ -118,8 +118,9 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 		memory.log.Edge = memory.log.Shards.UpTo(proven)
 		pods.send(ctx, v1alpha1.TierEdge, memory.log.Edge)
 	}
-	// A pod that was created meanwhile may have got the old content from a shard.
-	if err := pods.list(ctx, cache); err != nil {
+	// A pod that is not in the cache yet may have got the old content from a shard. One such list is enough: the API server
+	// waits for up to 100 ms before it answers, because nothing else tells it that its own cache is up to date.
+	if err := pods.list(ctx, r.Live, cache); err != nil {
 		return 0, err
 	}
 	r.answers.keep(client.ObjectKeyFromObject(cache), pods.known)

@@ -247,6 +247,37 @@ func TestMissingShard(t *testing.T) {
 	w.want("two", v1alpha1.ReasonPurged, "3/3", "")
 }
 
+// lagging reads as an informer that does not know the address of a pod yet.
+type lagging struct {
+	client.Client
+	pod string
+}
+
+// List implements client.Reader.
+func (l *lagging) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
+	err := l.Client.List(ctx, list, options...)
+	if pods, ok := list.(*corev1.PodList); ok {
+		for i := range pods.Items {
+			if pods.Items[i].Name == l.pod {
+				pods.Items[i].Status.PodIP = ""
+			}
+		}
+	}
+	return err
+}
+
+// TestLaggingInformer: a pod that serves already is not taken for one that does not run yet.
+func TestLaggingInformer(t *testing.T) {
+	w := newWorld(t)
+	w.operator.Client = &lagging{w.kube, "front-edge-1"}
+	w.create("one", nil)
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurging, "3/4", "front-edge-1: the pod has just been created")
+	w.operator.Client = w.kube
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurged, "4/4", "")
+}
+
 // TestRestartedPod: a pod whose process is another one gets the purge in the same pass.
 func TestRestartedPod(t *testing.T) {
 	w := newWorld(t)

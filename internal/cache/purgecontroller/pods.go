@@ -22,7 +22,7 @@ import (
 // maxInFlight bounds the requests to pods at a time.
 const maxInFlight = 32
 
-// pods are the pods of a cache, as they are now: none that exists is missing.
+// pods are the pods of a cache that are known.
 type pods struct {
 	reconciler *Reconciler
 	// shards is the number of shards that should exist.
@@ -43,7 +43,7 @@ type pod struct {
 // pods lists the pods of a cache and finds out how far they are.
 func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pods, error) {
 	all := &pods{reconciler: r, shards: tier.Shards(cache)}
-	if err := all.list(ctx, cache); err != nil {
+	if err := all.list(ctx, r.Client, cache); err != nil {
 		return nil, err
 	}
 	all.each(func(p *pod) {
@@ -56,18 +56,22 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 	return all, nil
 }
 
-// list adds the pods that are not known yet.
-func (all *pods) list(ctx context.Context, cache *v1alpha1.NginxCache) error {
+// list adds the pods that are not known yet, and those that had no address when they became known.
+func (all *pods) list(ctx context.Context, reader client.Reader, cache *v1alpha1.NginxCache) error {
 	list := &corev1.PodList{}
-	err := all.reconciler.Live.List(ctx, list, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
+	err := reader.List(ctx, list, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
 	if err != nil {
 		return fmt.Errorf("list the pods of the cache: %w", err)
 	}
 	for i := range list.Items {
-		p := &list.Items[i]
-		ended := p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed
-		if !ended && !slices.ContainsFunc(all.known, func(known *pod) bool { return known.uid == p.UID }) {
-			all.known = append(all.known, newPod(p))
+		p := newPod(&list.Items[i])
+		at := slices.IndexFunc(all.known, func(known *pod) bool { return known.uid == p.uid })
+		switch phase := list.Items[i].Status.Phase; {
+		case phase == corev1.PodSucceeded || phase == corev1.PodFailed:
+		case at < 0:
+			all.known = append(all.known, p)
+		case all.known[at].ip == "" && p.ip != "":
+			all.known[at] = p
 		}
 	}
 	return nil
