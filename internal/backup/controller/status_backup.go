@@ -11,6 +11,7 @@ import (
 	"example.com/nginx-operator/api/backup/v1alpha1"
 	v1alpha1ac "example.com/nginx-operator/api/backup/v1alpha1/applyconfiguration/backup/v1alpha1"
 	"example.com/nginx-operator/internal/backup/outcome"
+	"example.com/nginx-operator/internal/kube/statuswrite"
 )
 
 // UpdateBackupStatus applies the status of a backup if it differs, and then records the events of the transition.
@@ -19,10 +20,11 @@ func UpdateBackupStatus(ctx context.Context, c client.Client, recorder events.Ev
 	if apiequality.Semantic.DeepEqual(before, status) {
 		return nil
 	}
-	err := ApplyStatus(ctx, c, status, v1alpha1ac.NginxBackupStatus(), func(s *v1alpha1ac.NginxBackupStatusApplyConfiguration) runtime.ApplyConfiguration {
+	err := statuswrite.Apply(ctx, c, FieldManager, status, v1alpha1ac.NginxBackupStatus(), func(s *v1alpha1ac.NginxBackupStatusApplyConfiguration) runtime.ApplyConfiguration {
 		return v1alpha1ac.NginxBackup(backup.Name, backup.Namespace).WithUID(backup.UID).WithStatus(s)
 	})
-	if err != nil {
+	// The object may have been deleted meanwhile.
+	if client.IgnoreNotFound(err) != nil {
 		return err
 	}
 	backup.Status = status

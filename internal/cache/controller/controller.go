@@ -4,14 +4,13 @@ package controller
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -22,6 +21,7 @@ import (
 	cachev1alpha1ac "example.com/nginx-operator/api/cache/v1alpha1/applyconfiguration/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/status"
 	"example.com/nginx-operator/internal/cache/tier"
+	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -79,7 +79,8 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 		return pipeline.Requeue(after, failure)
 	}
 	if err := r.writeStatus(ctx, cache, next); err != nil {
-		return ctrl.Result{}, errors.Join(failure, err)
+		// The resource may have been deleted in the meantime.
+		return ctrl.Result{}, errors.Join(failure, client.IgnoreNotFound(err))
 	}
 	r.publish(cache,
 		status.TierEvents{Name: v1alpha1.TierShards, Events: r.Pipeline.News(tiers.Shards.Key(), shards.Status)},
@@ -154,22 +155,11 @@ func tierState(name string, result *pipeline.Result) status.Tier {
 
 // writeStatus writes the status to the object that it was computed for.
 func (r *Reconciler) writeStatus(ctx context.Context, cache *v1alpha1.NginxCache, next v1alpha1.NginxCacheStatus) error {
-	text, err := json.Marshal(next)
-	if err != nil {
-		return err
-	}
-	config := cachev1alpha1ac.NginxCacheStatus()
-	if err := json.Unmarshal(text, config); err != nil {
-		return err
-	}
-	applied := cachev1alpha1ac.NginxCache(cache.Name, cache.Namespace).WithStatus(config)
-	applied.UID = new(cache.UID)
-	err = r.Client.Status().Apply(ctx, applied, client.FieldOwner(naming.FieldManager), client.ForceOwnership)
-	if err != nil {
-		// The resource may have been deleted in the meantime.
-		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
-	}
-	return nil
+	return statuswrite.Apply(ctx, r.Client, naming.FieldManager, next, cachev1alpha1ac.NginxCacheStatus(), func(s *cachev1alpha1ac.NginxCacheStatusApplyConfiguration) runtime.ApplyConfiguration {
+		applied := cachev1alpha1ac.NginxCache(cache.Name, cache.Namespace).WithStatus(s)
+		applied.UID = new(cache.UID)
+		return applied
+	})
 }
 
 // publish publishes the events of both tiers, once the status was written.

@@ -5,7 +5,6 @@ package purgecontroller
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"time"
@@ -14,6 +13,7 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/utils/clock"
@@ -26,6 +26,7 @@ import (
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/messages"
+	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
@@ -202,19 +203,14 @@ func (r *Reconciler) write(ctx context.Context, p *v1alpha1.NginxCachePurge, o o
 	if apiequality.Semantic.DeepEqual(p.Status, next) {
 		return nil
 	}
-	text, err := json.Marshal(next)
+	err := statuswrite.Apply(ctx, r.Client, naming.FieldManager, next, cachev1alpha1ac.NginxCachePurgeStatus(), func(s *cachev1alpha1ac.NginxCachePurgeStatusApplyConfiguration) runtime.ApplyConfiguration {
+		applied := cachev1alpha1ac.NginxCachePurge(p.Name, p.Namespace).WithStatus(s)
+		applied.UID = new(p.UID)
+		return applied
+	})
 	if err != nil {
-		return err
-	}
-	config := cachev1alpha1ac.NginxCachePurgeStatus()
-	if err := json.Unmarshal(text, config); err != nil {
-		return err
-	}
-	applied := cachev1alpha1ac.NginxCachePurge(p.Name, p.Namespace).WithStatus(config)
-	applied.UID = new(p.UID)
-	if err := r.Client.Status().Apply(ctx, applied, client.FieldOwner(naming.FieldManager), client.ForceOwnership); err != nil {
 		// It may have been deleted in the meantime.
-		return client.IgnoreNotFound(fmt.Errorf("write the status of NginxCachePurge %s: %w", p.Name, err))
+		return client.IgnoreNotFound(fmt.Errorf("NginxCachePurge %s: %w", p.Name, err))
 	}
 	if o.finished() {
 		r.publish(p, o)

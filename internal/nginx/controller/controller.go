@@ -5,14 +5,16 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	v1alpha2ac "example.com/nginx-operator/api/v1alpha2/applyconfiguration/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/pipeline"
@@ -54,14 +56,12 @@ func (r *Reconciler) writeStatus(ctx context.Context, nginx *v1alpha2.NginxOpera
 	if !next.Changed {
 		return nil
 	}
-	config, err := status.ApplyConfiguration(nginx, next.Status)
-	if err != nil {
-		return err
-	}
-	err = r.Client.Status().Apply(ctx, config, client.FieldOwner(naming.FieldManager), client.ForceOwnership)
+	err := statuswrite.Apply(ctx, r.Client, naming.FieldManager, next.Status, v1alpha2ac.NginxOperatorStatus(), func(s *v1alpha2ac.NginxOperatorStatusApplyConfiguration) runtime.ApplyConfiguration {
+		return status.ApplyConfiguration(nginx, s)
+	})
 	if err != nil {
 		// The resource may have been deleted in the meantime.
-		return client.IgnoreNotFound(fmt.Errorf("write the status: %w", err))
+		return client.IgnoreNotFound(err)
 	}
 	for _, e := range r.Pipeline.News(client.ObjectKeyFromObject(nginx), next) {
 		r.Recorder.Eventf(nginx, nil, e.Type, e.Reason, e.Action, "%s", e.Note)

@@ -19,7 +19,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	v1alpha2ac "example.com/nginx-operator/api/v1alpha2/applyconfiguration/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/apply"
 	"example.com/nginx-operator/internal/nginx/history"
@@ -98,11 +100,11 @@ func NewTemplate(namespace string, sample v1alpha2.NginxOperatorStatus) (*Templa
 			return nil, err
 		}
 	}
-	config, err := status.ApplyConfiguration(nginx, sample)
-	if err != nil {
+	config := v1alpha2ac.NginxOperatorStatus()
+	if err := statuswrite.Convert(sample, config); err != nil {
 		return nil, err
 	}
-	t.status, err = json.Marshal(config)
+	t.status, err = json.Marshal(status.ApplyConfiguration(nginx, config))
 	return t, err
 }
 

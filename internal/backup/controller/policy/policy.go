@@ -23,6 +23,7 @@ import (
 	"example.com/nginx-operator/internal/backup/outcome"
 	"example.com/nginx-operator/internal/backup/plan"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/kube/statuswrite"
 )
 
 // Reconciler reports how the targets of each NginxBackupPolicy are, and ensures that every backup
@@ -145,7 +146,9 @@ func (p *pass) updateStatus(ctx context.Context, status v1alpha1.NginxBackupPoli
 	if apiequality.Semantic.DeepEqual(p.policy.Status, status) {
 		return nil
 	}
-	return controller.ApplyStatus(ctx, p.Client, status, v1alpha1ac.NginxBackupPolicyStatus(), func(s *v1alpha1ac.NginxBackupPolicyStatusApplyConfiguration) runtime.ApplyConfiguration {
+	err := statuswrite.Apply(ctx, p.Client, controller.FieldManager, status, v1alpha1ac.NginxBackupPolicyStatus(), func(s *v1alpha1ac.NginxBackupPolicyStatusApplyConfiguration) runtime.ApplyConfiguration {
 		return v1alpha1ac.NginxBackupPolicy(p.policy.Name, p.policy.Namespace).WithUID(p.policy.UID).WithStatus(s)
 	})
+	// The policy may have been deleted meanwhile.
+	return client.IgnoreNotFound(err)
 }
