@@ -1,6 +1,7 @@
 package instanceapi
 
 import (
+	"bytes"
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
@@ -93,6 +94,17 @@ func (p Purges) UpTo(number int64) Purges {
 	return p
 }
 
+// Text returns the JSON of the purges. Characters of HTML, which are common in query strings, are as they are.
+func (p Purges) Text() ([]byte, error) {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(p); err != nil {
+		return nil, fmt.Errorf("encode the purges: %w", err)
+	}
+	return text.Bytes(), nil
+}
+
 // ParsePurges parses the JSON. It returns an error unless the numbers are times and grow.
 func ParsePurges(text []byte) (Purges, error) {
 	if len(text) > MaxPurges {
@@ -139,9 +151,9 @@ func (p *Purge) check() error {
 
 // SignPurges signs purges for an instance. They are valid until OrderValidity after its Uptime.
 func SignPurges(key ed25519.PrivateKey, receiver Orders, p Purges, now time.Time) (SignedOrder, error) {
-	body, err := json.Marshal(p)
+	body, err := p.Text()
 	if err != nil {
-		return SignedOrder{}, fmt.Errorf("encode the purges: %w", err)
+		return SignedOrder{}, err
 	}
 	return signFor(purposePurges, key, receiver.Next(Requested{}, now), body)
 }

@@ -98,9 +98,13 @@ func (o *Options) newReferences(config *rest.Config, c cluster.Cluster) (ctrlcac
 }
 
 // trimReference keeps what identifies the version of a ConfigMap, and the label that marks it as
-// the operator's own.
+// the operator's own. Of the one with the purges of a cache, it keeps what the cache controller reads.
 func trimReference(obj any) (any, error) {
 	if meta, ok := obj.(*metav1.PartialObjectMetadata); ok {
+		if meta.Labels[cachev1alpha1.LabelNginxCache] != "" {
+			meta.ManagedFields = nil
+			return obj, nil
+		}
 		owner := meta.Labels[naming.LabelApplication]
 		meta.ManagedFields, meta.Annotations, meta.Labels, meta.OwnerReferences = nil, nil, nil, nil
 		if owner != "" {

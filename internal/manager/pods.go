@@ -75,13 +75,14 @@ func (c podControllers) addNginx() error {
 func (c podControllers) addCache() error {
 	reconciler := &cachecontroller.Reconciler{
 		Client:        c.mgr.GetClient(),
+		References:    c.references,
 		Recorder:      c.mgr.GetEventRecorder(naming.FieldManager),
 		Pipeline:      c.pipeline(application.KindStatefulSet),
 		ClusterDomain: c.options.clusterDomain(),
 		Clock:         clock.RealClock{},
 	}
 	reconciler.Pipeline.Options.WritesVolumes = true
-	return reconciler.SetupWithManager(c.mgr, c.options.Concurrency)
+	return reconciler.SetupWithManager(c.mgr, c.references, c.options.Concurrency)
 }
 
 func (c podControllers) addPurges(ctx context.Context) error {

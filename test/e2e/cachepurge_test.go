@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
@@ -102,6 +103,90 @@ func TestCachePurge(t *testing.T) {
 		cache.Spec.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{"example.com/restart": "1"}}
 	})
 	waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionTrue)
+}
+
+// TestCachePurgeOddURLs: what cannot be the name of a folder is purged as well.
+func TestCachePurgeOddURLs(t *testing.T) {
+	t.Parallel()
+	cache := newCache(t, 1)
+	paths := []string{"/next?to=/x/../y", "/image?u=/" + strings.Repeat("x", 300), "/a?b=/.object", "/.below/a", "/plain"}
+	before := map[string]string{}
+	for _, path := range paths {
+		before[path] = fetchPath(t, cache, path)
+		if again := fetchPath(t, cache, path); again != before[path] {
+			t.Fatalf("%s is not stored", path)
+		}
+	}
+	host, _, _ := strings.Cut(before["/plain"], " ")
+	for _, path := range paths {
+		waitPurge(t, purge(t, cache, v1alpha1.NginxCachePurgeSpec{URLs: []string{"http://" + host + path}}), v1alpha1.ReasonPurged)
+		if again := fetchPath(t, cache, path); again == before[path] {
+			t.Errorf("%s is there after it was purged", path)
+		}
+	}
+}
+
+// fetchPath returns the answer of the first edge for a path with a query string.
+func fetchPath(t *testing.T, cache *v1alpha1.NginxCache, pathAndQuery string) string {
+	t.Helper()
+	body, err := clientset.CoreV1().RESTClient().Get().
+		AbsPath("/api/v1/namespaces/" + cache.Namespace + "/pods/" + v1alpha1.EdgeName(cache.Name) + "-0:80/proxy").
+		RequestURI("/api/v1/namespaces/" + cache.Namespace + "/pods/" + v1alpha1.EdgeName(cache.Name) + "-0:80/proxy" + pathAndQuery).
+		DoRaw(t.Context())
+	must(t, err)
+	return string(body)
+}
+
+// TestCachePurgeAfterRules: what was stored with a rule that is gone does not come back with the rule after a purge.
+func TestCachePurgeAfterRules(t *testing.T) {
+	t.Parallel()
+	cache := newCache(t, 1)
+	const path = "/static/q?v=1&x=2"
+	before := fetchPath(t, cache, path)
+	host, _, _ := strings.Cut(before, " ")
+	rules := cache.Spec.Rules
+	update(t, cache, func() { cache.Spec.Rules = nil })
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	waitPurge(t, purge(t, cache, v1alpha1.NginxCachePurgeSpec{URLs: []string{"http://" + host + path}}), v1alpha1.ReasonPurged)
+	update(t, cache, func() { cache.Spec.Rules = rules })
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	if again := fetchPath(t, cache, path); again == before {
+		t.Error("the object is there after it was purged")
+	}
+}
+
+// TestCachePurgeRetained: a volume that was away when its objects were purged does not bring them back, even if the cache
+// was created again meanwhile.
+func TestCachePurgeRetained(t *testing.T) {
+	t.Parallel()
+	if storageClass == "" {
+		t.Skip("E2E_STORAGE_CLASS names no StorageClass")
+	}
+	namespace := newNamespace(t)
+	storage := v1alpha1.Storage{
+		Size: resource.MustParse("32Mi"), StorageClassName: &storageClass, WhenScaled: v1alpha1.VolumeRetain, WhenDeleted: v1alpha1.VolumeRetain,
+	}
+	cache := newCacheOn(t, namespace, 2, storage)
+	before := answers(t, cache, "/objects")
+	update(t, cache, func() { cache.Spec.Shards.Replicas = new(int32(1)) })
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	eventually(t, "the second shard is gone", func() error {
+		return gone(get(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front-shards-1"}}))
+	})
+	waitPurge(t, purge(t, cache, v1alpha1.NginxCachePurgeSpec{All: new(true)}), v1alpha1.ReasonPurged)
+	must(t, kube.Delete(t.Context(), cache))
+	for _, name := range []string{"front-shards-0", "front-edge-0", "front-edge-1"} {
+		eventually(t, name+" is gone", func() error {
+			return gone(get(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}))
+		})
+	}
+	again := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: cache.Name}, Spec: cache.Spec}
+	again.Spec.Shards.Replicas = new(int32(2))
+	must(t, kube.Create(t.Context(), again))
+	waitCache(t, again, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	if changed := purgedPaths(before, answers(t, again, "/objects")); len(changed) != len(before) {
+		t.Errorf("of %d objects, only %d are gone", len(before), len(changed))
+	}
 }
 
 // TestCachePurgeWithoutCache: a purge waits until its cache exists, and says so.

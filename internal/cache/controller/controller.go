@@ -5,8 +5,10 @@ package controller
 import (
 	"context"
 	"errors"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,13 +33,18 @@ import (
 
 // Reconciler keeps the cluster as every NginxCache declares it.
 type Reconciler struct {
-	Client   client.Client
-	Pipeline *pipeline.Pipeline
-	Recorder events.EventRecorder
+	Client client.Client
+	// References holds the metadata of all ConfigMaps.
+	References client.Reader
+	Pipeline   *pipeline.Pipeline
+	Recorder   events.EventRecorder
 	// ClusterDomain is the DNS domain of the cluster.
 	ClusterDomain string
 	Clock         clock.PassiveClock
 }
+
+// refusalRetry is how often volumes are tried to grow that the API server refused.
+const refusalRetry = 30 * time.Second
 
 // Reconcile is one pass over one NginxCache.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -53,11 +60,19 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
+	refused, err := r.preparePurges(ctx, cache)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	volumes, err := r.growVolumes(ctx, cache)
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	return r.reconcile(ctx, cache, tier.Build(cache, r.ClusterDomain, volumes), volumes)
+	tiers := tier.Build(cache, r.ClusterDomain, volumes)
+	if refused != "" && tiers.Invalid == nil {
+		tiers.Invalid = errors.New(refused)
+	}
+	return r.reconcile(ctx, cache, tiers, volumes)
 }
 
 // reconcile makes a pass over each tier, and writes the status.
@@ -66,7 +81,12 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 	if shards == nil || edge == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	after, failure := rollout.Soonest(shards.After, edge.After), errors.Join(shards.Failure, edge.Failure)
+	after := rollout.Soonest(shards.After, edge.After)
+	if volumes.Refused != "" {
+		// What may cure it, such as a quota or a StorageClass, is not watched.
+		after = rollout.Soonest(after, refusalRetry)
+	}
+	failure := errors.Join(shards.Failure, edge.Failure)
 	if shards.Held || edge.Held {
 		return pipeline.Requeue(after, failure)
 	}
@@ -102,7 +122,7 @@ func (r *Reconciler) runTiers(ctx context.Context, tiers tier.Tiers) (shards, ed
 		}
 	default:
 		if edge, err = r.Pipeline.Run(ctx, tiers.Edge); edge != nil && err == nil {
-			if !isTrue(edge, v1alpha1.ConditionUpToDate) {
+			if !edge.RolledOut {
 				tiers.Shards.Spec.Replicas = now
 			}
 			shards, err = r.Pipeline.Run(ctx, tiers.Shards)
@@ -117,29 +137,40 @@ func (r *Reconciler) runEdge(ctx context.Context, edge *application.Application,
 	if err != nil {
 		return nil, err
 	}
-	if now == nil && !isTrue(shards, v1alpha1.ConditionAvailable) {
+	if now == nil && !meta.IsStatusConditionTrue(shards.Status.Status.Conditions, v1alpha1.ConditionAvailable) {
 		// Edges that look for shards which do not exist would not find them for as long as the cluster's DNS remembers
 		// that.
 		return &pipeline.Result{}, nil
 	}
-	if !isTrue(shards, v1alpha1.ConditionUpToDate) {
-		edge.Waits = "it waits until the shards are up to date"
+	if !shards.RolledOut {
+		edge.Waits = "it waits for the rollout of the shards"
 	}
 	return r.Pipeline.Run(ctx, edge)
 }
 
-func isTrue(r *pipeline.Result, condition string) bool {
-	return meta.IsStatusConditionTrue(r.Status.Status.Conditions, condition)
-}
-
-// replicas returns the number of pods that the StatefulSet of a tier has now; nil if there is none of the cache.
+// replicas returns the number of pods that a tier has now; nil if it was not created yet. While the StatefulSet is created
+// again, the pods tell.
 func (r *Reconciler) replicas(ctx context.Context, app *application.Application) (*int32, error) {
 	set := &appsv1.StatefulSet{}
 	err := r.Client.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: naming.Workload(app.Name)}, set)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, app) {
-		return nil, nil //nolint:nilnil // there is none
+	switch {
+	case err == nil && metav1.IsControlledBy(set, app):
+		return set.Spec.Replicas, nil
+	case client.IgnoreNotFound(err) != nil:
+		return nil, err
 	}
-	return set.Spec.Replicas, err
+	pods := &corev1.PodList{}
+	if err := r.Client.List(ctx, pods, client.InNamespace(app.Namespace), client.MatchingLabels(naming.SelectorLabels(app.Name))); err != nil {
+		return nil, err
+	}
+	var most *int32
+	for i := range pods.Items {
+		n := naming.Ordinal(pods.Items[i].Name) + 1
+		if most == nil || n > *most {
+			most = &n
+		}
+	}
+	return most, nil
 }
 
 // tierState returns what a pass over a tier found.

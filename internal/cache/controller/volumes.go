@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -26,21 +27,24 @@ func (r *Reconciler) growVolumes(ctx context.Context, cache *v1alpha1.NginxCache
 	if len(plan.Grow) == 0 || ptr.Deref(cache.Spec.Suspend, false) {
 		return plan, nil
 	}
+	refused := ""
 	for i := range plan.Grow {
 		claim := plan.Grow[i].DeepCopy()
 		claim.Spec.Resources.Requests[corev1.ResourceStorage] = cache.Spec.Shards.Storage.Size
 		err := r.Client.Patch(ctx, claim, client.MergeFrom(&plan.Grow[i]), client.FieldOwner(naming.FieldManager))
 		switch {
 		case apierrors.IsForbidden(err) || apierrors.IsInvalid(err):
-			plan.Refused = fmt.Sprintf("spec.shards.storage.size is %s, but PersistentVolumeClaim %s cannot grow: %v", cache.Spec.Shards.Storage.Size.String(), claim.Name, err)
-			return plan, nil
+			refused = cmp.Or(refused, fmt.Sprintf("spec.shards.storage.size is %s, but PersistentVolumeClaim %s cannot grow: %v", cache.Spec.Shards.Storage.Size.String(), claim.Name, err))
+			continue
 		case err != nil:
 			return plan, fmt.Errorf("grow PersistentVolumeClaim %s: %w", claim.Name, err)
 		}
 		ctrl.LoggerFrom(ctx).Info("a volume grows", "claim", claim.Name, "size", cache.Spec.Shards.Storage.Size.String())
 		*claims = corev1.PersistentVolumeClaimList{Items: replaced(claims.Items, claim)}
 	}
-	return tier.PlanVolumes(cache, claims.Items), nil
+	plan = tier.PlanVolumes(cache, claims.Items)
+	plan.Refused = cmp.Or(plan.Refused, refused)
+	return plan, nil
 }
 
 // replaced returns claims with one of them as it was written.

@@ -1,7 +1,7 @@
 package purge
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -42,7 +42,7 @@ func ParseLog(data map[string]string) (Log, error) {
 func (l *Log) Data() (map[string]string, error) {
 	data := map[string]string{}
 	for key, part := range map[string]instanceapi.Purges{KeyEdge: l.Edge, KeyShards: l.Shards} {
-		text, err := json.Marshal(part)
+		text, err := part.Text()
 		if err != nil {
 			return nil, err
 		}
@@ -61,19 +61,39 @@ func (l *Log) Number(owner string) int64 {
 	return 0
 }
 
-// Add adds a purge of an object, and returns its number. It returns false if there is no room.
-func (l *Log) Add(owner string, targets []instanceapi.Target, now time.Time) (int64, bool) {
+// NewLog returns the log of a cache that begins at a time. Whatever a volume has from before is dropped.
+func NewLog(now time.Time) Log {
+	since := instanceapi.Purges{Since: now.UnixMilli()}
+	return Log{Edge: since, Shards: since}
+}
+
+// Errors of Add.
+var (
+	// ErrNoRoom means that there is no room for a purge until pods have carried out others.
+	ErrNoRoom = errors.New("too many purges wait for pods")
+	// ErrTooLarge means that a purge is larger than the log can be.
+	ErrTooLarge = errors.New("it names more than a log of purges can hold: purge fewer URLs at a time, or a prefix")
+)
+
+// Add adds a purge of an object, and returns its number.
+func (l *Log) Add(owner string, targets []instanceapi.Target, now time.Time) (int64, error) {
 	purge := instanceapi.Purge{
 		Number: max(l.Shards.Last()+1, now.UnixMilli()), Owner: owner, All: len(targets) == 0, Targets: targets,
 	}
-	grown := l.Shards
-	grown.List = append(slices.Clip(grown.List), purge)
-	// As JSON, a log is as long as its parts.
-	if text, err := json.Marshal(grown); err != nil || len(text) > instanceapi.MaxPurges {
-		return 0, false
+	if !fits(instanceapi.Purges{Since: l.Shards.Since, List: []instanceapi.Purge{purge}}) {
+		return 0, ErrTooLarge
+	}
+	grown := instanceapi.Purges{Since: l.Shards.Since, List: append(slices.Clip(l.Shards.List), purge)}
+	if !fits(grown) {
+		return 0, ErrNoRoom
 	}
 	l.Shards = grown
-	return purge.Number, true
+	return purge.Number, nil
+}
+
+func fits(p instanceapi.Purges) bool {
+	text, err := p.Text()
+	return err == nil && len(text) <= instanceapi.MaxPurges
 }
 
 // Forget forgets the purges up to a number, which all pods have carried out.

@@ -1,6 +1,7 @@
 package purge
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -18,7 +19,7 @@ func including(parameters ...string) v1alpha1.Rule {
 }
 
 func TestTargets(t *testing.T) {
-	spec := &v1alpha1.NginxCacheSpec{Rules: []v1alpha1.Rule{{}, including("v", "lang"), including()}}
+	keys := Keys(nil).With([]v1alpha1.Rule{{}, including("v", "lang"), including()})
 	for _, tt := range []struct {
 		purge v1alpha1.NginxCachePurgeSpec
 		want  []string
@@ -30,7 +31,7 @@ func TestTargets(t *testing.T) {
 		{v1alpha1.NginxCachePurgeSpec{URLs: []string{"http://a/b?x=1&lang=de&v=%32&V=3"}}, []string{"a /b", "a /b ?v=%32&lang=de", "a /b ?x=1&lang=de&v=%32&V=3"}},
 		{v1alpha1.NginxCachePurgeSpec{Prefixes: []string{"https://a/", "https://a/b%20c/"}}, []string{"a / below", "a /b c/ below"}},
 	} {
-		targets, err := Targets(spec, &tt.purge)
+		targets, err := Targets(keys, &tt.purge)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -49,8 +50,8 @@ func TestTargets(t *testing.T) {
 			t.Errorf("%+v: -want +got:\n%s", tt.purge, diff)
 		}
 	}
-	for _, bad := range []string{"https://a/%zz", "https://user@a/", "https://:80/", "https://a/%00"} {
-		if _, err := Targets(spec, &v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://a/", bad}}); err == nil || !strings.Contains(err.Error(), "spec.urls[1]") {
+	for _, bad := range []string{"https://a/%zz", "https://user@a/", "https://:80/", "https://a/%00", "https://a/%e9", "https://*.a/", "https://münchen.de/", "https://%80/"} {
+		if _, err := Targets(keys, &v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://a/", bad}}); err == nil || !strings.Contains(err.Error(), "spec.urls[1]") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
@@ -61,12 +62,12 @@ func FuzzTargets(f *testing.F) {
 	f.Add("https://a/b?c=d", "v")
 	f.Add("http://a/../%2e%2e/?v=1&v=2", "v")
 	f.Fuzz(func(t *testing.T, text, parameter string) {
-		targets, err := Targets(&v1alpha1.NginxCacheSpec{Rules: []v1alpha1.Rule{including(parameter)}}, &v1alpha1.NginxCachePurgeSpec{URLs: []string{text}})
+		targets, err := Targets(Keys{{parameter}}, &v1alpha1.NginxCachePurgeSpec{URLs: []string{text}})
 		if err != nil {
 			return
 		}
 		var log Log
-		if _, ok := log.Add("u", targets, time.UnixMilli(1)); !ok {
+		if _, err := log.Add("u", targets, time.UnixMilli(1)); err != nil {
 			return
 		}
 		data, err := log.Data()
@@ -84,7 +85,7 @@ func TestLog(t *testing.T) {
 	var log Log
 	target := []instanceapi.Target{{Host: "h", Path: "/a"}}
 	for i, tt := range []struct{ now, want int64 }{{1000, 1000}, {1000, 1001}, {500, 1002}, {2000, 2000}} {
-		if got, ok := log.Add(fmt.Sprint(i), target, time.UnixMilli(tt.now)); !ok || got != tt.want || log.Number(fmt.Sprint(i)) != tt.want {
+		if got, err := log.Add(fmt.Sprint(i), target, time.UnixMilli(tt.now)); err != nil || got != tt.want || log.Number(fmt.Sprint(i)) != tt.want {
 			t.Errorf("number %d, want %d", got, tt.want)
 		}
 	}
@@ -94,7 +95,9 @@ func TestLog(t *testing.T) {
 func TestForget(t *testing.T) {
 	var log Log
 	for number := range int64(4) {
-		log.Add(fmt.Sprint(number), []instanceapi.Target{{Host: "h", Path: "/a"}}, time.UnixMilli(1000+number))
+		if _, err := log.Add(fmt.Sprint(number), []instanceapi.Target{{Host: "h", Path: "/a"}}, time.UnixMilli(1000+number)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	log.Edge = log.Shards.UpTo(1001)
 	log.Forget(1001)
@@ -112,6 +115,9 @@ func TestForget(t *testing.T) {
 	if again.Shards.Since != 1001 || len(again.Shards.List) != 2 || again.Edge.Since != 1001 || len(again.Edge.List) != 0 || again.Number("1") != 0 {
 		t.Errorf("%+v", again)
 	}
+}
+
+func TestDamagedLog(t *testing.T) {
 	if _, err := ParseLog(map[string]string{KeyEdge: "x"}); err == nil || !strings.Contains(err.Error(), KeyEdge) {
 		t.Errorf("a damaged part: %v", err)
 	}
@@ -123,12 +129,52 @@ func TestLogIsBounded(t *testing.T) {
 	large := []instanceapi.Target{{Host: "h", Path: "/" + strings.Repeat("a", 100<<10)}}
 	added := 0
 	for ; added < 100; added++ {
-		if _, ok := log.Add("u", large, time.UnixMilli(1)); !ok {
+		if _, err := log.Add("u", large, time.UnixMilli(1)); err != nil {
+			if !errors.Is(err, ErrNoRoom) {
+				t.Error(err)
+			}
 			break
 		}
 	}
 	if data, err := log.Data(); added != 3 || err != nil || len(data[KeyShards]) > instanceapi.MaxPurges {
 		t.Errorf("%d were added: %v", added, err)
+	}
+}
+
+// TestTooLarge: a purge that never fits is refused, and characters of HTML in it count once.
+func TestTooLarge(t *testing.T) {
+	var log Log
+	query := "?" + strings.Repeat("&", 350<<10)
+	if _, err := log.Add("u", []instanceapi.Target{{Host: "h", Path: "/a", Query: query}}, time.UnixMilli(1)); err != nil {
+		t.Error(err)
+	}
+	if _, err := log.Add("v", []instanceapi.Target{{Host: "h", Path: "/a", Query: query + query}}, time.UnixMilli(1)); !errors.Is(err, ErrTooLarge) {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestKeys: the keys of earlier rules are remembered, each once. With too many, or unreadable ones, everything is purged.
+func TestKeys(t *testing.T) {
+	keys := ParseKeys("").With([]v1alpha1.Rule{including("v"), {}, including(), including("v")})
+	text, err := keys.Text()
+	if err != nil || text != `[["v"],[]]` {
+		t.Errorf("%s: %v", text, err)
+	}
+	keys = ParseKeys(text).With([]v1alpha1.Rule{including("w")})
+	purge := &v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://a/b?v=1&w=2"}}
+	if targets, err := Targets(keys, purge); err != nil || len(targets) != 4 {
+		t.Errorf("%v: %v", targets, err)
+	}
+	for n := range 2 * maxKeys {
+		keys = keys.With([]v1alpha1.Rule{including(fmt.Sprint(n))})
+	}
+	for _, many := range []Keys{keys, ParseKeys("x")} {
+		if targets, err := Targets(many, purge); err != nil || len(targets) > 0 {
+			t.Errorf("with %d keys: %v: %v", len(many), targets, err)
+		}
+	}
+	if text, err := Keys(nil).Text(); err != nil || len(ParseKeys(text)) > 0 {
+		t.Errorf("%s: %v", text, err)
 	}
 }
 

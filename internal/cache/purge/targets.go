@@ -3,24 +3,31 @@ package purge
 
 import (
 	"fmt"
+	"net"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Targets returns what a purge of a cache removes; empty: everything. The error says what cannot be read.
-func Targets(cache *v1alpha1.NginxCacheSpec, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Target, error) {
+// Targets returns what a purge of a cache removes; empty: everything. keys are the keys that its objects can have. The error
+// says what cannot be read.
+func Targets(keys Keys, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Target, error) {
+	if len(spec.URLs) > 0 && len(keys) > maxKeys {
+		return nil, nil
+	}
 	var all []instanceapi.Target
 	for i, text := range spec.URLs {
 		u, err := parse(text)
 		if err != nil {
 			return nil, fmt.Errorf("spec.urls[%d]: %w", i, err)
 		}
-		for _, query := range queries(cache.Rules, u.RawQuery) {
+		for _, query := range queries(keys, u.RawQuery) {
 			all = append(all, instanceapi.Target{Host: host(u), Path: normalize(u.Path), Query: query})
 		}
 	}
@@ -34,13 +41,21 @@ func Targets(cache *v1alpha1.NginxCacheSpec, spec *v1alpha1.NginxCachePurgeSpec)
 	return all, nil
 }
 
+// hostName matches the names of hosts as clients send them.
+var hostName = regexp.MustCompile(`^[a-zA-Z0-9_][-a-zA-Z0-9._]*$`)
+
 func parse(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	if u.User != nil || u.Hostname() == "" || strings.ContainsRune(u.Path, 0) || strings.ContainsRune(u.RawQuery, 0) {
-		return nil, fmt.Errorf("%q is not a URL of an object: it must have a host, no user name, and no zero bytes", text)
+	switch {
+	case u.User != nil || strings.ContainsRune(u.Path, 0) || strings.ContainsRune(u.RawQuery, 0):
+		return nil, fmt.Errorf("%q is not the URL of an object: it must have no user name and no zero bytes", text)
+	case net.ParseIP(u.Hostname()) == nil && !hostName.MatchString(u.Hostname()):
+		return nil, fmt.Errorf("%q is not the host of an object: it must be a name of letters, digits, '-', '_' and '.', or an IP address; write other letters as clients send them (xn--…), and purge all for all hosts", u.Hostname())
+	case !utf8.ValidString(u.Path):
+		return nil, fmt.Errorf("the path of %q is not UTF-8: purge the folder above it", text)
 	}
 	return u, nil
 }
@@ -63,16 +78,13 @@ func normalize(decoded string) string {
 	return clean
 }
 
-// queries returns the query strings that the key of an object can have: as it is, and with the parameters of each rule
-// that names some. Which rule applies is for nginx to say, so all of them are purged.
-func queries(rules []v1alpha1.Rule, raw string) []string {
+// queries returns the query strings that the key of an object can have: as it is, and with the parameters of each key.
+// Which rule applies is for nginx to say, so all of them are purged.
+func queries(keys Keys, raw string) []string {
 	all := []string{question(raw)}
-	for _, rule := range rules {
-		if rule.Key == nil {
-			continue
-		}
+	for _, parameters := range keys {
 		var kept []string
-		for _, name := range rule.Key.QueryParameters.Include {
+		for _, name := range parameters {
 			if value := argument(raw, name); value != "" {
 				kept = append(kept, name+"="+value)
 			}

@@ -115,7 +115,7 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 		return 0, err
 	}
 	pods.send(ctx, v1alpha1.TierShards, memory.log.Shards)
-	if proven := purge.Proven(pods.all(cache.Name), v1alpha1.TierShards); proven > 0 {
+	if proven := purge.Proven(pods.all(cache.Name), v1alpha1.TierShards); proven >= memory.log.Shards.Since {
 		memory.log.Edge = memory.log.Shards.UpTo(proven)
 		pods.send(ctx, v1alpha1.TierEdge, memory.log.Edge)
 	}
@@ -126,22 +126,27 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 	}
 	r.answers.keep(client.ObjectKeyFromObject(cache), pods.known)
 	all := pods.all(cache.Name)
+	var next time.Duration
 	complete := true
 	for _, p := range open {
 		o := memory.outcome(p, all)
-		complete = complete && o.finished()
 		if err := r.write(ctx, p, o); err != nil {
 			return 0, err
 		}
+		if o.finished() {
+			next = sooner(next, max(ttl(p), time.Second))
+		} else {
+			complete = false
+		}
 	}
 	if complete {
-		return 0, nil
+		return next, nil
 	}
 	// Edges that the operator cannot reach find it in the ConfigMap.
 	if err := r.store(ctx, cache, memory); err != nil {
 		return 0, err
 	}
-	return r.pause(open[0]), nil
+	return sooner(next, r.pause(open[0])), nil
 }
 
 // The least and the greatest pause between two passes over purges that wait for pods.
@@ -163,7 +168,7 @@ func (r *Reconciler) expire(ctx context.Context, purges []v1alpha1.NginxCachePur
 		if !p.Finished() || p.DeletionTimestamp != nil {
 			continue
 		}
-		left := p.Status.Conditions[0].LastTransitionTime.Add(time.Duration(ptr.Deref(p.Spec.TTLSecondsAfterFinished, defaultTTL)) * time.Second).Sub(r.Clock.Now())
+		left := p.Status.Conditions[0].LastTransitionTime.Add(ttl(p)).Sub(r.Clock.Now())
 		if left > 0 {
 			next = sooner(next, left)
 			continue
@@ -173,6 +178,11 @@ func (r *Reconciler) expire(ctx context.Context, purges []v1alpha1.NginxCachePur
 		}
 	}
 	return next, nil
+}
+
+// ttl returns how long a purge remains after it is finished.
+func ttl(p *v1alpha1.NginxCachePurge) time.Duration {
+	return time.Duration(ptr.Deref(p.Spec.TTLSecondsAfterFinished, defaultTTL)) * time.Second
 }
 
 // defaultTTL is the default of spec.ttlSecondsAfterFinished.

@@ -2,6 +2,7 @@ package purgecontroller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 
@@ -38,27 +39,46 @@ func (r *Reconciler) remember(ctx context.Context, cache *v1alpha1.NginxCache, o
 		m.log = purge.Log{}
 		m.log.Shards.Since, m.log.Edge.Since = newest, newest
 	}
+	m.log.Forget(m.finished(open, purge.Proven(pods.all(cache.Name), "")))
 	added := false
 	for _, p := range open {
 		if m.log.Number(string(p.UID)) > 0 {
 			continue
 		}
-		targets, err := purge.Targets(&cache.Spec, &p.Spec)
-		if err != nil {
-			m.rejected[p.Name] = err
-			continue
+		targets, err := purge.Targets(m.keys(cache), &p.Spec)
+		if err == nil {
+			_, err = m.log.Add(string(p.UID), targets, r.Clock.Now())
 		}
-		if !added {
-			m.log.Forget(purge.Proven(pods.all(cache.Name), ""))
-		}
-		if _, ok := m.log.Add(string(p.UID), targets, r.Clock.Now()); ok {
+		switch {
+		case err == nil:
 			added = true
+		case !errors.Is(err, purge.ErrNoRoom):
+			m.rejected[p.Name] = err
 		}
 	}
 	if !added {
 		return m, nil
 	}
 	return m, r.store(ctx, cache, m)
+}
+
+// keys returns the keys that objects of the cache can have.
+func (m *memory) keys(cache *v1alpha1.NginxCache) purge.Keys {
+	var known purge.Keys
+	if m.stored != nil {
+		known = purge.ParseKeys(m.stored.Annotations[purge.AnnotationKeys])
+	}
+	return known.With(cache.Spec.Rules)
+}
+
+// finished returns the number up to which all pods have carried out the purges, without those that are open.
+func (m *memory) finished(open []*v1alpha1.NginxCachePurge, proven int64) int64 {
+	for _, p := range open {
+		if number := m.log.Number(string(p.UID)); number > 0 {
+			proven = min(proven, number-1)
+		}
+	}
+	return proven
 }
 
 // recall reads the ConfigMap.

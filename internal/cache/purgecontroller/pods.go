@@ -47,41 +47,46 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 		return nil, err
 	}
 	all.each(func(p *pod) {
+		if p.ip == "" {
+			return
+		}
 		if last, ok := r.answers.of(client.ObjectKeyFromObject(cache), p.uid, r.Clock.Now()); ok {
-			p.Number, p.orders, p.at, p.Waits, p.Empty = last.number, &last.orders, last.at, "", false
-		} else if p.ip != "" {
+			p.Number, p.orders, p.at, p.Waits = last.number, &last.orders, last.at, ""
+		} else {
 			r.request(ctx, p)
 		}
 	})
 	return all, nil
 }
 
-// list adds the pods that are not known yet, and those that had no address when they became known.
+// list takes over which pods there are. Pods that are gone are forgotten. What is known of a pod that had no address is as
+// well, because it may have begun to serve.
 func (all *pods) list(ctx context.Context, reader client.Reader, cache *v1alpha1.NginxCache) error {
 	list := &corev1.PodList{}
 	err := reader.List(ctx, list, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
 	if err != nil {
 		return fmt.Errorf("list the pods of the cache: %w", err)
 	}
+	var now []*pod
 	for i := range list.Items {
-		p := newPod(&list.Items[i])
-		at := slices.IndexFunc(all.known, func(known *pod) bool { return known.uid == p.uid })
-		switch phase := list.Items[i].Status.Phase; {
-		case phase == corev1.PodSucceeded || phase == corev1.PodFailed:
-		case at < 0:
-			all.known = append(all.known, p)
-		case all.known[at].ip == "" && p.ip != "":
-			all.known[at] = p
+		if phase := list.Items[i].Status.Phase; phase == corev1.PodSucceeded || phase == corev1.PodFailed {
+			continue
 		}
+		p := newPod(&list.Items[i])
+		if at := slices.IndexFunc(all.known, func(known *pod) bool { return known.uid == p.uid && known.ip != "" }); at >= 0 {
+			p = all.known[at]
+		}
+		now = append(now, p)
 	}
+	all.known = now
 	return nil
 }
 
 func newPod(p *corev1.Pod) *pod {
 	known := &pod{Pod: purge.Pod{Name: p.Name, Tier: p.Labels[v1alpha1.LabelTier], Waits: "the pod has just been created"}, uid: p.UID, ip: p.Status.PodIP}
 	if known.ip == "" {
-		// An edge stores its objects in the pod itself. A shard may have a volume from before.
-		known.Empty, known.Waits = known.Tier == v1alpha1.TierEdge, "the pod does not run"
+		// An edge that has never run has stored nothing. A shard may have a volume from before.
+		known.Empty, known.Waits = known.Tier == v1alpha1.TierEdge && p.Status.Phase == corev1.PodPending, "the pod does not run"
 	}
 	return known
 }
@@ -90,14 +95,25 @@ func newPod(p *corev1.Pod) *pod {
 func (r *Reconciler) request(ctx context.Context, p *pod) {
 	now := r.Clock.Now()
 	status, err := r.Instances.Status(ctx, p.ip)
+	logFailure(ctx, p, err)
 	p.answered(&status, now, err)
+}
+
+func logFailure(ctx context.Context, p *pod, err error) {
+	if err != nil {
+		log.FromContext(ctx).Info("a pod did not answer about purges", "pod", p.Name, "reason", err.Error())
+	}
 }
 
 // answered takes over an answer of the pod to a request that was made at a time.
 func (p *pod) answered(status *instanceapi.Status, at time.Time, err error) {
+	refused := &instanceapi.RefusedError{}
 	switch {
+	case errors.As(err, &refused):
+		p.orders, p.Waits = nil, fmt.Sprintf("it refuses the purge (%s)", refused.Refusal)
 	case err != nil:
-		p.orders, p.Waits = nil, "it does not answer: "+err.Error()
+		// The error has ports that differ each time.
+		p.orders, p.Waits = nil, fmt.Sprintf("its instance manager does not answer on port %d", instanceapi.Port)
 	case status.Purged == nil:
 		p.orders, p.Waits = nil, "its instance manager is of a release that cannot purge: the rollout replaces it"
 	default:
@@ -123,9 +139,6 @@ func (r *Reconciler) send(ctx context.Context, p *pod, purges instanceapi.Purges
 			_ = r.sendOnce(ctx, p, purges)
 		}
 	}
-	if p.Waits != "" {
-		log.FromContext(ctx).Info("a pod did not purge", "pod", p.Name, "reason", p.Waits)
-	}
 }
 
 func (r *Reconciler) sendOnce(ctx context.Context, p *pod, purges instanceapi.Purges) error {
@@ -141,6 +154,7 @@ func (r *Reconciler) sendOnce(ctx context.Context, p *pod, purges instanceapi.Pu
 		return err
 	}
 	status, err := r.Instances.Purge(ctx, p.ip, signed)
+	logFailure(ctx, p, err)
 	p.answered(&status, now, err)
 	return err
 }

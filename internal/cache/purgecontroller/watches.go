@@ -33,7 +33,7 @@ func (r *Reconciler) SetupWithManager(ctx context.Context, mgr ctrl.Manager, con
 	return ctrl.NewControllerManagedBy(mgr).
 		Named("nginxcachepurge").
 		// The operator's own status writes do not change the generation.
-		Watches(&v1alpha1.NginxCachePurge{}, handler.EnqueueRequestsFromMapFunc(cacheOfPurge)).
+		Watches(&v1alpha1.NginxCachePurge{}, handler.EnqueueRequestsFromMapFunc(cacheOfPurge), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&v1alpha1.NginxCache{}, &handler.EnqueueRequestForObject{}, builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(cacheOfPod)).
 		WithOptions(controller.Options{MaxConcurrentReconciles: concurrency}).

@@ -38,8 +38,6 @@ func (b *builder) setCacheDir(app *application.Application, dir, purges string) 
 	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{Name: purgesVolume, ConfigMap: &corev1.ConfigMapVolumeSource{
 		LocalObjectReference: corev1.LocalObjectReference{Name: v1alpha1.PurgesName(b.cache.Name)},
 		Items:                []corev1.KeyToPath{{Key: purges, Path: instanceapi.FilePurges}},
-		// It is created with the first purge.
-		Optional: new(true),
 	}})
 	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: purgesVolume, MountPath: instanceapi.DirPurges})
 }
@@ -217,10 +215,14 @@ func (b *builder) hotSize() int64 {
 // it is no more than fits on the smallest one.
 func (b *builder) shardSize() int64 {
 	fits := b.volumes.usable.Value() / 10 * 9
-	if q := b.cache.Spec.Shards.CacheSize; q != nil && (b.volumes.Growing == "" || q.Value() < fits) {
-		return q.Value()
+	q := b.cache.Spec.Shards.CacheSize
+	switch {
+	case q == nil:
+		return fits
+	case b.volumes.usable.Cmp(b.cache.Spec.Shards.Storage.Size) < 0:
+		return min(q.Value(), fits)
 	}
-	return fits
+	return q.Value()
 }
 
 // The least sizes that a cache is useful with, in bytes.

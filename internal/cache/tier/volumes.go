@@ -59,8 +59,7 @@ func (v *Volumes) compare(want v1alpha1.Storage, claim *corev1.PersistentVolumeC
 	requested, class := claim.Spec.Resources.Requests[corev1.ResourceStorage], claim.Spec.StorageClassName
 	switch order := requested.Cmp(want.Size); {
 	case want.StorageClassName != nil && class != nil && *class != *want.StorageClassName:
-		v.class = class
-		v.refuse("spec.shards.storage.storageClassName is %q, but PersistentVolumeClaim %s has the class %q, which cannot be changed: set it back, or delete the claim together with its pod, so that the shard starts empty with another volume", *want.StorageClassName, claim.Name, *class)
+		v.refuse("spec.shards.storage.storageClassName is %q, but PersistentVolumeClaim %s has the class %q, which cannot be changed: set it back, or delete the claim together with its pod, so that the shard starts empty with a volume of the declared class", *want.StorageClassName, claim.Name, *class)
 	case order > 0:
 		v.template = requested
 		v.refuse("spec.shards.storage.size is %s, but PersistentVolumeClaim %s requests %s, and volumes cannot shrink: set it to %[3]s or more", want.Size.String(), claim.Name, requested.String())

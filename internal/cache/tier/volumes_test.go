@@ -38,7 +38,7 @@ func TestPlanVolumes(t *testing.T) {
 		"smaller":        {[]corev1.PersistentVolumeClaim{claim(0, "10Gi", "10Gi"), claim(1, "20Gi", "20Gi")}, 1, "10Gi", "fast", "10Gi", "", "", ""},
 		"growing":        {[]corev1.PersistentVolumeClaim{claim(0, "20Gi", "10Gi")}, 0, "20Gi", "fast", "10Gi", "", "cache-objects-front-shards-0 has 10Gi of 20Gi", ""},
 		"larger":         {[]corev1.PersistentVolumeClaim{claim(0, "30Gi", "30Gi"), claim(1, "10Gi", "10Gi")}, 0, "10Gi", "fast", "10Gi", "requests 30Gi, and volumes cannot shrink: set it to 30Gi or more", "", ""},
-		"another class":  {[]corev1.PersistentVolumeClaim{claim(0, "20Gi", "20Gi")}, 0, "20Gi", "fast", "20Gi", `has the class "fast", which cannot be changed`, "", "slow"},
+		"another class":  {[]corev1.PersistentVolumeClaim{claim(0, "20Gi", "20Gi")}, 0, "20Gi", "slow", "20Gi", `has the class "fast", which cannot be changed`, "", "slow"},
 		"no longer used": {[]corev1.PersistentVolumeClaim{claim(4, "10Gi", "10Gi")}, 0, "20Gi", "fast", "20Gi", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {

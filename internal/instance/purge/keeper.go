@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"time"
 
 	"example.com/nginx-operator/internal/instance/volumes"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -30,7 +31,13 @@ func Start(ctx context.Context, dir, mounted string) (*Keeper, error) {
 		return nil, fmt.Errorf("open the folder with what was purged: %w", err)
 	}
 	k := &Keeper{store: store, mounted: mounted}
-	k.applyMounted()
+	if err := k.applyMounted(); err != nil {
+		// What was purged while the pod was away is not known.
+		slog.Error("the whole cache is dropped, because the mounted purges cannot be carried out", "error", err)
+		if err := store.Drop(time.Now()); err != nil {
+			return nil, fmt.Errorf("drop the cache: %w", err)
+		}
+	}
 	changed := make(chan struct{}, 1)
 	volumes.Watch(ctx, []string{mounted}, changed)
 	go func() {
@@ -39,7 +46,9 @@ func Start(ctx context.Context, dir, mounted string) (*Keeper, error) {
 			case <-ctx.Done():
 				return
 			case <-changed:
-				k.applyMounted()
+				if err := k.applyMounted(); err != nil {
+					slog.Error("cannot carry out the mounted purges", "error", err)
+				}
 			}
 		}
 	}()
@@ -76,23 +85,19 @@ func (k *Keeper) Report() *instanceapi.Purged {
 	return report
 }
 
-// applyMounted carries out the purges of the folder. Without them there is nothing to do: the ConfigMap is created with
-// the first purge.
-func (k *Keeper) applyMounted() {
+// applyMounted carries out the purges of the folder.
+func (k *Keeper) applyMounted() error {
 	files, err := volumes.Read(k.mounted)
 	if err != nil {
-		slog.Error("cannot read the mounted purges", "error", err)
-		return
+		return err
 	}
 	text, ok := files[instanceapi.FilePurges]
 	if !ok {
-		return
+		return fmt.Errorf("%s has no file %s", k.mounted, instanceapi.FilePurges)
 	}
 	purges, err := instanceapi.ParsePurges([]byte(text))
 	if err != nil {
-		slog.Error("cannot read the mounted purges", "error", err)
-		return
+		return err
 	}
-	// Apply has logged the error and reports it.
-	_ = k.Apply(purges)
+	return k.Apply(purges)
 }

@@ -17,9 +17,12 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -56,9 +59,11 @@ const (
 type Store struct {
 	root *os.Root
 
-	mu     sync.Mutex
-	number int64
-	links  int
+	// number can be read while purges are carried out, which a slow disk may hold up.
+	number atomic.Int64
+
+	mu    sync.Mutex
+	links int
 }
 
 // Open opens the folder, and creates it if it is missing.
@@ -71,25 +76,23 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{root: root}
-	if s.number, err = s.readNumber(); err != nil {
+	number, err := s.readNumber()
+	if err != nil {
 		return nil, err
 	}
+	s.number.Store(number)
 	if err := s.count(); err != nil {
 		return nil, err
 	}
 	if _, err := root.Stat(linkAll); errors.Is(err, fs.ErrNotExist) {
-		err = s.link(nil, linkAll, s.number)
+		_, err = s.link(nil, linkAll, s.Number())
 		return s, err
 	}
 	return s, err
 }
 
 // Number returns the number of the last purge that was carried out.
-func (s *Store) Number() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.number
-}
+func (s *Store) Number() int64 { return s.number.Load() }
 
 // Apply carries out the purges that have not been carried out yet. When it returns nil, no request that comes from now on
 // is answered with what they purge, also after the node has lost its power.
@@ -97,17 +100,17 @@ func (s *Store) Apply(p instanceapi.Purges) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := p.Last()
-	if last <= s.number {
+	if last <= s.Number() {
 		return nil
 	}
-	if s.number < p.Since {
+	if s.Number() < p.Since {
 		// What was purged meanwhile is not known any more.
 		if err := s.renew(p.Since); err != nil {
 			return err
 		}
 	}
 	for _, purge := range p.List {
-		if purge.Number <= s.number {
+		if purge.Number <= s.Number() {
 			continue
 		}
 		if err := s.apply(&purge); err != nil {
@@ -117,23 +120,39 @@ func (s *Store) Apply(p instanceapi.Purges) error {
 	return s.save(last)
 }
 
+// Drop gives everything another generation, because what was purged is not known.
+func (s *Store) Drop(now time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.renew(now.UnixMilli()); err != nil {
+		return err
+	}
+	return s.sync()
+}
+
 func (s *Store) apply(p *instanceapi.Purge) error {
 	if p.All || s.links+len(p.Targets) > maxLinks {
 		return s.renew(p.Number)
 	}
 	for _, t := range p.Targets {
 		folder, name := place(t)
-		if err := s.link(folder, name, p.Number); err != nil {
+		if name == linkAll {
+			return s.renew(p.Number)
+		}
+		isNew, err := s.link(folder, name, p.Number)
+		if err != nil {
 			return err
 		}
-		s.links++
+		if isNew {
+			s.links++
+		}
 	}
 	return nil
 }
 
 // renew gives everything another generation, and removes all others.
 func (s *Store) renew(number int64) error {
-	if err := s.link(nil, linkAll, number); err != nil {
+	if _, err := s.link(nil, linkAll, number); err != nil {
 		return err
 	}
 	s.links = 0
@@ -150,60 +169,66 @@ func (s *Store) renew(number int64) error {
 }
 
 // place returns the folder in the tree, and the name, of the link of a target. Where nginx could not find it, it returns
-// that of a folder above, so that too much is purged rather than too little.
+// that of a folder of the path above, or the link of everything, so that too much is purged rather than too little.
 func place(t instanceapi.Target) (folder []string, name string) {
-	all := strings.FieldsFunc(t.Host+t.Path+t.Query, func(r rune) bool { return r == '/' })
-	limit := len(all)
-	if t.Below {
-		limit = min(limit, 1+instanceapi.MaxPurgedFolders)
-	}
-	length := 0
-	for i, component := range all[:limit] {
-		length += len(component) + 1
-		if length > maxPath || !representable(component) {
-			limit = i
-			break
-		}
-	}
-	if limit == len(all) && !t.Below {
+	folders := components(t.Host + t.Path)
+	all := components(t.Host + t.Path + t.Query)
+	if !t.Below && len(strings.Join(all, "/")) <= maxPath && !slices.ContainsFunc(all, unusable) {
 		return all, linkObject
 	}
-	return all[:min(limit, 1+instanceapi.MaxPurgedFolders)], linkBelow
+	if !t.Below && !strings.HasSuffix(t.Path, "/") {
+		// What is below the folder that the object is in.
+		folders = folders[:len(folders)-1]
+	}
+	if at := slices.IndexFunc(folders, unusable); at >= 0 {
+		folders = folders[:at]
+	}
+	if len(folders) == 0 {
+		return nil, linkAll
+	}
+	return folders[:min(len(folders), 1+instanceapi.MaxPurgedFolders)], linkBelow
 }
 
-// representable reports whether a component of a path can be the name of a folder.
-func representable(name string) bool {
+// components returns the names in a path.
+func components(path string) []string {
+	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
+}
+
+// unusable reports whether a component of a path cannot be the name of a folder.
+func unusable(name string) bool {
 	switch name {
 	case ".", "..", linkBelow, linkObject, unfinished:
-		return false
+		return true
 	}
-	return len(name) <= maxName
+	return len(name) > maxName
 }
 
-// link makes a link in a folder of the tree, or at the top if the folder is nil, lead to a generation.
-func (s *Store) link(folder []string, name string, number int64) error {
+// link makes a link in a folder of the tree, or at the top if the folder is nil, lead to a generation. It reports whether
+// there was no such link.
+func (s *Store) link(folder []string, name string, number int64) (isNew bool, err error) {
 	generation := path.Join(generations, strconv.FormatInt(number, 10))
 	if err := s.root.MkdirAll(generation, 0o755); err != nil {
-		return err
+		return false, err
 	}
 	up := ""
 	if folder != nil {
 		folder = append([]string{tree}, folder...)
 		up = strings.Repeat("../", len(folder))
 		if err := s.root.MkdirAll(path.Join(folder...), 0o755); err != nil {
-			return err
+			return false, err
 		}
 	}
 	link := path.Join(append(folder, name)...)
+	_, missing := s.root.Lstat(link)
 	// The link is never missing.
 	temporary := path.Join(append(folder, unfinished)...)
 	if err := s.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
+		return false, err
 	}
 	if err := s.root.Symlink(up+generation, temporary); err != nil {
-		return err
+		return false, err
 	}
-	return s.root.Rename(temporary, link)
+	return errors.Is(missing, fs.ErrNotExist), s.root.Rename(temporary, link)
 }
 
 // save stores the number of the last purge, once everything before is on the disk.
@@ -218,7 +243,7 @@ func (s *Store) save(number int64) error {
 	if err := s.root.Rename(temporary, fileNumber); err != nil {
 		return err
 	}
-	s.number = number
+	s.number.Store(number)
 	return s.sync()
 }
 

@@ -108,6 +108,17 @@ func TestMissed(t *testing.T) {
 	}
 }
 
+// TestRepeated: an object that is purged again and again has one link.
+func TestRepeated(t *testing.T) {
+	s := open(t, t.TempDir())
+	for number := range int64(5) {
+		apply(t, s, 0, object(number+1, "/a"))
+	}
+	if s.links != 1 {
+		t.Errorf("there are %d links", s.links)
+	}
+}
+
 // TestManyLinks: the links are bounded.
 func TestManyLinks(t *testing.T) {
 	dir := t.TempDir()
@@ -165,12 +176,18 @@ func TestPlace(t *testing.T) {
 		{instanceapi.Target{Path: "/1/2/3/4/5/6/7/", Below: true}, "h/1/2/3/4/5/6/.below"},
 		{instanceapi.Target{Path: "/a/" + long}, "h/a/.below"},
 		{instanceapi.Target{Path: "/a", Query: "?" + long}, "h/.below"},
-		{instanceapi.Target{Path: "/a", Query: "?x=/../../../y"}, "h/a?x=/.below"},
+		{instanceapi.Target{Path: "/a/b", Query: "?x=/../../../y"}, "h/a/.below"},
+		{instanceapi.Target{Path: "/a/b/", Query: "?u=/" + long}, "h/a/b/.below"},
+		{instanceapi.Target{Path: "/a/b", Query: "?a=/.object"}, "h/a/.below"},
 		{instanceapi.Target{Path: "/a/.object/b"}, "h/a/.below"},
 		{instanceapi.Target{Path: "/1/2/3/4/5/6/7/" + long}, "h/1/2/3/4/5/6/.below"},
+		{instanceapi.Target{Host: ".below", Path: "/a"}, linkAll},
+		{instanceapi.Target{Host: long, Path: "/a/", Below: true}, linkAll},
 		{instanceapi.Target{Path: strings.Repeat("/"+strings.Repeat("x", 200), 20)}, "h" + strings.Repeat("/"+strings.Repeat("x", 200), 6) + "/.below"},
 	} {
-		tt.target.Host = "h"
+		if tt.target.Host == "" {
+			tt.target.Host = "h"
+		}
 		folder, name := place(tt.target)
 		if got := strings.Join(append(folder, name), "/"); got != tt.want {
 			t.Errorf("%.100s: %.100s, want %.100s", fmt.Sprint(tt.target), got, tt.want)

@@ -77,6 +77,11 @@ func (a *Applier) execute(ctx context.Context, owner metav1.Object, change Chang
 	if err == nil {
 		a.settings.Written(change.Intent.Kind.Name, change.Action)
 		logChange(logf.FromContext(ctx), change)
+		if change.Action == Recreate {
+			// What it does is not done until it is there again.
+			outcome.fail(change)
+			outcome.AwaitingDeletion = cmp.Or(outcome.AwaitingDeletion, change.Intent.Kind.Name+" "+change.Intent.Name+" is created again, because fields of it cannot be changed; its pods stay")
+		}
 		return nil
 	}
 	if apierrors.IsConflict(err) && slices.Contains([]Action{Delete, Recreate, Relabel}, change.Action) {

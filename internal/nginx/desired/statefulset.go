@@ -3,8 +3,11 @@ package desired
 import (
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
+	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/manifests"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -20,7 +23,7 @@ func statefulSet(in *input) (object, error) {
 	s.ObjectMetaApplyConfiguration = in.meta(naming.Workload(in.app.Name))
 	s.Spec.WithSelector(in.selector()).
 		WithServiceName(naming.Service(in.app.Name)).
-		WithVolumeClaimTemplates(in.app.Stateful.Claims...).
+		WithVolumeClaimTemplates(in.claims()...).
 		WithPersistentVolumeClaimRetentionPolicy(in.claimRetention())
 	s.Spec.Replicas = in.replicas()
 	s.Spec.UpdateStrategy.WithRollingUpdate(appsv1ac.RollingUpdateStatefulSetStrategy().WithPartition(in.partition()))
@@ -50,6 +53,35 @@ func (in *input) partition() int32 {
 		return max(0, replicas-int32(in.selection.Canary.Replicas))
 	}
 	return 0
+}
+
+// claims returns the templates of the claims. To change one, the StatefulSet has to be created again, which would end a
+// rollout that is under way, so they change only at rest. A class that is not declared stays.
+func (in *input) claims() []*corev1ac.PersistentVolumeClaimApplyConfiguration {
+	live, ok := in.state.Owned[owned.Key{Kind: application.KindStatefulSet, Name: naming.Workload(in.app.Name)}].(*appsv1.StatefulSet)
+	if !ok {
+		return in.app.Stateful.Claims
+	}
+	atRest := in.selection.Began == nil && in.state.LiveTemplate() == in.selection.Run.Hash
+	claims := make([]*corev1ac.PersistentVolumeClaimApplyConfiguration, 0, len(in.app.Stateful.Claims))
+	for _, declared := range in.app.Stateful.Claims {
+		claim, spec := *declared, *declared.Spec
+		for i := range live.Spec.VolumeClaimTemplates {
+			now := &live.Spec.VolumeClaimTemplates[i]
+			if now.Name != *claim.Name {
+				continue
+			}
+			if !atRest || spec.StorageClassName == nil {
+				spec.StorageClassName = now.Spec.StorageClassName
+			}
+			if !atRest {
+				spec.Resources = corev1ac.VolumeResourceRequirements().WithRequests(now.Spec.Resources.Requests)
+			}
+		}
+		claim.Spec = &spec
+		claims = append(claims, &claim)
+	}
+	return claims
 }
 
 func (in *input) claimRetention() *appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicyApplyConfiguration {

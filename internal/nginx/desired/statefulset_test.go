@@ -13,6 +13,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
@@ -260,5 +261,39 @@ func TestStatefulStall(t *testing.T) {
 	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
 	if p.plan.Failure == nil || p.plan.Failure.Reason != v1alpha2.ReasonProgressDeadlineExceeded {
 		t.Errorf("it failed: %+v", p.plan.Failure)
+	}
+}
+
+// TestClaimsFollowAtRest: the templates of claims change only while nothing rolls out, because the StatefulSet has to be
+// created again for it. A class that is no longer declared stays.
+func TestClaimsFollowAtRest(t *testing.T) {
+	p := newStatefulSimulation(t, 3)
+	requested := func() (size, class string) {
+		for _, intent := range p.plan.Intents {
+			if intent.Kind.Name == "StatefulSet" {
+				claim := intent.Config.(*appsv1ac.StatefulSetApplyConfiguration).Spec.VolumeClaimTemplates[0]
+				return claim.Spec.Resources.Requests.Storage().String(), ptr.Deref(claim.Spec.StorageClassName, "")
+			}
+		}
+		return "", ""
+	}
+	before, class := requested()
+	larger := corev1ac.PersistentVolumeClaim(*p.stateful.Claims[0].Name, "").WithSpec(corev1ac.PersistentVolumeClaimSpec().
+		WithResources(corev1ac.VolumeResourceRequirements().WithRequests(corev1.ResourceList{corev1.ResourceStorage: resource.MustParse("99Gi")})))
+	p.stateful.Claims = []*corev1ac.PersistentVolumeClaimApplyConfiguration{larger}
+	p.nginx.Spec.Image = new("nginx:2")
+	rolling := 0
+	for range 60 {
+		p.tick()
+		if p.plan.Began == nil {
+			continue
+		}
+		rolling++
+		if size, _ := requested(); size != before {
+			t.Fatalf("during a rollout, a new claim requests %s instead of %s", size, before)
+		}
+	}
+	if size, now := requested(); rolling == 0 || size != "99Gi" || now != class {
+		t.Errorf("at rest, a new claim requests %s of class %q, before %s of class %q", size, now, before, class)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"maps"
+	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -108,6 +109,15 @@ func Pod(name string, ordinal int) string { return fmt.Sprintf("%s-%d", name, or
 // ComparePods compares the names of a StatefulSet's pods by their ordinals.
 func ComparePods(a, b string) int {
 	return cmp.Or(cmp.Compare(withoutOrdinal(a), withoutOrdinal(b)), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
+}
+
+// Ordinal returns the number at the end of the name of a StatefulSet's pod; 0 if there is none.
+func Ordinal(pod string) int32 {
+	n, err := strconv.ParseInt(pod[strings.LastIndex(pod, "-")+1:], 10, 32)
+	if err != nil {
+		return 0
+	}
+	return int32(n)
 }
 
 func withoutOrdinal(pod string) string { return pod[:strings.LastIndex(pod, "-")+1] }

@@ -69,6 +69,9 @@ type Result struct {
 	Held   bool
 	// After is when the next pass has to be made without an event; 0 if never.
 	After time.Duration
+	// RolledOut reports whether what the spec requests has been rolled out: no rollout of it is to come, is under way, or
+	// has failed. A pod that is away since then makes no difference.
+	RolledOut bool
 	// State is what the pass observed.
 	State observe.State
 	// Failure holds the errors that the status reports as well. Return it once the status was written.
@@ -214,7 +217,13 @@ func (l *Pipeline) result(p *pass) *Result {
 	if held {
 		again = rollout.Soonest(again, statusDelayed)
 	}
-	return &Result{Status: p.computeStatus(), Held: held, After: again, State: p.state, Failure: p.failure}
+	return &Result{Status: p.computeStatus(), Held: held, After: again, RolledOut: p.rolledOut(), State: p.state, Failure: p.failure}
+}
+
+func (p *pass) rolledOut() bool {
+	s := p.selection
+	return (s.Mode == revision.Normal || s.Mode == revision.Pinned) && s.Began == nil && len(p.outcome.Failed) == 0 &&
+		p.state.LiveTemplate() == s.Run.Hash && s.Stable.Revision == s.Run.Config.Revision
 }
 
 // holdsStatus reports whether the status is not to be written yet.
