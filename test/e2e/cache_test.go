@@ -266,9 +266,7 @@ func startCacheTraffic(t *testing.T, cache *v1alpha1.NginxCache) *traffic {
 // refused, with everything else carried out.
 func TestCacheVolumesGrow(t *testing.T) {
 	t.Parallel()
-	if storageClass == "" {
-		t.Skip("E2E_STORAGE_CLASS names no StorageClass whose volumes have the size of their claims and grow while they are mounted")
-	}
+	needStorageClass(t)
 	cache := newCacheOn(t, newNamespace(t), 2, v1alpha1.Storage{Size: resource.MustParse("32Mi"), StorageClassName: &storageClass})
 	before := answers(t, cache, "/objects")
 	uids := shardPods(t, cache)

@@ -159,9 +159,7 @@ func TestCachePurgeAfterRules(t *testing.T) {
 // was created again meanwhile.
 func TestCachePurgeRetained(t *testing.T) {
 	t.Parallel()
-	if storageClass == "" {
-		t.Skip("E2E_STORAGE_CLASS names no StorageClass")
-	}
+	needStorageClass(t)
 	namespace := newNamespace(t)
 	storage := v1alpha1.Storage{
 		Size: resource.MustParse("32Mi"), StorageClassName: &storageClass, WhenScaled: v1alpha1.VolumeRetain, WhenDeleted: v1alpha1.VolumeRetain,

@@ -163,13 +163,19 @@ func TestClaim(t *testing.T) {
 	}
 }
 
+// needStorageClass skips a test on a cluster that has no such class. The local cluster has one.
+func needStorageClass(t *testing.T) {
+	t.Helper()
+	if storageClass == "" {
+		t.Skip("E2E_STORAGE_CLASS names no StorageClass whose volumes have the size of their claims and grow while they are mounted")
+	}
+}
+
 // TestVolumesGrow: a volume of the local cluster holds what it was requested for and no more, and grows under a running
 // pod.
 func TestVolumesGrow(t *testing.T) {
 	t.Parallel()
-	if storageClass == "" {
-		t.Skip("E2E_STORAGE_CLASS names no StorageClass whose volumes have the size of their claims and grow while they are mounted")
-	}
+	needStorageClass(t)
 	namespace := newNamespace(t)
 	claim := &corev1.PersistentVolumeClaim{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "data"},

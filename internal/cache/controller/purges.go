@@ -23,8 +23,7 @@ func (r *Reconciler) preparePurges(ctx context.Context, cache *v1alpha1.NginxCac
 	if ptr.Deref(cache.Spec.Suspend, false) {
 		return "", nil
 	}
-	cm := &metav1.PartialObjectMetadata{}
-	cm.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ConfigMap"))
+	cm := configMapMetadata()
 	err = r.References.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: v1alpha1.PurgesName(cache.Name)}, cm)
 	switch {
 	case apierrors.IsNotFound(err):

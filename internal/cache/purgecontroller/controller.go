@@ -28,6 +28,7 @@ import (
 	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/rollout"
 )
 
 // Instances are the instance managers of the pods.
@@ -76,7 +77,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 		return ctrl.Result{}, err
 	}
 	again, err := r.purge(ctx, cache, open)
-	return ctrl.Result{RequeueAfter: sooner(next, again)}, err
+	return ctrl.Result{RequeueAfter: rollout.Soonest(next, again)}, err
 }
 
 // openPurges returns the purges that are not finished, in the order of their creation.
@@ -134,7 +135,7 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 			return 0, err
 		}
 		if o.finished() {
-			next = sooner(next, max(ttl(p), time.Second))
+			next = rollout.Soonest(next, max(ttl(p), time.Second))
 		} else {
 			complete = false
 		}
@@ -146,7 +147,7 @@ func (r *Reconciler) purge(ctx context.Context, cache *v1alpha1.NginxCache, open
 	if err := r.store(ctx, cache, memory); err != nil {
 		return 0, err
 	}
-	return sooner(next, r.pause(open[0])), nil
+	return rollout.Soonest(next, r.pause(open[0])), nil
 }
 
 // The least and the greatest pause between two passes over purges that wait for pods.
@@ -170,7 +171,7 @@ func (r *Reconciler) expire(ctx context.Context, purges []v1alpha1.NginxCachePur
 		}
 		left := p.Status.Conditions[0].LastTransitionTime.Add(ttl(p)).Sub(r.Clock.Now())
 		if left > 0 {
-			next = sooner(next, left)
+			next = rollout.Soonest(next, left)
 			continue
 		}
 		if err := r.Client.Delete(ctx, p, client.Preconditions{UID: &p.UID}); client.IgnoreNotFound(err) != nil {
@@ -187,14 +188,6 @@ func ttl(p *v1alpha1.NginxCachePurge) time.Duration {
 
 // defaultTTL is the default of spec.ttlSecondsAfterFinished.
 const defaultTTL = 3600
-
-// sooner returns the shorter of two times; 0 stands for never.
-func sooner(a, b time.Duration) time.Duration {
-	if a == 0 || b != 0 && b < a {
-		return b
-	}
-	return a
-}
 
 // outcome is what came of a pass for a purge.
 type outcome struct {

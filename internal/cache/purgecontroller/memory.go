@@ -98,7 +98,7 @@ func (r *Reconciler) recall(ctx context.Context, cache *v1alpha1.NginxCache) (*m
 	m.stored = cm
 	m.log, err = purge.ParseLog(cm.Data)
 	if err != nil {
-		// Somebody else has written it. What the pods have carried out tells from where to go on.
+		// Another client has changed it. The log then begins anew, at the last purge that a pod has carried out.
 		m.log = purge.Log{}
 	}
 	return m, nil

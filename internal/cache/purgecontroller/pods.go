@@ -59,8 +59,8 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 	return all, nil
 }
 
-// list takes over which pods there are. Pods that are gone are forgotten. What is known of a pod that had no address is as
-// well, because it may have begun to serve.
+// list replaces the list of pods. It keeps what is known of a pod, unless the pod had no address: it may have begun to
+// serve since.
 func (all *pods) list(ctx context.Context, reader client.Reader, cache *v1alpha1.NginxCache) error {
 	list := &corev1.PodList{}
 	err := reader.List(ctx, list, client.InNamespace(cache.Namespace), client.MatchingLabels{v1alpha1.LabelNginxCache: cache.Name})
@@ -130,7 +130,7 @@ func (all *pods) send(ctx context.Context, tier string, purges instanceapi.Purge
 	})
 }
 
-// send sends purges to a pod. A pod whose process is another one than that which answered last gets them again.
+// send sends purges to a pod, and again if its instance manager has been restarted since the last answer.
 func (r *Reconciler) send(ctx context.Context, p *pod, purges instanceapi.Purges) {
 	refused := &instanceapi.RefusedError{}
 	if err := r.sendOnce(ctx, p, purges); errors.As(err, &refused) {

@@ -267,8 +267,7 @@ func (s *Store) readNumber() (int64, error) {
 	}
 	number, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
 	if err != nil {
-		// Nothing is known, so everything is purged next time.
-		return 0, nil //nolint:nilerr // see above
+		return 0, nil //nolint:nilerr // nothing is known, so the next purges drop everything
 	}
 	return number, nil
 }
