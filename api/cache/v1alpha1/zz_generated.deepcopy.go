@@ -252,8 +252,18 @@ func (in *NginxCachePurgeSpec) DeepCopyInto(out *NginxCachePurgeSpec) {
 		*out = make([]string, len(*in))
 		copy(*out, *in)
 	}
+	if in.Tags != nil {
+		in, out := &in.Tags, &out.Tags
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.All != nil {
 		in, out := &in.All, &out.All
+		*out = new(bool)
+		**out = **in
+	}
+	if in.Soft != nil {
+		in, out := &in.Soft, &out.Soft
 		*out = new(bool)
 		**out = **in
 	}

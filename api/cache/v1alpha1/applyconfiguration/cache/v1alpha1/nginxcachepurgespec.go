@@ -18,8 +18,14 @@ type NginxCachePurgeSpecApplyConfiguration struct {
 	// prefixes are folders, such as https://shop.example.com/static/. All objects below are purged, with all query
 	// strings. A prefix ends with a slash, and has at most 6 folders.
 	Prefixes []string `json:"prefixes,omitempty"`
+	// tags purge the objects whose origin has sent one of them in the header Cache-Tag, which lists tags with commas in
+	// between. Upper and lower case make a difference.
+	Tags []string `json:"tags,omitempty"`
 	// all purges all objects.
 	All *bool `json:"all,omitempty"`
+	// soft makes the objects stale instead of removing them. They are still the answer while they are requested again, and
+	// if their origin fails, for as long as the cache and the origin allow stale answers.
+	Soft *bool `json:"soft,omitempty"`
 	// ttlSecondsAfterFinished is how long the NginxCachePurge remains after it is Complete, or has been rejected, in
 	// seconds.
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -59,11 +65,29 @@ func (b *NginxCachePurgeSpecApplyConfiguration) WithPrefixes(values ...string) *
 	return b
 }
 
+// WithTags adds the given value to the Tags field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Tags field.
+func (b *NginxCachePurgeSpecApplyConfiguration) WithTags(values ...string) *NginxCachePurgeSpecApplyConfiguration {
+	for i := range values {
+		b.Tags = append(b.Tags, values[i])
+	}
+	return b
+}
+
 // WithAll sets the All field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the All field is set to the value of the last call.
 func (b *NginxCachePurgeSpecApplyConfiguration) WithAll(value bool) *NginxCachePurgeSpecApplyConfiguration {
 	b.All = &value
+	return b
+}
+
+// WithSoft sets the Soft field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Soft field is set to the value of the last call.
+func (b *NginxCachePurgeSpecApplyConfiguration) WithSoft(value bool) *NginxCachePurgeSpecApplyConfiguration {
+	b.Soft = &value
 	return b
 }
 

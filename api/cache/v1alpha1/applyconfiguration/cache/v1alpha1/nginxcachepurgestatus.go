@@ -19,7 +19,7 @@ type NginxCachePurgeStatusApplyConfiguration struct {
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// number orders the purges of a cache.
 	Number *int64 `json:"number,omitempty"`
-	// completionTime is when no pod could answer with the old content any more.
+	// completionTime is when no pod could answer with the old content any more, or, with soft, as if it were fresh.
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// progress is the number of pods that have purged, and that of all pods, such as 3/6.
 	Progress *string `json:"progress,omitempty"`
