@@ -87,7 +87,7 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	binary.Hidden = deniedPaths(o)
-	purges, err := startPurges(life, o)
+	purges, err := newPurges(o)
 	if err != nil {
 		return err
 	}
@@ -108,17 +108,25 @@ func run(stop, life context.Context, o Options) error {
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
+	if purges != nil {
+		// nginx must not answer with what was purged while the pod was away.
+		if err := purges.CatchUp(stop); err != nil {
+			return err
+		}
+		go purges.Watch(life)
+	}
 	slog.Info("started", "version", o.Version, "nginx", binary.Version.String())
 	return supervisor.Run(stop)
 }
 
-// startPurges carries out the purges of the pod's cache, before nginx can answer with what they purge. It returns nil if
-// the pod has none.
-func startPurges(ctx context.Context, o Options) (*purge.Keeper, error) {
+// newPurges returns what purges the pod's cache; nil if the pod has none.
+func newPurges(o Options) (*purge.Keeper, error) {
 	if o.CacheDir == "" {
 		return nil, nil //nolint:nilnil // a nil Keeper reports nothing
 	}
-	return purge.Start(ctx, filepath.Join(o.CacheDir, instanceapi.DirPurged), o.Purges)
+	return purge.NewKeeper(filepath.Join(o.CacheDir, instanceapi.DirPurged), o.Purges, purge.Objects{
+		Dir: filepath.Join(o.CacheDir, instanceapi.DirObjects), Temporary: assemble.ProxyTempDir, Turn: purge.Turn,
+	})
 }
 
 // deniedPaths returns the paths below which nginx cannot open files.

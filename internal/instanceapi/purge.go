@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"time"
 )
@@ -23,10 +24,11 @@ const (
 )
 
 // EnvCacheDir is the environment variable of the nginx container with the folder of its cache. The instance keeps what
-// was purged in DirPurged of it. Without the variable, the pod has no cache to purge.
+// was purged in DirPurged of it; nginx stores objects in DirObjects. Without the variable, the pod has no cache to purge.
 const (
 	EnvCacheDir = "NGINX_OPERATOR_CACHE_DIR"
 	DirPurged   = "purged"
+	DirObjects  = "objects"
 )
 
 // MaxPurges bounds the JSON of Purges, in bytes: the ConfigMap holds those of both tiers, and at most 1 MiB.
@@ -50,10 +52,17 @@ type Purge struct {
 	Number int64 `json:"number"`
 	// Owner is the UID of the object that declares it.
 	Owner string `json:"owner,omitempty"`
-	// All reports whether everything is purged; else what the targets say.
+	// Either All, Targets or Tags is set. All is everything, and Tags are the objects of which the header Cache-Tag has one
+	// of them.
 	All     bool     `json:"all,omitempty"`
 	Targets []Target `json:"targets,omitempty"`
+	Tags    []string `json:"tags,omitempty"`
+	// Soft makes objects stale, instead of removing them.
+	Soft bool `json:"soft,omitempty"`
 }
+
+// Scans reports whether the stored objects have to be read to find those that are purged.
+func (p *Purge) Scans() bool { return p.Soft || len(p.Tags) > 0 }
 
 // Target is what is purged.
 type Target struct {
@@ -111,7 +120,10 @@ func ParsePurges(text []byte) (Purges, error) {
 		return Purges{}, fmt.Errorf("the purges are longer than %d bytes", MaxPurges)
 	}
 	var p Purges
-	if err := json.Unmarshal(text, &p); err != nil {
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	// What a later release can purge and this one does not know must not count as carried out.
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(&p); err != nil {
 		return Purges{}, fmt.Errorf("parse the purges: %w", err)
 	}
 	last := p.Since
@@ -131,8 +143,19 @@ func ParsePurges(text []byte) (Purges, error) {
 }
 
 func (p *Purge) check() error {
-	if p.All != (len(p.Targets) == 0) {
-		return errors.New("it must have either all or targets")
+	kinds := 0
+	for _, is := range []bool{p.All, len(p.Targets) > 0, len(p.Tags) > 0} {
+		if is {
+			kinds++
+		}
+	}
+	if kinds != 1 {
+		return errors.New("it must have either all, targets or tags")
+	}
+	for _, tag := range p.Tags {
+		if tag == "" || strings.ContainsAny(tag, ", \t\r\n\x00") {
+			return fmt.Errorf("the tag %q is empty, or contains a comma or a space", tag)
+		}
 	}
 	for _, t := range p.Targets {
 		switch {
@@ -147,6 +170,15 @@ func (p *Purge) check() error {
 		}
 	}
 	return nil
+}
+
+// NormalizePath returns a decoded path as nginx's $uri: without empty folders and those of the names . and ..
+func NormalizePath(decoded string) string {
+	clean := path.Clean("/" + decoded)
+	if last := decoded[strings.LastIndex(decoded, "/")+1:]; clean != "/" && (last == "" || last == "." || last == "..") {
+		return clean + "/"
+	}
+	return clean
 }
 
 // SignPurges signs purges for an instance. They are valid until OrderValidity after its Uptime.

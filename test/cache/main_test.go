@@ -118,7 +118,10 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
 	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/cache", folder+"/cache"
 	files, format := withRequestLog(files, folder+"/requests.log")
-	purged, err := purge.Open(filepath.Join(root, folder, "cache", instanceapi.DirPurged))
+	cache := filepath.Join(root, folder, "cache")
+	purged, err := purge.Open(filepath.Join(cache, instanceapi.DirPurged), purge.Objects{
+		Dir: filepath.Join(cache, instanceapi.DirObjects), Temporary: filepath.Join(root, folder, "temp/proxy"), Turn: purge.Turn,
+	})
 	must(t, err)
 	var includes strings.Builder
 	for _, file := range slices.Sorted(maps.Keys(files)) {

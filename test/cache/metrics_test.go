@@ -156,7 +156,7 @@ func (s *tiers) sendMix(t *testing.T) (sent int) {
 	request(http.MethodGet, "/static/a")
 	request(http.MethodHead, "/static/a")
 	dropped := s.purged[1].Number() + 1
-	must(t, s.purged[1].Apply(instanceapi.Purges{Since: dropped - 1, List: []instanceapi.Purge{{Number: dropped, All: true}}}))
+	must(t, s.purged[1].Apply(t.Context(), instanceapi.Purges{Since: dropped - 1, List: []instanceapi.Purge{{Number: dropped, All: true}}}))
 	request(http.MethodGet, "/static/a") // missed by the edge
 	request(http.MethodGet, "/cart")
 	request(http.MethodPost, "/form")

@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// origin answers as the query of a request says: status, body size, delay, and all other parameters as headers. Each
-// answer has another number.
+// origin answers as the query of a request says: a delay, a pause in the body, a larger body, and all parameters in upper
+// case as headers. Each answer has another number.
 type origin struct {
 	address string
 	server  *http.Server
@@ -61,6 +61,11 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	w.WriteHeader(status)
+	if pause, err := time.ParseDuration(query.Get("pause")); err == nil {
+		_, _ = fmt.Fprint(w, "begun ") // The client may have left.
+		w.(http.Flusher).Flush()
+		time.Sleep(pause)
+	}
 	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", len(query.Get("more")))) // The client may have left.
 }
 

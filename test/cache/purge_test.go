@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -15,13 +16,18 @@ import (
 // purge purges targets from the shard, and then from the edge; everything, if there are none.
 func (s *tiers) purge(t *testing.T, targets ...instanceapi.Target) {
 	t.Helper()
-	number := s.purged[0].Number() + 1
-	purges := instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, All: len(targets) == 0, Targets: targets}}}
-	for i := range targets {
-		targets[i].Host = "127.0.0.1"
+	s.carryOut(t, instanceapi.Purge{All: len(targets) == 0, Targets: targets})
+}
+
+// carryOut carries out a purge in the shard, and then in the edge.
+func (s *tiers) carryOut(t *testing.T, p instanceapi.Purge) {
+	t.Helper()
+	p.Number = s.purged[0].Number() + 1
+	for i := range p.Targets {
+		p.Targets[i].Host = "127.0.0.1"
 	}
 	for _, store := range s.purged {
-		must(t, store.Apply(purges))
+		must(t, store.Apply(t.Context(), instanceapi.Purges{Since: p.Number - 1, List: []instanceapi.Purge{p}}))
 	}
 }
 
@@ -121,5 +127,139 @@ func TestPurgeDuringRequests(t *testing.T) {
 	group.Wait()
 	if after := s.get(t, path).body; during == before || after != during {
 		t.Errorf("before %s, during %s, after %s", before, during, after)
+	}
+}
+
+// TestPurgeTags: the objects that have a tag are requested again, in all their variants, and no others are. Clients do not
+// see the tags.
+func TestPurgeTags(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	requests := map[string][]string{
+		with("/1", "Cache-Tag", "a"):                     nil,
+		with("/2", "Cache-Tag", "b, a ,c"):               nil,
+		with("/3", "Cache-Tag", "aa,A"):                  nil,
+		with("/4", "Cache-Tag", "b", "Cache-Tag", "x,a"): nil,
+		"/5": nil,
+		with("/6", "Cache-Tag", "a", "Vary", "X"):                        {"X", "1"},
+		with("/7", "Cache-Tag", "a", "Other", strings.Repeat("y", 6000)): nil,
+	}
+	stored := map[string]string{}
+	for path, headers := range requests {
+		first := s.get(t, path, headers...)
+		stored[path] = first.body
+		if tags := first.header.Get("Cache-Tag"); tags != "" {
+			t.Errorf("%.40s: the client sees the tags %s", path, tags)
+		}
+	}
+	for range 2 {
+		s.carryOut(t, instanceapi.Purge{Tags: []string{"a", "z"}})
+		for path, headers := range requests {
+			again, twice := s.get(t, path, headers...).body, s.get(t, path, headers...).body
+			if purged, want := again != stored[path], !strings.HasPrefix(path, "/3") && !strings.HasPrefix(path, "/5"); purged != want {
+				t.Errorf("%.40s: purged is %t", path, purged)
+			}
+			if again != twice {
+				t.Errorf("%.40s is not stored again", path)
+			}
+			stored[path] = again
+		}
+	}
+}
+
+// TestPurgeTagsDuringRequests: what was requested from an origin before a purge of its tag is not the answer after it,
+// whether the origin had begun to answer or not.
+func TestPurgeTagsDuringRequests(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	for _, when := range []string{"delay", "pause"} {
+		t.Run(when, func(t *testing.T) {
+			path := with("/"+when, "Cache-Tag", "a", when, "500ms")
+			var group sync.WaitGroup
+			var before string
+			group.Go(func() { before = s.get(t, path).body })
+			poll().Eventually(t, "the origin has the request", func() error {
+				if len(s.origin.received("/"+when)) == 0 {
+					return fmt.Errorf("it has received none")
+				}
+				return nil
+			})
+			if when == "pause" {
+				// The header is in the caches.
+				time.Sleep(100 * time.Millisecond)
+			}
+			s.carryOut(t, instanceapi.Purge{Tags: []string{"a"}})
+			group.Wait()
+			after := s.get(t, path).body
+			if after == before {
+				t.Errorf("after the purge: %s", after)
+			}
+			if again := s.get(t, path).body; again != after {
+				t.Errorf("%s is not stored: %s", after, again)
+			}
+		})
+	}
+}
+
+// TestPurgeTagsCollapse: many requests for an object whose tag was purged are one request to the origin.
+func TestPurgeTagsCollapse(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	path := with("/a", "Cache-Tag", "a", "delay", "300ms")
+	s.get(t, path)
+	s.carryOut(t, instanceapi.Purge{Tags: []string{"a"}})
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() { s.get(t, path) })
+	}
+	group.Wait()
+	if got := len(s.origin.received("/a")); got != 2 {
+		t.Errorf("the origin was requested %d times", got)
+	}
+}
+
+// TestSoftPurge: what was made stale is the answer while it is requested again, and the answer for as long as the origin
+// fails. Where nothing stale is allowed, it is requested first.
+func TestSoftPurge(t *testing.T) {
+	t.Parallel()
+	s := start(t, func(spec *v1alpha1.NginxCacheSpec) { spec.Defaults.StaleWhileRevalidate = "1h" })
+	tagged, other, strict := with("/a/1", "Cache-Tag", "a"), "/b/2?x=1", with("/c", "Cache-Control", "max-age=100, must-revalidate")
+	for _, tt := range []struct {
+		path  string
+		purge instanceapi.Purge
+	}{
+		{tagged, instanceapi.Purge{Tags: []string{"a"}}},
+		{tagged, instanceapi.Purge{Targets: []instanceapi.Target{{Path: "/a/", Below: true}}}},
+		{other, instanceapi.Purge{Targets: []instanceapi.Target{{Path: "/b/2", Query: "?x=1"}}}},
+		{other, instanceapi.Purge{All: true}},
+	} {
+		stored, untouched := s.get(t, tt.path).body, s.get(t, "/d").body
+		tt.purge.Soft = true
+		s.carryOut(t, tt.purge)
+		if stale := s.get(t, tt.path); stale.body != stored || !strings.Contains(stale.header.Get("Cache-Status"), "stale") {
+			t.Errorf("%+v: after the purge, the answer is %s (%s), before it was %s", tt.purge, stale.body, stale.header.Get("Cache-Status"), stored)
+		}
+		poll().Eventually(t, "the object is requested again", func() error {
+			if s.get(t, tt.path).body == stored {
+				return fmt.Errorf("the answer is still %s", stored)
+			}
+			return nil
+		})
+		if got := s.get(t, "/d").body; !tt.purge.All && got != untouched {
+			t.Errorf("%+v made another object stale", tt.purge)
+		}
+	}
+	stored := s.get(t, tagged).body
+	s.origin.setStatus("/a/1", 503)
+	s.carryOut(t, instanceapi.Purge{Tags: []string{"a"}, Soft: true})
+	for range 3 {
+		if got := s.get(t, tagged); got.body != stored || got.status != 200 {
+			t.Errorf("while the origin fails, the answer is %d %s, want %s", got.status, got.body, stored)
+		}
+	}
+	stored = s.get(t, strict).body
+	s.carryOut(t, instanceapi.Purge{All: true, Soft: true})
+	if got := s.get(t, strict).body; got == stored {
+		t.Errorf("%s is stale and the answer", got)
 	}
 }

@@ -38,7 +38,7 @@ type NginxCachePurgeList struct {
 
 // NginxCachePurgeSpec says what to purge.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.urls), has(self.prefixes), has(self.all)].filter(x, x).size() == 1",message="set exactly one of urls, prefixes and all"
+// +kubebuilder:validation:XValidation:rule="[has(self.urls), has(self.prefixes), has(self.tags), has(self.all)].filter(x, x).size() == 1",message="set exactly one of urls, prefixes, tags and all"
 type NginxCachePurgeSpec struct {
 	// cacheRef is the NginxCache, in the same namespace.
 	// +required
@@ -64,10 +64,25 @@ type NginxCachePurgeSpec struct {
 	// +kubebuilder:validation:items:XValidation:rule="self.matches('^https?://[^/?#]+/([^/?#]+/){0,6}$')",message="a prefix must be http:// or https://, a host, and a path of at most 6 folders that ends with a slash, such as https://shop.example.com/static/"
 	Prefixes []string `json:"prefixes,omitempty"`
 
+	// tags purge the objects whose origin has sent one of them in the header Cache-Tag, which lists tags with commas in
+	// between. Upper and lower case make a difference.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=1024
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^[!-+.-~-]+$')",message="a tag must consist of printable ASCII characters without spaces and commas"
+	Tags []string `json:"tags,omitempty"`
+
 	// all purges all objects.
 	// +optional
 	// +kubebuilder:validation:Enum=true
 	All *bool `json:"all,omitempty"`
+
+	// soft makes the objects stale instead of removing them. They are still the answer while they are requested again, and
+	// if their origin fails, for as long as the cache and the origin allow stale answers.
+	// +optional
+	Soft *bool `json:"soft,omitempty"`
 
 	// ttlSecondsAfterFinished is how long the NginxCachePurge remains after it is Complete, or has been rejected, in
 	// seconds.
@@ -98,7 +113,7 @@ type NginxCachePurgeStatus struct {
 	// number orders the purges of a cache.
 	// +optional
 	Number int64 `json:"number,omitempty"`
-	// completionTime is when no pod could answer with the old content any more.
+	// completionTime is when no pod could answer with the old content any more, or, with soft, as if it were fresh.
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 	// progress is the number of pods that have purged, and that of all pods, such as 3/6.

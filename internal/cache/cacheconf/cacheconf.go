@@ -74,6 +74,7 @@ func Edge(in Input) (Files, error) {
 			"Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
 		"nginx-cache-generation":  newGeneration(HotDir),
+		"nginx-cache-epoch":       newGeneration(HotDir),
 		"nginx-cache-edge":        nil,
 		"nginx-cache-edge-stored": nil,
 		"metrics.conf":            metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierEdge, Shards: v1alpha1.TierShards},
@@ -84,6 +85,7 @@ func Edge(in Input) (Files, error) {
 func Shard(in Input) (Files, error) {
 	return in.render(map[string]any{
 		"nginx-cache-generation": newGeneration(ShardDir),
+		"nginx-cache-epoch":      newGeneration(ShardDir),
 		"shard.conf":             map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize)},
 		"metrics.conf":           metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
 	})

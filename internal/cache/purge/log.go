@@ -75,11 +75,9 @@ var (
 	ErrTooLarge = errors.New("it names more than a log of purges can hold: purge fewer URLs at a time, or a prefix")
 )
 
-// Add adds a purge of an object, and returns its number.
-func (l *Log) Add(owner string, targets []instanceapi.Target, now time.Time) (int64, error) {
-	purge := instanceapi.Purge{
-		Number: max(l.Shards.Last()+1, now.UnixMilli()), Owner: owner, All: len(targets) == 0, Targets: targets,
-	}
+// Add adds a purge that an object declares, and returns its number.
+func (l *Log) Add(owner string, purge instanceapi.Purge, now time.Time) (int64, error) {
+	purge.Number, purge.Owner = max(l.Shards.Last()+1, now.UnixMilli()), owner
 	if !fits(instanceapi.Purges{Since: l.Shards.Since, List: []instanceapi.Purge{purge}}) {
 		return 0, ErrTooLarge
 	}

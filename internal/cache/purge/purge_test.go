@@ -18,7 +18,10 @@ func including(parameters ...string) v1alpha1.Rule {
 	return v1alpha1.Rule{Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: parameters}}}
 }
 
-func TestTargets(t *testing.T) {
+// of returns a purge of targets.
+func of(targets ...instanceapi.Target) instanceapi.Purge { return instanceapi.Purge{Targets: targets} }
+
+func TestWanted(t *testing.T) {
 	keys := Keys(nil).With([]v1alpha1.Rule{{}, including("v", "lang"), including()})
 	for _, tt := range []struct {
 		purge v1alpha1.NginxCachePurgeSpec
@@ -31,12 +34,15 @@ func TestTargets(t *testing.T) {
 		{v1alpha1.NginxCachePurgeSpec{URLs: []string{"http://a/b?x=1&lang=de&v=%32&V=3"}}, []string{"a /b", "a /b ?v=%32&lang=de", "a /b ?x=1&lang=de&v=%32&V=3"}},
 		{v1alpha1.NginxCachePurgeSpec{Prefixes: []string{"https://a/", "https://a/b%20c/"}}, []string{"a / below", "a /b c/ below"}},
 	} {
-		targets, err := Targets(keys, &tt.purge)
+		wanted, err := Wanted(keys, &tt.purge)
 		if err != nil {
 			t.Fatal(err)
 		}
+		if all := len(tt.want) == 0; wanted.All != all {
+			t.Errorf("%+v: everything is purged: %t, want %t", tt.purge, wanted.All, all)
+		}
 		var got []string
-		for _, target := range targets {
+		for _, target := range wanted.Targets {
 			text := target.Host + " " + target.Path
 			if target.Query != "" {
 				text += " " + target.Query
@@ -51,23 +57,31 @@ func TestTargets(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"https://a/%zz", "https://user@a/", "https://:80/", "https://a/%00", "https://a/%e9", "https://*.a/", "https://münchen.de/", "https://%80/"} {
-		if _, err := Targets(keys, &v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://a/", bad}}); err == nil || !strings.Contains(err.Error(), "spec.urls[1]") {
+		if _, err := Wanted(keys, &v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://a/", bad}}); err == nil || !strings.Contains(err.Error(), "spec.urls[1]") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
 }
 
-// FuzzTargets: whatever is accepted, a pod accepts as well.
-func FuzzTargets(f *testing.F) {
+// TestWantedTags: tags and soft reach the pods as they are.
+func TestWantedTags(t *testing.T) {
+	wanted, err := Wanted(nil, &v1alpha1.NginxCachePurgeSpec{Tags: []string{"a", "b"}, Soft: new(true)})
+	if want := (instanceapi.Purge{Tags: []string{"a", "b"}, Soft: true}); err != nil || !cmp.Equal(wanted, want) {
+		t.Errorf("%+v, %v, want %+v", wanted, err, want)
+	}
+}
+
+// FuzzWanted: whatever is accepted, a pod accepts as well.
+func FuzzWanted(f *testing.F) {
 	f.Add("https://a/b?c=d", "v")
 	f.Add("http://a/../%2e%2e/?v=1&v=2", "v")
 	f.Fuzz(func(t *testing.T, text, parameter string) {
-		targets, err := Targets(Keys{{parameter}}, &v1alpha1.NginxCachePurgeSpec{URLs: []string{text}})
+		wanted, err := Wanted(Keys{{parameter}}, &v1alpha1.NginxCachePurgeSpec{URLs: []string{text}})
 		if err != nil {
 			return
 		}
 		var log Log
-		if _, err := log.Add("u", targets, time.UnixMilli(1)); err != nil {
+		if _, err := log.Add("u", wanted, time.UnixMilli(1)); err != nil {
 			return
 		}
 		data, err := log.Data()
@@ -83,7 +97,7 @@ func FuzzTargets(f *testing.F) {
 // TestLog: numbers grow even if the clock does not, and what all pods have carried out is forgotten.
 func TestLog(t *testing.T) {
 	var log Log
-	target := []instanceapi.Target{{Host: "h", Path: "/a"}}
+	target := of(instanceapi.Target{Host: "h", Path: "/a"})
 	for i, tt := range []struct{ now, want int64 }{{1000, 1000}, {1000, 1001}, {500, 1002}, {2000, 2000}} {
 		if got, err := log.Add(fmt.Sprint(i), target, time.UnixMilli(tt.now)); err != nil || got != tt.want || log.Number(fmt.Sprint(i)) != tt.want {
 			t.Errorf("number %d, want %d", got, tt.want)
@@ -95,7 +109,7 @@ func TestLog(t *testing.T) {
 func TestForget(t *testing.T) {
 	var log Log
 	for number := range int64(4) {
-		if _, err := log.Add(fmt.Sprint(number), []instanceapi.Target{{Host: "h", Path: "/a"}}, time.UnixMilli(1000+number)); err != nil {
+		if _, err := log.Add(fmt.Sprint(number), of(instanceapi.Target{Host: "h", Path: "/a"}), time.UnixMilli(1000+number)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -126,7 +140,7 @@ func TestDamagedLog(t *testing.T) {
 // TestLogIsBounded: a ConfigMap holds the log, whatever is purged.
 func TestLogIsBounded(t *testing.T) {
 	var log Log
-	large := []instanceapi.Target{{Host: "h", Path: "/" + strings.Repeat("a", 100<<10)}}
+	large := of(instanceapi.Target{Host: "h", Path: "/" + strings.Repeat("a", 100<<10)})
 	added := 0
 	for ; added < 100; added++ {
 		if _, err := log.Add("u", large, time.UnixMilli(1)); err != nil {
@@ -145,10 +159,10 @@ func TestLogIsBounded(t *testing.T) {
 func TestTooLarge(t *testing.T) {
 	var log Log
 	query := "?" + strings.Repeat("&", 350<<10)
-	if _, err := log.Add("u", []instanceapi.Target{{Host: "h", Path: "/a", Query: query}}, time.UnixMilli(1)); err != nil {
+	if _, err := log.Add("u", of(instanceapi.Target{Host: "h", Path: "/a", Query: query}), time.UnixMilli(1)); err != nil {
 		t.Error(err)
 	}
-	if _, err := log.Add("v", []instanceapi.Target{{Host: "h", Path: "/a", Query: query + query}}, time.UnixMilli(1)); !errors.Is(err, ErrTooLarge) {
+	if _, err := log.Add("v", of(instanceapi.Target{Host: "h", Path: "/a", Query: query + query}), time.UnixMilli(1)); !errors.Is(err, ErrTooLarge) {
 		t.Errorf("%v", err)
 	}
 }
@@ -162,15 +176,15 @@ func TestKeys(t *testing.T) {
 	}
 	keys = ParseKeys(text).With([]v1alpha1.Rule{including("w")})
 	purge := &v1alpha1.NginxCachePurgeSpec{URLs: []string{"https://a/b?v=1&w=2"}}
-	if targets, err := Targets(keys, purge); err != nil || len(targets) != 4 {
-		t.Errorf("%v: %v", targets, err)
+	if wanted, err := Wanted(keys, purge); err != nil || len(wanted.Targets) != 4 {
+		t.Errorf("%+v: %v", wanted, err)
 	}
 	for n := range 2 * maxKeys {
 		keys = keys.With([]v1alpha1.Rule{including(fmt.Sprint(n))})
 	}
 	for _, many := range []Keys{keys, ParseKeys("x")} {
-		if targets, err := Targets(many, purge); err != nil || len(targets) > 0 {
-			t.Errorf("with %d keys: %v: %v", len(many), targets, err)
+		if wanted, err := Wanted(many, purge); err != nil || !wanted.All || len(wanted.Targets) > 0 {
+			t.Errorf("with %d keys: %+v: %v", len(many), wanted, err)
 		}
 	}
 	if text, err := Keys(nil).Text(); err != nil || len(ParseKeys(text)) > 0 {

@@ -5,22 +5,33 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"path"
 	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"k8s.io/utils/ptr"
+
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// Targets returns what a purge of a cache removes; empty: everything. keys are the keys that its objects can have. The error
-// says what cannot be read.
-func Targets(keys Keys, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Target, error) {
-	if len(spec.URLs) > 0 && len(keys) > maxKeys {
-		return nil, nil
+// Wanted returns the purge that a spec declares, without a number. keys are the keys that objects of the cache can have.
+// The error says what cannot be read.
+func Wanted(keys Keys, spec *v1alpha1.NginxCachePurgeSpec) (instanceapi.Purge, error) {
+	wanted := instanceapi.Purge{Tags: spec.Tags, Soft: ptr.Deref(spec.Soft, false)}
+	// Which objects a URL can be stored as is not known with too many keys.
+	if ptr.Deref(spec.All, false) || len(spec.URLs) > 0 && len(keys) > maxKeys {
+		wanted.All = true
+		return wanted, nil
 	}
+	var err error
+	wanted.Targets, err = targets(keys, spec)
+	return wanted, err
+}
+
+// targets returns what the URLs and prefixes of a spec stand for.
+func targets(keys Keys, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Target, error) {
 	var all []instanceapi.Target
 	for i, text := range spec.URLs {
 		u, err := parse(text)
@@ -28,7 +39,7 @@ func Targets(keys Keys, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Targe
 			return nil, fmt.Errorf("spec.urls[%d]: %w", i, err)
 		}
 		for _, query := range queries(keys, u.RawQuery) {
-			all = append(all, instanceapi.Target{Host: host(u), Path: normalize(u.Path), Query: query})
+			all = append(all, instanceapi.Target{Host: host(u), Path: instanceapi.NormalizePath(u.Path), Query: query})
 		}
 	}
 	for i, text := range spec.Prefixes {
@@ -36,7 +47,7 @@ func Targets(keys Keys, spec *v1alpha1.NginxCachePurgeSpec) ([]instanceapi.Targe
 		if err != nil {
 			return nil, fmt.Errorf("spec.prefixes[%d]: %w", i, err)
 		}
-		all = append(all, instanceapi.Target{Host: host(u), Path: normalize(u.Path), Below: true})
+		all = append(all, instanceapi.Target{Host: host(u), Path: instanceapi.NormalizePath(u.Path), Below: true})
 	}
 	return all, nil
 }
@@ -67,15 +78,6 @@ func host(u *url.URL) string {
 		return "[" + name + "]"
 	}
 	return strings.TrimSuffix(name, ".")
-}
-
-// normalize returns a decoded path as nginx's $uri: without empty folders and those of the names . and ..
-func normalize(decoded string) string {
-	clean := path.Clean("/" + decoded)
-	if last := decoded[strings.LastIndex(decoded, "/")+1:]; clean != "/" && (last == "" || last == "." || last == "..") {
-		return clean + "/"
-	}
-	return clean
 }
 
 // queries returns the query strings that the key of an object can have: as it is, and with the parameters of each key.

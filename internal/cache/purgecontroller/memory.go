@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
@@ -45,9 +46,9 @@ func (r *Reconciler) remember(ctx context.Context, cache *v1alpha1.NginxCache, o
 		if m.log.Number(string(p.UID)) > 0 {
 			continue
 		}
-		targets, err := purge.Targets(m.keys(cache), &p.Spec)
+		wanted, err := purge.Wanted(m.keys(cache), &p.Spec)
 		if err == nil {
-			_, err = m.log.Add(string(p.UID), targets, r.Clock.Now())
+			_, err = m.log.Add(string(p.UID), wanted, r.Clock.Now())
 		}
 		switch {
 		case err == nil:
@@ -151,6 +152,9 @@ func (m *memory) outcome(p *v1alpha1.NginxCachePurge, pods []purge.Pod) outcome 
 	o := outcome{number: number, progress: purge.ProgressOf(number, pods)}
 	if o.progress.Waits == "" {
 		o.reason, o.message = v1alpha1.ReasonPurged, fmt.Sprintf("No pod can answer with the old content: all %d have purged", o.progress.All)
+		if ptr.Deref(p.Spec.Soft, false) {
+			o.message = fmt.Sprintf("No pod takes the old content for fresh: all %d have made it stale", o.progress.All)
+		}
 		return o
 	}
 	o.reason = v1alpha1.ReasonPurging

@@ -156,6 +156,9 @@ func (r *Reconciler) sendOnce(ctx context.Context, p *pod, purges instanceapi.Pu
 	status, err := r.Instances.Purge(ctx, p.ip, signed)
 	logFailure(ctx, p, err)
 	p.answered(&status, now, err)
+	if err == nil && p.Waits == "" && p.Number < purges.Last() {
+		p.Waits = "it is reading its stored objects"
+	}
 	return err
 }
 

@@ -47,6 +47,9 @@ func mainDefaults(l layout, f *findings, s Settings) []string {
 	return defaults
 }
 
+// ProxyTempDir is the default of proxy_temp_path.
+const ProxyTempDir = "/tmp/proxy"
+
 // httpDefaults returns the statements that every http context gets unless the user sets them. A configuration without
 // an nginx.conf also gets the statements that most images have in theirs.
 func httpDefaults(l layout, f *findings, s Settings) []string {
@@ -54,7 +57,7 @@ func httpDefaults(l layout, f *findings, s Settings) []string {
 		"access_log /dev/stdout combined",
 		// The root file system is read-only, so temporary files go to the scratch volume.
 		"client_body_temp_path /tmp/client_body",
-		"proxy_temp_path /tmp/proxy",
+		"proxy_temp_path " + ProxyTempDir,
 		"fastcgi_temp_path /tmp/fastcgi",
 		"uwsgi_temp_path /tmp/uwsgi",
 		"scgi_temp_path /tmp/scgi",

@@ -21,6 +21,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/sys/unix"
+
+	"example.com/nginx-operator/internal/instanceapi"
 )
 
 const (
@@ -32,9 +34,6 @@ const (
 	maxObjects = 64
 	maxFolders = 16
 )
-
-// objects is the folder of nginx's objects on the volume, with two levels of folders below it.
-const objects = "objects"
 
 var (
 	size = prometheus.NewDesc("nginx_cache_volume_size_bytes", "Size of the file system that holds the cache.", nil, nil)
@@ -93,7 +92,7 @@ func (v *Volume) measure() {
 func (v *Volume) sample() []float64 {
 	var ages []float64
 	for range maxFolders {
-		folder := filepath.Join(v.dir, objects)
+		folder := filepath.Join(v.dir, instanceapi.DirObjects)
 		for range 2 {
 			folder = filepath.Join(folder, random(names(folder, -1)))
 		}

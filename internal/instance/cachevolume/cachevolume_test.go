@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/nginx-operator/internal/instanceapi"
 )
 
 var now = time.Unix(1_700_000_000, 0)
@@ -17,7 +19,7 @@ func store(t *testing.T, dir string, number int, age time.Duration) {
 	t.Helper()
 	// The names are the last digits of a hash.
 	hash := fmt.Sprintf("%032x", uint64(number)*0x9e3779b97f4a7c15)
-	folder := filepath.Join(dir, objects, hash[31:], hash[29:31])
+	folder := filepath.Join(dir, instanceapi.DirObjects, hash[31:], hash[29:31])
 	path := filepath.Join(folder, hash)
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		t.Fatal(err)

@@ -20,6 +20,8 @@ const Root FS = "/proc"
 type Process struct {
 	PID, Parent int
 	Zombie      bool
+	// Sleeping reports whether it waits for an event.
+	Sleeping bool
 	// Ticks is the used CPU time in clock ticks, and Pages is the number of resident pages.
 	Ticks, Pages int64
 }
@@ -68,11 +70,12 @@ func parseStat(pid int, text []byte) (Process, bool) {
 		return value
 	}
 	return Process{
-		PID:    pid,
-		Parent: int(number(parent)),
-		Zombie: fields[state] == "Z",
-		Ticks:  number(userTime) + number(systemTime),
-		Pages:  number(resident),
+		PID:      pid,
+		Parent:   int(number(parent)),
+		Zombie:   fields[state] == "Z",
+		Sleeping: fields[state] == "S",
+		Ticks:    number(userTime) + number(systemTime),
+		Pages:    number(resident),
 	}, true
 }
 

@@ -17,48 +17,76 @@ type Keeper struct {
 	store *Store
 	// mounted is the folder.
 	mounted string
+	// turn is held by what carries out purges.
+	turn chan struct{}
 
 	mu sync.Mutex
 	// failure is why the last purges could not be carried out; nil if they were.
 	failure error
 }
 
-// Start opens the folder of a cache and carries out the mounted purges, first now and then whenever they change, until ctx
-// is done.
-func Start(ctx context.Context, dir, mounted string) (*Keeper, error) {
-	store, err := Open(dir)
+// NewKeeper opens the folder in which a cache keeps what was purged. mounted is the folder with the purges.
+func NewKeeper(dir, mounted string, objects Objects) (*Keeper, error) {
+	store, err := Open(dir, objects)
 	if err != nil {
 		return nil, fmt.Errorf("open the folder with what was purged: %w", err)
 	}
-	k := &Keeper{store: store, mounted: mounted}
-	if err := k.applyMounted(); err != nil {
-		// What was purged while the pod was away is not known.
-		slog.Error("the whole cache is dropped, because the mounted purges cannot be carried out", "error", err)
-		if err := store.Drop(time.Now()); err != nil {
-			return nil, fmt.Errorf("drop the cache: %w", err)
-		}
-	}
-	changed := make(chan struct{}, 1)
-	volumes.Watch(ctx, []string{mounted}, changed)
-	go func() {
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case <-changed:
-				if err := k.applyMounted(); err != nil {
-					slog.Error("cannot carry out the mounted purges", "error", err)
-				}
-			}
-		}
-	}()
-	return k, nil
+	return &Keeper{store: store, mounted: mounted, turn: make(chan struct{}, 1)}, nil
 }
 
-// Apply carries out purges.
-func (k *Keeper) Apply(p instanceapi.Purges) error {
+// CatchUp carries out the mounted purges. They may take as long as it takes to read all stored objects.
+func (k *Keeper) CatchUp(ctx context.Context) error {
+	err := k.applyMounted(ctx)
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// What was purged while the pod was away is not known.
+	slog.Error("the whole cache is dropped, because the mounted purges cannot be carried out", "error", err)
+	if err := k.store.Drop(time.Now()); err != nil {
+		return fmt.Errorf("drop the cache: %w", err)
+	}
+	return nil
+}
+
+// Watch carries out the mounted purges whenever they change, until ctx is done.
+func (k *Keeper) Watch(ctx context.Context) {
+	changed := make(chan struct{}, 1)
+	volumes.Watch(ctx, []string{k.mounted}, changed)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-changed:
+			if err := k.applyMounted(ctx); err != nil {
+				slog.Error("cannot carry out the mounted purges", "error", err)
+			}
+		}
+	}
+}
+
+// Apply carries out purges. When ctx is done, it returns, and they are carried out nevertheless if that has begun.
+func (k *Keeper) Apply(ctx context.Context, p instanceapi.Purges) error {
+	select {
+	case k.turn <- struct{}{}:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	applied := make(chan error, 1)
+	go func() {
+		applied <- k.apply(context.WithoutCancel(ctx), p)
+		<-k.turn
+	}()
+	select {
+	case err := <-applied:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+func (k *Keeper) apply(ctx context.Context, p instanceapi.Purges) error {
 	before := k.store.Number()
-	err := k.store.Apply(p)
+	err := k.store.Apply(ctx, p)
 	switch now := k.store.Number(); {
 	case err != nil:
 		slog.Error("cannot purge the cache", "error", err)
@@ -86,7 +114,7 @@ func (k *Keeper) Report() *instanceapi.Purged {
 }
 
 // applyMounted carries out the purges of the folder.
-func (k *Keeper) applyMounted() error {
+func (k *Keeper) applyMounted(ctx context.Context) error {
 	files, err := volumes.Read(k.mounted)
 	if err != nil {
 		return err
@@ -99,5 +127,5 @@ func (k *Keeper) applyMounted() error {
 	if err != nil {
 		return err
 	}
-	return k.Apply(purges)
+	return k.Apply(ctx, purges)
 }

@@ -8,12 +8,19 @@
 //	generation               → g/NUMBER   the generation of everything
 //	tree/HOST/FOLDER/.below  → g/NUMBER   the generation of what is below a path
 //	tree/HOST/PATH?QUERY/.object → g/NUMBER   the generation of one object
+//
+// What cannot be found by its key, because it has a tag, or is to become stale, is looked for in the files of all stored
+// objects. What is under way to the origin then is not stored: nginx compares another link before and after.
+//
+//	epoch                    → e/TIME
 package purge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path"
 	"path/filepath"
@@ -26,21 +33,24 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"example.com/nginx-operator/internal/instance/cachefile"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
 // The names that nginx looks up. Their configuration is in package cacheconf.
 const (
 	linkAll    = "generation"
+	linkEpoch  = "epoch"
 	linkBelow  = ".below"
 	linkObject = ".object"
 	tree       = "tree"
 )
 
-// The names of what nginx does not look up: the folder of the generations, the file with the number of the last purge,
-// and what is about to replace something.
+// The names of what nginx does not look up: the folders of the generations and of the epochs, the file with the number of
+// the last purge, and what is about to replace something.
 const (
 	generations = "g"
+	epochs      = "e"
 	fileNumber  = "number"
 	unfinished  = ".unfinished"
 )
@@ -57,7 +67,8 @@ const (
 
 // Store is the folder in which a pod keeps what was purged. It is safe for concurrent use.
 type Store struct {
-	root *os.Root
+	root    *os.Root
+	objects Objects
 
 	// number can be read while purges are carried out, which a slow disk may hold up.
 	number atomic.Int64
@@ -66,8 +77,8 @@ type Store struct {
 	links int
 }
 
-// Open opens the folder, and creates it if it is missing.
-func Open(dir string) (*Store, error) {
+// Open opens the folder of a cache's purges, and creates it if it is missing.
+func Open(dir string, objects Objects) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, err
 	}
@@ -75,7 +86,7 @@ func Open(dir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{root: root}
+	s := &Store{root: root, objects: objects}
 	number, err := s.readNumber()
 	if err != nil {
 		return nil, err
@@ -85,10 +96,11 @@ func Open(dir string) (*Store, error) {
 		return nil, err
 	}
 	if _, err := root.Stat(linkAll); errors.Is(err, fs.ErrNotExist) {
-		_, err = s.link(nil, linkAll, s.Number())
-		return s, err
+		if _, err := s.link(nil, linkAll, s.Number()); err != nil {
+			return nil, err
+		}
 	}
-	return s, err
+	return s, s.beginEpoch()
 }
 
 // Number returns the number of the last purge that was carried out.
@@ -96,7 +108,7 @@ func (s *Store) Number() int64 { return s.number.Load() }
 
 // Apply carries out the purges that have not been carried out yet. When it returns nil, no request that comes from now on
 // is answered with what they purge, also after the node has lost its power.
-func (s *Store) Apply(p instanceapi.Purges) error {
+func (s *Store) Apply(ctx context.Context, p instanceapi.Purges) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	last := p.Last()
@@ -109,12 +121,16 @@ func (s *Store) Apply(p instanceapi.Purges) error {
 			return err
 		}
 	}
-	for _, purge := range p.List {
-		if purge.Number <= s.Number() {
-			continue
-		}
-		if err := s.apply(&purge); err != nil {
-			return fmt.Errorf("purge %d: %w", purge.Number, err)
+	news := p.List
+	for len(news) > 0 && news[0].Number <= s.Number() {
+		news = news[1:]
+	}
+	if err := s.search(ctx, news, last); err != nil {
+		return err
+	}
+	for i := range news {
+		if err := s.apply(&news[i]); err != nil {
+			return fmt.Errorf("purge %d: %w", news[i].Number, err)
 		}
 	}
 	return s.save(last)
@@ -130,7 +146,31 @@ func (s *Store) Drop(now time.Time) error {
 	return s.sync()
 }
 
+// search carries out what has to be found in the files of stored objects.
+func (s *Store) search(ctx context.Context, news []instanceapi.Purge, last int64) error {
+	search := newSearch(news)
+	if search == nil {
+		return nil
+	}
+	if err := s.beginEpoch(); err != nil {
+		return err
+	}
+	began := time.Now()
+	found, err := s.objects.apply(ctx, search)
+	if errors.Is(err, cachefile.ErrVersion) {
+		slog.Warn("the whole cache is purged, because its objects cannot be searched", "error", err)
+		return s.renew(last)
+	}
+	if err == nil {
+		slog.Info("searched the stored objects", "found", found, "took", time.Since(began).Round(time.Millisecond).String())
+	}
+	return err
+}
+
 func (s *Store) apply(p *instanceapi.Purge) error {
+	if p.Scans() {
+		return nil
+	}
 	if p.All || s.links+len(p.Targets) > maxLinks {
 		return s.renew(p.Number)
 	}
@@ -220,15 +260,44 @@ func (s *Store) link(folder []string, name string, number int64) (isNew bool, er
 	}
 	link := path.Join(append(folder, name)...)
 	_, missing := s.root.Lstat(link)
-	// The link is never missing.
-	temporary := path.Join(append(folder, unfinished)...)
+	return errors.Is(missing, fs.ErrNotExist), s.replaceLink(link, up+generation)
+}
+
+// replaceLink makes a link, or replaces it so that it is never missing.
+func (s *Store) replaceLink(link, target string) error {
+	temporary := path.Join(path.Dir(link), unfinished)
 	if err := s.root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return false, err
+		return err
 	}
-	if err := s.root.Symlink(up+generation, temporary); err != nil {
-		return false, err
+	if err := s.root.Symlink(target, temporary); err != nil {
+		return err
 	}
-	return errors.Is(missing, fs.ErrNotExist), s.root.Rename(temporary, link)
+	return s.root.Rename(temporary, link)
+}
+
+// beginEpoch makes the link of the epoch lead to where it has never led to.
+func (s *Store) beginEpoch() error {
+	if err := s.root.MkdirAll(epochs, 0o755); err != nil {
+		return err
+	}
+	// nginx may be about to follow the link of now.
+	now, err := s.root.Readlink(linkEpoch)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	if err := s.eachIn(epochs, func(name string) error {
+		if path.Base(now) == name {
+			return nil
+		}
+		return s.root.Remove(path.Join(epochs, name))
+	}); err != nil {
+		return err
+	}
+	epoch := path.Join(epochs, strconv.FormatInt(time.Now().UnixNano(), 10))
+	if err := s.root.Mkdir(epoch, 0o755); err != nil {
+		return err
+	}
+	return s.replaceLink(linkEpoch, epoch)
 }
 
 // save stores the number of the last purge, once everything before is on the disk.

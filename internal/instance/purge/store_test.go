@@ -1,6 +1,7 @@
 package purge
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -14,7 +15,7 @@ import (
 
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir)
+	s, err := Open(dir, Objects{Dir: filepath.Join(dir, "objects"), Turn: func(context.Context) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -23,7 +24,7 @@ func open(t testing.TB, dir string) *Store {
 
 func apply(t testing.TB, s *Store, since int64, purges ...instanceapi.Purge) {
 	t.Helper()
-	if err := s.Apply(instanceapi.Purges{Since: since, List: purges}); err != nil {
+	if err := s.Apply(t.Context(), instanceapi.Purges{Since: since, List: purges}); err != nil {
 		t.Fatal(err)
 	}
 }

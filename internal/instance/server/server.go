@@ -89,16 +89,18 @@ func (s Sources) status() instanceapi.Status {
 	return status
 }
 
-// purge receives purges, carries them out, and answers with what has been carried out. The rest of the status would cost
-// more than the purge.
+// purge receives purges, waits until they are carried out, and answers with what has been carried out. The rest of the
+// status would cost more than the purge.
 func (s Sources) purge(w http.ResponseWriter, r *http.Request) {
 	purges, refusal := s.Orders.ReceivePurges(r)
 	if refusal != "" {
 		answerText(w, refusal.Code(), string(refusal))
 		return
 	}
-	// The report says what failed.
-	_ = s.Purges.Apply(purges)
+	ctx, cancel := context.WithTimeout(r.Context(), instanceapi.OrderWait)
+	defer cancel()
+	// The report says what failed, or has not been carried out yet.
+	_ = s.Purges.Apply(ctx, purges)
 	answerJSON(w, instanceapi.Status{
 		Protocol: instanceapi.Protocol, Version: s.Doctor.Version, Purged: s.Purges.Report(), Orders: s.Orders.Describe(),
 	})
