@@ -22,8 +22,11 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// originConfig answers each request with another text, so that an answer shows whether it was stored.
-const originConfig = "server { listen 8080; location / { return 200 \"$host $request_uri $request_id\\n\"; } }\n"
+// originConfig answers each request with another text, so that an answer shows whether it was stored. Its tag is the last
+// digit of the path.
+const originConfig = `map $uri $tag { "~(?<digit>\d)$" last-$digit; }
+server { listen 8080; add_header Cache-Tag $tag; location / { return 200 "$host $request_uri $request_id\n"; } }
+`
 
 // newCache creates a cache in front of an application, with volumes for its shards, and waits until it is ready.
 func newCache(t *testing.T, shards int32) *v1alpha1.NginxCache {

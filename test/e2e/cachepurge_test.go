@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -103,6 +104,50 @@ func TestCachePurge(t *testing.T) {
 		cache.Spec.PodTemplate = &v1alpha2.PodTemplate{Annotations: map[string]string{"example.com/restart": "1"}}
 	})
 	waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionTrue)
+}
+
+// TestCachePurgeTags: what has a tag is gone from every pod, also from a shard that was away, and nothing else is gone. What
+// is made stale is the answer once more.
+func TestCachePurgeTags(t *testing.T) {
+	t.Parallel()
+	cache := newCache(t, 2)
+	before := answers(t, cache, "/objects")
+	waitPurge(t, purge(t, cache, v1alpha1.NginxCachePurgeSpec{Tags: []string{"last-3", "none"}}), v1alpha1.ReasonPurged)
+	after := answers(t, cache, "/objects")
+	want := map[string]bool{}
+	for path := range before {
+		if strings.HasSuffix(path, "3") {
+			want[path] = true
+		}
+	}
+	if diff := cmp.Diff(want, purgedPaths(before, after)); diff != "" {
+		t.Errorf("purged: -want +got:\n%s", diff)
+	}
+
+	shard := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: "front-shards-1"}}
+	must(t, get(t, shard))
+	must(t, kube.Delete(t.Context(), shard))
+	waitPurge(t, purge(t, cache, v1alpha1.NginxCachePurgeSpec{Tags: []string{"last-3"}}), v1alpha1.ReasonPurged)
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	again := answers(t, cache, "/objects")
+	for path := range purgedPaths(after, again) {
+		delete(want, path)
+	}
+	if len(want) > 0 {
+		t.Errorf("after a shard was away, these were not purged: %v", want)
+	}
+
+	soft := purge(t, cache, v1alpha1.NginxCachePurgeSpec{All: new(true), Soft: new(true)})
+	if c := waitPurge(t, soft, v1alpha1.ReasonPurged); !strings.Contains(c.Message, "stale") {
+		t.Error(c.Message)
+	}
+	same(t, "after they were made stale", again, answers(t, cache, "/objects"))
+	eventually(t, "all are requested again", func() error {
+		if changed := purgedPaths(again, answers(t, cache, "/objects")); len(changed) != len(again) {
+			return fmt.Errorf("of %d, only %d were", len(again), len(changed))
+		}
+		return nil
+	})
 }
 
 // TestCachePurgeOddURLs: what cannot be the name of a folder is purged as well.
