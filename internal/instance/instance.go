@@ -125,7 +125,7 @@ func newPurges(o Options) (*purge.Keeper, error) {
 		return nil, nil //nolint:nilnil // a nil Keeper reports nothing
 	}
 	return purge.NewKeeper(filepath.Join(o.CacheDir, instanceapi.DirPurged), o.Purges, purge.Objects{
-		Dir: filepath.Join(o.CacheDir, instanceapi.DirObjects), Temporary: assemble.ProxyTempDir, Turn: purge.Turn,
+		Dir: filepath.Join(o.CacheDir, instanceapi.DirObjects), Temporary: assemble.ProxyTempDir, AwaitWorkers: purge.AwaitWorkers,
 	})
 }
 

@@ -142,6 +142,7 @@ func ParsePurges(text []byte) (Purges, error) {
 	return p, nil
 }
 
+// check returns why a purge cannot be carried out; nil if it can.
 func (p *Purge) check() error {
 	kinds := 0
 	for _, is := range []bool{p.All, len(p.Targets) > 0, len(p.Tags) > 0} {
@@ -157,17 +158,24 @@ func (p *Purge) check() error {
 			return fmt.Errorf("the tag %q is empty, or contains a comma or a space", tag)
 		}
 	}
-	for _, t := range p.Targets {
-		switch {
-		case t.Host == "" || strings.ContainsAny(t.Host, "/\x00"):
-			return fmt.Errorf("the host %q is not a name", t.Host)
-		case !strings.HasPrefix(t.Path, "/"), strings.ContainsRune(t.Path, 0):
-			return fmt.Errorf("the path %q does not begin with a slash, or contains a zero", t.Path)
-		case t.Query != "" && (!strings.HasPrefix(t.Query, "?") || strings.ContainsRune(t.Query, 0)):
-			return fmt.Errorf("the query string %q does not begin with ?, or contains a zero", t.Query)
-		case t.Below && (t.Query != "" || !strings.HasSuffix(t.Path, "/")):
-			return fmt.Errorf("a path of which everything below is purged must end with a slash and have no query string: %q", t.Path+t.Query)
+	for _, target := range p.Targets {
+		if err := target.check(); err != nil {
+			return err
 		}
+	}
+	return nil
+}
+
+func (t Target) check() error {
+	switch {
+	case t.Host == "" || strings.ContainsAny(t.Host, "/\x00"):
+		return fmt.Errorf("the host %q is not a name", t.Host)
+	case !strings.HasPrefix(t.Path, "/"), strings.ContainsRune(t.Path, 0):
+		return fmt.Errorf("the path %q does not begin with a slash, or contains a zero", t.Path)
+	case t.Query != "" && (!strings.HasPrefix(t.Query, "?") || strings.ContainsRune(t.Query, 0)):
+		return fmt.Errorf("the query string %q does not begin with ?, or contains a zero", t.Query)
+	case t.Below && (t.Query != "" || !strings.HasSuffix(t.Path, "/")):
+		return fmt.Errorf("a path of which everything below is purged must end with a slash and have no query string: %q", t.Path+t.Query)
 	}
 	return nil
 }

@@ -120,7 +120,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	files, format := withRequestLog(files, folder+"/requests.log")
 	cache := filepath.Join(root, folder, "cache")
 	purged, err := purge.Open(filepath.Join(cache, instanceapi.DirPurged), purge.Objects{
-		Dir: filepath.Join(cache, instanceapi.DirObjects), Temporary: filepath.Join(root, folder, "temp/proxy"), Turn: purge.Turn,
+		Dir: filepath.Join(cache, instanceapi.DirObjects), Temporary: filepath.Join(root, folder, "temp/proxy"), AwaitWorkers: purge.AwaitWorkers,
 	})
 	must(t, err)
 	var includes strings.Builder

@@ -92,7 +92,7 @@ func (w *world) startPod(name, dir string) {
 	if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte("{}"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	purges, err := purge.NewKeeper(dir, mounted, purge.Objects{Dir: filepath.Join(dir, instanceapi.DirObjects), Turn: func(context.Context) {}})
+	purges, err := purge.NewKeeper(dir, mounted, purge.Objects{Dir: filepath.Join(dir, instanceapi.DirObjects), AwaitWorkers: func(context.Context) {}})
 	if err == nil {
 		err = purges.CatchUp(w.t.Context())
 	}
@@ -135,7 +135,7 @@ func (w *world) Status(_ context.Context, podIP string) (instanceapi.Status, err
 }
 
 // Purge implements Instances.
-func (w *world) Purge(_ context.Context, podIP string, signed instanceapi.SignedOrder) (instanceapi.Status, error) {
+func (w *world) Purge(ctx context.Context, podIP string, signed instanceapi.SignedOrder) (instanceapi.Status, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.silent[podIP] {
@@ -150,7 +150,7 @@ func (w *world) Purge(_ context.Context, podIP string, signed instanceapi.Signed
 		return instanceapi.Status{}, &instanceapi.RefusedError{Address: podIP, Refusal: refusal}
 	}
 	w.sent = append(w.sent, podIP)
-	if err := i.purges.Apply(w.t.Context(), purges); err != nil {
+	if err := i.purges.Apply(ctx, purges); err != nil {
 		w.t.Error(err)
 	}
 	return instanceapi.Status{Purged: i.purges.Report(), Orders: i.receiver.Describe()}, nil

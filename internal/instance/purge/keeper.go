@@ -17,8 +17,8 @@ type Keeper struct {
 	store *Store
 	// mounted is the folder.
 	mounted string
-	// turn is held by what carries out purges.
-	turn chan struct{}
+	// applying is full while purges are carried out.
+	applying chan struct{}
 
 	mu sync.Mutex
 	// failure is why the last purges could not be carried out; nil if they were.
@@ -31,7 +31,7 @@ func NewKeeper(dir, mounted string, objects Objects) (*Keeper, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the folder with what was purged: %w", err)
 	}
-	return &Keeper{store: store, mounted: mounted, turn: make(chan struct{}, 1)}, nil
+	return &Keeper{store: store, mounted: mounted, applying: make(chan struct{}, 1)}, nil
 }
 
 // CatchUp carries out the mounted purges. They may take as long as it takes to read all stored objects.
@@ -67,14 +67,14 @@ func (k *Keeper) Watch(ctx context.Context) {
 // Apply carries out purges. When ctx is done, it returns, and they are carried out nevertheless if that has begun.
 func (k *Keeper) Apply(ctx context.Context, p instanceapi.Purges) error {
 	select {
-	case k.turn <- struct{}{}:
+	case k.applying <- struct{}{}:
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
 	applied := make(chan error, 1)
 	go func() {
 		applied <- k.apply(context.WithoutCancel(ctx), p)
-		<-k.turn
+		<-k.applying
 	}()
 	select {
 	case err := <-applied:

@@ -21,8 +21,8 @@ type Objects struct {
 	// Dir is the folder of proxy_cache_path, with two levels of folders, and Temporary that of what nginx still receives;
 	// empty, if that is in Dir as well.
 	Dir, Temporary string
-	// Turn waits until each worker of nginx has begun another turn of its event loop.
-	Turn func(context.Context)
+	// AwaitWorkers waits until each worker of nginx has handled the events that it had.
+	AwaitWorkers func(context.Context)
 }
 
 const (
@@ -44,13 +44,13 @@ const (
 func (o *Objects) apply(ctx context.Context, s *search) (int64, error) {
 	began := time.Now()
 	// Afterwards, there is a file of each object of which nginx had the header before.
-	o.Turn(ctx)
+	o.AwaitWorkers(ctx)
 	found, err := o.pass(ctx, s, time.Time{})
 	if err != nil {
 		return found, err
 	}
 	// A file that has got its name while its folder was read may have been missed.
-	o.Turn(ctx)
+	o.AwaitWorkers(ctx)
 	more, err := o.pass(ctx, s, began.Add(-clockError))
 	return found + more, err
 }

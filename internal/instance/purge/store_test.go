@@ -15,7 +15,7 @@ import (
 
 func open(t testing.TB, dir string) *Store {
 	t.Helper()
-	s, err := Open(dir, Objects{Dir: filepath.Join(dir, "objects"), Turn: func(context.Context) {}})
+	s, err := Open(dir, Objects{Dir: filepath.Join(dir, "objects"), AwaitWorkers: func(context.Context) {}})
 	if err != nil {
 		t.Fatal(err)
 	}
