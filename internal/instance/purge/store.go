@@ -13,6 +13,8 @@
 // objects. What is under way to the origin then is not stored: nginx compares another link before and after.
 //
 //	epoch                    → e/TIME
+//
+// Two more links say how far the pod is with its purges: see position.go.
 package purge
 
 import (
@@ -100,6 +102,9 @@ func Open(dir string, objects Objects) (*Store, error) {
 			return nil, err
 		}
 	}
+	if err := s.openPositions(); err != nil {
+		return nil, err
+	}
 	return s, s.beginEpoch()
 }
 
@@ -114,6 +119,9 @@ func (s *Store) Apply(ctx context.Context, p instanceapi.Purges) error {
 	last := p.Last()
 	if last <= s.Number() {
 		return nil
+	}
+	if err := s.begin(last); err != nil {
+		return err
 	}
 	if s.Number() < p.Since {
 		// What was purged meanwhile is not known any more.
@@ -313,6 +321,9 @@ func (s *Store) save(number int64) error {
 		return err
 	}
 	s.number.Store(number)
+	if err := s.finish(number); err != nil {
+		return err
+	}
 	return s.sync()
 }
 
