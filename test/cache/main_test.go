@@ -86,26 +86,41 @@ type tiers struct {
 // start starts an origin, a shard and an edge for a cache that is declared by change.
 func start(t *testing.T, change func(*v1alpha1.NginxCacheSpec)) *tiers {
 	t.Helper()
-	s := &tiers{origin: newOrigin(t)}
+	return startTiers(t, newOrigin(t), declare(change), map[string]string{"shard.test": freePorts(t, 1)[0]})
+}
+
+// declare returns a cache that is declared by change, with one shard.
+func declare(change func(*v1alpha1.NginxCacheSpec)) cacheconf.Input {
 	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front"}}
 	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: "app"}}}
 	cache.Spec.Defaults = v1alpha1.Defaults{TTL: "10m", StaleWhileRevalidate: "0", StaleIfError: "1h"}
 	if change != nil {
 		change(&cache.Spec)
 	}
-	in := cacheconf.Input{Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20, ClusterDomain: "test"}
-	ports := freePorts(t, 4)
+	return cacheconf.Input{Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20, ClusterDomain: "test"}
+}
+
+// startTiers starts a shard and an edge in front of an origin. ports are those of shards, by their names.
+func startTiers(t *testing.T, origin *origin, in cacheconf.Input, ports map[string]string) *tiers {
+	t.Helper()
+	s, free := &tiers{origin: origin}, freePorts(t, 6)
+	addresses := func(listen string, internal ...string) map[string]string {
+		all := map[string]string{"listen 80;": "listen " + listen + ";"}
+		for i, port := range internal {
+			all[fmt.Sprintf("127.0.0.1:818%d", i)] = "127.0.0.1:" + port
+		}
+		for name, port := range ports {
+			all[name+":80 resolve"] = "127.0.0.1:" + port
+		}
+		return all
+	}
 	shardFiles, err := cacheconf.Shard(in)
 	must(t, err)
-	s.shard, s.purged[0], s.logs[0] = s.run(t, "shard", shardFiles, map[string]string{
-		"listen 80;": "listen 127.0.0.1:" + ports[0] + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[1],
-	})
+	s.shard, s.purged[0], s.logs[0] = s.run(t, in.Shards[0], shardFiles, addresses("127.0.0.1:"+ports[in.Shards[0]], free[:3]...))
 	edgeFiles, err := cacheconf.Edge(in)
 	must(t, err)
-	s.edge = "127.0.0.1:" + ports[2]
-	_, s.purged[1], s.logs[1] = s.run(t, "edge", edgeFiles, map[string]string{
-		"listen 80;": "listen " + s.edge + ";", "127.0.0.1:8180": "127.0.0.1:" + ports[3], "shard.test:80 resolve": "127.0.0.1:" + ports[0],
-	})
+	s.edge = "127.0.0.1:" + free[4]
+	_, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[5]))
 	return s
 }
 

@@ -113,7 +113,10 @@ func (s *tiers) send(t *testing.T, method, path string, headers ...string) answe
 	for i := 0; i+1 < len(headers); i += 2 {
 		request.Header.Set(headers[i], headers[i+1])
 	}
-	client := &http.Client{Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}, Timeout: time.Minute}
+	client := &http.Client{
+		Transport: &http.Transport{DisableCompression: true, DisableKeepAlives: true}, Timeout: time.Minute,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
 	response, err := client.Do(request)
 	must(t, err)
 	defer func() { _ = response.Body.Close() }() // It was read.

@@ -7,6 +7,9 @@
 //
 //	client → edge → shard → gateway of the shard → origin
 //	           └───────────► gateway of the edge ───┘     what is not cached, and everything while no shard answers
+//
+// While objects are handed over, another server is between a shard and its gateway, which asks the previous owner of an
+// object first.
 package cacheconf
 
 import (
@@ -15,6 +18,7 @@ import (
 	"embed"
 	"fmt"
 	"net/url"
+	"path"
 	"text/template"
 
 	"k8s.io/utils/ptr"
@@ -59,6 +63,8 @@ type Input struct {
 	Cache *v1alpha1.NginxCache
 	// Shards are the names of the shards.
 	Shards Peers
+	// Previous are those of the ring before, whose objects are being handed over; none if none are.
+	Previous Peers
 	// HotSize and ShardSize bound the caches of an edge and of a shard, in bytes.
 	HotSize, ShardSize int64
 	// MinFree is how much of the volume of a shard stays free, in bytes.
@@ -83,12 +89,20 @@ func Edge(in Input) (Files, error) {
 
 // Shard returns the configuration of the shards.
 func Shard(in Input) (Files, error) {
-	return in.render(map[string]any{
+	purged, handover := path.Join(ShardDir, instanceapi.DirPurged), len(in.Previous) > 0
+	files := map[string]any{
 		"nginx-cache-generation": newGeneration(ShardDir),
 		"nginx-cache-epoch":      newGeneration(ShardDir),
-		"shard.conf":             map[string]any{"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize)},
-		"metrics.conf":           metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
-	})
+		"shard.conf": map[string]any{
+			"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
+			"Purged": purged, "Handover": handover,
+		},
+		"metrics.conf": metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
+	}
+	if handover {
+		files["handover.conf"] = map[string]any{"Port": Port, "Previous": in.Previous, "Purged": purged}
+	}
+	return in.render(files)
 }
 
 // metrics is the data of the template of what is counted.

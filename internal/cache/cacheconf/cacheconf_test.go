@@ -52,6 +52,28 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestHandover: while objects are handed over, the shards have another file, and requests pass its server.
+func TestHandover(t *testing.T) {
+	in := full()
+	before, err := Shard(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in.Previous = in.Shards[:2]
+	during, err := Shard(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range slices.Sorted(maps.Keys(during)) {
+		if during[name] != before[name] {
+			golden.Compare(t, filepath.Join("testdata", "handover", name), during[name])
+		}
+	}
+	if len(during) != len(before)+1 {
+		t.Errorf("%d files, and %d during a hand-over", len(before), len(during))
+	}
+}
+
 // TestRules: the first rule that matches applies, a ^ is the start of the path, and a host is compared as a whole.
 func TestRules(t *testing.T) {
 	rules, err := newRules(full().Cache.Spec)

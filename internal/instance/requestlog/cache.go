@@ -25,7 +25,7 @@ const (
 // results are the values of the label result, by what nginx logs.
 var results = map[string]string{
 	"HIT": "hit", "MISS": "miss", "EXPIRED": "expired", "STALE": "stale", "UPDATING": "updating", "REVALIDATED": "revalidated",
-	"BYPASS": "bypass", "bypass": "bypass", "none": "none",
+	"BYPASS": "bypass", "bypass": "bypass", "handover": "handover", "none": "none",
 }
 
 // sources are the values of the label source.
@@ -42,6 +42,8 @@ type cacheEntry struct {
 	Origin []byte
 	// OriginStatus is the status of its last attempt, or 0 if there was no answer.
 	OriginStatus int
+	// Internal reports whether it is a request of nginx to itself.
+	Internal bool
 }
 
 // parseCache parses the field of a cache. It does not allocate.
@@ -50,6 +52,9 @@ func parseCache(field []byte, e *cacheEntry) error {
 	form, rest, _ := bytes.Cut(field, []byte{' '})
 	first, rest, _ := bytes.Cut(rest, []byte{' '})
 	switch {
+	case string(field) == "internal":
+		e.Internal = true
+		return nil
 	case len(first) == 0:
 	case string(form) == "origin":
 		e.Origin, e.OriginStatus = first, lastStatus(rest)

@@ -91,11 +91,13 @@ func (m *Metrics) parse(line []byte, e *Entry) error {
 	return parseWithCache(line, e)
 }
 
-// observe counts a request, and reports whether it is one of a client: what a cache requests from an origin is not. It
-// allocates only for a new series.
+// observe counts a request, and reports whether it is one of a client: what a cache requests from an origin or from
+// itself is not. It allocates only for a new series.
 func (m *Metrics) observe(e *Entry) bool {
 	switch {
 	case m.Cache == nil:
+	case e.Cache.Internal:
+		return false
 	case len(e.Cache.Origin) > 0:
 		m.Cache.observeOrigin(&e.Cache)
 		return false
