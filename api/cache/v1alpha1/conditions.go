@@ -25,6 +25,9 @@ const (
 	ReasonVolumesNotChanged = "VolumesNotChanged"
 	// ReasonVolumesGrowing: volumes of shards do not have the declared size yet.
 	ReasonVolumesGrowing = "VolumesGrowing"
+	// ReasonHandingOver: the number of shards has changed, and shards still ask the previous owners of objects. UpToDate is
+	// True.
+	ReasonHandingOver = "HandingOver"
 )
 
 // The condition of an NginxCachePurge, and its reasons.

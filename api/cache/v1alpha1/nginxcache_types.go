@@ -181,12 +181,18 @@ type Edge struct {
 // Shards tunes the pods that store the objects.
 type Shards struct {
 	// replicas is the number of shards. Another number moves only as many objects to other shards as
-	// it has to.
+	// it has to, and handOver says for how long their previous owners are asked for them.
 	// +optional
 	// +kubebuilder:default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Replicas *int32 `json:"replicas,omitempty"`
+	// handOver is how long objects are handed over when replicas changes: a shard that does not have an
+	// object asks the one that owned it before, and only then the origin. What is not requested in that
+	// time is not handed over. Shards that are removed stay for as long. 0: objects are not handed over.
+	// +optional
+	// +kubebuilder:default="5m"
+	HandOver Duration `json:"handOver,omitempty"`
 	// storage is the volume of each shard.
 	// +required
 	Storage Storage `json:"storage"`
