@@ -346,6 +346,10 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cacheSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: handOver
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.Duration
+      default: 5m
     - name: replicas
       type:
         scalar: numeric

@@ -6,6 +6,7 @@
 package v1alpha1
 
 import (
+	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	v1 "k8s.io/api/core/v1"
 	resource "k8s.io/apimachinery/pkg/api/resource"
 )
@@ -16,8 +17,12 @@ import (
 // Shards tunes the pods that store the objects.
 type ShardsApplyConfiguration struct {
 	// replicas is the number of shards. Another number moves only as many objects to other shards as
-	// it has to.
+	// it has to, and handOver says for how long their previous owners are asked for them.
 	Replicas *int32 `json:"replicas,omitempty"`
+	// handOver is how long objects are handed over when replicas changes: a shard that does not have an
+	// object asks the one that owned it before, and only then the origin. What is not requested in that
+	// time is not handed over. Shards that are removed stay for as long. 0: objects are not handed over.
+	HandOver *cachev1alpha1.Duration `json:"handOver,omitempty"`
 	// storage is the volume of each shard.
 	Storage *StorageApplyConfiguration `json:"storage,omitempty"`
 	// cacheSize is how much of its volume each shard fills with objects. Default: 90 % of
@@ -38,6 +43,14 @@ func Shards() *ShardsApplyConfiguration {
 // If called multiple times, the Replicas field is set to the value of the last call.
 func (b *ShardsApplyConfiguration) WithReplicas(value int32) *ShardsApplyConfiguration {
 	b.Replicas = &value
+	return b
+}
+
+// WithHandOver sets the HandOver field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the HandOver field is set to the value of the last call.
+func (b *ShardsApplyConfiguration) WithHandOver(value cachev1alpha1.Duration) *ShardsApplyConfiguration {
+	b.HandOver = &value
 	return b
 }
 
