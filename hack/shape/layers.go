@@ -18,7 +18,7 @@ var layers = [][]string{
 	{"nginx/nginxconf", "nginx/conversion", "nginx/history", "nginx/poddiagnosis", "nginx/canary", "nginx/manifests",
 		"backup/archive", "backup/location",
 		"nginxconf", "conversion", "history", "trouble", "canary"},
-	{"nginx/observe", "nginx/rollout", "cache/cacheconf", "cache/purge", "instance", "backup/snapshot", "backup/listing", "backup/store",
+	{"nginx/observe", "nginx/rollout", "cache/cacheconf", "cache/handover", "cache/purge", "instance", "backup/snapshot", "backup/listing", "backup/store",
 		"observe", "rollout"},
 	{"nginx/revision", "nginx/podtemplate", "cache/tier", "backup/plan", "backup/restoration", "backup/declarations",
 		"backup/handover"},

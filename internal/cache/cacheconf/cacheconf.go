@@ -159,7 +159,7 @@ func (in Input) gateway() map[string]any {
 	return map[string]any{
 		"Origins": origins,
 		"Stale": fmt.Sprintf("stale-while-revalidate=%d, stale-if-error=%d",
-			seconds(d.StaleWhileRevalidate), seconds(d.StaleIfError)),
+			Seconds(d.StaleWhileRevalidate), Seconds(d.StaleIfError)),
 	}
 }
 

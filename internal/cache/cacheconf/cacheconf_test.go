@@ -125,7 +125,7 @@ func TestInvalidRules(t *testing.T) {
 
 func TestSeconds(t *testing.T) {
 	for d, want := range map[v1alpha1.Duration]int64{"90s": 90, "10m": 600, "12h": 43200, "1d": 86400, "0": 0, "": 0} {
-		if got := seconds(d); got != want {
+		if got := Seconds(d); got != want {
 			t.Errorf("%s: %d, want %d", d, got, want)
 		}
 	}

@@ -124,8 +124,8 @@ func expires(d v1alpha1.Duration) string {
 
 var units = map[byte]int64{'s': 1, 'm': 60, 'h': 3600, 'd': 86400}
 
-// seconds returns a duration in seconds. The schema allows only digits and a unit.
-func seconds(d v1alpha1.Duration) int64 {
+// Seconds returns a duration in seconds. The schema allows only digits and a unit.
+func Seconds(d v1alpha1.Duration) int64 {
 	if len(d) < 2 {
 		return 0
 	}

@@ -21,6 +21,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	cachev1alpha1ac "example.com/nginx-operator/api/cache/v1alpha1/applyconfiguration/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/status"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/kube/statuswrite"
@@ -68,20 +69,29 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	tiers := tier.Build(cache, r.ClusterDomain, volumes)
+	plan, err := r.planHandOver(ctx, cache)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	tiers := tier.Build(cache, r.ClusterDomain, volumes, plan)
 	if refused != "" && tiers.Invalid == nil {
 		tiers.Invalid = errors.New(refused)
 	}
-	return r.reconcile(ctx, cache, tiers, volumes)
+	return r.reconcile(ctx, cache, tiers, volumes, plan)
 }
 
 // reconcile makes a pass over each tier, and writes the status.
-func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers, volumes tier.Volumes) (ctrl.Result, error) {
-	shards, edge, err := r.runTiers(ctx, tiers)
+func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers, volumes tier.Volumes, plan handover.Plan) (ctrl.Result, error) {
+	shards, edge, err := r.runTiers(ctx, cache, tiers, plan)
 	if shards == nil || edge == nil || err != nil {
 		return ctrl.Result{}, err
 	}
-	after := rollout.Soonest(shards.After, edge.After)
+	if edge.RolledOut && tiers.Invalid == nil {
+		if err := r.switchHandOver(ctx, cache, &plan); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
+	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), r.nextStep(cache, plan))
 	if volumes.Refused != "" {
 		// What may cure it, such as a quota or a StorageClass, is not watched.
 		after = rollout.Soonest(after, refusalRetry)
@@ -91,7 +101,7 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 		return pipeline.Requeue(after, failure)
 	}
 	next, changed := status.Compute(status.Input{
-		Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, Now: r.Clock.Now(),
+		Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, HandOver: plan, Now: r.Clock.Now(),
 		Edge:   tierState(v1alpha1.TierEdge, edge),
 		Shards: tierState(v1alpha1.TierShards, shards),
 	})
@@ -111,66 +121,61 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 // runTiers makes a pass over each tier. A change is rolled out to the shards, and then to the edges. Only when shards are
 // to be removed, the edges come first: they must not look for a shard that is gone. A result is nil if there is nothing to
 // report yet.
-func (r *Reconciler) runTiers(ctx context.Context, tiers tier.Tiers) (shards, edge *pipeline.Result, err error) {
-	now, err := r.replicas(ctx, tiers.Shards)
-	switch {
-	case err != nil:
-		return nil, nil, err
-	case now == nil || *now <= *tiers.Shards.Spec.Replicas:
+func (r *Reconciler) runTiers(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers, plan handover.Plan) (shards, edge *pipeline.Result, err error) {
+	if !plan.EdgesFirst {
 		if shards, err = r.Pipeline.Run(ctx, tiers.Shards); shards != nil && err == nil {
-			edge, err = r.runEdge(ctx, tiers.Edge, shards)
+			edge, err = r.runEdge(ctx, cache, tiers.Edge, shards, plan)
 		}
-	default:
-		if edge, err = r.Pipeline.Run(ctx, tiers.Edge); edge != nil && err == nil {
-			if !edge.RolledOut {
-				tiers.Shards.Spec.Replicas = now
-			}
-			shards, err = r.Pipeline.Run(ctx, tiers.Shards)
+		return shards, edge, err
+	}
+	if edge, err = r.Pipeline.Run(ctx, tiers.Edge); edge != nil && err == nil {
+		if !edge.RolledOut {
+			tiers.Shards.Spec.Replicas = &plan.Running
 		}
+		shards, err = r.Pipeline.Run(ctx, tiers.Shards)
 	}
 	return shards, edge, err
 }
 
 // runEdge makes a pass over the edges, after one over the shards.
-func (r *Reconciler) runEdge(ctx context.Context, edge *application.Application, shards *pipeline.Result) (*pipeline.Result, error) {
-	now, err := r.replicas(ctx, edge)
+func (r *Reconciler) runEdge(ctx context.Context, cache *v1alpha1.NginxCache, edge *application.Application, shards *pipeline.Result, plan handover.Plan) (*pipeline.Result, error) {
+	_, now, err := r.running(ctx, cache, edge.Name)
 	if err != nil {
 		return nil, err
 	}
-	if now == nil && !meta.IsStatusConditionTrue(shards.Status.Status.Conditions, v1alpha1.ConditionAvailable) {
+	switch {
+	case now == 0 && !meta.IsStatusConditionTrue(shards.Status.Status.Conditions, v1alpha1.ConditionAvailable):
 		// Edges that look for shards which do not exist would not find them for as long as the cluster's DNS remembers
 		// that.
 		return &pipeline.Result{}, nil
-	}
-	if !shards.RolledOut {
+	case !shards.RolledOut:
 		edge.Waits = "it waits for the rollout of the shards"
+	case plan.EdgesWait && !newShardsReady(plan.State, shards.State.Pods):
+		edge.Waits = "it waits for the new shards to become ready"
 	}
 	return r.Pipeline.Run(ctx, edge)
 }
 
-// replicas returns the number of pods that a tier has now; nil if it was not created yet. While the StatefulSet is created
-// again, the pods tell.
-func (r *Reconciler) replicas(ctx context.Context, app *application.Application) (*int32, error) {
+// running returns the StatefulSet of a tier, nil if there is none of the cache, and the number of pods that it has; 0 if it
+// was not created yet. While it is created again, the pods tell.
+func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, name string) (*appsv1.StatefulSet, int32, error) {
 	set := &appsv1.StatefulSet{}
-	err := r.Client.Get(ctx, client.ObjectKey{Namespace: app.Namespace, Name: naming.Workload(app.Name)}, set)
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(name)}, set)
 	switch {
-	case err == nil && metav1.IsControlledBy(set, app):
-		return set.Spec.Replicas, nil
+	case err == nil && metav1.IsControlledBy(set, cache):
+		return set, *set.Spec.Replicas, nil
 	case client.IgnoreNotFound(err) != nil:
-		return nil, err
+		return nil, 0, err
 	}
 	pods := &corev1.PodList{}
-	if err := r.Client.List(ctx, pods, client.InNamespace(app.Namespace), client.MatchingLabels(naming.SelectorLabels(app.Name))); err != nil {
-		return nil, err
+	if err := r.Client.List(ctx, pods, client.InNamespace(cache.Namespace), client.MatchingLabels(naming.SelectorLabels(name))); err != nil {
+		return nil, 0, err
 	}
-	var most *int32
+	most := int32(0)
 	for i := range pods.Items {
-		n := naming.Ordinal(pods.Items[i].Name) + 1
-		if most == nil || n > *most {
-			most = &n
-		}
+		most = max(most, naming.Ordinal(pods.Items[i].Name)+1)
 	}
-	return most, nil
+	return nil, most, nil
 }
 
 // tierState returns what a pass over a tier found.

@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -41,7 +42,9 @@ type Input struct {
 	Invalid error
 	// Volumes are those of the shards.
 	Volumes tier.Volumes
-	Now     time.Time
+	// HandOver says whether shards hand objects over.
+	HandOver handover.Plan
+	Now      time.Time
 }
 
 // conditions are those that both tiers have, in the order in which Ready looks at them.
@@ -81,8 +84,13 @@ func (in *Input) sum(name string) metav1.Condition {
 		return metav1.Condition{Type: name, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonVolumesNotChanged, Message: in.Volumes.Refused}
 	}
 	worst := in.worst(name)
-	if name == v1alpha1.ConditionUpToDate && in.Volumes.Growing != "" && worst.Status == metav1.ConditionTrue {
+	if name != v1alpha1.ConditionUpToDate || worst.Status != metav1.ConditionTrue {
+		return worst
+	}
+	if in.Volumes.Growing != "" {
 		worst.Status, worst.Reason, worst.Message = metav1.ConditionFalse, v1alpha1.ReasonVolumesGrowing, "shards: the storage grows: "+in.Volumes.Growing
+	} else if text := in.HandOver.Message(); text != "" {
+		worst.Reason, worst.Message = v1alpha1.ReasonHandingOver, "shards: "+text
 	}
 	return worst
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -18,6 +19,7 @@ import (
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/application"
@@ -52,16 +54,18 @@ type Tiers struct {
 	Invalid error
 }
 
-// Build returns the applications of a cache. clusterDomain is the DNS domain of the cluster.
-func Build(cache *v1alpha1.NginxCache, clusterDomain string, volumes Volumes) Tiers {
+// Build returns the applications of a cache. clusterDomain is the DNS domain of the cluster. The edges get the ring that
+// the cache declares, and the number of shards is that of the plan.
+func Build(cache *v1alpha1.NginxCache, clusterDomain string, volumes Volumes, plan handover.Plan) Tiers {
 	b := &builder{cache, volumes}
 	shards := b.application(v1alpha1.ShardsName(cache.Name), v1alpha1.TierShards, cache.Status.Shards)
 	edge := b.application(v1alpha1.EdgeName(cache.Name), v1alpha1.TierEdge, cache.Status.Edge)
-	b.setShards(shards)
+	b.setShards(shards, plan.Shards)
 	b.setEdge(edge)
 	in := cacheconf.Input{
 		Cache: cache, ClusterDomain: clusterDomain,
-		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, int(*shards.Spec.Replicas)),
+		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, Shards(cache)),
+		Previous:  cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, int(plan.Previous)),
 		HotSize:   b.hotSize(),
 		ShardSize: b.shardSize(),
 		MinFree:   volumes.usable.Value() / 20,
@@ -149,6 +153,12 @@ func Shards(cache *v1alpha1.NginxCache) int {
 	return int(ptr.Deref(cache.Spec.Shards.Replicas, defaultReplicas))
 }
 
+// HandOverTime returns how long objects are handed over. More than a year is a year.
+func HandOverTime(cache *v1alpha1.NginxCache) time.Duration {
+	const year = 365 * 24 * 60 * 60
+	return time.Duration(min(cacheconf.Seconds(cache.Spec.Shards.HandOver), year)) * time.Second
+}
+
 // defaultReplicas is the number of pods of a tier that declares none.
 const defaultReplicas = 2
 
@@ -180,16 +190,18 @@ func (b *builder) setEdge(edge *application.Application) {
 }
 
 // setShards sets what only the shards have.
-func (b *builder) setShards(shards *application.Application) {
+func (b *builder) setShards(shards *application.Application, replicas int32) {
 	want := b.cache.Spec.Shards
-	setReplicas(shards, want.Replicas)
+	setReplicas(shards, &replicas)
 	shards.Spec.Resources = want.Resources
 	template := shards.Spec.PodTemplate
 	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.ShardDir})
 	b.setCacheDir(shards, cacheconf.ShardDir, purge.KeyShards)
-	shards.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{{
-		PodSelector: &metav1.LabelSelector{MatchLabels: naming.SelectorLabels(v1alpha1.EdgeName(b.cache.Name))},
-	}}}
+	// Shards request from each other while objects are handed over.
+	shards.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{
+		{PodSelector: &metav1.LabelSelector{MatchLabels: naming.SelectorLabels(v1alpha1.EdgeName(b.cache.Name))}},
+		{PodSelector: &metav1.LabelSelector{MatchLabels: naming.SelectorLabels(v1alpha1.ShardsName(b.cache.Name))}},
+	}}
 	claim := corev1ac.PersistentVolumeClaimSpec().
 		WithAccessModes(corev1.ReadWriteOnce).
 		WithVolumeMode(corev1.PersistentVolumeFilesystem).

@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -12,6 +13,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/test/golden"
 )
@@ -38,7 +40,7 @@ func sample() *v1alpha1.NginxCache {
 func TestGolden(t *testing.T) {
 	cache := sample()
 	before := cache.DeepCopy()
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil))
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
 	if tiers.Invalid != nil {
 		t.Fatal(tiers.Invalid)
 	}
@@ -63,12 +65,33 @@ func TestPrevious(t *testing.T) {
 	cache := sample()
 	before := &v1alpha1.TierStatus{Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
 	cache.Status.Edge = before
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil))
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
 	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 {
 		t.Errorf("%+v", got)
 	}
 	if got := tiers.Shards.Status; got.Restarts != 0 || len(got.Conditions) != 0 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestHandOver: the shards run as planned, and ask those of the previous ring. The edges look for those that are declared.
+func TestHandOver(t *testing.T) {
+	cache := sample()
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5})
+	if got := *tiers.Shards.Spec.Replicas; got != 6 {
+		t.Errorf("%d shards run, want 6", got)
+	}
+	previous, ring := string(tiers.Shards.Spec.Config.Files["handover.conf"]), string(tiers.Edge.Spec.Config.Files["edge.conf"])
+	for name, n := range map[string][2]int{"the previous ring": {strings.Count(previous, "front-shards-"), 5}, "the ring": {strings.Count(ring, "front-shards-"), 4}} {
+		if n[0] != n[1] {
+			t.Errorf("%s has %d shards, want %d", name, n[0], n[1])
+		}
+	}
+	for d, want := range map[v1alpha1.Duration]time.Duration{"": 0, "0": 0, "5m": 5 * time.Minute, "99999999d": 365 * 24 * time.Hour} {
+		cache.Spec.Shards.HandOver = d
+		if got := HandOverTime(cache); got != want {
+			t.Errorf("%q is %s, want %s", d, got, want)
+		}
 	}
 }
 
@@ -86,7 +109,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		cache := sample()
 		change(&cache.Spec)
-		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil))
+		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
 		if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), want) {
 			t.Errorf("%v, want %s", tiers.Invalid, want)
 		}
