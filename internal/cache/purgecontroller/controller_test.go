@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -252,6 +253,24 @@ func TestMissingShard(t *testing.T) {
 	w.create("two", nil)
 	w.pass()
 	w.want("two", v1alpha1.ReasonPurged, "3/3", "")
+}
+
+// TestLeavingShard: a shard that is to be removed has objects until then, and counts as well if its pod is away.
+func TestLeavingShard(t *testing.T) {
+	w := newWorld(t)
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "cache"}}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front-shards"}}
+	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cache, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	set.Spec.Replicas = new(int32(3))
+	if err := w.kube.Create(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	w.create("one", nil)
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurging, "2/5", "front-shards-2: the pod does not exist")
+	w.startPod("front-shards-2", t.TempDir())
+	w.pass()
+	w.want("one", v1alpha1.ReasonPurged, "5/5", "")
 }
 
 // lagging reads as an informer that does not know the address of a pod yet.

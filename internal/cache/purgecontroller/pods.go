@@ -8,8 +8,12 @@ import (
 	"sync"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -17,6 +21,7 @@ import (
 	"example.com/nginx-operator/internal/cache/purge"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 // maxInFlight bounds the requests to pods at a time.
@@ -25,7 +30,7 @@ const maxInFlight = 32
 // pods are the pods of a cache that are known.
 type pods struct {
 	reconciler *Reconciler
-	// shards is the number of shards that should exist.
+	// shards is the number of shards that should exist now.
 	shards int
 	known  []*pod
 }
@@ -42,7 +47,11 @@ type pod struct {
 
 // pods lists the pods of a cache and finds out how far they are.
 func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pods, error) {
-	all := &pods{reconciler: r, shards: tier.Shards(cache)}
+	shards, err := r.shards(ctx, cache)
+	if err != nil {
+		return nil, err
+	}
+	all := &pods{reconciler: r, shards: shards}
 	if err := all.list(ctx, r.Client, cache); err != nil {
 		return nil, err
 	}
@@ -57,6 +66,19 @@ func (r *Reconciler) pods(ctx context.Context, cache *v1alpha1.NginxCache) (*pod
 		}
 	})
 	return all, nil
+}
+
+// shards returns the number of shards that should exist now. Those that are to be removed stay for some time.
+func (r *Reconciler) shards(ctx context.Context, cache *v1alpha1.NginxCache) (int, error) {
+	declared, set := tier.Shards(cache), &appsv1.StatefulSet{}
+	err := r.Client.Get(ctx, client.ObjectKey{Namespace: cache.Namespace, Name: naming.Workload(v1alpha1.ShardsName(cache.Name))}, set)
+	switch {
+	case apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(set, cache):
+		return declared, nil
+	case err != nil:
+		return 0, fmt.Errorf("read the StatefulSet of the shards: %w", err)
+	}
+	return max(declared, int(ptr.Deref(set.Spec.Replicas, 1))), nil
 }
 
 // list replaces the list of pods. It keeps what is known of a pod, unless the pod had no address: it may have begun to
