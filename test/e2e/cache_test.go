@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -20,6 +21,10 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/handover"
+	"example.com/nginx-operator/internal/cache/tier"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
 )
 
 // originConfig answers each request with another text, so that an answer shows whether it was stored. Its tag is the last
@@ -166,10 +171,84 @@ func TestCache(t *testing.T) {
 		}
 	}
 
-	update(t, cache, func() { cache.Spec.Shards.Replicas = new(int32(1)) })
+	update(t, cache, func() { cache.Spec.Shards.Replicas, cache.Spec.Shards.HandOver = new(int32(1)), "0" })
 	service := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: "front-shards-1"}}
 	eventually(t, "the Service of the removed shard is gone", func() error { return gone(get(t, service)) })
 	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+}
+
+// TestCacheHandOver: with another number of shards, no object is requested from its origin again. Shards that are to be
+// removed stay until then.
+func TestCacheHandOver(t *testing.T) {
+	t.Parallel()
+	needStorageClass(t)
+	cache := newCacheOn(t, newNamespace(t), 3, v1alpha1.Storage{Size: resource.MustParse("32Mi"), StorageClassName: &storageClass})
+	before := answers(t, cache, "/objects")
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: v1alpha1.ShardsName(cache.Name)}}
+	traffic := startCacheTraffic(t, cache)
+	for _, shards := range []int32{2, 3} {
+		update(t, cache, func() { cache.Spec.Shards.Replicas, cache.Spec.Shards.HandOver = &shards, "30m" })
+		waitHandOver(t, cache, fmt.Sprintf("to %d shards until", shards))
+		must(t, get(t, set))
+		if n := *set.Spec.Replicas; n != 3 {
+			t.Errorf("%d shards run while objects are handed over to %d", n, shards)
+		}
+		emptyEdges(t, cache)
+		same(t, fmt.Sprintf("while objects are handed over to %d shards", shards), before, answers(t, cache, "/objects"))
+
+		update(t, cache, func() { cache.Spec.Shards.HandOver = "1s" })
+		waitHandOver(t, cache, "")
+		eventually(t, fmt.Sprintf("%d shards are left", shards), func() error {
+			if pods := shardPods(t, cache); len(pods) != int(shards) {
+				return fmt.Errorf("there are %d", len(pods))
+			}
+			return nil
+		})
+		waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+		emptyEdges(t, cache)
+		same(t, fmt.Sprintf("after objects were handed over to %d shards", shards), before, answers(t, cache, "/objects"))
+	}
+	traffic.stop(t)
+	must(t, get(t, set))
+	if text, ok := set.Annotations[handover.Annotation]; ok {
+		t.Errorf("after the hand-over, the annotation is %s", text)
+	}
+}
+
+// waitHandOver waits until the cache is ready and says that objects are handed over, or that none are if text is empty.
+func waitHandOver(t *testing.T, cache *v1alpha1.NginxCache, text string) {
+	t.Helper()
+	eventually(t, "the hand-over: "+text, func() error {
+		c := waitCache(t, cache, v1alpha1.ConditionUpToDate, metav1.ConditionTrue)
+		if (c.Reason == v1alpha1.ReasonHandingOver) != (text != "") || !strings.Contains(c.Message, text) {
+			return fmt.Errorf("UpToDate is %s: %s", c.Reason, c.Message)
+		}
+		return nil
+	})
+	if c := waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue); c.Reason != v1alpha2.ReasonReady {
+		t.Errorf("Ready is %s", c.Reason)
+	}
+}
+
+// emptyEdges replaces the edges, one at a time: what they answer afterwards is from a shard.
+func emptyEdges(t *testing.T, cache *v1alpha1.NginxCache) {
+	t.Helper()
+	for n := range tier.Edges(cache) {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: naming.Pod(v1alpha1.EdgeName(cache.Name), n)}}
+		must(t, get(t, pod))
+		before := pod.UID
+		must(t, kube.Delete(t.Context(), pod))
+		eventually(t, pod.Name+" is replaced", func() error {
+			now := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name}}
+			if err := get(t, now); err != nil {
+				return err
+			}
+			if now.UID == before || !observe.Ready(now) {
+				return errors.New("it is not ready")
+			}
+			return nil
+		})
+	}
 }
 
 // TestCacheNameTaken: a StatefulSet of someone else is left alone, and the cache takes the name as soon as it is free.

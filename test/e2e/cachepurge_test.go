@@ -212,7 +212,7 @@ func TestCachePurgeRetained(t *testing.T) {
 	}
 	cache := newCacheOn(t, namespace, 2, storage)
 	before := answers(t, cache, "/objects")
-	update(t, cache, func() { cache.Spec.Shards.Replicas = new(int32(1)) })
+	update(t, cache, func() { cache.Spec.Shards.Replicas, cache.Spec.Shards.HandOver = new(int32(1)), "0" })
 	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
 	eventually(t, "the second shard is gone", func() error {
 		return gone(get(t, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front-shards-1"}}))
