@@ -315,7 +315,7 @@ func children(t *testing.T, pid int) (pids []int) {
 	t.Helper()
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", pid, pid))
 	must(t, err)
-	for _, field := range strings.FieldsSeq(string(text)) {
+	for field := range strings.FieldsSeq(string(text)) {
 		child, err := strconv.Atoi(field)
 		must(t, err)
 		pids = append(pids, child)
