@@ -141,7 +141,7 @@ func TestHandOverOlderInstance(t *testing.T) {
 func (s *tiers) purgeEdge(t *testing.T) {
 	t.Helper()
 	number := s.purged[1].Number() + 1
-	must(t, s.purged[1].Apply(instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, All: true}}}))
+	must(t, s.purged[1].Apply(t.Context(), instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, All: true}}}))
 }
 
 // TestHandOverOf: of each kind of object that the previous owner may have, only what is fresh is handed over, and only in
@@ -243,19 +243,38 @@ func TestHandOverPurged(t *testing.T) {
 	}
 	number := before.purged[0].Number() + 1
 	purges := instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, Targets: []instanceapi.Target{{Host: "127.0.0.1", Path: "/purged"}}}}}
-	must(t, after.purged[0].Apply(purges))
+	must(t, after.purged[0].Apply(t.Context(), purges))
 	for _, path := range paths[:2] {
 		if got := after.get(t, path).body; got == stored[path] {
 			t.Errorf("%s was handed over by a shard that has not purged", path)
 		}
 	}
-	must(t, before.purged[0].Apply(purges))
+	must(t, before.purged[0].Apply(t.Context(), purges))
 	after.purgeEdge(t)
 	if got := after.get(t, "/purged").body; got == stored["/purged"] {
 		t.Error("what was purged is there")
 	}
 	if got := after.get(t, "/later").body; got != stored["/later"] {
 		t.Error("what was not purged is not handed over when both have purged")
+	}
+}
+
+// TestHandOverSoftPurged: what was made stale is not handed over, and what has not been made stale yet neither.
+func TestHandOverSoftPurged(t *testing.T) {
+	t.Parallel()
+	before, after := handOver(t, func(spec *v1alpha1.NginxCacheSpec) { spec.Defaults.StaleWhileRevalidate = "1h" })
+	paths := []string{"/1", "/2"}
+	stored := map[string]string{}
+	for _, path := range paths {
+		stored[path] = before.get(t, path).body
+	}
+	number := before.purged[0].Number() + 1
+	purges := instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, Soft: true, All: true}}}
+	for i, path := range paths {
+		must(t, []*tiers{after, before}[i].purged[0].Apply(t.Context(), purges))
+		if got := after.get(t, path).body; got == stored[path] {
+			t.Errorf("%s was handed over after it was made stale in %d shards", path, i+1)
+		}
 	}
 }
 
@@ -272,9 +291,9 @@ func TestHandOverDuringPurges(t *testing.T) {
 		for range 4 {
 			group.Go(func() { after.get(t, "/a") })
 		}
-		must(t, after.purged[0].Apply(purges))
-		must(t, before.purged[0].Apply(purges))
-		must(t, after.purged[1].Apply(purges))
+		must(t, after.purged[0].Apply(t.Context(), purges))
+		must(t, before.purged[0].Apply(t.Context(), purges))
+		must(t, after.purged[1].Apply(t.Context(), purges))
 		if got := after.get(t, "/a").body; got == old {
 			t.Errorf("purge %d: the answer is %q, which was purged", number, got)
 		}
@@ -282,7 +301,7 @@ func TestHandOverDuringPurges(t *testing.T) {
 		if got := after.get(t, "/a").body; got == old {
 			t.Errorf("purge %d: later, the answer is %q, which was purged", number, got)
 		}
-		must(t, before.purged[1].Apply(purges))
+		must(t, before.purged[1].Apply(t.Context(), purges))
 	}
 }
 
