@@ -1,0 +1,142 @@
+package controller
+
+import (
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	clocktesting "k8s.io/utils/clock/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/handover"
+)
+
+// scaled returns a reconciler of a cache whose StatefulSet has two shards, and which declares another number.
+func scaled(t *testing.T, shards int32) (*Reconciler, *v1alpha1.NginxCache, *clocktesting.FakeClock) {
+	t.Helper()
+	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front", UID: "cache"}}
+	cache.Spec.Shards = v1alpha1.Shards{Replicas: &shards, HandOver: "5m"}
+	set := &appsv1.StatefulSet{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "front-shards", Annotations: map[string]string{"theirs": "x"}}}
+	set.OwnerReferences = []metav1.OwnerReference{*metav1.NewControllerRef(cache, v1alpha1.GroupVersion.WithKind(v1alpha1.Kind))}
+	set.Spec.Replicas = new(int32(2))
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		t.Fatal(err)
+	}
+	clock := clocktesting.NewFakeClock(time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC))
+	return &Reconciler{Client: fake.NewClientBuilder().WithScheme(scheme).WithObjects(set).Build(), Clock: clock}, cache, clock
+}
+
+// shardsOf returns the StatefulSet of the shards.
+func shardsOf(t *testing.T, r *Reconciler) *appsv1.StatefulSet {
+	t.Helper()
+	set := &appsv1.StatefulSet{}
+	if err := r.Client.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "front-shards"}, set); err != nil {
+		t.Fatal(err)
+	}
+	if set.Annotations["theirs"] != "x" {
+		t.Error("the annotation of someone else is gone")
+	}
+	return set
+}
+
+func plan(t *testing.T, r *Reconciler, cache *v1alpha1.NginxCache) handover.Plan {
+	t.Helper()
+	p, err := r.planHandOver(t.Context(), cache)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// TestHandOver: a hand-over is recorded when it begins, and when the edges have the new ring, and no more when it has
+// ended. At rest, nothing is written.
+func TestHandOver(t *testing.T) {
+	r, cache, clock := scaled(t, 3)
+	p := plan(t, r, cache)
+	want := `{"from":2,"to":3,"since":"2026-05-01T12:00:00Z"}`
+	begun := shardsOf(t, r)
+	if got := begun.Annotations[handover.Annotation]; got != want || p.Previous != 2 || r.nextStep(cache, p) != 5*time.Minute {
+		t.Errorf("recorded %s, want %s: %+v", got, want, p)
+	}
+	clock.Step(time.Minute)
+	p = plan(t, r, cache)
+	if shardsOf(t, r).ResourceVersion != begun.ResourceVersion {
+		t.Error("the same was recorded again")
+	}
+	if err := r.switchHandOver(t.Context(), cache, &p); err != nil {
+		t.Fatal(err)
+	}
+	want = `{"from":2,"to":3,"since":"2026-05-01T12:01:00Z","switched":true}`
+	if got := shardsOf(t, r).Annotations[handover.Annotation]; got != want || r.nextStep(cache, p) != 5*time.Minute {
+		t.Errorf("recorded %s, want %s: %+v", got, want, p)
+	}
+	set := shardsOf(t, r)
+	set.Spec.Replicas = new(int32(3))
+	if err := r.Client.Update(t.Context(), set); err != nil {
+		t.Fatal(err)
+	}
+	clock.Step(5 * time.Minute)
+	p = plan(t, r, cache)
+	ended := shardsOf(t, r)
+	if got, ok := ended.Annotations[handover.Annotation]; ok || p.Previous != 0 || r.nextStep(cache, p) != 0 {
+		t.Errorf("at the end, %q is recorded: %+v", got, p)
+	}
+	plan(t, r, cache)
+	if shardsOf(t, r).ResourceVersion != ended.ResourceVersion {
+		t.Error("at rest, something was written")
+	}
+}
+
+// TestHandOverSuspended: while the cache is suspended, nothing is recorded, and no pass comes by time.
+func TestHandOverSuspended(t *testing.T) {
+	r, cache, _ := scaled(t, 3)
+	cache.Spec.Suspend = new(true)
+	p := plan(t, r, cache)
+	if got, ok := shardsOf(t, r).Annotations[handover.Annotation]; ok || r.nextStep(cache, p) != 0 {
+		t.Errorf("%q is recorded: %+v", got, p)
+	}
+}
+
+// TestHandOverOfAnother: a StatefulSet that is not the cache's is left alone.
+func TestHandOverOfAnother(t *testing.T) {
+	r, cache, _ := scaled(t, 3)
+	cache.UID = "another"
+	if p := plan(t, r, cache); p.State != nil || p.Shards != 3 {
+		t.Errorf("%+v", p)
+	}
+	if got, ok := shardsOf(t, r).Annotations[handover.Annotation]; ok {
+		t.Errorf("%q is recorded", got)
+	}
+}
+
+// TestNewShardsReady: only the shards that a hand-over adds have to be ready.
+func TestNewShardsReady(t *testing.T) {
+	ready := func(name string) corev1.Pod {
+		p := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		return p
+	}
+	waits := corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "front-shards-3"}}
+	for _, tt := range []struct {
+		from, to int32
+		pods     []corev1.Pod
+		want     bool
+	}{
+		{2, 3, []corev1.Pod{ready("front-shards-2")}, true},
+		{2, 4, []corev1.Pod{ready("front-shards-2")}, false},
+		{2, 4, []corev1.Pod{ready("front-shards-2"), waits}, false},
+		{2, 4, []corev1.Pod{ready("front-shards-3"), ready("front-shards-2")}, true},
+		{4, 2, nil, true},
+	} {
+		if got := newShardsReady(&handover.State{From: tt.from, To: tt.to}, tt.pods); got != tt.want {
+			t.Errorf("%d → %d: %t", tt.from, tt.to, got)
+		}
+	}
+}
