@@ -32,6 +32,7 @@ func TestCacheSchema(t *testing.T) {
 		{name: "longest name", object: "a" + strings.Repeat("b", 37), spec: origins + "," + shards},
 		{name: "several origins", spec: `origins: [{name: a, hosts: [a.example.com], url: "https://a.example.org"}, {name: b, service: {name: b, port: 8080}}],` + shards},
 		{name: "rules", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /static/}, ttl: 1d, key: {queryParameters: {include: [v]}}}, {match: {hosts: [a.example.com], pathRegularExpression: "\\.png$"}, bypass: true}]`},
+		{name: "sizes", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, slice: 0}], defaults: {slice: 1Mi, maxObjectSize: 10Gi}`},
 
 		{name: "name too long", object: "a" + strings.Repeat("b", 38), spec: origins + "," + shards, want: "at most 38 characters"},
 		{name: "name starts with a digit", object: "1web", spec: origins + "," + shards, want: "start with a letter"},
@@ -46,7 +47,8 @@ func TestCacheSchema(t *testing.T) {
 		{name: "a rule that matches nothing", spec: origins + "," + shards + `, rules: [{match: {}, ttl: 1d}]`, want: "at least 1 properties"},
 		{name: "two paths", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a, pathRegularExpression: b}}]`, want: "at most one of pathPrefix and pathRegularExpression"},
 		{name: "a relative path", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: a}}]`, want: "must start with '/'"},
-		{name: "a bypass that stores", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, bypass: true, ttl: 1d}]`, want: "cannot have ttl or key"},
+		{name: "a bypass that stores", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, bypass: true, ttl: 1d}]`, want: "cannot have ttl, key or slice"},
+		{name: "a bypass in slices", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, bypass: true, slice: 1Mi}]`, want: "cannot have ttl, key or slice"},
 		{name: "a duration of Go", spec: origins + "," + shards + `, defaults: {ttl: 1h30m}`, want: "should match"},
 		{name: "a parameter that is a variable", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, key: {queryParameters: {include: ["a$host"]}}}]`, want: "should match"},
 		{name: "no edge", spec: origins + "," + shards + `, edge: {replicas: 0}`, want: "greater than or equal to 1"},

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -27,6 +28,17 @@ type origin struct {
 	statuses []int
 	// status overrides that of the query, by path.
 	status map[string]int
+	// files are answers by path, with all that the HTTP server of Go knows of ranges and conditions.
+	files map[string]file
+}
+
+// file is an object of the origin.
+type file struct {
+	etag, body string
+	// whole ignores ranges.
+	whole bool
+	// before is called with the header Range before a request is answered.
+	before func(byteRange string)
 }
 
 func listen(t *testing.T) net.Listener {
@@ -39,7 +51,7 @@ func listen(t *testing.T) net.Listener {
 func newOrigin(t *testing.T) *origin {
 	t.Helper()
 	listener := listen(t)
-	o := &origin{address: listener.Addr().String(), status: map[string]int{}}
+	o := &origin{address: listener.Addr().String(), status: map[string]int{}, files: map[string]file{}}
 	o.server = &http.Server{Handler: o, ReadHeaderTimeout: time.Minute}
 	go func() { _ = o.server.Serve(listener) }() // It returns when it is closed.
 	t.Cleanup(func() { _ = o.server.Close() })
@@ -51,7 +63,12 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.requests = append(o.requests, r)
 	number, status := len(o.requests), cmp.Or(o.status[r.URL.Path], http.StatusOK)
 	o.statuses = append(o.statuses, status)
+	f, isFile := o.files[r.URL.Path]
 	o.mu.Unlock()
+	if isFile {
+		f.serve(w, r)
+		return
+	}
 	query := r.URL.Query()
 	delay, _ := time.ParseDuration(query.Get("delay")) // None by default.
 	time.Sleep(delay)
@@ -67,6 +84,31 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		time.Sleep(pause)
 	}
 	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", len(query.Get("more")))) // The client may have left.
+}
+
+func (f file) serve(w http.ResponseWriter, r *http.Request) {
+	if f.before != nil {
+		f.before(r.Header.Get("Range"))
+	}
+	for name, values := range r.URL.Query() {
+		w.Header()[name] = values
+	}
+	w.Header().Set("Content-Type", "video/mp4")
+	if f.etag != "" {
+		w.Header().Set("Etag", f.etag)
+	}
+	if f.whole {
+		w.Header().Set("Content-Length", strconv.Itoa(len(f.body)))
+		_, _ = io.WriteString(w, f.body) // The client may have left.
+		return
+	}
+	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(f.body))
+}
+
+func (o *origin) setFile(path string, f file) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.files[path] = f
 }
 
 func (o *origin) setStatus(path string, status int) {
@@ -108,6 +150,14 @@ type answer struct {
 // send sends a request to the edge. headers are names and values.
 func (s *tiers) send(t *testing.T, method, path string, headers ...string) answer {
 	t.Helper()
+	got, err := s.try(t, method, path, headers...)
+	must(t, err)
+	return got
+}
+
+// try does the same for an answer that may break off. The error says so, and the answer has what came before.
+func (s *tiers) try(t *testing.T, method, path string, headers ...string) (answer, error) {
+	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), method, "http://"+s.edge+path, nil)
 	must(t, err)
 	for i := 0; i+1 < len(headers); i += 2 {
@@ -118,11 +168,12 @@ func (s *tiers) send(t *testing.T, method, path string, headers ...string) answe
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	response, err := client.Do(request)
-	must(t, err)
+	if err != nil {
+		return answer{}, err
+	}
 	defer func() { _ = response.Body.Close() }() // It was read.
 	body, err := io.ReadAll(response.Body)
-	must(t, err)
-	return answer{response.StatusCode, response.Header, string(body)}
+	return answer{response.StatusCode, response.Header, string(body)}, err
 }
 
 func (s *tiers) get(t *testing.T, path string, headers ...string) answer {

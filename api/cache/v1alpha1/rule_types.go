@@ -1,5 +1,7 @@
 package v1alpha1
 
+import "k8s.io/apimachinery/pkg/api/resource"
+
 // Duration is a time in one of nginx's units, such as 90s, 10m, 12h or 1d.
 //
 // +kubebuilder:validation:MaxLength=12
@@ -8,7 +10,7 @@ type Duration string
 
 // Rule says how requests are cached.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !self.bypass || (!has(self.ttl) && !has(self.key))",message="a rule with bypass stores nothing, so it cannot have ttl or key"
+// +kubebuilder:validation:XValidation:rule="!has(self.bypass) || !self.bypass || (!has(self.ttl) && !has(self.key) && !has(self.slice))",message="a rule with bypass stores nothing, so it cannot have ttl, key or slice"
 type Rule struct {
 	// match are the requests that the rule applies to.
 	// +required
@@ -29,6 +31,12 @@ type Rule struct {
 	// their order.
 	// +optional
 	Key *Key `json:"key,omitempty"`
+	// slice is the size of the parts in which objects are requested and stored, such as 1Mi: at least
+	// 64Ki, or 0 for whole objects. A request for a range then costs the slices that it is in. Use it
+	// for objects that do not change under their URL: an answer that begins with an old slice breaks
+	// off where a new one follows. Unset: that of defaults.
+	// +optional
+	Slice *resource.Quantity `json:"slice,omitempty"`
 }
 
 // Match are the conditions that a request meets. All that are set have to be met.
@@ -92,4 +100,11 @@ type Defaults struct {
 	// +optional
 	// +kubebuilder:default="1d"
 	StaleIfError Duration `json:"staleIfError,omitempty"`
+	// maxObjectSize is the size of the largest objects that are stored. Larger ones are passed on. If
+	// an origin does not say how large an object is, it is stored. Default: 1Gi.
+	// +optional
+	MaxObjectSize *resource.Quantity `json:"maxObjectSize,omitempty"`
+	// slice is the size of the parts of objects, as in rules. Default: 0, which is whole objects.
+	// +optional
+	Slice *resource.Quantity `json:"slice,omitempty"`
 }

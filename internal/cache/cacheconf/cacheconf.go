@@ -77,7 +77,7 @@ type Input struct {
 func Edge(in Input) (Files, error) {
 	return in.render(map[string]any{
 		"edge.conf": map[string]any{
-			"Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
+			"Slices": sliceSizes(in.Cache.Spec), "Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
 		"nginx-cache-generation":  newGeneration(HotDir),
 		"nginx-cache-epoch":       newGeneration(HotDir),
@@ -95,7 +95,7 @@ func Shard(in Input) (Files, error) {
 		"nginx-cache-epoch":      newGeneration(ShardDir),
 		"shard.conf": map[string]any{
 			"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
-			"Purged": purged, "Handover": handover,
+			"Purged": purged, "Handover": handover, "Slices": sliceSizes(in.Cache.Spec),
 		},
 		"metrics.conf": metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
 	}
@@ -118,6 +118,10 @@ func (in Input) render(own map[string]any) (Files, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := validateSizes(in.Cache.Spec); err != nil {
+		return nil, err
+	}
+	own["nginx-cache-slice"] = nil
 	own["00-hash.conf"], own["rules.conf"], own["gateway.conf"], own["age.conf"] = nil, rules, in.gateway(), newAge()
 	files := Files{}
 	for name, data := range own {
@@ -157,7 +161,9 @@ func (in Input) gateway() map[string]any {
 	}
 	d := in.Cache.Spec.Defaults
 	return map[string]any{
-		"Origins": origins,
+		"Origins":  origins,
+		"Slices":   sliceSizes(in.Cache.Spec),
+		"TooLarge": greaterThan(maxObjectSize(d)),
 		"Stale": fmt.Sprintf("stale-while-revalidate=%d, stale-if-error=%d",
 			Seconds(d.StaleWhileRevalidate), Seconds(d.StaleIfError)),
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
@@ -30,7 +31,8 @@ func full() Input {
 			{Match: v1alpha1.Match{Hosts: []string{"shop.example.com"}, PathPrefix: new("/cart")}, Bypass: new(true)},
 			{Match: v1alpha1.Match{PathRegularExpression: new(`^/p/\d+"\.png$`)}, TTL: new(v1alpha1.Duration("0")),
 				Key: &v1alpha1.Key{QueryParameters: v1alpha1.QueryParameters{Include: []string{}}}},
-			{Match: v1alpha1.Match{Hosts: []string{"images.example.com"}}, TTL: new(v1alpha1.Duration("30d")), IgnoreCookies: new(true)},
+			{Match: v1alpha1.Match{Hosts: []string{"images.example.com"}}, TTL: new(v1alpha1.Duration("30d")), IgnoreCookies: new(true),
+				Slice: new(resource.MustParse("1Mi"))},
 		},
 		Defaults: v1alpha1.Defaults{TTL: "10m", StaleWhileRevalidate: "1h", StaleIfError: "1d"},
 	}

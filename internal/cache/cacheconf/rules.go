@@ -22,6 +22,8 @@ type rules struct {
 	TTL string
 	// Parameters are the query parameters that rules name.
 	Parameters []string
+	// Slice is the size of the slices of objects for which no rule says another; 0: they are whole.
+	Slice int64
 	// FolderPatterns match the first folders of a path: one, two and so on.
 	FolderPatterns []string
 }
@@ -39,10 +41,13 @@ type rule struct {
 	// Query is the part of the key that stands for the query string, if HasQuery is set.
 	HasQuery bool
 	Query    string
+	// Slice is the size of the slices of objects, if HasSlice is set; 0: they are whole.
+	HasSlice bool
+	Slice    int64
 }
 
 func newRules(spec v1alpha1.NginxCacheSpec) (rules, error) {
-	all := rules{TTL: expires(spec.Defaults.TTL), FolderPatterns: folderPatterns()}
+	all := rules{TTL: expires(spec.Defaults.TTL), Slice: byteCount(spec.Defaults.Slice), FolderPatterns: folderPatterns()}
 	for _, o := range spec.Origins {
 		all.Hosts = append(all.Hosts, o.Hosts...)
 		all.Any = all.Any || len(o.Hosts) == 0
@@ -53,6 +58,7 @@ func newRules(spec v1alpha1.NginxCacheSpec) (rules, error) {
 			return rules{}, fmt.Errorf("spec.rules[%d].match: %w", i, err)
 		}
 		next := rule{Number: i, Pattern: pattern, Bypass: ptr.Deref(r.Bypass, false), IgnoreCookies: ptr.Deref(r.IgnoreCookies, false)}
+		next.HasSlice, next.Slice = r.Slice != nil, byteCount(r.Slice)
 		if r.TTL != nil {
 			next.TTL = expires(*r.TTL)
 		}
