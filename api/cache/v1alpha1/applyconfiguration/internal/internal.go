@@ -35,6 +35,12 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.cache.v1alpha1.Defaults
   map:
     fields:
+    - name: maxObjectSize
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: slice
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
     - name: staleIfError
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.Duration
@@ -327,6 +333,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: match
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.Match
+    - name: slice
+      type:
+        namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
     - name: ttl
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.Duration

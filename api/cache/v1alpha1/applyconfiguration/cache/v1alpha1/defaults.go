@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
+	resource "k8s.io/apimachinery/pkg/api/resource"
 )
 
 // DefaultsApplyConfiguration represents a declarative configuration of the Defaults type for use
@@ -23,6 +24,11 @@ type DefaultsApplyConfiguration struct {
 	// staleIfError is how long after its end of freshness an object may still be the answer, if its
 	// origin does not answer, or answers with 500, 502, 503 or 504.
 	StaleIfError *cachev1alpha1.Duration `json:"staleIfError,omitempty"`
+	// maxObjectSize is the size of the largest objects that are stored. Larger ones are passed on. If
+	// an origin does not say how large an object is, it is stored. Default: 1Gi.
+	MaxObjectSize *resource.Quantity `json:"maxObjectSize,omitempty"`
+	// slice is the size of the parts of objects, as in rules. Default: 0, which is whole objects.
+	Slice *resource.Quantity `json:"slice,omitempty"`
 }
 
 // DefaultsApplyConfiguration constructs a declarative configuration of the Defaults type for use with
@@ -52,5 +58,21 @@ func (b *DefaultsApplyConfiguration) WithStaleWhileRevalidate(value cachev1alpha
 // If called multiple times, the StaleIfError field is set to the value of the last call.
 func (b *DefaultsApplyConfiguration) WithStaleIfError(value cachev1alpha1.Duration) *DefaultsApplyConfiguration {
 	b.StaleIfError = &value
+	return b
+}
+
+// WithMaxObjectSize sets the MaxObjectSize field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the MaxObjectSize field is set to the value of the last call.
+func (b *DefaultsApplyConfiguration) WithMaxObjectSize(value resource.Quantity) *DefaultsApplyConfiguration {
+	b.MaxObjectSize = &value
+	return b
+}
+
+// WithSlice sets the Slice field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Slice field is set to the value of the last call.
+func (b *DefaultsApplyConfiguration) WithSlice(value resource.Quantity) *DefaultsApplyConfiguration {
+	b.Slice = &value
 	return b
 }

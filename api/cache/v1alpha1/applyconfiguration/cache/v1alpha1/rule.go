@@ -7,6 +7,7 @@ package v1alpha1
 
 import (
 	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
+	resource "k8s.io/apimachinery/pkg/api/resource"
 )
 
 // RuleApplyConfiguration represents a declarative configuration of the Rule type for use
@@ -28,6 +29,11 @@ type RuleApplyConfiguration struct {
 	// key says what distinguishes objects besides host and path. Unset: all query parameters, in
 	// their order.
 	Key *KeyApplyConfiguration `json:"key,omitempty"`
+	// slice is the size of the parts in which objects are requested and stored, such as 1Mi: at least
+	// 64Ki, or 0 for whole objects. A request for a range then costs the slices that it is in. Use it
+	// for objects that do not change under their URL: an answer that begins with an old slice breaks
+	// off where a new one follows. Unset: that of defaults.
+	Slice *resource.Quantity `json:"slice,omitempty"`
 }
 
 // RuleApplyConfiguration constructs a declarative configuration of the Rule type for use with
@@ -73,5 +79,13 @@ func (b *RuleApplyConfiguration) WithIgnoreCookies(value bool) *RuleApplyConfigu
 // If called multiple times, the Key field is set to the value of the last call.
 func (b *RuleApplyConfiguration) WithKey(value *KeyApplyConfiguration) *RuleApplyConfiguration {
 	b.Key = value
+	return b
+}
+
+// WithSlice sets the Slice field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Slice field is set to the value of the last call.
+func (b *RuleApplyConfiguration) WithSlice(value resource.Quantity) *RuleApplyConfiguration {
+	b.Slice = &value
 	return b
 }
