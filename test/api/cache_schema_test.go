@@ -32,6 +32,7 @@ func TestCacheSchema(t *testing.T) {
 		{name: "longest name", object: "a" + strings.Repeat("b", 37), spec: origins + "," + shards},
 		{name: "several origins", spec: `origins: [{name: a, hosts: [a.example.com], url: "https://a.example.org"}, {name: b, service: {name: b, port: 8080}}],` + shards},
 		{name: "rules", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /static/}, ttl: 1d, key: {queryParameters: {include: [v]}}}, {match: {hosts: [a.example.com], pathRegularExpression: "\\.png$"}, bypass: true}]`},
+		{name: "certificates", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: [a.example.com, "*.b.example.com"]}, {name: b, secretName: b.c}]`},
 		{name: "sizes", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, slice: 0}], defaults: {slice: 1Mi, maxObjectSize: 10Gi}`},
 
 		{name: "name too long", object: "a" + strings.Repeat("b", 38), spec: origins + "," + shards, want: "at most 38 characters"},
@@ -49,6 +50,9 @@ func TestCacheSchema(t *testing.T) {
 		{name: "a relative path", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: a}}]`, want: "must start with '/'"},
 		{name: "a bypass that stores", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, bypass: true, ttl: 1d}]`, want: "cannot have ttl, key or slice"},
 		{name: "a bypass in slices", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, bypass: true, slice: 1Mi}]`, want: "cannot have ttl, key or slice"},
+		{name: "two certificates for all hosts", spec: origins + "," + shards + `, tls: [{name: a, secretName: a}, {name: b, secretName: b}]`, want: "only one certificate can be without hosts"},
+		{name: "two certificates for a host", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: [x.y]}, {name: b, secretName: b, hosts: [x.y]}]`, want: "two certificates have the same host"},
+		{name: "a regular expression of hosts", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: ["~.*"]}]`, want: "should match"},
 		{name: "a duration of Go", spec: origins + "," + shards + `, defaults: {ttl: 1h30m}`, want: "should match"},
 		{name: "a parameter that is a variable", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, key: {queryParameters: {include: ["a$host"]}}}]`, want: "should match"},
 		{name: "no edge", spec: origins + "," + shards + `, edge: {replicas: 0}`, want: "greater than or equal to 1"},

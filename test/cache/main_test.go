@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/internal/instance/purge"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/test/internal/kubetest"
+	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/standin/container"
 )
 
@@ -73,8 +74,11 @@ func unpack(dir string) (string, error) {
 // tiers are an edge and a shard, each an nginx of its own.
 type tiers struct {
 	origin *origin
-	// edge is the address of the edge.
-	edge string
+	// edge is the address of the edge, and tls that for https.
+	edge, tls string
+	// pairs are the certificates by name, and authority has signed them.
+	pairs     map[string]load.Pair
+	authority *load.Authority
 	// shard is the process of the shard.
 	shard *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
@@ -103,9 +107,10 @@ func declare(change func(*v1alpha1.NginxCacheSpec)) cacheconf.Input {
 // startTiers starts a shard and an edge in front of an origin. ports are those of shards, by their names.
 func startTiers(t *testing.T, origin *origin, in cacheconf.Input, ports map[string]string) *tiers {
 	t.Helper()
-	s, free := &tiers{origin: origin}, freePorts(t, 6)
+	s, free := &tiers{origin: origin, pairs: map[string]load.Pair{}}, freePorts(t, 7)
+	s.issue(t, in.Cache.Spec.TLS)
 	addresses := func(listen string, internal ...string) map[string]string {
-		all := map[string]string{"listen 80;": "listen " + listen + ";"}
+		all := map[string]string{"listen 80;": "listen " + listen + ";", "listen 443 ssl;": "listen " + s.tls + " ssl;"}
 		for i, port := range internal {
 			all[fmt.Sprintf("127.0.0.1:818%d", i)] = "127.0.0.1:" + port
 		}
@@ -119,7 +124,7 @@ func startTiers(t *testing.T, origin *origin, in cacheconf.Input, ports map[stri
 	s.shard, s.purged[0], s.logs[0] = s.run(t, in.Shards[0], shardFiles, addresses("127.0.0.1:"+ports[in.Shards[0]], free[:3]...))
 	edgeFiles, err := cacheconf.Edge(in)
 	must(t, err)
-	s.edge = "127.0.0.1:" + free[4]
+	s.edge, s.tls = "127.0.0.1:"+free[4], "127.0.0.1:"+free[6]
 	_, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[5]))
 	return s
 }
@@ -132,6 +137,13 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
 	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/cache", folder+"/cache"
+	addresses["/etc/nginx/tls/"] = folder + "/tls/"
+	for name, pair := range s.pairs {
+		dir := filepath.Join(root, folder, "tls", name)
+		must(t, os.MkdirAll(dir, 0o755))
+		must(t, os.WriteFile(dir+"/tls.crt", []byte(pair.Certificate), 0o600))
+		must(t, os.WriteFile(dir+"/tls.key", []byte(pair.Key), 0o600))
+	}
 	files, format := withRequestLog(files, folder+"/requests.log")
 	cache := filepath.Join(root, folder, "cache")
 	purged, err := purge.Open(filepath.Join(cache, instanceapi.DirPurged), purge.Objects{

@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"sync"
@@ -24,7 +25,7 @@ func (s *tiers) carryOut(t *testing.T, p instanceapi.Purge) {
 	t.Helper()
 	p.Number = s.purged[0].Number() + 1
 	for i := range p.Targets {
-		p.Targets[i].Host = "127.0.0.1"
+		p.Targets[i].Host = cmp.Or(p.Targets[i].Host, "127.0.0.1")
 	}
 	for _, store := range s.purged {
 		must(t, store.Apply(t.Context(), instanceapi.Purges{Since: p.Number - 1, List: []instanceapi.Purge{p}}))

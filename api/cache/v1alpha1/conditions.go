@@ -12,6 +12,9 @@ const (
 	ConditionUpToDate = "UpToDate"
 	// ConditionAvailable is True when of each tier all pods but one serve, or the only one.
 	ConditionAvailable = "Available"
+	// ConditionCertificatesValid is True when every certificate of spec.tls loads, matches its key and is not about to
+	// expire. It exists only if there are any.
+	ConditionCertificatesValid = "CertificatesValid"
 	// ConditionReady is True when all other conditions are: wait for this one. Its reason and message are those of the
 	// first condition that is not True.
 	ConditionReady = "Ready"

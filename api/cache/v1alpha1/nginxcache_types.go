@@ -52,6 +52,8 @@ type NginxCacheList struct {
 //
 // +kubebuilder:validation:XValidation:rule="self.origins.filter(o, !has(o.hosts)).size() <= 1",message="only one origin can be without hosts: it gets the requests for all other hosts"
 // +kubebuilder:validation:XValidation:rule="self.origins.all(o, !has(o.hosts) || o.hosts.all(h, self.origins.exists_one(p, has(p.hosts) && h in p.hosts)))",message="two origins have the same host: each can be listed once"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.filter(c, !has(c.hosts)).size() <= 1",message="only one certificate can be without hosts: it is for all other hosts"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || self.tls.all(c, !has(c.hosts) || c.hosts.all(h, self.tls.exists_one(d, has(d.hosts) && h in d.hosts)))",message="two certificates have the same host: each can be listed once"
 type NginxCacheSpec struct {
 	// image is the nginx image that the pods run: any image with nginx 1.27.3 or later on its PATH.
 	// Unset: the operator's default image.
@@ -89,6 +91,15 @@ type NginxCacheSpec struct {
 	// +optional
 	// +kubebuilder:default={}
 	Defaults Defaults `json:"defaults,omitempty"`
+
+	// tls are the certificates of the edges, which then serve https on port 443 as well. A new pair in
+	// a Secret goes live without a restart; while it is missing or does not match, the last good one
+	// stays.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	TLS []Certificate `json:"tls,omitempty"`
 
 	// service configures the Service in front of the edges.
 	// +optional

@@ -72,6 +72,12 @@ type TierStatus struct {
 	// closed. Unset: none waits.
 	// +optional
 	WaitingRollout *v1alpha2.WaitingRollout `json:"waitingRollout,omitempty"`
+	// certificates are those of spec.tls as the edges use them.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Certificates []v1alpha2.CertificateStatus `json:"certificates,omitempty"`
 	// pods are the pods of the tier, in the order of their ordinals.
 	// +optional
 	// +listType=map

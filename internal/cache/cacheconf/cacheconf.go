@@ -28,8 +28,11 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// Port is the number of the port that both tiers listen on.
-const Port = 80
+// Port is the number of the port that both tiers listen on, and TLSPort that of the edges for https.
+const (
+	Port    = 80
+	TLSPort = 443
+)
 
 // The folders of the caches. Volumes are mounted there, with a folder for the objects and one for what was purged.
 const (
@@ -77,8 +80,9 @@ type Input struct {
 func Edge(in Input) (Files, error) {
 	return in.render(map[string]any{
 		"edge.conf": map[string]any{
-			"Slices": sliceSizes(in.Cache.Spec), "Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
+			"Servers": servers(in.Cache.Spec.TLS), "TLSPort": TLSPort, "Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
+		"nginx-cache-edge-server": map[string]any{"Slices": sliceSizes(in.Cache.Spec)},
 		"nginx-cache-generation":  newGeneration(HotDir),
 		"nginx-cache-epoch":       newGeneration(HotDir),
 		"nginx-cache-edge":        nil,

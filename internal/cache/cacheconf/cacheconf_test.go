@@ -34,6 +34,7 @@ func full() Input {
 			{Match: v1alpha1.Match{Hosts: []string{"images.example.com"}}, TTL: new(v1alpha1.Duration("30d")), IgnoreCookies: new(true),
 				Slice: new(resource.MustParse("1Mi"))},
 		},
+		TLS:      []v1alpha1.Certificate{{Name: "images", SecretName: "images", Hosts: []string{"images.example.com", "*.img.example.com"}}, {Name: "others", SecretName: "o"}},
 		Defaults: v1alpha1.Defaults{TTL: "10m", StaleWhileRevalidate: "1h", StaleIfError: "1d"},
 	}
 	return Input{

@@ -47,8 +47,8 @@ type Input struct {
 	Now      time.Time
 }
 
-// conditions are those that both tiers have, in the order in which Ready looks at them.
-var conditions = []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionConfigValid, v1alpha1.ConditionUpToDate, v1alpha1.ConditionAvailable}
+// conditions are those of the tiers, in the order in which Ready looks at them.
+var conditions = []string{v1alpha1.ConditionAccepted, v1alpha1.ConditionConfigValid, v1alpha1.ConditionUpToDate, v1alpha1.ConditionAvailable, v1alpha1.ConditionCertificatesValid}
 
 // Compute returns the status for an input, and whether it differs from that of the resource.
 func Compute(in Input) (next v1alpha1.NginxCacheStatus, changed bool) {
@@ -62,6 +62,10 @@ func Compute(in Input) (next v1alpha1.NginxCacheStatus, changed bool) {
 	ready := metav1.Condition{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha2.ReasonReady, Message: "The cache is as declared, and serves"}
 	worst := rank(metav1.ConditionTrue)
 	for _, name := range conditions {
+		if name == v1alpha1.ConditionCertificatesValid && len(in.Cache.Spec.TLS) == 0 {
+			meta.RemoveStatusCondition(&next.Conditions, name)
+			continue
+		}
 		c := in.sum(name)
 		in.set(&next, c)
 		// The first that is False decides, or else the first that is Unknown: a known fault says more than its unknown
@@ -103,8 +107,8 @@ func (in *Input) worst(name string) metav1.Condition {
 	for _, tier := range []Tier{in.Shards, in.Edge} {
 		found := meta.FindStatusCondition(tier.Status.Conditions, name)
 		switch {
-		case found == nil && name == v1alpha1.ConditionAccepted:
-			// Nothing is wrong with a tier that waits.
+		case found == nil && (name == v1alpha1.ConditionAccepted || name == v1alpha1.ConditionCertificatesValid && tier.Name == v1alpha1.TierShards):
+			// Nothing is wrong with a tier that waits, and only edges have certificates.
 			continue
 		case found == nil:
 			found = &metav1.Condition{Status: metav1.ConditionUnknown, Reason: v1alpha2.ReasonRolloutInProgress, Message: "waits until the shards are available"}
@@ -155,6 +159,7 @@ func (in *Input) tierStatus(tier Tier) *v1alpha1.TierStatus {
 		Revision:        s.Revision,
 		Config:          s.Config,
 		WaitingRollout:  s.WaitingRollout,
+		Certificates:    s.Certificates,
 	}
 	for _, p := range slices.SortedFunc(slices.Values(tier.Pods), func(a, b Pod) int { return naming.ComparePods(a.Name, b.Name) }) {
 		status.Pods = append(status.Pods, v1alpha1.PodStatus{Name: p.Name, Ready: p.Ready, Node: p.Node, ConfigRevision: p.Config, Storage: in.Volumes.Size(p.Name)})

@@ -62,11 +62,15 @@ func TestConditions(t *testing.T) {
 			v1alpha1.ConditionAvailable, unknown, "RolloutInProgress", "edge: waits until the shards are available", no, "RolloutInProgress"},
 		"a tier that waits is no reason not to accept": {Tier{Name: "edge"}, healthy("shards"), nil,
 			v1alpha1.ConditionAccepted, yes, "Good", "shards: good", no, "RolloutInProgress"},
+		"a certificate of the edges": {with("edge", v1alpha1.ConditionCertificatesValid, no, "CertificateExpiring", "soon"), healthy("shards"), nil,
+			v1alpha1.ConditionCertificatesValid, no, "CertificateExpiring", "edge: soon", no, "CertificateExpiring"},
 		"an invalid spec": {healthy("edge"), with("shards", v1alpha1.ConditionUpToDate, no, "RolloutInProgress", "1 of 2"), errors.New("spec.rules[0] is wrong"),
 			v1alpha1.ConditionAccepted, no, v1alpha1.ReasonInvalidSpec, "spec.rules[0] is wrong: the pods keep the last configuration", no, v1alpha1.ReasonInvalidSpec},
 	} {
 		t.Run(name, func(t *testing.T) {
 			cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Generation: 3}}
+			cache.Spec.TLS = []v1alpha1.Certificate{{Name: "shop"}}
+			meta.RemoveStatusCondition(&tt.shards.Status.Conditions, v1alpha1.ConditionCertificatesValid)
 			next, changed := Compute(Input{Cache: cache, Edge: tt.edge, Shards: tt.shards, Invalid: tt.invalid, Now: now})
 			c, ready := meta.FindStatusCondition(next.Conditions, tt.condition), meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionReady)
 			if !changed || c.Status != tt.status || c.Reason != tt.reason || c.Message != tt.message || c.ObservedGeneration != 3 {
@@ -80,6 +84,16 @@ func TestConditions(t *testing.T) {
 				t.Error("an hour later the same state is another status")
 			}
 		})
+	}
+}
+
+// TestWithoutCertificates: the condition of the certificates goes when spec.tls does.
+func TestWithoutCertificates(t *testing.T) {
+	cache := &v1alpha1.NginxCache{}
+	cache.Status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionCertificatesValid, Status: metav1.ConditionFalse}}
+	next, _ := Compute(Input{Cache: cache, Edge: healthy("edge"), Shards: healthy("shards"), Now: now})
+	if meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionCertificatesValid) != nil || !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionReady) {
+		t.Errorf("%+v", next.Conditions)
 	}
 }
 

@@ -140,6 +140,7 @@ func previous(s *v1alpha1.TierStatus) v1alpha2.NginxOperatorStatus {
 		Revision:        s.Revision,
 		Config:          s.Config,
 		WaitingRollout:  s.WaitingRollout,
+		Certificates:    s.Certificates,
 	}
 }
 
@@ -179,6 +180,12 @@ func (b *builder) setEdge(edge *application.Application) {
 	setReplicas(edge, want.Replicas)
 	edge.Spec.Resources = want.Resources
 	edge.Spec.Service = b.cache.Spec.Service
+	for _, c := range b.cache.Spec.TLS {
+		edge.Spec.TLS = append(edge.Spec.TLS, v1alpha2.Certificate{Name: c.Name, SecretName: c.SecretName})
+	}
+	if len(edge.Spec.TLS) > 0 {
+		edge.Spec.Ports = append(edge.Spec.Ports, v1alpha2.Port{Name: "https", Port: cacheconf.TLSPort, Protocol: corev1.ProtocolTCP})
+	}
 	// nginx keeps to the size of its cache with a delay. What does not fit in the meantime is not stored.
 	limit := resource.NewQuantity(b.hotSize()+b.hotSize()/2, resource.BinarySI)
 	template := edge.Spec.PodTemplate

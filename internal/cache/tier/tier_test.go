@@ -27,6 +27,7 @@ func sample() *v1alpha1.NginxCache {
 	cache.Spec.Shards = v1alpha1.Shards{Replicas: new(int32(4)), Storage: v1alpha1.Storage{
 		Size: resource.MustParse("20Gi"), StorageClassName: new("fast"), WhenScaled: v1alpha1.VolumeRetain,
 	}}
+	cache.Spec.TLS = []v1alpha1.Certificate{{Name: "shop", SecretName: "shop-tls"}}
 	cache.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer}
 	cache.Spec.PodTemplate = &v1alpha2.PodTemplate{
 		Labels:       map[string]string{"team": "web", v1alpha1.LabelTier: "mine"},
@@ -63,10 +64,10 @@ func TestGolden(t *testing.T) {
 // TestPrevious: the events of a pass are about what has changed since the last status.
 func TestPrevious(t *testing.T) {
 	cache := sample()
-	before := &v1alpha1.TierStatus{Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
+	before := &v1alpha1.TierStatus{Certificates: []v1alpha2.CertificateStatus{{Name: "shop"}}, Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
 	cache.Status.Edge = before
 	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
-	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 {
+	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 || len(got.Certificates) != 1 {
 		t.Errorf("%+v", got)
 	}
 	if got := tiers.Shards.Status; got.Restarts != 0 || len(got.Conditions) != 0 {
