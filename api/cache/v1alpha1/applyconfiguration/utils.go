@@ -21,6 +21,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 	// Group=cache.operator.example.com, Version=v1alpha1
 	case v1alpha1.SchemeGroupVersion.WithKind("CacheReference"):
 		return &cachev1alpha1.CacheReferenceApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Certificate"):
+		return &cachev1alpha1.CertificateApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Defaults"):
 		return &cachev1alpha1.DefaultsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Edge"):

@@ -32,6 +32,21 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+- name: com.example.nginx-operator.api.cache.v1alpha1.Certificate
+  map:
+    fields:
+    - name: hosts
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: name
+      type:
+        scalar: string
+    - name: secretName
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.cache.v1alpha1.Defaults
   map:
     fields:
@@ -233,6 +248,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: suspend
       type:
         scalar: boolean
+    - name: tls
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.cache.v1alpha1.Certificate
+          elementRelationship: associative
+          keys:
+          - name
 - name: com.example.nginx-operator.api.cache.v1alpha1.NginxCacheStatus
   map:
     fields:
@@ -387,6 +410,14 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.cache.v1alpha1.TierStatus
   map:
     fields:
+    - name: certificates
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.CertificateStatus
+          elementRelationship: associative
+          keys:
+          - name
     - name: conditions
       type:
         list:
@@ -464,6 +495,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: replicas
       type:
         scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.CertificateStatus
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: notAfter
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.Time
+    - name: serialNumber
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ConfigStatus
   map:
     fields:

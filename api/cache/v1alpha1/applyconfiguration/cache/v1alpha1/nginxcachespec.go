@@ -28,6 +28,10 @@ type NginxCacheSpecApplyConfiguration struct {
 	Rules []RuleApplyConfiguration `json:"rules,omitempty"`
 	// defaults apply where a rule sets nothing else.
 	Defaults *DefaultsApplyConfiguration `json:"defaults,omitempty"`
+	// tls are the certificates of the edges, which then serve https on port 443 as well. A new pair in
+	// a Secret goes live without a restart; while it is missing or does not match, the last good one
+	// stays.
+	TLS []CertificateApplyConfiguration `json:"tls,omitempty"`
 	// service configures the Service in front of the edges.
 	Service *v1alpha2.Service `json:"service,omitempty"`
 	// podTemplate adds to the pods of both tiers. It is merged under the operator's own template:
@@ -104,6 +108,19 @@ func (b *NginxCacheSpecApplyConfiguration) WithRules(values ...*RuleApplyConfigu
 // If called multiple times, the Defaults field is set to the value of the last call.
 func (b *NginxCacheSpecApplyConfiguration) WithDefaults(value *DefaultsApplyConfiguration) *NginxCacheSpecApplyConfiguration {
 	b.Defaults = value
+	return b
+}
+
+// WithTLS adds the given value to the TLS field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the TLS field.
+func (b *NginxCacheSpecApplyConfiguration) WithTLS(values ...*CertificateApplyConfiguration) *NginxCacheSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithTLS")
+		}
+		b.TLS = append(b.TLS, *values[i])
+	}
 	return b
 }
 

@@ -37,6 +37,8 @@ type TierStatusApplyConfiguration struct {
 	// waitingRollout is a rollout of the tier that has not started, because gates of rollout.gates are
 	// closed. Unset: none waits.
 	WaitingRollout *v1alpha2.WaitingRollout `json:"waitingRollout,omitempty"`
+	// certificates are those of spec.tls as the edges use them.
+	Certificates []v1alpha2.CertificateStatus `json:"certificates,omitempty"`
 	// pods are the pods of the tier, in the order of their ordinals.
 	Pods []PodStatusApplyConfiguration `json:"pods,omitempty"`
 }
@@ -129,6 +131,16 @@ func (b *TierStatusApplyConfiguration) WithConfig(value v1alpha2.ConfigStatus) *
 // If called multiple times, the WaitingRollout field is set to the value of the last call.
 func (b *TierStatusApplyConfiguration) WithWaitingRollout(value v1alpha2.WaitingRollout) *TierStatusApplyConfiguration {
 	b.WaitingRollout = &value
+	return b
+}
+
+// WithCertificates adds the given value to the Certificates field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Certificates field.
+func (b *TierStatusApplyConfiguration) WithCertificates(values ...v1alpha2.CertificateStatus) *TierStatusApplyConfiguration {
+	for i := range values {
+		b.Certificates = append(b.Certificates, values[i])
+	}
 	return b
 }
 
