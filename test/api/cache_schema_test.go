@@ -32,6 +32,7 @@ func TestCacheSchema(t *testing.T) {
 		{name: "longest name", object: "a" + strings.Repeat("b", 37), spec: origins + "," + shards},
 		{name: "several origins", spec: `origins: [{name: a, hosts: [a.example.com], url: "https://a.example.org"}, {name: b, service: {name: b, port: 8080}}],` + shards},
 		{name: "rules", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /static/}, ttl: 1d, key: {queryParameters: {include: [v]}}}, {match: {hosts: [a.example.com], pathRegularExpression: "\\.png$"}, bypass: true}]`},
+		{name: "an NginxOperator", spec: `origins: [{name: a, nginxOperator: {name: hello}}],` + shards},
 		{name: "certificates", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: [a.example.com, "*.b.example.com"]}, {name: b, secretName: b.c}]`},
 		{name: "sizes", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, slice: 0}], defaults: {slice: 1Mi, maxObjectSize: 10Gi}`},
 
@@ -41,7 +42,8 @@ func TestCacheSchema(t *testing.T) {
 		{name: "no storage", spec: origins + `, shards: {}`, want: "storage: Required"},
 		{name: "two origins for all hosts", spec: `origins: [{name: a, service: {name: a}}, {name: b, service: {name: b}}],` + shards, want: "only one origin can be without hosts"},
 		{name: "a host twice", spec: `origins: [{name: a, hosts: [x.y], service: {name: a}}, {name: b, hosts: [x.y], service: {name: b}}],` + shards, want: "two origins have the same host"},
-		{name: "an origin that is nowhere", spec: `origins: [{name: a}],` + shards, want: "exactly one of service and url"},
+		{name: "an origin that is nowhere", spec: `origins: [{name: a}],` + shards, want: "exactly one of service, nginxOperator and url"},
+		{name: "an origin that is in two places", spec: `origins: [{name: a, nginxOperator: {name: a}, service: {name: a}}],` + shards, want: "exactly one of service, nginxOperator and url"},
 		{name: "a URL with a path", spec: `origins: [{name: a, url: "http://a.example.com/x"}],` + shards, want: "such as https://origin.example.com"},
 		{name: "a URL that ends a directive", spec: `origins: [{name: a, url: "http://a;evil"}],` + shards, want: "such as https://origin.example.com"},
 		{name: "an upper case host", spec: `origins: [{name: a, hosts: [A.example.com], service: {name: a}}],` + shards, want: "should match"},

@@ -51,7 +51,7 @@ func newCacheOn(t *testing.T, namespace string, shards int32, storage v1alpha1.S
 	origin := createReady(t, namespace, "origin", spec)
 	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "front"}}
 	cache.Spec.Image = new(newestImage())
-	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: origin.Name, Port: httpPort}}}
+	cache.Spec.Origins = []v1alpha1.Origin{{Name: "app", NginxOperator: &v1alpha1.NginxOperatorReference{Name: origin.Name}}}
 	cache.Spec.Shards = v1alpha1.Shards{Replicas: &shards, Storage: storage}
 	cache.Spec.Rules = []v1alpha1.Rule{
 		{Match: v1alpha1.Match{PathPrefix: new("/cart")}, Bypass: new(true)},

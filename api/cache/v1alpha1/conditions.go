@@ -26,6 +26,9 @@ const (
 	ReasonInvalidSpec = "InvalidSpec"
 	// ReasonVolumesNotChanged: the volumes of shards cannot be as declared. Everything else is.
 	ReasonVolumesNotChanged = "VolumesNotChanged"
+	// ReasonOriginNotFound: an NginxOperator that is an origin does not exist, or has no TCP port. Everything else is
+	// carried out.
+	ReasonOriginNotFound = "OriginNotFound"
 	// ReasonVolumesGrowing: volumes of shards do not have the declared size yet.
 	ReasonVolumesGrowing = "VolumesGrowing"
 	// ReasonHandingOver: the number of shards has changed, and shards still ask the previous owners of objects. UpToDate is

@@ -127,7 +127,7 @@ type NginxCacheSpec struct {
 
 // Origin is where cached objects come from.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.service), has(self.url)].filter(x, x).size() == 1",message="set exactly one of service and url"
+// +kubebuilder:validation:XValidation:rule="[has(self.service), has(self.nginxOperator), has(self.url)].filter(x, x).size() == 1",message="set exactly one of service, nginxOperator and url"
 type Origin struct {
 	// name of the origin, unique within the cache.
 	// +required
@@ -144,9 +144,13 @@ type Origin struct {
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	Hosts []string `json:"hosts,omitempty"`
-	// service is a Service in the same namespace, such as that of an NginxOperator.
+	// service is a Service in the same namespace.
 	// +optional
 	Service *ServiceReference `json:"service,omitempty"`
+	// nginxOperator is an NginxOperator in the same namespace. Its port is the one of its spec.ports
+	// that is called http, or else the first TCP port.
+	// +optional
+	NginxOperator *NginxOperatorReference `json:"nginxOperator,omitempty"`
 	// url is a server elsewhere: http or https, a host name and optionally a port. It is requested with
 	// its own host name; X-Forwarded-Host has that of the client's request. The certificate of an https
 	// server is verified against the authorities that the image trusts.
@@ -154,6 +158,16 @@ type Origin struct {
 	// +kubebuilder:validation:MaxLength=270
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[a-z0-9]([-a-z0-9.]*[a-z0-9])?(:[1-9][0-9]{0,4})?$')",message="url must be http:// or https://, a host name in lower case letters, and optionally a port, such as https://origin.example.com"
 	URL *string `json:"url,omitempty"`
+}
+
+// NginxOperatorReference names an NginxOperator.
+type NginxOperatorReference struct {
+	// name of the NginxOperator.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
+	Name string `json:"name"`
 }
 
 // ServiceReference names a port of a Service.

@@ -72,6 +72,8 @@ type Input struct {
 	HotSize, ShardSize int64
 	// MinFree is how much of the volume of a shard stays free, in bytes.
 	MinFree int64
+	// Ports are those of the NginxOperators that are origins, by name; 80 if none is known.
+	Ports map[string]int32
 	// ClusterDomain is the DNS domain of the cluster, such as cluster.local.
 	ClusterDomain string
 }
@@ -176,7 +178,11 @@ func (in Input) gateway() map[string]any {
 func (in Input) origin(o v1alpha1.Origin) origin {
 	found := origin{Name: o.Name, Hosts: o.Hosts, Host: "$host"}
 	if s := o.Service; s != nil {
-		found.Server = fmt.Sprintf("%s.%s.svc.%s:%d", s.Name, in.Cache.Namespace, in.ClusterDomain, cmp.Or(s.Port, 80))
+		found.Server = in.service(s.Name, s.Port)
+		return found
+	}
+	if n := o.NginxOperator; n != nil {
+		found.Server = in.service(naming.Service(n.Name), in.Ports[n.Name])
 		return found
 	}
 	// The schema allows only URLs that parse.
@@ -191,4 +197,9 @@ func (in Input) origin(o v1alpha1.Origin) origin {
 	}
 	found.Server = u.Hostname() + ":" + cmp.Or(u.Port(), port)
 	return found
+}
+
+// service returns the address of a Service of the cache's namespace.
+func (in Input) service(name string, port int32) string {
+	return fmt.Sprintf("%s.%s.svc.%s:%d", name, in.Cache.Namespace, in.ClusterDomain, cmp.Or(port, 80))
 }

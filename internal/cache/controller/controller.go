@@ -73,26 +73,30 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	tiers := tier.Build(cache, r.ClusterDomain, volumes, plan)
+	origins, err := r.origins(ctx, cache)
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	tiers := tier.Build(cache, r.ClusterDomain, volumes, plan, origins)
 	if refused != "" && tiers.Invalid == nil {
 		tiers.Invalid = errors.New(refused)
 	}
-	return r.reconcile(ctx, cache, tiers, volumes, plan)
+	return r.reconcile(ctx, tiers, status.Input{Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, HandOver: plan, Origins: origins})
 }
 
-// reconcile makes a pass over each tier, and writes the status.
-func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, tiers tier.Tiers, volumes tier.Volumes, plan handover.Plan) (ctrl.Result, error) {
-	shards, edge, err := r.runTiers(ctx, cache, tiers, plan)
+// reconcile makes a pass over each tier, and writes the status. in is what is known before.
+func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.Input) (ctrl.Result, error) {
+	shards, edge, err := r.runTiers(ctx, in.Cache, tiers, in.HandOver)
 	if shards == nil || edge == nil || err != nil {
 		return ctrl.Result{}, err
 	}
 	if edge.RolledOut && tiers.Invalid == nil {
-		if err := r.switchHandOver(ctx, cache, &plan); err != nil {
+		if err := r.switchHandOver(ctx, in.Cache, &in.HandOver); err != nil {
 			return ctrl.Result{}, err
 		}
 	}
-	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), r.nextStep(cache, plan))
-	if volumes.Refused != "" {
+	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), r.nextStep(in.Cache, in.HandOver))
+	if in.Volumes.Refused != "" {
 		// What may cure it, such as a quota or a StorageClass, is not watched.
 		after = rollout.Soonest(after, refusalRetry)
 	}
@@ -100,19 +104,16 @@ func (r *Reconciler) reconcile(ctx context.Context, cache *v1alpha1.NginxCache, 
 	if shards.Held || edge.Held {
 		return pipeline.Requeue(after, failure)
 	}
-	next, changed := status.Compute(status.Input{
-		Cache: cache, Invalid: tiers.Invalid, Volumes: volumes, HandOver: plan, Now: r.Clock.Now(),
-		Edge:   tierState(v1alpha1.TierEdge, edge),
-		Shards: tierState(v1alpha1.TierShards, shards),
-	})
+	in.Now, in.Edge, in.Shards = r.Clock.Now(), tierState(v1alpha1.TierEdge, edge), tierState(v1alpha1.TierShards, shards)
+	next, changed := status.Compute(in)
 	if !changed {
 		return pipeline.Requeue(after, failure)
 	}
-	if err := r.writeStatus(ctx, cache, next); err != nil {
+	if err := r.writeStatus(ctx, in.Cache, next); err != nil {
 		// The resource may have been deleted in the meantime.
 		return ctrl.Result{}, errors.Join(failure, client.IgnoreNotFound(err))
 	}
-	r.publish(cache,
+	r.publish(in.Cache,
 		status.TierEvents{Name: v1alpha1.TierShards, Events: r.Pipeline.News(tiers.Shards.Key(), shards.Status)},
 		status.TierEvents{Name: v1alpha1.TierEdge, Events: r.Pipeline.News(tiers.Edge.Key(), edge.Status)})
 	return pipeline.Requeue(after, failure)

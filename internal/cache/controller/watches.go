@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -32,6 +33,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 			predicate.GenerationChangedPredicate{}, predicate.AnnotationChangedPredicate{}))).
 		Watches(&corev1.Pod{}, handler.EnqueueRequestsFromMapFunc(cacheOfPod), builder.WithPredicates(pipeline.PodChanged())).
 		Watches(&corev1.PersistentVolumeClaim{}, handler.EnqueueRequestsFromMapFunc(cacheOfClaim)).
+		Watches(&v1alpha2.NginxOperator{}, handler.EnqueueRequestsFromMapFunc(r.cachesOfOrigin), builder.WithPredicates(predicate.GenerationChangedPredicate{})).
 		WatchesRawSource(source.Kind(references, configMapMetadata(), handler.TypedEnqueueRequestsFromMapFunc(cacheOfPurges),
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
 		WatchesRawSource(r.Pipeline.Start(cacheOf, r.Client, &v1alpha1.NginxCacheList{})).

@@ -44,7 +44,9 @@ type Input struct {
 	Volumes tier.Volumes
 	// HandOver says whether shards hand objects over.
 	HandOver handover.Plan
-	Now      time.Time
+	// Origins are those that are NginxOperators.
+	Origins tier.Origins
+	Now     time.Time
 }
 
 // conditions are those of the tiers, in the order in which Ready looks at them.
@@ -86,6 +88,9 @@ func (in *Input) sum(name string) metav1.Condition {
 	}
 	if name == v1alpha1.ConditionAccepted && in.Volumes.Refused != "" {
 		return metav1.Condition{Type: name, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonVolumesNotChanged, Message: in.Volumes.Refused}
+	}
+	if name == v1alpha1.ConditionAccepted && in.Origins.Missing != "" {
+		return metav1.Condition{Type: name, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonOriginNotFound, Message: in.Origins.Missing}
 	}
 	worst := in.worst(name)
 	if name != v1alpha1.ConditionUpToDate || worst.Status != metav1.ConditionTrue {

@@ -11,6 +11,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/tier"
 )
 
 var now = time.Date(2026, 11, 25, 8, 0, 0, 0, time.UTC)
@@ -84,6 +85,15 @@ func TestConditions(t *testing.T) {
 				t.Error("an hour later the same state is another status")
 			}
 		})
+	}
+}
+
+// TestOriginMissing: an origin that does not exist is in the condition, and the tiers stay as they are.
+func TestOriginMissing(t *testing.T) {
+	next, _ := Compute(Input{Cache: &v1alpha1.NginxCache{}, Edge: healthy("edge"), Shards: healthy("shards"), Origins: tier.Origins{Missing: "it is not there"}, Now: now})
+	accepted := meta.FindStatusCondition(next.Conditions, v1alpha1.ConditionAccepted)
+	if accepted.Reason != v1alpha1.ReasonOriginNotFound || accepted.Message != "it is not there" || !meta.IsStatusConditionTrue(next.Conditions, v1alpha1.ConditionUpToDate) {
+		t.Errorf("%+v", next.Conditions)
 	}
 }
 

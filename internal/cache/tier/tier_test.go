@@ -41,7 +41,7 @@ func sample() *v1alpha1.NginxCache {
 func TestGolden(t *testing.T) {
 	cache := sample()
 	before := cache.DeepCopy()
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
 	if tiers.Invalid != nil {
 		t.Fatal(tiers.Invalid)
 	}
@@ -66,7 +66,7 @@ func TestPrevious(t *testing.T) {
 	cache := sample()
 	before := &v1alpha1.TierStatus{Certificates: []v1alpha2.CertificateStatus{{Name: "shop"}}, Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
 	cache.Status.Edge = before
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
 	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 || len(got.Certificates) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -110,7 +110,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		cache := sample()
 		change(&cache.Spec)
-		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4})
+		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
 		if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), want) {
 			t.Errorf("%v, want %s", tiers.Invalid, want)
 		}
