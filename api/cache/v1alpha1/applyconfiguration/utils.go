@@ -43,6 +43,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &cachev1alpha1.NginxCacheSpecApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("NginxCacheStatus"):
 		return &cachev1alpha1.NginxCacheStatusApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("NginxOperatorReference"):
+		return &cachev1alpha1.NginxOperatorReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Origin"):
 		return &cachev1alpha1.OriginApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("PodStatus"):

@@ -282,6 +282,12 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: shards
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.TierStatus
+- name: com.example.nginx-operator.api.cache.v1alpha1.NginxOperatorReference
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.cache.v1alpha1.Origin
   map:
     fields:
@@ -294,6 +300,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: name
       type:
         scalar: string
+    - name: nginxOperator
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.NginxOperatorReference
     - name: service
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.ServiceReference

@@ -15,8 +15,11 @@ type OriginApplyConfiguration struct {
 	// hosts are the host names of the requests that this origin answers. Unset: those of all requests
 	// that no other origin answers. Without such an origin, these requests are answered with 421.
 	Hosts []string `json:"hosts,omitempty"`
-	// service is a Service in the same namespace, such as that of an NginxOperator.
+	// service is a Service in the same namespace.
 	Service *ServiceReferenceApplyConfiguration `json:"service,omitempty"`
+	// nginxOperator is an NginxOperator in the same namespace. Its port is the one of its spec.ports
+	// that is called http, or else the first TCP port.
+	NginxOperator *NginxOperatorReferenceApplyConfiguration `json:"nginxOperator,omitempty"`
 	// url is a server elsewhere: http or https, a host name and optionally a port. It is requested with
 	// its own host name; X-Forwarded-Host has that of the client's request. The certificate of an https
 	// server is verified against the authorities that the image trusts.
@@ -52,6 +55,14 @@ func (b *OriginApplyConfiguration) WithHosts(values ...string) *OriginApplyConfi
 // If called multiple times, the Service field is set to the value of the last call.
 func (b *OriginApplyConfiguration) WithService(value *ServiceReferenceApplyConfiguration) *OriginApplyConfiguration {
 	b.Service = value
+	return b
+}
+
+// WithNginxOperator sets the NginxOperator field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NginxOperator field is set to the value of the last call.
+func (b *OriginApplyConfiguration) WithNginxOperator(value *NginxOperatorReferenceApplyConfiguration) *OriginApplyConfiguration {
+	b.NginxOperator = value
 	return b
 }
 
