@@ -105,6 +105,11 @@ type NginxCacheSpec struct {
 	// +optional
 	Service *v1alpha2.Service `json:"service,omitempty"`
 
+	// networkPolicy limits who may connect to the edges. Unset: the operator creates no NetworkPolicy for
+	// them. Shards always admit only edges and shards.
+	// +optional
+	NetworkPolicy *v1alpha2.NetworkPolicy `json:"networkPolicy,omitempty"`
+
 	// podTemplate adds to the pods of both tiers. It is merged under the operator's own template:
 	// it can add to the pods' hardening, never weaken it.
 	// +optional

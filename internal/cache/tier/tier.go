@@ -179,7 +179,7 @@ func (b *builder) setEdge(edge *application.Application) {
 	want := b.cache.Spec.Edge
 	setReplicas(edge, want.Replicas)
 	edge.Spec.Resources = want.Resources
-	edge.Spec.Service = b.cache.Spec.Service
+	edge.Spec.Service, edge.Spec.NetworkPolicy = b.cache.Spec.Service, b.cache.Spec.NetworkPolicy
 	for _, c := range b.cache.Spec.TLS {
 		edge.Spec.TLS = append(edge.Spec.TLS, v1alpha2.Certificate{Name: c.Name, SecretName: c.SecretName})
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
@@ -28,6 +29,7 @@ func sample() *v1alpha1.NginxCache {
 		Size: resource.MustParse("20Gi"), StorageClassName: new("fast"), WhenScaled: v1alpha1.VolumeRetain,
 	}}
 	cache.Spec.TLS = []v1alpha1.Certificate{{Name: "shop", SecretName: "shop-tls"}}
+	cache.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}}
 	cache.Spec.Service = &v1alpha2.Service{Type: corev1.ServiceTypeLoadBalancer}
 	cache.Spec.PodTemplate = &v1alpha2.PodTemplate{
 		Labels:       map[string]string{"team": "web", v1alpha1.LabelTier: "mine"},
