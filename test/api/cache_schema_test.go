@@ -34,6 +34,7 @@ func TestCacheSchema(t *testing.T) {
 		{name: "rules", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /static/}, ttl: 1d, key: {queryParameters: {include: [v]}}}, {match: {hosts: [a.example.com], pathRegularExpression: "\\.png$"}, bypass: true}]`},
 		{name: "an NginxOperator", spec: `origins: [{name: a, nginxOperator: {name: hello}}],` + shards},
 		{name: "certificates", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: [a.example.com, "*.b.example.com"]}, {name: b, secretName: b.c}]`},
+		{name: "extra configuration", spec: origins + `, shards: {storage: {size: 1Gi}, config: {files: {a.conf: ""}}}, edge: {config: {files: {a.conf: "", b.server: x}}}`},
 		{name: "sizes", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, slice: 0}], defaults: {slice: 1Mi, maxObjectSize: 10Gi}`},
 
 		{name: "name too long", object: "a" + strings.Repeat("b", 38), spec: origins + "," + shards, want: "at most 38 characters"},
@@ -55,6 +56,7 @@ func TestCacheSchema(t *testing.T) {
 		{name: "two certificates for all hosts", spec: origins + "," + shards + `, tls: [{name: a, secretName: a}, {name: b, secretName: b}]`, want: "only one certificate can be without hosts"},
 		{name: "two certificates for a host", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: [x.y]}, {name: b, secretName: b, hosts: [x.y]}]`, want: "two certificates have the same host"},
 		{name: "a regular expression of hosts", spec: origins + "," + shards + `, tls: [{name: a, secretName: a, hosts: ["~.*"]}]`, want: "should match"},
+		{name: "no extra file", spec: origins + "," + shards + `, edge: {config: {files: {}}}`, want: "at least 1 properties"},
 		{name: "a duration of Go", spec: origins + "," + shards + `, defaults: {ttl: 1h30m}`, want: "should match"},
 		{name: "a parameter that is a variable", spec: origins + "," + shards + `, rules: [{match: {pathPrefix: /a}, key: {queryParameters: {include: ["a$host"]}}}]`, want: "should match"},
 		{name: "no edge", spec: origins + "," + shards + `, edge: {replicas: 0}`, want: "greater than or equal to 1"},

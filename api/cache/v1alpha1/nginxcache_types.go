@@ -203,6 +203,12 @@ type Edge struct {
 	// against the pod's memory limit. Default: 64Mi.
 	// +optional
 	HotSize *resource.Quantity `json:"hotSize,omitempty"`
+	// config are files that are added to the nginx configuration of the edges. Their names end in .conf
+	// for the http context, .main.conf for the top level and .stream.conf for the stream context, .server
+	// for the servers that clients connect to, and .location for the locations of these. All
+	// others are plain files beside them.
+	// +optional
+	Config *Config `json:"config,omitempty"`
 	// resources are the compute resources of the nginx container of each edge.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
@@ -230,9 +236,23 @@ type Shards struct {
 	// storage.size.
 	// +optional
 	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
+	// config are files that are added to the nginx configuration of the shards. Their names end in .conf
+	// for the http context, .main.conf for the top level and .stream.conf for the stream context. All
+	// others are plain files beside them.
+	// +optional
+	Config *Config `json:"config,omitempty"`
 	// resources are the compute resources of the nginx container of each shard.
 	// +optional
 	Resources *corev1.ResourceRequirements `json:"resources,omitempty"`
+}
+
+// Config are files that are added to the nginx configuration of a tier.
+type Config struct {
+	// files are the files, by name. Names that the operator uses itself are refused.
+	// +required
+	// +kubebuilder:validation:MinProperties=1
+	// +kubebuilder:validation:MaxProperties=32
+	Files map[string]v1alpha2.ConfigFile `json:"files"`
 }
 
 // Storage is the volume of a shard.

@@ -41,7 +41,7 @@ const (
 )
 
 // Files maps the names of configuration files to their contents.
-type Files = map[string]string
+type Files map[string]string
 
 //go:embed templates/*.tmpl
 var templateFiles embed.FS
@@ -80,7 +80,7 @@ type Input struct {
 
 // Edge returns the configuration of the edges.
 func Edge(in Input) (Files, error) {
-	return in.render(map[string]any{
+	return in.render("spec.edge.config", in.Cache.Spec.Edge.Config, map[string]any{
 		"edge.conf": map[string]any{
 			"Servers": servers(in.Cache.Spec.TLS), "TLSPort": TLSPort, "Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
@@ -108,7 +108,7 @@ func Shard(in Input) (Files, error) {
 	if handover {
 		files["handover.conf"] = map[string]any{"Port": Port, "Previous": in.Previous, "Purged": purged}
 	}
-	return in.render(files)
+	return in.render("spec.shards.config", in.Cache.Spec.Shards.Config, files)
 }
 
 // metrics is the data of the template of what is counted.
@@ -118,8 +118,9 @@ type metrics struct {
 	Tier, Shards string
 }
 
-// render returns the files of a tier: its own ones, by the data of their templates, and those that both tiers have.
-func (in Input) render(own map[string]any) (Files, error) {
+// render returns the files of a tier: its own ones, by the data of their templates, those that both tiers have, and those
+// that a user declares in a field.
+func (in Input) render(field string, extra *v1alpha1.Config, own map[string]any) (Files, error) {
 	rules, err := newRules(in.Cache.Spec)
 	if err != nil {
 		return nil, err
@@ -137,7 +138,7 @@ func (in Input) render(own map[string]any) (Files, error) {
 		}
 		files[name] = text.String()
 	}
-	return files, nil
+	return files, files.add(field, extra)
 }
 
 // zoneSize returns the size of the shared memory for the keys of a cache, in MiB. A mebibyte holds about 8,000 keys

@@ -80,7 +80,7 @@ func TestPrevious(t *testing.T) {
 // TestHandOver: the shards run as planned, and ask those of the previous ring. The edges look for those that are declared.
 func TestHandOver(t *testing.T) {
 	cache := sample()
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5})
+	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5}, Origins{})
 	if got := *tiers.Shards.Spec.Replicas; got != 6 {
 		t.Errorf("%d shards run, want 6", got)
 	}
