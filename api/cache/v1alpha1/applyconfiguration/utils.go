@@ -23,6 +23,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &cachev1alpha1.CacheReferenceApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Certificate"):
 		return &cachev1alpha1.CertificateApplyConfiguration{}
+	case v1alpha1.SchemeGroupVersion.WithKind("Config"):
+		return &cachev1alpha1.ConfigApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Defaults"):
 		return &cachev1alpha1.DefaultsApplyConfiguration{}
 	case v1alpha1.SchemeGroupVersion.WithKind("Edge"):

@@ -47,6 +47,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: secretName
       type:
         scalar: string
+- name: com.example.nginx-operator.api.cache.v1alpha1.Config
+  map:
+    fields:
+    - name: files
+      type:
+        map:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.ConfigFile
 - name: com.example.nginx-operator.api.cache.v1alpha1.Defaults
   map:
     fields:
@@ -73,6 +81,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.cache.v1alpha1.Edge
   map:
     fields:
+    - name: config
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.Config
     - name: hotSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
@@ -219,6 +230,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: image
       type:
         scalar: string
+    - name: networkPolicy
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.NetworkPolicy
     - name: origins
       type:
         list:
@@ -387,6 +401,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: cacheSize
       type:
         namedType: io.k8s.apimachinery.pkg.api.resource.Quantity
+    - name: config
+      type:
+        namedType: com.example.nginx-operator.api.cache.v1alpha1.Config
     - name: handOver
       type:
         namedType: com.example.nginx-operator.api.cache.v1alpha1.Duration
@@ -516,6 +533,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: serialNumber
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.ConfigFile
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ConfigStatus
   map:
     fields:
@@ -681,6 +700,15 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sleep
       type:
         namedType: io.k8s.api.core.v1.SleepAction
+- name: com.example.nginx-operator.api.v1alpha2.NetworkPolicy
+  map:
+    fields:
+    - name: ingressFrom
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.networking.v1.NetworkPolicyPeer
+          elementRelationship: atomic
 - name: com.example.nginx-operator.api.v1alpha2.OnFailure
   scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.OnNoEvidence
@@ -1536,6 +1564,30 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: weight
       type:
         scalar: numeric
+- name: io.k8s.api.networking.v1.IPBlock
+  map:
+    fields:
+    - name: cidr
+      type:
+        scalar: string
+    - name: except
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: atomic
+- name: io.k8s.api.networking.v1.NetworkPolicyPeer
+  map:
+    fields:
+    - name: ipBlock
+      type:
+        namedType: io.k8s.api.networking.v1.IPBlock
+    - name: namespaceSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+    - name: podSelector
+      type:
+        namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
 - name: io.k8s.apimachinery.pkg.api.resource.Quantity
   scalar: untyped
   list:

@@ -20,6 +20,11 @@ type EdgeApplyConfiguration struct {
 	// hotSize is how much memory each edge uses for the objects that are requested most. It counts
 	// against the pod's memory limit. Default: 64Mi.
 	HotSize *resource.Quantity `json:"hotSize,omitempty"`
+	// config are files that are added to the nginx configuration of the edges. Their names end in .conf
+	// for the http context, .main.conf for the top level and .stream.conf for the stream context, .server
+	// for the servers that clients connect to, and .location for the locations of these. All
+	// others are plain files beside them.
+	Config *ConfigApplyConfiguration `json:"config,omitempty"`
 	// resources are the compute resources of the nginx container of each edge.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -43,6 +48,14 @@ func (b *EdgeApplyConfiguration) WithReplicas(value int32) *EdgeApplyConfigurati
 // If called multiple times, the HotSize field is set to the value of the last call.
 func (b *EdgeApplyConfiguration) WithHotSize(value resource.Quantity) *EdgeApplyConfiguration {
 	b.HotSize = &value
+	return b
+}
+
+// WithConfig sets the Config field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Config field is set to the value of the last call.
+func (b *EdgeApplyConfiguration) WithConfig(value *ConfigApplyConfiguration) *EdgeApplyConfiguration {
+	b.Config = value
 	return b
 }
 

@@ -34,6 +34,9 @@ type NginxCacheSpecApplyConfiguration struct {
 	TLS []CertificateApplyConfiguration `json:"tls,omitempty"`
 	// service configures the Service in front of the edges.
 	Service *v1alpha2.Service `json:"service,omitempty"`
+	// networkPolicy limits who may connect to the edges. Unset: the operator creates no NetworkPolicy for
+	// them. Shards always admit only edges and shards.
+	NetworkPolicy *v1alpha2.NetworkPolicy `json:"networkPolicy,omitempty"`
 	// podTemplate adds to the pods of both tiers. It is merged under the operator's own template:
 	// it can add to the pods' hardening, never weaken it.
 	PodTemplate *v1alpha2.PodTemplate `json:"podTemplate,omitempty"`
@@ -129,6 +132,14 @@ func (b *NginxCacheSpecApplyConfiguration) WithTLS(values ...*CertificateApplyCo
 // If called multiple times, the Service field is set to the value of the last call.
 func (b *NginxCacheSpecApplyConfiguration) WithService(value v1alpha2.Service) *NginxCacheSpecApplyConfiguration {
 	b.Service = &value
+	return b
+}
+
+// WithNetworkPolicy sets the NetworkPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the NetworkPolicy field is set to the value of the last call.
+func (b *NginxCacheSpecApplyConfiguration) WithNetworkPolicy(value v1alpha2.NetworkPolicy) *NginxCacheSpecApplyConfiguration {
+	b.NetworkPolicy = &value
 	return b
 }
 

@@ -28,6 +28,10 @@ type ShardsApplyConfiguration struct {
 	// cacheSize is how much of its volume each shard fills with objects. Default: 90 % of
 	// storage.size.
 	CacheSize *resource.Quantity `json:"cacheSize,omitempty"`
+	// config are files that are added to the nginx configuration of the shards. Their names end in .conf
+	// for the http context, .main.conf for the top level and .stream.conf for the stream context. All
+	// others are plain files beside them.
+	Config *ConfigApplyConfiguration `json:"config,omitempty"`
 	// resources are the compute resources of the nginx container of each shard.
 	Resources *v1.ResourceRequirements `json:"resources,omitempty"`
 }
@@ -67,6 +71,14 @@ func (b *ShardsApplyConfiguration) WithStorage(value *StorageApplyConfiguration)
 // If called multiple times, the CacheSize field is set to the value of the last call.
 func (b *ShardsApplyConfiguration) WithCacheSize(value resource.Quantity) *ShardsApplyConfiguration {
 	b.CacheSize = &value
+	return b
+}
+
+// WithConfig sets the Config field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Config field is set to the value of the last call.
+func (b *ShardsApplyConfiguration) WithConfig(value *ConfigApplyConfiguration) *ShardsApplyConfiguration {
+	b.Config = value
 	return b
 }
 
