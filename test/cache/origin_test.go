@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -90,9 +91,7 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	if f.before != nil {
 		f.before(r.Header.Get("Range"))
 	}
-	for name, values := range r.URL.Query() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), r.URL.Query())
 	w.Header().Set("Content-Type", "video/mp4")
 	if f.etag != "" {
 		w.Header().Set("Etag", f.etag)

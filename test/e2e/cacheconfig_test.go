@@ -93,11 +93,11 @@ func edgePods(t *testing.T, cache *v1alpha1.NginxCache) string {
 	return strings.Join(uids, " ")
 }
 
-// TestCacheConfiguration: files of a user are live without a restart, a bad one changes nothing and is named, and so is an
-// origin that does not exist. Both tiers have what protects pods from a drain.
+// TestCacheConfiguration: files of a user are live without a restart, and a bad one changes nothing and is named.
 func TestCacheConfiguration(t *testing.T) {
 	t.Parallel()
 	cache := newCache(t, 2)
+	wantProtected(t, cache)
 	restarted := edgePods(t, cache)
 	files := map[string]v1alpha2.ConfigFile{"health.server": "location = /healthz { return 200 'well'; }\n"}
 	update(t, cache, func() { cache.Spec.Edge.Config = &v1alpha1.Config{Files: files} })
@@ -118,12 +118,19 @@ func TestCacheConfiguration(t *testing.T) {
 	if c := waitCache(t, cache, v1alpha1.ConditionAccepted, metav1.ConditionFalse); c.Reason != v1alpha1.ReasonInvalidSpec {
 		t.Errorf("Accepted is %s: %s", c.Reason, c.Message)
 	}
+	update(t, cache, func() { cache.Spec.Edge.Config = nil })
+	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	if now := edgePods(t, cache); now != restarted {
+		t.Errorf("edges were replaced: %s, then %s", restarted, now)
+	}
+}
 
+// TestCacheOrigin: an origin that does not exist is named, stops no other one, and is used as soon as it exists.
+func TestCacheOrigin(t *testing.T) {
+	t.Parallel()
+	cache := newCache(t, 2)
 	other := v1alpha1.Origin{Name: "other", Hosts: []string{"other.example.com"}, NginxOperator: &v1alpha1.NginxOperatorReference{Name: "later"}}
-	update(t, cache, func() {
-		cache.Spec.Edge.Config = nil
-		cache.Spec.Origins = append(cache.Spec.Origins, other)
-	})
+	update(t, cache, func() { cache.Spec.Origins = append(cache.Spec.Origins, other) })
 	if c := waitCache(t, cache, v1alpha1.ConditionAccepted, metav1.ConditionFalse); c.Reason != v1alpha1.ReasonOriginNotFound || !strings.Contains(c.Message, "NginxOperator later") {
 		t.Errorf("Accepted is %s: %s", c.Reason, c.Message)
 	}
@@ -133,9 +140,12 @@ func TestCacheConfiguration(t *testing.T) {
 	}
 	createReady(t, cache.Namespace, "later", v1alpha2.NginxOperatorSpec{Ports: ports(httpPort), Config: filesConfig(map[string]string{"site.conf": originConfig})})
 	waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
-	if now := edgePods(t, cache); now != restarted {
-		t.Errorf("edges were replaced: %s, then %s", restarted, now)
-	}
+}
+
+// wantProtected fails the test unless the pods of both tiers have what protects those of every application: a bound of how
+// many a drain takes away, nodes apart, and an account without rights.
+func wantProtected(t *testing.T, cache *v1alpha1.NginxCache) {
+	t.Helper()
 	for _, name := range []string{v1alpha1.EdgeName(cache.Name), v1alpha1.ShardsName(cache.Name)} {
 		budget := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: name}}
 		must(t, get(t, budget))
