@@ -209,6 +209,27 @@ func TestSlicesChange(t *testing.T) {
 	}
 }
 
+// TestSlicesPurgedByTag: a tag is that of each slice, and a slice that was made stale is updated as a slice.
+func TestSlicesPurgedByTag(t *testing.T) {
+	t.Parallel()
+	s := startSliced(t)
+	path := with("/a", "Cache-Tag", "video")
+	for n, soft := range []bool{false, true} {
+		before, after := object(bodySize, uint64(10+n)), object(bodySize, uint64(20+n))
+		s.purge(t)
+		s.origin.setFile("/a", file{etag: `"v1"`, body: before})
+		s.get(t, path)
+		s.origin.setFile("/a", file{etag: `"v2"`, body: after})
+		s.carryOut(t, instanceapi.Purge{Tags: []string{"video"}, Soft: soft})
+		if got := s.get(t, path); got.body != after {
+			t.Errorf("soft %v: the answer is %d with %d bytes", soft, got.status, len(got.body))
+		}
+	}
+	if got := s.origin.ranges("/a"); len(got) != 20 || strings.Contains(strings.Join(got, " ")+" ", "  ") {
+		t.Errorf("the origin received %q", got)
+	}
+}
+
 // TestSlicesStale: an update of a slice that is no longer fresh requests the slice, and not the whole object.
 func TestSlicesStale(t *testing.T) {
 	t.Parallel()
