@@ -29,10 +29,12 @@ const (
 
 func startSliced(t *testing.T) *tiers {
 	t.Helper()
-	return start(t, func(spec *v1alpha1.NginxCacheSpec) {
-		spec.Defaults.Slice = new(*resource.NewQuantity(sliceSize, resource.BinarySI))
-		spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/whole/")}, Slice: new(resource.MustParse("0"))}}
-	})
+	return start(t, sliced)
+}
+
+func sliced(spec *v1alpha1.NginxCacheSpec) {
+	spec.Defaults.Slice = new(*resource.NewQuantity(sliceSize, resource.BinarySI))
+	spec.Rules = []v1alpha1.Rule{{Match: v1alpha1.Match{PathPrefix: new("/whole/")}, Slice: new(resource.MustParse("0"))}}
 }
 
 // object returns a text of which no two parts are the same.
@@ -226,6 +228,26 @@ func TestSlicesPurgedByTag(t *testing.T) {
 		}
 	}
 	if got := s.origin.ranges("/a"); len(got) != 20 || strings.Contains(strings.Join(got, " ")+" ", "  ") {
+		t.Errorf("the origin received %q", got)
+	}
+}
+
+// TestHandOverSlices: slices that the previous owner has stored come from there, and the others from the origin.
+func TestHandOverSlices(t *testing.T) {
+	t.Parallel()
+	before, after := handOver(t, sliced)
+	body := object(bodySize, 12)
+	before.origin.setFile("/a", file{etag: `"v1"`, body: body})
+	before.get(t, "/a", "Range", "bytes=0-70000")
+	if n := len(before.origin.received("/a")); n != 2 {
+		t.Fatalf("the origin received %d requests before the hand-over", n)
+	}
+	for range 2 {
+		if got := after.get(t, "/a"); got.status != http.StatusOK || got.body != body {
+			t.Errorf("the answer is %d with %d bytes", got.status, len(got.body))
+		}
+	}
+	if got := before.origin.ranges("/a"); len(got) != 5 {
 		t.Errorf("the origin received %q", got)
 	}
 }
