@@ -3,6 +3,7 @@ package status
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -336,6 +337,12 @@ func TestConditions(t *testing.T) {
 			rollingOut(newPod("web-3"))(in)
 			in.State.Instances["web-3"] = &instanceapi.Status{NotReady: failedCheck}
 		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "pods are up to date: a pod is not ready: " + failedCheck},
+		{"an old pod is gone", func(in *Input) {
+			rollingOut(newPod("web-3"))(in)
+			in.State.Deployment().Status.Replicas, in.State.Deployment().Status.AvailableReplicas = 2, 1
+			in.State.Pods = slices.Delete(in.State.Pods, 0, 1)
+			in.State.Pods[1].Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		}, "UpToDate", no, v1alpha2.ReasonRolloutInProgress, "1 of 2 pods are up to date"},
 		{"a check fails later", func(in *Input) {
 			in.State.Deployment().Status.AvailableReplicas = 1
 			in.State.Pods[1].Status.Conditions[0].Status = corev1.ConditionFalse

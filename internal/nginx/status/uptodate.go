@@ -272,11 +272,17 @@ func (v *view) rolloutSpec() v1alpha2.Rollout {
 	return ptr.Deref(v.in.Nginx.Spec.Rollout, v1alpha2.Rollout{})
 }
 
+// updatedAndAvailable returns how many pods of the workload's template serve. The pods come from another cache than the
+// workload, so the figure is never higher than that of its controller.
 func (v *view) updatedAndAvailable() int32 {
 	if !v.in.State.WorkloadStatusCurrent() {
 		return 0
 	}
-	// Unavailable pods may be old or new. Count them as new, so that the figure never claims too much.
-	w := v.workload()
-	return max(0, w.Updated-(w.Replicas-w.Available))
+	template, serving := v.in.State.LiveTemplate(), int32(0)
+	for i := range v.in.State.Pods {
+		if pod := &v.in.State.Pods[i]; pod.DeletionTimestamp == nil && observe.Ready(pod) && observe.TemplateOf(pod) == template {
+			serving++
+		}
+	}
+	return min(serving, v.workload().Updated)
 }
