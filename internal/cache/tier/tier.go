@@ -118,29 +118,12 @@ func (b *builder) application(name, tier string, before *v1alpha1.TierStatus) *a
 	labels[v1alpha1.LabelNginxCache], labels[v1alpha1.LabelTier] = meta.Name, tier
 	nginx.Spec.PodTemplate.Labels = labels
 	if before != nil {
-		nginx.Status = previous(before)
+		nginx.Status = Previous(before)
 	}
 	return &application.Application{
 		NginxOperator: nginx,
 		Owner:         application.Owner{GVK: v1alpha1.GroupVersion.WithKind(v1alpha1.Kind), Name: meta.Name, UID: meta.UID},
 		Stateful:      &application.Stateful{},
-	}
-}
-
-// previous returns the last status of a tier. The events of a pass are about what has changed since.
-func previous(s *v1alpha1.TierStatus) v1alpha2.NginxOperatorStatus {
-	return v1alpha2.NginxOperatorStatus{
-		Conditions:      s.Conditions,
-		Replicas:        s.Replicas,
-		ReadyReplicas:   s.ReadyReplicas,
-		UpdatedReplicas: s.UpdatedReplicas,
-		Restarts:        s.Restarts,
-		Image:           s.Image,
-		NginxVersion:    s.NginxVersion,
-		Revision:        s.Revision,
-		Config:          s.Config,
-		WaitingRollout:  s.WaitingRollout,
-		Certificates:    s.Certificates,
 	}
 }
 
