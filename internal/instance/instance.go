@@ -99,12 +99,12 @@ func run(stop, life context.Context, o Options) error {
 	go supervisor.Checks.Run(life)
 	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
-	if o.CacheDir != "" {
-		volume := cachevolume.New(o.CacheDir, time.Now)
-		registry.MustRegister(volume)
-		go volume.Run(life)
-	}
-	handler := server.Handler(server.Sources{Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor, Purges: purges})
+	volume := watchVolume(life, o, registry)
+	defer volume.Close()
+	handler := server.Handler(server.Sources{
+		Doctor: doctor, Metrics: registry, Recent: requests.Ring, Orders: receiver, Supervisor: supervisor,
+		Purges: purges, Cache: volume,
+	})
 	if err := server.Serve(life, o.Listen, handler); err != nil {
 		return err
 	}
@@ -127,6 +127,16 @@ func newPurges(o Options) (*purge.Keeper, error) {
 	return purge.NewKeeper(filepath.Join(o.CacheDir, instanceapi.DirPurged), o.Purges, purge.Objects{
 		Dir: filepath.Join(o.CacheDir, instanceapi.DirObjects), Temporary: assemble.ProxyTempDir, AwaitWorkers: purge.AwaitWorkers,
 	})
+}
+
+// watchVolume watches the volume of the pod's cache. It returns nil if the pod has none.
+func watchVolume(ctx context.Context, o Options, registry *prometheus.Registry) *cachevolume.Volume {
+	if o.CacheDir == "" {
+		return nil
+	}
+	volume := cachevolume.Start(ctx, o.CacheDir, filepath.Join(o.State, instanceapi.FileCacheClosed), time.Now)
+	registry.MustRegister(volume)
+	return volume
 }
 
 // deniedPaths returns the paths below which nginx cannot open files.

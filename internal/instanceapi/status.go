@@ -73,6 +73,9 @@ type Status struct {
 	Orders *Orders `json:"orders,omitempty"`
 	// Purged is what was purged from the cache of the pod; nil if it has none, and in releases before 0.6.
 	Purged *Purged `json:"purged,omitempty"`
+	// Cache is the state of the volume with the cache of the pod; nil if it has none or has not measured it yet, and in
+	// releases before 0.6.
+	Cache *Cache `json:"cache,omitempty"`
 	// Available are the revisions whose files the instance has, so that an order need not bring them.
 	Available []string `json:"available,omitempty"`
 	// Revisions are the outcomes of the revisions that were tried, the latest first. Only a few are

@@ -1,15 +1,13 @@
-// Package cachevolume measures the volume that holds a cache: its size, its free space, and the age of the objects.
+// Package cachevolume watches the volume that holds a cache: its size and free space, the number and age of the objects,
+// since when it has been filled, and whether nginx can store more on it.
 //
-// nginx reports neither how old its objects are nor which it removes. Reading the times of millions of files would take
-// longer than it is worth, so a few folders are sampled. nginx distributes objects to folders by a hash, so a sample
-// does not depend on what an object is.
+// nginx reports neither how many objects it has, nor how old they are. Reading millions of files would take longer than it
+// is worth, so a few folders are sampled. nginx distributes objects to folders by a hash, so a sample does not depend on
+// what an object is.
 package cachevolume
 
 import (
-	"cmp"
 	"context"
-	"errors"
-	"io"
 	"log/slog"
 	"math/rand/v2"
 	"os"
@@ -20,7 +18,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/internal/instanceapi"
 )
@@ -30,9 +27,9 @@ const (
 	// answer must not look as if nothing happened there.
 	pause     = 30 * time.Second
 	freshness = 4 * pause
-	// A sample has at most so many objects, from at most so many folders.
-	maxObjects = 64
-	maxFolders = 16
+	// A sample ends with the folder in which it has so many objects. The ages are those of maxAges of them.
+	maxObjects = 4096
+	maxAges    = 64
 )
 
 var (
@@ -44,29 +41,49 @@ var (
 // quantiles are those of the age.
 var quantiles = []float64{0.5, 0.9}
 
-// Volume measures a volume.
+// Volume watches a volume.
 type Volume struct {
 	dir string
 	now func() time.Time
+	// closed is the file that exists while nginx is to store no objects.
+	closed string
+	// statfs is fileSystemOf, except in tests.
+	statfs func(dir string) (fileSystem, error)
 
-	mu   sync.Mutex
-	last measurement
+	mu    sync.Mutex
+	since time.Time
+	// problem is why no objects are stored; empty if they are.
+	problem string
+	last    measurement
 }
 
 type measurement struct {
 	at         time.Time
 	size, free float64
+	// objects is an estimate of their number.
+	objects int64
 	// ages are the ages of the sampled objects in seconds, the lowest first.
 	ages []float64
 }
 
-// New returns a Volume for a folder on it.
-func New(dir string, now func() time.Time) *Volume { return &Volume{dir: dir, now: now} }
+// Start watches the volume with a folder, until ctx is done. closed is the file that is to exist while nothing can be
+// stored there. When Start returns, it is known since when the volume has been filled, and nginx may begin to fill it.
+func Start(ctx context.Context, dir, closed string, now func() time.Time) *Volume {
+	v := &Volume{dir: dir, now: now, closed: closed, statfs: fileSystemOf}
+	v.removeUnsynced()
+	v.begin()
+	v.check()
+	// A volume that hangs blocks nothing else.
+	go repeat(ctx, v.check)
+	go repeat(ctx, func() time.Duration { v.measure(); return pause })
+	go repeat(ctx, func() time.Duration { v.sync(); return syncPause })
+	return v
+}
 
-// Run measures until ctx is done. A volume that hangs blocks nothing else.
-func (v *Volume) Run(ctx context.Context) {
+// repeat calls do now, and each time after the pause that it returns, until ctx is done.
+func repeat(ctx context.Context, do func() time.Duration) {
 	for {
-		v.measure()
+		pause := do()
 		select {
 		case <-ctx.Done():
 			return
@@ -75,65 +92,93 @@ func (v *Volume) Run(ctx context.Context) {
 	}
 }
 
+// Close notes that all objects are on the disk, after nginx has ended.
+func (v *Volume) Close() {
+	if v != nil {
+		v.sync()
+	}
+}
+
+// Report returns the state of the volume; nil if it is not known.
+func (v *Volume) Report() *instanceapi.Cache {
+	if v == nil {
+		return nil
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.now().Sub(v.last.at) > freshness {
+		return nil
+	}
+	report := &instanceapi.Cache{Objects: v.last.objects, Size: int64(v.last.size), Free: int64(v.last.free), Problem: v.problem}
+	if !v.since.IsZero() {
+		report.Since = new(v.since)
+	}
+	return report
+}
+
 func (v *Volume) measure() {
-	var fs unix.Statfs_t
-	if err := unix.Statfs(v.dir, &fs); err != nil {
+	fs, err := v.statfs(v.dir)
+	if err != nil {
 		slog.Warn("cannot read the size of the cache's volume", "folder", v.dir, "error", err)
 		return
 	}
-	block := float64(cmp.Or(fs.Frsize, fs.Bsize))
-	m := measurement{at: v.now(), size: float64(fs.Blocks) * block, free: float64(fs.Bavail) * block, ages: v.sample()}
+	m := measurement{at: v.now(), size: fs.size, free: fs.free}
+	m.objects, m.ages = v.sample()
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.last = m
 }
 
-// sample returns the ages of some objects.
-func (v *Volume) sample() []float64 {
-	var ages []float64
-	for range maxFolders {
-		folder := filepath.Join(v.dir, instanceapi.DirObjects)
-		for range 2 {
-			folder = filepath.Join(folder, random(names(folder, -1)))
-		}
-		for _, name := range names(folder, maxObjects-len(ages)) {
+// sample estimates the number of objects, and returns the ages of some.
+func (v *Volume) sample() (stored int64, ages []float64) {
+	folders := v.folders()
+	rand.Shuffle(len(folders), func(i, j int) { folders[i], folders[j] = folders[j], folders[i] })
+	seen, read := 0, 0
+	for _, folder := range folders {
+		found := names(folder)
+		seen, read = seen+len(found), read+1
+		for _, name := range found[:min(len(found), maxAges-len(ages))] {
 			// nginx may have removed it by now.
 			info, err := os.Lstat(filepath.Join(folder, name))
 			if err == nil && info.Mode().IsRegular() {
 				ages = append(ages, max(0, v.now().Sub(info.ModTime()).Seconds()))
 			}
 		}
-		if len(ages) >= maxObjects {
+		if seen >= maxObjects {
 			break
 		}
 	}
 	slices.Sort(ages)
-	return ages
+	if read > 0 {
+		stored = int64(seen) * int64(len(folders)) / int64(read)
+	}
+	return stored, ages
 }
 
-// names returns at most limit names in a folder, or all if it is negative. A folder that does not exist has none.
-func names(folder string, limit int) []string {
-	if limit == 0 {
-		return nil
+// folders returns the folders that can have objects.
+func (v *Volume) folders() []string {
+	var all []string
+	top := filepath.Join(v.dir, instanceapi.DirObjects)
+	for _, first := range names(top) {
+		for _, second := range names(filepath.Join(top, first)) {
+			all = append(all, filepath.Join(top, first, second))
+		}
 	}
+	return all
+}
+
+// names returns the names in a folder. A folder that cannot be read has none.
+func names(folder string) []string {
 	file, err := os.Open(folder) //nolint:gosec // the folders below that of the cache
 	if err != nil {
 		return nil
 	}
 	defer func() { _ = file.Close() }() // it was only read
-	found, err := file.Readdirnames(limit)
-	if err != nil && !errors.Is(err, io.EOF) {
+	found, err := file.Readdirnames(-1)
+	if err != nil {
 		return nil
 	}
 	return found
-}
-
-// random returns one of names, or one that does not exist if there are none.
-func random(names []string) string {
-	if len(names) == 0 {
-		return "none"
-	}
-	return names[rand.IntN(len(names))]
 }
 
 // Describe implements prometheus.Collector.

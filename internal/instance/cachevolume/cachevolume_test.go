@@ -54,9 +54,14 @@ func collected(t *testing.T, v *Volume) map[string]float64 {
 	return found
 }
 
+// watched returns a Volume that watches nothing by itself.
+func watched(dir string, clock func() time.Time) *Volume {
+	return &Volume{dir: dir, now: clock, closed: filepath.Join(dir, "closed"), statfs: fileSystemOf}
+}
+
 func TestVolume(t *testing.T) {
 	dir, clock := t.TempDir(), now
-	v := New(dir, func() time.Time { return clock })
+	v := watched(dir, func() time.Time { return clock })
 	if got := collected(t, v); len(got) != 0 {
 		t.Errorf("before the first measurement: %v", got)
 	}
@@ -69,7 +74,7 @@ func TestVolume(t *testing.T) {
 	if got := collected(t, v); len(got) != 0 {
 		t.Errorf("of a volume that has not answered for some time: %v", got)
 	}
-	missing := New(filepath.Join(dir, "missing"), func() time.Time { return clock })
+	missing := watched(filepath.Join(dir, "missing"), func() time.Time { return clock })
 	missing.measure()
 	if got := collected(t, missing); len(got) != 0 {
 		t.Errorf("of a folder that does not exist: %v", got)
@@ -83,13 +88,16 @@ func TestAge(t *testing.T) {
 	for i := range stored {
 		store(t, dir, i, time.Duration(i)*time.Second)
 	}
-	v := New(dir, func() time.Time { return now })
+	v := watched(dir, func() time.Time { return now })
 	var sum float64
-	const samples = 50
+	const samples = 20
 	for range samples {
 		v.measure()
-		if n := len(v.last.ages); n == 0 || n > maxObjects {
+		if n := len(v.last.ages); n == 0 || n > maxAges {
 			t.Fatalf("a sample of %d objects", n)
+		}
+		if n := v.Report().Objects; n < stored/2 || n > stored*2 {
+			t.Fatalf("of %d objects, it reports %d", stored, n)
 		}
 		got := collected(t, v)
 		if got["nginx_cache_object_age_seconds 0.9"] < got["nginx_cache_object_age_seconds 0.5"] {
@@ -103,7 +111,7 @@ func TestAge(t *testing.T) {
 }
 
 func BenchmarkSample(b *testing.B) {
-	v := New(b.TempDir(), time.Now)
+	v := watched(b.TempDir(), time.Now)
 	for b.Loop() {
 		v.measure()
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"example.com/nginx-operator/internal/instance/cachevolume"
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/orders"
 	"example.com/nginx-operator/internal/instance/purge"
@@ -44,6 +45,8 @@ type Sources struct {
 	Supervisor Supervisor
 	// Purges carries out purges; nil: the pod has no cache.
 	Purges *purge.Keeper
+	// Cache is the volume of the cache; nil: the pod has none.
+	Cache *cachevolume.Volume
 }
 
 // Supervisor carries out orders.
@@ -85,7 +88,7 @@ func Handler(s Sources) http.Handler {
 func (s Sources) status() instanceapi.Status {
 	status := s.Doctor.Examine().Status
 	status.Orders = s.Orders.Describe()
-	status.Purged = s.Purges.Report()
+	status.Purged, status.Cache = s.Purges.Report(), s.Cache.Report()
 	return status
 }
 
