@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -14,24 +16,27 @@ import (
 // Keeper carries out the purges that the operator sends, and those of the mounted folder, which reach a pod that was away
 // or that the operator cannot reach. It is safe for concurrent use.
 type Keeper struct {
-	store *Store
-	// mounted is the folder.
-	mounted string
-	// applying is full while purges are carried out.
+	// dir is the folder of the store, mounted that of the purges, and objects are what is stored.
+	dir, mounted string
+	objects      Objects
+	// applying is full while purges are carried out, or the store is replaced.
 	applying chan struct{}
 
-	mu sync.Mutex
+	mu    sync.Mutex
+	store *Store
 	// failure is why the last purges could not be carried out; nil if they were.
 	failure error
 }
 
 // NewKeeper opens the folder in which a cache keeps what was purged. mounted is the folder with the purges.
 func NewKeeper(dir, mounted string, objects Objects) (*Keeper, error) {
+	k := &Keeper{dir: dir, mounted: mounted, objects: objects, applying: make(chan struct{}, 1)}
 	store, err := Open(dir, objects)
 	if err != nil {
-		return nil, fmt.Errorf("open the folder with what was purged: %w", err)
+		return k, k.replace(err)
 	}
-	return &Keeper{store: store, mounted: mounted, applying: make(chan struct{}, 1)}, nil
+	k.store = store
+	return k, nil
 }
 
 // CatchUp carries out the mounted purges. They may take as long as it takes to read all stored objects.
@@ -42,13 +47,13 @@ func (k *Keeper) CatchUp(ctx context.Context) error {
 	}
 	// What was purged while the pod was away is not known.
 	slog.Error("the whole cache is dropped, because the mounted purges cannot be carried out", "error", err)
-	if err := k.store.Drop(time.Now()); err != nil {
+	if err := k.current().Drop(time.Now()); err != nil {
 		return fmt.Errorf("drop the cache: %w", err)
 	}
 	return nil
 }
 
-// Watch carries out the mounted purges whenever they change, until ctx is done.
+// Watch carries out the mounted purges whenever they change, and replaces the store when it is damaged, until ctx is done.
 func (k *Keeper) Watch(ctx context.Context) {
 	changed := make(chan struct{}, 1)
 	volumes.Watch(ctx, []string{k.mounted}, changed)
@@ -56,12 +61,57 @@ func (k *Keeper) Watch(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 			return
+		case <-time.After(checkPause):
+			k.repair(ctx)
 		case <-changed:
 			if err := k.applyMounted(ctx); err != nil {
 				slog.Error("cannot carry out the mounted purges", "error", err)
 			}
 		}
 	}
+}
+
+// checkPause is how often the store is checked. nginx requests everything from the origins while it is not there.
+const checkPause = time.Second
+
+// repair replaces the store if another program has damaged it.
+func (k *Keeper) repair(ctx context.Context) {
+	_, damage := os.Stat(filepath.Join(k.dir, linkAll))
+	if damage == nil {
+		return
+	}
+	k.applying <- struct{}{}
+	err := k.replace(damage)
+	<-k.applying
+	if err == nil {
+		err = k.applyMounted(ctx)
+	}
+	if err != nil {
+		slog.Error("cannot replace what was purged", "error", err)
+	}
+}
+
+// replace replaces a store that is damaged. What was purged is not known any more, so the whole cache is dropped.
+func (k *Keeper) replace(damage error) error {
+	slog.Error("the whole cache is dropped, because what was purged cannot be read", "error", damage)
+	if err := os.RemoveAll(k.dir); err != nil {
+		return fmt.Errorf("remove the folder with what was purged: %w", err)
+	}
+	store, err := Open(k.dir, k.objects)
+	if err != nil {
+		return fmt.Errorf("open the folder with what was purged: %w", err)
+	}
+	k.mu.Lock()
+	k.store = store
+	k.mu.Unlock()
+	return store.Drop(time.Now())
+}
+
+// current returns the store.
+func (k *Keeper) current() *Store {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.store
 }
 
 // Apply carries out purges. When ctx is done, it returns, and they are carried out nevertheless if that has begun.
@@ -85,9 +135,10 @@ func (k *Keeper) Apply(ctx context.Context, p instanceapi.Purges) error {
 }
 
 func (k *Keeper) apply(ctx context.Context, p instanceapi.Purges) error {
-	before := k.store.Number()
-	err := k.store.Apply(ctx, p)
-	switch now := k.store.Number(); {
+	store := k.current()
+	before := store.Number()
+	err := store.Apply(ctx, p)
+	switch now := store.Number(); {
 	case err != nil:
 		slog.Error("cannot purge the cache", "error", err)
 	case now != before:

@@ -79,6 +79,9 @@ type Store struct {
 	links int
 }
 
+// errDamaged means that links are missing or lead nowhere, so that nginx would find what was purged.
+var errDamaged = errors.New("the folder with what was purged is damaged")
+
 // Open opens the folder of a cache's purges, and creates it if it is missing.
 func Open(dir string, objects Objects) (*Store, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -89,13 +92,16 @@ func Open(dir string, objects Objects) (*Store, error) {
 		return nil, err
 	}
 	s := &Store{root: root, objects: objects}
-	number, err := s.readNumber()
+	number, links, err := s.readNumber()
 	if err != nil {
 		return nil, err
 	}
 	s.number.Store(number)
 	if err := s.count(); err != nil {
 		return nil, err
+	}
+	if s.links < links {
+		return nil, fmt.Errorf("%w: of %d links, there are %d", errDamaged, links, s.links)
 	}
 	if _, err := root.Stat(linkAll); errors.Is(err, fs.ErrNotExist) {
 		if _, err := s.link(nil, linkAll, s.Number()); err != nil {
@@ -151,7 +157,7 @@ func (s *Store) Drop(now time.Time) error {
 	if err := s.renew(now.UnixMilli()); err != nil {
 		return err
 	}
-	return s.sync()
+	return s.save(s.Number())
 }
 
 // search carries out what has to be found in the files of stored objects.
@@ -308,13 +314,13 @@ func (s *Store) beginEpoch() error {
 	return s.replaceLink(linkEpoch, epoch)
 }
 
-// save stores the number of the last purge, once everything before is on the disk.
+// save stores the number of the last purge, and that of the links, once everything before is on the disk.
 func (s *Store) save(number int64) error {
 	if err := s.sync(); err != nil {
 		return err
 	}
 	temporary := fileNumber + unfinished
-	if err := s.root.WriteFile(temporary, []byte(strconv.FormatInt(number, 10)), 0o644); err != nil {
+	if err := s.root.WriteFile(temporary, fmt.Appendf(nil, "%d %d", number, s.links), 0o644); err != nil {
 		return err
 	}
 	if err := s.root.Rename(temporary, fileNumber); err != nil {
@@ -337,31 +343,42 @@ func (s *Store) sync() error {
 	return unix.Syncfs(int(dir.Fd()))
 }
 
-func (s *Store) readNumber() (int64, error) {
+// readNumber returns the number of the last purge, and how many links there were then at least.
+func (s *Store) readNumber() (number int64, links int, err error) {
 	text, err := s.root.ReadFile(fileNumber)
 	if errors.Is(err, fs.ErrNotExist) {
-		return 0, nil
+		return 0, 0, nil
 	}
 	if err != nil {
-		return 0, err
+		return 0, 0, err
 	}
-	number, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	fields := append(strings.Fields(string(text)), "0")
+	number, err = strconv.ParseInt(fields[0], 10, 64)
+	if err == nil {
+		// Earlier, there was no number of links.
+		links, err = strconv.Atoi(fields[1])
+	}
 	if err != nil {
-		return 0, nil //nolint:nilerr // nothing is known, so the next purges drop everything
+		// Nothing is known, so the next purges drop everything.
+		return 0, 0, nil //nolint:nilerr // see above
 	}
-	return number, nil
+	return number, links, nil
 }
 
 // count counts the links in the tree.
 func (s *Store) count() error {
 	s.links = 0
-	err := fs.WalkDir(s.root.FS(), tree, func(_ string, entry fs.DirEntry, err error) error {
-		if err == nil && entry.Type() == fs.ModeSymlink {
-			s.links++
+	err := fs.WalkDir(s.root.FS(), tree, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type() != fs.ModeSymlink {
+			return err
 		}
-		return err
+		s.links++
+		if _, err := s.root.Stat(path); err != nil {
+			return fmt.Errorf("%w: %w", errDamaged, err)
+		}
+		return nil
 	})
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errDamaged) {
 		return nil
 	}
 	return err

@@ -1,0 +1,107 @@
+package purge
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// TestDamage: whatever is wrong with the folder, it is replaced, and nothing has a generation that it had before.
+func TestDamage(t *testing.T) {
+	purges := instanceapi.Purges{Since: 5, List: []instanceapi.Purge{
+		{Number: 7, Targets: []instanceapi.Target{{Host: "a.test", Path: "/a"}, {Host: "a.test", Path: "/b/", Below: true}}},
+	}}
+	for name, damage := range map[string]func(dir string) error{
+		"a file in its place": func(dir string) error {
+			return errorsOf(os.RemoveAll(dir), os.WriteFile(dir, []byte("garbage"), 0o600))
+		},
+		"it is gone":             os.RemoveAll,
+		"no generation":          func(dir string) error { return os.Remove(filepath.Join(dir, linkAll)) },
+		"a lost tree":            func(dir string) error { return os.RemoveAll(filepath.Join(dir, tree)) },
+		"a lost link":            func(dir string) error { return os.Remove(filepath.Join(dir, tree, "a.test", "a", linkObject)) },
+		"a file instead of link": func(dir string) error { return replaceByFile(filepath.Join(dir, tree, "a.test", "a", linkObject)) },
+		"lost generations":       func(dir string) error { return os.RemoveAll(filepath.Join(dir, generations)) },
+		"a lost number":          func(dir string) error { return replaceByFile(filepath.Join(dir, fileNumber)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "purged")
+			open := func(p instanceapi.Purges) *instanceapi.Purged {
+				mounted := t.TempDir()
+				text, err := p.Text()
+				if err := errorsOf(err, os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), text, 0o600)); err != nil {
+					t.Fatal(err)
+				}
+				keeper, err := NewKeeper(dir, mounted, Objects{})
+				if err := errorsOf(err, keeper.CatchUp(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+				return keeper.Report()
+			}
+			open(purges)
+			before := generation(t, dir)
+			if err := damage(dir); err != nil {
+				t.Fatal(err)
+			}
+			if got := open(purges); got.Number != 7 || got.Error != "" {
+				t.Errorf("it reports %+v", got)
+			}
+			for _, link := range []string{"a.test/a/" + linkObject, "a.test/b/" + linkBelow} {
+				if _, err := os.Stat(filepath.Join(dir, tree, link)); err != nil {
+					t.Error(err)
+				}
+			}
+			if err := damage(dir); err != nil {
+				t.Fatal(err)
+			}
+			// The purge is no longer listed, because all pods have carried it out.
+			if open(instanceapi.Purges{Since: 7}); generation(t, dir) == before {
+				t.Error("what was purged is found again")
+			}
+		})
+	}
+}
+
+// TestDamageWhileServing: a store that is damaged while nginx serves is replaced.
+func TestDamageWhileServing(t *testing.T) {
+	dir, mounted := filepath.Join(t.TempDir(), "purged"), t.TempDir()
+	if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte(`{"since":5}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keeper, err := NewKeeper(dir, mounted, Objects{})
+	if err := errorsOf(err, keeper.CatchUp(t.Context())); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(dir); err != nil {
+		t.Fatal(err)
+	}
+	keeper.repair(t.Context())
+	if got := keeper.Report(); got.Number != 5 || got.Error != "" {
+		t.Errorf("it reports %+v", got)
+	}
+	generation(t, dir)
+}
+
+// generation returns where the link of everything leads to.
+func generation(t *testing.T, dir string) string {
+	t.Helper()
+	path, err := filepath.EvalSymlinks(filepath.Join(dir, linkAll))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func replaceByFile(path string) error {
+	return errorsOf(os.Remove(path), os.WriteFile(path, []byte("garbage"), 0o600))
+}
+
+func errorsOf(errs ...error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
