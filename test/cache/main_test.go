@@ -85,12 +85,24 @@ type tiers struct {
 	purged [2]*purge.Store
 	// logs are the request logs of the shard and of the edge.
 	logs [2]string
+	// volume is the folder of the shard's volume, and closed the file that keeps it from storing objects.
+	volume, closed string
+	// volumeSize is the size of the volume in bytes; 0: it is a folder of this machine.
+	volumeSize int
 }
 
 // start starts an origin, a shard and an edge for a cache that is declared by change.
 func start(t *testing.T, change func(*v1alpha1.NginxCacheSpec)) *tiers {
 	t.Helper()
 	return startTiers(t, newOrigin(t), declare(change), map[string]string{"shard.test": freePorts(t, 1)[0]})
+}
+
+// startOnVolume does the same with a volume of a size, in bytes, for the shard.
+func startOnVolume(t *testing.T, size int) *tiers {
+	t.Helper()
+	s := &tiers{origin: newOrigin(t), volumeSize: size}
+	s.start(t, declare(nil), map[string]string{"shard.test": freePorts(t, 1)[0]})
+	return s
 }
 
 // declare returns a cache that is declared by change, with one shard.
@@ -107,7 +119,15 @@ func declare(change func(*v1alpha1.NginxCacheSpec)) cacheconf.Input {
 // startTiers starts a shard and an edge in front of an origin. ports are those of shards, by their names.
 func startTiers(t *testing.T, origin *origin, in cacheconf.Input, ports map[string]string) *tiers {
 	t.Helper()
-	s, free := &tiers{origin: origin, pairs: map[string]load.Pair{}}, freePorts(t, 7)
+	s := &tiers{origin: origin}
+	s.start(t, in, ports)
+	return s
+}
+
+func (s *tiers) start(t *testing.T, in cacheconf.Input, ports map[string]string) {
+	t.Helper()
+	s.pairs = map[string]load.Pair{}
+	free := freePorts(t, 7)
 	s.issue(t, in.Cache.Spec.TLS)
 	addresses := func(listen string, internal ...string) map[string]string {
 		all := map[string]string{"listen 80;": "listen " + listen + ";", "listen 443 ssl;": "listen " + s.tls + " ssl;"}
@@ -126,7 +146,6 @@ func startTiers(t *testing.T, origin *origin, in cacheconf.Input, ports map[stri
 	must(t, err)
 	s.edge, s.tls = "127.0.0.1:"+free[4], "127.0.0.1:"+free[6]
 	_, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[5]))
-	return s
 }
 
 // run runs an nginx with files in which the addresses are those of this machine. It returns what the instance manager of
@@ -137,6 +156,11 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
 	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/cache", folder+"/cache"
+	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheClosed] = folder + "/closed"
+	if !strings.HasPrefix(name, "edge-of-") {
+		s.volume, s.closed = filepath.Join(root, folder, "cache"), filepath.Join(root, folder, "closed")
+		s.mountVolume(t)
+	}
 	addresses["/etc/nginx/tls/"] = folder + "/tls/"
 	for name, pair := range s.pairs {
 		dir := filepath.Join(root, folder, "tls", name)
@@ -189,6 +213,9 @@ client_body_temp_path %[1]s/temp/body;
 		<-ended
 		if t.Failed() {
 			t.Logf("%s: %s", name, output.String())
+		}
+		if !strings.HasPrefix(name, "edge-of-") {
+			s.unmountVolume(t)
 		}
 		must(t, os.RemoveAll(filepath.Join(root, folder)))
 	})

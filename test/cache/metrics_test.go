@@ -3,7 +3,6 @@
 package cache
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -123,14 +122,11 @@ func TestMetrics(t *testing.T) {
 	poll().Eventually(t, "the age of what the shard has stored is known", func() error { return age(t, filepath.Dir(s.logs[0])+"/cache") })
 }
 
-// age measures the volume in a folder once. It returns an error if there is no age, or a wrong one.
+// age measures the volume in a folder. It returns an error if there is no age, or a wrong one.
 func age(t *testing.T, dir string) error {
 	t.Helper()
-	volume, registry := cachevolume.New(dir, time.Now), prometheus.NewRegistry()
-	once, cancel := context.WithCancel(t.Context())
-	cancel()
-	volume.Run(once)
-	must(t, registry.Register(volume))
+	registry := prometheus.NewRegistry()
+	must(t, registry.Register(cachevolume.Start(t.Context(), dir, filepath.Join(t.TempDir(), "closed"), time.Now)))
 	families, err := registry.Gather()
 	must(t, err)
 	for _, family := range families {

@@ -17,7 +17,7 @@ import (
 	"time"
 )
 
-// origin answers as the query of a request says: a delay, a pause in the body, a larger body, and all parameters in upper
+// origin answers as the query of a request says: a delay, a pause in the body, the size of the body, and all parameters in upper
 // case as headers. Each answer has another number.
 type origin struct {
 	address string
@@ -84,7 +84,8 @@ func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.(http.Flusher).Flush()
 		time.Sleep(pause)
 	}
-	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", len(query.Get("more")))) // The client may have left.
+	size, _ := strconv.Atoi(query.Get("size"))                                               // None by default.
+	_, _ = fmt.Fprintf(w, "%d %s", number, strings.Repeat("x", size+len(query.Get("more")))) // The client may have left.
 }
 
 func (f file) serve(w http.ResponseWriter, r *http.Request) {

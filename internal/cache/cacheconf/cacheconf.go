@@ -102,6 +102,7 @@ func Shard(in Input) (Files, error) {
 		"shard.conf": map[string]any{
 			"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
 			"Purged": purged, "Handover": handover, "Slices": sliceSizes(in.Cache.Spec),
+			"Closed": path.Join(instanceapi.DirState, instanceapi.FileCacheClosed),
 		},
 		"metrics.conf": metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
 	}

@@ -1,0 +1,245 @@
+//go:build instance
+
+package cache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"example.com/nginx-operator/internal/instance/cachevolume"
+	"example.com/nginx-operator/internal/instanceapi"
+)
+
+// mountVolume gives the shard a volume of volumeSize.
+func (s *tiers) mountVolume(t *testing.T) {
+	t.Helper()
+	if s.volumeSize == 0 {
+		return
+	}
+	must(t, os.MkdirAll(s.volume, 0o755))
+	must(t, syscall.Mount("volume", s.volume, "tmpfs", 0, fmt.Sprintf("size=%d", s.volumeSize)))
+}
+
+// unmountVolume ends the volume of the shard.
+func (s *tiers) unmountVolume(t *testing.T) {
+	t.Helper()
+	if s.volumeSize > 0 {
+		must(t, syscall.Unmount(s.volume, syscall.MNT_DETACH))
+	}
+}
+
+// clients send requests that must not fail, each for another object, until they are stopped.
+type clients struct {
+	stop func() (requests int)
+
+	mu     sync.Mutex
+	failed []string
+}
+
+// startClients starts clients of the edge. Every other request is for one of the objects that are stored.
+func (s *tiers) startClients(t *testing.T, stored []string) *clients {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	c := &clients{}
+	var group sync.WaitGroup
+	var sent [4]int
+	for worker := range sent {
+		group.Go(func() {
+			for n := 0; ctx.Err() == nil; n++ {
+				path := fmt.Sprintf("/new/%d/%d?size=20000", worker, n)
+				if n%2 == 0 {
+					path = stored[n/2%len(stored)]
+				}
+				if err := s.check(context.WithoutCancel(ctx), path); err != nil {
+					c.mu.Lock()
+					c.failed = append(c.failed, fmt.Sprintf("%s: %v", path, err))
+					c.mu.Unlock()
+				}
+				sent[worker]++
+				time.Sleep(20 * time.Millisecond)
+			}
+		})
+	}
+	c.stop = func() (requests int) {
+		cancel()
+		group.Wait()
+		for _, n := range sent {
+			requests += n
+		}
+		return requests
+	}
+	return c
+}
+
+// check requests a path, and returns an error unless the whole object is the answer.
+func (s *tiers) check(ctx context.Context, path string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+s.edge+path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }() // It was read.
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	_, content, _ := strings.Cut(string(body), " ")
+	if size := 20000; response.StatusCode != http.StatusOK || content != strings.Repeat("x", size) {
+		return fmt.Errorf("status %d, %d bytes", response.StatusCode, len(content))
+	}
+	return nil
+}
+
+// store stores objects in the shard, and not in the edge.
+func (s *tiers) store(t *testing.T, n int) []string {
+	t.Helper()
+	var paths []string
+	for i := range n {
+		paths = append(paths, fmt.Sprintf("/stored/%d?size=20000", i))
+		must(t, s.check(t.Context(), paths[i]))
+	}
+	return paths
+}
+
+// objects returns the files of the shard's objects.
+func (s *tiers) objects(t *testing.T) []string {
+	t.Helper()
+	var files []string
+	must(t, filepath.WalkDir(filepath.Join(s.volume, "objects"), func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && entry.Type().IsRegular() {
+			files = append(files, path)
+		}
+		return err
+	}))
+	return files
+}
+
+// TestFullVolume: no request fails while other files fill the volume of a shard, and it stores objects again once there
+// is room.
+func TestFullVolume(t *testing.T) {
+	t.Parallel()
+	s := startOnVolume(t, 32<<20)
+	volume := cachevolume.Start(t.Context(), s.volume, s.closed, time.Now)
+	stored := s.store(t, 20)
+	load := s.startClients(t, stored)
+	other, err := os.Create(filepath.Join(s.volume, "other"))
+	must(t, err)
+	for err == nil {
+		time.Sleep(20 * time.Millisecond)
+		_, err = other.Write(make([]byte, 80<<10))
+	}
+	must(t, other.Close())
+	if !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	time.Sleep(time.Second)
+	if problem := volume.Report().Problem; problem != "it is full" {
+		t.Errorf("the problem of the full volume is %q", problem)
+	}
+	must(t, os.Remove(other.Name()))
+	poll().Eventually(t, "objects are stored again", func() error {
+		if problem := volume.Report().Problem; problem != "" {
+			return errors.New(problem)
+		}
+		return nil
+	})
+	requests := load.stop()
+	if len(load.failed) > 0 {
+		t.Errorf("of %d requests, %d failed: %s", requests, len(load.failed), load.failed[0])
+	}
+	before := len(s.objects(t))
+	must(t, s.check(t.Context(), "/another?size=20000"))
+	if after := len(s.objects(t)); after != before+1 {
+		t.Errorf("of %d objects before, there are %d", before, after)
+	}
+}
+
+// TestDamagedObjects: objects whose files are damaged are requested from their origin again, and no request fails.
+func TestDamagedObjects(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	stored := s.store(t, 60)
+	for i, path := range s.objects(t) {
+		switch i % 3 {
+		case 0:
+			must(t, os.WriteFile(path, []byte(strings.Repeat("garbage ", 3000)), 0o600))
+		case 1:
+			must(t, os.Truncate(path, 0))
+		default: // The others are good.
+		}
+	}
+	must(t, s.purged[1].Drop(time.Now()))
+	for _, path := range stored {
+		if err := s.check(t.Context(), path); err != nil {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	again := 0
+	for i := range stored {
+		again += len(s.origin.received(fmt.Sprintf("/stored/%d", i))) - 1
+	}
+	if again != 40 {
+		t.Errorf("with 40 damaged files, %d objects were requested again", again)
+	}
+}
+
+// TestLostPurges: while it is not known what was purged, no request fails, and nothing that is stored is the answer.
+func TestLostPurges(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	stored := s.store(t, 20)
+	load := s.startClients(t, stored)
+	edge := filepath.Join(filepath.Dir(s.logs[1]), "cache", instanceapi.DirPurged)
+	for _, dir := range []string{filepath.Join(s.volume, instanceapi.DirPurged), edge} {
+		must(t, os.RemoveAll(dir))
+		must(t, os.WriteFile(dir, []byte("garbage"), 0o600))
+	}
+	time.Sleep(100 * time.Millisecond)
+	before := len(s.origin.received("/stored/0"))
+	must(t, s.check(t.Context(), stored[0]))
+	if after := len(s.origin.received("/stored/0")); after <= before {
+		t.Error("a stored object is the answer")
+	}
+	if requests := load.stop(); len(load.failed) > 0 {
+		t.Errorf("of %d requests, %d failed: %s", requests, len(load.failed), load.failed[0])
+	}
+}
+
+// TestEndingShard: no request fails when a shard ends, not even one that it has begun to answer.
+func TestEndingShard(t *testing.T) {
+	t.Parallel()
+	s := start(t, nil)
+	var group sync.WaitGroup
+	var failed atomic.Pointer[string]
+	for worker := range 16 {
+		group.Go(func() {
+			for n := range 150 {
+				path := fmt.Sprintf("/new/%d/%d?size=20000", worker, n)
+				if err := s.check(t.Context(), path); err != nil {
+					failed.Store(new(fmt.Sprintf("%s: %v", path, err)))
+				}
+			}
+		})
+	}
+	time.Sleep(300 * time.Millisecond)
+	must(t, s.shard.Process.Signal(syscall.SIGQUIT))
+	group.Wait()
+	if text := failed.Load(); text != nil {
+		t.Error(*text)
+	}
+}
