@@ -44,7 +44,9 @@ func (r *Reconciler) preparePurges(ctx context.Context, cache *v1alpha1.NginxCac
 	if err != nil {
 		return "", err
 	}
-	if err := r.Client.Patch(ctx, cm, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
+	// A client that writes metadata starts a cache of metadata, to read what it has written.
+	written := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: cm.Namespace, Name: cm.Name}}
+	if err := r.Client.Patch(ctx, written, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
 		return "", fmt.Errorf("write the keys of the rules to ConfigMap %s: %w", cm.Name, err)
 	}
 	return "", nil
