@@ -1,6 +1,6 @@
 package v1alpha1
 
-// Condition types of an NginxCache. All of them are positive: True is good. Their reasons are those of an
+// Condition types of an NginxCache. True is good, except for Degraded. Their reasons are those of an
 // NginxOperator (package v1alpha2), and the following. A message that is about one tier begins with its name.
 const (
 	// ConditionAccepted is True when the spec is valid and every reference resolves.
@@ -15,9 +15,12 @@ const (
 	// ConditionCertificatesValid is True when every certificate of spec.tls loads, matches its key and is not about to
 	// expire. It exists only if there are any.
 	ConditionCertificatesValid = "CertificatesValid"
-	// ConditionReady is True when all other conditions are: wait for this one. Its reason and message are those of the
-	// first condition that is not True.
+	// ConditionReady is True when all of the above are: wait for this one. Its reason and message are those of the first
+	// condition that is not True.
 	ConditionReady = "Ready"
+	// ConditionDegraded is True while a part of what the cache has stored is lost or away. No request fails for that, but
+	// more of them reach the origins. The message says which part, and what it costs.
+	ConditionDegraded = "Degraded"
 )
 
 // Reasons of an NginxCache's own.
@@ -31,6 +34,14 @@ const (
 	ReasonOriginNotFound = "OriginNotFound"
 	// ReasonVolumesGrowing: volumes of shards do not have the declared size yet.
 	ReasonVolumesGrowing = "VolumesGrowing"
+	// ReasonShardsAway: shards that the edges send requests to do not answer.
+	ReasonShardsAway = "ShardsAway"
+	// ReasonNotStoring: volumes of shards take no objects, because they are full or cannot be written.
+	ReasonNotStoring = "NotStoring"
+	// ReasonShardsRefilling: shards began with an empty volume, and store their objects again.
+	ReasonShardsRefilling = "ShardsRefilling"
+	// ReasonNothingLost: Degraded is False.
+	ReasonNothingLost = "NothingLost"
 	// ReasonHandingOver: the number of shards has changed, and shards still ask the previous owners of objects. UpToDate is
 	// True.
 	ReasonHandingOver = "HandingOver"

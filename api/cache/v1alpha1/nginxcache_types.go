@@ -23,6 +23,7 @@ import (
 // +kubebuilder:printcolumn:name="Revision",type=string,JSONPath=`.status.shards.config.revision`,description="The revision of the shards' configuration"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Reason",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,description="Why it is Ready or not"
+// +kubebuilder:printcolumn:name="Degraded",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Degraded")].status`,description="Whether a part of what it has stored is lost or away"
 // +kubebuilder:printcolumn:name="Image",type=string,priority=1,JSONPath=`.status.shards.image`,description="The image that the shards run"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 38",message="metadata.name must be at most 38 characters long: the names of the objects made for it (such as <name>-shards) are derived from it and must stay legal"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: the names of Services are derived from it"

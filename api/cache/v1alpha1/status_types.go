@@ -12,7 +12,7 @@ type NginxCacheStatus struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
-	// conditions are the state of the cache. Wait for Ready.
+	// conditions are the state of the cache. Wait for Ready. Degraded says what is lost or away.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

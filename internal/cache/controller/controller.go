@@ -5,6 +5,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -21,6 +22,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	cachev1alpha1ac "example.com/nginx-operator/api/cache/v1alpha1/applyconfiguration/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/status"
 	"example.com/nginx-operator/internal/cache/tier"
@@ -46,6 +48,9 @@ type Reconciler struct {
 
 // refusalRetry is how often volumes are tried to grow that the API server refused.
 const refusalRetry = 30 * time.Second
+
+// volumesPoll is how often the instance managers of shards are asked about their volumes.
+const volumesPoll = 30 * time.Second
 
 // Reconcile is one pass over one NginxCache.
 func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
@@ -95,7 +100,8 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 			return ctrl.Result{}, err
 		}
 	}
-	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), r.nextStep(in.Cache, in.HandOver))
+	// What happens to the volumes of the shards emits no event.
+	after := rollout.Soonest(rollout.Soonest(shards.After, edge.After), rollout.Soonest(r.nextStep(in.Cache, in.HandOver), volumesPoll))
 	if in.Volumes.Refused != "" {
 		// What may cure it, such as a quota or a StorageClass, is not watched.
 		after = rollout.Soonest(after, refusalRetry)
@@ -105,6 +111,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 		return pipeline.Requeue(after, failure)
 	}
 	in.Now, in.Edge, in.Shards = r.Clock.Now(), tierState(v1alpha1.TierEdge, edge), tierState(v1alpha1.TierShards, shards)
+	in.Ring = ringSize(in.Cache, edge)
 	next, changed := status.Compute(in)
 	if !changed {
 		return pipeline.Requeue(after, failure)
@@ -113,7 +120,7 @@ func (r *Reconciler) reconcile(ctx context.Context, tiers tier.Tiers, in status.
 		// The resource may have been deleted in the meantime.
 		return ctrl.Result{}, errors.Join(failure, client.IgnoreNotFound(err))
 	}
-	r.publish(in.Cache,
+	r.publish(in.Cache, &next,
 		status.TierEvents{Name: v1alpha1.TierShards, Events: r.Pipeline.News(tiers.Shards.Key(), shards.Status)},
 		status.TierEvents{Name: v1alpha1.TierEdge, Events: r.Pipeline.News(tiers.Edge.Key(), edge.Status)})
 	return pipeline.Requeue(after, failure)
@@ -181,13 +188,16 @@ func (r *Reconciler) running(ctx context.Context, cache *v1alpha1.NginxCache, na
 
 // tierState returns what a pass over a tier found.
 func tierState(name string, result *pipeline.Result) status.Tier {
-	serving := func(pod string) string {
-		if instance := result.State.Instances[pod]; instance != nil {
-			return instance.Serving
-		}
-		return ""
+	return status.Tier{Name: name, Status: result.Status.Status, Pods: status.NewPods(result.State.Pods, observe.Ready, result.State.Instances)}
+}
+
+// ringSize returns the number of shards that the edges send requests to.
+func ringSize(cache *v1alpha1.NginxCache, edge *pipeline.Result) int {
+	stable := edge.State.Config(naming.ConfigMap(v1alpha1.EdgeName(cache.Name)))
+	if stable == nil {
+		return 0
 	}
-	return status.Tier{Name: name, Status: result.Status.Status, Pods: status.NewPods(result.State.Pods, observe.Ready, serving)}
+	return cacheconf.RingSize(stable.Data)
 }
 
 // writeStatus writes the status to the object that it was computed for.
@@ -199,9 +209,9 @@ func (r *Reconciler) writeStatus(ctx context.Context, cache *v1alpha1.NginxCache
 	})
 }
 
-// publish publishes the events of both tiers, once the status was written.
-func (r *Reconciler) publish(cache *v1alpha1.NginxCache, shards, edge status.TierEvents) {
-	for _, e := range status.Events(shards, edge) {
+// publish publishes the events of both tiers, and of what was lost, once the status was written.
+func (r *Reconciler) publish(cache *v1alpha1.NginxCache, next *v1alpha1.NginxCacheStatus, shards, edge status.TierEvents) {
+	for _, e := range slices.Concat(status.Events(shards, edge), status.DegradedEvents(&cache.Status, next)) {
 		r.Recorder.Eventf(cache, nil, e.Type, e.Reason, e.Action, "%s", e.Note)
 	}
 }

@@ -3,6 +3,11 @@ package status
 import (
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/kube/messages"
 	nginxstatus "example.com/nginx-operator/internal/nginx/status"
 )
@@ -38,4 +43,29 @@ func Events(tiers ...TierEvents) []nginxstatus.Event {
 		all[i].Note = messages.Shorten(all[i].Note, maxNote)
 	}
 	return all
+}
+
+// DegradedEvents returns the events of what was lost or came back between two statuses. While a rollout replaces shards, its
+// own events report that they are away.
+func DegradedEvents(before, after *v1alpha1.NginxCacheStatus) []nginxstatus.Event {
+	was, is := meta.FindStatusCondition(before.Conditions, v1alpha1.ConditionDegraded), meta.FindStatusCondition(after.Conditions, v1alpha1.ConditionDegraded)
+	event := nginxstatus.Event{Type: corev1.EventTypeWarning, Reason: is.Reason, Action: "Observe", Note: messages.Shorten(is.Message, maxNote)}
+	switch {
+	case is.Status == metav1.ConditionFalse:
+		event.Type = corev1.EventTypeNormal
+		if was == nil || was.Status == metav1.ConditionFalse || was.Reason == v1alpha1.ReasonShardsAway && rollingOut(before, after) {
+			return nil
+		}
+	case was != nil && was.Status == is.Status && was.Message == is.Message,
+		is.Reason == v1alpha1.ReasonShardsAway && rollingOut(before, after):
+		return nil
+	}
+	return []nginxstatus.Event{event}
+}
+
+// rollingOut reports whether a rollout was under way in one of two statuses.
+func rollingOut(statuses ...*v1alpha1.NginxCacheStatus) bool {
+	return slices.ContainsFunc(statuses, func(s *v1alpha1.NginxCacheStatus) bool {
+		return !meta.IsStatusConditionTrue(s.Conditions, v1alpha1.ConditionUpToDate)
+	})
 }

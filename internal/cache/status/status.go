@@ -16,6 +16,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/tier"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/messages"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -32,6 +33,8 @@ type Tier struct {
 type Pod struct {
 	Name, Node, Config string
 	Ready              bool
+	// Cache is the state of the pod's volume; nil if it is not known.
+	Cache *instanceapi.Cache
 }
 
 // Input is what a status is computed from.
@@ -42,6 +45,8 @@ type Input struct {
 	Invalid error
 	// Volumes are those of the shards.
 	Volumes tier.Volumes
+	// Ring is the number of shards that the edges send requests to; 0 if there are no edges.
+	Ring int
 	// HandOver says whether shards hand objects over.
 	HandOver handover.Plan
 	// Origins are those that are NginxOperators.
@@ -77,6 +82,7 @@ func Compute(in Input) (next v1alpha1.NginxCacheStatus, changed bool) {
 		}
 	}
 	in.set(&next, ready)
+	in.set(&next, in.degraded())
 	return next, !apiequality.Semantic.DeepEqual(in.Cache.Status, next)
 }
 
@@ -151,34 +157,27 @@ func (in *Input) set(next *v1alpha1.NginxCacheStatus, c metav1.Condition) {
 	meta.SetStatusCondition(&next.Conditions, c)
 }
 
-func (in *Input) tierStatus(tier Tier) *v1alpha1.TierStatus {
-	s := tier.Status
-	status := &v1alpha1.TierStatus{
-		Conditions:      s.Conditions,
-		Replicas:        s.Replicas,
-		ReadyReplicas:   s.ReadyReplicas,
-		UpdatedReplicas: s.UpdatedReplicas,
-		Restarts:        s.Restarts,
-		Image:           s.Image,
-		NginxVersion:    s.NginxVersion,
-		Revision:        s.Revision,
-		Config:          s.Config,
-		WaitingRollout:  s.WaitingRollout,
-		Certificates:    s.Certificates,
-	}
-	for _, p := range slices.SortedFunc(slices.Values(tier.Pods), func(a, b Pod) int { return naming.ComparePods(a.Name, b.Name) }) {
+func (in *Input) tierStatus(of Tier) *v1alpha1.TierStatus {
+	status := tier.Status(&of.Status)
+	for _, p := range slices.SortedFunc(slices.Values(of.Pods), func(a, b Pod) int { return naming.ComparePods(a.Name, b.Name) }) {
 		status.Pods = append(status.Pods, v1alpha1.PodStatus{Name: p.Name, Ready: p.Ready, Node: p.Node, ConfigRevision: p.Config, Storage: in.Volumes.Size(p.Name)})
 	}
 	return status
 }
 
-// NewPods returns the pods of a tier as its status lists them.
-func NewPods(pods []corev1.Pod, ready func(*corev1.Pod) bool, serving func(pod string) string) []Pod {
+// NewPods returns the pods of a tier as its status lists them. instances are the states of their instance managers.
+func NewPods(pods []corev1.Pod, ready func(*corev1.Pod) bool, instances map[string]*instanceapi.Status) []Pod {
 	var all []Pod
 	for i := range pods {
-		if pod := &pods[i]; pod.DeletionTimestamp == nil {
-			all = append(all, Pod{Name: pod.Name, Node: pod.Spec.NodeName, Config: serving(pod.Name), Ready: ready(pod)})
+		pod := &pods[i]
+		if pod.DeletionTimestamp != nil {
+			continue
 		}
+		found := Pod{Name: pod.Name, Node: pod.Spec.NodeName, Ready: ready(pod)}
+		if instance := instances[pod.Name]; instance != nil {
+			found.Config, found.Cache = instance.Serving, instance.Cache
+		}
+		all = append(all, found)
 	}
 	return all
 }

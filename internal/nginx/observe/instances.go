@@ -16,11 +16,12 @@ import (
 type StatusGetter func(ctx context.Context, podIP string) (instanceapi.Status, error)
 
 // How long an answer is valid. A settled instance changes by itself only in its certificates, soon after its pod has
-// changed or at any time. One that does not answer is queried again after silentRetryFirst, then after twice as long each
+// changed or at any time, and in the volume of its cache. One that does not answer is queried again after silentRetryFirst, then after twice as long each
 // time, up to silentRetryMax. The answer to an order is as new as the order, and the passes of a change come within
 // milliseconds.
 const (
 	settledFor       = 50 * time.Second
+	cacheFor         = 25 * time.Second
 	freshFor         = 5 * time.Second
 	orderedFor       = 250 * time.Millisecond
 	silentRetryFirst = 2 * time.Second

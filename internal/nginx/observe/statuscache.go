@@ -199,6 +199,14 @@ func (k *instance) stays(found *instanceapi.Status, c *call, now time.Time) bool
 	return k.missed == (Failures{}) && settled(found, c.about.annotations) && now.Sub(c.since) > freshFor
 }
 
+// validFor returns how long the answer of an instance is valid that changes only by orders.
+func validFor(found *instanceapi.Status) time.Duration {
+	if found.Cache != nil {
+		return cacheFor
+	}
+	return settledFor
+}
+
 // finish stores the result of a call. It reports whether the application has to be queued.
 func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, found *instanceapi.Status) bool {
 	i.mu.Lock()
@@ -219,7 +227,7 @@ func (i *instances) finish(key types.NamespacedName, uid types.UID, c *call, fou
 		next.until = now.Add(min(silentRetryFirst<<min(next.silences, 8), silentRetryMax))
 		next.silences++
 	case known.stays(found, c, now):
-		next.until = now.Add(settledFor)
+		next.until = now.Add(validFor(found))
 	}
 	another := !c.about.sameProcess(known.about)
 	known.answer, known.call = next, nil
