@@ -17,7 +17,7 @@ import (
 type NginxCacheStatusApplyConfiguration struct {
 	// observedGeneration is the metadata.generation that this status speaks of.
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
-	// conditions are the state of the cache. Wait for Ready.
+	// conditions are the state of the cache. Wait for Ready. Degraded says what is lost or away.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
 	// edge is the state of the edges.
 	Edge *TierStatusApplyConfiguration `json:"edge,omitempty"`
