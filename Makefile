@@ -168,7 +168,7 @@ test-oldest: $(CLUSTER) ## Run the API-level tests against the oldest supported 
 # Runs a few cases of each kind, so that the harness itself stays tested.
 .PHONY: test-fault
 test-fault: ## Test the operator under a few faults of each kind (make fault: many)
-	@echo "tests under faults"; $(MAKE) fault FAULT='--only=crash/scale/409,pair/scale/,read/scale/429,stale/scale/view@1:,unobserved/scale/gone@1:,leaders/scale/,rival/scale/,instance/edit-config/half-one,real/edit-config/slow-one,property/seed-0/spec.replicas,random/walk/999 --silence=15s'
+	@echo "tests under faults"; $(MAKE) fault FAULT='--only=crash/scale/409,pair/scale/,read/scale/429,stale/scale/view@1:,unobserved/scale/gone@1:,leaders/scale/,rival/scale/,instance/edit-config/half-one,real/edit-config/slow-one,crash/cache-purge-url/409,instance/cache-scale/half-one,property/seed-0/spec.replicas,random/walk/999 --silence=15s'
 
 # The quick set is 2 % of the cases, and 3 % of those with real instances, as far as they can start in seven minutes.
 # All cases: FAULT=--sample=1. As many as fit in three hours: FAULT='--budget=3h'. Others: FAULT='--only=stale/ --seed=2'.

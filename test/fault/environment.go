@@ -5,6 +5,9 @@ import (
 	"errors"
 	"os"
 
+	storagev1 "k8s.io/api/storage/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"example.com/nginx-operator/test/fault/internal/suite"
 	"example.com/nginx-operator/test/standin/kubelet"
 	"example.com/nginx-operator/test/testenv"
@@ -45,8 +48,11 @@ func inEnvironment(ctx context.Context, keep string, install installer, do func(
 		return err
 	}
 	defer end()
-	manager, err := h.plane.StartControllerManager(h.dir, "deployment-controller", "replicaset-controller", "garbage-collector-controller",
-		"horizontal-pod-autoscaler-controller")
+	if err := h.plane.Client.Create(ctx, growing()); err != nil {
+		return err
+	}
+	manager, err := h.plane.StartControllerManager(h.dir, "deployment-controller", "replicaset-controller", "statefulset-controller", "garbage-collector-controller",
+		"horizontal-pod-autoscaler-controller", "persistentvolumeclaim-protection-controller")
 	if err != nil {
 		return err
 	}
@@ -57,6 +63,11 @@ func inEnvironment(ctx context.Context, keep string, install installer, do func(
 		return err
 	}
 	return do(ctx, h)
+}
+
+// growing returns a StorageClass whose volumes grow.
+func growing() *storagev1.StorageClass {
+	return &storagev1.StorageClass{ObjectMeta: metav1.ObjectMeta{Name: "growing"}, Provisioner: "example.com/none", AllowVolumeExpansion: new(true)}
 }
 
 // newStage creates a stage in the environment.

@@ -17,8 +17,9 @@ import (
 // backupControllersArg is the operator's argument in journeys that need the backup controllers.
 const backupControllersArg = "--controllers=backup"
 
-// drawn matches the backups that policies create. Their names are derived from UIDs.
-var drawn = regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{10}$`)
+// drawn matches the backups that policies create, and the revisions of caches. The names of the former are derived from
+// UIDs, and those of the latter from configurations with the names of Services, which contain that of the namespace.
+var drawn = regexp.MustCompile(`^NginxBackup/(web-)[0-9a-f]{10}$|^ControllerRevision/(front-(?:edge|shards)-)[0-9a-f]{10}$`)
 
 // pollInterval is the time between two polls for jobs.
 const pollInterval = 100 * time.Millisecond

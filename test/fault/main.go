@@ -38,14 +38,15 @@ import (
 // fields; the generation and the intent for which an object was written; revision numbers, which
 // count attempts; the messages and reasons of the Deployment controller, which remembers the last
 // ReplicaSet that progressed and what it did then; what an autoscaler read within the last 15
-// seconds; the size of an archive, which contains UIDs and times; and how many backups a store had
-// when it was listed.
+// seconds; the size of an archive, which contains UIDs and times; how many backups a store had
+// when it was listed; and the numbers of purges, which are times.
 const means = `^Pod/[^.]*\.(metadata\.annotations\.operator\.example\.com/(config(-test|-grant)?|sync)|managers\..*)$` +
 	`|\.metadata\.annotations\.operator\.example\.com/(generation|intent)$` +
 	`|^Deployment/[^.]*\.status\.conditions\[\d+\]\.(message|reason)$` +
 	`|^HorizontalPodAutoscaler/[^.]*\.status\.` +
-	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$` +
+	`|^ControllerRevision/[^.]*\.revision$|^NginxOperator/[^.]*\.status\.revision$|^NginxCache/[^.]*\.status\.(edge|shards)\.revision$` +
 	`|^NginxBackup/[^.]*\.status\.(conditions\[0\]\.message|size|sizeBytes|digest|location|contents\.bytes)$` +
+	`|^NginxCachePurge/[^.]*\.status\.(number|completionTime)$|^ConfigMap/[^.]*-purges\.data\.` +
 	`|^NginxBackupPolicy/[^.]*\.status\.conditions\[1\]\.message$`
 
 //go:embed fixture.yaml

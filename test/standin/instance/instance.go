@@ -33,6 +33,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instance/orders"
@@ -43,8 +44,9 @@ import (
 
 // Instance is a running stand-in.
 type Instance struct {
-	// IP is the address of its pod.
-	IP string
+	// IP is the address of its pod, and UID the pod's UID.
+	IP  string
+	UID types.UID
 
 	mounts client.Reader
 	pod    client.ObjectKey
@@ -78,6 +80,8 @@ type Instance struct {
 	ordered   map[string]content
 	// pairs holds the last good pair of each certificate.
 	pairs map[string]map[string]string
+	// volumeOfCache is the volume of the pod's cache; nil: it has none.
+	volumeOfCache *Volume
 }
 
 // Option changes an instance before it starts.
@@ -125,8 +129,10 @@ func (i *Instance) mount(ctx context.Context) error {
 	if err := i.mounts.Get(ctx, i.pod, pod); err != nil {
 		return err
 	}
+	i.UID = pod.UID
 	i.orders = orders.NewReceiver(string(pod.UID), i.trust)
 	i.certificates(ctx, pod)
+	i.mountedPurges(ctx, pod)
 	return nil
 }
 
@@ -276,6 +282,12 @@ func (i *Instance) answer(w http.ResponseWriter, r *http.Request) {
 		_ = json.NewEncoder(w).Encode(i.status(r.Context(), pod)) // the client may be gone
 	case instanceapi.PathStatus:
 		_ = json.NewEncoder(w).Encode(i.status(r.Context(), pod)) // the client may be gone
+	case instanceapi.PathPurges:
+		if i.volumeOfCache == nil {
+			http.NotFound(w, r)
+			return
+		}
+		i.answerPurges(w, r)
 	case instanceapi.PathRequests:
 		_ = json.NewEncoder(w).Encode(i.requests(r.URL.Query().Get(instanceapi.ParameterRevision))) // the client may be gone
 	default:
@@ -300,7 +312,8 @@ func (i *Instance) status(ctx context.Context, pod *corev1.Pod) instanceapi.Stat
 		}
 	}
 	status := i.obey(ctx, i.requested)
-	status.Certificates, status.Orders = certificates, i.orders.Describe()
+	i.mountedPurges(ctx, pod)
+	status.Certificates, status.Orders, status.Purged = certificates, i.orders.Describe(), i.purged()
 	return status
 }
 

@@ -32,6 +32,9 @@ type Watcher interface {
 	Compares(pod client.ObjectKey, revision string)
 	// TakesBack: the instance rolls back a revision that it served.
 	TakesBack(pod client.ObjectKey, revision string)
+	// Sent: the operator has sent the instance purges. Purges: the instance is about to carry some out.
+	Sent(pod client.ObjectKey, purges instanceapi.Purges)
+	Purges(pod client.ObjectKey, purges instanceapi.Purges)
 	// Ends: a revision has ended the instance's container or workers, so no other instance may load
 	// it.
 	Ends(pod client.ObjectKey, revision string)
@@ -53,6 +56,9 @@ func (unwatched) Loads(client.ObjectKey, string, bool)  {}
 func (unwatched) Compares(client.ObjectKey, string)     {}
 func (unwatched) TakesBack(client.ObjectKey, string)    {}
 func (unwatched) Ends(client.ObjectKey, string)         {}
+
+func (unwatched) Sent(client.ObjectKey, instanceapi.Purges)   {}
+func (unwatched) Purges(client.ObjectKey, instanceapi.Purges) {}
 
 func (i *Instance) test(revision string, known []content) {
 	c := find(revision, known)

@@ -22,6 +22,9 @@ type book struct {
 	pods map[string]*entry
 	// ended holds the name of the pod whose container a load ended.
 	ended map[load]string
+	// purges are the numbers of purges by their owners, and lastPurge is the greatest one.
+	purges    map[string]int64
+	lastPurge int64
 	// broken describes the first violation.
 	broken string
 }
@@ -47,7 +50,7 @@ type entry struct {
 // of returns the book of a namespace. The caller holds b.mu.
 func (b *books) of(namespace string) *book {
 	if b.namespaces[namespace] == nil {
-		b.namespaces[namespace] = &book{pods: map[string]*entry{}, ended: map[load]string{}}
+		b.namespaces[namespace] = &book{pods: map[string]*entry{}, ended: map[load]string{}, purges: map[string]int64{}}
 	}
 	return b.namespaces[namespace]
 }

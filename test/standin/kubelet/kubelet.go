@@ -4,6 +4,7 @@
 package kubelet
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
@@ -22,6 +25,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	cachev1alpha1 "example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -44,6 +48,8 @@ type Kubelet struct {
 
 	mu        sync.Mutex
 	instances map[client.ObjectKey]*instance.Instance
+	// volumes are those of the pods of caches.
+	volumes map[client.ObjectKey]*instance.Volume
 	// disturbances wrap the handlers of the instances of a namespace.
 	disturbances map[string]func(pod string, answer http.Handler) http.Handler
 	// books records what instances do with revisions.
@@ -64,6 +70,7 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 	k := &Kubelet{
 		queue:        workqueue.NewTypedRateLimitingQueue(workqueue.NewTypedItemExponentialFailureRateLimiter[client.ObjectKey](10*time.Millisecond, time.Second)),
 		instances:    map[client.ObjectKey]*instance.Instance{},
+		volumes:      map[client.ObjectKey]*instance.Volume{},
 		disturbances: map[string]func(string, http.Handler) http.Handler{},
 		books:        books{namespaces: map[string]*book{}},
 		others:       func(string) bool { return false },
@@ -72,13 +79,17 @@ func Start(ctx context.Context, config *rest.Config, options ...Option) (*Kubele
 		option(k)
 	}
 	var err error
-	if k.client, err = client.New(config, client.Options{}); err != nil {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientscheme.AddToScheme(scheme), cachev1alpha1.AddToScheme(scheme)); err != nil {
 		return nil, err
 	}
-	if k.cache, err = cache.New(config, cache.Options{}); err != nil {
+	if k.client, err = client.New(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
-	if err := k.watch(ctx); err != nil {
+	if k.cache, err = cache.New(config, cache.Options{Scheme: scheme}); err != nil {
+		return nil, err
+	}
+	if err := errors.Join(k.watch(ctx), k.watchCaches(ctx)); err != nil {
 		return nil, err
 	}
 	go func() { _ = k.cache.Start(ctx) }() // it fails only if it was started before
@@ -103,9 +114,9 @@ func (k *Kubelet) watch(ctx context.Context) error {
 		return err
 	}
 	if _, err := pods.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc:    func(pod any) { k.see(pod, false) },
-		UpdateFunc: func(_, pod any) { k.see(pod, false) },
-		DeleteFunc: func(pod any) { k.see(pod, true) },
+		AddFunc:    func(pod any) { k.see(ctx, pod, false) },
+		UpdateFunc: func(_, pod any) { k.see(ctx, pod, false) },
+		DeleteFunc: func(pod any) { k.see(ctx, pod, true) },
 	}); err != nil {
 		return err
 	}
@@ -151,6 +162,7 @@ func (k *Kubelet) Forget(namespace string) error {
 		if key.Namespace == namespace {
 			errs = append(errs, i.Close())
 			delete(k.instances, key)
+			delete(k.volumes, key)
 		}
 	}
 	return errors.Join(errs...)
@@ -219,7 +231,7 @@ func (k *Kubelet) ServedSince(app client.ObjectKey, revision string) (instances 
 func (k *Kubelet) Broken(namespace string) string { return k.books.broken(namespace) }
 
 // see records the state of a pod and enqueues the pod.
-func (k *Kubelet) see(object any, gone bool) {
+func (k *Kubelet) see(ctx context.Context, object any, gone bool) {
 	if last, ok := object.(toolscache.DeletedFinalStateUnknown); ok {
 		object = last.Obj
 	}
@@ -228,6 +240,9 @@ func (k *Kubelet) see(object any, gone bool) {
 		return
 	}
 	k.See(pod, gone)
+	if gone {
+		go k.checkRemoved(ctx, pod)
+	}
 	k.queue.Add(client.ObjectKeyFromObject(pod))
 }
 
@@ -273,7 +288,7 @@ func (k *Kubelet) sync(ctx context.Context, key client.ObjectKey) error {
 		// The image cannot be started.
 		return nil
 	}
-	if err := k.mounted(ctx, pod); err != nil {
+	if err := errors.Join(k.mounted(ctx, pod), k.checkEdge(ctx, pod)); err != nil {
 		return err
 	}
 	return k.run(ctx, pod)
@@ -284,8 +299,8 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 	key, image := client.ObjectKeyFromObject(pod), Image(&pod.Spec)
 	ip, ready, started := "192.0.2.1", true, starts(pod)
 	if started {
-		k.books.enter(key, pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey])
-		running, err := k.begin(ctx, key, pod.Labels[v1alpha2.LabelNginxOperator])
+		k.books.enter(key, templateOf(pod))
+		running, err := k.begin(ctx, pod)
 		if err != nil {
 			return err
 		}
@@ -304,6 +319,11 @@ func (k *Kubelet) run(ctx context.Context, pod *corev1.Pod) error {
 		return errors.Join(err, k.end(key))
 	}
 	return nil
+}
+
+// templateOf identifies the template of a pod.
+func templateOf(pod *corev1.Pod) string {
+	return cmp.Or(pod.Labels[appsv1.DefaultDeploymentUniqueLabelKey], pod.Labels[appsv1.ControllerRevisionHashLabelKey])
 }
 
 // probe updates the status of a pod that serves after it could not boot.
@@ -333,17 +353,26 @@ func (k *Kubelet) mounted(ctx context.Context, pod *corev1.Pod) error {
 	return nil
 }
 
-func (k *Kubelet) begin(ctx context.Context, key client.ObjectKey, app string) (*instance.Instance, error) {
+func (k *Kubelet) begin(ctx context.Context, pod *corev1.Pod) (*instance.Instance, error) {
+	key, app := client.ObjectKeyFromObject(pod), pod.Labels[v1alpha2.LabelNginxOperator]
 	k.mu.Lock()
 	disturb, running := k.disturbances[key.Namespace], k.instances[key]
 	k.mu.Unlock()
-	options := []instance.Option{instance.Watched(&k.books), instance.Up(func() { k.queue.Add(key) })}
+	options := []instance.Option{instance.Watched(watcher{&k.books, k}), instance.Up(func() { k.queue.Add(key) })}
 	if disturb != nil {
 		options = append(options, instance.Disturbed(func(answer http.Handler) http.Handler { return disturb(key.Name, answer) }))
 	}
-	if running != nil {
+	if running != nil && running.UID == pod.UID {
 		return running, nil
 	}
+	if running != nil {
+		// The pod of a StatefulSet was replaced by one of the same name.
+		if err := k.end(key); err != nil {
+			return nil, err
+		}
+		k.books.enter(key, templateOf(pod))
+	}
+	options = append(options, instance.Caches(k.volumeOf(pod)))
 	started, err := instance.Start(ctx, k.cache, key, app, options...)
 	if err != nil {
 		return nil, fmt.Errorf("start the instance of pod %s: %w", key, err)

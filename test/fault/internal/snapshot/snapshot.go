@@ -22,8 +22,8 @@ import (
 // Taker takes pictures of namespaces.
 type Taker struct {
 	// Drawn matches the objects (as kind/name) whose names are derived from something that differs
-	// between runs, such as a UID; nil: only generated names differ. Its first group is the part of
-	// the name that stays the same.
+	// between runs, such as a UID; nil: only generated names differ. The group that
+	// matches is the part of the name that stays the same.
 	Drawn *regexp.Regexp
 
 	client    dynamic.Interface
@@ -123,8 +123,17 @@ func (t *Taker) order(list []unstructured.Unstructured) {
 	}
 	slices.SortStableFunc(list, func(a, b unstructured.Unstructured) int {
 		x, y := a.GetCreationTimestamp(), b.GetCreationTimestamp()
-		return x.Compare(y.Time)
+		return cmp.Or(x.Compare(y.Time), cmp.Compare(revisionOf(&a), revisionOf(&b)))
 	})
+}
+
+// revisionOf returns the number of a ControllerRevision; 0 for any other object.
+func revisionOf(o *unstructured.Unstructured) int64 {
+	number, _, err := unstructured.NestedInt64(o.Object, "revision")
+	if err != nil {
+		return 0
+	}
+	return number
 }
 
 // nodeOf returns the node of a pod; empty: the pod has none.
@@ -145,7 +154,7 @@ func (t *Taker) draws(o *unstructured.Unstructured) bool {
 func (t *Taker) rename(all []*unstructured.Unstructured) (replacements []string) {
 	for _, object := range all {
 		if t.draws(object) {
-			stays := t.Drawn.FindStringSubmatch(object.GetKind() + "/" + object.GetName())[1]
+			stays := cmp.Or(t.Drawn.FindStringSubmatch(object.GetKind() + "/" + object.GetName())[1:]...)
 			replacements = append(replacements, object.GetName(), stays+"*")
 			object.SetGenerateName(stays)
 		}
@@ -153,12 +162,25 @@ func (t *Taker) rename(all []*unstructured.Unstructured) (replacements []string)
 	return replacements
 }
 
+// isHistory reports whether an object is only a part of the history of a workload: an empty ReplicaSet of a Deployment, or a
+// ControllerRevision of a StatefulSet.
+func isHistory(object *unstructured.Unstructured) bool {
+	owner := metav1.GetControllerOf(object)
+	switch {
+	case object.GetKind() == "ReplicaSet":
+		replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas")
+		return found && err == nil && replicas == 0
+	case object.GetKind() == "ControllerRevision":
+		return owner != nil && owner.Kind == "StatefulSet"
+	}
+	return false
+}
+
 func (p *Picture) add(object *unstructured.Unstructured, replacements *strings.Replacer) {
 	if name := object.GetName(); name == "kube-root-ca.crt" || name == "default" && object.GetKind() == "ServiceAccount" {
 		return
 	}
-	if replicas, found, err := unstructured.NestedInt64(object.Object, "spec", "replicas"); object.GetKind() == "ReplicaSet" && found && err == nil && replicas == 0 {
-		// An empty ReplicaSet is only part of the Deployment's history.
+	if isHistory(object) {
 		return
 	}
 	name := generated(object)

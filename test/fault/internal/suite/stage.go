@@ -123,8 +123,8 @@ func NewStage(ctx context.Context, config *rest.Config, c client.Client) (*Stage
 	return s, err
 }
 
-// Draw sets the pattern of the objects, as kind/name, whose names differ between runs. Its first
-// group is the part of the name that stays the same.
+// Draw sets the pattern of the objects, as kind/name, whose names differ between runs. The group that
+// matches is the part of the name that stays the same.
 func (s *Stage) Draw(names *regexp.Regexp) { s.taker.Drawn = names }
 
 // Close ends the proxy.
@@ -156,7 +156,7 @@ func (s *Stage) resource(namespace string, kind, version string) (dynamic.Resour
 }
 
 // groups are the API groups in which kinds without a group are searched.
-var groups = []string{"operator.example.com", "backup.operator.example.com", "apps", "", "policy", "networking.k8s.io", "batch", "autoscaling", "node.k8s.io"}
+var groups = []string{"operator.example.com", "backup.operator.example.com", "cache.operator.example.com", "apps", "", "policy", "networking.k8s.io", "batch", "autoscaling", "node.k8s.io"}
 
 func (s *Stage) kind(kind, version string) (schema.GroupVersionKind, error) {
 	for _, group := range groups {
