@@ -126,7 +126,7 @@ func (s *mutationTest) runBaseline(ctx context.Context, out io.Writer, all []*bu
 	var names []string
 	for _, b := range all {
 		for _, name := range s.casesOf(b) {
-			if !b.InInstance() && !slices.Contains(names, name) {
+			if !b.InInstance() && !b.InUnit() && !slices.Contains(names, name) {
 				names = append(names, name)
 			}
 		}
@@ -159,7 +159,9 @@ func (s *mutationTest) runAll(ctx context.Context, all []*bugs.Bug) []*mutantRun
 	go func() {
 		defer close(built)
 		for _, t := range runs {
-			t.program, t.err = t.bug.Build(ctx, testenv.Root(), filepath.Join(s.dir, t.bug.Name))
+			if !t.bug.InUnit() {
+				t.program, t.err = t.bug.Build(ctx, testenv.Root(), filepath.Join(s.dir, t.bug.Name))
+			}
 			built <- t
 		}
 	}()
@@ -181,6 +183,8 @@ func (s *mutationTest) runAndReport(ctx context.Context, t *mutantRun) {
 	case t.err != nil || ctx.Err() != nil:
 	case t.bug.InInstance():
 		t.attack(ctx)
+	case t.bug.InUnit():
+		t.unitTest(ctx, filepath.Join(s.dir, t.bug.Name))
 	default:
 		s.runMutant(ctx, t, s.parallel)
 	}
@@ -227,6 +231,26 @@ func (t *mutantRun) attack(ctx context.Context) {
 	t.took = time.Since(start)
 }
 
+// unitTest runs the tests of packages with a bug. One of them must fail.
+func (t *mutantRun) unitTest(ctx context.Context, dir string) {
+	start := time.Now()
+	found, output, err := t.bug.Test(ctx, testenv.Root(), dir)
+	if t.err = err; found != "" {
+		t.result.Failure = suite.Failure{Case: found, Err: errors.New(failedTest(output))}
+	}
+	t.took = time.Since(start)
+}
+
+// failedTest returns the line of a test's output that names the first test that failed.
+func failedTest(output []byte) string {
+	for line := range strings.Lines(string(output)) {
+		if text := strings.TrimSpace(line); strings.HasPrefix(text, "--- FAIL: ") {
+			return strings.TrimPrefix(text, "--- FAIL: ")
+		}
+	}
+	return "a test failed"
+}
+
 // runMutant runs the cases of a bug on its own stage.
 func (s *mutationTest) runMutant(ctx context.Context, t *mutantRun, parallel int) {
 	start := time.Now()
@@ -271,8 +295,8 @@ func printMutationResults(out io.Writer, runs []*mutantRun) error {
 		}
 		fmt.Fprintf(&text, "| %s | %s | %s | %s | %s |\n", t.bug.Name, t.bug.About, by, firstLine(failure), t.took.Round(time.Second))
 	}
-	fmt.Fprintf(&text, "\n%d of %d seeded bugs found: %d by a fault, %d after a restart or a new list, %d undisturbed\n",
-		len(runs)-len(missed), len(runs), counts[byFault], counts[byRestart], counts[undisturbed])
+	fmt.Fprintf(&text, "\n%d of %d seeded bugs found: %d by a fault, %d after a restart or a new list, %d undisturbed, %d by tests of packages\n",
+		len(runs)-len(missed), len(runs), counts[byFault], counts[byRestart], counts[undisturbed], counts[byUnitTest])
 	if _, err := io.WriteString(out, text.String()); err != nil {
 		return err
 	}
@@ -282,7 +306,7 @@ func printMutationResults(out io.Writer, runs []*mutantRun) error {
 	return nil
 }
 
-// detection is the kind of disturbance that finds a bug.
+// detection is what finds a bug.
 type detection int
 
 const (
@@ -290,6 +314,7 @@ const (
 	byFault
 	byRestart
 	undisturbed
+	byUnitTest
 )
 
 // errNothing stands for the failure of a bug that was not found.
@@ -299,6 +324,8 @@ func (t *mutantRun) outcome() detection {
 	switch {
 	case t.result.Err == nil:
 		return notFound
+	case strings.HasPrefix(t.result.Case, bugs.UnitKind):
+		return byUnitTest
 	case !strings.HasPrefix(t.result.Case, suite.Undisturbed+"/"):
 		return byFault
 	case errors.Is(t.result.Err, suite.ErrWrites):

@@ -29,7 +29,8 @@ type Bug struct {
 	// Edits are the changes that introduce the bug.
 	Edits []Edit `json:"edits"`
 	// Cases are prefixes of the names of the cases that find the bug, in this order. A bug that
-	// shows without a fault should be found by golden/ and the journey before any other case.
+	// shows without a fault should be found by golden/ and the journey before any other case. All cases of a bug are of the
+	// suite, or attacks, or the tests of packages.
 	Cases []string `json:"cases"`
 }
 
@@ -73,9 +74,56 @@ func (b *Bug) InInstance() bool {
 	return slices.ContainsFunc(b.Cases, func(name string) bool { return strings.HasPrefix(name, AttackKind) })
 }
 
+// UnitKind begins the names of the cases that are the tests of a package, such as unit/internal/cache/purge.
+const UnitKind = "unit/"
+
+// InUnit reports whether the tests of packages find the bug.
+func (b *Bug) InUnit() bool {
+	return slices.ContainsFunc(b.Cases, func(name string) bool { return strings.HasPrefix(name, UnitKind) })
+}
+
+// Test runs the tests of the bug's packages with it, in the module at root, and returns the first one that fails, with its
+// output. dir is for the changed files.
+func (b *Bug) Test(ctx context.Context, root, dir string) (found string, output []byte, err error) {
+	overlay, err := b.overlay(root, dir)
+	if err != nil {
+		return "", nil, err
+	}
+	for _, name := range b.Cases {
+		target := "./" + strings.TrimPrefix(name, UnitKind)
+		// What does not compile proves nothing.
+		if said, err := goCommand(ctx, root, "vet", overlay, target).CombinedOutput(); err != nil {
+			return "", nil, fmt.Errorf("bug %s: go vet %s: %w\n%s", b.Name, target, err, said)
+		}
+		if said, err := goCommand(ctx, root, "test", "-count=1", overlay, target).CombinedOutput(); err != nil {
+			return name, said, ctx.Err()
+		}
+	}
+	return "", nil, nil
+}
+
+func goCommand(ctx context.Context, root string, arguments ...string) *exec.Cmd {
+	command := exec.CommandContext(ctx, "go", arguments...)
+	command.Dir = root
+	return command
+}
+
 // Build builds the operator of the module at root with the bug into dir, or the program that attacks
 // the instance manager, and returns the program's path.
 func (b *Bug) Build(ctx context.Context, root, dir string) (string, error) {
+	overlay, err := b.overlay(root, dir)
+	if err != nil {
+		return "", err
+	}
+	source := operator
+	if b.InInstance() {
+		source = attacker
+	}
+	return filepath.Join(dir, "program"), build(ctx, root, source, filepath.Join(dir, "program"), overlay)
+}
+
+// overlay writes the files that the bug changes into dir, and returns the flag of the go command that uses them.
+func (b *Bug) overlay(root, dir string) (string, error) {
 	sources, err := b.Sources(root)
 	if err != nil {
 		return "", err
@@ -99,11 +147,7 @@ func (b *Bug) Build(ctx context.Context, root, dir string) (string, error) {
 	if err := os.WriteFile(file, text, 0o600); err != nil {
 		return "", err
 	}
-	source := operator
-	if b.InInstance() {
-		source = attacker
-	}
-	return filepath.Join(dir, "program"), build(ctx, root, source, filepath.Join(dir, "program"), "-overlay="+file)
+	return "-overlay=" + file, nil
 }
 
 // BuildGood builds the operator without a bug.

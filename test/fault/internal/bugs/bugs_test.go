@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"go/parser"
 	"go/token"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -40,6 +41,13 @@ func TestAll(t *testing.T) {
 }
 
 func checkName(journeys []*journey.Journey, name string) error {
+	if folder, ok := strings.CutPrefix(name, UnitKind); ok {
+		tests, err := filepath.Glob(filepath.Join(testenv.Root(), folder, "*_test.go"))
+		if err == nil && len(tests) == 0 {
+			err = fmt.Errorf("%s has no tests", folder)
+		}
+		return err
+	}
 	one, ok := strings.CutPrefix(name, AttackKind)
 	if !ok {
 		return suite.CheckName(journeys, name)
