@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 )
@@ -24,8 +25,11 @@ type client struct {
 	secure *tls.Config
 	// request is what http.ReadResponse needs, and wire is the same request as bytes.
 	request *http.Request
-	wire    []byte
+	wire    text
 	expect  expectation
+	choose  chooser
+	// buffer is that of the last request.
+	buffer []byte
 
 	// conn is nil if the next request needs a new connection.
 	conn   net.Conn
@@ -47,8 +51,8 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-func newClient(r *Run, kind Clients, target string, secure *tls.Config, number int) (*client, error) {
-	c := &client{run: r, kind: kind, target: target}
+func newClient(r *Run, kind Clients, target string, secure *tls.Config, number int, choose chooser) (*client, error) {
+	c := &client{run: r, kind: kind, target: target, choose: choose}
 	if secure != nil {
 		c.secure = secure.Clone()
 		c.secure.ServerName = r.options.serverName(target)
@@ -69,7 +73,7 @@ func newClient(r *Run, kind Clients, target string, secure *tls.Config, number i
 	if err := request.Write(&wire); err != nil {
 		return nil, err
 	}
-	c.request, c.wire = request, wire.Bytes()
+	c.request, c.wire = request, strings.Split(wire.String(), url.PathEscape(placeholder))
 	c.expect = newExpectation(kind, r.options.RevisionHeader, len(body), crc32.ChecksumIEEE(body))
 	return c, nil
 }
@@ -85,14 +89,21 @@ func requestBody(length, number int) []byte {
 	return body
 }
 
-// loop sends requests until ctx ends, at most one per pace.
+// loop sends requests until ctx ends or there are no more to send, at most one per pace.
 func (c *client) loop(ctx context.Context, delay, pace time.Duration) {
 	defer c.close()
 	next := time.Now().Add(delay)
-	for wait(ctx, time.Until(next)) {
+	for n := 1; wait(ctx, time.Until(next)); n++ {
+		object, more := c.choose()
+		if !more {
+			return
+		}
 		pause := c.kind.Think
-		if failed := c.once(); failed {
+		if failed := c.once(object); failed {
 			pause = max(pause, failurePause)
+		}
+		if n == c.kind.Requests {
+			return
 		}
 		// Count from the due time, so that late wake-ups do not add up. Missed requests are not
 		// made up for in a burst.
@@ -119,10 +130,10 @@ func wait(ctx context.Context, d time.Duration) bool {
 }
 
 // once makes one request and records the outcome.
-func (c *client) once() (failed bool) {
-	o := outcome{kind: c.kind.Name, target: c.target, start: time.Now()}
-	answer, failure := c.send(o.start.Add(c.run.options.Timeout))
-	o.revision, o.failure, o.closing = answer.revision, failure, answer.closing
+func (c *client) once(object int) (failed bool) {
+	o := outcome{kind: c.kind.Name, target: c.target, object: object, start: time.Now()}
+	answer, failure := c.send(object, o.start.Add(c.run.options.Timeout))
+	o.revision, o.failure, o.closing, o.cached = answer.revision, failure, answer.closing, answer.cached
 	if failure == nil && !c.run.known.has(answer.revision) {
 		o.failure = &Failure{Kind: UnknownRevision, Text: "the answer is of revision " + answer.revision + ", which was not submitted"}
 	}
@@ -136,7 +147,7 @@ func (c *client) once() (failed bool) {
 }
 
 // send sends the request and reads the response, without a retry.
-func (c *client) send(deadline time.Time) (answer, *Failure) {
+func (c *client) send(object int, deadline time.Time) (answer, *Failure) {
 	if c.conn != nil && c.kind.NoticeClose && ended(c.conn) {
 		c.close()
 	}
@@ -148,13 +159,14 @@ func (c *client) send(deadline time.Time) (answer, *Failure) {
 	if err := c.conn.SetDeadline(deadline); err != nil {
 		return answer{}, classify(err, EOF)
 	}
-	if _, err := c.conn.Write(c.wire); err != nil {
+	c.buffer = c.wire.append(c.buffer[:0], object)
+	if _, err := c.conn.Write(c.buffer); err != nil {
 		return answer{}, classify(err, EOF)
 	}
 	if _, err := c.reader.Peek(1); err != nil {
 		return answer{}, classify(err, EOF)
 	}
-	a, failure := c.expect.read(c.reader, c.request)
+	a, failure := c.expect.read(c.reader, c.request, object)
 	if failure != nil && failure.Kind == Malformed && c.source.err != nil {
 		failure = classify(c.source.err, Malformed)
 	}

@@ -9,6 +9,7 @@ package load
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -35,18 +36,10 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{options: options, stats: newStats(), known: newRevisions(options.Revisions), done: make(chan struct{})}
-	var clients []*client
-	for _, target := range options.Targets {
-		for _, kind := range options.Clients {
-			for range kind.Count {
-				c, err := newClient(r, kind, target, secure, len(clients))
-				if err != nil {
-					return nil, err
-				}
-				clients = append(clients, c)
-			}
-		}
+	r := &Run{options: options, stats: newStats(options), known: newRevisions(options.Revisions), done: make(chan struct{})}
+	clients, err := r.clients(secure)
+	if err != nil {
+		return nil, err
 	}
 	if options.Duration > 0 {
 		ctx, r.stop = context.WithTimeout(ctx, options.Duration)
@@ -55,6 +48,25 @@ func Start(ctx context.Context, options Options) (*Run, error) {
 	}
 	go r.run(ctx, clients)
 	return r, nil
+}
+
+// clients returns the clients of all targets.
+func (r *Run) clients(secure *tls.Config) ([]*client, error) {
+	var all []*client
+	law, each := r.options.Objects.law(), r.options.clients()/len(r.options.Targets)
+	for _, target := range r.options.Targets {
+		choosers := r.options.Objects.choosers(law, len(all), each)
+		for _, kind := range r.options.Clients {
+			for range kind.Count {
+				c, err := newClient(r, kind, target, secure, len(all), choosers[len(all)%each])
+				if err != nil {
+					return nil, err
+				}
+				all = append(all, c)
+			}
+		}
+	}
+	return all, nil
 }
 
 // Reachable waits until every target accepts connections, because a new Service is not known on

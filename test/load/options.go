@@ -25,6 +25,10 @@ type Options struct {
 	Clients []Clients `json:"clients"`
 	// Rate is the number of requests per second of all clients together; 0: as many as possible.
 	Rate float64 `json:"rate,omitempty"`
+	// Objects makes each request choose an object. Unset: all requests of a client are equal.
+	Objects *Objects `json:"objects,omitempty"`
+	// Timeline records the requests of each second in the report.
+	Timeline bool `json:"timeline,omitempty"`
 	// Timeout bounds one request, including the connection. Default: 10 s.
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Duration ends the run after a time; 0: it runs until it is stopped.
@@ -45,7 +49,7 @@ type Clients struct {
 	Name string `json:"name,omitempty"`
 	// Count is their number for each target. Default: 1.
 	Count int `json:"count,omitempty"`
-	// Method and Path are those of the request. Default: GET /
+	// Method and Path are those of the request, with the number of the object for {object} in the path. Default: GET /
 	Method string `json:"method,omitempty"`
 	Path   string `json:"path,omitempty"`
 	// BodyBytes is the length of the request's body. The content differs between clients.
@@ -53,6 +57,8 @@ type Clients struct {
 	// KeepAlive makes a client reuse its connection until the server asks it to close. Otherwise
 	// each request uses a new connection.
 	KeepAlive bool `json:"keepAlive,omitempty"`
+	// Requests is the number of requests after which a client ends; 0: it sends them until the run ends.
+	Requests int `json:"requests,omitempty"`
 	// Think is the pause between a response and the next request.
 	Think time.Duration `json:"think,omitempty"`
 	// NoticeClose makes a client check whether the server has closed an idle connection before it
@@ -61,13 +67,17 @@ type Clients struct {
 	// Status is the expected status. Default: 200.
 	Status int `json:"status,omitempty"`
 	// Expect is the expected body, with the placeholders {revision}, {method}, {length} and {sum}.
-	// The latter two are the length and the CRC-32 of the request's body. Empty: any body.
+	// The latter two are the length and the CRC-32 of the request's body. {object} is the number of the
+	// object. Empty: any body.
 	Expect string `json:"expect,omitempty"`
+	// ExpectSum is the expected CRC-32 of the response's body, in hexadecimal digits, for bodies of any
+	// length. Empty: any.
+	ExpectSum string `json:"expectSum,omitempty"`
 }
 
 const (
 	defaultTimeout = 10 * time.Second
-	// maxBody bounds the part of a response's body that is read.
+	// maxBody bounds the part of a response's body that is read, unless its sum is expected.
 	maxBody = 1 << 20
 )
 
@@ -80,6 +90,9 @@ func (o Options) complete() (Options, error) {
 		if _, _, err := net.SplitHostPort(target); err != nil {
 			return o, fmt.Errorf("the target %q is not of the form host:port: %w", target, err)
 		}
+	}
+	if o.Objects != nil && o.Objects.Count < 1 {
+		return o, errors.New("the number of objects must be at least 1")
 	}
 	if o.Timeout == 0 {
 		o.Timeout = defaultTimeout

@@ -32,6 +32,10 @@ type Report struct {
 	Revisions []Sighting `json:"revisions,omitempty"`
 	// Serials are the serial numbers, in hexadecimal digits, of the certificates that were served.
 	Serials []Sighting `json:"serials,omitempty"`
+	// Timeline has the requests of each second, by the time at which they began.
+	Timeline []Second `json:"timeline,omitempty"`
+	// Owners has the objects that each shard of a cache was requested for.
+	Owners map[string][]int `json:"owners,omitempty"`
 	// Unlisted counts the responses with revisions or certificates for which the report has no
 	// room.
 	Unlisted int64 `json:"unlisted,omitempty"`

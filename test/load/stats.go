@@ -26,6 +26,8 @@ type outcome struct {
 	revision     string
 	serial       string
 	closing      bool
+	object       int
+	cached       cached
 	failure      *Failure
 }
 
@@ -40,15 +42,25 @@ type stats struct {
 	byClients map[string]*Tally
 	revisions map[sighted]*Sighting
 	serials   map[sighted]*Sighting
+	// timeline is empty, and owners is nil, unless they are to be recorded.
+	hasTimeline bool
+	timeline    timeline
+	owners      map[int]string
 }
 
-func newStats() *stats {
-	return &stats{
+func newStats(o Options) *stats {
+	s := &stats{
 		total:     Report{Started: time.Now(), Failures: map[Kind]int64{}},
 		byClients: map[string]*Tally{},
 		revisions: map[sighted]*Sighting{},
 		serials:   map[sighted]*Sighting{},
+
+		hasTimeline: o.Timeline,
 	}
+	if o.Objects != nil && o.Objects.Owners {
+		s.owners = map[int]string{}
+	}
+	return s
 }
 
 func (s *stats) connected() {
@@ -76,12 +88,18 @@ func (s *stats) record(o outcome) {
 	if o.closing {
 		s.total.Closed++
 	}
+	if s.hasTimeline {
+		s.timeline.add(o.start.Sub(s.total.Started), o.failure != nil, o.cached.place)
+	}
 	if o.failure != nil {
 		tally.Failed++
 		s.fail(o)
 		return
 	}
 	s.latency.add(o.took)
+	if s.owners != nil && o.cached.owner != "" {
+		s.owners[o.object] = o.cached.owner
+	}
 	s.sight(s.revisions, o, o.revision)
 	s.sight(s.serials, o, o.serial)
 }
@@ -128,11 +146,24 @@ func (s *stats) report() Report {
 	r.Failures = maps.Clone(s.total.Failures)
 	r.Examples = slices.Clone(s.total.Examples)
 	r.Latency = s.latency.latency()
+	r.Timeline, r.Owners = slices.Clone(s.timeline), s.objects()
 	for _, name := range slices.Sorted(maps.Keys(s.byClients)) {
 		r.ByClients = append(r.ByClients, *s.byClients[name])
 	}
 	r.Revisions, r.Serials = sightings(s.revisions), sightings(s.serials)
 	return r
+}
+
+// objects returns the objects of each owner.
+func (s *stats) objects() map[string][]int {
+	if s.owners == nil {
+		return nil
+	}
+	all := map[string][]int{}
+	for _, object := range slices.Sorted(maps.Keys(s.owners)) {
+		all[s.owners[object]] = append(all[s.owners[object]], object)
+	}
+	return all
 }
 
 func sightings(all map[sighted]*Sighting) []Sighting {

@@ -59,6 +59,31 @@ func Start(ctx context.Context, kube kubernetes.Interface, namespace, name, imag
 	}
 }
 
+// RunToEnd runs a load in a new pod until it ends by itself, and returns its report.
+func RunToEnd(ctx context.Context, kube kubernetes.Interface, namespace, name, image string, options load.Options) (load.Report, error) {
+	text, err := json.Marshal(options)
+	if err != nil {
+		return load.Report{}, err
+	}
+	pods := kube.CoreV1().Pods(namespace)
+	if _, err := pods.Create(ctx, pod(namespace, name, image, "run", string(text)), metav1.CreateOptions{}); err != nil {
+		return load.Report{}, err
+	}
+	l := &Load{kube: kube, namespace: namespace, name: name}
+	for {
+		current, err := pods.Get(ctx, name, metav1.GetOptions{})
+		if err != nil {
+			return load.Report{}, err
+		}
+		if current.Status.Phase == corev1.PodFailed || current.Status.Phase == corev1.PodSucceeded {
+			return l.logged(ctx)
+		}
+		if err := pause(ctx); err != nil {
+			return load.Report{}, fmt.Errorf("the load %s has not ended: %w", name, err)
+		}
+	}
+}
+
 // StartEcho starts a backend that describes the requests that it gets. It returns the address of a
 // Service with the given name.
 func StartEcho(ctx context.Context, kube kubernetes.Interface, namespace, name, image string) (string, error) {
@@ -174,16 +199,25 @@ func (l *Load) Stop(ctx context.Context) (load.Report, error) {
 		return report, nil
 	}
 	// The pod ends after its response. If that was lost, the log has the report.
-	log, logged := l.kube.CoreV1().Pods(l.namespace).GetLogs(l.name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	report, logged := l.logged(ctx)
 	if logged != nil {
-		return load.Report{}, errors.Join(err, logged)
+		return report, errors.Join(err, logged)
+	}
+	return report, nil
+}
+
+// logged returns the report in the log of a pod that has ended.
+func (l *Load) logged(ctx context.Context) (load.Report, error) {
+	log, err := l.kube.CoreV1().Pods(l.namespace).GetLogs(l.name, &corev1.PodLogOptions{}).DoRaw(ctx)
+	if err != nil {
+		return load.Report{}, err
 	}
 	for line := range strings.Lines(string(log)) {
 		if strings.HasPrefix(line, `{"started"`) {
 			return read([]byte(line), nil)
 		}
 	}
-	return load.Report{}, fmt.Errorf("%w; the log of pod %s has no report: %s", err, l.name, log)
+	return load.Report{}, fmt.Errorf("the log of pod %s has no report: %s", l.name, log)
 }
 
 func read(text []byte, err error) (load.Report, error) {
