@@ -4,9 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,47 +19,59 @@ import (
 // cacheEdges is the number of edges of a measured cache.
 const cacheEdges = 2
 
-// cacheOriginConfig answers each request with another text, so that an answer shows whether it was stored.
-const cacheOriginConfig = "server { listen 8080; location / { return 200 \"$host $request_uri $request_id\\n\"; } }\n"
+// cacheShape is what measured caches differ in.
+type cacheShape struct {
+	edges, shards int32
+	// storage is the size of each volume, and hotSize what an edge keeps in memory; empty: the default.
+	storage, hotSize string
+	// origin is the application that the cache is in front of.
+	origin v1alpha2.NginxOperatorSpec
+}
 
 // cacheBench is a cache in front of an application.
 type cacheBench struct {
 	*bench
-	cache *v1alpha1.NginxCache
-	// host is the host of the requests, which the API server sends on.
-	host string
+	origin *v1alpha2.NginxOperator
+	cache  *v1alpha1.NginxCache
 }
 
 // cacheBench creates a cache with volumes of the default class, and waits until it is ready.
-func (s *session) cacheBench(ctx context.Context, shards int32, size string) (*cacheBench, error) {
+func (s *session) cacheBench(ctx context.Context, shape cacheShape) (*cacheBench, error) {
 	b, err := s.bench(ctx)
 	if err != nil {
 		return nil, err
 	}
-	origin, err := b.create(ctx, "origin", v1alpha2.NginxOperatorSpec{
-		Replicas: new(int32(2)), Image: new(b.newest()), Config: config(map[string]string{"site.conf": cacheOriginConfig}),
-		Ports: []v1alpha2.Port{{Name: "http", Port: 8080}},
-	})
+	shape.origin.Image = new(b.newest())
+	origin, err := b.create(ctx, "origin", shape.origin)
 	if err != nil {
 		return nil, err
 	}
 	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{Namespace: b.namespace, Name: "front"}}
 	cache.Spec = v1alpha1.NginxCacheSpec{
 		Image:   new(b.newest()),
-		Origins: []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: origin.Name, Port: 8080}}},
-		Edge:    v1alpha1.Edge{Replicas: new(int32(cacheEdges))},
-		Shards:  v1alpha1.Shards{Replicas: &shards, Storage: v1alpha1.Storage{Size: resource.MustParse(size)}},
+		Origins: []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: origin.Name, Port: originPort}}},
+		Edge:    v1alpha1.Edge{Replicas: &shape.edges},
+		Shards:  v1alpha1.Shards{Replicas: &shape.shards, Storage: v1alpha1.Storage{Size: resource.MustParse(shape.storage)}},
+	}
+	if shape.hotSize != "" {
+		cache.Spec.Edge.HotSize = new(resource.MustParse(shape.hotSize))
 	}
 	if err := b.client.Create(ctx, cache); err != nil {
 		return nil, err
 	}
-	c := &cacheBench{bench: b, cache: cache}
-	if err := c.waitReady(ctx); err != nil {
-		return nil, err
+	c := &cacheBench{bench: b, origin: origin, cache: cache}
+	return c, c.waitReady(ctx)
+}
+
+// originPort is the port of the applications that measured caches are in front of.
+const originPort = 8080
+
+// originSpec returns the spec of such an application.
+func originSpec(replicas int32, site string) v1alpha2.NginxOperatorSpec {
+	return v1alpha2.NginxOperatorSpec{
+		Replicas: &replicas, Config: config(map[string]string{"site.conf": site}),
+		Ports: []v1alpha2.Port{{Name: "http", Port: originPort}},
 	}
-	answer, err := c.get(ctx, 0, "/host")
-	c.host, _, _ = strings.Cut(answer, " ")
-	return c, err
 }
 
 // get returns the answer of an edge.
@@ -104,6 +116,20 @@ func (c *cacheBench) purge(ctx context.Context, spec v1alpha1.NginxCachePurgeSpe
 		}
 		return nil
 	})
+}
+
+// changeCache changes the spec of the cache, and retries on a conflict.
+func (c *cacheBench) changeCache(ctx context.Context, change func(*v1alpha1.NginxCacheSpec)) error {
+	for {
+		if err := c.client.Get(ctx, client.ObjectKeyFromObject(c.cache), c.cache); err != nil {
+			return err
+		}
+		change(&c.cache.Spec)
+		err := c.client.Update(ctx, c.cache)
+		if !apierrors.IsConflict(err) {
+			return err
+		}
+	}
 }
 
 // deletePod deletes a pod of the cache.

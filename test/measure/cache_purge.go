@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -16,23 +18,44 @@ const (
 	purgeShards = 8
 	// purges is the number of purges of one URL each.
 	purges = 200
-	// purgeTries is the number of URLs that are purged while pods leave and join, purgeBatch of them by one purge.
-	purgeTries, purgeBatch = 10_000, 100
+	// purgeTries is the number of URLs that are purged while pods leave and join, purgeBatch of them by one purge. A
+	// purge waits for the pods that are away, so several are made at the same time.
+	purgeTries, purgeBatch, purgeWorkers = 10_000, 100, 10
 	// purgePause is the time between two pods that are deleted.
 	purgePause = 10 * time.Second
+	// purgePatience bounds a request, because one to a pod that is gone may get no answer.
+	purgePatience = 2 * time.Second
 	// purgeMedian and purgeTail are the goals, in seconds.
 	purgeMedian, purgeTail = 0.15, 1
 )
 
+// purgeOrigin answers each request with another text, so that an answer shows whether it was stored.
+const purgeOrigin = "server { listen 8080; location / { return 200 \"$host $request_uri $request_id\\n\"; } }\n"
+
+// purgeBench is a cache whose objects are purged.
+type purgeBench struct {
+	*cacheBench
+	// host is the host of the requests, which the API server sends on.
+	host string
+	// stale counts the old answers, checked all answers, and deleted the pods.
+	stale, checked, deleted atomic.Int64
+}
+
 // measurePurge purges objects and measures when the purge is complete. Then it purges objects while pods leave and join,
 // and looks for old answers after each purge was complete.
 func measurePurge(ctx context.Context, s *session) ([]figure.Figure, error) {
-	c, err := s.cacheBench(ctx, purgeShards, "32Mi")
+	c, err := s.cacheBench(ctx, cacheShape{edges: cacheEdges, shards: purgeShards, storage: "32Mi", origin: originSpec(2, purgeOrigin)})
 	if err != nil {
 		return nil, err
 	}
+	p := &purgeBench{cacheBench: c}
+	answer, err := p.get(ctx, 0, "/host")
+	if err != nil {
+		return nil, err
+	}
+	p.host, _, _ = strings.Cut(answer, " ")
 	s.progress("cache-purge: purges of one URL")
-	one, stale, err := c.purgeEach(ctx, s.count(purges))
+	one, err := p.purgeEach(ctx, s.count(purges))
 	if err != nil {
 		return nil, err
 	}
@@ -40,105 +63,131 @@ func measurePurge(ctx context.Context, s *session) ([]figure.Figure, error) {
 	figures := []figure.Figure{
 		figure.HasGoal("a purge of a URL on 2 edges and 8 shards, until it is complete: median", one[len(one)/2], "s", figure.AtMost(purgeMedian)),
 		figure.HasGoal("the same, 99 of 100", one[len(one)*99/100], "s", figure.AtMost(purgeTail)),
-		figure.HasGoal("old answers after these purges", float64(stale), "answers", figure.AtMost(0)),
+		figure.HasGoal("old answers after these purges", float64(p.stale.Swap(0)), "answers", figure.AtMost(0)),
 	}
 	s.progress("cache-purge: purges while pods leave and join")
-	tries, stale, deleted, err := c.purgeWhileJoining(ctx, s.count(purgeTries))
-	if err != nil {
+	p.checked.Store(0)
+	began := time.Now()
+	if err := p.purgeWhileJoining(ctx, s.count(purgeTries)); err != nil {
 		return figures, err
 	}
 	return append(figures,
-		figure.HasGoal("old answers after purges while pods leave and join", float64(stale), "answers", figure.AtMost(0)),
-		figure.Info("answers that were checked", float64(tries), "answers"),
-		figure.Info("pods deleted meanwhile", float64(deleted), "pods")), nil
+		figure.HasGoal("old answers after purges while pods leave and join", float64(p.stale.Load()), "answers", figure.AtMost(0)),
+		figure.Info("URLs that were purged meanwhile", float64(s.count(purgeTries)), "URLs"),
+		figure.Info("answers that were checked", float64(p.checked.Load()), "answers"),
+		figure.Info("pods deleted meanwhile", float64(p.deleted.Load()), "pods"),
+		figure.Info("the time that this took", time.Since(began).Seconds(), "s")), nil
 }
 
-// purgeEach purges objects one by one. It returns how long each purge took, in seconds, and how many answers were old.
-func (c *cacheBench) purgeEach(ctx context.Context, n int) (seconds []float64, stale int, err error) {
+// purgeEach purges objects one by one. It returns how long each purge took, in seconds.
+func (p *purgeBench) purgeEach(ctx context.Context, n int) (seconds []float64, err error) {
 	for i := range n {
-		paths := []string{fmt.Sprintf("/one/%d", i)}
-		began, old, err := c.purgePaths(ctx, paths)
+		took, err := p.purgePaths(ctx, []string{fmt.Sprintf("/one/%d", i)})
 		if err != nil {
-			return nil, 0, err
+			return nil, err
 		}
-		seconds, stale = append(seconds, began.Seconds()), stale+old
+		seconds = append(seconds, took.Seconds())
 	}
-	return seconds, stale, nil
+	return seconds, nil
 }
 
 // purgeWhileJoining purges objects in batches, while one pod after the other is deleted.
-func (c *cacheBench) purgeWhileJoining(ctx context.Context, n int) (tries, stale, deleted int, err error) {
-	group, ctx := errgroup.WithContext(ctx)
-	ended := make(chan struct{})
-	group.Go(func() error {
-		for ; ; deleted++ {
-			select {
-			case <-ended:
-				return nil
-			case <-ctx.Done():
-				return context.Cause(ctx)
-			case <-time.After(purgePause):
-			}
-			pod := fmt.Sprintf("%s-%d", v1alpha1.ShardsName(c.cache.Name), deleted%purgeShards)
-			if deleted%3 == 2 {
-				pod = fmt.Sprintf("%s-%d", v1alpha1.EdgeName(c.cache.Name), deleted%cacheEdges)
-			}
-			if err := c.deletePod(ctx, pod); err != nil {
-				return err
-			}
-		}
-	})
-	group.Go(func() error {
-		defer close(ended)
-		for batch := 0; batch*purgeBatch < n; batch++ {
+func (p *purgeBench) purgeWhileJoining(ctx context.Context, n int) error {
+	deleting, stop := context.WithCancel(ctx)
+	ended := make(chan error, 1)
+	go func() { ended <- p.deletePods(deleting) }()
+	group, purging := errgroup.WithContext(ctx)
+	group.SetLimit(purgeWorkers)
+	for first := 0; first < n; first += purgeBatch {
+		group.Go(func() error {
 			var paths []string
-			for i := range min(purgeBatch, n-batch*purgeBatch) {
-				paths = append(paths, fmt.Sprintf("/many/%d/%d", batch, i))
+			for i := first; i < min(first+purgeBatch, n); i++ {
+				paths = append(paths, fmt.Sprintf("/many/%d/%d", first/purgeBatch, i))
 			}
-			_, old, err := c.purgePaths(ctx, paths)
-			if err != nil {
-				return err
-			}
-			tries, stale = tries+len(paths)*cacheEdges, stale+old
+			took, err := p.purgePaths(purging, paths)
+			p.progress("cache-purge: URLs %d to %d: complete after %.1f s", first, first+len(paths)-1, took.Seconds())
+			return err
+		})
+	}
+	err := group.Wait()
+	stop()
+	if deleted := <-ended; err == nil {
+		return deleted
+	}
+	return err
+}
+
+// deletePods deletes two shards and an edge in turn, until ctx ends.
+func (p *purgeBench) deletePods(ctx context.Context) error {
+	for i := 0; ; i++ {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(purgePause):
 		}
-		return nil
-	})
-	return tries, stale, deleted, group.Wait()
+		pod := fmt.Sprintf("%s-%d", v1alpha1.ShardsName(p.cache.Name), i%purgeShards)
+		if i%3 == 2 {
+			pod = fmt.Sprintf("%s-%d", v1alpha1.EdgeName(p.cache.Name), i%cacheEdges)
+		}
+		if err := p.deletePod(ctx, pod); err != nil {
+			return err
+		}
+		p.deleted.Add(1)
+	}
 }
 
 // purgePaths has objects stored, purges them, and requests them again from every edge. It returns how long the purge
-// took, and how many answers were old.
-func (c *cacheBench) purgePaths(ctx context.Context, paths []string) (took time.Duration, stale int, err error) {
-	before := map[string]string{}
+// took.
+func (p *purgeBench) purgePaths(ctx context.Context, paths []string) (took time.Duration, err error) {
+	before := map[string][]string{}
 	var urls []string
 	for _, path := range paths {
 		for edge := range cacheEdges {
 			// While an edge joins, the other one answers.
-			if answer, err := c.get(ctx, edge, path); err == nil {
-				before[fmt.Sprint(edge, path)] = answer
+			if answer, err := p.getSoon(ctx, edge, path); err == nil {
+				before[path] = append(before[path], answer)
 			}
 		}
-		urls = append(urls, "https://"+c.host+path)
+		urls = append(urls, "https://"+p.host+path)
 	}
 	began := time.Now()
-	if err := c.purge(ctx, v1alpha1.NginxCachePurgeSpec{URLs: urls}); err != nil {
-		return 0, 0, err
+	if err := p.purge(ctx, v1alpha1.NginxCachePurgeSpec{URLs: urls}); err != nil {
+		return 0, err
 	}
 	took = time.Since(began)
 	for _, path := range paths {
 		for edge := range cacheEdges {
-			answer, err := c.get(ctx, edge, path)
-			if err != nil {
-				continue
-			}
-			for other := range cacheEdges {
-				if answer == before[fmt.Sprint(other, path)] {
-					c.progress("%s is old on edge %d", path, edge)
-					stale++
-					break
-				}
+			if err := p.check(ctx, edge, path, before[path]); err != nil {
+				return took, err
 			}
 		}
 	}
-	return took, stale, nil
+	return took, nil
+}
+
+// check waits until an edge answers, and counts the answer.
+func (p *purgeBench) check(ctx context.Context, edge int, path string, before []string) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("edge %d does not answer", edge))
+	defer cancel()
+	for {
+		answer, err := p.getSoon(ctx, edge, path)
+		if err == nil {
+			p.checked.Add(1)
+			if slices.Contains(before, answer) {
+				p.progress("%s is old on edge %d", path, edge)
+				p.stale.Add(1)
+			}
+			return nil
+		}
+		if err := pause(ctx, restartPoll); err != nil {
+			return err
+		}
+	}
+}
+
+// getSoon returns the answer of an edge, unless it takes too long.
+func (p *purgeBench) getSoon(ctx context.Context, edge int, path string) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, purgePatience)
+	defer cancel()
+	return p.get(ctx, edge, path)
 }

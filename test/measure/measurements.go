@@ -23,6 +23,7 @@ const (
 	needsAssets   = "KUBEBUILDER_ASSETS"
 	needsCluster  = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
 	needsHelm     = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
+	needsTier     = needsClass + ", and the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 	needsOperator = "KUBECONFIG of a cluster that runs the operator"
 	needsClass    = needsOperator + " with its cache controller, and has a default StorageClass"
 	needsNext     = needsCluster + ", with the images E2E_NEXT_OPERATOR_IMAGE (test/nextrelease) and E2E_LOAD_IMAGE"
@@ -66,6 +67,7 @@ func measurements() []measurement {
 		{"instance-log", "what request metrics cost nginx, and the requests that they miss", needsImages, measureInstanceLog},
 		{"instance-hostile", "what a client that reaches the port of an instance can do to it", needsImages, measureInstanceHostile},
 		{"cache-purge", "how soon a purge is complete, and whether old content is answered afterwards while pods leave and join", needsClass, measurePurge},
+		{"cache-restart", "hit ratio and failed requests while all pods of a cache and its operator are replaced, beside a Deployment of nginx", needsTier, measureCacheRestart},
 		{"webhook", "reads of both versions that fail while the operator and its certificates are replaced", needsOperator, measureWebhook},
 		{"leak", "where the content of a Secret can be read without permission to read Secrets", needsLoad, measureLeak},
 		{"packages", "Helm install, upgrade, uninstall; bundle validation; two builds of a release", needsHelm, measurePackages},

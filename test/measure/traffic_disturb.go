@@ -219,28 +219,48 @@ func killOperator(ctx context.Context, t *trafficBench, i int) error {
 	if err := pause(ctx, time.Duration(i)*100*time.Millisecond); err != nil {
 		return err
 	}
-	err = t.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(process.Account.Namespace),
-		client.MatchingLabels{"app.kubernetes.io/name": operatorName}, client.GracePeriodSeconds(0))
-	if err != nil {
+	if err := t.killOperatorPods(ctx); err != nil {
 		return err
 	}
 	return t.await(ctx, t.nginx, "the configuration is live after the operator was killed", live(revision))
 }
 
+// killOperatorPods kills all replicas of the operator.
+func (b *bench) killOperatorPods(ctx context.Context) error {
+	return b.client.DeleteAllOf(ctx, &corev1.Pod{}, client.InNamespace(process.Account.Namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": operatorName}, client.GracePeriodSeconds(0))
+}
+
+// rollOutOperator replaces the operator's pods with a rollout, like an upgrade. It does not wait for its end.
+func (b *bench) rollOutOperator(ctx context.Context) error {
+	deployment, err := (&cluster{client: b.client}).deployment(ctx)
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"example.com/upgrade":"%d"}}}}}`, time.Now().UnixNano())
+	return b.client.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", []byte(patch)))
+}
+
+// operatorRolledOut waits until the operator's pods are the newest ones, and all available.
+func (b *bench) operatorRolledOut(ctx context.Context) error {
+	operator := &cluster{client: b.client}
+	deployment, err := operator.deployment(ctx)
+	for ; err == nil && !rolledOut(deployment); deployment, err = operator.deployment(ctx) {
+		if err := pause(ctx, restartPoll); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // upgradeOperator replaces the operator's pods with a rollout, like an upgrade, while a
 // configuration goes live. It checks that the application's pods stay the same.
-func upgradeOperator(ctx context.Context, t *trafficBench, i int) error {
+func upgradeOperator(ctx context.Context, t *trafficBench, _ int) error {
 	before, err := t.pods(ctx, t.nginx)
 	if err != nil {
 		return err
 	}
-	operator := &cluster{client: t.client}
-	deployment, err := operator.deployment(ctx)
-	if err != nil {
-		return err
-	}
-	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"example.com/upgrade":"%d %d"}}}}}`, time.Now().UnixNano(), i)
-	if err := t.client.Patch(ctx, deployment, client.RawPatch("application/merge-patch+json", []byte(patch))); err != nil {
+	if err := t.rollOutOperator(ctx); err != nil {
 		return err
 	}
 	revision, err := t.submit(ctx)
@@ -250,14 +270,12 @@ func upgradeOperator(ctx context.Context, t *trafficBench, i int) error {
 	if err := t.await(ctx, t.nginx, "the configuration is live during an upgrade", live(revision)); err != nil {
 		return err
 	}
-	for deployment, err = operator.deployment(ctx); err == nil && !rolledOut(deployment); deployment, err = operator.deployment(ctx) {
-		if err := pause(ctx, restartPoll); err != nil {
-			return err
-		}
+	if err := t.operatorRolledOut(ctx); err != nil {
+		return err
 	}
 	restarted, gone, failed := t.restarts(ctx, t.nginx, before)
 	if restarted+gone > 0 {
 		return fmt.Errorf("an upgrade of the operator restarted %d containers and replaced %d pods", restarted, gone)
 	}
-	return errors.Join(err, failed)
+	return failed
 }
