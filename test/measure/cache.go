@@ -36,11 +36,7 @@ type cacheBench struct {
 }
 
 // cacheBench creates a cache with volumes of the default class, and waits until it is ready.
-func (s *session) cacheBench(ctx context.Context, shape cacheShape) (*cacheBench, error) {
-	b, err := s.bench(ctx)
-	if err != nil {
-		return nil, err
-	}
+func (b *bench) cacheBench(ctx context.Context, shape cacheShape) (*cacheBench, error) {
 	shape.origin.Image = new(b.newest())
 	origin, err := b.create(ctx, "origin", shape.origin)
 	if err != nil {

@@ -61,7 +61,11 @@ type objectBench struct {
 
 // objectBench creates a cache and has it store all objects.
 func (s *session) objectBench(ctx context.Context, shards int32) (*objectBench, load.Report, error) {
-	c, err := s.cacheBench(ctx, cacheShape{
+	b, err := s.bench(ctx)
+	if err != nil {
+		return nil, load.Report{}, err
+	}
+	c, err := b.cacheBench(ctx, cacheShape{
 		edges: cacheEdges, shards: shards, storage: objectStorage, hotSize: objectHotSize, origin: originSpec(2, objectOrigin()),
 	})
 	if err != nil {

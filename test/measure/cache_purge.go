@@ -44,7 +44,11 @@ type purgeBench struct {
 // measurePurge purges objects and measures when the purge is complete. Then it purges objects while pods leave and join,
 // and looks for old answers after each purge was complete.
 func measurePurge(ctx context.Context, s *session) ([]figure.Figure, error) {
-	c, err := s.cacheBench(ctx, cacheShape{edges: cacheEdges, shards: purgeShards, storage: "32Mi", origin: originSpec(2, purgeOrigin)})
+	b, err := s.bench(ctx)
+	if err != nil {
+		return nil, err
+	}
+	c, err := b.cacheBench(ctx, cacheShape{edges: cacheEdges, shards: purgeShards, storage: "32Mi", origin: originSpec(2, purgeOrigin)})
 	if err != nil {
 		return nil, err
 	}
