@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/cacheconf"
+	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/test/internal/figure"
 	"example.com/nginx-operator/test/load"
 	"example.com/nginx-operator/test/load/incluster"
@@ -163,7 +164,12 @@ func (o *objectBench) originRequests(ctx context.Context) (float64, error) {
 	}
 	sum := 0.0
 	for i := range pods {
-		n, err := o.metric(ctx, &pods[i], requestsMetric)
+		text, err := o.instance(ctx, &pods[i], instanceapi.PathMetrics)
+		if err != nil {
+			return 0, err
+		}
+		// There is no series before the first request.
+		n, _, err := sumOf(text, requestsMetric)
 		if err != nil {
 			return 0, err
 		}
