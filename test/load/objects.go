@@ -31,7 +31,7 @@ type chooser func() (object int, ok bool)
 func always() (int, bool) { return 0, true }
 
 // once returns a chooser that all clients of a target share.
-func (o Objects) once() chooser {
+func (o *Objects) once() chooser {
 	var taken atomic.Int64
 	return func() (int, bool) {
 		n := int(taken.Add(1)) - 1
@@ -40,7 +40,7 @@ func (o Objects) once() chooser {
 }
 
 // random returns the chooser of a client.
-func (o Objects) random(law zipf, client int) chooser {
+func (o *Objects) random(law zipf, client int) chooser {
 	source := rand.New(rand.NewPCG(o.Seed, uint64(client)))
 	return func() (int, bool) { return law.object(source.Float64()), true }
 }
@@ -89,7 +89,7 @@ func (z zipf) object(u float64) int {
 }
 
 // Share returns the share of all requests that are for some objects.
-func (o Objects) Share(objects []int) float64 {
+func (o *Objects) Share(objects []int) float64 {
 	law, share := o.law(), 0.0
 	for _, k := range objects {
 		share += law[k]

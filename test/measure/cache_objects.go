@@ -192,11 +192,11 @@ func (r *objectRow) figures(name string, dip figure.Goal) []figure.Figure {
 		from, to := r.second(r.events[i].at), r.second(r.events[i+1].at)+1
 		each = append(each, fmt.Sprintf("%s, %d s: %.2f %%", r.events[i].what, to-from, r.lowest(from, min(to, len(r.seconds)))))
 	}
-	asked := r.sum(r.first(), len(r.seconds))
+	answered := r.sum(r.first(), len(r.seconds))
 	return []figure.Figure{
 		figure.Info(name+": hit ratio before", r.before(), "%"),
 		figure.HasGoal(name+": points by which the hit ratio of any 10 s is below that", r.before()-lowest, "points", dip, each...),
-		figure.Info(fmt.Sprintf("%s: of %d requests, answered by the origin", name, asked.Requests), float64(asked.Origin), "requests", r.table()...),
+		figure.Info(fmt.Sprintf("%s: of %d requests, answered by the origin", name, answered.Requests), float64(answered.Origin), "requests", r.table()...),
 		figure.Info(name+": requests that the origin counted", r.requested, "requests"),
 	}
 }

@@ -21,13 +21,14 @@ const (
 	plainWorkers = 2
 )
 
-// plainConfig is that of an nginx which caches by itself. Its answers have the headers that the load reads.
+// plainConfig is that of an nginx which caches by itself. It logs as common images do, and as the pods of a cache do. Its
+// answers have the header that the load reads.
 const plainConfig = `worker_processes %d;
 pid /tmp/nginx.pid;
 error_log stderr;
 events { worker_connections 1024; }
 http {
-    access_log off;
+    access_log /dev/stdout combined;
     sendfile on;
     tcp_nopush on;
     client_body_temp_path /tmp/body;

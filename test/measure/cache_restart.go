@@ -19,6 +19,8 @@ const (
 	restartDip = 2
 	// operatorPause is how long a rollout has run when the operator is killed.
 	operatorPause = 5 * time.Second
+	// plainSettle is how long the load on the Deployment goes on after its restart.
+	plainSettle = 20 * time.Second
 )
 
 // measureCacheRestart replaces all pods of a cache, and its operator, under load, and compares the hit ratio with that of
@@ -102,7 +104,9 @@ func (o *objectBench) restartPlain(ctx context.Context) ([]figure.Figure, error)
 	if err != nil {
 		return nil, err
 	}
-	row, err := o.underLoad(ctx, address, step{"rolling restart of the Deployment", p.restart})
+	row, err := o.underLoad(ctx, address,
+		step{"rolling restart of the Deployment", p.restart},
+		step{"the load goes on", func(ctx context.Context) error { return pause(ctx, plainSettle) }})
 	if err != nil {
 		return nil, err
 	}

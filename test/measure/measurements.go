@@ -70,7 +70,7 @@ func measurements() []measurement {
 		{"cache-restart", "hit ratio and failed requests while all pods of a cache and its operator are replaced, beside a Deployment of nginx", needsTier, measureCacheRestart},
 		{"cache-scale", "the objects that move, hit ratio and failed requests while a shard is added and removed", needsTier, measureCacheScale},
 		{"cache-loss", "hit ratio and origin requests while a shard loses its volume", needsTier, measureCacheLoss},
-		{"cache-collapse", "how often an origin is asked when 1,000 clients request one object that is not stored", needsTier, measureCacheCollapse},
+		{"cache-collapse", "how many requests an origin gets when 1,000 clients request one object that is not stored", needsTier, measureCacheCollapse},
 		{"cache-overhead", "requests a second and latency of hits on an edge and on a shard, beside one nginx that caches by itself", needsTier, measureCacheOverhead},
 		{"webhook", "reads of both versions that fail while the operator and its certificates are replaced", needsOperator, measureWebhook},
 		{"leak", "where the content of a Secret can be read without permission to read Secrets", needsLoad, measureLeak},
