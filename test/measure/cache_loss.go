@@ -80,7 +80,7 @@ func (o *objectBench) loseShard(ctx context.Context, shard string) error {
 		if err == nil && claim.UID != before && claim.Status.Phase == corev1.ClaimBound && podReady(pod) {
 			return o.waitReady(ctx)
 		}
-		if err := client.IgnoreNotFound(err); err != nil && ctx.Err() != nil {
+		if err := client.IgnoreNotFound(err); err != nil {
 			return err
 		}
 		if err := pause(ctx, restartPoll); err != nil {

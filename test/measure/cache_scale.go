@@ -20,8 +20,8 @@ const (
 	scaleShards = 4
 	// sampledObjects is the number of objects whose shard is compared before and after.
 	sampledObjects = 2000
-	// movedShare is the goal: a fifth moves if the ring is perfect.
-	movedShare = 1.2 / (scaleShards + 1)
+	// movedShare is the goal, in percent: a fifth moves if the ring is perfect.
+	movedShare = 100 * 1.2 / (scaleShards + 1)
 )
 
 // measureCacheScale adds a shard and removes it under load.
@@ -69,7 +69,8 @@ func (o *objectBench) scale(ctx context.Context, shards int32) error {
 // other one afterwards: an edge that had them would answer itself, and not say which shard has them.
 type sample struct {
 	*objectBench
-	folder    string
+	folder string
+	// was and is have the objects of each shard, and forgotten is how many the origin answered afterwards.
 	was, is   map[string][]int
 	forgotten int64
 }
@@ -102,8 +103,8 @@ func (p *sample) fetchFrom(ctx context.Context, edge int) (load.Report, error) {
 func (p *sample) figures(name string) []figure.Figure {
 	moved := movedObjects(p.was, p.is)
 	return []figure.Figure{
-		figure.HasGoal(fmt.Sprintf("%s: share of the objects that move", name), float64(moved)/sampledObjects, "of all", figure.AtMost(movedShare)),
-		figure.Info(fmt.Sprintf("%s: share of the objects that are requested from the origin again", name), float64(p.forgotten)/sampledObjects, "of all"),
+		figure.HasGoal(fmt.Sprintf("%s: share of the objects that move", name), 100*float64(moved)/sampledObjects, "%", figure.AtMost(movedShare)),
+		figure.Info(fmt.Sprintf("%s: share of the objects that are requested from the origin again", name), 100*float64(p.forgotten)/sampledObjects, "%"),
 	}
 }
 
