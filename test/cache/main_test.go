@@ -7,12 +7,15 @@ package cache
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -155,7 +158,7 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	folder := filepath.Join("/cache", filepath.Base(t.TempDir())+t.Name()[len("Test"):], name)
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
-	addresses[cacheconf.HotDir], addresses[cacheconf.ShardDir] = folder+"/cache", folder+"/cache"
+	addresses[cacheconf.Dir], addresses["/dev/stdout"] = folder+"/cache", folder+"/access.log"
 	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheClosed] = folder + "/closed"
 	if !strings.HasPrefix(name, "edge-of-") {
 		s.volume, s.closed = filepath.Join(root, folder, "cache"), filepath.Join(root, folder, "closed")
@@ -250,17 +253,24 @@ func withRequestLog(files cacheconf.Files, path string) (edited cacheconf.Files,
 	return edited, strings.Join(lines, "")
 }
 
-// freePorts returns numbers of ports that nobody listens on.
+// nextPort is the next port that a test may get. The kernel gives connections ports above 32768.
+var nextPort = func() *atomic.Int64 {
+	first := &atomic.Int64{}
+	first.Store(10_000 + rand.Int64N(10_000))
+	return first
+}()
+
+// freePorts returns numbers of ports that nobody listens on, and that no other test gets.
 func freePorts(t *testing.T, n int) []string {
 	t.Helper()
 	ports := make([]string, 0, n)
-	for range n {
-		o := listen(t)
-		_, port, _ := strings.Cut(o.Addr().String(), ":")
-		defer func() { must(t, o.Close()) }()
-		if _, err := strconv.Atoi(port); err != nil {
-			t.Fatal(err)
+	for len(ports) < n {
+		port := strconv.FormatInt(nextPort.Add(1), 10)
+		listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp4", "127.0.0.1:"+port)
+		if err != nil {
+			continue
 		}
+		must(t, listener.Close())
 		ports = append(ports, port)
 	}
 	return ports

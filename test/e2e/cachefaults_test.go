@@ -153,7 +153,7 @@ func TestCacheVolumeFull(t *testing.T) {
 	t.Parallel()
 	cache := newSmallCache(t)
 	traffic := startCheckedTraffic(t, cache)
-	other := cacheconf.ShardDir + "/other"
+	other := cacheconf.Dir + "/other"
 	inShard(t, cache, 0, "while head -c 131072 /dev/zero >> "+other+"; do sleep 0.05; done 2> /dev/null; true")
 	waitDegraded(t, cache, v1alpha1.ReasonNotStoring, "the volume of front-shards-0 takes no objects, because it is full: about 50 % of the objects")
 	inShard(t, cache, 0, "rm "+other)
@@ -170,9 +170,9 @@ func TestCacheFilesDamaged(t *testing.T) {
 	host, _, _ := strings.Cut(before["/objects/1"], " ")
 	waitPurge(t, purge(t, cache, v1alpha1.NginxCachePurgeSpec{Prefixes: []string{"http://" + host + "/objects/"}}), v1alpha1.ReasonPurged)
 	traffic := startCheckedTraffic(t, cache)
-	garbage := "find " + cacheconf.ShardDir + "/objects -type f | while read f; do echo garbage > $f; done; "
-	inShard(t, cache, 0, garbage+"rm -r "+cacheconf.ShardDir+"/purged; echo garbage > "+cacheconf.ShardDir+"/purged")
-	inShard(t, cache, 1, garbage+"rm -r "+cacheconf.ShardDir+"/purged/tree; echo garbage > "+cacheconf.ShardDir+"/purged/number; echo garbage > "+cacheconf.ShardDir+"/since")
+	garbage := "find " + cacheconf.Dir + "/objects -type f | while read f; do echo garbage > $f; done; "
+	inShard(t, cache, 0, garbage+"rm -r "+cacheconf.Dir+"/purged; echo garbage > "+cacheconf.Dir+"/purged")
+	inShard(t, cache, 1, garbage+"rm -r "+cacheconf.Dir+"/purged/tree; echo garbage > "+cacheconf.Dir+"/purged/number; echo garbage > "+cacheconf.Dir+"/since")
 	for shard := range 2 {
 		replaceShard(t, cache, shard)
 	}

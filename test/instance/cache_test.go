@@ -54,8 +54,8 @@ func TestCacheMetrics(t *testing.T) {
 	dir := filepath.Join(p.dir, "hot")
 	must(t, os.Mkdir(dir, 0o755))
 	must(t, os.Chmod(dir, 0o777))
-	p.mounts = append(p.mounts, container.Mount{From: dir, To: cacheconf.HotDir})
-	p.start("forky", http80, "--cache-dir="+cacheconf.HotDir)
+	p.mounts = append(p.mounts, container.Mount{From: dir, To: cacheconf.Dir})
+	p.start("forky", http80, "--cache-dir="+cacheconf.Dir)
 	p.ready()
 	p.serveInside("127.0.0.1:82", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/broken" {

@@ -28,7 +28,7 @@ pid /tmp/nginx.pid;
 error_log stderr;
 events { worker_connections 1024; }
 http {
-    access_log /dev/stdout combined;
+    access_log /dev/stdout combined buffer=4k flush=1s;
     sendfile on;
     tcp_nopush on;
     client_body_temp_path /tmp/body;

@@ -34,11 +34,9 @@ const (
 	TLSPort = 443
 )
 
-// The folders of the caches. Volumes are mounted there, with a folder for the objects and one for what was purged.
-const (
-	HotDir   = "/var/cache/nginx-hot"
-	ShardDir = "/var/cache/nginx-shard"
-)
+// Dir is the folder of a pod's cache. A volume is mounted there, with a folder for the objects and one for what was purged.
+// nginx follows links there with each request, which takes longer, the more folders the path has.
+const Dir = "/nginx-cache"
 
 // Files maps the names of configuration files to their contents.
 type Files map[string]string
@@ -82,11 +80,11 @@ type Input struct {
 func Edge(in Input) (Files, error) {
 	return in.render("spec.edge.config", in.Cache.Spec.Edge.Config, map[string]any{
 		"edge.conf": map[string]any{
-			"Servers": servers(in.Cache.Spec.TLS), "TLSPort": TLSPort, "Dir": HotDir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
+			"Servers": servers(in.Cache.Spec.TLS), "TLSPort": TLSPort, "Dir": Dir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
 		},
 		"nginx-cache-edge-server": map[string]any{"Slices": sliceSizes(in.Cache.Spec)},
-		"nginx-cache-generation":  newGeneration(HotDir),
-		"nginx-cache-epoch":       newGeneration(HotDir),
+		"nginx-cache-generation":  newGeneration(Dir),
+		"nginx-cache-epoch":       newGeneration(Dir),
 		"nginx-cache-edge":        nil,
 		"nginx-cache-edge-stored": nil,
 		"metrics.conf":            metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierEdge, Shards: v1alpha1.TierShards},
@@ -95,12 +93,12 @@ func Edge(in Input) (Files, error) {
 
 // Shard returns the configuration of the shards.
 func Shard(in Input) (Files, error) {
-	purged, handover := path.Join(ShardDir, instanceapi.DirPurged), len(in.Previous) > 0
+	purged, handover := path.Join(Dir, instanceapi.DirPurged), len(in.Previous) > 0
 	files := map[string]any{
-		"nginx-cache-generation": newGeneration(ShardDir),
-		"nginx-cache-epoch":      newGeneration(ShardDir),
+		"nginx-cache-generation": newGeneration(Dir),
+		"nginx-cache-epoch":      newGeneration(Dir),
 		"shard.conf": map[string]any{
-			"Dir": ShardDir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
+			"Dir": Dir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
 			"Purged": purged, "Handover": handover, "Slices": sliceSizes(in.Cache.Spec),
 			"Closed": path.Join(instanceapi.DirState, instanceapi.FileCacheClosed),
 		},

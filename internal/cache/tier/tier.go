@@ -175,8 +175,8 @@ func (b *builder) setEdge(edge *application.Application) {
 	template.Volumes = append(slices.Clone(template.Volumes), v1alpha2.Volume{
 		Name: hotVolume, EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory, SizeLimit: limit},
 	})
-	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: hotVolume, MountPath: cacheconf.HotDir})
-	b.setCacheDir(edge, cacheconf.HotDir, purge.KeyEdge)
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: hotVolume, MountPath: cacheconf.Dir})
+	b.setCacheDir(edge, cacheconf.Dir, purge.KeyEdge)
 }
 
 // setShards sets what only the shards have.
@@ -185,8 +185,8 @@ func (b *builder) setShards(shards *application.Application, replicas int32) {
 	setReplicas(shards, &replicas)
 	shards.Spec.Resources = want.Resources
 	template := shards.Spec.PodTemplate
-	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.ShardDir})
-	b.setCacheDir(shards, cacheconf.ShardDir, purge.KeyShards)
+	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.Dir})
+	b.setCacheDir(shards, cacheconf.Dir, purge.KeyShards)
 	// Shards request from each other while objects are handed over.
 	shards.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{
 		{PodSelector: &metav1.LabelSelector{MatchLabels: naming.SelectorLabels(v1alpha1.EdgeName(b.cache.Name))}},

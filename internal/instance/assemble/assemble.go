@@ -95,13 +95,14 @@ func Files(user map[string]string, settings Settings) Assembled {
 		user = includeDeclared(user)
 	}
 	found := survey(user, layout)
-	result := Assembled{Problems: append(layout.problems, found.problems...), Demand: found.resourceDemand(settings.Workers, layout.whole)}
+	result := Assembled{Problems: append(layout.problems, found.problems...), Demand: found.resourceDemand(settings, layout.whole)}
 	result.Files = edit(user, found.edits(settings))
 	result.Files[MainFile] = render("main.conf.tmpl", map[string]any{
 		"PID":            settings.ownDir() + "/nginx.pid",
 		"Defaults":       mainDefaults(layout, found, settings),
 		"Includes":       layout.main,
 		"Events":         !layout.whole && !found.main.has("events"),
+		"Connections":    settings.addedConnections(),
 		"HTTP":           len(layout.http) > 0 || found.http == nil,
 		"HTTPFile":       httpFile,
 		"HTTPIncludes":   layout.http,

@@ -22,18 +22,26 @@ type Demand struct {
 	Directive string
 }
 
-// Defaults of nginx, and of the events block that is added if the user has none.
+// Defaults of nginx.
 const (
-	nginxConnections       = 512
-	addedEventsConnections = 1024
-	defaultThreads         = 32
+	nginxConnections = 512
+	defaultThreads   = 32
 )
 
+// addedConnections is worker_connections of the events block that is added if the user has none. A request that passes a
+// cache takes up to six: those of the client, of a shard or an origin, and of nginx to itself.
+func (s *Settings) addedConnections() int {
+	if s.CacheMetrics {
+		return 8192
+	}
+	return 1024
+}
+
 // resourceDemand adds up the directives that cost memory and processes in each worker.
-func (f *findings) resourceDemand(automatic int, whole bool) Demand {
-	d := Demand{Workers: f.workers(automatic), Connections: nginxConnections}
+func (f *findings) resourceDemand(settings Settings, whole bool) Demand {
+	d := Demand{Workers: f.workers(settings.Workers), Connections: nginxConnections}
 	if !whole && !f.main.has("events") {
-		d.Connections = addedEventsConnections
+		d.Connections = settings.addedConnections()
 	}
 	if n, ok := number(f.connections); ok {
 		d.Connections = n
@@ -49,7 +57,7 @@ func (f *findings) resourceDemand(automatic int, whole bool) Demand {
 		d.Threads += n
 		d.at(&v)
 	}
-	if visits := f.main["worker_processes"]; len(visits) > 0 && d.Workers > automatic {
+	if visits := f.main["worker_processes"]; len(visits) > 0 && d.Workers > settings.Workers {
 		d.at(&visits[len(visits)-1])
 	}
 	return d

@@ -10,8 +10,11 @@ import (
 	"time"
 )
 
-// version is that of the format.
-const version = 5
+// version is that of the format, and invalid that of a file which Invalidate has made useless.
+const (
+	version = 5
+	invalid = 0
+)
 
 // The offsets of the fields, in bytes.
 const (
@@ -52,7 +55,11 @@ func Read(file io.ReaderAt, buffer []byte) (Object, []byte, error) {
 	if n < offsetKey {
 		return Object{}, buffer, ErrDamaged
 	}
-	if binary.LittleEndian.Uint64(buffer[offsetVersion:]) != version {
+	switch binary.LittleEndian.Uint64(buffer[offsetVersion:]) {
+	case version:
+	case invalid:
+		return Object{}, buffer, ErrDamaged
+	default:
 		return Object{}, buffer, ErrVersion
 	}
 	headerStart, bodyStart := int(binary.LittleEndian.Uint16(buffer[offsetHeaderStart:])), int(binary.LittleEndian.Uint16(buffer[offsetBodyStart:]))
@@ -105,7 +112,7 @@ func MakeStale(file io.WriterAt, now time.Time) error {
 }
 
 // Invalidate makes nginx ignore a file that it is still writing.
-func Invalidate(file io.WriterAt) error { return write(file, offsetVersion, 0) }
+func Invalidate(file io.WriterAt) error { return write(file, offsetVersion, invalid) }
 
 func write(file io.WriterAt, offset int64, value uint64) error {
 	_, err := file.WriteAt(binary.LittleEndian.AppendUint64(nil, value), offset)

@@ -65,7 +65,7 @@ func TestReadErrors(t *testing.T) {
 		want error
 	}{
 		"empty": {nil, ErrDamaged}, "short": {good[:offsetKey-1], ErrDamaged}, "cut": {good[:len(good)-1], ErrDamaged},
-		"zeros": {make(file, 1000), ErrVersion}, "another version": {other, ErrVersion}, "no key": {noKey, ErrDamaged},
+		"zeros": {make(file, 1000), ErrDamaged}, "another version": {other, ErrVersion}, "no key": {noKey, ErrDamaged},
 	} {
 		if _, err := tt.file.read(); !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
@@ -84,7 +84,7 @@ func TestChanges(t *testing.T) {
 	if err := Invalidate(f); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := f.read(); !errors.Is(err, ErrVersion) {
+	if _, err := f.read(); !errors.Is(err, ErrDamaged) {
 		t.Errorf("invalid: %v", err)
 	}
 }
