@@ -55,28 +55,37 @@ func plan(t *testing.T, r *Reconciler, cache *v1alpha1.NginxCache) handover.Plan
 	return p
 }
 
+// wantRecorded checks what is recorded of a hand-over, and when its step ends.
+func wantRecorded(t *testing.T, r *Reconciler, cache *v1alpha1.NginxCache, p handover.Plan, want string, ends time.Duration) {
+	t.Helper()
+	if got := shardsOf(t, r).Annotations[handover.Annotation]; got != want || r.nextStep(cache, p) != ends {
+		t.Errorf("recorded %q, want %q: %+v", got, want, p)
+	}
+}
+
+// wantAtRest checks that another pass writes nothing.
+func wantAtRest(t *testing.T, r *Reconciler, cache *v1alpha1.NginxCache) handover.Plan {
+	t.Helper()
+	before := shardsOf(t, r)
+	p := plan(t, r, cache)
+	if shardsOf(t, r).ResourceVersion != before.ResourceVersion {
+		t.Error("the same was recorded again")
+	}
+	return p
+}
+
 // TestHandOver: a hand-over is recorded when it begins, and when the edges have the new ring, and no more when it has
 // ended. At rest, nothing is written.
 func TestHandOver(t *testing.T) {
 	r, cache, clock := scaled(t, 3)
 	p := plan(t, r, cache)
-	want := `{"from":2,"to":3,"since":"2026-05-01T12:00:00Z"}`
-	begun := shardsOf(t, r)
-	if got := begun.Annotations[handover.Annotation]; got != want || p.Previous != 2 || r.nextStep(cache, p) != 5*time.Minute {
-		t.Errorf("recorded %s, want %s: %+v", got, want, p)
-	}
+	wantRecorded(t, r, cache, p, `{"from":2,"to":3,"since":"2026-05-01T12:00:00Z"}`, 5*time.Minute)
 	clock.Step(time.Minute)
-	p = plan(t, r, cache)
-	if shardsOf(t, r).ResourceVersion != begun.ResourceVersion {
-		t.Error("the same was recorded again")
-	}
+	p = wantAtRest(t, r, cache)
 	if err := r.switchHandOver(t.Context(), cache, &p); err != nil {
 		t.Fatal(err)
 	}
-	want = `{"from":2,"to":3,"since":"2026-05-01T12:01:00Z","switched":true}`
-	if got := shardsOf(t, r).Annotations[handover.Annotation]; got != want || r.nextStep(cache, p) != 5*time.Minute {
-		t.Errorf("recorded %s, want %s: %+v", got, want, p)
-	}
+	wantRecorded(t, r, cache, p, `{"from":2,"to":3,"since":"2026-05-01T12:01:00Z","switched":true}`, 5*time.Minute)
 	set := shardsOf(t, r)
 	set.Spec.Replicas = new(int32(3))
 	if err := r.Client.Update(t.Context(), set); err != nil {
@@ -84,14 +93,11 @@ func TestHandOver(t *testing.T) {
 	}
 	clock.Step(5 * time.Minute)
 	p = plan(t, r, cache)
-	ended := shardsOf(t, r)
-	if got, ok := ended.Annotations[handover.Annotation]; ok || p.Previous != 0 || r.nextStep(cache, p) != 0 {
-		t.Errorf("at the end, %q is recorded: %+v", got, p)
+	wantRecorded(t, r, cache, p, "", 0)
+	if _, ok := shardsOf(t, r).Annotations[handover.Annotation]; ok || p.Previous != 0 {
+		t.Errorf("the hand-over has not ended: %+v", p)
 	}
-	plan(t, r, cache)
-	if shardsOf(t, r).ResourceVersion != ended.ResourceVersion {
-		t.Error("at rest, something was written")
-	}
+	wantAtRest(t, r, cache)
 }
 
 // TestHandOverSuspended: while the cache is suspended, nothing is recorded, and no pass comes by time.
