@@ -11,10 +11,9 @@ import (
 	"time"
 )
 
-// PathPurges accepts Purges with POST, and answers once the instance has carried them out, with a Status as JSON in which
-// only Protocol, Version, Purged and Orders are set. They are
-// signed like an order, whose Requested is empty, and need no number of their own: to carry out what has been carried out
-// changes nothing.
+// PathPurges accepts Purges with POST, and answers once the instance has carried them out, or after OrderWait, with a
+// Status as JSON in which only Protocol, Version, Purged and Orders are set. They are signed like an order, whose
+// Requested is empty, and need no number of their own: to carry out what has been carried out changes nothing.
 const PathPurges = "/v1/purges"
 
 // DirPurges is the mounted ConfigMap with the Purges of a cache, in FilePurges as JSON.

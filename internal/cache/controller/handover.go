@@ -20,6 +20,10 @@ import (
 	"example.com/nginx-operator/internal/nginx/observe"
 )
 
+// handOverManager owns the annotation. What the manager of the StatefulSet has written by a patch becomes part of what it
+// applies (kube/apply), and is then removed, because it does not apply that.
+const handOverManager = naming.FieldManager + "-hand-over"
+
 // planHandOver decides how many shards run, and whether objects are handed over. A hand-over is recorded before anything
 // follows from it.
 func (r *Reconciler) planHandOver(ctx context.Context, cache *v1alpha1.NginxCache) (handover.Plan, error) {
@@ -64,7 +68,7 @@ func (r *Reconciler) recordHandOver(ctx context.Context, cache *v1alpha1.NginxCa
 		return err
 	}
 	ctrl.LoggerFrom(ctx).Info("the hand-over of objects between shards changes", "state", text)
-	if err := r.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(naming.FieldManager)); err != nil {
+	if err := r.Client.Patch(ctx, set, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(handOverManager)); err != nil {
 		return fmt.Errorf("record the hand-over in StatefulSet %s: %w", set.Name, err)
 	}
 	return nil

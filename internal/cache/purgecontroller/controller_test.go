@@ -93,7 +93,7 @@ func (w *world) startPod(name, dir string) {
 	if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte("{}"), 0o600); err != nil {
 		w.t.Fatal(err)
 	}
-	purges, err := purge.NewKeeper(dir, mounted, purge.Objects{Dir: filepath.Join(dir, instanceapi.DirObjects), AwaitWorkers: func(context.Context) {}})
+	purges, err := purge.NewKeeper(dir, mounted, purge.Objects{Dir: filepath.Join(dir, instanceapi.DirObjects), AwaitWorkers: func(context.Context) error { return nil }})
 	if err == nil {
 		err = purges.CatchUp(w.t.Context())
 	}
@@ -401,5 +401,6 @@ func generation(t *testing.T, dir string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return filepath.Base(target)
+	number, _, _ := strings.Cut(filepath.Base(target), ".")
+	return number
 }

@@ -12,15 +12,15 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// A shard is compared with those that began more than together before it: those of a new cache begin at the same time. It
+// A shard is compared with those that began more than sameStart before it: those of a new cache begin at the same time. It
 // counts as filled again when it has three quarters of what they have on average, because the ring does not give all shards
-// the same part. Without others to compare it with, it has lost something if the cache was not new. After refillMost, what
+// the same part. Without others to compare it with, it has lost something if the cache was not new. After maxRefill, what
 // is missing is not requested.
 const (
-	together    = 10 * time.Second
-	isNew       = 10 * time.Minute
-	refillMost  = 24 * time.Hour
-	refilledPer = 75
+	sameStart       = 10 * time.Second
+	isNew           = 10 * time.Minute
+	maxRefill       = 24 * time.Hour
+	refilledPercent = 75
 )
 
 // loss is a part of the cache that is lost or away.
@@ -93,7 +93,7 @@ func (in *Input) refilling() *loss {
 	var names []string
 	for n := range in.Ring {
 		pod := in.shard(n)
-		if pod == nil || !pod.Ready || pod.Cache == nil || pod.Cache.Since == nil || in.refilled(pod) {
+		if in.added(n) || pod == nil || !pod.Ready || pod.Cache == nil || pod.Cache.Since == nil || in.refilled(pod) {
 			continue
 		}
 		began := ""
@@ -108,22 +108,27 @@ func (in *Input) refilling() *loss {
 	return &loss{v1alpha1.ReasonShardsRefilling, fmt.Sprintf("%s: %s being stored again", strings.Join(names, ", "), in.part(len(names)))}
 }
 
+// added reports whether a shard is new, and is given its objects by the others.
+func (in *Input) added(n int) bool {
+	return in.HandOver.State != nil && n >= int(in.HandOver.State.From)
+}
+
 // refilled reports whether a shard has its part of the objects.
 func (in *Input) refilled(pod *Pod) bool {
 	since := *pod.Cache.Since
-	if in.Now.After(since.Add(refillMost)) {
+	if in.Now.After(since.Add(maxRefill)) {
 		return true
 	}
 	var sum, others int64
 	for n := range in.Ring {
-		if other := in.shard(n); other != nil && other.Cache != nil && (other.Cache.Since == nil || other.Cache.Since.Before(since.Add(-together))) {
+		if other := in.shard(n); other != nil && other.Cache != nil && (other.Cache.Since == nil || other.Cache.Since.Before(since.Add(-sameStart))) {
 			sum, others = sum+other.Cache.Objects, others+1
 		}
 	}
 	if others == 0 {
 		return since.Before(in.Cache.CreationTimestamp.Add(isNew))
 	}
-	return pod.Cache.Objects*others*100 >= sum*refilledPer
+	return pod.Cache.Objects*others*100 >= sum*refilledPercent
 }
 
 func (in *Input) shardName(n int) string { return naming.Pod(v1alpha1.ShardsName(in.Cache.Name), n) }

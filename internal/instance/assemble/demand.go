@@ -30,7 +30,7 @@ const (
 
 // addedConnections is worker_connections of the events block that is added if the user has none. A request that passes a
 // cache takes up to six: those of the client, of a shard or an origin, and of nginx to itself.
-func (s *Settings) addedConnections() int {
+func (s Settings) addedConnections() int {
 	if s.CacheMetrics {
 		return 8192
 	}

@@ -49,6 +49,8 @@ type Volume struct {
 	closed string
 	// statfs is fileSystemOf, except in tests.
 	statfs func(dir string) (fileSystem, error)
+	// failed is why nginx could not be told whether to store objects; nil if it was.
+	failed error
 
 	mu    sync.Mutex
 	since time.Time
@@ -106,7 +108,7 @@ func (v *Volume) Report() *instanceapi.Cache {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.now().Sub(v.last.at) > freshness {
+	if v.problem == "" && v.now().Sub(v.last.at) > freshness {
 		return nil
 	}
 	report := &instanceapi.Cache{Objects: v.last.objects, Size: int64(v.last.size), Free: int64(v.last.free), Problem: v.problem}

@@ -73,14 +73,17 @@ func (v *Volume) check() time.Duration {
 
 // setProblem tells nginx whether to store objects.
 func (v *Volume) setProblem(problem string) {
-	if err := v.setClosed(problem != ""); err != nil {
-		slog.Error("cannot tell nginx whether to store objects", "error", err)
+	failed := v.setClosed(problem != "")
+	if failed != nil && v.failed == nil {
+		slog.Error("cannot tell nginx whether to store objects", "error", failed)
+	}
+	if v.failed = failed; failed != nil {
 		return
 	}
 	if problem != "" {
-		slog.Warn("no objects are stored any more, because the volume of the cache cannot take them", "problem", problem)
+		slog.Warn("the volume of the cache takes no objects any more", "problem", problem)
 	} else {
-		slog.Info("objects are stored again")
+		slog.Info("the volume of the cache takes objects again")
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -20,8 +20,8 @@ const Root FS = "/proc"
 type Process struct {
 	PID, Parent int
 	Zombie      bool
-	// Sleeping reports whether it waits for an event.
-	Sleeping bool
+	// Sleeping reports whether it waits for an event, and Blocked whether for a disk.
+	Sleeping, Blocked bool
 	// Ticks is the used CPU time in clock ticks, and Pages is the number of resident pages.
 	Ticks, Pages int64
 }
@@ -74,6 +74,7 @@ func parseStat(pid int, text []byte) (Process, bool) {
 		Parent:   int(number(parent)),
 		Zombie:   fields[state] == "Z",
 		Sleeping: fields[state] == "S",
+		Blocked:  fields[state] == "D",
 		Ticks:    number(userTime) + number(systemTime),
 		Pages:    number(resident),
 	}, true

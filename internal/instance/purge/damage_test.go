@@ -1,8 +1,11 @@
 package purge
 
 import (
+	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"example.com/nginx-operator/internal/instanceapi"
@@ -73,14 +76,47 @@ func TestDamageWhileServing(t *testing.T) {
 	if err := errorsOf(err, keeper.CatchUp(t.Context())); err != nil {
 		t.Fatal(err)
 	}
+	before := generation(t, dir)
 	if err := os.RemoveAll(dir); err != nil {
 		t.Fatal(err)
 	}
-	keeper.repair(t.Context())
+	if err := keeper.repair(t.Context(), false); err != nil {
+		t.Fatal(err)
+	}
+	if after := generation(t, dir); after == before {
+		t.Errorf("everything has the generation %s again", after)
+	}
 	if got := keeper.Report(); got.Number != 5 || got.Error != "" {
 		t.Errorf("it reports %+v", got)
 	}
-	generation(t, dir)
+}
+
+// TestOpenWritesNothing: a volume that is full or read-only can be opened again.
+func TestOpenWritesNothing(t *testing.T) {
+	dir := t.TempDir()
+	apply(t, open(t, dir), 0, object(3, "/a"), instanceapi.Purge{Number: 4, Soft: true, All: true})
+	before := listing(t, dir)
+	open(t, dir)
+	if after := listing(t, dir); after != before {
+		t.Errorf("before:\n%s\nafter:\n%s", before, after)
+	}
+}
+
+// listing returns all entries of a folder, with their times.
+func listing(t *testing.T, dir string) string {
+	t.Helper()
+	var all strings.Builder
+	if err := filepath.WalkDir(dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		info, err := entry.Info()
+		fmt.Fprintf(&all, "%s %v\n", path, info.ModTime())
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return all.String()
 }
 
 // generation returns where the link of everything leads to.

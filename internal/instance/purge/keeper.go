@@ -2,12 +2,15 @@ package purge
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"example.com/nginx-operator/internal/instance/volumes"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -32,15 +35,28 @@ type Keeper struct {
 func NewKeeper(dir, mounted string, objects Objects) (*Keeper, error) {
 	k := &Keeper{dir: dir, mounted: mounted, objects: objects, applying: make(chan struct{}, 1)}
 	store, err := Open(dir, objects)
-	if err != nil {
+	if damages(err) {
 		return k, k.replace(err)
 	}
 	k.store = store
-	return k, nil
+	return k, err
+}
+
+// damages reports whether an error means that the folder is not as it was left. A disk that fails, or is full, does not.
+func damages(err error) bool {
+	for _, other := range []error{unix.EROFS, unix.ENOSPC, unix.EDQUOT, unix.EIO, unix.ESTALE, unix.EACCES, unix.EPERM} {
+		if errors.Is(err, other) {
+			return false
+		}
+	}
+	return err != nil
 }
 
 // CatchUp carries out the mounted purges. They may take as long as it takes to read all stored objects.
 func (k *Keeper) CatchUp(ctx context.Context) error {
+	if err := k.objects.removeLinks(); err != nil {
+		slog.Warn("cannot remove the links that replace purged objects", "error", err)
+	}
 	err := k.applyMounted(ctx)
 	if err == nil || ctx.Err() != nil {
 		return ctx.Err()
@@ -57,16 +73,19 @@ func (k *Keeper) CatchUp(ctx context.Context) error {
 func (k *Keeper) Watch(ctx context.Context) {
 	changed := make(chan struct{}, 1)
 	volumes.Watch(ctx, []string{k.mounted}, changed)
+	var failure error
 	for {
+		before := failure
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(checkPause):
-			k.repair(ctx)
+			failure = k.repair(ctx, failure != nil)
 		case <-changed:
-			if err := k.applyMounted(ctx); err != nil {
-				slog.Error("cannot carry out the mounted purges", "error", err)
-			}
+			failure = k.applyMounted(ctx)
+		}
+		if failure != nil && (before == nil || before.Error() != failure.Error()) {
+			slog.Error("cannot carry out the mounted purges", "error", failure)
 		}
 	}
 }
@@ -74,26 +93,31 @@ func (k *Keeper) Watch(ctx context.Context) {
 // checkPause is how often the store is checked. nginx requests everything from the origins while it is not there.
 const checkPause = time.Second
 
-// repair replaces the store if another program has damaged it.
-func (k *Keeper) repair(ctx context.Context) {
+// repair replaces the store if another program has damaged it. Then, and to try again, it carries out the mounted purges.
+func (k *Keeper) repair(ctx context.Context, again bool) error {
 	_, damage := os.Stat(filepath.Join(k.dir, linkAll))
-	if damage == nil {
-		return
+	if damages(damage) {
+		k.applying <- struct{}{}
+		err := k.replace(damage)
+		<-k.applying
+		if err != nil {
+			return err
+		}
+		again = true
 	}
-	k.applying <- struct{}{}
-	err := k.replace(damage)
-	<-k.applying
-	if err == nil {
-		err = k.applyMounted(ctx)
+	if !again {
+		return nil
 	}
-	if err != nil {
-		slog.Error("cannot replace what was purged", "error", err)
-	}
+	return k.applyMounted(ctx)
 }
 
 // replace replaces a store that is damaged. What was purged is not known any more, so the whole cache is dropped.
 func (k *Keeper) replace(damage error) error {
 	slog.Error("the whole cache is dropped, because what was purged cannot be read", "error", damage)
+	// Without it, nginx answers with nothing that is stored.
+	if err := os.RemoveAll(filepath.Join(k.dir, linkAll)); err != nil && !errors.Is(err, unix.ENOTDIR) {
+		return fmt.Errorf("remove the generation: %w", err)
+	}
 	if err := os.RemoveAll(k.dir); err != nil {
 		return fmt.Errorf("remove the folder with what was purged: %w", err)
 	}

@@ -22,7 +22,7 @@ type Objects struct {
 	// empty, if that is in Dir as well.
 	Dir, Temporary string
 	// AwaitWorkers waits until each worker of nginx has handled the events that it had.
-	AwaitWorkers func(context.Context)
+	AwaitWorkers func(context.Context) error
 }
 
 const (
@@ -44,15 +44,44 @@ const (
 func (o *Objects) apply(ctx context.Context, s *search) (int64, error) {
 	began := time.Now()
 	// Afterwards, there is a file of each object of which nginx had the header before.
-	o.AwaitWorkers(ctx)
+	if err := o.awaitWorkers(ctx); err != nil {
+		return 0, err
+	}
 	found, err := o.pass(ctx, s, time.Time{})
 	if err != nil {
 		return found, err
 	}
 	// A file that has got its name while its folder was read may have been missed.
-	o.AwaitWorkers(ctx)
+	if err := o.awaitWorkers(ctx); err != nil {
+		return found, err
+	}
 	more, err := o.pass(ctx, s, began.Add(-clockError))
 	return found + more, err
+}
+
+// maxWait is how long the workers of nginx are waited for. The purge fails then, and is tried again.
+const maxWait = 10 * time.Second
+
+// errWorkers means that workers of nginx could not be waited for.
+var errWorkers = errors.New("what nginx stores at the moment cannot be purged")
+
+func (o *Objects) awaitWorkers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	defer cancel()
+	if err := o.AwaitWorkers(ctx); err != nil {
+		return fmt.Errorf("%w: %w", errWorkers, err)
+	}
+	return nil
+}
+
+// removeLinks removes the links that replace files. nginx, which must not run, would neither know nor remove them.
+func (o *Objects) removeLinks() error {
+	return filepath.WalkDir(o.Dir, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.Type()&fs.ModeSymlink == 0 {
+			return missingIsFine(err)
+		}
+		return os.Remove(path)
+	})
 }
 
 // pass reads the objects in all folders that have changed since a time.
@@ -134,7 +163,7 @@ func (r *reader) readEntry(ctx context.Context, folder string, entry fs.DirEntry
 }
 
 // readFile reads an object and does with it what the search says.
-func (r *reader) readFile(path string, unfinished bool) error {
+func (r *reader) readFile(path string, isTemporary bool) error {
 	file, err := os.OpenFile(path, os.O_RDWR, 0) //nolint:gosec // a file of the cache
 	if err != nil {
 		// nginx may have removed it by now.
@@ -150,7 +179,7 @@ func (r *reader) readFile(path string, unfinished bool) error {
 	switch {
 	case err == nil:
 		e = r.search.of(&object)
-	case unfinished:
+	case isTemporary:
 		return nil
 	case errors.Is(err, cachefile.ErrVersion):
 		return fmt.Errorf("%s: %w", path, err)
@@ -164,7 +193,7 @@ func (r *reader) readFile(path string, unfinished bool) error {
 		return nil
 	case e == makeStale:
 		err = cachefile.MakeStale(file, r.now)
-	case unfinished:
+	case isTemporary:
 		err = cachefile.Invalidate(file)
 	default:
 		err = replace(path)

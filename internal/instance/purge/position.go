@@ -57,6 +57,11 @@ func (s *Store) finish(number int64) error {
 
 func (s *Store) setPosition(name string, number int64) error {
 	target := path.Join(positions, strconv.FormatInt(number, 10))
+	if now, err := s.root.Readlink(name); err == nil && now == target {
+		if _, err := s.root.Stat(target); err == nil {
+			return nil
+		}
+	}
 	if err := s.root.MkdirAll(target, 0o755); err != nil {
 		return err
 	}

@@ -70,12 +70,13 @@ func (s *search) of(o *cachefile.Object) effect {
 // ofKey returns what happens to an object by its URL, which is the end of its key.
 func (s *search) ofKey(key string) effect {
 	_, location, _ := strings.Cut(key[strings.LastIndexByte(key, ' ')+1:], "://")
-	at := strings.IndexByte(location, '/')
+	at := strings.IndexAny(location, "/?#")
 	if at < 0 {
-		return keep
+		at = len(location)
 	}
 	host, rest := location[:at], location[at:]
 	raw, query, found := strings.Cut(rest, "?")
+	raw, _, _ = strings.Cut(raw, "#")
 	if found {
 		query = "?" + query
 	}

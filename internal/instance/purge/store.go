@@ -5,7 +5,7 @@
 // one. A request that was under way to the origin meanwhile stores what it gets with the generations of before, which no
 // request looks up any more.
 //
-//	generation               → g/NUMBER   the generation of everything
+//	generation               → g/NUMBER.TIME   the generation of everything
 //	tree/HOST/FOLDER/.below  → g/NUMBER   the generation of what is below a path
 //	tree/HOST/PATH?QUERY/.object → g/NUMBER   the generation of one object
 //
@@ -35,7 +35,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"example.com/nginx-operator/internal/instance/cachefile"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -103,16 +102,27 @@ func Open(dir string, objects Objects) (*Store, error) {
 	if s.links < links {
 		return nil, fmt.Errorf("%w: of %d links, there are %d", errDamaged, links, s.links)
 	}
-	if _, err := root.Stat(linkAll); errors.Is(err, fs.ErrNotExist) {
-		if _, err := s.link(nil, linkAll, s.Number()); err != nil {
-			return nil, err
+	return s, s.complete()
+}
+
+// complete makes the links that are missing. On a volume that has them, it writes nothing: the volume may be full.
+func (s *Store) complete() error {
+	if _, err := s.root.Stat(linkAll); errors.Is(err, fs.ErrNotExist) {
+		if _, err := s.link(nil, linkAll, newGeneration(s.Number())); err != nil {
+			return err
 		}
 	}
 	if err := s.openPositions(); err != nil {
-		return nil, err
+		return err
 	}
-	return s, s.beginEpoch()
+	if _, err := s.root.Stat(linkEpoch); errors.Is(err, fs.ErrNotExist) {
+		return s.beginEpoch()
+	}
+	return nil
 }
+
+// newGeneration returns a generation of everything that there has never been: objects of an earlier one may be left.
+func newGeneration(number int64) string { return fmt.Sprintf("%d.%d", number, time.Now().UnixNano()) }
 
 // Number returns the number of the last purge that was carried out.
 func (s *Store) Number() int64 { return s.number.Load() }
@@ -171,14 +181,15 @@ func (s *Store) search(ctx context.Context, news []instanceapi.Purge, last int64
 	}
 	began := time.Now()
 	found, err := s.objects.apply(ctx, search)
-	if errors.Is(err, cachefile.ErrVersion) {
-		slog.Warn("the whole cache is purged, because its objects cannot be searched", "error", err)
-		return s.renew(last)
-	}
-	if err == nil {
+	switch {
+	case err == nil:
 		slog.Info("searched the stored objects", "found", found, "took", time.Since(began).Round(time.Millisecond).String())
+		return nil
+	case ctx.Err() != nil, errors.Is(err, errWorkers):
+		return err
 	}
-	return err
+	slog.Warn("the whole cache is purged, because its objects cannot be searched", "error", err)
+	return s.renew(last)
 }
 
 func (s *Store) apply(p *instanceapi.Purge) error {
@@ -193,7 +204,7 @@ func (s *Store) apply(p *instanceapi.Purge) error {
 		if name == linkAll {
 			return s.renew(p.Number)
 		}
-		isNew, err := s.link(folder, name, p.Number)
+		isNew, err := s.link(folder, name, strconv.FormatInt(p.Number, 10))
 		if err != nil {
 			return err
 		}
@@ -206,7 +217,8 @@ func (s *Store) apply(p *instanceapi.Purge) error {
 
 // renew gives everything another generation, and removes all others.
 func (s *Store) renew(number int64) error {
-	if _, err := s.link(nil, linkAll, number); err != nil {
+	generation := newGeneration(number)
+	if _, err := s.link(nil, linkAll, generation); err != nil {
 		return err
 	}
 	s.links = 0
@@ -215,7 +227,7 @@ func (s *Store) renew(number int64) error {
 	}
 	// No link leads to the other generations any more.
 	return s.eachIn(generations, func(name string) error {
-		if name == strconv.FormatInt(number, 10) {
+		if name == generation {
 			return nil
 		}
 		return s.root.Remove(path.Join(generations, name))
@@ -259,8 +271,8 @@ func unusable(name string) bool {
 
 // link makes a link in a folder of the tree, or at the top if the folder is nil, lead to a generation. It reports whether
 // there was no such link.
-func (s *Store) link(folder []string, name string, number int64) (isNew bool, err error) {
-	generation := path.Join(generations, strconv.FormatInt(number, 10))
+func (s *Store) link(folder []string, name, generation string) (isNew bool, err error) {
+	generation = path.Join(generations, generation)
 	if err := s.root.MkdirAll(generation, 0o755); err != nil {
 		return false, err
 	}
