@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"example.com/nginx-operator/internal/instance/proc"
@@ -19,22 +20,12 @@ const (
 // AwaitWorkers waits until each worker of an nginx that this process has started has been asleep, and thus handled the
 // events that it had. It returns an error if a worker waits for a disk until ctx is done.
 func AwaitWorkers(ctx context.Context) error {
-	awake := map[int]bool{}
-	for _, master := range proc.Root.Children(os.Getpid()) {
-		for _, worker := range proc.Root.Children(master.PID) {
-			awake[worker.PID] = true
-		}
-	}
+	awake := workers()
 	began := time.Now()
 	poll := time.NewTicker(awakePoll)
 	defer poll.Stop()
 	for {
-		for pid := range awake {
-			p, ok := proc.Root.Process(pid)
-			if !ok || p.Sleeping || p.Zombie || !p.Blocked && time.Since(began) > maxAwake {
-				delete(awake, pid)
-			}
-		}
+		awake = slices.DeleteFunc(awake, func(pid int) bool { return hasSlept(pid, began) })
 		if len(awake) == 0 {
 			return nil
 		}
@@ -44,4 +35,20 @@ func AwaitWorkers(ctx context.Context) error {
 		case <-poll.C:
 		}
 	}
+}
+
+// workers returns the processes of each nginx that this process has started, without the master processes.
+func workers() (all []int) {
+	for _, master := range proc.Root.Children(os.Getpid()) {
+		for _, worker := range proc.Root.Children(master.PID) {
+			all = append(all, worker.PID)
+		}
+	}
+	return all
+}
+
+// hasSlept reports whether a worker has handled the events that it had at a time.
+func hasSlept(pid int, began time.Time) bool {
+	p, ok := proc.Root.Process(pid)
+	return !ok || p.Sleeping || p.Zombie || !p.Blocked && time.Since(began) > maxAwake
 }
