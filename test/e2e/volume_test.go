@@ -36,7 +36,8 @@ func newClaim(t *testing.T, namespace, name string) {
 	cleanup(t, func(ctx context.Context) error { return kube.Delete(ctx, makers) })
 	folder := namespace + "-" + name
 	cleanup(t, func(ctx context.Context) error {
-		return onNode(ctx, makers.Name, "remove", node, `rm -rf "/volumes/`+folder+`"`)
+		// A pod that ends may still write there.
+		return onNode(ctx, makers.Name, "remove", node, `rm -rf "/volumes/`+folder+`" || { sleep 2; rm -rf "/volumes/`+folder+`"; }`)
 	})
 	must(t, onNode(t.Context(), makers.Name, "make", node,
 		fmt.Sprintf(`mkdir "/volumes/%[1]s" && chown 101:101 "/volumes/%[1]s" && chmod 0770 "/volumes/%[1]s"`, folder)))
