@@ -94,10 +94,11 @@ func TestPurgeSchema(t *testing.T) {
 		{name: "URLs", spec: cache + `urls: ["https://a", "http://a.example.com:8080/b/%20?c=d/e&f", "https://[::1]/"]`},
 		{name: "prefixes", spec: cache + `prefixes: ["https://a/", "http://a/1/2/3/4/5/6/"], ttlSecondsAfterFinished: 0`},
 		{name: "all", spec: cache + `all: true`},
+		{name: "tags", spec: cache + `tags: [product-12, "shelf:3/a", "!-~"], soft: true`},
 
 		{name: "no cache", spec: `all: true`, want: "cacheRef: Required"},
-		{name: "nothing", spec: `cacheRef: {name: front}`, want: "exactly one of urls, prefixes and all"},
-		{name: "two", spec: cache + `all: true, urls: ["https://a/"]`, want: "exactly one of urls, prefixes and all"},
+		{name: "nothing", spec: `cacheRef: {name: front}`, want: "exactly one of urls, prefixes, tags and all"},
+		{name: "two", spec: cache + `all: true, urls: ["https://a/"]`, want: "exactly one of urls, prefixes, tags and all"},
 		{name: "not all", spec: cache + `all: false`, want: "Unsupported value: false"},
 		{name: "no URL", spec: cache + `urls: []`, want: "should have at least 1 items"},
 		{name: "too many URLs", spec: cache + `urls: [` + many + `]`, want: "must have at most 100 items"},
@@ -109,7 +110,11 @@ func TestPurgeSchema(t *testing.T) {
 		{name: "a prefix with a query string", spec: cache + `prefixes: ["https://a/?b/"]`, want: "such as https://shop.example.com/static/"},
 		{name: "a prefix with too many folders", spec: cache + `prefixes: ["https://a/1/2/3/4/5/6/7/"]`, want: "at most 6 folders"},
 		{name: "a negative time", spec: cache + `all: true, ttlSecondsAfterFinished: -1`, want: "greater than or equal to 0"},
-		{name: "an unknown field", spec: cache + `all: true, soft: true`, want: "unknown field"},
+		{name: "tags and something else", spec: cache + `tags: [a], all: true`, want: "exactly one of urls, prefixes, tags and all"},
+		{name: "a tag with a comma", spec: cache + `tags: ["a,b"]`, want: "without spaces and commas"},
+		{name: "a tag with a space", spec: cache + `tags: ["a b"]`, want: "without spaces and commas"},
+		{name: "an empty tag", spec: cache + `tags: [""]`, want: "without spaces and commas"},
+		{name: "an unknown field", spec: cache + `all: true, colour: red`, want: "unknown field"},
 	} {
 		t.Run(tt.name, func(t *testing.T) { wantCacheSchema(t, namespace, "NginxCachePurge", "purge", tt.spec, tt.want) })
 	}
