@@ -26,7 +26,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -58,13 +57,6 @@ const (
 
 // maxLinks bounds the links in the tree. Beyond it, the whole cache gets another generation, and the tree is empty again.
 const maxLinks = 10000
-
-// maxName is the longest name of a folder, in bytes, and maxPath the longest path in the tree. nginx finds nothing beyond
-// these, so the folder above is purged.
-const (
-	maxName = 255
-	maxPath = 3000
-)
 
 // Store is the folder in which a pod keeps what was purged. It is safe for concurrent use.
 type Store struct {
@@ -232,41 +224,6 @@ func (s *Store) renew(number int64) error {
 		}
 		return s.root.Remove(path.Join(generations, name))
 	})
-}
-
-// place returns the folder in the tree, and the name, of the link of a target. Where nginx could not find it, it returns
-// that of a folder of the path above, or the link of everything, so that too much is purged rather than too little.
-func place(t instanceapi.Target) (folder []string, name string) {
-	folders := components(t.Host + t.Path)
-	all := components(t.Host + t.Path + t.Query)
-	if !t.Below && len(strings.Join(all, "/")) <= maxPath && !slices.ContainsFunc(all, unusable) {
-		return all, linkObject
-	}
-	if !t.Below && !strings.HasSuffix(t.Path, "/") {
-		// What is below the folder that the object is in.
-		folders = folders[:len(folders)-1]
-	}
-	if at := slices.IndexFunc(folders, unusable); at >= 0 {
-		folders = folders[:at]
-	}
-	if len(folders) == 0 {
-		return nil, linkAll
-	}
-	return folders[:min(len(folders), 1+instanceapi.MaxPurgedFolders)], linkBelow
-}
-
-// components returns the names in a path.
-func components(path string) []string {
-	return strings.FieldsFunc(path, func(r rune) bool { return r == '/' })
-}
-
-// unusable reports whether a component of a path cannot be the name of a folder.
-func unusable(name string) bool {
-	switch name {
-	case ".", "..", linkBelow, linkObject, unfinished:
-		return true
-	}
-	return len(name) > maxName
 }
 
 // link makes a link in a folder of the tree, or at the top if the folder is nil, lead to a generation. It reports whether
