@@ -41,7 +41,7 @@ func startCheckedTraffic(t *testing.T, cache *v1alpha1.NginxCache) *traffic {
 		group.Go(func() {
 			for n := 0; ctx.Err() == nil; n++ {
 				path := fmt.Sprintf("/traffic/%d", n%40)
-				if n%2 == 0 {
+				if n%10 == 0 {
 					path = fmt.Sprintf("/new/%d/%d", worker, n)
 				}
 				body, err := request(namespace, v1alpha1.EdgeName("front"), "http", path).MaxRetries(0).DoRaw(context.WithoutCancel(ctx))
@@ -136,8 +136,10 @@ func replaceShard(t *testing.T, cache *v1alpha1.NginxCache, shard int) {
 func TestCacheVolumeLost(t *testing.T) {
 	t.Parallel()
 	cache := newSmallCache(t)
-	answers(t, cache, "/objects")
-	time.Sleep(10 * time.Second) // Shards that begin together are those of a new cache.
+	// Shards that begin within 10 s are those of a new cache. The loss is large, so that it lasts.
+	for folder, began := 0, time.Now(); time.Since(began) < 10*time.Second; folder++ {
+		answers(t, cache, fmt.Sprintf("/objects/%d", folder))
+	}
 	traffic := startCheckedTraffic(t, cache)
 	claim := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: "cache-objects-front-shards-1"}}
 	must(t, kube.Delete(t.Context(), claim))
@@ -153,10 +155,11 @@ func TestCacheVolumeFull(t *testing.T) {
 	t.Parallel()
 	cache := newSmallCache(t)
 	traffic := startCheckedTraffic(t, cache)
-	other := cacheconf.Dir + "/other"
-	inShard(t, cache, 0, "while head -c 131072 /dev/zero >> "+other+"; do sleep 0.05; done 2> /dev/null; true")
+	other, fill := cacheconf.Dir+"/other", "/tmp/fill"
+	// nginx makes room by removing objects, which the other file takes as well.
+	inShard(t, cache, 0, "touch "+fill+"; (while [ -e "+fill+" ]; do head -c 131072 /dev/zero >> "+other+"; sleep 0.05; done > /dev/null 2>&1 &)")
 	waitDegraded(t, cache, v1alpha1.ReasonNotStoring, "the volume of front-shards-0 takes no objects, because it is full: about 50 % of the objects")
-	inShard(t, cache, 0, "rm "+other)
+	inShard(t, cache, 0, "rm "+fill+"; sleep 1; rm "+other)
 	waitDegraded(t, cache, v1alpha1.ReasonNothingLost, "")
 	traffic.stop(t)
 }
