@@ -24,6 +24,8 @@ type cacheShape struct {
 	edges, shards int32
 	// storage is the size of each volume, and hotSize what an edge keeps in memory; empty: the default.
 	storage, hotSize string
+	// node selects the nodes that the pods run on; nil: any.
+	node map[string]string
 	// origin is the application that the cache is in front of.
 	origin v1alpha2.NginxOperatorSpec
 }
@@ -48,6 +50,9 @@ func (b *bench) cacheBench(ctx context.Context, shape cacheShape) (*cacheBench, 
 		Origins: []v1alpha1.Origin{{Name: "app", Service: &v1alpha1.ServiceReference{Name: origin.Name, Port: originPort}}},
 		Edge:    v1alpha1.Edge{Replicas: &shape.edges},
 		Shards:  v1alpha1.Shards{Replicas: &shape.shards, Storage: v1alpha1.Storage{Size: resource.MustParse(shape.storage)}},
+	}
+	if shape.node != nil {
+		cache.Spec.PodTemplate = &v1alpha2.PodTemplate{NodeSelector: shape.node}
 	}
 	if shape.hotSize != "" {
 		cache.Spec.Edge.HotSize = new(resource.MustParse(shape.hotSize))
@@ -131,4 +136,16 @@ func (c *cacheBench) changeCache(ctx context.Context, change func(*v1alpha1.Ngin
 // deletePod deletes a pod of the cache.
 func (c *cacheBench) deletePod(ctx context.Context, name string) error {
 	return client.IgnoreNotFound(c.client.Delete(ctx, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: c.namespace, Name: name}}))
+}
+
+// oneNode selects one of the nodes that pods are scheduled on.
+func (b *bench) oneNode(ctx context.Context) (map[string]string, error) {
+	nodes, err := b.kube.CoreV1().Nodes().List(ctx, metav1.ListOptions{FieldSelector: "spec.unschedulable=false"})
+	if err != nil {
+		return nil, err
+	}
+	if len(nodes.Items) == 0 {
+		return nil, errors.New("no node takes pods")
+	}
+	return map[string]string{corev1.LabelHostname: nodes.Items[len(nodes.Items)-1].Name}, nil
 }

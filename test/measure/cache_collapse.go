@@ -87,7 +87,7 @@ func (o *objectBench) collapse(ctx context.Context, path string, clients int) ([
 		return nil, err
 	}
 	sum := crc32.ChecksumIEEE([]byte(strings.Repeat(collapseLine, collapseLines)))
-	report, err := incluster.RunToEnd(ctx, o.kube, o.namespace, "load-"+path, o.loadImage, load.Options{
+	report, err := incluster.RunToEnd(ctx, o.kube, o.namespace, "load-"+path, o.loadImage, nil, load.Options{
 		Targets: []string{address}, Timeout: collapseTimeout, Timeline: true,
 		Clients: []load.Clients{{Count: clients, Requests: 1, Path: "/" + path, ExpectSum: fmt.Sprintf("%x", sum)}},
 	})

@@ -58,6 +58,8 @@ type objectBench struct {
 	*cacheBench
 	objects load.Objects
 	loads   int
+	// node selects the nodes that loads run on; nil: any.
+	node map[string]string
 }
 
 // objectBench creates a cache and has it store all objects.
@@ -94,7 +96,7 @@ func (o *objectBench) fetch(ctx context.Context, folder string, n int, targets .
 	defer cancel()
 	o.loads++
 	began := time.Now()
-	report, err := incluster.RunToEnd(ctx, o.kube, o.namespace, fmt.Sprintf("fetch-%d", o.loads), o.loadImage, load.Options{
+	report, err := incluster.RunToEnd(ctx, o.kube, o.namespace, fmt.Sprintf("fetch-%d", o.loads), o.loadImage, o.node, load.Options{
 		Targets: targets, Host: objectHost, Timeline: true,
 		Objects: &load.Objects{Count: n, Once: true, Owners: true},
 		Clients: objectClients(folder, load.Clients{Count: 32, KeepAlive: true}),

@@ -16,6 +16,7 @@ const (
 	// hotObjects fit in overheadHotSize, and of coldObjects only one in twenty does.
 	hotObjects, coldObjects = 200, 20_000
 	overheadHotSize         = "4Mi"
+	overheadPlainSize       = "4m"
 	// overheadRounds is the number of alternating rounds, because the speed of the machine varies.
 	overheadRounds = 3
 	// overheadWindow is how long each load runs, with overheadClients that send one request after the other, and then at
@@ -37,8 +38,8 @@ type target struct {
 	sum   load.Second
 }
 
-// measureCacheOverhead compares an edge and a shard with one nginx that caches by itself: the same image, objects and
-// load, one after the other on all cores.
+// measureCacheOverhead compares an edge and a shard with one nginx that caches by itself, and with two of them in a row: the
+// same image, objects and load, one after the other on all cores.
 func measureCacheOverhead(ctx context.Context, s *session) ([]figure.Figure, error) {
 	o, targets, err := s.overheadBench(ctx)
 	if err != nil {
@@ -59,10 +60,11 @@ func measureCacheOverhead(ctx context.Context, s *session) ([]figure.Figure, err
 			return nil, err
 		}
 	}
-	plainHot, edge, plainCold, shard := targets[0], targets[1], targets[2], targets[3]
+	plainHot, edge, plainCold, shard, two := targets[0], targets[1], targets[2], targets[3], targets[4]
 	figures := []figure.Figure{
 		figure.HasGoal("hits on the edge: requests/s, of those of nginx alone", 100*median(edge.rates)/median(plainHot.rates), "%", figure.AtLeast(edgeShare)),
 		figure.HasGoal("hits on the shard: requests/s, of those of nginx alone", 100*median(shard.rates)/median(plainCold.rates), "%", figure.AtLeast(shardShare)),
+		figure.Info("nginx in front of nginx: requests/s, of those of nginx alone", 100*median(two.rates)/median(plainCold.rates), "%"),
 	}
 	for _, t := range targets {
 		figures = append(figures, t.figures()...)
@@ -76,11 +78,16 @@ func (s *session) overheadBench(ctx context.Context) (*objectBench, []*target, e
 	if err != nil {
 		return nil, nil, err
 	}
-	c, err := b.cacheBench(ctx, cacheShape{edges: 1, shards: 1, storage: objectStorage, hotSize: overheadHotSize, origin: originSpec(1, objectOrigin())})
+	// What is compared is nginx, and not the way to another node.
+	node, err := b.oneNode(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := b.plainBench(ctx, 1); err != nil {
+	c, err := b.cacheBench(ctx, cacheShape{edges: 1, shards: 1, node: node, storage: objectStorage, hotSize: overheadHotSize, origin: originSpec(1, objectOrigin())})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := b.plainBench(ctx, 1, node); err != nil {
 		return nil, nil, err
 	}
 	tier, err := b.serviceAddress(ctx, v1alpha1.EdgeName(c.cache.Name), cacheconf.Port)
@@ -91,14 +98,22 @@ func (s *session) overheadBench(ctx context.Context) (*objectBench, []*target, e
 	if err != nil {
 		return nil, nil, err
 	}
+	if _, err := b.plainShaped(ctx, plainShape{name: plainFront, origin: plain, size: overheadPlainSize, replicas: 1, node: node}); err != nil {
+		return nil, nil, err
+	}
+	front, err := b.serviceAddress(ctx, plainFront, plainPort)
+	if err != nil {
+		return nil, nil, err
+	}
 	cold := s.count(coldObjects)
 	targets := []*target{
 		{name: "nginx alone, few objects", address: plain, folder: "hot", objects: hotObjects},
 		{name: "hits on the edge", address: tier, folder: "hot", objects: hotObjects},
 		{name: "nginx alone, many objects", address: plain, folder: "cold", objects: cold},
 		{name: "hits on the shard", address: tier, folder: "cold", objects: cold},
+		{name: "nginx in front of nginx, many objects", address: front, folder: "cold", objects: cold},
 	}
-	o := &objectBench{cacheBench: c}
+	o := &objectBench{cacheBench: c, node: node}
 	for _, t := range targets {
 		if _, err := o.fetch(ctx, t.folder, t.objects, t.address); err != nil {
 			return nil, nil, err
@@ -112,7 +127,7 @@ func (o *objectBench) press(ctx context.Context, t *target, rate float64) (load.
 	ctx, cancel := context.WithTimeoutCause(ctx, o.patience, fmt.Errorf("the load on %s does not end", t.name))
 	defer cancel()
 	o.loads++
-	report, err := incluster.RunToEnd(ctx, o.kube, o.namespace, fmt.Sprintf("load-%d", o.loads), o.loadImage, load.Options{
+	report, err := incluster.RunToEnd(ctx, o.kube, o.namespace, fmt.Sprintf("load-%d", o.loads), o.loadImage, o.node, load.Options{
 		Targets: []string{t.address}, Host: objectHost, Duration: overheadWindow, Rate: rate, Timeline: true,
 		Objects: &load.Objects{Count: t.objects},
 		Clients: objectClients(t.folder, load.Clients{Count: overheadClients, KeepAlive: true}),

@@ -16,7 +16,9 @@ import (
 
 const (
 	plainName = "plain"
-	plainPort = 8080
+	// plainFront is an nginx in front of that.
+	plainFront = "plain-front"
+	plainPort  = 8080
 	// plainWorkers is the number of processes in each pod.
 	plainWorkers = 2
 )
@@ -36,13 +38,13 @@ http {
     fastcgi_temp_path /tmp/fastcgi;
     uwsgi_temp_path /tmp/uwsgi;
     scgi_temp_path /tmp/scgi;
-    proxy_cache_path /var/cache/plain levels=1:2 keys_zone=plain:64m max_size=1g inactive=1d use_temp_path=off;
+    proxy_cache_path /var/cache/plain levels=1:2 keys_zone=plain:64m max_size=%s inactive=1d use_temp_path=off;
     map $upstream_cache_status $plain_status {
         default "fwd=uri-miss";
         HIT "hit";
     }
     upstream origin {
-        server origin:%d;
+        server %s;
         keepalive 32;
     }
     server {
@@ -68,13 +70,27 @@ type plainBench struct {
 	deployment *appsv1.Deployment
 }
 
-// plainBench creates the Deployment, and waits until its pods are ready.
-func (b *bench) plainBench(ctx context.Context, replicas int32) (*plainBench, error) {
-	p := &plainBench{bench: b, deployment: plainDeployment(b.namespace, b.newest(), replicas)}
+// plainShape is what such Deployments differ in: origin is the address that they request objects from, and size that of the
+// cache in nginx's notation.
+type plainShape struct {
+	name, origin, size string
+	replicas           int32
+	// node selects the nodes that the pods run on; nil: any.
+	node map[string]string
+}
+
+// plainBench creates a Deployment in front of the origin, and waits until its pods are ready.
+func (b *bench) plainBench(ctx context.Context, replicas int32, node map[string]string) (*plainBench, error) {
+	return b.plainShaped(ctx, plainShape{name: plainName, origin: fmt.Sprintf("origin:%d", originPort), size: "1g", replicas: replicas, node: node})
+}
+
+func (b *bench) plainShaped(ctx context.Context, shape plainShape) (*plainBench, error) {
+	p := &plainBench{bench: b, deployment: plainDeployment(b.namespace, b.newest(), shape)}
 	meta := p.deployment.ObjectMeta
+	text := fmt.Sprintf(plainConfig, plainWorkers, shape.size, shape.origin, plainPort)
 	objects := []client.Object{
-		&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"nginx.conf": fmt.Sprintf(plainConfig, plainWorkers, originPort, plainPort)}},
-		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: plainLabels, Ports: []corev1.ServicePort{{Port: plainPort}}}},
+		&corev1.ConfigMap{ObjectMeta: meta, Data: map[string]string{"nginx.conf": text}},
+		&corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{Selector: plainLabels(shape.name), Ports: []corev1.ServicePort{{Port: plainPort}}}},
 		p.deployment,
 	}
 	for _, object := range objects {
@@ -85,11 +101,12 @@ func (b *bench) plainBench(ctx context.Context, replicas int32) (*plainBench, er
 	return p, p.rolledOut(ctx)
 }
 
-var plainLabels = map[string]string{"app": plainName}
+func plainLabels(name string) map[string]string { return map[string]string{"app": name} }
 
 // plainDeployment returns a Deployment as its users write it: pods are replaced when others are ready, and serve until no
 // Service sends to them.
-func plainDeployment(namespace, image string, replicas int32) *appsv1.Deployment {
+func plainDeployment(namespace, image string, shape plainShape) *appsv1.Deployment {
+	labels := plainLabels(shape.name)
 	no := false
 	container := corev1.Container{
 		Name: "nginx", Image: image,
@@ -100,7 +117,8 @@ func plainDeployment(namespace, image string, replicas int32) *appsv1.Deployment
 		}},
 		SecurityContext: &corev1.SecurityContext{AllowPrivilegeEscalation: &no, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}}},
 	}
-	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: plainLabels}}
+	template := corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+	template.Spec.NodeSelector = shape.node
 	template.Spec.SecurityContext = &corev1.PodSecurityContext{
 		RunAsNonRoot: new(true), RunAsUser: new(int64(65532)), FSGroup: new(int64(65532)),
 		SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault},
@@ -110,19 +128,19 @@ func plainDeployment(namespace, image string, replicas int32) *appsv1.Deployment
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: name, MountPath: mount})
 	}
 	template.Spec.Volumes = append(template.Spec.Volumes, corev1.Volume{Name: "config", VolumeSource: corev1.VolumeSource{
-		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: plainName}},
+		ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: shape.name}},
 	}})
 	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: "config", MountPath: "/etc/plain"})
 	template.Spec.Containers = []corev1.Container{container}
 	return &appsv1.Deployment{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: plainName},
-		Spec:       appsv1.DeploymentSpec{Replicas: &replicas, Selector: &metav1.LabelSelector{MatchLabels: plainLabels}, Template: template},
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: shape.name},
+		Spec:       appsv1.DeploymentSpec{Replicas: &shape.replicas, Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: template},
 	}
 }
 
 // rolledOut waits until all pods are the newest ones, and ready.
 func (p *plainBench) rolledOut(ctx context.Context) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("the Deployment %s is not rolled out within %s", plainName, p.patience))
+	ctx, cancel := context.WithTimeoutCause(ctx, p.patience, fmt.Errorf("the Deployment %s is not rolled out within %s", p.deployment.Name, p.patience))
 	defer cancel()
 	for {
 		if err := p.client.Get(ctx, client.ObjectKeyFromObject(p.deployment), p.deployment); err != nil {
@@ -149,7 +167,7 @@ func (p *plainBench) restart(ctx context.Context) error {
 // podAddresses returns the addresses of all pods.
 func (p *plainBench) podAddresses(ctx context.Context) ([]string, error) {
 	pods := &corev1.PodList{}
-	if err := p.client.List(ctx, pods, client.InNamespace(p.namespace), client.MatchingLabels(plainLabels)); err != nil {
+	if err := p.client.List(ctx, pods, client.InNamespace(p.namespace), client.MatchingLabels(plainLabels(p.deployment.Name))); err != nil {
 		return nil, err
 	}
 	var addresses []string

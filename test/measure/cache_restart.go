@@ -89,7 +89,7 @@ func exactTag(image, version string) (string, error) {
 
 // restartPlain does a rolling restart of a Deployment of nginx under the same load.
 func (o *objectBench) restartPlain(ctx context.Context) ([]figure.Figure, error) {
-	p, err := o.plainBench(ctx, cacheEdges)
+	p, err := o.plainBench(ctx, cacheEdges, nil)
 	if err != nil {
 		return nil, err
 	}

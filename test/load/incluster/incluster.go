@@ -59,14 +59,16 @@ func Start(ctx context.Context, kube kubernetes.Interface, namespace, name, imag
 	}
 }
 
-// RunToEnd runs a load in a new pod until it ends by itself, and returns its report.
-func RunToEnd(ctx context.Context, kube kubernetes.Interface, namespace, name, image string, options load.Options) (load.Report, error) {
+// RunToEnd runs a load in a new pod until it ends by itself, and returns its report. node selects the nodes that the pod
+// may run on; nil: any.
+func RunToEnd(ctx context.Context, kube kubernetes.Interface, namespace, name, image string, node map[string]string, options load.Options) (load.Report, error) {
 	text, err := json.Marshal(options)
 	if err != nil {
 		return load.Report{}, err
 	}
-	pods := kube.CoreV1().Pods(namespace)
-	if _, err := pods.Create(ctx, pod(namespace, name, image, "run", string(text)), metav1.CreateOptions{}); err != nil {
+	pods, run := kube.CoreV1().Pods(namespace), pod(namespace, name, image, "run", string(text))
+	run.Spec.NodeSelector = node
+	if _, err := pods.Create(ctx, run, metav1.CreateOptions{}); err != nil {
 		return load.Report{}, err
 	}
 	l := &Load{kube: kube, namespace: namespace, name: name}
