@@ -22,6 +22,7 @@ import (
 	"example.com/nginx-operator/internal/instance/certs"
 	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instance/confine"
+	"example.com/nginx-operator/internal/instance/handover"
 	"example.com/nginx-operator/internal/instance/health"
 	"example.com/nginx-operator/internal/instance/journal"
 	"example.com/nginx-operator/internal/instance/keypipe"
@@ -186,6 +187,16 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout,
 		Proc: proc.Root, Cgroup: cgroup, Messages: os.Stderr,
 		Changed: changed, Signals: signals(life), Checks: &checks.Prober{},
+	}
+	if o.CacheDir != "" {
+		shard := handover.Shard{
+			Dir: filepath.Join(o.CacheDir, instanceapi.DirObjects), Address: instanceapi.EndingAddress,
+			Ending: filepath.Join(o.State, instanceapi.FileCacheEnding),
+		}
+		if err := shard.Begin(); err != nil {
+			return nil, err
+		}
+		options.BeforeDrain = func() { shard.End(life, o.DrainTimeout/2) }
 	}
 	if o.RequestMetrics {
 		options.Answers, options.Checks.Answered = requests, requests.CountOwnRequest

@@ -15,6 +15,16 @@ type Cache struct {
 	Problem string `json:"problem,omitempty"`
 }
 
+// EndingAddress is where the nginx of a shard passes requests on to the other shards, so that they store what this one has
+// before it ends. An edge does not listen there.
+const EndingAddress = "127.0.0.1:8183"
+
+// HeaderCacheEnding is the header of stored objects that another shard has handed over before it ended.
+const HeaderCacheEnding = "X-Cache-Ending"
+
+// FileCacheEnding is the name of a file in DirState. While it exists, the shard ends, and takes no objects from others that end.
+const FileCacheEnding = "cache-ending"
+
 // FileCacheClosed is the name of a file in DirState. While it exists, nginx stores no objects in the cache of a shard, and
 // answers with those that it has.
 const FileCacheClosed = "cache-closed"

@@ -82,6 +82,8 @@ type tiers struct {
 	// pairs are the certificates by name, and authority has signed them.
 	pairs     map[string]load.Pair
 	authority *load.Authority
+	// ending is the address where the nginx of the shard passes requests on to the others.
+	ending string
 	// shard is the process of the shard.
 	shard *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
@@ -130,7 +132,7 @@ func startTiers(t *testing.T, origin *origin, in cacheconf.Input, ports map[stri
 func (s *tiers) start(t *testing.T, in cacheconf.Input, ports map[string]string) {
 	t.Helper()
 	s.pairs = map[string]load.Pair{}
-	free := freePorts(t, 7)
+	free := freePorts(t, 8)
 	s.issue(t, in.Cache.Spec.TLS)
 	addresses := func(listen string, internal ...string) map[string]string {
 		all := map[string]string{"listen 80;": "listen " + listen + ";", "listen 443 ssl;": "listen " + s.tls + " ssl;"}
@@ -144,11 +146,12 @@ func (s *tiers) start(t *testing.T, in cacheconf.Input, ports map[string]string)
 	}
 	shardFiles, err := cacheconf.Shard(in)
 	must(t, err)
-	s.shard, s.purged[0], s.logs[0] = s.run(t, in.Shards[0], shardFiles, addresses("127.0.0.1:"+ports[in.Shards[0]], free[:3]...))
+	s.ending = "127.0.0.1:" + free[3]
+	s.shard, s.purged[0], s.logs[0] = s.run(t, in.Shards[0], shardFiles, addresses("127.0.0.1:"+ports[in.Shards[0]], free[:4]...))
 	edgeFiles, err := cacheconf.Edge(in)
 	must(t, err)
-	s.edge, s.tls = "127.0.0.1:"+free[4], "127.0.0.1:"+free[6]
-	_, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[5]))
+	s.edge, s.tls = "127.0.0.1:"+free[5], "127.0.0.1:"+free[7]
+	_, s.purged[1], s.logs[1] = s.run(t, "edge-of-"+in.Shards[0], edgeFiles, addresses(s.edge, free[6]))
 }
 
 // run runs an nginx with files in which the addresses are those of this machine. It returns what the instance manager of
@@ -158,8 +161,12 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	folder := filepath.Join("/cache", filepath.Base(t.TempDir())+t.Name()[len("Test"):], name)
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
+	addresses["$hostname"] = name
+	// An edge stores all answers, so that tests know what it has.
+	addresses["    75% 1;\n"] = ""
 	addresses[cacheconf.Dir], addresses["/dev/stdout"] = folder+"/cache", folder+"/access.log"
 	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheClosed] = folder + "/closed"
+	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheEnding] = folder + "/ending"
 	if !strings.HasPrefix(name, "edge-of-") {
 		s.volume, s.closed = filepath.Join(root, folder, "cache"), filepath.Join(root, folder, "closed")
 		s.mountVolume(t)

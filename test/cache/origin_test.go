@@ -105,6 +105,13 @@ func (f file) serve(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, strings.NewReader(f.body))
 }
 
+// count returns the number of requests.
+func (o *origin) count() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.requests)
+}
+
 func (o *origin) setFile(path string, f file) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

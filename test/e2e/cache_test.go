@@ -215,6 +215,30 @@ func TestCacheHandOver(t *testing.T) {
 	}
 }
 
+// TestCacheShardReplaced: while a shard is away to be replaced, no object is requested from its origin again.
+func TestCacheShardReplaced(t *testing.T) {
+	t.Parallel()
+	needStorageClass(t)
+	cache := newCacheOn(t, newNamespace(t), 3, v1alpha1.Storage{Size: resource.MustParse("32Mi"), StorageClassName: &storageClass})
+	before := answers(t, cache, "/objects")
+	emptyEdges(t, cache)
+	for shard := range 3 {
+		pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: cache.Namespace, Name: naming.Pod(v1alpha1.ShardsName(cache.Name), shard)}}
+		must(t, get(t, pod))
+		uid := pod.UID
+		must(t, kube.Delete(t.Context(), pod))
+		eventually(t, pod.Name+" is gone", func() error {
+			if err := get(t, pod); err == nil && pod.UID == uid {
+				return errors.New("it is still there")
+			} else {
+				return client.IgnoreNotFound(err)
+			}
+		})
+		same(t, "while "+pod.Name+" is away", before, answers(t, cache, "/objects"))
+		waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+	}
+}
+
 // waitHandOver waits until the cache is ready and says that objects are handed over, or that none are if text is empty.
 func waitHandOver(t *testing.T, cache *v1alpha1.NginxCache, text string) {
 	t.Helper()

@@ -226,7 +226,8 @@ type Shards struct {
 	Replicas *int32 `json:"replicas,omitempty"`
 	// handOver is how long objects are handed over when replicas changes: a shard that does not have an
 	// object asks the one that owned it before, and only then the origin. What is not requested in that
-	// time is not handed over. Shards that are removed stay for as long. 0: objects are not handed over.
+	// time is not handed over. Shards that are removed stay for as long. 0: objects are not handed over,
+	// and a shard that is replaced does not hand its objects over to the others either.
 	// +optional
 	// +kubebuilder:default="5m"
 	HandOver Duration `json:"handOver,omitempty"`

@@ -93,21 +93,36 @@ func Edge(in Input) (Files, error) {
 
 // Shard returns the configuration of the shards.
 func Shard(in Input) (Files, error) {
-	purged, handover := path.Join(Dir, instanceapi.DirPurged), len(in.Previous) > 0
+	purged, handover, others := path.Join(Dir, instanceapi.DirPurged), len(in.Previous) > 0, in.others()
 	files := map[string]any{
 		"nginx-cache-generation": newGeneration(Dir),
 		"nginx-cache-epoch":      newGeneration(Dir),
 		"shard.conf": map[string]any{
 			"Dir": Dir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
-			"Purged": purged, "Handover": handover, "Slices": sliceSizes(in.Cache.Spec),
+			"Purged": purged, "Handover": handover, "Others": others, "Slices": sliceSizes(in.Cache.Spec),
 			"Closed": path.Join(instanceapi.DirState, instanceapi.FileCacheClosed),
+			"Ending": path.Join(instanceapi.DirState, instanceapi.FileCacheEnding),
 		},
 		"metrics.conf": metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
 	}
-	if handover {
-		files["handover.conf"] = map[string]any{"Port": Port, "Previous": in.Previous, "Purged": purged}
+	if handover || len(others) > 0 {
+		previous := in.Previous
+		if !handover {
+			previous = in.Shards
+		}
+		files["handover.conf"] = map[string]any{
+			"Port": Port, "Handover": handover, "Previous": previous, "Others": others, "Purged": purged, "EndingAddress": instanceapi.EndingAddress,
+		}
 	}
 	return in.render("spec.shards.config", in.Cache.Spec.Shards.Config, files)
+}
+
+// others returns the shards that a shard which ends hands its objects over to; none if it does not.
+func (in Input) others() Peers {
+	if len(in.Shards) < 2 || Seconds(in.Cache.Spec.Shards.HandOver) == 0 {
+		return nil
+	}
+	return in.Shards
 }
 
 // metrics is the data of the template of what is counted.

@@ -63,6 +63,7 @@ func TestHandover(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.Previous = in.Shards[:2]
+	in.Cache.Spec.Shards.HandOver = "5m"
 	during, err := Shard(in)
 	if err != nil {
 		t.Fatal(err)

@@ -90,6 +90,11 @@ func parse(head []byte, headerStart, bodyStart int) (Object, error) {
 
 var nameTag = []byte("cache-tag")
 
+// Has reports whether the answer has a header. name is written as nginx writes it.
+func (o *Object) Has(name string) bool {
+	return bytes.Contains(o.header, []byte("\n"+name+": "))
+}
+
 // HasTag reports whether is returns true for one of the tags in the headers Cache-Tag.
 func (o *Object) HasTag(is func(tag []byte) bool) bool {
 	for line := range bytes.SplitSeq(o.header, []byte("\n")) {

@@ -20,7 +20,8 @@ func (s *Supervisor) drain() error {
 	if !s.master.Running() {
 		return nil
 	}
-	slog.Info("draining", "delay", s.DrainDelay.String(), "timeout", s.DrainTimeout.String())
+	timeout := s.DrainTimeout - s.beforeDrain()
+	slog.Info("draining", "delay", s.DrainDelay.String(), "timeout", timeout.String())
 	half := s.DrainDelay / 2
 	if s.ends(half) {
 		return s.unexpectedEnd()
@@ -32,13 +33,23 @@ func (s *Supervisor) drain() error {
 	s.quitting = true
 	s.report()
 	s.end(syscall.SIGQUIT)
-	if s.ends(s.DrainTimeout) {
+	if s.ends(timeout) {
 		slog.Info("nginx has finished")
 		return nil
 	}
-	slog.Warn("nginx did not finish in time", "timeout", s.DrainTimeout.String())
+	slog.Warn("nginx did not finish in time", "timeout", timeout.String())
 	s.kill(s.master)
 	return nil
+}
+
+// beforeDrain returns how long BeforeDrain has taken.
+func (s *Supervisor) beforeDrain() time.Duration {
+	if s.BeforeDrain == nil {
+		return 0
+	}
+	began := time.Now()
+	s.BeforeDrain()
+	return time.Since(began)
 }
 
 // nudge makes clients with idle connections reconnect to another pod: a reload closes the idle

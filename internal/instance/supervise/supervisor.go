@@ -56,8 +56,11 @@ type Options struct {
 	// OwnPort is the port of the instance itself.
 	OwnPort                  int
 	DrainDelay, DrainTimeout time.Duration
-	Proc                     proc.FS
-	Cgroup                   fs.FS
+	// BeforeDrain is called before nginx is drained. It takes less than DrainTimeout, of which its time is a part. Unset:
+	// nothing is done.
+	BeforeDrain func()
+	Proc        proc.FS
+	Cgroup      fs.FS
 	// Messages receives nginx's error log.
 	Messages io.Writer
 	// Journal records which loads have ended a container.
