@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,10 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/test/internal/figure"
+	"example.com/nginx-operator/test/load"
+	"example.com/nginx-operator/test/load/incluster"
 )
 
 const (
@@ -25,12 +29,19 @@ const (
 	purgePause = 10 * time.Second
 	// purgePatience bounds a request, because one to a pod that is gone may get no answer.
 	purgePatience = 2 * time.Second
-	// purgeMedian and purgeTail are the goals, in seconds.
-	purgeMedian, purgeTail = 0.15, 1
+	// purgeMedian, purgeTail, purgePrefix and purgeTag are the goals, in seconds.
+	purgeMedian, purgeTail, purgePrefix, purgeTag = 0.15, 1, 1, 5
+	// tagged is the number of objects with a tag, and untagged that of others, stored beside them.
+	tagged, untagged = 10_000, 10_000
 )
 
 // purgeOrigin answers each request with another text, so that an answer shows whether it was stored.
-const purgeOrigin = "server { listen 8080; location / { return 200 \"$host $request_uri $request_id\\n\"; } }\n"
+const purgeOrigin = `server {
+    listen 8080;
+    location / { return 200 "$host $request_uri $request_id\n"; }
+    location /tagged/ { add_header Cache-Tag some; return 200 "$host $request_uri $request_id\n"; }
+}
+`
 
 // purgeBench is a cache whose objects are purged.
 type purgeBench struct {
@@ -48,7 +59,7 @@ func measurePurge(ctx context.Context, s *session) ([]figure.Figure, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := b.cacheBench(ctx, cacheShape{edges: cacheEdges, shards: purgeShards, storage: "32Mi", origin: originSpec(2, purgeOrigin)})
+	c, err := b.cacheBench(ctx, cacheShape{edges: cacheEdges, shards: purgeShards, storage: "64Mi", origin: originSpec(2, purgeOrigin)})
 	if err != nil {
 		return nil, err
 	}
@@ -68,6 +79,10 @@ func measurePurge(ctx context.Context, s *session) ([]figure.Figure, error) {
 		figure.HasGoal("a purge of a URL on 2 edges and 8 shards, until it is complete: median", one[len(one)/2], "s", figure.AtMost(purgeMedian)),
 		figure.HasGoal("the same, 99 of 100", one[len(one)*99/100], "s", figure.AtMost(purgeTail)),
 		figure.HasGoal("old answers after these purges", float64(p.stale.Swap(0)), "answers", figure.AtMost(0)),
+	}
+	many, err := p.purgeMany(ctx, s.count(tagged), s.count(untagged))
+	if figures = append(figures, many...); err != nil {
+		return figures, err
 	}
 	s.progress("cache-purge: purges while pods leave and join")
 	p.checked.Store(0)
@@ -93,6 +108,61 @@ func (p *purgeBench) purgeEach(ctx context.Context, n int) (seconds []float64, e
 		seconds = append(seconds, took.Seconds())
 	}
 	return seconds, nil
+}
+
+// purgeMany has many objects stored, and purges those with a tag, and then those below a prefix.
+func (p *purgeBench) purgeMany(ctx context.Context, tagged, untagged int) ([]figure.Figure, error) {
+	if err := errors.Join(p.store(ctx, "tagged", tagged), p.store(ctx, "untagged", untagged)); err != nil {
+		return nil, err
+	}
+	tag, err := p.purgeStored(ctx, fmt.Sprintf("/tagged/%d", tagged/2), v1alpha1.NginxCachePurgeSpec{Tags: []string{"some"}})
+	if err != nil {
+		return nil, err
+	}
+	prefix, err := p.purgeStored(ctx, fmt.Sprintf("/untagged/%d", untagged/2), v1alpha1.NginxCachePurgeSpec{Prefixes: []string{"https://" + p.host + "/untagged/"}})
+	return []figure.Figure{
+		figure.HasGoal(fmt.Sprintf("a purge of a tag that %d of %d objects have, until it is complete", tagged, tagged+untagged), tag, "s", figure.AtMost(purgeTag)),
+		figure.HasGoal(fmt.Sprintf("a purge of a prefix of %d objects, until it is complete", untagged), prefix, "s", figure.AtMost(purgePrefix)),
+		figure.HasGoal("old answers after these purges", float64(p.stale.Swap(0)), "answers", figure.AtMost(0)),
+	}, err
+}
+
+// purgeStored makes a purge that an object is a part of, and requests it again. It returns how long the purge took, in
+// seconds.
+func (p *purgeBench) purgeStored(ctx context.Context, path string, spec v1alpha1.NginxCachePurgeSpec) (float64, error) {
+	var before []string
+	for edge := range cacheEdges {
+		answer, err := p.get(ctx, edge, path)
+		if err != nil {
+			return 0, err
+		}
+		before = append(before, answer)
+	}
+	began := time.Now()
+	if err := p.purge(ctx, spec); err != nil {
+		return 0, err
+	}
+	took := time.Since(began).Seconds()
+	for edge := range cacheEdges {
+		if err := p.check(ctx, edge, path, before); err != nil {
+			return took, err
+		}
+	}
+	return took, nil
+}
+
+// store has objects in a folder stored.
+func (p *purgeBench) store(ctx context.Context, folder string, n int) error {
+	address, err := p.serviceAddress(ctx, v1alpha1.EdgeName(p.cache.Name), cacheconf.Port)
+	if err != nil {
+		return err
+	}
+	report, err := incluster.RunToEnd(ctx, p.kube, p.namespace, "store-"+folder, p.loadImage, nil, load.Options{
+		Targets: []string{address}, Host: p.host, Objects: &load.Objects{Count: n, Once: true},
+		Clients: []load.Clients{{Count: overheadClients, KeepAlive: true, Path: "/" + folder + "/{object}"}},
+	})
+	p.progress("cache-purge: stored in %s: %s", folder, report)
+	return err
 }
 
 // purgeWhileJoining purges objects in batches, while one pod after the other is deleted.
