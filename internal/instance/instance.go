@@ -196,7 +196,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		if err := shard.Begin(); err != nil {
 			return nil, err
 		}
-		options.BeforeDrain = func() { shard.End(life, o.DrainTimeout/2) }
+		options.BeforeDrain = shard.End
 	}
 	if o.RequestMetrics {
 		options.Answers, options.Checks.Answered = requests, requests.CountOwnRequest

@@ -202,3 +202,38 @@ func TestCollapse(t *testing.T) {
 func poll() kubetest.Poll {
 	return kubetest.Poll{Timeout: 20 * time.Second, Interval: 50 * time.Millisecond}
 }
+
+// TestEdgeStoresByChance: an edge stores one of four answers of the shards, but always what replaces an object that it has.
+func TestEdgeStoresByChance(t *testing.T) {
+	t.Parallel()
+	in := declare(func(spec *v1alpha1.NginxCacheSpec) { spec.Defaults.StaleWhileRevalidate = "1h" })
+	s := &tiers{origin: newOrigin(t), chance: true}
+	s.start(t, in, map[string]string{"shard.test": freePorts(t, 1)[0]})
+	passed := 0
+	for n := range 8 {
+		path := with(fmt.Sprintf("/a/%d", n), "Cache-Control", "max-age=2")
+		poll().Eventually(t, "the edge has "+path, func() error {
+			if status := s.get(t, path).header.Get("Cache-Status"); strings.Contains(status, ",") {
+				passed++
+				return fmt.Errorf("Cache-Status is %q", status)
+			}
+			return nil
+		})
+		s.origin.setStatus(fmt.Sprintf("/a/%d", n), http.StatusNotFound)
+	}
+	if passed <= 8 {
+		t.Errorf("8 objects were stored after %d requests", passed)
+	}
+	time.Sleep(3 * time.Second)
+	for n := range 8 {
+		path := with(fmt.Sprintf("/a/%d", n), "Cache-Control", "max-age=2")
+		var last answer
+		for range 4 {
+			last = s.send(t, http.MethodGet, path)
+			time.Sleep(100 * time.Millisecond)
+		}
+		if last.status != http.StatusNotFound {
+			t.Errorf("%s is gone, and the edge answers with %d (%s)", path, last.status, last.header.Get("Cache-Status"))
+		}
+	}
+}

@@ -4,78 +4,111 @@ package cache
 
 import (
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/instance/handover"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// startRing starts a cache of two shards, each with an edge.
-func startRing(t *testing.T) (one, two *tiers) {
+// startRing starts a cache of two shards, each with an edge. handOver is that of each shard's configuration.
+func startRing(t *testing.T, handOver ...v1alpha1.Duration) (one, two *tiers) {
 	t.Helper()
 	free := freePorts(t, 2)
 	ports := map[string]string{"one.test": free[0], "two.test": free[1]}
 	in, origin := declare(nil), newOrigin(t)
-	in.Cache.Spec.Shards.HandOver = "5m"
+	in.Cache.Spec.Shards.HandOver = handOver[0]
 	in.Shards = cacheconf.Peers{"one.test", "two.test"}
 	one = startTiers(t, origin, in, ports)
+	in.Cache.Spec.Shards.HandOver = handOver[1]
 	in.Shards = cacheconf.Peers{"two.test", "one.test"}
 	return one, startTiers(t, origin, in, ports)
 }
 
-// TestShardEnds: what a shard has stored comes from the other one after it has ended, but for what was purged, has expired
-// or varies.
+// TestShardEnds: what a shard has stored comes from the other one after it has ended, whatever it is, but for what has expired
+// or varies. The origin is not asked.
 func TestShardEnds(t *testing.T) {
 	t.Parallel()
-	one, two := startRing(t)
-	const objects = 100
-	path := func(n int) string { return fmt.Sprintf("/objects/%d?a=%%2F", n) }
-	stored, kept := map[int]string{}, 0
-	for n := range objects {
-		stored[n] = one.get(t, path(n)).body
+	for name, tt := range map[string]struct {
+		path string
+		kept bool
+	}{
+		"a query string":   {"/objects/%d?a=%%2F", true},
+		"a large header":   {"/header/%d?X-Policy=" + strings.Repeat("x", 6000), true},
+		"a large body":     {"/large/%d?size=3000000", true},
+		"a redirect":       {"/moved/%d?Cache-Control=max-age=60", true},
+		"what varies":      {"/varies/%d?Vary=Accept-Language", false},
+		"what has expired": {"/soon/%d?Cache-Control=max-age=1", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			one, two := startRing(t, "5m", "5m")
+			var stored [12]string
+			for n := range stored {
+				if strings.HasPrefix(tt.path, "/moved") {
+					one.origin.setStatus(fmt.Sprintf("/moved/%d", n), http.StatusMovedPermanently)
+				}
+				stored[n] = one.send(t, http.MethodGet, fmt.Sprintf(tt.path, n), "Accept-Language", "de").body
+			}
+			time.Sleep(1100 * time.Millisecond)
+			requests := one.origin.count()
+			one.handsOver().End(t.Context())
+			if n := one.origin.count(); n != requests {
+				t.Errorf("the hand-over has cost the origin %d requests", n-requests)
+			}
+			must(t, one.shard.Process.Signal(syscall.SIGTERM))
+			kept := 0
+			for n := range stored {
+				if two.send(t, http.MethodGet, fmt.Sprintf(tt.path, n), "Accept-Language", "de").body == stored[n] {
+					kept++
+				}
+			}
+			if (kept == len(stored)) != tt.kept {
+				t.Errorf("of %d objects, %d are stored", len(stored), kept)
+			}
+		})
 	}
-	varies := with("/varies", "Vary", "Accept-Language")
-	one.get(t, varies, "Accept-Language", "de")
-	one.get(t, with("/soon", "Cache-Control", "max-age=1"))
-	time.Sleep(1100 * time.Millisecond)
-	requests := one.origin.count()
+}
 
-	one.handsOver().End(t.Context(), time.Minute)
+// TestOtherShardIsOlder: a shard whose configuration knows nothing of shards that end takes nothing, and asks no origin.
+func TestOtherShardIsOlder(t *testing.T) {
+	t.Parallel()
+	one, two := startRing(t, "5m", "0")
+	for n := range 40 {
+		one.get(t, fmt.Sprintf("/objects/%d", n))
+	}
+	before, requests := len(two.objects(t)), one.origin.count()
+	one.handsOver().End(t.Context())
 	if n := one.origin.count(); n != requests {
 		t.Errorf("the hand-over has cost the origin %d requests", n-requests)
 	}
-	must(t, one.shard.Process.Signal(syscall.SIGTERM))
-	for n := range objects {
-		if two.get(t, path(n)).body == stored[n] {
-			kept++
-		}
-	}
-	if kept != objects {
-		t.Errorf("of %d objects, %d are stored", objects, kept)
+	if n := len(two.objects(t)); n != before {
+		t.Errorf("it has taken %d objects", n-before)
 	}
 }
 
 // TestShardEndsAgain: a copy that is no longer fresh is replaced by what the owner has got from the origin since.
 func TestShardEndsAgain(t *testing.T) {
 	t.Parallel()
-	one, two := startRing(t)
+	one, two := startRing(t, "5m", "5m")
 	path := func(n int) string { return with(fmt.Sprintf("/objects/%d", n), "Cache-Control", "max-age=4") }
 	var renewed [20]string
 	for n := range renewed {
 		one.get(t, path(n))
 	}
-	one.handsOver().End(t.Context(), time.Minute)
+	one.handsOver().End(t.Context())
 	must(t, one.handsOver().Begin())
 	time.Sleep(5100 * time.Millisecond)
 	for n := range renewed {
 		renewed[n] = one.get(t, path(n)).body
 	}
-	one.handsOver().End(t.Context(), time.Minute)
+	one.handsOver().End(t.Context())
 	must(t, one.shard.Process.Signal(syscall.SIGTERM))
 	for n := range renewed {
 		if body := two.get(t, path(n)).body; body != renewed[n] {
@@ -87,7 +120,7 @@ func TestShardEndsAgain(t *testing.T) {
 // TestPurgedShardEnds: what the other shard has purged is not handed over to it.
 func TestPurgedShardEnds(t *testing.T) {
 	t.Parallel()
-	one, two := startRing(t)
+	one, two := startRing(t, "5m", "5m")
 	const objects = 40
 	stored := map[int]string{}
 	for n := range objects {
@@ -95,7 +128,7 @@ func TestPurgedShardEnds(t *testing.T) {
 	}
 	number := two.purged[0].Number() + 1
 	must(t, two.purged[0].Apply(t.Context(), instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, All: true}}}))
-	one.handsOver().End(t.Context(), time.Minute)
+	one.handsOver().End(t.Context())
 	must(t, one.shard.Process.Signal(syscall.SIGTERM))
 	for n := range objects {
 		if body := two.get(t, fmt.Sprintf("/objects/%d", n)).body; body == stored[n] {
@@ -107,18 +140,18 @@ func TestPurgedShardEnds(t *testing.T) {
 // TestBothShardsEnd: a shard that ends takes nothing.
 func TestBothShardsEnd(t *testing.T) {
 	t.Parallel()
-	one, two := startRing(t)
+	one, two := startRing(t, "5m", "5m")
 	for n := range 40 {
 		one.get(t, fmt.Sprintf("/objects/%d", n))
 	}
 	before := len(two.objects(t))
 	must(t, os.WriteFile(two.handsOver().Ending, nil, 0o644))
-	one.handsOver().End(t.Context(), time.Minute)
+	one.handsOver().End(t.Context())
 	if n := len(two.objects(t)); n != before {
 		t.Errorf("it has taken %d objects", n-before)
 	}
 	must(t, two.handsOver().Begin())
-	one.handsOver().End(t.Context(), time.Minute)
+	one.handsOver().End(t.Context())
 	poll().Eventually(t, "it has taken the objects", func() error {
 		if n := len(two.objects(t)); n != 40 {
 			return fmt.Errorf("of 40 objects, it has %d", n)

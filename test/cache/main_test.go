@@ -84,6 +84,8 @@ type tiers struct {
 	authority *load.Authority
 	// ending is the address where the nginx of the shard passes requests on to the others.
 	ending string
+	// chance makes the edge store one of four answers. Otherwise it stores all, so that tests know what it has.
+	chance bool
 	// shard is the process of the shard.
 	shard *exec.Cmd
 	// purged are what was purged from the shard and from the edge.
@@ -162,8 +164,9 @@ func (s *tiers) run(t *testing.T, name string, files cacheconf.Files, addresses 
 	must(t, os.MkdirAll(filepath.Join(root, folder, "temp"), 0o755))
 	addresses["app.shop.svc.test:80 resolve"] = s.origin.address
 	addresses["$hostname"] = name
-	// An edge stores all answers, so that tests know what it has.
-	addresses["    75% 1;\n"] = ""
+	if !s.chance {
+		addresses["    75% 1;\n"] = ""
+	}
 	addresses[cacheconf.Dir], addresses["/dev/stdout"] = folder+"/cache", folder+"/access.log"
 	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheClosed] = folder + "/closed"
 	addresses[instanceapi.DirState+"/"+instanceapi.FileCacheEnding] = folder + "/ending"

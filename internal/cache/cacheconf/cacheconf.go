@@ -8,8 +8,8 @@
 //	client → edge → shard → gateway of the shard → origin
 //	           └───────────► gateway of the edge ───┘     what is not cached, and everything while no shard answers
 //
-// While objects are handed over, another server is between a shard and its gateway, which asks the previous owner of an
-// object first.
+// While objects are handed over, because the number of shards has changed or a shard ends, another server is between a shard
+// and its gateway, which asks the previous owner of an object first.
 package cacheconf
 
 import (
@@ -106,12 +106,8 @@ func Shard(in Input) (Files, error) {
 		"metrics.conf": metrics{Variable: instanceapi.VariableCacheLog, Tier: v1alpha1.TierShards},
 	}
 	if handover || len(others) > 0 {
-		previous := in.Previous
-		if !handover {
-			previous = in.Shards
-		}
 		files["handover.conf"] = map[string]any{
-			"Port": Port, "Handover": handover, "Previous": previous, "Others": others, "Purged": purged, "EndingAddress": instanceapi.EndingAddress,
+			"Port": Port, "Handover": handover, "Previous": in.Previous, "Others": others, "Purged": purged, "EndingAddress": instanceapi.EndingAddress,
 		}
 	}
 	return in.render("spec.shards.config", in.Cache.Spec.Shards.Config, files)

@@ -1,8 +1,8 @@
-// Package handover has the other shards of a cache store what this one has, before it ends to be replaced.
+// Package handover has the other shards of a cache store what this one has, before its pod ends.
 //
-// nginx of this shard knows which shard is asked instead: each object is requested from an address where nginx passes the
-// request on by the ring. That shard gets the object from this one, with the same proof as in a hand-over to another number
-// of shards that it was not purged: see docs/decisions/0037.
+// nginx knows the ring. The instance manager requests each object from an address where nginx passes the request on to the
+// shard that edges ask while this one is away. That shard asks the owner, which still answers, and proves that the object was
+// not purged: see docs/decisions/0037.
 package handover
 
 import (
@@ -28,14 +28,22 @@ import (
 const (
 	// parallel is the number of objects that are handed over at a time.
 	parallel = 8
-	// maxRefused is after how many objects in a row the others are known to take none: they end as well, or are full.
-	maxRefused = 100
-	// requestTimeout bounds the request for one object.
+	// maxRefused is after how many refusals in a row the others are known to take nothing: they end as well, or are full.
+	// refusalPause is the time after each, because nginx does not ask a shard again for a second after it has failed.
+	maxRefused   = 100
+	refusalPause = 200 * time.Millisecond
+	// maxUnknown is after how many objects in a row that this shard did not give there are no others: all were purged, or
+	// the ring has changed.
+	maxUnknown = 1000
+	// requestTimeout bounds the request for one object. A larger one is stored all the same.
 	requestTimeout = 5 * time.Second
 )
 
-// errRefused means that the others take no objects.
-var errRefused = errors.New("the other shards take no objects")
+// Reasons for an early end.
+var (
+	errRefused = errors.New("the other shards take no objects")
+	errUnknown = errors.New("this shard owns none of them any more, or all were purged")
+)
 
 // Shard is what is known of a pod that may be a shard.
 type Shard struct {
@@ -56,35 +64,44 @@ func (s Shard) Begin() error {
 	return nil
 }
 
-// End hands the objects over, the newest first, for as long as atMost.
-func (s Shard) End(ctx context.Context, atMost time.Duration) {
-	began := time.Now()
-	ctx, cancel := context.WithTimeout(ctx, atMost)
-	defer cancel()
+// End hands the objects over, the newest first, until ctx is done.
+func (s Shard) End(ctx context.Context) {
 	if !listens(ctx, s.Address) {
 		return
 	}
 	if err := os.WriteFile(s.Ending, nil, 0o644); err != nil { //nolint:gosec // nginx's workers look for it
 		slog.Warn("cannot tell nginx that the shard ends", "error", err)
 	}
+	began := time.Now()
 	g := newGiver(s.Address)
-	err := g.give(ctx, newestFirst(ctx, s.Dir))
-	log := slog.With("requested", g.requested.Load(), "taken", g.taken.Load(), "took", time.Since(began).Round(time.Millisecond).String())
+	objects, complete := s.list(ctx)
+	err := g.give(ctx, s.Dir, objects)
+	log := slog.With("requested", g.requested.Load(), "answered", g.answered.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	switch {
-	case err == nil:
-		log.Info("handed the objects over to the other shards")
-	case errors.Is(err, context.DeadlineExceeded):
-		log.Warn("handed only the newest objects over to the other shards: drain.timeoutSeconds allows no more time")
+	case errors.Is(err, context.DeadlineExceeded), err == nil && !complete:
+		log.Warn("handed over only the newest objects to the other shards: drain.timeoutSeconds allows no more time")
+	case err != nil:
+		log.Warn("did not hand over all objects to the other shards", "error", err)
 	default:
-		log.Warn("did not hand all objects over to the other shards", "error", err)
+		log.Info("handed over the objects to the other shards")
 	}
+}
+
+// list returns the objects, if reading the folders takes no more than half of the time. It reports whether these are all.
+func (s Shard) list(ctx context.Context) ([]listed, bool) {
+	if deadline, ok := ctx.Deadline(); ok {
+		half, cancel := context.WithTimeout(ctx, time.Until(deadline)/2)
+		defer cancel()
+		ctx = half
+	}
+	return newestFirst(ctx, s.Dir)
 }
 
 func listens(ctx context.Context, address string) bool {
 	conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 	if err != nil {
 		if !errors.Is(err, syscall.ECONNREFUSED) {
-			slog.Warn("cannot hand objects over to other shards", "error", err)
+			slog.Warn("cannot hand over objects to other shards", "error", err)
 		}
 		return false
 	}
@@ -95,9 +112,10 @@ func listens(ctx context.Context, address string) bool {
 type giver struct {
 	address string
 	client  *http.Client
-	// requested is the number of objects that the others were to take, taken that of those that they have, and refused that
-	// of those in a row which they did not take.
-	requested, taken, refused atomic.Int64
+	// requested is the number of objects that the others were to take, and answered that of those that they have.
+	requested, answered atomic.Int64
+	// refused and unknown are the numbers of objects in a row that the others did not take, and that this shard did not give.
+	refused, unknown atomic.Int64
 }
 
 func newGiver(address string) *giver {
@@ -109,7 +127,8 @@ func newGiver(address string) *giver {
 	}}
 }
 
-func (g *giver) give(ctx context.Context, files []string) error {
+// give hands over the objects in a folder.
+func (g *giver) give(ctx context.Context, dir string, objects []listed) error {
 	defer g.client.CloseIdleConnections()
 	group, ctx := errgroup.WithContext(ctx)
 	var next atomic.Int64
@@ -118,11 +137,11 @@ func (g *giver) give(ctx context.Context, files []string) error {
 			buffer := make([]byte, cachefile.Head)
 			for ctx.Err() == nil {
 				n := int(next.Add(1)) - 1
-				if n >= len(files) {
+				if n >= len(objects) {
 					return nil
 				}
 				var target *url.URL
-				if target, buffer = read(files[n], buffer); target == nil {
+				if target, buffer = read(objects[n].path(dir), buffer); target == nil {
 					continue
 				}
 				if err := g.request(ctx, target); err != nil {
@@ -135,8 +154,8 @@ func (g *giver) give(ctx context.Context, files []string) error {
 	return group.Wait()
 }
 
-// read returns the URL of the object in a file; nil if there is no object to hand over: it is no longer fresh, or another
-// shard that has ended has handed it over itself.
+// read returns the URL of the object in a file; nil if there is no object to hand over: it is no longer fresh, or it is a
+// copy of an object of another shard.
 func read(path string, buffer []byte) (target *url.URL, longer []byte) {
 	file, err := os.Open(path) //nolint:gosec // in the folder of the cache
 	if err != nil {
@@ -171,31 +190,49 @@ func locate(key string) *url.URL {
 
 // request has the next shard store an object.
 func (g *giver) request(ctx context.Context, target *url.URL) error {
-	req := (&http.Request{
-		Method: http.MethodHead, Host: target.Host, Header: http.Header{"X-Forwarded-Proto": {target.Scheme}},
-		URL: &url.URL{Scheme: "http", Host: g.address, Opaque: target.Opaque},
-	}).WithContext(ctx)
 	g.requested.Add(1)
-	status, err := g.status(req)
+	status, err := g.status(ctx, target)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
-	case err == nil && status == http.StatusSeeOther:
+	case err != nil || status >= http.StatusInternalServerError:
+		if g.refused.Add(1) >= maxRefused {
+			return errors.Join(errRefused, err)
+		}
+		return wait(ctx, refusalPause)
+	case status == http.StatusSeeOther:
 		// It was purged, or varies with a header of requests.
-		g.refused.Store(0)
-	case err == nil && status < http.StatusInternalServerError:
-		g.taken.Add(1)
-		g.refused.Store(0)
-	case g.refused.Add(1) >= maxRefused:
-		return errors.Join(errRefused, err)
+		if g.refused.Store(0); g.unknown.Add(1) >= maxUnknown {
+			return errUnknown
+		}
+		return nil
 	}
+	g.answered.Add(1)
+	g.refused.Store(0)
+	g.unknown.Store(0)
 	return nil
 }
 
-func (g *giver) status(req *http.Request) (int, error) {
-	response, err := g.client.Do(req)
+// status returns the status of the next shard's answer.
+func (g *giver) status(ctx context.Context, target *url.URL) (int, error) {
+	response, err := g.client.Do((&http.Request{
+		Method: http.MethodHead, Host: target.Host, Header: http.Header{"X-Forwarded-Proto": {target.Scheme}},
+		URL: &url.URL{Scheme: "http", Host: g.address, Opaque: target.Opaque},
+	}).WithContext(ctx))
 	if err != nil {
 		return 0, fmt.Errorf("request an object: %w", err)
 	}
-	return response.StatusCode, response.Body.Close()
+	if response.Header.Get(instanceapi.HeaderCacheEnding) == "" {
+		err = fmt.Errorf("another server listens on %s", g.address)
+	}
+	return response.StatusCode, errors.Join(err, response.Body.Close())
+}
+
+func wait(ctx context.Context, pause time.Duration) error {
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-time.After(pause):
+		return nil
+	}
 }

@@ -2,6 +2,7 @@ package handover
 
 import (
 	"context"
+	"crypto/md5"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -10,12 +11,15 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"example.com/nginx-operator/internal/instanceapi"
 )
 
 // object writes a file as nginx does, which is fresh until a time, and returns its path.
@@ -28,7 +32,8 @@ func object(t *testing.T, dir string, n int, key string, fresh time.Time, header
 	binary.LittleEndian.PutUint64(head[8:], uint64(fresh.Unix())) //nolint:gosec // after 1970
 	binary.LittleEndian.PutUint16(head[54:], uint16(len(head)+len(text)))
 	binary.LittleEndian.PutUint16(head[56:], uint16(len(head)+len(text)+len(header)))
-	path := filepath.Join(dir, "0", "0"+fmt.Sprint(n%10), fmt.Sprintf("%032d", n))
+	l := listed{name: md5.Sum([]byte(strconv.Itoa(n)))}
+	path := l.path(dir)
 	if err := os.MkdirAll(filepath.Dir(path), 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -43,12 +48,17 @@ type others struct {
 	mu       sync.Mutex
 	requests []string
 	status   int
+	// other stands for another server.
+	other bool
 }
 
 func (o *others) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.requests = append(o.requests, fmt.Sprintf("%s %s://%s%s", r.Method, r.Header.Get("X-Forwarded-Proto"), r.Host, r.RequestURI))
+	if !o.other {
+		w.Header().Set(instanceapi.HeaderCacheEnding, "front-shards-0")
+	}
 	w.WriteHeader(o.status)
 }
 
@@ -73,7 +83,7 @@ func TestEnd(t *testing.T) {
 	}
 	object(t, dir, 7, "/g/1.2 http://a.test/copy", later, "Server: x", "X-Cache-Ending: front-shards-2")
 	o, address := start(t, http.StatusMovedPermanently)
-	Shard{Dir: dir, Address: address, Ending: filepath.Join(t.TempDir(), "ending")}.End(t.Context(), time.Minute)
+	Shard{Dir: dir, Address: address, Ending: filepath.Join(t.TempDir(), "ending")}.End(t.Context())
 	slices.Sort(o.requests)
 	want := []string{"HEAD http://a.test/x%2Fy?b=%20c", "HEAD https://b.test:8443/"}
 	if diff := cmp.Diff(want, o.requests); diff != "" {
@@ -81,57 +91,74 @@ func TestEnd(t *testing.T) {
 	}
 }
 
-// TestGive: the hand-over ends when the others take nothing, and when its time is over.
+// TestGive: the hand-over ends when the others take nothing, when there is nothing to give, and when its time is over.
 func TestGive(t *testing.T) {
 	dir := t.TempDir()
-	var files []string
-	for n := range 5 * maxRefused {
-		files = append(files, object(t, dir, n, fmt.Sprintf("/g/1.2 http://a.test/%d", n), time.Now().Add(time.Hour)))
+	const objects = maxUnknown + 200
+	for n := range objects {
+		object(t, dir, n, fmt.Sprintf("/g/1.2 http://a.test/%d", n), time.Now().Add(time.Hour))
+	}
+	list, complete := newestFirst(t.Context(), dir)
+	if len(list) != objects || !complete {
+		t.Fatalf("of %d objects, the list has %d; all: %v", objects, len(list), complete)
 	}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	for _, tt := range []struct {
-		name     string
-		ctx      context.Context
-		status   int
-		want     error
-		requests func(n int) bool
+		name   string
+		ctx    context.Context
+		status int
+		other  bool
+		want   error
+		least  int
 	}{
-		{"all are taken", t.Context(), http.StatusOK, nil, func(n int) bool { return n == len(files) }},
-		{"all were purged", t.Context(), http.StatusSeeOther, nil, func(n int) bool { return n == len(files) }},
-		{"the others have no room", t.Context(), http.StatusServiceUnavailable, errRefused, func(n int) bool { return n >= maxRefused && n < maxRefused+parallel }},
-		{"the time is over", over, http.StatusOK, context.Canceled, func(n int) bool { return n == 0 }},
+		{"all are taken", t.Context(), http.StatusOK, false, nil, objects},
+		{"all were purged", t.Context(), http.StatusSeeOther, false, errUnknown, maxUnknown},
+		{"the others have no room", t.Context(), http.StatusServiceUnavailable, false, errRefused, maxRefused},
+		{"another server listens", t.Context(), http.StatusOK, true, errRefused, maxRefused},
+		{"the time is over", over, http.StatusOK, false, context.Canceled, 0},
 	} {
-		o, address := start(t, tt.status)
-		g := newGiver(address)
-		if err := g.give(tt.ctx, files); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v", tt.name, err)
-		}
-		if n := len(o.requests); !tt.requests(n) {
-			t.Errorf("%s: %d requests", tt.name, n)
-		}
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			o, address := start(t, tt.status)
+			o.other = tt.other
+			if err := newGiver(address).give(tt.ctx, dir, list); !errors.Is(err, tt.want) {
+				t.Errorf("it ends with %v", err)
+			}
+			if n := len(o.requests); n < tt.least || n >= tt.least+parallel {
+				t.Errorf("%d requests, want about %d", n, tt.least)
+			}
+		})
 	}
 }
 
-// TestNewestFirst: what was stored last is handed over first.
+// TestNewestFirst: what was stored last is handed over first, and what nginx still writes is left out.
 func TestNewestFirst(t *testing.T) {
 	dir, now := t.TempDir(), time.Now()
 	var want []string
 	for n := range 5 {
 		path := object(t, dir, n, "", now)
-		at := now.Add(-time.Duration(n*7%5) * time.Minute)
+		at := now.Add(-time.Duration(n) * time.Minute)
 		if err := os.Chtimes(path, at, at); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, path)
 	}
-	slices.SortFunc(want, func(a, b string) int {
-		one, _ := os.Stat(a)
-		two, _ := os.Stat(b)
-		return two.ModTime().Compare(one.ModTime())
-	})
-	if diff := cmp.Diff(want, newestFirst(t.Context(), dir)); diff != "" {
+	if err := os.WriteFile(want[0]+".0000000001", nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	list, _ := newestFirst(t.Context(), dir)
+	var got []string
+	for _, l := range list {
+		got = append(got, l.path(dir))
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
+	}
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, complete := newestFirst(over, dir); complete {
+		t.Error("a list that was not read to its end counts as complete")
 	}
 }
 

@@ -40,7 +40,7 @@ const (
 )
 
 // apply does what a search says with all objects. Those that nginx receives meanwhile are not stored, if it has asked for
-// them before the epoch has changed and had no answer: see nginx-cache-stored. It returns how many were found.
+// them before the epoch has changed and had no answer: see nginx-cache-epoch. It returns how many were found.
 func (o *Objects) apply(ctx context.Context, s *search) (int64, error) {
 	began := time.Now()
 	// Afterwards, there is a file of each object of which nginx had the header before.

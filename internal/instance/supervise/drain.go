@@ -1,6 +1,7 @@
 package supervise
 
 import (
+	"context"
 	"log/slog"
 	"syscall"
 	"time"
@@ -8,19 +9,25 @@ import (
 	"example.com/nginx-operator/internal/instance/nginx"
 )
 
-// killDelay is the time that nginx has to end after SIGTERM.
-const killDelay = 2 * time.Second
+const (
+	// killDelay is the time that nginx has to end after SIGTERM.
+	killDelay = 2 * time.Second
+	// maxBeforeDrain bounds what happens before a drain. A rollout fails that does not replace a pod for 10 minutes.
+	maxBeforeDrain = 2 * time.Minute
+	// patience is how much longer a drain waits for it.
+	patience = time.Second
+)
 
 // drain ends nginx without a failed request. nginx continues to serve while the pod is removed from
 // the endpoints, and then finishes the requests that it has.
-func (s *Supervisor) drain() error {
+func (s *Supervisor) drain(ctx context.Context) error {
 	s.draining = true
 	s.endProbation()
 	s.report()
 	if !s.master.Running() {
 		return nil
 	}
-	timeout := s.DrainTimeout - s.beforeDrain()
+	timeout := s.DrainTimeout - s.beforeDrain(ctx)
 	slog.Info("draining", "delay", s.DrainDelay.String(), "timeout", timeout.String())
 	half := s.DrainDelay / 2
 	if s.ends(half) {
@@ -42,14 +49,36 @@ func (s *Supervisor) drain() error {
 	return nil
 }
 
-// beforeDrain returns how long BeforeDrain has taken.
-func (s *Supervisor) beforeDrain() time.Duration {
+// beforeDrain returns how long BeforeDrain has taken. A volume that hangs does not hold up the drain.
+func (s *Supervisor) beforeDrain(ctx context.Context) time.Duration {
 	if s.BeforeDrain == nil {
 		return 0
 	}
 	began := time.Now()
-	s.BeforeDrain()
+	ctx, cancel := context.WithTimeout(ctx, min(s.DrainTimeout/2, maxBeforeDrain))
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.BeforeDrain(ctx)
+	}()
+	select {
+	case <-done:
+	case <-s.master.Ended:
+	case <-after(ctx, patience):
+		slog.Warn("what is to be done before the drain does not end")
+	}
 	return time.Since(began)
+}
+
+// after returns a channel that gets the time some time after ctx has ended.
+func after(ctx context.Context, pause time.Duration) <-chan time.Time {
+	ended := make(chan time.Time, 1)
+	go func() {
+		<-ctx.Done()
+		time.AfterFunc(pause, func() { ended <- time.Now() })
+	}()
+	return ended
 }
 
 // nudge makes clients with idle connections reconnect to another pod: a reload closes the idle

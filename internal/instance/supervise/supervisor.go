@@ -56,9 +56,9 @@ type Options struct {
 	// OwnPort is the port of the instance itself.
 	OwnPort                  int
 	DrainDelay, DrainTimeout time.Duration
-	// BeforeDrain is called before nginx is drained. It takes less than DrainTimeout, of which its time is a part. Unset:
+	// BeforeDrain is called before nginx is drained, for at most half of DrainTimeout, of which its time is a part. Unset:
 	// nothing is done.
-	BeforeDrain func()
+	BeforeDrain func(context.Context)
 	Proc        proc.FS
 	Cgroup      fs.FS
 	// Messages receives nginx's error log.
@@ -152,7 +152,7 @@ func (s *Supervisor) Run(ctx context.Context) error {
 		// Tests and loads need memory for a moment, and then there may be none for days.
 		debug.FreeOSMemory()
 	}
-	return s.drain()
+	return s.drain(context.WithoutCancel(ctx))
 }
 
 func (s *Supervisor) view() view {
