@@ -93,7 +93,7 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	receiver := orders.NewReceiver(o.PodUID, orders.NewTrustFile(o.Next).Trust)
-	supervisor, err := newSupervisor(life, o, binary, requests, receiver)
+	supervisor, err := newSupervisor(life, o, binary, requests, receiver, purges)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func deniedPaths(o Options) []string {
 	return []string{o.Stable, o.Next, o.Secrets, certs.KeysDir(o.TLS)}
 }
 
-func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics, receiver *orders.Receiver) (*supervise.Supervisor, error) {
+func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics, receiver *orders.Receiver, purges *purge.Keeper) (*supervise.Supervisor, error) {
 	files, err := store.Open(o.State, imageConfigDir)
 	if err != nil {
 		return nil, err
@@ -196,7 +196,14 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		if err := shard.Begin(); err != nil {
 			return nil, err
 		}
-		options.BeforeDrain = shard.End
+		options.BeforeDrain = func(ctx context.Context) {
+			// A shard with less than was purged would hand over what was.
+			if err := purges.Verify(); err != nil {
+				slog.Warn("hands over no objects to other shards", "error", err)
+				return
+			}
+			shard.End(ctx)
+		}
 	}
 	if o.RequestMetrics {
 		options.Answers, options.Checks.Answered = requests, requests.CountOwnRequest

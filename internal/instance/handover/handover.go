@@ -29,8 +29,8 @@ const (
 	// parallel is the number of objects that are handed over at a time.
 	parallel = 8
 	// maxRefused is after how many refusals in a row the others are known to take nothing: they end as well, or are full.
-	// refusalPause is the time after each, because nginx does not ask a shard again for a second after it has failed.
-	maxRefused   = 100
+	// refusalPause is the time until the next attempt: the nodes learn a moment late where a pod is that has become ready.
+	maxRefused   = 160
 	refusalPause = 200 * time.Millisecond
 	// maxUnknown is after how many objects in a row that this shard did not give there are no others: all were purged, or
 	// the ring has changed.
@@ -144,6 +144,7 @@ func (g *giver) give(ctx context.Context, dir string, objects []listed) error {
 				if target, buffer = read(objects[n].path(dir), buffer); target == nil {
 					continue
 				}
+				g.requested.Add(1)
 				if err := g.request(ctx, target); err != nil {
 					return err
 				}
@@ -190,26 +191,32 @@ func locate(key string) *url.URL {
 
 // request has the next shard store an object.
 func (g *giver) request(ctx context.Context, target *url.URL) error {
-	g.requested.Add(1)
-	status, err := g.status(ctx, target)
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case err != nil || status >= http.StatusInternalServerError:
+	for {
+		status, err := g.status(ctx, target)
+		if err == nil && status < http.StatusInternalServerError {
+			return g.count(status)
+		}
 		if g.refused.Add(1) >= maxRefused {
 			return errors.Join(errRefused, err)
 		}
-		return wait(ctx, refusalPause)
-	case status == http.StatusSeeOther:
-		// It was purged, or varies with a header of requests.
-		if g.refused.Store(0); g.unknown.Add(1) >= maxUnknown {
-			return errUnknown
+		if err := wait(ctx, refusalPause); err != nil {
+			return err
 		}
+	}
+}
+
+// count counts an answer.
+func (g *giver) count(status int) error {
+	g.refused.Store(0)
+	if status != http.StatusSeeOther {
+		g.answered.Add(1)
+		g.unknown.Store(0)
 		return nil
 	}
-	g.answered.Add(1)
-	g.refused.Store(0)
-	g.unknown.Store(0)
+	// It was purged, or varies with a header of requests.
+	if g.unknown.Add(1) >= maxUnknown {
+		return errUnknown
+	}
 	return nil
 }
 

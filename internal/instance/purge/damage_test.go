@@ -30,7 +30,7 @@ func TestDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "purged")
-			open := func(p instanceapi.Purges) *instanceapi.Purged {
+			open := func(p instanceapi.Purges) *Keeper {
 				mounted := t.TempDir()
 				text, err := p.Text()
 				if err := errorsOf(err, os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), text, 0o600)); err != nil {
@@ -40,14 +40,20 @@ func TestDamage(t *testing.T) {
 				if err := errorsOf(err, keeper.CatchUp(t.Context())); err != nil {
 					t.Fatal(err)
 				}
-				return keeper.Report()
+				return keeper
 			}
-			open(purges)
+			keeper := open(purges)
 			before := generation(t, dir)
+			if err := keeper.Verify(); err != nil {
+				t.Error(err)
+			}
 			if err := damage(dir); err != nil {
 				t.Fatal(err)
 			}
-			if got := open(purges); got.Number != 7 || got.Error != "" {
+			if keeper.Verify() == nil {
+				t.Error("the damage is not noticed")
+			}
+			if got := open(purges).Report(); got.Number != 7 || got.Error != "" {
 				t.Errorf("it reports %+v", got)
 			}
 			for _, link := range []string{"a.test/a/" + linkObject, "a.test/b/" + linkBelow} {

@@ -131,6 +131,25 @@ func (k *Keeper) replace(damage error) error {
 	return store.Drop(time.Now())
 }
 
+// Verify returns an error if what was purged cannot be read any more, or if there is less of it than there was.
+func (k *Keeper) Verify() error {
+	root, err := os.OpenRoot(k.dir)
+	if err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	defer func() { _ = root.Close() }() // It was only read.
+	s := &Store{root: root}
+	number, links, err := s.readNumber()
+	_, missing := root.Stat(linkAll)
+	if err := errors.Join(err, missing, s.count()); err != nil {
+		return fmt.Errorf("%w: %w", errDamaged, err)
+	}
+	if want := k.current().Number(); number < want || s.links < links {
+		return fmt.Errorf("%w: it has purge %d of %d, and %d of %d links", errDamaged, number, want, s.links, links)
+	}
+	return nil
+}
+
 // current returns the store.
 func (k *Keeper) current() *Store {
 	k.mu.Lock()
