@@ -11,26 +11,49 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
+// damagesOfFolder are what other programs may do with the folder.
+var damagesOfFolder = map[string]func(dir string) error{
+	"a file in its place": func(dir string) error {
+		return errorsOf(os.RemoveAll(dir), os.WriteFile(dir, []byte("garbage"), 0o600))
+	},
+	"it is gone":             os.RemoveAll,
+	"no generation":          func(dir string) error { return os.Remove(filepath.Join(dir, linkAll)) },
+	"a lost tree":            func(dir string) error { return os.RemoveAll(filepath.Join(dir, tree)) },
+	"a lost link":            func(dir string) error { return os.Remove(filepath.Join(dir, tree, "a.test", "a", linkObject)) },
+	"a file instead of link": func(dir string) error { return replaceByFile(filepath.Join(dir, tree, "a.test", "a", linkObject)) },
+	"lost generations":       func(dir string) error { return os.RemoveAll(filepath.Join(dir, generations)) },
+	"a lost number":          func(dir string) error { return replaceByFile(filepath.Join(dir, fileNumber)) },
+}
+
+// TestVerify: damage is noticed, before a shard hands over what was purged.
+func TestVerify(t *testing.T) {
+	for name, damage := range damagesOfFolder {
+		t.Run(name, func(t *testing.T) {
+			dir, mounted := filepath.Join(t.TempDir(), "purged"), t.TempDir()
+			text := `{"since":5,"purges":[{"number":7,"targets":[{"host":"a.test","path":"/a"},{"host":"a.test","path":"/b/","below":true}]}]}`
+			if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			keeper, err := NewKeeper(dir, mounted, Objects{})
+			if err := errorsOf(err, keeper.CatchUp(t.Context()), keeper.Verify(), damage(dir)); err != nil {
+				t.Fatal(err)
+			}
+			if keeper.Verify() == nil {
+				t.Error("the damage is not noticed")
+			}
+		})
+	}
+}
+
 // TestDamage: whatever is wrong with the folder, it is replaced, and nothing has a generation that it had before.
 func TestDamage(t *testing.T) {
 	purges := instanceapi.Purges{Since: 5, List: []instanceapi.Purge{
 		{Number: 7, Targets: []instanceapi.Target{{Host: "a.test", Path: "/a"}, {Host: "a.test", Path: "/b/", Below: true}}},
 	}}
-	for name, damage := range map[string]func(dir string) error{
-		"a file in its place": func(dir string) error {
-			return errorsOf(os.RemoveAll(dir), os.WriteFile(dir, []byte("garbage"), 0o600))
-		},
-		"it is gone":             os.RemoveAll,
-		"no generation":          func(dir string) error { return os.Remove(filepath.Join(dir, linkAll)) },
-		"a lost tree":            func(dir string) error { return os.RemoveAll(filepath.Join(dir, tree)) },
-		"a lost link":            func(dir string) error { return os.Remove(filepath.Join(dir, tree, "a.test", "a", linkObject)) },
-		"a file instead of link": func(dir string) error { return replaceByFile(filepath.Join(dir, tree, "a.test", "a", linkObject)) },
-		"lost generations":       func(dir string) error { return os.RemoveAll(filepath.Join(dir, generations)) },
-		"a lost number":          func(dir string) error { return replaceByFile(filepath.Join(dir, fileNumber)) },
-	} {
+	for name, damage := range damagesOfFolder {
 		t.Run(name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "purged")
-			open := func(p instanceapi.Purges) *Keeper {
+			open := func(p instanceapi.Purges) *instanceapi.Purged {
 				mounted := t.TempDir()
 				text, err := p.Text()
 				if err := errorsOf(err, os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), text, 0o600)); err != nil {
@@ -40,20 +63,14 @@ func TestDamage(t *testing.T) {
 				if err := errorsOf(err, keeper.CatchUp(t.Context())); err != nil {
 					t.Fatal(err)
 				}
-				return keeper
+				return keeper.Report()
 			}
-			keeper := open(purges)
+			open(purges)
 			before := generation(t, dir)
-			if err := keeper.Verify(); err != nil {
-				t.Error(err)
-			}
 			if err := damage(dir); err != nil {
 				t.Fatal(err)
 			}
-			if keeper.Verify() == nil {
-				t.Error("the damage is not noticed")
-			}
-			if got := open(purges).Report(); got.Number != 7 || got.Error != "" {
+			if got := open(purges); got.Number != 7 || got.Error != "" {
 				t.Errorf("it reports %+v", got)
 			}
 			for _, link := range []string{"a.test/a/" + linkObject, "a.test/b/" + linkBelow} {
