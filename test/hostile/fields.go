@@ -9,6 +9,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
 
+	"example.com/nginx-operator/config/cache"
 	"example.com/nginx-operator/config/crd"
 )
 
@@ -26,7 +27,7 @@ type Field struct {
 // Specs returns the spec fields of every kind, from the installed CRDs.
 func Specs() (map[Kind]*Field, error) {
 	specs := map[Kind]*Field{}
-	for _, text := range [][]byte{crd.NginxOperators, crd.NginxBackups, crd.NginxBackupPolicies, crd.NginxRestores} {
+	for _, text := range [][]byte{crd.NginxOperators, crd.NginxBackups, crd.NginxBackupPolicies, crd.NginxRestores, cache.NginxCaches, cache.NginxCachePurges} {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
 		if err := yaml.UnmarshalStrict(text, definition); err != nil {
 			return nil, fmt.Errorf("read the embedded CustomResourceDefinition: %w", err)

@@ -21,6 +21,8 @@ var (
 	Backup   = Kind{"backup.operator.example.com", "v1alpha1", "nginxbackups", "NginxBackup"}
 	Policy   = Kind{"backup.operator.example.com", "v1alpha1", "nginxbackuppolicies", "NginxBackupPolicy"}
 	Restore  = Kind{"backup.operator.example.com", "v1alpha1", "nginxrestores", "NginxRestore"}
+	Cache    = Kind{"cache.operator.example.com", "v1alpha1", "nginxcaches", "NginxCache"}
+	Purge    = Kind{"cache.operator.example.com", "v1alpha1", "nginxcachepurges", "NginxCachePurge"}
 )
 
 // APIVersion returns the group and the version.

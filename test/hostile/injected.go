@@ -3,6 +3,7 @@ package hostile
 import (
 	"embed"
 	"fmt"
+	"maps"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -16,7 +17,7 @@ var based = []struct {
 	kind Kind
 	file string
 }{
-	{Nginx, "v1alpha2"}, {NginxOld, "v1alpha1"}, {Backup, "backups"}, {Policy, "policies"}, {Restore, "restores"},
+	{Nginx, "v1alpha2"}, {NginxOld, "v1alpha1"}, {Backup, "backups"}, {Policy, "policies"}, {Restore, "restores"}, {Cache, "caches"}, {Purge, "purges"},
 }
 
 // payloads are texts with a special meaning to some interpreter: nginx, a shell, a template, a log,
@@ -100,6 +101,27 @@ func Bases(file string) ([]map[string]any, error) {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
 		if len(spec) > 0 {
+			specs = append(specs, spec)
+		}
+	}
+	if file != "caches" {
+		return specs, nil
+	}
+	templates, err := cacheTemplates(specs[1])
+	return append(specs, templates...), err
+}
+
+// cacheTemplates returns a spec of an NginxCache with the podTemplate of each spec of an NginxOperator, which is of the same type.
+func cacheTemplates(base map[string]any) (specs []map[string]any, err error) {
+	applications, err := Bases("v1alpha2")
+	if err != nil {
+		return nil, err
+	}
+	for _, application := range applications {
+		if template, ok := application["podTemplate"]; ok {
+			spec := maps.Clone(base)
+			delete(spec, "rollout")
+			spec["podTemplate"] = template
 			specs = append(specs, spec)
 		}
 	}

@@ -61,7 +61,10 @@ func run(m *testing.M) (code int, err error) {
 		return 1, err
 	}
 	plane.Config = writes.watch(plane.Config)
-	stop, err := plane.StartOperator(ctx, port, func(o *manager.Options) { o.Concurrency = 16 })
+	stop, err := plane.StartOperator(ctx, port, func(o *manager.Options) {
+		o.Concurrency = 16
+		o.Controllers = []string{manager.ControllerNginx, manager.ControllerBackup, manager.ControllerCache}
+	})
 	if err != nil {
 		return 1, err
 	}

@@ -20,7 +20,7 @@ type outcome struct {
 }
 
 // reporting maps a kind to the condition that reports the outcome.
-var reporting = map[string]string{"NginxOperator": "Accepted", "NginxBackupPolicy": "Accepted", "NginxBackup": "Completed", "NginxRestore": "Completed"}
+var reporting = map[string]string{"NginxOperator": "Accepted", "NginxBackupPolicy": "Accepted", "NginxBackup": "Completed", "NginxRestore": "Completed", "NginxCache": "Accepted", "NginxCachePurge": "Complete"}
 
 func key(c hostile.Case) string { return c.Kind.Name + "/" + c.Object }
 
@@ -29,7 +29,7 @@ func waitReported(t *testing.T, s sender, accepted []hostile.Case) map[string]ou
 	t.Helper()
 	for deadline := time.Now().Add(patience); ; {
 		reported := map[string]outcome{}
-		for _, kind := range []hostile.Kind{hostile.Nginx, hostile.Backup, hostile.Policy, hostile.Restore} {
+		for _, kind := range []hostile.Kind{hostile.Nginx, hostile.Backup, hostile.Policy, hostile.Restore, hostile.Cache, hostile.Purge} {
 			addOutcomes(t, s, kind, reported)
 		}
 		var missing []string
