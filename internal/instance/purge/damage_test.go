@@ -29,13 +29,8 @@ var damagesOfFolder = map[string]func(dir string) error{
 func TestVerify(t *testing.T) {
 	for name, damage := range damagesOfFolder {
 		t.Run(name, func(t *testing.T) {
-			dir, mounted := filepath.Join(t.TempDir(), "purged"), t.TempDir()
-			text := `{"since":5,"purges":[{"number":7,"targets":[{"host":"a.test","path":"/a"},{"host":"a.test","path":"/b/","below":true}]}]}`
-			if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte(text), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			keeper, err := NewKeeper(dir, mounted, Objects{})
-			if err := errorsOf(err, keeper.CatchUp(t.Context()), keeper.Verify(), damage(dir)); err != nil {
+			dir, keeper := damagedFolder(t)
+			if err := errorsOf(keeper.Verify(), damage(dir)); err != nil {
 				t.Fatal(err)
 			}
 			if keeper.Verify() == nil {
@@ -89,29 +84,42 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestDamageWhileServing: a store that is damaged while nginx serves is replaced.
+// TestDamageWhileServing: a store that is damaged while nginx serves is replaced, and nothing has a generation that it had
+// before.
 func TestDamageWhileServing(t *testing.T) {
+	for name, damage := range damagesOfFolder {
+		t.Run(name, func(t *testing.T) {
+			dir, keeper := damagedFolder(t)
+			before := generation(t, dir)
+			if err := errorsOf(keeper.repair(t.Context(), false, true)); err != nil || generation(t, dir) != before {
+				t.Errorf("without damage, it is replaced (%v)", err)
+			}
+			if err := errorsOf(damage(dir), keeper.repair(t.Context(), false, true)); err != nil {
+				t.Fatal(err)
+			}
+			if after := generation(t, dir); after == before {
+				t.Errorf("everything has the generation %s again", after)
+			}
+			if got := keeper.Report(); got.Number != 7 || got.Error != "" {
+				t.Errorf("it reports %+v", got)
+			}
+		})
+	}
+}
+
+// damagedFolder returns a folder to damage, in which two objects were purged.
+func damagedFolder(t *testing.T) (dir string, keeper *Keeper) {
+	t.Helper()
 	dir, mounted := filepath.Join(t.TempDir(), "purged"), t.TempDir()
-	if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte(`{"since":5}`), 0o600); err != nil {
+	text := `{"since":5,"purges":[{"number":7,"targets":[{"host":"a.test","path":"/a"},{"host":"a.test","path":"/b/","below":true}]}]}`
+	if err := os.WriteFile(filepath.Join(mounted, instanceapi.FilePurges), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	keeper, err := NewKeeper(dir, mounted, Objects{})
 	if err := errorsOf(err, keeper.CatchUp(t.Context())); err != nil {
 		t.Fatal(err)
 	}
-	before := generation(t, dir)
-	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
-	}
-	if err := keeper.repair(t.Context(), false); err != nil {
-		t.Fatal(err)
-	}
-	if after := generation(t, dir); after == before {
-		t.Errorf("everything has the generation %s again", after)
-	}
-	if got := keeper.Report(); got.Number != 5 || got.Error != "" {
-		t.Errorf("it reports %+v", got)
-	}
+	return dir, keeper
 }
 
 // TestOpenWritesNothing: a volume that is full or read-only can be opened again.

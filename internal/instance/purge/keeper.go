@@ -74,13 +74,14 @@ func (k *Keeper) Watch(ctx context.Context) {
 	changed := make(chan struct{}, 1)
 	volumes.Watch(ctx, []string{k.mounted}, changed)
 	var failure error
-	for {
+	for checks := 1; ; {
 		before := failure
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(checkPause):
-			failure = k.repair(ctx, failure != nil)
+			failure = k.repair(ctx, failure != nil, checks%verifyEvery == 0)
+			checks++
 		case <-changed:
 			failure = k.applyMounted(ctx)
 		}
@@ -90,13 +91,16 @@ func (k *Keeper) Watch(ctx context.Context) {
 	}
 }
 
-// checkPause is how often the store is checked. nginx requests everything from the origins while it is not there.
-const checkPause = time.Second
+// checkPause is how often the store is checked. nginx requests everything from the origins while it is not there. Once in
+// verifyEvery checks, all links are read: nginx would answer with what was purged if some are lost.
+const (
+	checkPause  = time.Second
+	verifyEvery = 30
+)
 
 // repair replaces the store if another program has damaged it. Then, and to try again, it carries out the mounted purges.
-func (k *Keeper) repair(ctx context.Context, again bool) error {
-	_, damage := os.Stat(filepath.Join(k.dir, linkAll))
-	if damages(damage) {
+func (k *Keeper) repair(ctx context.Context, again, verify bool) error {
+	if damage := k.damage(verify); damages(damage) {
 		k.applying <- struct{}{}
 		err := k.replace(damage)
 		<-k.applying
@@ -109,6 +113,20 @@ func (k *Keeper) repair(ctx context.Context, again bool) error {
 		return nil
 	}
 	return k.applyMounted(ctx)
+}
+
+// damage returns what is wrong with the store; nil if nothing is, or if purges are being carried out.
+func (k *Keeper) damage(verify bool) error {
+	if _, err := os.Stat(filepath.Join(k.dir, linkAll)); err != nil || !verify {
+		return err
+	}
+	select {
+	case k.applying <- struct{}{}:
+		defer func() { <-k.applying }()
+		return k.Verify()
+	default:
+		return nil
+	}
 }
 
 // replace replaces a store that is damaged. What was purged is not known any more, so the whole cache is dropped.
