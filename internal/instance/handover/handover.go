@@ -15,6 +15,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
@@ -28,10 +29,11 @@ import (
 const (
 	// parallel is the number of objects that are handed over at a time.
 	parallel = 8
-	// maxRefused is after how many refusals in a row the others are known to take nothing: they end as well, or are full.
-	// refusalPause is the time until the next attempt: the nodes learn a moment late where a pod is that has become ready.
-	maxRefused   = 160
-	refusalPause = 200 * time.Millisecond
+	// refusalPause is how long nothing is requested after a refusal: the nodes learn a moment late where a pod is that has
+	// become ready, and for a second after a failure, nginx requests from a shard that no edge will look for the object in.
+	// maxRefused is after how many pauses in a row the others are known to take nothing: they end as well, or are full.
+	refusalPause = 1200 * time.Millisecond
+	maxRefused   = 5
 	// maxUnknown is after how many objects in a row that this shard did not give there are no others: all were purged, or
 	// the ring has changed.
 	maxUnknown = 1000
@@ -114,8 +116,13 @@ type giver struct {
 	client  *http.Client
 	// requested is the number of objects that the others were to take, and answered that of those that they have.
 	requested, answered atomic.Int64
-	// refused and unknown are the numbers of objects in a row that the others did not take, and that this shard did not give.
-	refused, unknown atomic.Int64
+	// unknown is the number of objects in a row that this shard did not give.
+	unknown atomic.Int64
+
+	mu sync.Mutex
+	// refused is the number of pauses in a row, and resume the end of the last one.
+	refused int
+	resume  time.Time
 }
 
 func newGiver(address string) *giver {
@@ -192,22 +199,41 @@ func locate(key string) *url.URL {
 // request has the next shard store an object.
 func (g *giver) request(ctx context.Context, target *url.URL) error {
 	for {
+		if err := wait(ctx, g.pause()); err != nil {
+			return err
+		}
 		status, err := g.status(ctx, target)
 		if err == nil && status < http.StatusInternalServerError {
 			return g.count(status)
 		}
-		if g.refused.Add(1) >= maxRefused {
+		if !g.refuse() {
 			return errors.Join(errRefused, err)
-		}
-		if err := wait(ctx, refusalPause); err != nil {
-			return err
 		}
 	}
 }
 
+// pause returns how long to wait before a request.
+func (g *giver) pause() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return time.Until(g.resume)
+}
+
+// refuse begins a pause. It returns false if there were too many.
+func (g *giver) refuse() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if now := time.Now(); now.After(g.resume) {
+		g.refused, g.resume = g.refused+1, now.Add(refusalPause)
+	}
+	return g.refused < maxRefused
+}
+
 // count counts an answer.
 func (g *giver) count(status int) error {
-	g.refused.Store(0)
+	g.mu.Lock()
+	g.refused = 0
+	g.mu.Unlock()
 	if status != http.StatusSeeOther {
 		g.answered.Add(1)
 		g.unknown.Store(0)
@@ -236,6 +262,9 @@ func (g *giver) status(ctx context.Context, target *url.URL) (int, error) {
 }
 
 func wait(ctx context.Context, pause time.Duration) error {
+	if pause <= 0 {
+		return ctx.Err()
+	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()

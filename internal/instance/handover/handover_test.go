@@ -125,7 +125,7 @@ func TestGive(t *testing.T) {
 			if err := newGiver(address).give(tt.ctx, dir, list); !errors.Is(err, tt.want) {
 				t.Errorf("it ends with %v", err)
 			}
-			if n := len(o.requests); n < tt.least || n >= tt.least+parallel {
+			if n := len(o.requests); n < tt.least || n >= tt.least+maxRefused*parallel {
 				t.Errorf("%d requests, want about %d", n, tt.least)
 			}
 		})
