@@ -235,7 +235,8 @@ func TestCacheShardReplaced(t *testing.T) {
 			}
 		})
 		same(t, "while "+pod.Name+" is away", before, answers(t, cache, "/objects"))
-		waitCache(t, cache, v1alpha1.ConditionReady, metav1.ConditionTrue)
+		// The status may be that of before.
+		waitReplaced(t, pod, uid)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
@@ -119,6 +120,12 @@ func replaceShard(t *testing.T, cache *v1alpha1.NginxCache, shard int) {
 	must(t, get(t, pod))
 	before := pod.UID
 	must(t, kube.Delete(t.Context(), pod))
+	waitReplaced(t, pod, before)
+}
+
+// waitReplaced waits until there is another pod of the same name, and it is ready.
+func waitReplaced(t *testing.T, pod *corev1.Pod, before types.UID) {
+	t.Helper()
 	eventually(t, pod.Name+" is ready again", func() error {
 		if err := get(t, pod); err != nil {
 			return err

@@ -120,9 +120,9 @@ type giver struct {
 	unknown atomic.Int64
 
 	mu sync.Mutex
-	// refused is the number of pauses in a row, and resume the end of the last one.
-	refused int
-	resume  time.Time
+	// pauses is the number of all pauses, refused that of those in a row, and resume the end of the last one.
+	pauses, refused int
+	resume          time.Time
 }
 
 func newGiver(address string) *giver {
@@ -199,24 +199,28 @@ func locate(key string) *url.URL {
 // request has the next shard store an object.
 func (g *giver) request(ctx context.Context, target *url.URL) error {
 	for {
-		if err := wait(ctx, g.pause()); err != nil {
+		pause, before := g.pause()
+		if err := wait(ctx, pause); err != nil {
 			return err
 		}
 		status, err := g.status(ctx, target)
-		if err == nil && status < http.StatusInternalServerError {
+		switch _, now := g.pause(); {
+		case err != nil || status >= http.StatusInternalServerError:
+			if !g.refuse() {
+				return errors.Join(errRefused, err)
+			}
+		case now == before:
 			return g.count(status)
 		}
-		if !g.refuse() {
-			return errors.Join(errRefused, err)
-		}
+		// Another request was refused meanwhile, so this one may have reached a shard that no edge will look in.
 	}
 }
 
-// pause returns how long to wait before a request.
-func (g *giver) pause() time.Duration {
+// pause returns how long to wait before a request, and the number of pauses so far.
+func (g *giver) pause() (wait time.Duration, pauses int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return time.Until(g.resume)
+	return time.Until(g.resume), g.pauses
 }
 
 // refuse begins a pause. It returns false if there were too many.
@@ -224,7 +228,7 @@ func (g *giver) refuse() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if now := time.Now(); now.After(g.resume) {
-		g.refused, g.resume = g.refused+1, now.Add(refusalPause)
+		g.pauses, g.refused, g.resume = g.pauses+1, g.refused+1, now.Add(refusalPause)
 	}
 	return g.refused < maxRefused
 }
