@@ -97,14 +97,14 @@ func TestOtherShardIsOlder(t *testing.T) {
 func TestShardEndsAgain(t *testing.T) {
 	t.Parallel()
 	one, two := startRing(t, "5m", "5m")
-	path := func(n int) string { return with(fmt.Sprintf("/objects/%d", n), "Cache-Control", "max-age=4") }
+	path := func(n int) string { return with(fmt.Sprintf("/objects/%d", n), "Cache-Control", "max-age=10") }
 	var renewed [20]string
 	for n := range renewed {
 		one.get(t, path(n))
 	}
 	one.handsOver().End(t.Context())
 	must(t, one.handsOver().Begin())
-	time.Sleep(5100 * time.Millisecond)
+	time.Sleep(11100 * time.Millisecond)
 	for n := range renewed {
 		renewed[n] = one.get(t, path(n)).body
 	}
