@@ -191,19 +191,12 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 	if o.CacheDir != "" {
 		shard := handover.Shard{
 			Dir: filepath.Join(o.CacheDir, instanceapi.DirObjects), Address: instanceapi.EndingAddress,
-			Ending: filepath.Join(o.State, instanceapi.FileCacheEnding),
+			Ending: filepath.Join(o.State, instanceapi.FileCacheEnding), Verify: purges.Verify,
 		}
 		if err := shard.Begin(); err != nil {
 			return nil, err
 		}
-		options.BeforeDrain = func(ctx context.Context) {
-			// A shard with less than was purged would hand over what was.
-			if err := purges.Verify(); err != nil {
-				slog.Warn("hands over no objects to other shards", "error", err)
-				return
-			}
-			shard.End(ctx)
-		}
+		options.BeforeDrain = shard.End
 	}
 	if o.RequestMetrics {
 		options.Answers, options.Checks.Answered = requests, requests.CountOwnRequest

@@ -162,5 +162,5 @@ func TestBothShardsEnd(t *testing.T) {
 
 // handsOver returns what the instance manager of the shard does at its end.
 func (s *tiers) handsOver() handover.Shard {
-	return handover.Shard{Dir: filepath.Join(s.volume, instanceapi.DirObjects), Address: s.ending, Ending: filepath.Join(filepath.Dir(s.volume), "ending")}
+	return handover.Shard{Dir: filepath.Join(s.volume, instanceapi.DirObjects), Address: s.ending, Ending: filepath.Join(filepath.Dir(s.volume), "ending"), Verify: func() error { return nil }}
 }

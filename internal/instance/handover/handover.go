@@ -56,6 +56,8 @@ type Shard struct {
 	Address string
 	// Ending is the file for which nginx takes no objects from other shards that end.
 	Ending string
+	// Verify returns an error if it is not known what was purged: the shard would hand that over.
+	Verify func() error
 }
 
 // Begin notes that the pod does not end.
@@ -71,6 +73,10 @@ func (s Shard) End(ctx context.Context) {
 	if !listens(ctx, s.Address) {
 		return
 	}
+	if err := s.Verify(); err != nil {
+		slog.Warn("hand over no objects to the other shards, because it is not known what was purged", "error", err)
+		return
+	}
 	if err := os.WriteFile(s.Ending, nil, 0o644); err != nil { //nolint:gosec // nginx's workers look for it
 		slog.Warn("cannot tell nginx that the shard ends", "error", err)
 	}
@@ -81,7 +87,7 @@ func (s Shard) End(ctx context.Context) {
 	log := slog.With("requested", g.requested.Load(), "answered", g.answered.Load(), "took", time.Since(began).Round(time.Millisecond).String())
 	switch {
 	case errors.Is(err, context.DeadlineExceeded), err == nil && !complete:
-		log.Warn("handed over only the newest objects to the other shards: drain.timeoutSeconds allows no more time")
+		log.Warn("handed over only the newest objects to the other shards: the others would need a longer drain.timeoutSeconds")
 	case err != nil:
 		log.Warn("did not hand over all objects to the other shards", "error", err)
 	default:

@@ -83,7 +83,7 @@ func TestEnd(t *testing.T) {
 	}
 	object(t, dir, 7, "/g/1.2 http://a.test/copy", later, "Server: x", "X-Cache-Ending: front-shards-2")
 	o, address := start(t, http.StatusMovedPermanently)
-	Shard{Dir: dir, Address: address, Ending: filepath.Join(t.TempDir(), "ending")}.End(t.Context())
+	Shard{Dir: dir, Address: address, Ending: filepath.Join(t.TempDir(), "ending"), Verify: func() error { return nil }}.End(t.Context())
 	slices.Sort(o.requests)
 	want := []string{"HEAD http://a.test/x%2Fy?b=%20c", "HEAD https://b.test:8443/"}
 	if diff := cmp.Diff(want, o.requests); diff != "" {
@@ -172,5 +172,16 @@ func TestNoShard(t *testing.T) {
 	closed.Close()
 	if listens(t.Context(), closed.Listener.Addr().String()) {
 		t.Error("it listens")
+	}
+}
+
+// TestUnknownPurges: a shard that does not know what was purged hands nothing over.
+func TestUnknownPurges(t *testing.T) {
+	dir := t.TempDir()
+	object(t, dir, 1, "/g/1.2 http://a.test/a", time.Now().Add(time.Hour))
+	o, address := start(t, http.StatusOK)
+	Shard{Dir: dir, Address: address, Ending: filepath.Join(t.TempDir(), "ending"), Verify: func() error { return errors.New("it is damaged") }}.End(t.Context())
+	if len(o.requests) > 0 {
+		t.Errorf("it has requested %v", o.requests)
 	}
 }

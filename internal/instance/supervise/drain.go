@@ -66,7 +66,7 @@ func (s *Supervisor) beforeDrain(ctx context.Context) time.Duration {
 	case <-done:
 	case <-s.master.Ended:
 	case <-after(ctx, patience):
-		slog.Warn("what is to be done before the drain does not end")
+		slog.Warn("the preparation of the drain has not ended in time, so the drain begins without it")
 	}
 	return time.Since(began)
 }
