@@ -62,7 +62,8 @@ func TestShardEnds(t *testing.T) {
 			if n := one.origin.count(); n != requests {
 				t.Errorf("the hand-over has cost the origin %d requests", n-requests)
 			}
-			must(t, one.shard.Process.Signal(syscall.SIGTERM))
+			// As a pod does, which first gives what the other shard has begun to store.
+			must(t, one.shard.Process.Signal(syscall.SIGQUIT))
 			kept := 0
 			for n := range stored {
 				if two.send(t, http.MethodGet, fmt.Sprintf(tt.path, n), "Accept-Language", "de").body == stored[n] {
@@ -109,7 +110,7 @@ func TestShardEndsAgain(t *testing.T) {
 		renewed[n] = one.get(t, path(n)).body
 	}
 	one.handsOver().End(t.Context())
-	must(t, one.shard.Process.Signal(syscall.SIGTERM))
+	must(t, one.shard.Process.Signal(syscall.SIGQUIT))
 	for n := range renewed {
 		if body := two.get(t, path(n)).body; body != renewed[n] {
 			t.Errorf("object %d is %q, and not %q", n, body, renewed[n])
@@ -129,7 +130,7 @@ func TestPurgedShardEnds(t *testing.T) {
 	number := two.purged[0].Number() + 1
 	must(t, two.purged[0].Apply(t.Context(), instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, All: true}}}))
 	one.handsOver().End(t.Context())
-	must(t, one.shard.Process.Signal(syscall.SIGTERM))
+	must(t, one.shard.Process.Signal(syscall.SIGQUIT))
 	for n := range objects {
 		if body := two.get(t, fmt.Sprintf("/objects/%d", n)).body; body == stored[n] {
 			t.Errorf("object %d is the one that was purged", n)
