@@ -147,9 +147,19 @@ func latest(backups []*v1alpha1.NginxBackup) *v1alpha1.NginxBackup {
 }
 
 // byMaking compares backups of one policy and target by the order of their creation. Creation
-// timestamps have a resolution of one second, which is too coarse.
+// timestamps have a resolution of one second, which is too coarse. So has the number of a backup that
+// was found in a store, and then the generation of the target decides.
 func byMaking(a, b *v1alpha1.NginxBackup) int {
-	return cmp.Or(cmp.Compare(sequence(a), sequence(b)), a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+	return cmp.Or(cmp.Compare(sequence(a), sequence(b)), byGeneration(a.Status.Source, b.Status.Source),
+		a.CreationTimestamp.Compare(b.CreationTimestamp.Time), cmp.Compare(a.Name, b.Name))
+}
+
+// byGeneration compares two states of the same object. States of different objects are equal.
+func byGeneration(a, b *v1alpha1.BackupSource) int {
+	if a == nil || b == nil || a.UID != b.UID {
+		return 0
+	}
+	return cmp.Compare(a.Generation, b.Generation)
 }
 
 func policyVersion(policy *v1alpha1.NginxBackupPolicy) string {

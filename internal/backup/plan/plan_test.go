@@ -171,6 +171,21 @@ func TestSequence(t *testing.T) {
 	}
 }
 
+// TestTakenWithinASecond: two backups that were found in a store, and were taken within one second, have
+// the same number. The one of the later generation is the newest, whatever their names.
+func TestTakenWithinASecond(t *testing.T) {
+	older, newer := aBackup(7, "a", 1, time.Hour), aBackup(7, "b", 1, time.Hour)
+	older.Name = "web-z"
+	older.Status.Source = &v1alpha1.BackupSource{UID: "u", Generation: 3}
+	newer.Status.Source = &v1alpha1.BackupSource{UID: "u", Generation: 4}
+	if got := latest([]*v1alpha1.NginxBackup{newer, older}); got != newer {
+		t.Errorf("the newest is %s", got.Name)
+	}
+	if got := latest([]*v1alpha1.NginxBackup{older, newer}); got != newer {
+		t.Errorf("in the other order, the newest is %s", got.Name)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	const long = time.Hour
 	elsewhere := func(spec *v1alpha1.NginxBackupPolicySpec) { spec.Destination.URL = "s3://elsewhere" }
