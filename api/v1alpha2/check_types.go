@@ -47,3 +47,46 @@ type Check struct {
 	// +kubebuilder:validation:MaxLength=512
 	ExpectBody *string `json:"expectBody,omitempty"`
 }
+
+// Readiness is a request to nginx, from 127.0.0.1 inside of the pod. A pod is ready while the status
+// of the response is from 200 to 399. Redirects are not followed. A path that needs a backend takes
+// every pod out of the Service when the backend fails.
+type Readiness struct {
+	// path and query of the request.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
+	Path string `json:"path"`
+	// port is the number of a TCP port of spec.ports. Unset: the first one.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	Port *int32 `json:"port,omitempty"`
+	// host is the requested name: the Host header and, with HTTPS, the server name of the
+	// handshake. Unset: the address 127.0.0.1.
+	// +optional
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_]([-a-zA-Z0-9_.]*[a-zA-Z0-9_])?$`
+	Host *string `json:"host,omitempty"`
+	// scheme is HTTP or HTTPS. The certificate is not verified. Default: HTTP.
+	// +optional
+	// +kubebuilder:default=HTTP
+	// +kubebuilder:validation:Enum=HTTP;HTTPS
+	Scheme string `json:"scheme,omitempty"`
+	// periodSeconds is the time between two requests, in seconds. Default: 5.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=300
+	PeriodSeconds *int32 `json:"periodSeconds,omitempty"`
+	// timeoutSeconds is how long a response may take, in seconds. Default: 1.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=60
+	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
+	// failureThreshold is how many requests in a row must fail until the pod is not ready. Default: 3.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=100
+	FailureThreshold *int32 `json:"failureThreshold,omitempty"`
+}

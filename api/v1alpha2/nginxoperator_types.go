@@ -54,6 +54,7 @@ type NginxOperatorList struct {
 // own welcome page on port 80.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.config) || !has(self.ports) || self.ports.all(p, p.protocol == 'TCP')",message="spec.config is required when a port uses UDP: the built-in configuration serves HTTP over TCP only"
+// +kubebuilder:validation:XValidation:rule="!has(self.readiness) || !has(self.ports) || self.ports.exists(p, p.protocol == 'TCP' && (!has(self.readiness.port) || self.readiness.port == p.port))",message="readiness.port must be the number of a TCP port of spec.ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.checks) || !has(self.ports) || self.checks.all(c, self.ports.exists(p, p.protocol == 'TCP' && (!has(c.port) || c.port == p.port)))",message="the port of a check must be the number of a TCP port of spec.ports"
 type NginxOperatorSpec struct {
 	// image is the nginx image that the pods run: any image with nginx on its PATH.
@@ -63,6 +64,14 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:MaxLength=512
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-zA-Z0-9][-a-zA-Z0-9._:/@]*$')",message="image must be an image reference such as registry.example.com/nginx:1.30"
 	Image *string `json:"image,omitempty"`
+
+	// imagePullSecrets name Secrets of the namespace with credentials for the registries of all
+	// images of the pods. They are added to those of the operator's setting --image-pull-secrets.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	ImagePullSecrets []SecretReference `json:"imagePullSecrets,omitempty"`
 
 	// replicas is the number of pods. 0 scales the application to zero. If a
 	// HorizontalPodAutoscaler targets the Deployment, it decides the number.
@@ -81,6 +90,7 @@ type NginxOperatorSpec struct {
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.port == p.port && q.protocol == p.protocol))",message="two ports have the same port number and protocol: each can be listed once"
 	// +kubebuilder:validation:XValidation:rule="self.all(p, p.name != 'metrics' && !(p.port == 9113 && p.protocol == 'TCP'))",message="the name metrics and port 9113/TCP belong to the instance manager in every pod: choose others"
+	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, (has(q.targetPort) ? q.targetPort : q.port) == (has(p.targetPort) ? p.targetPort : p.port) && q.protocol == p.protocol))",message="nginx would listen twice on a port: the targetPort of each port, or its port if it has none, must be unique for a protocol"
 	Ports []Port `json:"ports,omitempty"`
 
 	// forceRedeploy rolls every pod when its value changes; the value itself has no meaning. A
@@ -93,6 +103,11 @@ type NginxOperatorSpec struct {
 	// of /usr/share/nginx/html on every port.
 	// +optional
 	Config *Config `json:"config,omitempty"`
+
+	// readiness is a request that a pod must answer to receive requests. Unlike checks, it does not
+	// decide whether a configuration is rolled back.
+	// +optional
+	Readiness *Readiness `json:"readiness,omitempty"`
 
 	// checks are requests that nginx must answer as declared. A pod that loads a configuration
 	// sends them to its new worker processes: unless all of them pass, the pod rolls the
@@ -122,6 +137,15 @@ type NginxOperatorSpec struct {
 	// service configures the Service in front of the pods.
 	// +optional
 	Service *Service `json:"service,omitempty"`
+
+	// serviceAccount is the ServiceAccount of the pods. Unset: <name>-nginx, which the operator
+	// creates. No pod gets its token.
+	// +optional
+	ServiceAccount *ServiceAccount `json:"serviceAccount,omitempty"`
+
+	// disruption bounds how many pods node drains and other evictions take away at a time.
+	// +optional
+	Disruption *Disruption `json:"disruption,omitempty"`
 
 	// networkPolicy limits who may connect to the pods. Unset: the operator creates no
 	// NetworkPolicy.
@@ -165,11 +189,17 @@ type Port struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('[a-z]') && !self.contains('--')",message="a port name needs at least one letter and no two '-' in a row"
 	Name string `json:"name"`
-	// port is the number that nginx listens on and the Service offers.
+	// port is the number that the Service offers and, without targetPort, nginx listens on.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port"`
+	// targetPort is the number that nginx listens on, if it is not that of the Service. Unset: port.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=65535
+	// +kubebuilder:validation:XValidation:rule="self != 9113",message="port 9113 belongs to the instance manager in every pod: choose another targetPort"
+	TargetPort *int32 `json:"targetPort,omitempty"`
 	// protocol is TCP or UDP.
 	// +optional
 	// +kubebuilder:default=TCP

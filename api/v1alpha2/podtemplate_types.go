@@ -8,6 +8,7 @@ import (
 // PodTemplate adds to the pods of the application. It has no field that would weaken their
 // hardening (privileges, capabilities, host namespaces, host paths, service account tokens).
 //
+// +kubebuilder:validation:XValidation:rule="!has(self.dnsPolicy) || self.dnsPolicy != 'None' || has(self.dnsConfig) && has(self.dnsConfig.nameservers)",message="podTemplate.dnsPolicy None needs podTemplate.dnsConfig.nameservers: the pods would have no name server"
 // +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumes) && self.volumes.exists(v, v.name == n && (has(v.configMap) || has(v.secret))))",message="every name in podTemplate.reloadOn must be that of a volume of podTemplate.volumes with configMap or secret"
 // +kubebuilder:validation:XValidation:rule="!has(self.reloadOn) || self.reloadOn.all(n, has(self.volumeMounts) && self.volumeMounts.exists(m, m.name == n && (!has(m.subPath) || m.subPath.size() == 0)))",message="every volume in podTemplate.reloadOn must be mounted by podTemplate.volumeMounts without subPath: a mount with subPath does not see changes"
 type PodTemplate struct {
@@ -53,7 +54,28 @@ type PodTemplate struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	SchedulerName *string `json:"schedulerName,omitempty"`
-	// imagePullSecrets name Secrets with credentials for the images' registries.
+	// dnsPolicy of the pods: ClusterFirst, Default (the node's name servers) or None (only those of
+	// dnsConfig). Unset: ClusterFirst.
+	// +optional
+	// +kubebuilder:validation:Enum=ClusterFirst;Default;None
+	DNSPolicy *corev1.DNSPolicy `json:"dnsPolicy,omitempty"`
+	// dnsConfig adds to what dnsPolicy makes of the pods' resolv.conf. nginx's resolver has its name
+	// servers, too, where the configuration declares none.
+	// +optional
+	DNSConfig *DNSConfig `json:"dnsConfig,omitempty"`
+	// hostAliases are lines of the pods' /etc/hosts.
+	// +optional
+	// +listType=map
+	// +listMapKey=ip
+	// +kubebuilder:validation:MaxItems=64
+	HostAliases []HostAlias `json:"hostAliases,omitempty"`
+	// securityContext is the user and the groups of the pods' processes. Unset: user and group 101
+	// and, with a volume that nginx may write to, fsGroup 101; or what the platform assigns, if the
+	// operator runs with --platform=openshift.
+	// +optional
+	SecurityContext *PodSecurityContext `json:"securityContext,omitempty"`
+	// imagePullSecrets name Secrets with credentials for the images' registries, like
+	// spec.imagePullSecrets.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
@@ -112,6 +134,96 @@ type PodTemplate struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=8
 	Containers []Container `json:"containers,omitempty"`
+}
+
+// DNSConfig adds to the pods' resolv.conf.
+type DNSConfig struct {
+	// nameservers are IP addresses of name servers.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=3
+	// +kubebuilder:validation:items:MaxLength=45
+	// +kubebuilder:validation:items:Pattern=`^[0-9a-fA-F:.]+$`
+	Nameservers []string `json:"nameservers,omitempty"`
+	// searches are domains in which names without a final dot are looked up.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	// +kubebuilder:validation:items:MinLength=1
+	// +kubebuilder:validation:items:MaxLength=253
+	Searches []string `json:"searches,omitempty"`
+	// options of the resolver, such as ndots.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	Options []DNSOption `json:"options,omitempty"`
+}
+
+// DNSOption is an option of resolv.conf.
+type DNSOption struct {
+	// name of the option.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name"`
+	// value of the option. Unset: it has none.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	Value *string `json:"value,omitempty"`
+}
+
+// HostAlias is a line of /etc/hosts.
+type HostAlias struct {
+	// ip is the IP address.
+	// +required
+	// +kubebuilder:validation:MinLength=2
+	// +kubebuilder:validation:MaxLength=45
+	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F:.]+$`
+	IP string `json:"ip"`
+	// hostnames are the names for it.
+	// +required
+	// +listType=set
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:items:MaxLength=253
+	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Hostnames []string `json:"hostnames"`
+}
+
+// PodSecurityContext is the user and the groups of the pods' processes. None of them can be root's
+// user.
+type PodSecurityContext struct {
+	// runAsUser is the user id of the processes, for an image whose files belong to another user
+	// than 101.
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=2147483647
+	RunAsUser *int64 `json:"runAsUser,omitempty"`
+	// runAsGroup is the primary group id of the processes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	RunAsGroup *int64 `json:"runAsGroup,omitempty"`
+	// fsGroup is the group that owns the files of volumes which support it, such as block volumes,
+	// and a further group of the processes.
+	// +optional
+	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Maximum=2147483647
+	FSGroup *int64 `json:"fsGroup,omitempty"`
+	// fsGroupChangePolicy is OnRootMismatch (change files only if the volume's folder has another
+	// group) or Always. Unset: OnRootMismatch.
+	// +optional
+	// +kubebuilder:validation:Enum=OnRootMismatch;Always
+	FSGroupChangePolicy *corev1.PodFSGroupChangePolicy `json:"fsGroupChangePolicy,omitempty"`
+	// supplementalGroups are further groups of the processes, such as the owner of a shared volume.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Maximum=2147483647
+	SupplementalGroups []int64 `json:"supplementalGroups,omitempty"`
 }
 
 // SecretReference names a Secret of the same namespace. The operator never reads it.

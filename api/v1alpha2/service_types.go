@@ -7,6 +7,10 @@ import corev1 "k8s.io/api/core/v1"
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerClass) || self.type == 'LoadBalancer'",message="service.loadBalancerClass needs service.type LoadBalancer"
 // +kubebuilder:validation:XValidation:rule="!has(self.loadBalancerSourceRanges) || self.type == 'LoadBalancer'",message="service.loadBalancerSourceRanges needs service.type LoadBalancer"
 // +kubebuilder:validation:XValidation:rule="!has(self.externalTrafficPolicy) || self.type != 'ClusterIP'",message="service.externalTrafficPolicy needs service.type NodePort or LoadBalancer"
+// +kubebuilder:validation:XValidation:rule="!has(self.headless) || !self.headless || self.type == 'ClusterIP'",message="service.headless needs service.type ClusterIP"
+// +kubebuilder:validation:XValidation:rule="!has(self.allocateLoadBalancerNodePorts) || self.type == 'LoadBalancer'",message="service.allocateLoadBalancerNodePorts needs service.type LoadBalancer"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionAffinityTimeoutSeconds) || has(self.sessionAffinity) && self.sessionAffinity == 'ClientIP'",message="service.sessionAffinityTimeoutSeconds needs service.sessionAffinity ClientIP"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || self.ipFamilies.size() < 2 || has(self.ipFamilyPolicy) && self.ipFamilyPolicy != 'SingleStack'",message="two service.ipFamilies need service.ipFamilyPolicy PreferDualStack or RequireDualStack"
 // +kubebuilder:validation:XValidation:rule="!(has(oldSelf.loadBalancerClass) && self.type == 'LoadBalancer' && oldSelf.type == 'LoadBalancer') || (has(self.loadBalancerClass) && self.loadBalancerClass == oldSelf.loadBalancerClass)",message="service.loadBalancerClass cannot be changed while the type is LoadBalancer: change the type first"
 type Service struct {
 	// type is how the Service is published.
@@ -14,6 +18,15 @@ type Service struct {
 	// +kubebuilder:default=ClusterIP
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
+	// headless gives the Service no address of its own: its DNS name resolves to the addresses of
+	// the ready pods. A change deletes the Service and creates it again.
+	// +optional
+	Headless *bool `json:"headless,omitempty"`
+	// labels are added to the Service. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
 	// annotations are added to the Service, for example to configure a cloud load balancer.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
@@ -37,6 +50,34 @@ type Service struct {
 	// +optional
 	// +kubebuilder:validation:Enum=None;ClientIP
 	SessionAffinity *corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+	// sessionAffinityTimeoutSeconds is how long a client keeps its pod without requests, in seconds,
+	// with sessionAffinity ClientIP. Unset: 10800 (3 hours).
+	// +optional
+	// +kubebuilder:validation:Minimum=1
+	// +kubebuilder:validation:Maximum=86400
+	SessionAffinityTimeoutSeconds *int32 `json:"sessionAffinityTimeoutSeconds,omitempty"`
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Unset: SingleStack, in the
+	// cluster's first family.
+	// +optional
+	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+	// ipFamilies are the families of the Service's addresses, the first one first. Unset: those of
+	// the cluster. Another first family deletes the Service and creates it again.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=IPv4;IPv6
+	// +kubebuilder:validation:XValidation:rule="self.all(f, self.exists_one(g, g == f))",message="service.ipFamilies must not contain a family twice"
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
+	// internalTrafficPolicy is Cluster or Local (only pods on the client's node). Unset: Cluster.
+	// +optional
+	// +kubebuilder:validation:Enum=Cluster;Local
+	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+	// allocateLoadBalancerNodePorts is whether the ports of a Service of type LoadBalancer are node
+	// ports, too. Unset: true.
+	// +optional
+	AllocateLoadBalancerNodePorts *bool `json:"allocateLoadBalancerNodePorts,omitempty"`
 	// trafficDistribution is a preference for near endpoints, such as PreferSameZone.
 	// +optional
 	// +kubebuilder:validation:Enum=PreferClose;PreferSameZone;PreferSameNode

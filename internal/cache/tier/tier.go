@@ -146,7 +146,7 @@ func HandOverTime(cache *v1alpha1.NginxCache) time.Duration {
 // defaultReplicas is the number of pods of a tier that declares none.
 const defaultReplicas = 2
 
-// setReplicas sets the number of pods. A rollout replaces one pod at a time, so one of several may be away.
+// setReplicas sets the number of pods. A rollout and evictions take one pod away at a time.
 func setReplicas(app *application.Application, replicas *int32) {
 	app.Spec.Replicas = new(ptr.Deref(replicas, defaultReplicas))
 	rollout := ptr.Deref(app.Spec.Rollout, v1alpha2.Rollout{})
@@ -155,6 +155,7 @@ func setReplicas(app *application.Application, replicas *int32) {
 		rollout.MaxUnavailable = new(intstr.FromInt32(1))
 	}
 	app.Spec.Rollout = &rollout
+	app.Spec.Disruption = &v1alpha2.Disruption{MaxUnavailable: new(intstr.FromInt32(1))}
 }
 
 // setEdge sets what only the edges have.

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -104,7 +103,7 @@ func isImmutableConfigMap(live owned.Object) bool {
 
 // recreateIfImmutable decides to create an object again if a field differs that the API server does not let change.
 func (c *Change) recreateIfImmutable() error {
-	if len(c.Intent.Kind.Immutable) == 0 {
+	if c.Intent.Kind.Recreate == nil {
 		return nil
 	}
 	live, err := runtime.DefaultUnstructuredConverter.ToUnstructured(c.Live)
@@ -115,10 +114,8 @@ func (c *Change) recreateIfImmutable() error {
 	if err != nil {
 		return err
 	}
-	for _, path := range c.Intent.Kind.Immutable {
-		if slices.ContainsFunc(differing, func(d string) bool { return strings.HasPrefix(d, path) }) {
-			c.Action = Recreate
-		}
+	if c.Intent.Kind.Recreate(c.Intent.Fields, live, differing) {
+		c.Action = Recreate
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -28,7 +29,9 @@ func statefulSetKind() owned.Kind {
 		owned.PodTemplate("spec", "template"),
 		owned.Keyed([]string{"spec", "volumeClaimTemplates"}, "metadata", "name"),
 	)
-	kind.Immutable = []string{"spec.volumeClaimTemplates"}
+	kind.Recreate = func(_, _ map[string]any, differing []string) bool {
+		return slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.volumeClaimTemplates") })
+	}
 	kind.ExclusivePaths = []owned.ExclusivePath{
 		{Path: []string{"spec", "volumeClaimTemplates", owned.EachItem, "spec"}, Keys: []string{"storageClassName"}},
 	}

@@ -37,9 +37,10 @@ type Kind struct {
 	ExclusivePaths []ExclusivePath
 	// Schema says which fields are atomic, and what identifies the items of lists.
 	Schema *Schema
-	// Immutable are fields that the API server does not let change, such as spec.volumeClaimTemplates. To change one,
-	// the object is created again; what it owns stays.
-	Immutable []string
+	// Recreate reports whether a live object has to be deleted and created again to get the wanted fields, because the
+	// API server does not let one of them change. differing are the paths of the wanted fields that differ, such as
+	// spec.type. What the object owns stays. nil: no field needs that.
+	Recreate func(want, live map[string]any, differing []string) bool
 	// Trim removes from an object what nobody reads, before it is cached; nil removes its managedFields.
 	Trim func(Object)
 }

@@ -25,6 +25,7 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/podtemplate"
 	"example.com/nginx-operator/internal/nginx/revision"
 )
 
@@ -68,7 +69,7 @@ func FuzzBuild(f *testing.F) {
 			}
 		}
 		if d := deploymentOf(t, plan); d != nil {
-			checkTemplate(t, restricted, &d.Spec.Template)
+			checkTemplate(t, restricted, nginx, &d.Spec.Template)
 		}
 	})
 }
@@ -118,14 +119,22 @@ func checkIntent(t *testing.T, nginx *v1alpha2.NginxOperator, intent owned.Inten
 	if owners := intent.Meta.OwnerReferences; len(owners) != 1 || *owners[0].UID != nginx.UID || !*owners[0].Controller {
 		t.Errorf("%s has the owners %+v", intent.Kind.Name, owners)
 	}
-	if diff := cmp.Diff(naming.Labels(nginx.Name), intent.Meta.Labels); diff != "" {
+	labels := maps.Clone(intent.Meta.Labels)
+	if declared := nginx.Spec.Service; declared != nil && intent.Kind.Name == "Service" {
+		maps.DeleteFunc(labels, func(key, _ string) bool {
+			_, theirs := declared.Labels[key]
+			_, ours := naming.Labels(nginx.Name)[key]
+			return theirs && !ours && !strings.HasPrefix(key, naming.Prefix)
+		})
+	}
+	if diff := cmp.Diff(naming.Labels(nginx.Name), labels); diff != "" {
 		t.Errorf("labels of the %s (-want +got):\n%s", intent.Kind.Name, diff)
 	}
 }
 
 // checkTemplate checks that the template satisfies the restricted Pod Security Standard, contains
 // no credentials, and keeps the operator's parts.
-func checkTemplate(t *testing.T, standard policy.Evaluator, template *corev1.PodTemplateSpec) {
+func checkTemplate(t *testing.T, standard policy.Evaluator, nginx *v1alpha2.NginxOperator, template *corev1.PodTemplateSpec) {
 	t.Helper()
 	// A volume without a source has no known type, and the API server rejects it anyway.
 	template.Spec.Volumes = slices.DeleteFunc(template.Spec.Volumes, func(v corev1.Volume) bool { return v.VolumeSource == corev1.VolumeSource{} })
@@ -134,7 +143,7 @@ func checkTemplate(t *testing.T, standard policy.Evaluator, template *corev1.Pod
 		t.Errorf("the restricted standard forbids the pods: %s", result.ForbiddenDetail())
 	}
 	pod := &template.Spec
-	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken || pod.ServiceAccountName != naming.ServiceAccount("web") {
+	if pod.AutomountServiceAccountToken == nil || *pod.AutomountServiceAccountToken || pod.ServiceAccountName != podtemplate.ServiceAccount(nginx) {
 		t.Error("the pods have the credentials of an account")
 	}
 	for key, value := range naming.Labels("web") {

@@ -50,9 +50,10 @@ func (in *input) policyPorts() ([]*networkingv1ac.NetworkPolicyPortApplyConfigur
 	var ports []*networkingv1ac.NetworkPolicyPortApplyConfiguration
 	known := map[string]bool{}
 	for _, p := range slices.Concat(all...) {
-		if id := fmt.Sprint(p.Port, p.Protocol); !known[id] {
+		number := podtemplate.TargetPort(p)
+		if id := fmt.Sprint(number, p.Protocol); !known[id] {
 			known[id] = true
-			ports = append(ports, policyPort(p.Port, p.Protocol))
+			ports = append(ports, policyPort(number, p.Protocol))
 		}
 	}
 	return ports, nil

@@ -1,6 +1,7 @@
 package desired
 
 import (
+	"k8s.io/apimachinery/pkg/util/intstr"
 	policyv1ac "k8s.io/client-go/applyconfigurations/policy/v1"
 	"k8s.io/utils/ptr"
 
@@ -8,7 +9,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// podDisruptionBudget keeps node drains from evicting more than one pod at a time. There is none below 2 replicas,
+// podDisruptionBudget keeps node drains from evicting more pods at a time than declared. There is none below 2 replicas,
 // where it would block a drain forever.
 func podDisruptionBudget(in *input) (object, error) {
 	replicas := ptr.Deref(in.app.Spec.Replicas, 1)
@@ -24,5 +25,11 @@ func podDisruptionBudget(in *input) (object, error) {
 	}
 	pdb.ObjectMetaApplyConfiguration = in.meta(naming.PodDisruptionBudget(in.app.Name))
 	pdb.Spec.WithSelector(in.selector())
+	if replicas > 10 {
+		pdb.Spec.WithMaxUnavailable(intstr.FromString("10%"))
+	}
+	if want := in.app.Spec.Disruption; want != nil && (want.MinAvailable != nil || want.MaxUnavailable != nil) {
+		pdb.Spec.MinAvailable, pdb.Spec.MaxUnavailable = want.MinAvailable, want.MaxUnavailable
+	}
 	return object{pdb, pdb.ObjectMetaApplyConfiguration}, nil
 }

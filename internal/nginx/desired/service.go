@@ -2,10 +2,13 @@ package desired
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
@@ -28,19 +31,37 @@ func service(in *input) (object, error) {
 		return object{}, err
 	}
 	svc.Spec.WithPorts(all...)
-	if stateful := in.app.Stateful; stateful != nil && stateful.Headless {
+	want := ptr.Deref(in.app.Spec.Service, v1alpha2.Service{})
+	if stateful := in.app.Stateful; stateful != nil && stateful.Headless || ptr.Deref(want.Headless, false) {
 		svc.Spec.WithClusterIP(corev1.ClusterIPNone)
 	}
-	if want := in.app.Spec.Service; want != nil {
-		svc.WithAnnotations(want.Annotations)
-		svc.Spec.WithType(want.Type)
-		svc.Spec.ExternalTrafficPolicy = want.ExternalTrafficPolicy
-		svc.Spec.LoadBalancerClass = want.LoadBalancerClass
-		svc.Spec.LoadBalancerSourceRanges = want.LoadBalancerSourceRanges
-		svc.Spec.SessionAffinity = want.SessionAffinity
-		svc.Spec.TrafficDistribution = want.TrafficDistribution
+	if in.app.Spec.Service != nil {
+		setService(svc, &want)
 	}
 	return object{svc, svc.ObjectMetaApplyConfiguration}, nil
+}
+
+// setService sets what spec.service declares.
+func setService(svc *corev1ac.ServiceApplyConfiguration, want *v1alpha2.Service) {
+	for key, value := range want.Labels {
+		if _, ours := svc.Labels[key]; !ours && !strings.HasPrefix(key, naming.Prefix) {
+			svc.WithLabels(map[string]string{key: value})
+		}
+	}
+	svc.WithAnnotations(want.Annotations)
+	svc.Spec.WithType(want.Type)
+	svc.Spec.ExternalTrafficPolicy = want.ExternalTrafficPolicy
+	svc.Spec.InternalTrafficPolicy = want.InternalTrafficPolicy
+	svc.Spec.LoadBalancerClass = want.LoadBalancerClass
+	svc.Spec.LoadBalancerSourceRanges = want.LoadBalancerSourceRanges
+	svc.Spec.AllocateLoadBalancerNodePorts = want.AllocateLoadBalancerNodePorts
+	svc.Spec.SessionAffinity = want.SessionAffinity
+	svc.Spec.TrafficDistribution = want.TrafficDistribution
+	svc.Spec.IPFamilyPolicy = want.IPFamilyPolicy
+	svc.Spec.WithIPFamilies(want.IPFamilies...)
+	if seconds := want.SessionAffinityTimeoutSeconds; seconds != nil {
+		svc.Spec.WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().WithClientIP(corev1ac.ClientIPConfig().WithTimeoutSeconds(*seconds)))
+	}
 }
 
 // servicePorts returns the ports of the pods that a rollout replaces until the rollout is complete. New pods serve
@@ -148,12 +169,30 @@ func target(p v1alpha2.Port, all [][]v1alpha2.Port) intstr.IntOrString {
 	everywhere := func(same func(v1alpha2.Port) bool) bool {
 		return !slices.ContainsFunc(all, func(ports []v1alpha2.Port) bool { return !slices.ContainsFunc(ports, same) })
 	}
-	if !everywhere(sameName(p)) && everywhere(func(other v1alpha2.Port) bool { return other.Port == p.Port && other.Protocol == p.Protocol }) {
-		return intstr.FromInt32(p.Port)
+	number := podtemplate.TargetPort(p)
+	sameNumber := func(other v1alpha2.Port) bool {
+		return podtemplate.TargetPort(other) == number && other.Protocol == p.Protocol
+	}
+	if !everywhere(sameName(p)) && everywhere(sameNumber) {
+		return intstr.FromInt32(number)
 	}
 	return intstr.FromString(p.Name)
 }
 
 func sameName(p v1alpha2.Port) func(v1alpha2.Port) bool {
 	return func(other v1alpha2.Port) bool { return other.Name == p.Name }
+}
+
+// recreatesService reports whether a Service becomes headless, or is no longer, or gets another first address family.
+func recreatesService(want, live map[string]any, _ []string) bool {
+	clusterIP := func(fields map[string]any) string {
+		ip, _, _ := unstructured.NestedString(fields, "spec", "clusterIP")
+		return ip
+	}
+	if (clusterIP(want) == corev1.ClusterIPNone) != (clusterIP(live) == corev1.ClusterIPNone) {
+		return true
+	}
+	families, _, _ := unstructured.NestedStringSlice(want, "spec", "ipFamilies")
+	before, _, _ := unstructured.NestedStringSlice(live, "spec", "ipFamilies")
+	return len(families) > 0 && len(before) > 0 && families[0] != before[0]
 }

@@ -162,3 +162,34 @@ func (p *simulation) service() *corev1.Service {
 	}
 	return service
 }
+
+// TestRecreatesService: a Service is created again only for what the API server does not let change.
+func TestRecreatesService(t *testing.T) {
+	spec := func(clusterIP string, families ...any) map[string]any {
+		spec := map[string]any{}
+		if clusterIP != "" {
+			spec["clusterIP"] = clusterIP
+		}
+		if len(families) > 0 {
+			spec["ipFamilies"] = families
+		}
+		return map[string]any{"spec": spec}
+	}
+	for name, tt := range map[string]struct {
+		want, live map[string]any
+		recreate   bool
+	}{
+		"nothing declared":       {spec(""), spec("10.0.0.1", "IPv4"), false},
+		"becomes headless":       {spec("None"), spec("10.0.0.1", "IPv4"), true},
+		"is headless":            {spec("None"), spec("None", "IPv4"), false},
+		"is no longer headless":  {spec(""), spec("None", "IPv4"), true},
+		"a second family":        {spec("", "IPv4", "IPv6"), spec("10.0.0.1", "IPv4"), false},
+		"one family fewer":       {spec("", "IPv4"), spec("10.0.0.1", "IPv4", "IPv6"), false},
+		"another first family":   {spec("", "IPv6", "IPv4"), spec("10.0.0.1", "IPv4", "IPv6"), true},
+		"only the second family": {spec("", "IPv6"), spec("10.0.0.1", "IPv4", "IPv6"), true},
+	} {
+		if got := recreatesService(tt.want, tt.live, nil); got != tt.recreate {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}

@@ -1,6 +1,9 @@
 package desired
 
 import (
+	"slices"
+	"strings"
+
 	appsv1 "k8s.io/api/apps/v1"
 	appsv1ac "k8s.io/client-go/applyconfigurations/apps/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
@@ -94,4 +97,9 @@ func (in *input) claimRetention() *appsv1ac.StatefulSetPersistentVolumeClaimRete
 	return appsv1ac.StatefulSetPersistentVolumeClaimRetentionPolicy().
 		WithWhenScaled(policy(in.app.Stateful.DeleteClaimsWhenScaled)).
 		WithWhenDeleted(policy(in.app.Stateful.DeleteClaimsWhenDeleted))
+}
+
+// recreatesStatefulSet reports whether the claims of the pods change.
+func recreatesStatefulSet(_, _ map[string]any, differing []string) bool {
+	return slices.ContainsFunc(differing, func(path string) bool { return strings.HasPrefix(path, "spec.volumeClaimTemplates") })
 }

@@ -41,7 +41,7 @@ func table(workload string) []row {
 	for i := range rows {
 		name := rows[i].Name
 		rows[i].Requires, rows[i].ExclusivePaths, rows[i].Schema, rows[i].Trim = requires[name], exclusivePaths[name], schemas[name], trims[name]
-		rows[i].Immutable = immutable[name]
+		rows[i].Recreate = recreate[name]
 	}
 	return rows
 }
@@ -95,8 +95,11 @@ var schemas = map[string]*owned.Schema{
 	"NetworkPolicy":       owned.NewSchema(owned.Atomic("spec", "podSelector"), owned.Atomic("spec", "ingress")),
 }
 
-// immutable are the fields for which an object has to be created again.
-var immutable = map[string][]string{"StatefulSet": {"spec.volumeClaimTemplates"}}
+// recreate report for which fields an object has to be created again.
+var recreate = map[string]func(want, live map[string]any, differing []string) bool{
+	"Service":     recreatesService,
+	"StatefulSet": recreatesStatefulSet,
+}
 
 // trims keep the managedFields that show which other managers own a Deployment's spec.replicas.
 var trims = map[string]func(owned.Object){

@@ -17,9 +17,11 @@ import (
 // meanings give equal inputs.
 func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
-		Image:         spec.Image,
-		Ports:         podPorts(spec.Ports),
-		ForceRedeploy: spec.ForceRedeploy,
+		Image:            spec.Image,
+		ImagePullSecrets: spec.ImagePullSecrets,
+		ServiceAccount:   podServiceAccount(spec.ServiceAccount),
+		Ports:            podPorts(spec.Ports),
+		ForceRedeploy:    spec.ForceRedeploy,
 		Content: slices.SortedFunc(slices.Values(spec.Content), func(a, b v1alpha2.Content) int {
 			return cmp.Compare(a.MountPath, b.MountPath)
 		}),
@@ -31,6 +33,14 @@ func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 		Drain:       spec.Drain,
 		Metrics:     spec.Metrics,
 	}
+}
+
+// podServiceAccount returns the part of a ServiceAccount that pods refer to.
+func podServiceAccount(account *v1alpha2.ServiceAccount) *v1alpha2.ServiceAccount {
+	if account == nil || account.Name == nil {
+		return nil
+	}
+	return &v1alpha2.ServiceAccount{Name: account.Name}
 }
 
 // podPorts returns the ports without the fields that only affect the Service.

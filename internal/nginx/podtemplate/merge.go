@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -23,14 +24,20 @@ func (b *builder) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfig
 	}
 	template.Labels = mergeMaps(naming.Labels(b.nginx.Name), want.Labels)
 	template.Annotations = mergeMaps(template.Annotations, harmless(want.Annotations))
+	if !s.before05 {
+		setSafeToEvict(template)
+	}
 
 	pod := template.Spec
 	pod.PriorityClassName = want.PriorityClassName
 	pod.RuntimeClassName = want.RuntimeClassName
 	pod.SchedulerName = want.SchedulerName
 	pod.NodeSelector = want.NodeSelector
-	for _, secret := range want.ImagePullSecrets {
-		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(secret.Name))
+	for _, name := range b.imagePullSecrets(want) {
+		pod.WithImagePullSecrets(corev1ac.LocalObjectReference().WithName(name))
+	}
+	if err := mergeNames(pod, want); err != nil {
+		return err
 	}
 	if err := b.mergeScheduling(pod, want); err != nil {
 		return err
@@ -42,6 +49,52 @@ func (b *builder) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfig
 		return err
 	}
 	return mergeContainers(pod, want, s.before05)
+}
+
+// imagePullSecrets returns the names of the Secrets for the registries, each once: those of the operator, which pulls the
+// image of the instance manager with them, and those of the spec.
+func (b *builder) imagePullSecrets(want *v1alpha2.PodTemplate) []string {
+	names := slices.Clone(b.options.ImagePullSecrets)
+	for _, secret := range slices.Concat(b.nginx.Spec.ImagePullSecrets, want.ImagePullSecrets) {
+		if !slices.Contains(names, secret.Name) {
+			names = append(names, secret.Name)
+		}
+	}
+	return names
+}
+
+// annotationSafeToEvict names volumes whose content a cluster autoscaler may discard when it removes a node
+// (https://github.com/kubernetes/autoscaler/blob/master/cluster-autoscaler/FAQ.md).
+const annotationSafeToEvict = "cluster-autoscaler.kubernetes.io/safe-to-evict-local-volumes"
+
+// setSafeToEvict lets a cluster autoscaler remove the node of a pod whose only local volumes are the operator's. What a
+// user says of the volumes stays.
+func setSafeToEvict(template *corev1ac.PodTemplateSpecApplyConfiguration) {
+	if _, said := template.Annotations[annotationSafeToEvict]; said {
+		return
+	}
+	var names []string
+	for _, v := range template.Spec.Volumes {
+		// Those in memory need no permission.
+		if v.EmptyDir != nil && ptr.Deref(v.EmptyDir.Medium, "") != corev1.StorageMediumMemory {
+			names = append(names, *v.Name)
+		}
+	}
+	template.WithAnnotations(map[string]string{annotationSafeToEvict: strings.Join(names, ",")})
+}
+
+// mergeNames merges how the pods find names.
+func mergeNames(pod *corev1ac.PodSpecApplyConfiguration, want *v1alpha2.PodTemplate) error {
+	pod.DNSPolicy = want.DNSPolicy
+	aliases, err := ConvertAll[corev1ac.HostAliasApplyConfiguration](want.HostAliases)
+	if err != nil {
+		return err
+	}
+	pod.WithHostAliases(aliases...)
+	if want.DNSConfig != nil {
+		pod.DNSConfig, err = convert[corev1ac.PodDNSConfigApplyConfiguration](want.DNSConfig)
+	}
+	return err
 }
 
 // appArmorPrefix is the prefix of annotations that give a container an AppArmor profile; the container's name follows

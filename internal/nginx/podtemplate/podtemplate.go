@@ -42,12 +42,16 @@ type shape struct {
 	before05 bool
 }
 
-// Options are the images of the operator's release.
+// Options are the images of the operator's release, and what the cluster requires of pods.
 type Options struct {
 	// DefaultImage runs where spec.image is unset.
 	DefaultImage string
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
+	// ImagePullSecrets are names of Secrets with credentials for the registries of all images.
+	ImagePullSecrets []string
+	// PlatformAssignsIDs leaves the user and the groups of the processes to the platform, which refuses fixed ones.
+	PlatformAssignsIDs bool
 	// WritesVolumes gives the group of nginx the files of the pods' volumes, on which nginx writes.
 	WritesVolumes bool
 }
@@ -119,6 +123,17 @@ func Ports(spec *v1alpha2.NginxOperatorSpec) []v1alpha2.Port {
 	return spec.Ports
 }
 
+// TargetPort returns the number that nginx listens on.
+func TargetPort(p v1alpha2.Port) int32 { return ptr.Deref(p.TargetPort, p.Port) }
+
+// ServiceAccount returns the name of the pods' ServiceAccount.
+func ServiceAccount(nginx *v1alpha2.NginxOperator) string {
+	if account := nginx.Spec.ServiceAccount; account != nil && account.Name != nil {
+		return *account.Name
+	}
+	return naming.ServiceAccount(nginx.Name)
+}
+
 func instanceImage(live *corev1.PodTemplateSpec) string {
 	if live != nil {
 		for _, c := range live.Spec.InitContainers {
@@ -140,11 +155,8 @@ func (b *builder) podTemplateOf(s shape) (*Template, error) {
 		template.WithAnnotations(map[string]string{naming.AnnotationForceRedeploy: *force})
 	}
 	pod := template.Spec
-	if b.options.WritesVolumes {
-		// Changing the owner of every file of a full cache would take minutes at every start.
-		pod.SecurityContext.WithFSGroup(*pod.SecurityContext.RunAsGroup).WithFSGroupChangePolicy(corev1.FSGroupChangeOnRootMismatch)
-	}
-	pod.WithServiceAccountName(naming.ServiceAccount(b.nginx.Name))
+	b.setIDs(pod.SecurityContext, s)
+	pod.WithServiceAccountName(ServiceAccount(b.nginx))
 	pod.InitContainers[0].WithImage(s.instanceImage)
 	b.setNginx(&pod.Containers[0])
 	if err := b.setResources(pod); err != nil {
@@ -184,7 +196,7 @@ func (b *builder) setNginx(nginx *corev1ac.ContainerApplyConfiguration) {
 	for _, p := range Ports(&b.nginx.Spec) {
 		nginx.WithPorts(corev1ac.ContainerPort().
 			WithName(p.Name).
-			WithContainerPort(p.Port).
+			WithContainerPort(TargetPort(p)).
 			WithProtocol(p.Protocol))
 	}
 }
@@ -217,7 +229,7 @@ func (b *builder) command() []string {
 		command = append(command, "--request-metrics=false")
 	}
 	for _, p := range Ports(&b.nginx.Spec) {
-		command = append(command, fmt.Sprintf("--port=%s:%d/%s", p.Name, p.Port, p.Protocol))
+		command = append(command, fmt.Sprintf("--port=%s:%d/%s", p.Name, TargetPort(p), p.Protocol))
 	}
 	for _, c := range b.sortedCertificates() {
 		command = append(command, "--certificate="+c.Name)

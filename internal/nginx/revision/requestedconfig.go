@@ -101,7 +101,7 @@ func userFiles(files map[string]v1alpha2.ConfigFile) nginxconf.Files {
 func portNumbers(nginx *v1alpha2.NginxOperator) []int32 {
 	var numbers []int32
 	for _, p := range podtemplate.Ports(&nginx.Spec) {
-		numbers = append(numbers, p.Port)
+		numbers = append(numbers, podtemplate.TargetPort(p))
 	}
 	return numbers
 }
