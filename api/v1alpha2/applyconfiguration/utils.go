@@ -41,8 +41,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.ContainerPortApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Content"):
 		return &apiv1alpha2.ContentApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Disruption"):
+		return &apiv1alpha2.DisruptionApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("DNSConfig"):
+		return &apiv1alpha2.DNSConfigApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("DNSOption"):
+		return &apiv1alpha2.DNSOptionApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Drain"):
 		return &apiv1alpha2.DrainApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("HostAlias"):
+		return &apiv1alpha2.HostAliasApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("HTTPGetAction"):
 		return &apiv1alpha2.HTTPGetActionApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ImageVolume"):
@@ -63,10 +71,14 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.NginxOperatorStatusApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("PersistentVolumeClaimReference"):
 		return &apiv1alpha2.PersistentVolumeClaimReferenceApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("PodSecurityContext"):
+		return &apiv1alpha2.PodSecurityContextApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("PodTemplate"):
 		return &apiv1alpha2.PodTemplateApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Port"):
 		return &apiv1alpha2.PortApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Readiness"):
+		return &apiv1alpha2.ReadinessApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("RetryBackoff"):
 		return &apiv1alpha2.RetryBackoffApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Rollout"):
@@ -77,6 +89,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.SecretReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Service"):
 		return &apiv1alpha2.ServiceApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ServiceAccount"):
+		return &apiv1alpha2.ServiceAccountApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Volume"):
 		return &apiv1alpha2.VolumeApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("VolumeMount"):

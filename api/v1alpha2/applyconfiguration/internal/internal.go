@@ -249,6 +249,47 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: persistentVolumeClaim
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.PersistentVolumeClaimReference
+- name: com.example.nginx-operator.api.v1alpha2.DNSConfig
+  map:
+    fields:
+    - name: nameservers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: options
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.DNSOption
+          elementRelationship: associative
+          keys:
+          - name
+    - name: searches
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.example.nginx-operator.api.v1alpha2.DNSOption
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.Disruption
+  map:
+    fields:
+    - name: maxUnavailable
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
+    - name: minAvailable
+      type:
+        namedType: io.k8s.apimachinery.pkg.util.intstr.IntOrString
 - name: com.example.nginx-operator.api.v1alpha2.Drain
   map:
     fields:
@@ -278,6 +319,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: scheme
       type:
         namedType: io.k8s.api.core.v1.URIScheme
+- name: com.example.nginx-operator.api.v1alpha2.HostAlias
+  map:
+    fields:
+    - name: hostnames
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: ip
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ImageVolume
   map:
     fields:
@@ -362,6 +415,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - mountPath
+    - name: disruption
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Disruption
     - name: drain
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Drain
@@ -371,6 +427,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: image
       type:
         scalar: string
+    - name: imagePullSecrets
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.SecretReference
+          elementRelationship: associative
+          keys:
+          - name
     - name: metrics
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Metrics
@@ -392,6 +456,9 @@ var schemaYAML = typed.YAMLObject(`types:
       - name: http
         port: 80
         protocol: TCP
+    - name: readiness
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Readiness
     - name: replicas
       type:
         scalar: numeric
@@ -405,6 +472,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: service
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Service
+    - name: serviceAccount
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.ServiceAccount
     - name: suspend
       type:
         scalar: boolean
@@ -486,6 +556,27 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: claimName
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.PodSecurityContext
+  map:
+    fields:
+    - name: fsGroup
+      type:
+        scalar: numeric
+    - name: fsGroupChangePolicy
+      type:
+        namedType: io.k8s.api.core.v1.PodFSGroupChangePolicy
+    - name: runAsGroup
+      type:
+        scalar: numeric
+    - name: runAsUser
+      type:
+        scalar: numeric
+    - name: supplementalGroups
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
 - name: com.example.nginx-operator.api.v1alpha2.PodTemplate
   map:
     fields:
@@ -505,6 +596,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: dnsConfig
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.DNSConfig
+    - name: dnsPolicy
+      type:
+        namedType: io.k8s.api.core.v1.DNSPolicy
     - name: env
       type:
         list:
@@ -519,6 +616,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.EnvFromSource
           elementRelationship: atomic
+    - name: hostAliases
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.HostAlias
+          elementRelationship: associative
+          keys:
+          - ip
     - name: imagePullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
@@ -563,6 +668,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: schedulerName
       type:
         scalar: string
+    - name: securityContext
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.PodSecurityContext
     - name: tolerations
       type:
         list:
@@ -610,6 +718,34 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.Protocol
       default: TCP
+    - name: targetPort
+      type:
+        scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.Readiness
+  map:
+    fields:
+    - name: failureThreshold
+      type:
+        scalar: numeric
+    - name: host
+      type:
+        scalar: string
+    - name: path
+      type:
+        scalar: string
+    - name: periodSeconds
+      type:
+        scalar: numeric
+    - name: port
+      type:
+        scalar: numeric
+    - name: scheme
+      type:
+        scalar: string
+      default: HTTP
+    - name: timeoutSeconds
+      type:
+        scalar: numeric
 - name: com.example.nginx-operator.api.v1alpha2.RetryBackoff
   map:
     fields:
@@ -676,6 +812,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.v1alpha2.Service
   map:
     fields:
+    - name: allocateLoadBalancerNodePorts
+      type:
+        scalar: boolean
     - name: annotations
       type:
         map:
@@ -684,6 +823,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: externalTrafficPolicy
       type:
         namedType: io.k8s.api.core.v1.ServiceExternalTrafficPolicy
+    - name: headless
+      type:
+        scalar: boolean
+    - name: internalTrafficPolicy
+      type:
+        namedType: io.k8s.api.core.v1.ServiceInternalTrafficPolicy
+    - name: ipFamilies
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.IPFamily
+          elementRelationship: atomic
+    - name: ipFamilyPolicy
+      type:
+        namedType: io.k8s.api.core.v1.IPFamilyPolicy
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
     - name: loadBalancerClass
       type:
         scalar: string
@@ -696,6 +855,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sessionAffinity
       type:
         namedType: io.k8s.api.core.v1.ServiceAffinity
+    - name: sessionAffinityTimeoutSeconds
+      type:
+        scalar: numeric
     - name: trafficDistribution
       type:
         scalar: string
@@ -703,6 +865,17 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.ServiceType
       default: ClusterIP
+- name: com.example.nginx-operator.api.v1alpha2.ServiceAccount
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: name
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.Volume
   map:
     fields:
@@ -839,6 +1012,8 @@ var schemaYAML = typed.YAMLObject(`types:
     elementRelationship: atomic
 - name: io.k8s.api.core.v1.ContainerRestartPolicy
   scalar: string
+- name: io.k8s.api.core.v1.DNSPolicy
+  scalar: string
 - name: io.k8s.api.core.v1.EmptyDirVolumeSource
   map:
     fields:
@@ -968,6 +1143,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: io.k8s.api.core.v1.HTTPProtocol
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamily
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamilyPolicy
   scalar: string
 - name: io.k8s.api.core.v1.KeyToPath
   map:
@@ -1128,6 +1307,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.PodAffinityTerm
           elementRelationship: atomic
+- name: io.k8s.api.core.v1.PodFSGroupChangePolicy
+  scalar: string
 - name: io.k8s.api.core.v1.PreferredSchedulingTerm
   map:
     fields:
@@ -1266,6 +1447,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.api.core.v1.ServiceAffinity
   scalar: string
 - name: io.k8s.api.core.v1.ServiceExternalTrafficPolicy
+  scalar: string
+- name: io.k8s.api.core.v1.ServiceInternalTrafficPolicy
   scalar: string
 - name: io.k8s.api.core.v1.ServiceType
   scalar: string

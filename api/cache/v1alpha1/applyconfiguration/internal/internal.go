@@ -641,6 +641,38 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.Protocol
       default: TCP
+- name: com.example.nginx-operator.api.v1alpha2.DNSConfig
+  map:
+    fields:
+    - name: nameservers
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: options
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.DNSOption
+          elementRelationship: associative
+          keys:
+          - name
+    - name: searches
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+- name: com.example.nginx-operator.api.v1alpha2.DNSOption
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.Drain
   map:
     fields:
@@ -670,6 +702,18 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: scheme
       type:
         namedType: io.k8s.api.core.v1.URIScheme
+- name: com.example.nginx-operator.api.v1alpha2.HostAlias
+  map:
+    fields:
+    - name: hostnames
+      type:
+        list:
+          elementType:
+            scalar: string
+          elementRelationship: associative
+    - name: ip
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ImageVolume
   map:
     fields:
@@ -715,6 +759,27 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.OnRollback
   scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.PodSecurityContext
+  map:
+    fields:
+    - name: fsGroup
+      type:
+        scalar: numeric
+    - name: fsGroupChangePolicy
+      type:
+        namedType: io.k8s.api.core.v1.PodFSGroupChangePolicy
+    - name: runAsGroup
+      type:
+        scalar: numeric
+    - name: runAsUser
+      type:
+        scalar: numeric
+    - name: supplementalGroups
+      type:
+        list:
+          elementType:
+            scalar: numeric
+          elementRelationship: associative
 - name: com.example.nginx-operator.api.v1alpha2.PodTemplate
   map:
     fields:
@@ -734,6 +799,12 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: dnsConfig
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.DNSConfig
+    - name: dnsPolicy
+      type:
+        namedType: io.k8s.api.core.v1.DNSPolicy
     - name: env
       type:
         list:
@@ -748,6 +819,14 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.EnvFromSource
           elementRelationship: atomic
+    - name: hostAliases
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.HostAlias
+          elementRelationship: associative
+          keys:
+          - ip
     - name: imagePullPolicy
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
@@ -792,6 +871,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: schedulerName
       type:
         scalar: string
+    - name: securityContext
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.PodSecurityContext
     - name: tolerations
       type:
         list:
@@ -889,6 +971,9 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.v1alpha2.Service
   map:
     fields:
+    - name: allocateLoadBalancerNodePorts
+      type:
+        scalar: boolean
     - name: annotations
       type:
         map:
@@ -897,6 +982,26 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: externalTrafficPolicy
       type:
         namedType: io.k8s.api.core.v1.ServiceExternalTrafficPolicy
+    - name: headless
+      type:
+        scalar: boolean
+    - name: internalTrafficPolicy
+      type:
+        namedType: io.k8s.api.core.v1.ServiceInternalTrafficPolicy
+    - name: ipFamilies
+      type:
+        list:
+          elementType:
+            namedType: io.k8s.api.core.v1.IPFamily
+          elementRelationship: atomic
+    - name: ipFamilyPolicy
+      type:
+        namedType: io.k8s.api.core.v1.IPFamilyPolicy
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
     - name: loadBalancerClass
       type:
         scalar: string
@@ -909,6 +1014,9 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: sessionAffinity
       type:
         namedType: io.k8s.api.core.v1.ServiceAffinity
+    - name: sessionAffinityTimeoutSeconds
+      type:
+        scalar: numeric
     - name: trafficDistribution
       type:
         scalar: string
@@ -1052,6 +1160,8 @@ var schemaYAML = typed.YAMLObject(`types:
     elementRelationship: atomic
 - name: io.k8s.api.core.v1.ContainerRestartPolicy
   scalar: string
+- name: io.k8s.api.core.v1.DNSPolicy
+  scalar: string
 - name: io.k8s.api.core.v1.EmptyDirVolumeSource
   map:
     fields:
@@ -1181,6 +1291,10 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         scalar: string
 - name: io.k8s.api.core.v1.HTTPProtocol
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamily
+  scalar: string
+- name: io.k8s.api.core.v1.IPFamilyPolicy
   scalar: string
 - name: io.k8s.api.core.v1.KeyToPath
   map:
@@ -1341,6 +1455,8 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: io.k8s.api.core.v1.PodAffinityTerm
           elementRelationship: atomic
+- name: io.k8s.api.core.v1.PodFSGroupChangePolicy
+  scalar: string
 - name: io.k8s.api.core.v1.PreferredSchedulingTerm
   map:
     fields:
@@ -1479,6 +1595,8 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: io.k8s.api.core.v1.ServiceAffinity
   scalar: string
 - name: io.k8s.api.core.v1.ServiceExternalTrafficPolicy
+  scalar: string
+- name: io.k8s.api.core.v1.ServiceInternalTrafficPolicy
   scalar: string
 - name: io.k8s.api.core.v1.ServiceType
   scalar: string

@@ -19,6 +19,9 @@ type NginxOperatorSpecApplyConfiguration struct {
 	// image is the nginx image that the pods run: any image with nginx on its PATH.
 	// Unset: the operator's default image.
 	Image *string `json:"image,omitempty"`
+	// imagePullSecrets name Secrets of the namespace with credentials for the registries of all
+	// images of the pods. They are added to those of the operator's setting --image-pull-secrets.
+	ImagePullSecrets []SecretReferenceApplyConfiguration `json:"imagePullSecrets,omitempty"`
 	// replicas is the number of pods. 0 scales the application to zero. If a
 	// HorizontalPodAutoscaler targets the Deployment, it decides the number.
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -30,6 +33,9 @@ type NginxOperatorSpecApplyConfiguration struct {
 	// config is the nginx configuration. Unset: a built-in one that serves the files
 	// of /usr/share/nginx/html on every port.
 	Config *ConfigApplyConfiguration `json:"config,omitempty"`
+	// readiness is a request that a pod must answer to receive requests. Unlike checks, it does not
+	// decide whether a configuration is rolled back.
+	Readiness *ReadinessApplyConfiguration `json:"readiness,omitempty"`
 	// checks are requests that nginx must answer as declared. A pod that loads a configuration
 	// sends them to its new worker processes: unless all of them pass, the pod rolls the
 	// configuration back and no other pod loads it. A pod is ready only while they pass. A
@@ -43,6 +49,11 @@ type NginxOperatorSpecApplyConfiguration struct {
 	TLS []CertificateApplyConfiguration `json:"tls,omitempty"`
 	// service configures the Service in front of the pods.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
+	// serviceAccount is the ServiceAccount of the pods. Unset: <name>-nginx, which the operator
+	// creates. No pod gets its token.
+	ServiceAccount *ServiceAccountApplyConfiguration `json:"serviceAccount,omitempty"`
+	// disruption bounds how many pods node drains and other evictions take away at a time.
+	Disruption *DisruptionApplyConfiguration `json:"disruption,omitempty"`
 	// networkPolicy limits who may connect to the pods. Unset: the operator creates no
 	// NetworkPolicy.
 	NetworkPolicy *NetworkPolicyApplyConfiguration `json:"networkPolicy,omitempty"`
@@ -73,6 +84,19 @@ func NginxOperatorSpec() *NginxOperatorSpecApplyConfiguration {
 // If called multiple times, the Image field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithImage(value string) *NginxOperatorSpecApplyConfiguration {
 	b.Image = &value
+	return b
+}
+
+// WithImagePullSecrets adds the given value to the ImagePullSecrets field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the ImagePullSecrets field.
+func (b *NginxOperatorSpecApplyConfiguration) WithImagePullSecrets(values ...*SecretReferenceApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithImagePullSecrets")
+		}
+		b.ImagePullSecrets = append(b.ImagePullSecrets, *values[i])
+	}
 	return b
 }
 
@@ -110,6 +134,14 @@ func (b *NginxOperatorSpecApplyConfiguration) WithForceRedeploy(value string) *N
 // If called multiple times, the Config field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithConfig(value *ConfigApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
 	b.Config = value
+	return b
+}
+
+// WithReadiness sets the Readiness field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Readiness field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithReadiness(value *ReadinessApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.Readiness = value
 	return b
 }
 
@@ -157,6 +189,22 @@ func (b *NginxOperatorSpecApplyConfiguration) WithTLS(values ...*CertificateAppl
 // If called multiple times, the Service field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithService(value *ServiceApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
 	b.Service = value
+	return b
+}
+
+// WithServiceAccount sets the ServiceAccount field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ServiceAccount field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithServiceAccount(value *ServiceAccountApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.ServiceAccount = value
+	return b
+}
+
+// WithDisruption sets the Disruption field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Disruption field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithDisruption(value *DisruptionApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.Disruption = value
 	return b
 }
 

@@ -35,7 +35,20 @@ type PodTemplateApplyConfiguration struct {
 	RuntimeClassName *string `json:"runtimeClassName,omitempty"`
 	// schedulerName of the pods.
 	SchedulerName *string `json:"schedulerName,omitempty"`
-	// imagePullSecrets name Secrets with credentials for the images' registries.
+	// dnsPolicy of the pods: ClusterFirst, Default (the node's name servers) or None (only those of
+	// dnsConfig). Unset: ClusterFirst.
+	DNSPolicy *v1.DNSPolicy `json:"dnsPolicy,omitempty"`
+	// dnsConfig adds to what dnsPolicy makes of the pods' resolv.conf. nginx's resolver has its name
+	// servers, too, where the configuration declares none.
+	DNSConfig *DNSConfigApplyConfiguration `json:"dnsConfig,omitempty"`
+	// hostAliases are lines of the pods' /etc/hosts.
+	HostAliases []HostAliasApplyConfiguration `json:"hostAliases,omitempty"`
+	// securityContext is the user and the groups of the pods' processes. Unset: user and group 101
+	// and, with a volume that nginx may write to, fsGroup 101; or what the platform assigns, if the
+	// operator runs with --platform=openshift.
+	SecurityContext *PodSecurityContextApplyConfiguration `json:"securityContext,omitempty"`
+	// imagePullSecrets name Secrets with credentials for the images' registries, like
+	// spec.imagePullSecrets.
 	ImagePullSecrets []SecretReferenceApplyConfiguration `json:"imagePullSecrets,omitempty"`
 	// imagePullPolicy of the nginx image. Unset: Always for the tag latest,
 	// IfNotPresent otherwise.
@@ -159,6 +172,43 @@ func (b *PodTemplateApplyConfiguration) WithRuntimeClassName(value string) *PodT
 // If called multiple times, the SchedulerName field is set to the value of the last call.
 func (b *PodTemplateApplyConfiguration) WithSchedulerName(value string) *PodTemplateApplyConfiguration {
 	b.SchedulerName = &value
+	return b
+}
+
+// WithDNSPolicy sets the DNSPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DNSPolicy field is set to the value of the last call.
+func (b *PodTemplateApplyConfiguration) WithDNSPolicy(value v1.DNSPolicy) *PodTemplateApplyConfiguration {
+	b.DNSPolicy = &value
+	return b
+}
+
+// WithDNSConfig sets the DNSConfig field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DNSConfig field is set to the value of the last call.
+func (b *PodTemplateApplyConfiguration) WithDNSConfig(value *DNSConfigApplyConfiguration) *PodTemplateApplyConfiguration {
+	b.DNSConfig = value
+	return b
+}
+
+// WithHostAliases adds the given value to the HostAliases field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HostAliases field.
+func (b *PodTemplateApplyConfiguration) WithHostAliases(values ...*HostAliasApplyConfiguration) *PodTemplateApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHostAliases")
+		}
+		b.HostAliases = append(b.HostAliases, *values[i])
+	}
+	return b
+}
+
+// WithSecurityContext sets the SecurityContext field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SecurityContext field is set to the value of the last call.
+func (b *PodTemplateApplyConfiguration) WithSecurityContext(value *PodSecurityContextApplyConfiguration) *PodTemplateApplyConfiguration {
+	b.SecurityContext = value
 	return b
 }
 

@@ -17,8 +17,10 @@ type PortApplyConfiguration struct {
 	// name of the port, unique within the application. It names the container's and
 	// the Service's port alike.
 	Name *string `json:"name,omitempty"`
-	// port is the number that nginx listens on and the Service offers.
+	// port is the number that the Service offers and, without targetPort, nginx listens on.
 	Port *int32 `json:"port,omitempty"`
+	// targetPort is the number that nginx listens on, if it is not that of the Service. Unset: port.
+	TargetPort *int32 `json:"targetPort,omitempty"`
 	// protocol is TCP or UDP.
 	Protocol *v1.Protocol `json:"protocol,omitempty"`
 	// nodePort is the port on every node, for a Service of type NodePort or
@@ -45,6 +47,14 @@ func (b *PortApplyConfiguration) WithName(value string) *PortApplyConfiguration 
 // If called multiple times, the Port field is set to the value of the last call.
 func (b *PortApplyConfiguration) WithPort(value int32) *PortApplyConfiguration {
 	b.Port = &value
+	return b
+}
+
+// WithTargetPort sets the TargetPort field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TargetPort field is set to the value of the last call.
+func (b *PortApplyConfiguration) WithTargetPort(value int32) *PortApplyConfiguration {
+	b.TargetPort = &value
 	return b
 }
 

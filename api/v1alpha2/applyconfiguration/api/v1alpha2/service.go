@@ -16,6 +16,12 @@ import (
 type ServiceApplyConfiguration struct {
 	// type is how the Service is published.
 	Type *v1.ServiceType `json:"type,omitempty"`
+	// headless gives the Service no address of its own: its DNS name resolves to the addresses of
+	// the ready pods. A change deletes the Service and creates it again.
+	Headless *bool `json:"headless,omitempty"`
+	// labels are added to the Service. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
+	Labels map[string]string `json:"labels,omitempty"`
 	// annotations are added to the Service, for example to configure a cloud load balancer.
 	Annotations map[string]string `json:"annotations,omitempty"`
 	// externalTrafficPolicy is Cluster or Local (which preserves the client's address).
@@ -26,6 +32,20 @@ type ServiceApplyConfiguration struct {
 	LoadBalancerSourceRanges []string `json:"loadBalancerSourceRanges,omitempty"`
 	// sessionAffinity is None or ClientIP.
 	SessionAffinity *v1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+	// sessionAffinityTimeoutSeconds is how long a client keeps its pod without requests, in seconds,
+	// with sessionAffinity ClientIP. Unset: 10800 (3 hours).
+	SessionAffinityTimeoutSeconds *int32 `json:"sessionAffinityTimeoutSeconds,omitempty"`
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Unset: SingleStack, in the
+	// cluster's first family.
+	IPFamilyPolicy *v1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+	// ipFamilies are the families of the Service's addresses, the first one first. Unset: those of
+	// the cluster. Another first family deletes the Service and creates it again.
+	IPFamilies []v1.IPFamily `json:"ipFamilies,omitempty"`
+	// internalTrafficPolicy is Cluster or Local (only pods on the client's node). Unset: Cluster.
+	InternalTrafficPolicy *v1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+	// allocateLoadBalancerNodePorts is whether the ports of a Service of type LoadBalancer are node
+	// ports, too. Unset: true.
+	AllocateLoadBalancerNodePorts *bool `json:"allocateLoadBalancerNodePorts,omitempty"`
 	// trafficDistribution is a preference for near endpoints, such as PreferSameZone.
 	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
 }
@@ -41,6 +61,28 @@ func Service() *ServiceApplyConfiguration {
 // If called multiple times, the Type field is set to the value of the last call.
 func (b *ServiceApplyConfiguration) WithType(value v1.ServiceType) *ServiceApplyConfiguration {
 	b.Type = &value
+	return b
+}
+
+// WithHeadless sets the Headless field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Headless field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithHeadless(value bool) *ServiceApplyConfiguration {
+	b.Headless = &value
+	return b
+}
+
+// WithLabels puts the entries into the Labels field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Labels field,
+// overwriting an existing map entries in Labels field with the same key.
+func (b *ServiceApplyConfiguration) WithLabels(entries map[string]string) *ServiceApplyConfiguration {
+	if b.Labels == nil && len(entries) > 0 {
+		b.Labels = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.Labels[k] = v
+	}
 	return b
 }
 
@@ -89,6 +131,48 @@ func (b *ServiceApplyConfiguration) WithLoadBalancerSourceRanges(values ...strin
 // If called multiple times, the SessionAffinity field is set to the value of the last call.
 func (b *ServiceApplyConfiguration) WithSessionAffinity(value v1.ServiceAffinity) *ServiceApplyConfiguration {
 	b.SessionAffinity = &value
+	return b
+}
+
+// WithSessionAffinityTimeoutSeconds sets the SessionAffinityTimeoutSeconds field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SessionAffinityTimeoutSeconds field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithSessionAffinityTimeoutSeconds(value int32) *ServiceApplyConfiguration {
+	b.SessionAffinityTimeoutSeconds = &value
+	return b
+}
+
+// WithIPFamilyPolicy sets the IPFamilyPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the IPFamilyPolicy field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithIPFamilyPolicy(value v1.IPFamilyPolicy) *ServiceApplyConfiguration {
+	b.IPFamilyPolicy = &value
+	return b
+}
+
+// WithIPFamilies adds the given value to the IPFamilies field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the IPFamilies field.
+func (b *ServiceApplyConfiguration) WithIPFamilies(values ...v1.IPFamily) *ServiceApplyConfiguration {
+	for i := range values {
+		b.IPFamilies = append(b.IPFamilies, values[i])
+	}
+	return b
+}
+
+// WithInternalTrafficPolicy sets the InternalTrafficPolicy field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the InternalTrafficPolicy field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithInternalTrafficPolicy(value v1.ServiceInternalTrafficPolicy) *ServiceApplyConfiguration {
+	b.InternalTrafficPolicy = &value
+	return b
+}
+
+// WithAllocateLoadBalancerNodePorts sets the AllocateLoadBalancerNodePorts field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the AllocateLoadBalancerNodePorts field is set to the value of the last call.
+func (b *ServiceApplyConfiguration) WithAllocateLoadBalancerNodePorts(value bool) *ServiceApplyConfiguration {
+	b.AllocateLoadBalancerNodePorts = &value
 	return b
 }
 
