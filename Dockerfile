@@ -16,5 +16,5 @@ LABEL org.opencontainers.image.title=nginx-operator \
       org.opencontainers.image.version=${VERSION} \
       org.opencontainers.image.licenses=Apache-2.0
 COPY --from=build /nginx-operator /nginx-instance /nginx-backup /
-USER 65532
+USER 65532:65532
 ENTRYPOINT ["/nginx-operator"]

@@ -123,7 +123,7 @@ func newStaticImageCommand() *cobra.Command {
 	flags.StringVar(&binary.Tag, "tag", "", "the image's name and tag")
 	flags.StringVar(&out, "out", "", "the archive to write")
 	flags.StringVar(&binary.Entrypoint, "entrypoint", "", "the program to run, one of the DESTs")
-	flags.StringVar(&binary.User, "user", "65532", "the user id to run as")
+	flags.StringVar(&binary.User, "user", "65532:65532", "the user id to run as, and the group id")
 	for _, name := range []string{"tag", "out", "entrypoint"} {
 		if err := command.MarkFlagRequired(name); err != nil {
 			panic(err) // the flag does not exist, because of a mistake in the lines above

@@ -52,7 +52,10 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 		Live:      live,
 		PodReader: pods,
 		Queue:     jobs.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
-		Image:     cmp.Or(options.BackupImage, options.InstanceImage),
+		PodOptions: job.PodOptions{
+			Image:    cmp.Or(options.BackupImage, options.InstanceImage),
+			Settings: options.podSettings(),
+		},
 	}
 	backups := &backup.Reconciler{
 		Client:   mgr.GetClient(),

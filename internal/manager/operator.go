@@ -80,6 +80,9 @@ func Run(ctx context.Context, config *rest.Config, options Options) error {
 	if err := options.findInstanceImage(ctx, config); err != nil {
 		return fmt.Errorf("find the image with the instance manager: %w", err)
 	}
+	if err := options.findPlatform(config); err != nil {
+		return fmt.Errorf("find the platform: %w", err)
+	}
 	mgr, err := newManager(config, options, certificates)
 	if err != nil {
 		return fmt.Errorf("create the manager: %w", err)

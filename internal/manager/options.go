@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -8,7 +9,9 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/util/validation"
 
+	"example.com/nginx-operator/internal/kube/podsettings"
 	"example.com/nginx-operator/internal/kube/signingkey"
 	"example.com/nginx-operator/internal/kube/webhookcert"
 )
@@ -49,6 +52,11 @@ type Options struct {
 	// InstanceImage contains the instance manager that is copied into every nginx pod; empty: the
 	// image that the operator runs from.
 	InstanceImage string
+	// ImagePullSecrets are names of Secrets with credentials for the registries of all images. Each has to exist in every
+	// namespace with applications or backups: the operator reads no Secrets.
+	ImagePullSecrets []string
+	// Platform is podsettings.Kubernetes, podsettings.OpenShift, or podsettings.Auto (the default) for the one that is found.
+	Platform string
 	// RenewPods updates running pods to the template and the instance manager of this release, one
 	// NginxOperator at a time.
 	RenewPods bool
@@ -113,6 +121,10 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.DefaultImage, "default-image", image, "nginx image for NginxOperators without spec.image (environment: RELATED_IMAGE_NGINX)")
 	flags.StringVar(&o.InstanceImage, "instance-image", getenv("RELATED_IMAGE_INSTANCE"),
 		"image with nginx-instance (environment: RELATED_IMAGE_INSTANCE; default: the image of the operator's own pod)")
+	flags.StringSliceVar(&o.ImagePullSecrets, "image-pull-secrets", splitList(getenv("IMAGE_PULL_SECRETS")),
+		"names of Secrets, in the namespaces of the applications, for the registries of all images of their pods and of backup jobs, comma-separated (environment: IMAGE_PULL_SECRETS)")
+	flags.StringVar(&o.Platform, "platform", cmp.Or(getenv("PLATFORM"), podsettings.Auto),
+		"kubernetes, openshift (which assigns the ids of the pods' processes) or auto, which finds it out (environment: PLATFORM)")
 	flags.BoolVar(&o.RenewPods, "renew-pods", false,
 		"roll out the template and the instance manager of this release to running pods, one NginxOperator at a time, until one fails (default: with the next rollout of each NginxOperator)")
 	flags.StringVar(&o.OwnPod, "own-pod", getenv("POD_NAME"), "name of the operator's pod (environment: POD_NAME)")
@@ -139,6 +151,16 @@ func (o *Options) AddFlags(flags *pflag.FlagSet, getenv func(string) string) {
 	flags.StringVar(&o.LogLevel, "log-level", "info", "info, debug or error")
 }
 
+// splitList returns the entries of a comma-separated list.
+func splitList(text string) []string {
+	return strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+}
+
+// podSettings returns what every pod gets. The platform has been found.
+func (o *Options) podSettings() podsettings.Settings {
+	return podsettings.Settings{ImagePullSecrets: o.ImagePullSecrets, PlatformAssignsIDs: o.Platform == podsettings.OpenShift}
+}
+
 // runs reports whether a controller is to be run.
 func (o *Options) runs(controller string) bool { return slices.Contains(o.Controllers, controller) }
 
@@ -160,13 +182,25 @@ func (o *Options) Validate() error {
 	if o.DefaultImage == "" {
 		errs = append(errs, errors.New("--default-image must not be empty"))
 	}
-	errs = append(errs, o.validateControllers(), o.validateWebhook(), o.validateOrderKeys())
+	errs = append(errs, o.validatePods(), o.validateControllers(), o.validateWebhook(), o.validateOrderKeys())
 	for _, namespace := range o.Namespaces {
 		if strings.TrimSpace(namespace) == "" {
 			errs = append(errs, errors.New("--namespaces has an empty entry"))
 		}
 	}
 	return errors.Join(errs...)
+}
+
+func (o *Options) validatePods() error {
+	if o.Platform = cmp.Or(o.Platform, podsettings.Auto); !podsettings.Valid(o.Platform) {
+		return fmt.Errorf("--platform is %q: it must be %s", o.Platform, strings.Join(podsettings.Platforms(), ", "))
+	}
+	for _, name := range o.ImagePullSecrets {
+		if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+			return fmt.Errorf("--image-pull-secrets has the entry %q, which is not the name of a Secret: %s", name, problems[0])
+		}
+	}
+	return nil
 }
 
 func (o *Options) validateOrderKeys() error {

@@ -107,7 +107,9 @@ func (c podControllers) pipeline(workload string) *pipeline.Pipeline {
 		SendOrder: instances.Order,
 		Keys:      c.keys,
 		Requests:  instances.Requests,
-		Options:   revision.Options{DefaultImage: c.options.DefaultImage, InstanceImage: c.options.InstanceImage},
+		Options: revision.Options{
+			DefaultImage: c.options.DefaultImage, InstanceImage: c.options.InstanceImage, Pods: c.options.podSettings(),
+		},
 		RenewPods: c.options.RenewPods,
 		Clock:     clock.RealClock{},
 	}

@@ -93,7 +93,7 @@ func newStageThatRefuses(t *testing.T, messages *golden.Messages, room int, refu
 			},
 		}).Build()
 	s := &stage{t: t, client: c, clock: testclock.NewFakePassiveClock(now), recorder: eventRecorder{messages: messages}, messages: messages}
-	s.runner = &jobs.Runner{Client: c, Live: c, PodReader: c, Queue: jobs.NewQueue(c, room, s.clock), Image: "registry.example.com/nginx-operator:0.4.0"}
+	s.runner = &jobs.Runner{Client: c, Live: c, PodReader: c, Queue: jobs.NewQueue(c, room, s.clock), PodOptions: job.PodOptions{Image: "registry.example.com/nginx-operator:0.4.0"}}
 	s.policies = &policy.Reconciler{Client: c, Live: c, Runner: s.runner, Recorder: s.recorder, Clock: s.clock}
 	return s
 }

@@ -22,6 +22,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/backup/location"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/kube/podsettings"
 )
 
 //go:embed manifest.yaml
@@ -36,6 +37,13 @@ const (
 	// LabelTask is set on every job of the backup operator, and on its pod.
 	LabelTask = "backup.operator.example.com/task"
 )
+
+// PodOptions are what the pods of all jobs have in common.
+type PodOptions struct {
+	// Image contains the program of the jobs.
+	Image string
+	podsettings.Settings
+}
 
 // Task is what a job does.
 type Task string
@@ -95,8 +103,8 @@ func uid(backup *v1alpha1.NginxBackup) string {
 
 // ForCreate returns the job that writes a backup. pieces are the names of the ConfigMaps with the
 // snapshot.
-func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []string, attempt int, image string) (*batchv1.Job, error) {
-	j, err := forBackup(backup, Create, attempt, image)
+func ForCreate(backup *v1alpha1.NginxBackup, s snapshot.Snapshot, pieces []string, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	j, err := forBackup(backup, Create, attempt, pods)
 	if err != nil {
 		return nil, err
 	}
@@ -130,18 +138,18 @@ func MemoryLimit() (string, error) {
 }
 
 // ForDelete returns the job that deletes the data of a backup.
-func ForDelete(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
-	return forBackup(backup, Delete, attempt, image)
+func ForDelete(backup *v1alpha1.NginxBackup, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	return forBackup(backup, Delete, attempt, pods)
 }
 
 // ForVerifyExisting returns the job that verifies a backup that was created under another object.
-func ForVerifyExisting(backup *v1alpha1.NginxBackup, attempt int, image string) (*batchv1.Job, error) {
-	return forBackup(backup, VerifyExisting, attempt, image)
+func ForVerifyExisting(backup *v1alpha1.NginxBackup, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	return forBackup(backup, VerifyExisting, attempt, pods)
 }
 
 // forBackup returns a job that gets the UID of a backup and the number of the attempt.
-func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, image string) (*batchv1.Job, error) {
-	j, err := newJob(subjectOf(backup), task, attempt, image)
+func forBackup(backup *v1alpha1.NginxBackup, task Task, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	j, err := newJob(subjectOf(backup), task, attempt, pods)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +183,7 @@ func subjectOf(backup *v1alpha1.NginxBackup) subject {
 }
 
 // newJob returns a job with access to the destination.
-func newJob(s subject, task Task, attempt int, image string) (*batchv1.Job, error) {
+func newJob(s subject, task Task, attempt int, pods PodOptions) (*batchv1.Job, error) {
 	j := &batchv1.Job{}
 	if err := yaml.UnmarshalStrict(manifest, j); err != nil {
 		return nil, fmt.Errorf("read the manifest of jobs: %w", err)
@@ -196,7 +204,13 @@ func newJob(s subject, task Task, attempt int, image string) (*batchv1.Job, erro
 	j.Spec.Template.Labels = labels
 	pod := &j.Spec.Template.Spec
 	container := &pod.Containers[0]
-	container.Image = image
+	container.Image = pods.Image
+	for _, name := range pods.ImagePullSecrets {
+		pod.ImagePullSecrets = append(pod.ImagePullSecrets, corev1.LocalObjectReference{Name: name})
+	}
+	if pods.PlatformAssignsIDs {
+		pod.SecurityContext.RunAsUser, pod.SecurityContext.RunAsGroup = nil, nil
+	}
 	container.Args = []string{
 		string(task),
 		"--destination=" + destination.String(),
@@ -240,9 +254,10 @@ func reach(pod *corev1.PodSpec, destination location.Location, secret *v1alpha1.
 	}
 }
 
-// allowWrite lets the pod write to a new volume, which usually belongs to root.
+// allowWrite lets the pod write to a new volume, which usually belongs to root. A platform that assigns the ids of the
+// processes also assigns the group of volumes.
 func allowWrite(pod *corev1.PodSpec) {
-	pod.SecurityContext.FSGroup = new(int64(101))
+	pod.SecurityContext.FSGroup = pod.SecurityContext.RunAsGroup
 	pod.SecurityContext.FSGroupChangePolicy = new(corev1.FSGroupChangeOnRootMismatch)
 }
 

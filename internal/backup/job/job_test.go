@@ -18,6 +18,7 @@ import (
 	"example.com/nginx-operator/internal/backup/listing"
 	"example.com/nginx-operator/internal/backup/restoration"
 	"example.com/nginx-operator/internal/backup/snapshot"
+	"example.com/nginx-operator/internal/kube/podsettings"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -33,6 +34,25 @@ func aBackup(url, secret string) *v1alpha1.NginxBackup {
 		b.Spec.Destination.Secret = &v1alpha1.SecretReference{Name: secret}
 	}
 	return b
+}
+
+var testPods = PodOptions{Image: "nginx-operator:test"}
+
+// TestPodOptions: jobs have the Secrets for registries, and no ids where the platform assigns them.
+func TestPodOptions(t *testing.T) {
+	j, err := ForDelete(aBackup("pvc://backups/shop", ""), 1, PodOptions{Settings: podsettings.Settings{
+		ImagePullSecrets: []string{"mirror"}, PlatformAssignsIDs: true,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := j.Spec.Template.Spec
+	if diff := cmp.Diff([]corev1.LocalObjectReference{{Name: "mirror"}}, pod.ImagePullSecrets); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+	if s := pod.SecurityContext; s.RunAsUser != nil || s.RunAsGroup != nil || s.FSGroup != nil || !*s.RunAsNonRoot {
+		t.Errorf("the platform would refuse %+v", s)
+	}
 }
 
 var everything = snapshot.Snapshot{
@@ -62,12 +82,12 @@ func TestJobs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			j, err := ForDelete(tt.backup, 3, "nginx-operator:test")
+			j, err := ForDelete(tt.backup, 3, testPods)
 			if tt.task == VerifyExisting {
-				j, err = ForVerifyExisting(tt.backup, 3, "nginx-operator:test")
+				j, err = ForVerifyExisting(tt.backup, 3, testPods)
 			}
 			if tt.task == Create {
-				j, err = ForCreate(tt.backup, tt.snapshot, []string{"web-snapshot", "web-snapshot-2"}, 3, "nginx-operator:test")
+				j, err = ForCreate(tt.backup, tt.snapshot, []string{"web-snapshot", "web-snapshot-2"}, 3, testPods)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -114,12 +134,12 @@ func TestRestoreJobs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			j, err := ForRead(tt.restore, tt.source, 3, "nginx-operator:test")
+			j, err := ForRead(tt.restore, tt.source, 3, testPods)
 			if tt.task == Extract {
-				j, err = ForExtract(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
+				j, err = ForExtract(tt.restore, tt.source, plan, "web", 3, testPods)
 			}
 			if tt.task == Match {
-				j, err = ForCompareVolumes(tt.restore, tt.source, plan, "web", 3, "nginx-operator:test")
+				j, err = ForCompareVolumes(tt.restore, tt.source, plan, "web", 3, testPods)
 			}
 			if err != nil {
 				t.Fatal(err)
@@ -135,10 +155,10 @@ func TestRestoreJobs(t *testing.T) {
 		})
 	}
 	bad := RestoreSource{Destination: aBackup("s3://backups/../x", "").Spec.Destination}
-	if _, err := ForRead(aRestore(false, ""), bad, 1, "x"); err == nil {
+	if _, err := ForRead(aRestore(false, ""), bad, 1, PodOptions{Image: "x"}); err == nil {
 		t.Error("a destination that leaves its folder makes a job that reads")
 	}
-	if _, err := ForExtract(aRestore(false, ""), bad, plan, "web", 1, "x"); err == nil {
+	if _, err := ForExtract(aRestore(false, ""), bad, plan, "web", 1, PodOptions{Image: "x"}); err == nil {
 		t.Error("a destination that leaves its folder makes a job that extracts")
 	}
 }
@@ -159,7 +179,7 @@ func TestForList(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		j, err := ForList(policy, pieces, mostAttempts, "nginx-operator:test")
+		j, err := ForList(policy, pieces, mostAttempts, testPods)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -189,7 +209,7 @@ func TestNamesAreLegal(t *testing.T) {
 	b := aBackup("pvc://backups", "")
 	b.Name = strings.Repeat("a", 56)
 	for _, attempt := range []int{1, mostAttempts} {
-		j, err := ForDelete(b, attempt, "x")
+		j, err := ForDelete(b, attempt, PodOptions{Image: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -211,7 +231,7 @@ func TestNamesAreLegal(t *testing.T) {
 }
 
 func TestBadDestination(t *testing.T) {
-	if _, err := ForDelete(aBackup("s3://backups/../x", ""), 1, "x"); err == nil {
+	if _, err := ForDelete(aBackup("s3://backups/../x", ""), 1, PodOptions{Image: "x"}); err == nil {
 		t.Error("a destination that leaves its folder makes a job")
 	}
 }

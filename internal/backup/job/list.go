@@ -36,14 +36,14 @@ func listOwner(policy *v1alpha1.NginxBackupPolicy) metav1.OwnerReference {
 
 // ForList returns the job that lists the destination of a policy. pieces are the ConfigMaps with
 // the known backups.
-func ForList(policy *v1alpha1.NginxBackupPolicy, pieces []*corev1.ConfigMap, attempt int, image string) (*batchv1.Job, error) {
+func ForList(policy *v1alpha1.NginxBackupPolicy, pieces []*corev1.ConfigMap, attempt int, pods PodOptions) (*batchv1.Job, error) {
 	j, err := newJob(subject{
 		owner:       listOwner(policy),
 		namespace:   policy.Namespace,
 		labels:      map[string]string{v1alpha1.LabelPolicy: policy.Name},
 		destination: policy.Spec.Destination,
 		key:         policy.Namespace,
-	}, List, attempt, image)
+	}, List, attempt, pods)
 	if err != nil {
 		return nil, err
 	}

@@ -26,8 +26,8 @@ type RestoreSource struct {
 }
 
 // ForRead returns the job that verifies a backup and serves its declarations.
-func ForRead(restore *v1alpha1.NginxRestore, source RestoreSource, attempt int, image string) (*batchv1.Job, error) {
-	j, err := forRestore(restore, source, Read, attempt, image)
+func ForRead(restore *v1alpha1.NginxRestore, source RestoreSource, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	j, err := forRestore(restore, source, Read, attempt, pods)
 	if err != nil {
 		return nil, err
 	}
@@ -53,13 +53,13 @@ func RestoreAuthToken(restore *v1alpha1.NginxRestore) string { return string(res
 
 // ForCompareVolumes returns the job that compares volumes with a backup. It does not change the volumes, not
 // even the group of their files.
-func ForCompareVolumes(restore *v1alpha1.NginxRestore, source RestoreSource, plan restoration.Plan, target string, attempt int, image string) (*batchv1.Job, error) {
-	return forVolumes(restore, source, Match, toCompare, plan, target, attempt, image)
+func ForCompareVolumes(restore *v1alpha1.NginxRestore, source RestoreSource, plan restoration.Plan, target string, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	return forVolumes(restore, source, Match, toCompare, plan, target, attempt, pods)
 }
 
 // ForExtract returns the job that restores the files of volumes.
-func ForExtract(restore *v1alpha1.NginxRestore, source RestoreSource, plan restoration.Plan, target string, attempt int, image string) (*batchv1.Job, error) {
-	j, err := forVolumes(restore, source, Extract, toWrite, plan, target, attempt, image)
+func ForExtract(restore *v1alpha1.NginxRestore, source RestoreSource, plan restoration.Plan, target string, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	j, err := forVolumes(restore, source, Extract, toWrite, plan, target, attempt, pods)
 	if err != nil {
 		return nil, err
 	}
@@ -73,8 +73,8 @@ func ForExtract(restore *v1alpha1.NginxRestore, source RestoreSource, plan resto
 	return j, nil
 }
 
-func forVolumes(restore *v1alpha1.NginxRestore, source RestoreSource, task Task, a access, plan restoration.Plan, target string, attempt int, image string) (*batchv1.Job, error) {
-	j, err := forRestore(restore, source, task, attempt, image)
+func forVolumes(restore *v1alpha1.NginxRestore, source RestoreSource, task Task, a access, plan restoration.Plan, target string, attempt int, pods PodOptions) (*batchv1.Job, error) {
+	j, err := forRestore(restore, source, task, attempt, pods)
 	if err != nil {
 		return nil, err
 	}
@@ -92,7 +92,7 @@ func DryRun(restore *v1alpha1.NginxRestore) bool {
 	return restore.Spec.DryRun != nil && *restore.Spec.DryRun
 }
 
-func forRestore(restore *v1alpha1.NginxRestore, source RestoreSource, task Task, attempt int, image string) (*batchv1.Job, error) {
+func forRestore(restore *v1alpha1.NginxRestore, source RestoreSource, task Task, attempt int, pods PodOptions) (*batchv1.Job, error) {
 	j, err := newJob(subject{
 		owner: metav1.OwnerReference{
 			APIVersion: v1alpha1.GroupVersion.String(), Kind: "NginxRestore",
@@ -102,7 +102,7 @@ func forRestore(restore *v1alpha1.NginxRestore, source RestoreSource, task Task,
 		labels:      map[string]string{v1alpha1.LabelRestore: restore.Name},
 		destination: source.Destination,
 		key:         source.Key,
-	}, task, attempt, image)
+	}, task, attempt, pods)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/podsettings"
 	"example.com/nginx-operator/internal/nginx/manifests"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -48,10 +49,7 @@ type Options struct {
 	DefaultImage string
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
-	// ImagePullSecrets are names of Secrets with credentials for the registries of all images.
-	ImagePullSecrets []string
-	// PlatformAssignsIDs leaves the user and the groups of the processes to the platform, which refuses fixed ones.
-	PlatformAssignsIDs bool
+	podsettings.Settings
 	// WritesVolumes gives the group of nginx the files of the pods' volumes, on which nginx writes.
 	WritesVolumes bool
 }

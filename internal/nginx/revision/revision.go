@@ -17,6 +17,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/podsettings"
 	"example.com/nginx-operator/internal/nginx/canary"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
@@ -31,12 +32,14 @@ type Options struct {
 	DefaultImage string
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
+	// Pods are what the cluster requires of every pod.
+	Pods podsettings.Settings
 	// WritesVolumes reports whether nginx writes on the pods' volumes.
 	WritesVolumes bool
 }
 
 func (o Options) images() podtemplate.Options {
-	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, WritesVolumes: o.WritesVolumes}
+	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, Settings: o.Pods, WritesVolumes: o.WritesVolumes}
 }
 
 // Input is what Select decides from.

@@ -49,7 +49,7 @@ func deploymentEdits() []edit {
 		{"spec.template.metadata.labels.*", further("$.Values.podLabels")},
 		{podSpec + "imagePullSecrets", fieldIfSet("imagePullSecrets", "$.Values.imagePullSecrets")},
 		{podSpec + "priorityClassName", `
-		{{- with include "nginx-operator.priorityClassName" $ }}
+		{{- with $.Values.priorityClassName }}
 		priorityClassName: {{ . }}
 		{{- end }}`},
 		{podSpec + "nodeSelector", fieldIfSet("nodeSelector", "$.Values.nodeSelector")},

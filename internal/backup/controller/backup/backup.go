@@ -132,7 +132,7 @@ func (p *pass) start(ctx context.Context, verdict progress.Verdict) (ctrl.Result
 	case err != nil:
 		return ctrl.Result{}, err
 	}
-	j, err := job.ForCreate(p.backup, *recorded, pieces, verdict.Attempt, p.Image)
+	j, err := job.ForCreate(p.backup, *recorded, pieces, verdict.Attempt, p.PodOptions)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -94,7 +94,7 @@ func (p *pass) startDeleting(ctx context.Context, verdict progress.Verdict) (ctr
 	if err := p.VerifyFresh(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	j, err := job.ForDelete(p.backup, verdict.Attempt, p.Image)
+	j, err := job.ForDelete(p.backup, verdict.Attempt, p.PodOptions)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

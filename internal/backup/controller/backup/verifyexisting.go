@@ -73,7 +73,7 @@ func (p *pass) startVerifying(ctx context.Context, verdict progress.Verdict) (ct
 	if err := p.VerifyFresh(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	j, err := job.ForVerifyExisting(p.backup, verdict.Attempt, p.Image)
+	j, err := job.ForVerifyExisting(p.backup, verdict.Attempt, p.PodOptions)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

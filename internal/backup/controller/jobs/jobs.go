@@ -35,8 +35,8 @@ type Runner struct {
 	PodReader client.Reader
 	// Queue bounds how many jobs run at a time.
 	Queue *Queue
-	// Image contains the program that the jobs run.
-	Image string
+	// PodOptions are what the pods of all jobs have in common.
+	PodOptions job.PodOptions
 }
 
 // Set holds the jobs of one object, and their pods.

@@ -141,7 +141,7 @@ func (p *pass) startListing(ctx context.Context, attempt int) error {
 			return fmt.Errorf("record the known backups in ConfigMap %s: %w", piece.Name, err)
 		}
 	}
-	j, err := job.ForList(p.policy, pieces, attempt, p.Image)
+	j, err := job.ForList(p.policy, pieces, attempt, p.PodOptions)
 	if err != nil {
 		return err
 	}

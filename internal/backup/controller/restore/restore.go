@@ -159,7 +159,7 @@ func (p *pass) read(ctx context.Context, source job.RestoreSource) (ctrl.Result,
 	if err := p.VerifyFresh(ctx); err != nil {
 		return ctrl.Result{}, err
 	}
-	j, err := job.ForRead(p.restore, source, verdict.Attempt, p.Image)
+	j, err := job.ForRead(p.restore, source, verdict.Attempt, p.PodOptions)
 	if err != nil {
 		return ctrl.Result{}, err
 	}

@@ -59,7 +59,7 @@ func (f *volumeRestore) comparesFirst() bool {
 }
 
 // makeJob builds a job for volumes.
-type makeJob func(*v1alpha1.NginxRestore, job.RestoreSource, restoration.Plan, string, int, string) (*batchv1.Job, error)
+type makeJob func(*v1alpha1.NginxRestore, job.RestoreSource, restoration.Plan, string, int, job.PodOptions) (*batchv1.Job, error)
 
 // task runs one task as a job. It bypasses the queue: the job that has read the backup still runs,
 // so restores that hold all places would wait for each other.
@@ -76,7 +76,7 @@ func (f *volumeRestore) task(ctx context.Context, task job.Task, makeJob makeJob
 	if err := f.VerifyFresh(ctx); err != nil {
 		return nil, ctrl.Result{}, err
 	}
-	j, err := makeJob(f.restore, f.source, f.plan, f.request.Target, verdict.Attempt, f.Image)
+	j, err := makeJob(f.restore, f.source, f.plan, f.request.Target, verdict.Attempt, f.PodOptions)
 	if err != nil {
 		return nil, ctrl.Result{}, err
 	}

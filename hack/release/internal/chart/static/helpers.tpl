@@ -13,13 +13,6 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- end }}
 
-{{- /* The classes of system pods are not for whoever has a namespace only. */ -}}
-{{- define "nginx-operator.priorityClassName" -}}
-{{- if not (and .Values.watchNamespaces (hasPrefix "system-" .Values.priorityClassName)) -}}
-{{ .Values.priorityClassName }}
-{{- end }}
-{{- end }}
-
 {{- define "nginx-operator.args" -}}
 {{- $args := list }}
 {{- if .Values.watchNamespaces }}
@@ -31,6 +24,16 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 {{- end }}
 {{- if ne .Values.logLevel "info" }}
 {{- $args = append $args (printf "--log-level=%s" .Values.logLevel) }}
+{{- end }}
+{{- $names := list }}
+{{- range .Values.imagePullSecrets }}
+{{- $names = append $names .name }}
+{{- end }}
+{{- if $names }}
+{{- $args = append $args (printf "--image-pull-secrets=%s" (join "," $names)) }}
+{{- end }}
+{{- if ne .Values.platform "auto" }}
+{{- $args = append $args (printf "--platform=%s" .Values.platform) }}
 {{- end }}
 {{- concat $args .Values.extraArgs | toYaml }}
 {{- end }}
