@@ -98,7 +98,8 @@ func run(stop, life context.Context, o Options) error {
 		return err
 	}
 	go supervisor.Checks.Run(life)
-	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.Checks.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
+	go supervisor.Readiness.Run(life)
+	doctor := &health.Doctor{Snapshot: supervisor.Snapshot, Failing: supervisor.NotReadyReason, Sockets: &proc.Diag{Fallback: proc.Root}, Proc: proc.Root, Version: o.Version}
 	registry.MustRegister(&metrics.Collector{Doctor: doctor, Orders: receiver, StatusClient: nginx.StatusClient{Socket: assemble.StatusSocket(o.State)}})
 	volume := watchVolume(life, o, registry)
 	defer volume.Close()
@@ -186,7 +187,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		Ports: o.Ports, OwnPort: instanceapi.Port,
 		DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout,
 		Proc: proc.Root, Cgroup: cgroup, Messages: os.Stderr,
-		Changed: changed, Signals: signals(life), Checks: &checks.Prober{},
+		Changed: changed, Signals: signals(life), Checks: &checks.Prober{}, Readiness: &checks.Prober{},
 	}
 	if o.CacheDir != "" {
 		shard := handover.Shard{
@@ -199,7 +200,8 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		options.BeforeDrain = shard.End
 	}
 	if o.RequestMetrics {
-		options.Answers, options.Checks.Answered = requests, requests.CountOwnRequest
+		options.Answers = requests
+		options.Checks.Answered, options.Readiness.Answered = requests.CountOwnRequest, requests.CountOwnRequest
 	}
 	return supervise.New(options), nil
 }

@@ -3,11 +3,13 @@ package manager
 import (
 	"context"
 	"fmt"
+	"os"
 
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	cachecontroller "example.com/nginx-operator/internal/cache/controller"
 	"example.com/nginx-operator/internal/cache/purgecontroller"
 	"example.com/nginx-operator/internal/instanceapi"
@@ -74,12 +76,12 @@ func (c podControllers) addNginx() error {
 
 func (c podControllers) addCache() error {
 	reconciler := &cachecontroller.Reconciler{
-		Client:        c.mgr.GetClient(),
-		References:    c.references,
-		Recorder:      c.mgr.GetEventRecorder(naming.FieldManager),
-		Pipeline:      c.pipeline(application.KindStatefulSet),
-		ClusterDomain: c.options.clusterDomain(),
-		Clock:         clock.RealClock{},
+		Client:     c.mgr.GetClient(),
+		References: c.references,
+		Recorder:   c.mgr.GetEventRecorder(naming.FieldManager),
+		Pipeline:   c.pipeline(application.KindStatefulSet),
+		Cluster:    cacheconf.Cluster{Domain: c.options.clusterDomain(), IPFamily: ipFamily(os.Getenv)},
+		Clock:      clock.RealClock{},
 	}
 	reconciler.Pipeline.Options.WritesVolumes = true
 	return reconciler.SetupWithManager(c.mgr, c.references, c.options.Concurrency)
@@ -108,7 +110,7 @@ func (c podControllers) pipeline(workload string) *pipeline.Pipeline {
 		Keys:      c.keys,
 		Requests:  instances.Requests,
 		Options: revision.Options{
-			DefaultImage: c.options.DefaultImage, InstanceImage: c.options.InstanceImage, Pods: c.options.podSettings(),
+			DefaultImage: c.options.DefaultImage, InstanceImage: c.options.InstanceImage, Pods: c.options.podSettings(), IPFamily: ipFamily(os.Getenv),
 		},
 		RenewPods: c.options.RenewPods,
 		Clock:     clock.RealClock{},

@@ -172,7 +172,7 @@ func (l *hurtfulApplication) run(ctx context.Context, c hurtful.Case) (hurtfulRo
 
 // revision returns the revision of files together with the checks that the application declares.
 func (l *hurtfulApplication) revision(files map[string]string) string {
-	return revision.AddChecksFile(nginxconf.Config{Files: files, Revision: nginxconf.Revision(files)}, &l.nginx.Spec).Revision
+	return revision.AddChecksFile(nginxconf.Config{Files: files, Revision: nginxconf.Revision(files)}, &l.nginx.Spec, nil).Revision
 }
 
 // verdict submits the configuration, and waits until the condition has a verdict.

@@ -19,11 +19,14 @@ import (
 	"fmt"
 	"net/url"
 	"path"
+	"slices"
 	"text/template"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/naming"
 )
@@ -71,16 +74,34 @@ type Input struct {
 	// MinFree is how much of the volume of a shard stays free, in bytes.
 	MinFree int64
 	// Ports are those of the NginxOperators that are origins, by name; 80 if none is known.
-	Ports map[string]int32
-	// ClusterDomain is the DNS domain of the cluster, such as cluster.local.
-	ClusterDomain string
+	Ports   map[string]int32
+	Cluster Cluster
 }
+
+// Cluster is what configurations depend on beyond the cache.
+type Cluster struct {
+	// Domain is the DNS domain of the cluster, such as cluster.local.
+	Domain string
+	// IPFamily is the first address family of the cluster; empty: it is unknown.
+	IPFamily corev1.IPFamily
+}
+
+// edgeIPv6 reports whether clients may reach the edges by IPv6. A pod of a cluster without IPv6 may not be able to listen.
+func (in Input) edgeIPv6() bool {
+	service := ptr.Deref(in.Cache.Spec.Service, v1alpha2.Service{})
+	policy := ptr.Deref(service.IPFamilyPolicy, corev1.IPFamilyPolicySingleStack)
+	return in.shardIPv6() || policy == corev1.IPFamilyPolicyRequireDualStack || slices.Contains(service.IPFamilies, corev1.IPv6Protocol)
+}
+
+// shardIPv6 reports whether the Services of the shards have IPv6 addresses.
+func (in Input) shardIPv6() bool { return in.Cluster.IPFamily == corev1.IPv6Protocol }
 
 // Edge returns the configuration of the edges.
 func Edge(in Input) (Files, error) {
 	return in.render("spec.edge.config", in.Cache.Spec.Edge.Config, map[string]any{
 		"edge.conf": map[string]any{
 			"Servers": servers(in.Cache.Spec.TLS), "TLSPort": TLSPort, "Dir": Dir, "Port": Port, "Shards": in.Shards, "Size": in.HotSize, "Zone": zoneSize(in.HotSize),
+			"IPv6": in.edgeIPv6(),
 		},
 		"nginx-cache-edge-server": map[string]any{"Slices": sliceSizes(in.Cache.Spec)},
 		"nginx-cache-generation":  newGeneration(Dir),
@@ -99,6 +120,7 @@ func Shard(in Input) (Files, error) {
 		"nginx-cache-epoch":      newGeneration(Dir),
 		"shard.conf": map[string]any{
 			"Dir": Dir, "Port": Port, "Size": in.ShardSize, "MinFree": in.MinFree, "Zone": zoneSize(in.ShardSize),
+			"IPv6":   in.shardIPv6(),
 			"Purged": purged, "Handover": handover, "Others": others, "Slices": sliceSizes(in.Cache.Spec),
 			"Closed": path.Join(instanceapi.DirState, instanceapi.FileCacheClosed),
 			"Ending": path.Join(instanceapi.DirState, instanceapi.FileCacheEnding),
@@ -212,5 +234,5 @@ func (in Input) origin(o v1alpha1.Origin) origin {
 
 // service returns the address of a Service of the cache's namespace.
 func (in Input) service(name string, port int32) string {
-	return fmt.Sprintf("%s.%s.svc.%s:%d", name, in.Cache.Namespace, in.ClusterDomain, cmp.Or(port, 80))
+	return fmt.Sprintf("%s.%s.svc.%s:%d", name, in.Cache.Namespace, in.Cluster.Domain, cmp.Or(port, 80))
 }

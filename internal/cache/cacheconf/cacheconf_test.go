@@ -10,10 +10,12 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -39,7 +41,7 @@ func full() Input {
 	}
 	return Input{
 		Cache: cache, Shards: NewPeers("front-shards", "shop", "cluster.local", 3),
-		HotSize: 64 << 20, ShardSize: 18 << 30, MinFree: 1 << 30, ClusterDomain: "cluster.local",
+		HotSize: 64 << 20, ShardSize: 18 << 30, MinFree: 1 << 30, Cluster: Cluster{Domain: "cluster.local"},
 	}
 }
 
@@ -155,6 +157,31 @@ func TestAge(t *testing.T) {
 		// Both are only the last digits: what the highest one borrows does not count.
 		if age != now-then {
 			t.Fatalf("%d - %d = %d", now, then, age)
+		}
+	}
+}
+
+// TestIPv6: nginx listens on IPv6 where its Service has such addresses.
+func TestIPv6(t *testing.T) {
+	dual := full()
+	dual.Cache.Spec.Service = &v1alpha2.Service{IPFamilies: []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol}}
+	primary := full()
+	primary.Cluster.IPFamily = corev1.IPv6Protocol
+	for name, tt := range map[string]struct {
+		in          Input
+		edge, shard bool
+	}{"IPv4": {full(), false, false}, "edges only": {dual, true, false}, "the cluster": {primary, true, true}} {
+		edge, err := Edge(tt.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		shard, err := Shard(tt.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		port, tls := fmt.Sprintf("listen [::]:%d;", Port), fmt.Sprintf("listen [::]:%d ssl;", TLSPort)
+		if strings.Contains(edge["edge.conf"], port) != tt.edge || strings.Contains(edge["edge.conf"], tls) != tt.edge || strings.Contains(shard["shard.conf"], port) != tt.shard {
+			t.Errorf("%s:\n%s\n%s", name, edge["edge.conf"], shard["shard.conf"])
 		}
 	}
 }

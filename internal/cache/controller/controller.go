@@ -41,9 +41,8 @@ type Reconciler struct {
 	References client.Reader
 	Pipeline   *pipeline.Pipeline
 	Recorder   events.EventRecorder
-	// ClusterDomain is the DNS domain of the cluster.
-	ClusterDomain string
-	Clock         clock.PassiveClock
+	Cluster    cacheconf.Cluster
+	Clock      clock.PassiveClock
 }
 
 // refusalRetry is how often volumes are tried to grow that the API server refused.
@@ -82,7 +81,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resu
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	tiers := tier.Build(cache, r.ClusterDomain, volumes, plan, origins)
+	tiers := tier.Build(cache, r.Cluster, volumes, plan, origins)
 	if refused != "" && tiers.Invalid == nil {
 		tiers.Invalid = errors.New(refused)
 	}

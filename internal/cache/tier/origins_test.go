@@ -43,7 +43,7 @@ func TestOrigins(t *testing.T) {
 		if err != nil || !strings.HasPrefix(origins.Missing, tt.missing) || (origins.Missing == "") != (tt.missing == "") {
 			t.Errorf("%s: %q, %v", name, origins.Missing, err)
 		}
-		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, origins)
+		tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, origins)
 		if text := string(tiers.Shards.Spec.Config.Files["gateway.conf"]); tiers.Invalid != nil || !strings.Contains(text, "server "+tt.server) {
 			t.Errorf("%s: %v\n%s", name, tiers.Invalid, text)
 		}

@@ -54,18 +54,18 @@ type Tiers struct {
 	Invalid error
 }
 
-// Build returns the applications of a cache. clusterDomain is the DNS domain of the cluster. The edges get the ring that
+// Build returns the applications of a cache. The edges get the ring that
 // the cache declares, and the number of shards is that of the plan.
-func Build(cache *v1alpha1.NginxCache, clusterDomain string, volumes Volumes, plan handover.Plan, origins Origins) Tiers {
+func Build(cache *v1alpha1.NginxCache, cluster cacheconf.Cluster, volumes Volumes, plan handover.Plan, origins Origins) Tiers {
 	b := &builder{cache, volumes}
 	shards := b.application(v1alpha1.ShardsName(cache.Name), v1alpha1.TierShards, cache.Status.Shards)
 	edge := b.application(v1alpha1.EdgeName(cache.Name), v1alpha1.TierEdge, cache.Status.Edge)
 	b.setShards(shards, plan.Shards)
 	b.setEdge(edge)
 	in := cacheconf.Input{
-		Cache: cache, ClusterDomain: clusterDomain, Ports: origins.ports,
-		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, Shards(cache)),
-		Previous:  cacheconf.NewPeers(shards.Name, cache.Namespace, clusterDomain, int(plan.Previous)),
+		Cache: cache, Cluster: cluster, Ports: origins.ports,
+		Shards:    cacheconf.NewPeers(shards.Name, cache.Namespace, cluster.Domain, Shards(cache)),
+		Previous:  cacheconf.NewPeers(shards.Name, cache.Namespace, cluster.Domain, int(plan.Previous)),
 		HotSize:   b.hotSize(),
 		ShardSize: b.shardSize(),
 		MinFree:   volumes.usable.Value() / 20,

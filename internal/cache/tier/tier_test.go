@@ -14,10 +14,13 @@ import (
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/test/golden"
 )
+
+var testCluster = cacheconf.Cluster{Domain: "cluster.local"}
 
 func sample() *v1alpha1.NginxCache {
 	cache := &v1alpha1.NginxCache{ObjectMeta: metav1.ObjectMeta{
@@ -43,7 +46,7 @@ func sample() *v1alpha1.NginxCache {
 func TestGolden(t *testing.T) {
 	cache := sample()
 	before := cache.DeepCopy()
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
 	if tiers.Invalid != nil {
 		t.Fatal(tiers.Invalid)
 	}
@@ -68,7 +71,7 @@ func TestPrevious(t *testing.T) {
 	cache := sample()
 	before := &v1alpha1.TierStatus{Certificates: []v1alpha2.CertificateStatus{{Name: "shop"}}, Restarts: 3, ReadyReplicas: 2, Image: "nginx:1", Conditions: []metav1.Condition{{Type: "Ready"}}}
 	cache.Status.Edge = before
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
 	if got := tiers.Edge.Status; got.Restarts != 3 || got.ReadyReplicas != 2 || got.Image != "nginx:1" || len(got.Conditions) != 1 || len(got.Certificates) != 1 {
 		t.Errorf("%+v", got)
 	}
@@ -80,7 +83,7 @@ func TestPrevious(t *testing.T) {
 // TestHandOver: the shards run as planned, and ask those of the previous ring. The edges look for those that are declared.
 func TestHandOver(t *testing.T) {
 	cache := sample()
-	tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5}, Origins{})
+	tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 6, Previous: 5}, Origins{})
 	if got := *tiers.Shards.Spec.Replicas; got != 6 {
 		t.Errorf("%d shards run, want 6", got)
 	}
@@ -112,7 +115,7 @@ func TestInvalid(t *testing.T) {
 	} {
 		cache := sample()
 		change(&cache.Spec)
-		tiers := Build(cache, "cluster.local", PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
+		tiers := Build(cache, testCluster, PlanVolumes(cache, nil), handover.Plan{Shards: 4}, Origins{})
 		if tiers.Invalid == nil || !strings.Contains(tiers.Invalid.Error(), want) {
 			t.Errorf("%v, want %s", tiers.Invalid, want)
 		}

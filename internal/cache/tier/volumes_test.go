@@ -76,7 +76,7 @@ func TestGrowingCache(t *testing.T) {
 			cache.Spec.Shards.CacheSize = new(resource.MustParse(cacheSize))
 		}
 		for i, claims := range [][]corev1.PersistentVolumeClaim{small, large} {
-			tiers := Build(cache, "cluster.local", PlanVolumes(cache, claims), handover.Plan{Shards: int32(Shards(cache))}, Origins{})
+			tiers := Build(cache, testCluster, PlanVolumes(cache, claims), handover.Plan{Shards: int32(Shards(cache))}, Origins{})
 			if got := size(tiers.Shards); tiers.Invalid != nil || got != fmt.Sprint(want[i]) {
 				t.Errorf("with %q and %s, the size is %s: %v", cacheSize, claims[0].Status.Capacity.Storage(), got, tiers.Invalid)
 			}

@@ -40,18 +40,24 @@ type client struct {
 	answered func(status int)
 }
 
-// failures sends all requests at the same time and returns the problems of the responses, in the order of the checks.
-func (s client) failures(ctx context.Context, all []instanceapi.Check) []instanceapi.Problem {
+// request is a check, and where it is declared.
+type request struct {
+	instanceapi.Check
+	field string
+}
+
+// failures sends all requests at the same time and returns the problems of the responses, in the order of the requests.
+func (s client) failures(ctx context.Context, all []request) []instanceapi.Problem {
 	errs := make([]error, len(all))
 	var group sync.WaitGroup
-	for i, check := range all {
-		group.Go(func() { errs[i] = s.send(ctx, check) })
+	for i, r := range all {
+		group.Go(func() { errs[i] = s.send(ctx, r.Check) })
 	}
 	group.Wait()
 	var found []instanceapi.Problem
 	for i, err := range errs {
 		if err != nil {
-			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("%s%d] (%s): %v", instanceapi.CheckMessagePrefix, i, all[i], err)})
+			found = append(found, instanceapi.Problem{Message: fmt.Sprintf("%s (%s): %v", all[i].field, all[i].Check, err)})
 		}
 	}
 	return found

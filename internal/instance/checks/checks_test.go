@@ -60,6 +60,8 @@ func listening(t *testing.T, secure bool) int32 {
 	return portOf(t, parsed.Host)
 }
 
+func set(all ...instanceapi.Check) Set { return Of(instanceapi.Checks{Checks: all}) }
+
 func TestFailures(t *testing.T) {
 	plain, secure := listening(t, false), listening(t, true)
 	for name, tt := range map[string]struct {
@@ -80,7 +82,7 @@ func TestFailures(t *testing.T) {
 		"no server there":    {instanceapi.Check{Port: 1, Path: "/"}, "connection refused"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found := client{}.failures(t.Context(), []instanceapi.Check{tt.check})
+			found := client{}.failures(t.Context(), set(tt.check).requests)
 			if tt.want == "" && len(found) == 0 {
 				return
 			}
@@ -109,7 +111,7 @@ func TestSilence(t *testing.T) {
 		lines <- line
 		_ = conn.Close()
 	}()
-	found := client{}.failures(t.Context(), []instanceapi.Check{{Port: portOf(t, listener.Addr().String()), Path: "/", ProxyProtocol: true}})
+	found := client{}.failures(t.Context(), set(instanceapi.Check{Port: portOf(t, listener.Addr().String()), Path: "/", ProxyProtocol: true}).requests)
 	if line := <-lines; !strings.HasPrefix(line, "PROXY TCP4 127.0.0.1 127.0.0.1 ") {
 		t.Errorf("the connection begins with %q", line)
 	}
@@ -122,7 +124,7 @@ func TestSilence(t *testing.T) {
 // failures in a row.
 func TestProber(t *testing.T) {
 	port := listening(t, false)
-	good, bad := []instanceapi.Check{{Port: port, Path: "/"}}, []instanceapi.Check{{Port: port, Path: "/missing"}}
+	good, bad := set(instanceapi.Check{Port: port, Path: "/"}), set(instanceapi.Check{Port: port, Path: "/missing"})
 	p := &Prober{}
 	if p.NotReadyReason() != "" {
 		t.Errorf("without checks it fails: %s", p.NotReadyReason())
@@ -152,4 +154,36 @@ func TestProber(t *testing.T) {
 	}
 	cancel()
 	<-ended
+}
+
+// TestReadiness: spec.readiness keeps a pod from being ready after as many failures as declared.
+func TestReadiness(t *testing.T) {
+	port := listening(t, false)
+	declared := func(path string) Set {
+		return ForReadiness(instanceapi.Checks{Readiness: &instanceapi.Readiness{
+			Check: instanceapi.Check{Port: port, Path: path, TimeoutSeconds: 1}, PeriodSeconds: 1, FailureThreshold: 2,
+		}})
+	}
+	p := &Prober{}
+	if p.Passing() {
+		t.Error("it passes before a configuration is served")
+	}
+	p.SetChecks("r1", declared("/"), p.Passing())
+	if p.Passing() {
+		t.Error("it passes before the first request")
+	}
+	p.probe(t.Context())
+	if !p.Passing() {
+		t.Fatal(p.NotReadyReason())
+	}
+	p.SetChecks("r2", declared("/missing"), p.Passing())
+	for i := range 2 {
+		if !p.Passing() {
+			t.Errorf("after %d failures the pod is not ready: %s", i, p.NotReadyReason())
+		}
+		p.probe(t.Context())
+	}
+	if reason := p.NotReadyReason(); !strings.HasPrefix(reason, "spec.readiness (GET http") || !strings.Contains(reason, "404") {
+		t.Errorf("after two failures: %q", reason)
+	}
 }

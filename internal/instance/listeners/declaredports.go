@@ -10,13 +10,17 @@ import (
 )
 
 // Check compares the declared ports with the listeners. It reports a port that has no listener at
-// an address of the pod, and a listener at the port of the instance itself.
-func Check(declared []instanceapi.DeclaredPort, found []Listener, addresses []netip.Addr, ownPort int) []instanceapi.Problem {
+// an address of the pod in each family of the Service, and a listener at the port of the instance
+// itself.
+func Check(declared []instanceapi.DeclaredPort, found []Listener, addresses []netip.Addr, families []string, ownPort int) []instanceapi.Problem {
 	var problems []instanceapi.Problem
 	for _, port := range declared {
-		if !slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol, addresses) }) {
+		for _, reached := range byFamily(addresses, families) {
+			if slices.ContainsFunc(found, func(l Listener) bool { return l.Covers(int(port.Port), port.Protocol, reached) }) {
+				continue
+			}
 			problems = append(problems, instanceapi.Problem{
-				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s%s: add a listen directive or remove the port from spec.ports", port.Name, port.Port, port.Protocol, at(addresses), instead(found)),
+				Message: fmt.Sprintf("port %s (%d/%s) is declared, but no server listens on it%s%s: add %s or remove the port from spec.ports", port.Name, port.Port, port.Protocol, at(reached), instead(found), directive(port.Port, reached)),
 			})
 		}
 	}
@@ -29,6 +33,41 @@ func Check(declared []instanceapi.DeclaredPort, found []Listener, addresses []ne
 		}
 	}
 	return problems
+}
+
+// byFamily returns the pod's addresses in each of the Service's families that it has; without families, those of IPv4.
+// If there are none, all of them are one group.
+func byFamily(addresses []netip.Addr, families []string) [][]netip.Addr {
+	if len(families) == 0 {
+		families = []string{ipv4}
+	}
+	var groups [][]netip.Addr
+	for _, family := range families {
+		var group []netip.Addr
+		for _, a := range addresses {
+			if a.Is4() == (family == ipv4) {
+				group = append(group, a)
+			}
+		}
+		if len(group) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	if len(groups) == 0 {
+		return [][]netip.Addr{addresses}
+	}
+	return groups
+}
+
+// ipv4 is the name of the family in the API of Kubernetes.
+const ipv4 = "IPv4"
+
+// directive says what to add for a port of the addresses. Most configurations lack only the one for IPv6.
+func directive(port int32, addresses []netip.Addr) string {
+	if len(addresses) > 0 && !slices.ContainsFunc(addresses, netip.Addr.Is4) {
+		return fmt.Sprintf("listen [::]:%d", port)
+	}
+	return "a listen directive"
 }
 
 // at names the pod's address family, if it has only one.

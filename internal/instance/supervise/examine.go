@@ -165,7 +165,7 @@ func (s *Supervisor) listeners(c *candidate, tree syntax.Tree, cut bool) []insta
 	}
 	c.facts.uses, c.facts.sockets = listeners.ByCertificate(all), sockets
 	found := append(certs.PerHandshake(tree, filepath.Join(c.dir, assemble.MainFile), s.TLSDir, shown),
-		listeners.Check(s.Ports, all, listeners.Addresses(), s.OwnPort)...)
+		listeners.Check(s.Ports, all, listeners.Addresses(), c.facts.checks.Families, s.OwnPort)...)
 	if cut && len(found) > 0 {
 		return []instanceapi.Problem{{Message: tooLarge}}
 	}

@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -71,11 +72,18 @@ func (s *Supervisor) loadCandidate(ctx context.Context, c candidate, a analysis,
 		s.interrupted()
 		return
 	}
-	s.Checks.SetChecks(c.revision, c.facts.checks.Checks, passed)
+	s.setChecks(c.revision, c.facts.checks, passed)
 	s.past.touch(c.revision).loaded(nil, time.Now())
 	s.onProbation(c, before, a)
 	s.Certs.Retry()
 	slog.Info("configuration is served", "revision", c.revision, "generation", c.generation)
+}
+
+// setChecks starts to repeat the requests of a configuration for readiness. A pod that was ready stays so until
+// spec.readiness has failed as often as declared.
+func (s *Supervisor) setChecks(revision string, declared instanceapi.Checks, passed bool) {
+	s.Checks.SetChecks(revision, checks.Of(declared), passed)
+	s.Readiness.SetChecks(revision, checks.ForReadiness(declared), s.Readiness.Passing())
 }
 
 // interrupted ends a load with an unknown outcome, because nginx is being stopped. If nginx ended

@@ -126,7 +126,7 @@ func (s *Supervisor) undo(ctx context.Context) {
 	s.probation = nil
 	s.rollBack(ctx, p.candidate, p.before, p.why)
 	// Whether the checks of the previous configuration pass now is unknown.
-	s.Checks.SetChecks(p.before.revision, s.past.of(p.before.revision).facts.checks.Checks, false)
+	s.setChecks(p.before.revision, s.past.of(p.before.revision).facts.checks, false)
 }
 
 // rollBack makes nginx serve the previous configuration again, after the workers have confirmed a

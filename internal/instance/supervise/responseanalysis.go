@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/nginx-operator/internal/instance/checks"
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/window"
 	"example.com/nginx-operator/internal/nginx/canary"
@@ -114,7 +115,11 @@ func (s *Supervisor) catchUp() {
 // runChecks runs the candidate's checks against the new workers. A configuration that is the target of
 // a rollback is not rolled back itself: its checks only count for readiness.
 func (s *Supervisor) runChecks(ctx context.Context, c candidate, a analysis) (why rollbackReason, passed bool) {
-	found := s.Checks.Failures(ctx, c.facts.checks.Checks)
+	found := s.Checks.Failures(ctx, checks.Of(c.facts.checks))
+	if s.Readiness.Passing() {
+		// What the pod answered until now, a good configuration answers, too.
+		found = append(found, s.Readiness.Failures(ctx, checks.ForReadiness(c.facts.checks))...)
+	}
 	switch {
 	case len(found) == 0 || ctx.Err() != nil:
 		return rollbackReason{}, true

@@ -12,6 +12,7 @@
 package supervise
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -73,6 +74,13 @@ type Options struct {
 	Answers Answers
 	// Checks repeats the checks of the served configuration, for readiness.
 	Checks *checks.Prober
+	// Readiness repeats spec.readiness.
+	Readiness *checks.Prober
+}
+
+// NotReadyReason returns why the requests to the served configuration keep the pod from being ready; empty: they do not.
+func (o *Options) NotReadyReason() string {
+	return cmp.Or(o.Checks.NotReadyReason(), o.Readiness.NotReadyReason())
 }
 
 // Supervisor runs one nginx.

@@ -73,9 +73,9 @@ func (f Files) User() Files {
 }
 
 // Default returns the built-in configuration, which serves the image's /usr/share/nginx/html on
-// every port.
-func Default(ports []int32) (Config, error) {
-	site, err := execute("default.conf.tmpl", ports)
+// every port, and with ipv6 on IPv6 addresses, too: a pod of a cluster without IPv6 may not be able to.
+func Default(ports []int32, ipv6 bool) (Config, error) {
+	site, err := execute("default.conf.tmpl", map[string]any{"Ports": ports, "IPv6": ipv6})
 	if err != nil {
 		return Config{}, err
 	}

@@ -11,11 +11,15 @@ import (
 )
 
 func TestDefaultGolden(t *testing.T) {
-	config, err := Default([]int32{80, 8080})
+	config, err := Default([]int32{80, 8080}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, filepath.Join("testdata", "default.conf"), config.Files["default.conf"])
+	if config, err = Default([]int32{80, 8080}, true); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, filepath.Join("testdata", "default-ipv6.conf"), config.Files["default.conf"])
 }
 
 func TestNewPassesFilesThrough(t *testing.T) {
@@ -98,7 +102,7 @@ func BenchmarkNew(b *testing.B) {
 func BenchmarkDefault(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := Default([]int32{80, 8080}); err != nil {
+		if _, err := Default([]int32{80, 8080}, true); err != nil {
 			b.Fatal(err)
 		}
 	}

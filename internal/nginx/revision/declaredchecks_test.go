@@ -3,6 +3,8 @@ package revision
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
@@ -12,8 +14,9 @@ import (
 func TestWithChecks(t *testing.T) {
 	ports := []v1alpha2.Port{{Name: "dns", Port: 53, Protocol: "UDP"}, {Name: "http", Port: 8080, Protocol: "TCP"}}
 	for name, tt := range map[string]struct {
-		spec v1alpha2.NginxOperatorSpec
-		want string
+		spec     v1alpha2.NginxOperatorSpec
+		families []corev1.IPFamily
+		want     string
 	}{
 		"nothing":  {},
 		"compared": {spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersCompare}}},
@@ -24,6 +27,19 @@ func TestWithChecks(t *testing.T) {
 		"defaults": {
 			spec: v1alpha2.NginxOperatorSpec{Ports: ports, Checks: []v1alpha2.Check{{}}},
 			want: `{"checks":[{"scheme":"HTTP","port":8080,"path":"/","timeoutSeconds":1}]}`,
+		},
+		"IPv4 alone": {families: []corev1.IPFamily{corev1.IPv4Protocol}},
+		"IPv6 alone": {families: []corev1.IPFamily{corev1.IPv6Protocol}, want: `{"families":["IPv6"]}`},
+		"a target port": {
+			spec: v1alpha2.NginxOperatorSpec{
+				Ports:  []v1alpha2.Port{{Name: "http", Port: 80, TargetPort: new(int32(8080)), Protocol: "TCP"}},
+				Checks: []v1alpha2.Check{{Port: new(int32(80))}},
+			},
+			want: `{"checks":[{"scheme":"HTTP","port":8080,"path":"/","timeoutSeconds":1}]}`,
+		},
+		"readiness": {
+			spec: v1alpha2.NginxOperatorSpec{Ports: ports, Readiness: &v1alpha2.Readiness{Path: "/ready"}},
+			want: `{"readiness":{"scheme":"HTTP","port":8080,"path":"/ready","timeoutSeconds":1,"periodSeconds":5,"failureThreshold":3}}`,
 		},
 		"everything": {
 			spec: v1alpha2.NginxOperatorSpec{Ports: ports, Checks: []v1alpha2.Check{{
@@ -38,7 +54,7 @@ func TestWithChecks(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := AddChecksFile(config, &tt.spec)
+			got := AddChecksFile(config, &tt.spec, tt.families)
 			if got.Files[instanceapi.FileChecks] != tt.want {
 				t.Errorf("the file is %s, and not %s", got.Files[instanceapi.FileChecks], tt.want)
 			}

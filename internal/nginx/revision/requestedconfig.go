@@ -2,8 +2,10 @@ package revision
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -16,7 +18,7 @@ import (
 // requestedConfig returns the configuration that the spec requests. If it cannot be had, Blocked says why,
 // and the result is the candidate, which was requested last; its revision is empty if there is none.
 func (in *Input) requestedConfig() (Configuration, Blocked) {
-	config, blocked := readConfig(in.Nginx, in.State)
+	config, blocked := readConfig(in.Nginx, in.State, serviceFamilies(in.Nginx, in.State, in.Options.IPFamily))
 	if blocked.Reason == "" {
 		if len(in.State.MissingContent) > 0 {
 			blocked = contentMissing(in.Nginx, in.State.MissingContent)
@@ -49,14 +51,14 @@ func contentMissing(nginx *v1alpha2.NginxOperator, names []string) Blocked {
 	}
 }
 
-func readConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.Config, Blocked) {
+func readConfig(nginx *v1alpha2.NginxOperator, state observe.State, families []corev1.IPFamily) (nginxconf.Config, Blocked) {
 	from, render := "spec.config.files", func() (nginxconf.Config, error) {
 		return nginxconf.New(userFiles(nginx.Spec.Config.Files))
 	}
 	switch source := state.Source; {
 	case nginx.Spec.Config == nil:
 		from, render = "the built-in configuration", func() (nginxconf.Config, error) {
-			return nginxconf.Default(portNumbers(nginx))
+			return nginxconf.Default(portNumbers(nginx), slices.Contains(families, corev1.IPv6Protocol))
 		}
 	case source != nil && !source.Found:
 		return nginxconf.Config{}, Blocked{
@@ -87,7 +89,7 @@ func readConfig(nginx *v1alpha2.NginxOperator, state observe.State) (nginxconf.C
 			Message: fmt.Sprintf("%s: %v", from, err),
 		}
 	}
-	return AddChecksFile(config, &nginx.Spec), Blocked{}
+	return AddChecksFile(config, &nginx.Spec, families), Blocked{}
 }
 
 func userFiles(files map[string]v1alpha2.ConfigFile) nginxconf.Files {

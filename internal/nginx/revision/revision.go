@@ -15,6 +15,8 @@ package revision
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/podsettings"
@@ -34,6 +36,8 @@ type Options struct {
 	InstanceImage string
 	// Pods are what the cluster requires of every pod.
 	Pods podsettings.Settings
+	// IPFamily is the cluster's first address family; empty: it is unknown.
+	IPFamily corev1.IPFamily
 	// WritesVolumes reports whether nginx writes on the pods' volumes.
 	WritesVolumes bool
 }

@@ -1,8 +1,6 @@
 package status
 
 import (
-	"strings"
-
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -26,12 +24,13 @@ func findDiagnosis(v *view) *poddiagnosis.Diagnosis {
 	return found
 }
 
-// failedCheck names a pod of the newest template that spec.checks keeps from being ready; empty if there is none.
+// failedCheck names a pod of the newest template that spec.checks or spec.readiness keeps from being ready; empty if there
+// is none.
 func (v *view) failedCheck() string {
 	for i := range v.in.State.Pods {
 		pod := &v.in.State.Pods[i]
 		instance := v.in.State.Instances[pod.Name]
-		if instance != nil && !observe.Ready(pod) && isNewest(v, pod) && strings.HasPrefix(instance.NotReady, instanceapi.CheckMessagePrefix) {
+		if instance != nil && !observe.Ready(pod) && isNewest(v, pod) && instanceapi.DeclaredByUser(instance.NotReady) {
 			return ": a pod is not ready: " + poddiagnosis.Clip(instance.NotReady)
 		}
 	}
