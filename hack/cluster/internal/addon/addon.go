@@ -15,12 +15,12 @@ var manifestsTemplateText string
 var manifestsTemplate = template.Must(template.New("manifests").Parse(manifestsTemplateText))
 
 // Manifests renders all manifests as one stream of YAML documents.
-func Manifests(nodes []topology.Node, coreDNSImage string) ([]byte, error) {
+func Manifests(network topology.Network, nodes []topology.Node, coreDNSImage string) ([]byte, error) {
 	var b bytes.Buffer
 	err := manifestsTemplate.Execute(&b, map[string]any{
 		"Nodes":        nodes,
 		"CoreDNSImage": coreDNSImage,
-		"DNSIP":        topology.DNSIP,
+		"Network":      network,
 		"DNSDomain":    topology.DNSDomain,
 	})
 	return b.Bytes(), err

@@ -1,6 +1,7 @@
 package addon
 
 import (
+	"path/filepath"
 	"testing"
 
 	"example.com/nginx-operator/hack/cluster/internal/golden"
@@ -8,9 +9,11 @@ import (
 )
 
 func TestManifests(t *testing.T) {
-	manifests, err := Manifests(topology.Nodes(2), "localhost/coredns:test")
-	if err != nil {
-		t.Fatal(err)
+	for _, network := range []topology.Network{topology.IPv4, topology.DualStackIPv6} {
+		manifests, err := Manifests(network, topology.Nodes(2), "localhost/coredns:test")
+		if err != nil {
+			t.Fatal(err)
+		}
+		golden.Check(t, filepath.Join(string(network), "manifests.yaml"), manifests)
 	}
-	golden.Check(t, "manifests.yaml", manifests)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"strings"
 	"text/template"
 
 	"example.com/nginx-operator/hack/cluster/internal/cgroup"
@@ -26,14 +27,14 @@ const CNIBinDir = "/usr/lib/cni"
 func AuditPolicy() ([]byte, error) { return templateFiles.ReadFile("templates/audit-policy.yaml") }
 
 // NodeFiles renders a node's configuration files, by path relative to the node's folder.
-func NodeFiles(dir state.Cluster, node topology.Node) (map[string][]byte, error) {
+func NodeFiles(dir state.Cluster, network topology.Network, node topology.Node) (map[string][]byte, error) {
 	values := map[string]any{
 		"Dir":        dir,
 		"Node":       node,
 		"NodeNumber": int(node),
-		"DNSIP":      topology.DNSIP,
+		"Network":    network,
 		"DNSDomain":  topology.DNSDomain,
-		"PodCIDRs":   topology.PodCIDR,
+		"PodCIDRs":   strings.Join(network.PodCIDRs(), ","),
 		"MaxPods":    topology.MaxPods,
 		"CgroupRoot": cgroup.Path(node.Name()),
 		"PauseImage": PauseImage,
