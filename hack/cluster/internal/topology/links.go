@@ -36,7 +36,12 @@ func (n Network) Links(node Node, nodes []Node) string {
 
 // Join renders the `ip -batch` commands that connect a node to the bridge. Run them in node 1's
 // network namespace. pid is a process on the node.
+//
+// When a node reaches its own pod through a node port of node 1, packets leave the bridge by the
+// port they came in. The bridge would drop them without hairpin mode.
 func (n Node) Join(pid int) string {
-	return fmt.Sprintf("link add %[1]s type veth peer name eth0 netns %[2]d\nlink set %[1]s master %[3]s up\n",
-		n.Name(), pid, Bridge)
+	return fmt.Sprintf(`link add %[1]s type veth peer name eth0 netns %[2]d
+link set %[1]s master %[3]s up
+link set %[1]s type bridge_slave hairpin on
+`, n.Name(), pid, Bridge)
 }
