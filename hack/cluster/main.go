@@ -41,7 +41,7 @@ on the machine is changed, and nothing it sends can leave the machine.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(
-		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(),
+		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(), newAddonCommand(), newPushCommand(),
 		newKubeconfigCommand(), newAuditLogPathCommand(), newLogsCommand(), newExecCommand(),
 		newEnvtestAssetsCommand(), newOldestCommand(), newImageCommand(), newCleanCommand(),
 	)

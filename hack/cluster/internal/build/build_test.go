@@ -118,8 +118,9 @@ func TestVersionsMatchGoMod(t *testing.T) {
 		Oldest:     "k8s.io/kubernetes",
 		Containerd: "github.com/containerd/containerd/v2",
 		CoreDNS:    "github.com/coredns/coredns",
+		Registry:   "github.com/distribution/distribution/v3",
 	}
-	for _, component := range append(Components(), OldestComponent()) {
+	for _, component := range append(Components(), OldestComponent(), RegistryComponent()) {
 		module, ok := modules[component.Name]
 		if !ok {
 			continue

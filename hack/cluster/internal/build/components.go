@@ -13,6 +13,8 @@ const (
 	Pause      = "pause"
 	// Oldest is the API server of the oldest Kubernetes that the operator supports.
 	Oldest = "oldest"
+	// Registry is an optional image registry.
+	Registry = "registry"
 )
 
 // Versions of the components. They repeat the requirements in the components' go.mod files; a test
@@ -22,6 +24,7 @@ const (
 	oldestVersion     = "v1.30.0"
 	containerdVersion = "v2.4.2"
 	CoreDNSVersion    = "v1.15.0"
+	registryVersion   = "v3.1.2"
 )
 
 // Components returns all components of a cluster.
@@ -67,6 +70,16 @@ func OldestComponent() Component {
 		// The clients of cloud providers are a third of the code to compile.
 		Tags:  "providerless",
 		Links: []string{"kube-apiserver"},
+	}
+}
+
+// RegistryComponent is the image registry.
+func RegistryComponent() Component {
+	return Component{
+		Name:      Registry,
+		Version:   registryVersion,
+		Target:    ".",
+		Variables: map[string]string{"github.com/distribution/distribution/v3/version.version": registryVersion},
 	}
 }
 

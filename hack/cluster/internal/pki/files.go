@@ -35,6 +35,8 @@ func Write(cluster state.Cluster, network topology.Network, nodes []topology.Nod
 	// The kubelets' webhook authorizer allows the API server as a member of this group.
 	kubeletClient, err := ca.Client("apiserver-kubelet-client", "system:masters")
 	w.pair("apiserver-kubelet-client", kubeletClient, err)
+	registry, err := ca.Server("registry", topology.RegistryName)
+	w.pair("registry", registry, err)
 	for _, node := range nodes {
 		serving, err := ca.Server(node.Name(), append(network.NodeIPs(node), node.Name())...)
 		w.pair("kubelet-"+node.Name(), serving, err)

@@ -108,7 +108,7 @@ func (s *supervisor) loadInto(ctx context.Context, node topology.Node) error {
 }
 
 func (s *supervisor) applyAddons(ctx context.Context) error {
-	manifests, err := addon.Manifests(s.config.Network, s.nodes, s.config.CoreDNSImage)
+	manifests, err := addon.Initial(s.config.Network, s.nodes, s.config.CoreDNSImage)
 	if err != nil {
 		return err
 	}

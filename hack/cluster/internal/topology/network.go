@@ -30,6 +30,8 @@ type ranges struct {
 	apiService string
 	// dns is the address at which pods reach CoreDNS.
 	dns string
+	// registry is the address of the Service of the image registry.
+	registry string
 	// node returns a node's address, with the length of the prefix of all nodes.
 	node func(Node) netip.Prefix
 	// nodePods returns the node's share of the pods.
@@ -46,6 +48,7 @@ var (
 		services:   "10.30.0.0/16",
 		apiService: "10.30.0.1",
 		dns:        "10.30.0.10",
+		registry:   "10.30.0.20",
 		node:       func(n Node) netip.Prefix { return prefix("10.10.0.%d/24", int(n)) },
 		nodePods:   func(n Node) netip.Prefix { return prefix("10.20.%d.0/23", 2*(int(n)-1)) },
 		everything: "0.0.0.0/0",
@@ -56,6 +59,7 @@ var (
 		services:   "fd00:10:30::/112",
 		apiService: "fd00:10:30::1",
 		dns:        "fd00:10:30::a",
+		registry:   "fd00:10:30::14",
 		node:       func(n Node) netip.Prefix { return prefix("fd00:10:10::%x/64", int(n)) },
 		nodePods:   func(n Node) netip.Prefix { return prefix("fd00:10:20:%x::/64", int(n)-1) },
 		everything: "::/0",

@@ -56,8 +56,10 @@ func TestServiceAddresses(t *testing.T) {
 		if got := services.Addr().Next().String(); got != network.APIServiceIP() {
 			t.Errorf("the first service address is %s, not %s", got, network.APIServiceIP())
 		}
-		if dns := network.DNSIPs()[0]; !services.Contains(netip.MustParseAddr(dns)) {
-			t.Errorf("%s is not in %s", dns, services)
+		for _, address := range append(network.DNSIPs(), network.RegistryIPs()...) {
+			if !services.Contains(netip.MustParseAddr(address)) {
+				t.Errorf("%s is not in %s", address, services)
+			}
 		}
 	}
 }
