@@ -83,18 +83,10 @@ func addOptional(ctx context.Context, cache state.Cache, optional addon.Optional
 	return nil
 }
 
-// apply applies the definitions and then the objects of an optional part, and waits for its pods.
+// apply applies the definitions and then the objects of an optional part, and waits until it can be
+// used.
 func (r runningCluster) apply(ctx context.Context, optional addon.Optional, programs string) error {
-	definitions := optional.Definitions(programs)
-	if _, err := os.Stat(definitions); err == nil {
-		apply := []string{"--filename", definitions, "--recursive"}
-		if err := r.kubectl(ctx, nil, append([]string{"apply", "--server-side"}, apply...)...); err != nil {
-			return err
-		}
-		if err := r.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=1m", "customresourcedefinitions", "--all"); err != nil {
-			return err
-		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	if err := r.applyDefinitions(ctx, optional.Definitions(programs)); err != nil {
 		return err
 	}
 	manifests, err := optional.Manifests(addon.Parameters{
@@ -113,7 +105,24 @@ func (r runningCluster) apply(ctx context.Context, optional addon.Optional, prog
 			return err
 		}
 	}
+	for _, wait := range optional.Waits {
+		if err := r.kubectl(ctx, nil, append([]string{"wait", "--timeout=1m"}, wait...)...); err != nil {
+			return err
+		}
+	}
 	return nil
+}
+
+// applyDefinitions applies the files of a folder, if there is one, and waits until their kinds are
+// served.
+func (r runningCluster) applyDefinitions(ctx context.Context, folder string) error {
+	if _, err := os.Stat(folder); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err := r.kubectl(ctx, nil, "apply", "--server-side", "--recursive", "--filename", folder); err != nil {
+		return err
+	}
+	return r.kubectl(ctx, nil, "wait", "--for=condition=Established", "--timeout=1m", "customresourcedefinitions", "--all")
 }
 
 // kubectl runs kubectl on the machine, as administrator.

@@ -23,7 +23,7 @@ func TestArguments(t *testing.T) {
 		"image needs a tag":     {"image binary --out a --entrypoint /a a=/a", `"tag" not set`},
 		"image needs files":     {"image binary --out a --entrypoint /a --tag a:b", "at least 1 arg"},
 		"addon needs a name":    {"addon", "at least 1 arg"},
-		"unknown addon":         {"addon nginx", "must be one of registry"},
+		"unknown addon":         {"addon nginx", "must be one of registry, traefik, cert-manager"},
 		"push needs a name":     {"push a.tar", "accepts 2 arg"},
 		"push needs a tag":      {"push a.tar app", "tag must be between"},
 		"unknown verb":          {"restart", "unknown command"},

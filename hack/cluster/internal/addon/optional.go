@@ -25,12 +25,22 @@ type Optional struct {
 	Component build.Component
 	// Deployments are what has to be rolled out until the part can be used, by namespace and name.
 	Deployments []string
+	// Waits are arguments of `kubectl wait`, for what else has to happen.
+	Waits [][]string
 }
 
 // Optionals returns all optional parts. The names of their components are the names for users.
 func Optionals() []Optional {
 	return []Optional{
 		{Component: build.RegistryComponent(), Deployments: []string{"registry/registry"}},
+		{Component: build.TraefikComponent(), Deployments: []string{"traefik/traefik"}},
+		{Component: build.CertManagerComponent(), Deployments: []string{
+			"cert-manager/cert-manager", "cert-manager/cert-manager-cainjector", "cert-manager/cert-manager-webhook",
+		}, Waits: [][]string{
+			// Until then, the API server does not trust the webhook's certificate.
+			{"--for=jsonpath={.webhooks[0].clientConfig.caBundle}", "validatingwebhookconfiguration/cert-manager-webhook"},
+			{"--for=jsonpath={.webhooks[0].clientConfig.caBundle}", "mutatingwebhookconfiguration/cert-manager-webhook"},
+		}},
 	}
 }
 
