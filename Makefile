@@ -308,8 +308,8 @@ bench-scale:
 ##@ Use
 
 .PHONY: up
-up: $(CLUSTER) ## Start the local cluster (the first start builds it)
-	@$(CLUSTER) up
+up: $(CLUSTER) ## Start the local cluster; the first start builds it (IP_FAMILY=ipv6, dual-stack or dual-stack-ipv6)
+	@$(CLUSTER) up $(if $(IP_FAMILY),--ip-family=$(IP_FAMILY))
 
 .PHONY: deploy
 deploy: ## Install the operator in the cluster (IMG=… on another cluster)

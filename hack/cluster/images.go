@@ -16,7 +16,6 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/host"
 	"example.com/nginx-operator/hack/cluster/internal/image"
 	"example.com/nginx-operator/hack/cluster/internal/state"
-	"example.com/nginx-operator/hack/cluster/internal/supervisor"
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
@@ -36,12 +35,9 @@ loaded again by every later "up"; an archive of the same name replaces it.`,
 }
 
 func load(ctx context.Context, cache state.Cache, archives []string) error {
-	found, err := findRunning(cache)
+	found, err := findReady(cache)
 	if err != nil {
 		return err
-	}
-	if found.status.Phase != supervisor.Ready {
-		return fmt.Errorf("the cluster is %s %s: run up", found.status.Phase, found.status.Message)
 	}
 	for _, archive := range archives {
 		if err := found.load(ctx, archive); err != nil {

@@ -15,6 +15,7 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/sandbox"
 	"example.com/nginx-operator/hack/cluster/internal/state"
 	"example.com/nginx-operator/hack/cluster/internal/supervisor"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
 func main() {
@@ -40,7 +41,7 @@ on the machine is changed, and nothing it sends can leave the machine.`,
 		SilenceErrors: true,
 	}
 	root.AddCommand(
-		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(),
+		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(), newAddonCommand(), newPushCommand(),
 		newKubeconfigCommand(), newAuditLogPathCommand(), newLogsCommand(), newExecCommand(),
 		newEnvtestAssetsCommand(), newOldestCommand(), newImageCommand(), newCleanCommand(),
 	)
@@ -64,12 +65,12 @@ func newSandboxCommands() []*cobra.Command {
 	return []*cobra.Command{
 		hidden(sandbox.InitVerb, 1, func(cluster state.Cluster, _ []string) error { return sandbox.Init(cluster) }),
 		hidden(sandbox.SuperviseVerb, 1, func(cluster state.Cluster, _ []string) error { return supervisor.Run(cluster) }),
-		hidden(sandbox.NodeVerb, 2, func(cluster state.Cluster, arguments []string) error {
+		hidden(sandbox.NodeVerb, 3, func(cluster state.Cluster, arguments []string) error {
 			number, err := strconv.Atoi(arguments[0])
 			if err != nil {
 				return err
 			}
-			return sandbox.HoldNode(cluster, number)
+			return sandbox.HoldNode(cluster, topology.Network(arguments[1]), number)
 		}),
 	}
 }

@@ -28,37 +28,53 @@ import (
 // kubeconfig contains it.
 const preferredPort = 16443
 
+// upOptions is what the user has chosen. A running cluster is compared only with what was given.
+type upOptions struct {
+	nodes                    int
+	network                  topology.Network
+	nodesGiven, networkGiven bool
+}
+
 func newUpCommand() *cobra.Command {
-	var nodes int
+	var options upOptions
+	var family string
 	command := &cobra.Command{
 		Use:   "up",
 		Short: "Start the cluster, building what is missing; wait until it is ready",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			if nodes < 1 || nodes > topology.MaxNodes {
-				return fmt.Errorf("--nodes is %d: it must be from 1 to %d", nodes, topology.MaxNodes)
+			if options.nodes < 1 || options.nodes > topology.MaxNodes {
+				return fmt.Errorf("--nodes is %d: it must be from 1 to %d", options.nodes, topology.MaxNodes)
 			}
+			var err error
+			if options.network, err = topology.ParseNetwork(family); err != nil {
+				return fmt.Errorf("--ip-family: %w", err)
+			}
+			options.nodesGiven = command.Flags().Changed("nodes")
+			options.networkGiven = command.Flags().Changed("ip-family")
 			progress := newProgress(command)
 			return withCluster(progress, func(cache state.Cache) error {
-				return up(command.Context(), cache, nodes, command.Flags().Changed("nodes"), progress)
+				return up(command.Context(), cache, options, progress)
 			})
 		},
 	}
-	command.Flags().IntVar(&nodes, "nodes", 2, "number of nodes")
+	command.Flags().IntVar(&options.nodes, "nodes", 2, "number of nodes")
+	command.Flags().StringVar(&family, "ip-family", string(topology.IPv4),
+		"address families: ipv4, ipv6, dual-stack (IPv4 is the primary one) or dual-stack-ipv6 (IPv6 is)")
 	return command
 }
 
-func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, progress *log.Logger) error {
+func up(ctx context.Context, cache state.Cache, options upOptions, progress *log.Logger) error {
 	start := time.Now()
 	cluster := cache.Cluster()
 	err := sandbox.CheckRunning(cluster)
 	if err == nil {
-		return upAgain(ctx, cluster, nodes, nodesGiven, progress)
+		return upAgain(ctx, cluster, options, progress)
 	}
 	if !errors.Is(err, sandbox.ErrNotRunning) {
 		return err
 	}
-	config, err := prepare(ctx, cache, nodes, progress)
+	config, err := prepare(ctx, cache, options, progress)
 	if err != nil {
 		return err
 	}
@@ -75,23 +91,34 @@ func up(ctx context.Context, cache state.Cache, nodes int, nodesGiven bool, prog
 
 // upAgain is `up` while the cluster runs, or while an interrupted call is still starting it. It
 // waits until the cluster is ready.
-func upAgain(ctx context.Context, cluster state.Cluster, nodes int, nodesGiven bool, progress *log.Logger) error {
+func upAgain(ctx context.Context, cluster state.Cluster, options upOptions, progress *log.Logger) error {
 	if err := awaitReady(ctx, cluster, nil, progress); err != nil {
 		return err
 	}
-	status, err := supervisor.ReadStatus(cluster)
+	config, err := supervisor.ReadConfig(cluster)
 	if err != nil {
 		return err
 	}
-	if nodesGiven && nodes != len(status.Nodes) {
-		return fmt.Errorf("the cluster runs with %d node(s), not %d: run down first", len(status.Nodes), nodes)
+	if err := options.compare(config); err != nil {
+		return err
 	}
 	progress.Printf("the cluster is running already: export KUBECONFIG=%s", cluster.Kubeconfig())
 	return nil
 }
 
+// compare returns an error if the running cluster is not the one that was asked for.
+func (o upOptions) compare(running supervisor.Config) error {
+	if o.nodesGiven && o.nodes != running.Nodes {
+		return fmt.Errorf("the cluster runs with %d node(s), not %d: run down first", running.Nodes, o.nodes)
+	}
+	if o.networkGiven && o.network != running.Network {
+		return fmt.Errorf("the cluster runs with the IP family %s, not %s: run down first", running.Network, o.network)
+	}
+	return nil
+}
+
 // prepare creates everything that outlives a cluster.
-func prepare(ctx context.Context, cache state.Cache, nodes int, progress *log.Logger) (supervisor.Config, error) {
+func prepare(ctx context.Context, cache state.Cache, options upOptions, progress *log.Logger) (supervisor.Config, error) {
 	if err := host.Install(ctx, progress, host.Cluster); err != nil {
 		return supervisor.Config{}, err
 	}
@@ -117,7 +144,8 @@ func prepare(ctx context.Context, cache state.Cache, nodes int, progress *log.Lo
 	// The name of an unfinished copy by `load` begins with a dot.
 	loaded, err := filepath.Glob(filepath.Join(cache.LoadedImages(), "[^.]*"))
 	return supervisor.Config{
-		Nodes:        nodes,
+		Nodes:        options.nodes,
+		Network:      options.network,
 		Kubernetes:   programs[build.Kubernetes],
 		Containerd:   programs[build.Containerd],
 		CoreDNSImage: coreDNS.Tag,
@@ -175,13 +203,13 @@ func writeFiles(cluster state.Cluster, nodes []topology.Node, forwarder string, 
 	}
 	if err := errors.Join(
 		os.WriteFile(cluster.Audit("policy.yaml"), policy, 0o600),
-		pki.Write(cluster, nodes, forwarder),
+		pki.Write(cluster, config.Network, nodes, forwarder),
 		supervisor.WriteConfig(cluster, config),
 	); err != nil {
 		return err
 	}
 	for _, node := range nodes {
-		files, err := component.NodeFiles(cluster, node)
+		files, err := component.NodeFiles(cluster, config.Network, node)
 		if err != nil {
 			return err
 		}

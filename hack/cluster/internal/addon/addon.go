@@ -1,4 +1,5 @@
-// Package addon contains the initial objects of the cluster: its nodes, DNS and the StorageClass.
+// Package addon contains the objects of the cluster: the initial ones, which are its nodes, DNS and
+// the StorageClass, and those of the optional parts.
 package addon
 
 import (
@@ -9,18 +10,18 @@ import (
 	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
-//go:embed manifests.yaml.tmpl
-var manifestsTemplateText string
+//go:embed initial.yaml.tmpl
+var initialTemplateText string
 
-var manifestsTemplate = template.Must(template.New("manifests").Parse(manifestsTemplateText))
+var initialTemplate = template.Must(template.New("initial").Parse(initialTemplateText))
 
-// Manifests renders all manifests as one stream of YAML documents.
-func Manifests(nodes []topology.Node, coreDNSImage string) ([]byte, error) {
+// Initial renders the initial objects as one stream of YAML documents.
+func Initial(network topology.Network, nodes []topology.Node, coreDNSImage string) ([]byte, error) {
 	var b bytes.Buffer
-	err := manifestsTemplate.Execute(&b, map[string]any{
+	err := initialTemplate.Execute(&b, map[string]any{
 		"Nodes":        nodes,
 		"CoreDNSImage": coreDNSImage,
-		"DNSIP":        topology.DNSIP,
+		"Network":      network,
 		"DNSDomain":    topology.DNSDomain,
 	})
 	return b.Bytes(), err

@@ -37,6 +37,10 @@ type Component struct {
 	Tags string
 	// Links are additional names of the program, which selects by its name what to run.
 	Links []string
+	// Files are put into the folder FilesDir beside the programs.
+	Files []ModuleFiles
+	// Copies are modules that are compiled from a copy.
+	Copies []ModuleCopy
 }
 
 // Builder builds components into a cache.
@@ -74,13 +78,16 @@ func (b Builder) All(ctx context.Context, components ...Component) (Programs, er
 // folder returns the folder of a component's programs. Its name is a hash of everything that
 // affects them.
 func (b Builder) folder(ctx context.Context, c Component) (string, error) {
-	toolchain, err := b.command(ctx, c, "version").Output()
+	toolchain, err := b.command(ctx, b.source(c), "version").Output()
 	if err != nil {
 		return "", fmt.Errorf("getting the version of Go (is it installed, and on PATH?): %w", err)
 	}
 	hash := sha256.New()
 	hash.Write(fmt.Appendf(nil, "%s\n%s\n", toolchain, strings.Join(c.arguments("", ""), "\n")))
-	source := os.DirFS(filepath.Join(b.Source, "components", c.Name))
+	if len(c.Files)+len(c.Copies) > 0 {
+		hash.Write(fmt.Appendf(nil, "%v\n%v\n", c.Files, c.Copies))
+	}
+	source := os.DirFS(b.source(c))
 	err = fs.WalkDir(source, ".", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
 			return err
@@ -126,7 +133,12 @@ func (b Builder) compile(ctx context.Context, c Component, result, title string)
 	}
 	defer func() { err = errors.Join(err, log.Close()) }()
 
-	build := b.command(ctx, c, c.arguments("build", result+"/")...)
+	dir, remove, err := b.prepare(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	build := b.command(ctx, dir, c.arguments("build", result+"/")...)
 	build.Stdout, build.Stderr = log, log
 	finished := reportProgress(b.Progress, "building "+title)
 	err = build.Run()
@@ -134,8 +146,11 @@ func (b Builder) compile(ctx context.Context, c Component, result, title string)
 	if err != nil {
 		return fmt.Errorf("building %s: %w\n%s\nthe whole log: %s", c.Name, err, tail(path, 20), path)
 	}
-	return nil
+	return b.copyModuleFiles(ctx, c, dir, result)
 }
+
+// source returns the folder of a component.
+func (b Builder) source(c Component) string { return filepath.Join(b.Source, "components", c.Name) }
 
 // arguments returns the arguments of `go` for this component.
 func (c Component) arguments(verb, output string) []string {
@@ -150,9 +165,9 @@ func (c Component) arguments(verb, output string) []string {
 	return append(all, "-o", output, c.Target)
 }
 
-func (b Builder) command(ctx context.Context, c Component, arguments ...string) *exec.Cmd {
+func (b Builder) command(ctx context.Context, dir string, arguments ...string) *exec.Cmd {
 	command := exec.CommandContext(ctx, "go", arguments...)
-	command.Dir = filepath.Join(b.Source, "components", c.Name)
+	command.Dir = dir
 	// Build statically, and ignore the user's flags and workspaces, which are for other modules.
 	command.Env = append(os.Environ(), "CGO_ENABLED=0", "GOFLAGS=", "GOWORK=off", "GOOS=linux", "GOARCH="+runtime.GOARCH)
 	return command

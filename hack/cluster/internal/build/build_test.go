@@ -114,12 +114,15 @@ func TestFailedBuildShowsReasonAndLeavesNothing(t *testing.T) {
 // TestVersionsMatchGoMod: the versions that are shown and linked in equal those that are built.
 func TestVersionsMatchGoMod(t *testing.T) {
 	modules := map[string]string{
-		Kubernetes: "k8s.io/kubernetes",
-		Oldest:     "k8s.io/kubernetes",
-		Containerd: "github.com/containerd/containerd/v2",
-		CoreDNS:    "github.com/coredns/coredns",
+		Kubernetes:  "k8s.io/kubernetes",
+		Oldest:      "k8s.io/kubernetes",
+		Containerd:  "github.com/containerd/containerd/v2",
+		CoreDNS:     "github.com/coredns/coredns",
+		Registry:    "github.com/distribution/distribution/v3",
+		Traefik:     "github.com/traefik/traefik/v3",
+		CertManager: "github.com/cert-manager/cert-manager",
 	}
-	for _, component := range append(Components(), OldestComponent()) {
+	for _, component := range append(Components(), OldestComponent(), RegistryComponent(), TraefikComponent(), CertManagerComponent()) {
 		module, ok := modules[component.Name]
 		if !ok {
 			continue

@@ -4,6 +4,7 @@ package component
 
 import (
 	"path/filepath"
+	"strings"
 
 	"example.com/nginx-operator/hack/cluster/internal/state"
 	"example.com/nginx-operator/hack/cluster/internal/topology"
@@ -35,7 +36,8 @@ func PerNode(name string) bool {
 
 // Cluster contains what the components' arguments depend on.
 type Cluster struct {
-	Dir state.Cluster
+	Dir     state.Cluster
+	Network topology.Network
 	// Kubernetes and Containerd are the folders of the built programs.
 	Kubernetes, Containerd string
 }
@@ -68,10 +70,10 @@ func (c Cluster) Etcd() Component {
 // APIServer returns the API server, with the default admission plugins and feature gates.
 func (c Cluster) APIServer() Component {
 	return c.controlPlane("kube-apiserver",
-		"--advertise-address="+topology.ControlPlane.IP(),
+		"--advertise-address="+c.Network.NodeIP(topology.ControlPlane),
 		"--secure-port=6443",
 		"--etcd-servers=http://127.0.0.1:2379",
-		"--service-cluster-ip-range="+topology.ServiceCIDR,
+		"--service-cluster-ip-range="+strings.Join(c.Network.ServiceCIDRs(), ","),
 		"--authorization-mode=Node,RBAC",
 		"--enable-admission-plugins=NodeRestriction",
 		"--allow-privileged=true",
@@ -149,7 +151,7 @@ func (c Cluster) Kubelet(node topology.Node) Component {
 			"--config=" + c.Dir.Node(int(node), "kubelet.yaml"),
 			"--kubeconfig=" + c.Dir.PKI(node.Name()+".kubeconfig"),
 			"--hostname-override=" + node.Name(),
-			"--node-ip=" + node.IP(),
+			"--node-ip=" + strings.Join(c.Network.NodeIPs(node), ","),
 			"--node-labels=topology.kubernetes.io/zone=" + node.Zone(),
 		},
 	}

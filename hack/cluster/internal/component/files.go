@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"embed"
 	"fmt"
+	"strings"
 	"text/template"
 
 	"example.com/nginx-operator/hack/cluster/internal/cgroup"
@@ -26,18 +27,20 @@ const CNIBinDir = "/usr/lib/cni"
 func AuditPolicy() ([]byte, error) { return templateFiles.ReadFile("templates/audit-policy.yaml") }
 
 // NodeFiles renders a node's configuration files, by path relative to the node's folder.
-func NodeFiles(dir state.Cluster, node topology.Node) (map[string][]byte, error) {
+func NodeFiles(dir state.Cluster, network topology.Network, node topology.Node) (map[string][]byte, error) {
 	values := map[string]any{
-		"Dir":        dir,
-		"Node":       node,
-		"NodeNumber": int(node),
-		"DNSIP":      topology.DNSIP,
-		"DNSDomain":  topology.DNSDomain,
-		"PodCIDRs":   topology.PodCIDR,
-		"MaxPods":    topology.MaxPods,
-		"CgroupRoot": cgroup.Path(node.Name()),
-		"PauseImage": PauseImage,
-		"CNIPlugins": CNIBinDir,
+		"Dir":          dir,
+		"Node":         node,
+		"NodeNumber":   int(node),
+		"Network":      network,
+		"DNSDomain":    topology.DNSDomain,
+		"PodCIDRs":     strings.Join(network.PodCIDRs(), ","),
+		"MaxPods":      topology.MaxPods,
+		"CgroupRoot":   cgroup.Path(node.Name()),
+		"PauseImage":   PauseImage,
+		"RegistryName": topology.RegistryName,
+		"Registry":     topology.Registry,
+		"CNIPlugins":   CNIBinDir,
 	}
 	files := map[string][]byte{}
 	for path, name := range map[string]string{
@@ -45,6 +48,8 @@ func NodeFiles(dir state.Cluster, node topology.Node) (map[string][]byte, error)
 		"kube-proxy.yaml":      "kube-proxy.yaml.tmpl",
 		"containerd.toml":      "containerd.toml.tmpl",
 		"cni/10-pods.conflist": "cni.conflist.tmpl",
+		"hosts":                "hosts.tmpl",
+		"registries/" + topology.Registry + "/hosts.toml": "registry.toml.tmpl",
 	} {
 		var b bytes.Buffer
 		if err := templates.ExecuteTemplate(&b, name, values); err != nil {

@@ -11,7 +11,7 @@ import (
 
 // Write creates the whole PKI of a cluster in its folder. forwarder is the URL at which the machine
 // reaches the API server.
-func Write(cluster state.Cluster, nodes []topology.Node, forwarder string) error {
+func Write(cluster state.Cluster, network topology.Network, nodes []topology.Node, forwarder string) error {
 	if err := os.MkdirAll(filepath.Dir(cluster.PKI("ca.crt")), 0o700); err != nil {
 		return err
 	}
@@ -30,32 +30,34 @@ func Write(cluster state.Cluster, nodes []topology.Node, forwarder string) error
 	w.pair("front-proxy-client", front, err)
 	w.serviceAccountKeys()
 
-	server, err := ca.Server("kube-apiserver", apiServerHosts()...)
+	server, err := ca.Server("kube-apiserver", apiServerHosts(network)...)
 	w.pair("apiserver", server, err)
 	// The kubelets' webhook authorizer allows the API server as a member of this group.
 	kubeletClient, err := ca.Client("apiserver-kubelet-client", "system:masters")
 	w.pair("apiserver-kubelet-client", kubeletClient, err)
+	registry, err := ca.Server("registry", topology.RegistryName)
+	w.pair("registry", registry, err)
 	for _, node := range nodes {
-		serving, err := ca.Server(node.Name(), node.Name(), node.IP())
+		serving, err := ca.Server(node.Name(), append(network.NodeIPs(node), node.Name())...)
 		w.pair("kubelet-"+node.Name(), serving, err)
-		w.kubeconfig(cluster.PKI(node.Name()+".kubeconfig"), topology.APIServer(), ca, "system:node:"+node.Name(), "system:nodes")
+		w.kubeconfig(cluster.PKI(node.Name()+".kubeconfig"), network.APIServer(), ca, "system:node:"+node.Name(), "system:nodes")
 	}
 	admin, err := ca.Client("admin", "system:masters")
 	w.pair("admin", admin, err)
 	for _, component := range []string{"kube-controller-manager", "kube-scheduler", "kube-proxy"} {
-		w.kubeconfig(cluster.PKI(component+".kubeconfig"), topology.APIServer(), ca, "system:"+component)
+		w.kubeconfig(cluster.PKI(component+".kubeconfig"), network.APIServer(), ca, "system:"+component)
 	}
-	w.kubeconfig(cluster.PKI("volume-provisioner.kubeconfig"), topology.APIServer(), ca, "volume-provisioner")
-	w.kubeconfig(cluster.InternalKubeconfig(), topology.APIServer(), ca, "admin", "system:masters")
+	w.kubeconfig(cluster.PKI("volume-provisioner.kubeconfig"), network.APIServer(), ca, "volume-provisioner")
+	w.kubeconfig(cluster.InternalKubeconfig(), network.APIServer(), ca, "admin", "system:masters")
 	w.kubeconfig(cluster.Kubeconfig(), forwarder, ca, "admin", "system:masters")
 	return w.err
 }
 
-func apiServerHosts() []string {
-	return []string{
-		"localhost", net.IPv4(127, 0, 0, 1).String(), topology.ControlPlane.IP(), topology.APIServiceIP,
-		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc." + topology.DNSDomain,
-	}
+func apiServerHosts(network topology.Network) []string {
+	return append(network.NodeIPs(topology.ControlPlane),
+		"localhost", net.IPv4(127, 0, 0, 1).String(), net.IPv6loopback.String(), network.APIServiceIP(),
+		"kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc."+topology.DNSDomain,
+	)
 }
 
 // writer records the first error, so that the list of files reads as a list.

@@ -93,7 +93,7 @@ func newPair(t *testing.T) Pair {
 
 func TestWrite(t *testing.T) {
 	cluster := state.Cluster(t.TempDir())
-	if err := Write(cluster, topology.Nodes(2), "https://127.0.0.1:1234"); err != nil {
+	if err := Write(cluster, topology.IPv4, topology.Nodes(2), "https://127.0.0.1:1234"); err != nil {
 		t.Fatal(err)
 	}
 	kubeconfig, err := os.ReadFile(cluster.Kubeconfig())

@@ -74,6 +74,9 @@ func mountNode(cluster state.Cluster, node int) error {
 	if err := keepVisible(cache, handle); err != nil {
 		return err
 	}
+	if err := bind(cluster.Node(node, "hosts"), "/etc/hosts"); err != nil {
+		return err
+	}
 	// Containers may request mount propagation, as on a machine with systemd.
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_SHARED, ""); err != nil {
 		return fmt.Errorf("sharing the node's mounts: %w", err)

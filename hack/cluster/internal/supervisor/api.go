@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"example.com/nginx-operator/hack/cluster/internal/state"
-	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
 // api sends the few requests to the API server that starting needs. They do not justify client-go,
@@ -23,7 +22,7 @@ type api struct {
 	client http.Client
 }
 
-func newAPI(cluster state.Cluster) (*api, error) {
+func newAPI(cluster state.Cluster, server string) (*api, error) {
 	certificate, err := tls.LoadX509KeyPair(cluster.PKI("admin.crt"), cluster.PKI("admin.key"))
 	if err != nil {
 		return nil, err
@@ -36,7 +35,7 @@ func newAPI(cluster state.Cluster) (*api, error) {
 	if !roots.AppendCertsFromPEM(ca) {
 		return nil, errors.New("the cluster's CA is not a certificate")
 	}
-	return &api{server: topology.APIServer(), client: http.Client{
+	return &api{server: server, client: http.Client{
 		Timeout: 10 * time.Second,
 		Transport: &http.Transport{
 			TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS13, Certificates: []tls.Certificate{certificate}, RootCAs: roots},

@@ -6,11 +6,13 @@ import (
 	"os"
 
 	"example.com/nginx-operator/hack/cluster/internal/state"
+	"example.com/nginx-operator/hack/cluster/internal/topology"
 )
 
 // Config contains the decisions of `up` that the supervisor needs.
 type Config struct {
-	Nodes int `json:"nodes"`
+	Nodes   int              `json:"nodes"`
+	Network topology.Network `json:"network"`
 	// Kubernetes and Containerd are the folders of the built programs.
 	Kubernetes string `json:"kubernetes"`
 	Containerd string `json:"containerd"`

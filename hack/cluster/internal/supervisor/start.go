@@ -55,12 +55,12 @@ func (s *supervisor) start(ctx context.Context) error {
 		return err
 	}
 	s.report(Starting, "waiting for DNS")
-	return s.await(ctx, "DNS", resolves)
+	return s.await(ctx, "DNS", s.resolves)
 }
 
 // startNode creates a node's namespaces and connects them.
 func (s *supervisor) startNode(ctx context.Context, node topology.Node) error {
-	holder, err := sandbox.StartNode(s.cluster, node)
+	holder, err := sandbox.StartNode(s.cluster, s.config.Network, node)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (s *supervisor) startNode(ctx context.Context, node topology.Node) error {
 			return err
 		}
 	}
-	return run(ctx, node.Links(s.nodes), sandbox.NsenterCommand(holder.Pid, false, "ip", "-batch", "-")...)
+	return run(ctx, s.config.Network.Links(node, s.nodes), sandbox.NsenterCommand(holder.Pid, false, "ip", "-batch", "-")...)
 }
 
 // loadImages loads the archives into all nodes at the same time, and into each node one after the
@@ -108,7 +108,7 @@ func (s *supervisor) loadInto(ctx context.Context, node topology.Node) error {
 }
 
 func (s *supervisor) applyAddons(ctx context.Context) error {
-	manifests, err := addon.Manifests(s.nodes, s.config.CoreDNSImage)
+	manifests, err := addon.Initial(s.config.Network, s.nodes, s.config.CoreDNSImage)
 	if err != nil {
 		return err
 	}

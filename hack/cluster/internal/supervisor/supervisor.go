@@ -80,16 +80,16 @@ func newSupervisor(cluster state.Cluster) (*supervisor, error) {
 	if err := file.Close(); err != nil {
 		return nil, err
 	}
-	go forward(listener, net.JoinHostPort(topology.ControlPlane.IP(), fmt.Sprint(topology.APIServerPort)))
+	go forward(listener, config.Network.APIServerAddress())
 
 	nodes := topology.Nodes(config.Nodes)
-	client, err := newAPI(cluster)
+	client, err := newAPI(cluster, config.Network.APIServer())
 	return &supervisor{
 		cluster: cluster,
 		config:  config,
 		nodes:   nodes,
 		api:     client,
-		spec:    component.Cluster{Dir: cluster, Kubernetes: config.Kubernetes, Containerd: config.Containerd},
+		spec:    component.Cluster{Dir: cluster, Network: config.Network, Kubernetes: config.Kubernetes, Containerd: config.Containerd},
 		holders: map[topology.Node]*os.Process{},
 		lost:    make(chan topology.Node, len(nodes)),
 	}, err

@@ -1,0 +1,6 @@
+/kubernetes/kubelet
+--config=/cluster/node-1/kubelet.yaml
+--kubeconfig=/cluster/pki/node-1.kubeconfig
+--hostname-override=node-1
+--node-ip=fd00:10:10::1,10.10.0.1
+--node-labels=topology.kubernetes.io/zone=zone-1

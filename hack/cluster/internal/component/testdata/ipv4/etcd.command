@@ -1,0 +1,10 @@
+/kubernetes/etcd
+--name=etcd
+--data-dir=/cluster/etcd
+--listen-client-urls=http://127.0.0.1:2379
+--advertise-client-urls=http://127.0.0.1:2379
+--listen-peer-urls=http://127.0.0.1:2380
+--initial-advertise-peer-urls=http://127.0.0.1:2380
+--initial-cluster=etcd=http://127.0.0.1:2380
+--unsafe-no-fsync
+--log-level=warn

@@ -1,0 +1,12 @@
+/kubernetes/kube-controller-manager
+--kubeconfig=/cluster/pki/kube-controller-manager.kubeconfig
+--leader-elect=false
+--use-service-account-credentials
+--service-account-private-key-file=/cluster/pki/service-account.key
+--root-ca-file=/cluster/pki/ca.crt
+--cluster-signing-cert-file=/cluster/pki/ca.crt
+--cluster-signing-key-file=/cluster/pki/ca.key
+--allocate-node-cidrs=false
+--flex-volume-plugin-dir=/var/lib/kubelet/volume-plugins
+--kube-api-qps=500
+--kube-api-burst=1000

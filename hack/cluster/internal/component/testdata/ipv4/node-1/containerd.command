@@ -1,0 +1,3 @@
+/containerd/containerd
+--config
+/cluster/node-1/containerd.toml

@@ -1,0 +1,2 @@
+/kubernetes/kube-proxy
+--config=/cluster/node-1/kube-proxy.yaml

@@ -1,0 +1,3 @@
+/containerd/containerd
+--config
+/cluster/node-2/containerd.toml

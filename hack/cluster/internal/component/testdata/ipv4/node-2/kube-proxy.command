@@ -1,0 +1,2 @@
+/kubernetes/kube-proxy
+--config=/cluster/node-2/kube-proxy.yaml
