@@ -20,6 +20,84 @@ type Config struct {
 	// watched, and never changed.
 	// +optional
 	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
+	// env are variables: ${NAME} in a configuration file becomes the value. A new value of a Secret or
+	// ConfigMap goes live without a restart. nginx's own variables, such as ${host}, stay.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=64
+	Env []ConfigVariable `json:"env,omitempty"`
+	// envFrom are variables from all keys of Secrets and ConfigMaps that can be names of variables. If
+	// a name is in both, env takes precedence, and then the last entry of envFrom.
+	// +optional
+	// +listType=atomic
+	// +kubebuilder:validation:MaxItems=16
+	EnvFrom []ConfigVariables `json:"envFrom,omitempty"`
+}
+
+// ConfigVariable is a variable of the configuration files.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.value) != has(self.valueFrom)",message="set exactly one of value and valueFrom"
+type ConfigVariable struct {
+	// name of the variable: capital letters, digits and '_', so that none is a variable of nginx.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z_][A-Z0-9_]*$`
+	Name string `json:"name"`
+	// value is the value itself.
+	// +optional
+	// +kubebuilder:validation:MaxLength=4096
+	Value *string `json:"value,omitempty"`
+	// valueFrom is where the value is.
+	// +optional
+	ValueFrom *ConfigVariableSource `json:"valueFrom,omitempty"`
+}
+
+// ConfigVariableSource is where the value of a variable is.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretKeyRef) != has(self.configMapKeyRef)",message="set exactly one of secretKeyRef and configMapKeyRef"
+type ConfigVariableSource struct {
+	// secretKeyRef is a key of a Secret of the same namespace. The operator never reads it.
+	// +optional
+	SecretKeyRef *KeyReference `json:"secretKeyRef,omitempty"`
+	// configMapKeyRef is a key of a ConfigMap of the same namespace.
+	// +optional
+	ConfigMapKeyRef *KeyReference `json:"configMapKeyRef,omitempty"`
+}
+
+// KeyReference is a key of an object.
+type KeyReference struct {
+	// name of the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	Name string `json:"name"`
+	// key in the object.
+	// +required
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
+	// +kubebuilder:validation:XValidation:rule="self != '.' && !self.startsWith('..')",message="key must not be '.' or begin with '..'"
+	Key string `json:"key"`
+}
+
+// ConfigVariables are variables from all keys of an object.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="set exactly one of secretRef and configMapRef"
+type ConfigVariables struct {
+	// prefix is put before each key.
+	// +optional
+	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:Pattern=`^[A-Z_][A-Z0-9_]*$`
+	Prefix *string `json:"prefix,omitempty"`
+	// secretRef is a Secret of the same namespace. The operator never reads it.
+	// +optional
+	SecretRef *SecretReference `json:"secretRef,omitempty"`
+	// configMapRef is a ConfigMap of the same namespace.
+	// +optional
+	ConfigMapRef *ConfigMapReference `json:"configMapRef,omitempty"`
 }
 
 // ConfigFile is the text of one configuration file.

@@ -171,7 +171,7 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 		Binary: binary, Store: files, Certs: keeper, Journal: loads,
 		Stable: o.Stable, Next: o.Next, Follow: receiver.Follow,
 		ReloadOn: o.ReloadOn,
-		TLSDir:   o.TLS,
+		TLSDir:   o.TLS, Variables: o.Variables,
 		Assembly: assemble.Settings{
 			StateDir:            o.State,
 			Workers:             limits.Workers(cgroup),

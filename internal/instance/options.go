@@ -31,7 +31,7 @@ type Options struct {
 	// Listen is the address of the instance's own HTTP server.
 	Listen string
 	// These are folders; see package instanceapi.
-	Stable, Next, Secrets, TLS, State, RequestLog string
+	Stable, Next, Secrets, TLS, Variables, State, RequestLog string
 	// CacheDir is the folder of the pod's cache; empty if it has none. Purges is the folder of the mounted purges.
 	CacheDir, Purges string
 	// PodUID is the UID of the pod. Without it, the instance accepts no orders.
@@ -56,6 +56,7 @@ func (o *Options) AddFlags(flags *flag.FlagSet) {
 	flags.StringVar(&o.Purges, "purges-dir", instanceapi.DirPurges, "folder of the mounted purges of the cache")
 	flags.StringVar(&o.Secrets, "secrets-dir", instanceapi.DirSecrets, "folder of the mounted Secrets")
 	flags.StringVar(&o.TLS, "tls-dir", instanceapi.DirTLS, "folder where nginx finds certificates")
+	flags.StringVar(&o.Variables, "variables-dir", instanceapi.DirVariables, "folder of the mounted Secrets and ConfigMaps with the values of variables")
 	flags.StringVar(&o.State, "state-dir", instanceapi.DirState, "scratch space")
 	flags.StringVar(&o.RequestLog, "request-log-dir", instanceapi.DirRequestLog, "folder in memory for the request log; if it is missing, --state-dir is used")
 	flags.StringVar(&o.TerminationLog, "termination-log", "/dev/termination-log", "file for the error that ended the process")

@@ -120,7 +120,7 @@ func declare(change func(*v1alpha1.NginxCacheSpec)) cacheconf.Input {
 	if change != nil {
 		change(&cache.Spec)
 	}
-	return cacheconf.Input{Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20, ClusterDomain: "test"}
+	return cacheconf.Input{Cache: cache, Shards: cacheconf.Peers{"shard.test"}, HotSize: 64 << 20, ShardSize: 256 << 20, MinFree: 1 << 20, Cluster: cacheconf.Cluster{Domain: "test"}}
 }
 
 // startTiers starts a shard and an edge in front of an origin. ports are those of shards, by their names.

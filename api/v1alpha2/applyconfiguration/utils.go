@@ -35,6 +35,12 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.ConfigMapReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ConfigStatus"):
 		return &apiv1alpha2.ConfigStatusApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ConfigVariable"):
+		return &apiv1alpha2.ConfigVariableApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ConfigVariables"):
+		return &apiv1alpha2.ConfigVariablesApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ConfigVariableSource"):
+		return &apiv1alpha2.ConfigVariableSourceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Container"):
 		return &apiv1alpha2.ContainerApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ContainerPort"):
@@ -55,6 +61,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.HTTPGetActionApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ImageVolume"):
 		return &apiv1alpha2.ImageVolumeApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("KeyReference"):
+		return &apiv1alpha2.KeyReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Lifecycle"):
 		return &apiv1alpha2.LifecycleApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("LifecycleHandler"):

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/configenv"
 )
 
 // Volume is a PersistentVolumeClaim with files that nginx serves.
@@ -35,6 +36,11 @@ func ConfigMaps(spec *v1alpha2.NginxOperatorSpec) []string {
 	for _, c := range spec.Content {
 		if c.ConfigMap != nil {
 			names[c.ConfigMap.Name] = true
+		}
+	}
+	for _, o := range configenv.Objects(spec.Config) {
+		if o.Kind == configenv.ConfigMap {
+			names[o.Object] = true
 		}
 	}
 	if spec.PodTemplate != nil {
@@ -95,6 +101,11 @@ func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 	for _, c := range spec.TLS {
 		if _, known := found[c.SecretName]; !known {
 			found[c.SecretName] = Secret{Name: c.SecretName, UsedFor: "tls " + c.Name, Certificate: true}
+		}
+	}
+	for _, o := range configenv.Objects(spec.Config) {
+		if o.Kind == configenv.Secret {
+			add(o.Object, "config.env")
 		}
 	}
 	if spec.PodTemplate != nil {

@@ -79,6 +79,8 @@ func FatalLines(lines []string) []string {
 type Reader struct {
 	Hidden []string
 	Own    func(file string) bool
+	// Secrets are values that are never shown; nil: there are none.
+	Secrets *Secrets
 }
 
 // notShown replaces nginx's message about a file that is not the configuration's own.
@@ -113,12 +115,13 @@ func (r Reader) problem(message string) instanceapi.Problem {
 		message = notShown
 	}
 	problem.File = r.shorten(problem.File)
-	problem.Message = truncate(printable(redact(r.shorten(message))))
+	problem.Message = truncate(printable(redact(r.shorten(r.Secrets.Hide(message)))))
 	return problem
 }
 
 // Redact returns a line of the error log in a form for everyone who may read the container's log.
 func (r Reader) Redact(text string) string {
+	text = r.Secrets.Hide(text)
 	line, ok := ParseLine(text)
 	if !ok {
 		return text

@@ -2,6 +2,7 @@ package supervise
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -63,7 +64,10 @@ func (s *Supervisor) startDryRun(c candidate) (candidate, *nginx.Master, error) 
 	}
 	settings := s.Assembly
 	settings.Revision, settings.Generation, settings.DryRun = c.revision, dryRunGeneration, true
-	dry, _, _, err := s.assembleWith(settings)
+	dry, _, found, err := s.assembleWith(settings)
+	if err == nil && len(found) > 0 {
+		err = errors.New("the values of variables have changed since the test: " + found[0].Message)
+	}
 	if err != nil {
 		return dry, nil, err
 	}

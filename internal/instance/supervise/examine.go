@@ -19,6 +19,7 @@ import (
 	"example.com/nginx-operator/internal/instance/nginx"
 	"example.com/nginx-operator/internal/instance/problems"
 	"example.com/nginx-operator/internal/instance/syntax"
+	"example.com/nginx-operator/internal/instance/variables"
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
@@ -75,7 +76,12 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 	if err != nil {
 		return candidate{}, nil, nil, err
 	}
-	assembled := assemble.Files(files, settings)
+	replaced, err := variables.Replace(files, s.Variables)
+	if err != nil || len(replaced.Problems) > 0 {
+		return candidate{}, nil, replaced.Problems, err
+	}
+	s.secrets.Add(replaced.Values)
+	assembled := assemble.Files(replaced.Files, settings)
 	if len(assembled.Problems) > 0 {
 		return candidate{}, nil, assembled.Problems, nil
 	}
@@ -92,6 +98,7 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 // could not be done, and says nothing about the configuration.
 func (s *Supervisor) examine(ctx context.Context, revision string, generation int64, elsewhere *instanceapi.DryRun) (candidate, []instanceapi.Problem, error) {
 	c, found, err := s.examineFiles(ctx, revision, generation)
+	s.secrets.HideIn(found)
 	if err != nil || len(found) > 0 || elsewhere != nil && s.takeDryRun(&c.facts, elsewhere) {
 		return c, found, err
 	}
@@ -198,7 +205,7 @@ func (s *Supervisor) refusal(tested nginx.Tested, dir string, files map[string]s
 }
 
 func (s *Supervisor) problemReader(dirs ...string) problems.Reader {
-	return problems.Reader{Hidden: append(dirs, s.Store.CurrentPath()), Own: s.Store.Owns}
+	return problems.Reader{Hidden: append(dirs, s.Store.CurrentPath()), Own: s.Store.Owns, Secrets: &s.secrets}
 }
 
 // defaultPort returns the port of a server block without a listen directive.

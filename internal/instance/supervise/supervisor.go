@@ -72,6 +72,8 @@ type Options struct {
 	Signals <-chan syscall.Signal
 	// Answers counts the responses of nginx; nil: requests are not measured.
 	Answers Answers
+	// Variables is the folder with the values of the configuration's variables.
+	Variables string
 	// Checks repeats the checks of the served configuration, for readiness.
 	Checks *checks.Prober
 	// Readiness repeats spec.readiness.
@@ -87,8 +89,10 @@ func (o *Options) NotReadyReason() string {
 type Supervisor struct {
 	Options
 	statusClient nginx.StatusClient
-	folders      folders
-	past         history
+	// secrets are values in configurations that no message may show.
+	secrets problems.Secrets
+	folders folders
+	past    history
 
 	master  *nginx.Master
 	serving serving

@@ -18,6 +18,7 @@ import (
 func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
 		Image:            spec.Image,
+		Config:           podConfig(spec.Config),
 		ImagePullSecrets: spec.ImagePullSecrets,
 		ServiceAccount:   podServiceAccount(spec.ServiceAccount),
 		Ports:            podPorts(spec.Ports),
@@ -33,6 +34,23 @@ func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 		Drain:       spec.Drain,
 		Metrics:     spec.Metrics,
 	}
+}
+
+// podConfig returns the part of a configuration that pods mount: the objects with the values of its variables.
+func podConfig(config *v1alpha2.Config) *v1alpha2.Config {
+	if config == nil {
+		return nil
+	}
+	mounted := &v1alpha2.Config{EnvFrom: config.EnvFrom}
+	for _, v := range config.Env {
+		if v.ValueFrom != nil {
+			mounted.Env = append(mounted.Env, v1alpha2.ConfigVariable{ValueFrom: v.ValueFrom})
+		}
+	}
+	if len(mounted.Env) == 0 && len(mounted.EnvFrom) == 0 {
+		return nil
+	}
+	return mounted
 }
 
 // podServiceAccount returns the part of a ServiceAccount that pods refer to.

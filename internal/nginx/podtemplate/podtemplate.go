@@ -166,6 +166,7 @@ func (b *builder) podTemplateOf(s shape) (*Template, error) {
 	} else {
 		b.setPodUID(pod)
 	}
+	b.setVariables(pod)
 	b.setContent(pod)
 	b.setCertificates(pod)
 	if !s.before05 && b.measuresRequests() {
@@ -232,7 +233,7 @@ func (b *builder) command() []string {
 	for _, c := range b.sortedCertificates() {
 		command = append(command, "--certificate="+c.Name)
 	}
-	for _, dir := range b.reloadFolders() {
+	for _, dir := range slices.Concat(b.variableFolders(), b.reloadFolders()) {
 		// Kubernetes expands $(NAME) in a command, and not in a mountPath.
 		command = append(command, "--reload-on="+strings.ReplaceAll(dir, "$", "$$"))
 	}

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/configenv"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/internal/nginx/observe"
@@ -89,7 +90,7 @@ func readConfig(nginx *v1alpha2.NginxOperator, state observe.State, families []c
 			Message: fmt.Sprintf("%s: %v", from, err),
 		}
 	}
-	return AddChecksFile(config, &nginx.Spec, families), Blocked{}
+	return configenv.AddFile(AddChecksFile(config, &nginx.Spec, families), &nginx.Spec), Blocked{}
 }
 
 func userFiles(files map[string]v1alpha2.ConfigFile) nginxconf.Files {

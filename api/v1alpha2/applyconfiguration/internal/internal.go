@@ -115,6 +115,20 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: configMap
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.ConfigMapReference
+    - name: env
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.ConfigVariable
+          elementRelationship: associative
+          keys:
+          - name
+    - name: envFrom
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.ConfigVariables
+          elementRelationship: atomic
     - name: files
       type:
         map:
@@ -143,6 +157,39 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: testedReplicas
       type:
         scalar: numeric
+- name: com.example.nginx-operator.api.v1alpha2.ConfigVariable
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+    - name: valueFrom
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.ConfigVariableSource
+- name: com.example.nginx-operator.api.v1alpha2.ConfigVariableSource
+  map:
+    fields:
+    - name: configMapKeyRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.KeyReference
+    - name: secretKeyRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.KeyReference
+- name: com.example.nginx-operator.api.v1alpha2.ConfigVariables
+  map:
+    fields:
+    - name: configMapRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.ConfigMapReference
+    - name: prefix
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.SecretReference
 - name: com.example.nginx-operator.api.v1alpha2.Container
   map:
     fields:
@@ -338,6 +385,15 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
     - name: reference
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.KeyReference
+  map:
+    fields:
+    - name: key
+      type:
+        scalar: string
+    - name: name
       type:
         scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.Lifecycle

@@ -24,6 +24,12 @@ type ConfigApplyConfiguration struct {
 	// configMap names a ConfigMap of the same namespace that holds the files. It is
 	// watched, and never changed.
 	ConfigMap *ConfigMapReferenceApplyConfiguration `json:"configMap,omitempty"`
+	// env are variables: ${NAME} in a configuration file becomes the value. A new value of a Secret or
+	// ConfigMap goes live without a restart. nginx's own variables, such as ${host}, stay.
+	Env []ConfigVariableApplyConfiguration `json:"env,omitempty"`
+	// envFrom are variables from all keys of Secrets and ConfigMaps that can be names of variables. If
+	// a name is in both, env takes precedence, and then the last entry of envFrom.
+	EnvFrom []ConfigVariablesApplyConfiguration `json:"envFrom,omitempty"`
 }
 
 // ConfigApplyConfiguration constructs a declarative configuration of the Config type for use with
@@ -51,5 +57,31 @@ func (b *ConfigApplyConfiguration) WithFiles(entries map[string]apiv1alpha2.Conf
 // If called multiple times, the ConfigMap field is set to the value of the last call.
 func (b *ConfigApplyConfiguration) WithConfigMap(value *ConfigMapReferenceApplyConfiguration) *ConfigApplyConfiguration {
 	b.ConfigMap = value
+	return b
+}
+
+// WithEnv adds the given value to the Env field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Env field.
+func (b *ConfigApplyConfiguration) WithEnv(values ...*ConfigVariableApplyConfiguration) *ConfigApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEnv")
+		}
+		b.Env = append(b.Env, *values[i])
+	}
+	return b
+}
+
+// WithEnvFrom adds the given value to the EnvFrom field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the EnvFrom field.
+func (b *ConfigApplyConfiguration) WithEnvFrom(values ...*ConfigVariablesApplyConfiguration) *ConfigApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithEnvFrom")
+		}
+		b.EnvFrom = append(b.EnvFrom, *values[i])
+	}
 	return b
 }

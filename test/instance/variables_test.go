@@ -1,0 +1,84 @@
+//go:build instance
+
+package instance_test
+
+import (
+	"encoding/json"
+	"path"
+	"strings"
+	"testing"
+
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/test/standin/container"
+)
+
+// secretDir is where a pod mounts the Secret shop for its variables.
+var secretDir = path.Join(instanceapi.DirVariables, "secret", "shop")
+
+// withVariable returns a configuration with the variable TOKEN, of the Secret shop.
+func withVariable(t *testing.T, text string) map[string]string {
+	t.Helper()
+	file, err := json.Marshal(instanceapi.Variables{Variables: []instanceapi.Variable{
+		{Name: "TOKEN", VariableObject: instanceapi.VariableObject{Kind: "Secret", Object: "shop"}, Key: "token"},
+	}})
+	must(t, err)
+	return map[string]string{"site.conf": text, instanceapi.FileVariables: string(file)}
+}
+
+// rotate gives the Secret another value, as the kubelet does.
+func (p *Pod) rotate(token string) {
+	p.t.Helper()
+	must(p.t, container.Publish(p.volume(secretDir), map[string]string{"token": token}))
+}
+
+// TestVariables: a pod waits for the value of a variable, serves it, and reloads when it changes. A value that breaks the
+// configuration is refused, and the last good one stays.
+func TestVariables(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		config := withVariable(t, `server { listen 80; location / { return 200 ${TOKEN}; } }`)
+		revision := nginxconf.Revision(config)
+		p := newPod(t, config).start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
+		p.outcome(revision, func(r instanceapi.Revision) bool {
+			return r.Test == instanceapi.Failed && strings.Contains(r.Problems[0].Message, "spec.config.env: TOKEN: Secret shop has no key token")
+		})
+		p.rotate("hunter2")
+		p.serves(revision)
+		p.answers("hunter2")
+		p.rotate("hunter3")
+		p.answers("hunter3")
+
+		p.rotate("hunter4; return 200 stolen")
+		refused := p.until("refused", func(s instanceapi.Status) bool { return len(s.ReloadProblems) > 0 })
+		if message := refused.ReloadProblems[0].Message; !strings.Contains(message, "has one of the characters") || !refused.Ready {
+			t.Errorf("%+v", refused)
+		}
+		p.body(80, "hunter3")
+		p.rotate("hunter5")
+		p.answers("hunter5")
+		for _, value := range []string{"hunter2", "hunter3", "hunter4", "hunter5"} {
+			if strings.Contains(p.output.String(), value) {
+				t.Errorf("the log contains %s", value)
+			}
+		}
+	})
+}
+
+// TestVariableInARefusedConfiguration: nginx quotes what it refuses, and the message does not contain the value.
+func TestVariableInARefusedConfiguration(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		config := withVariable(t, "server {\n listen 80;\n keepalive_timeout ${TOKEN};\n}")
+		p := newPod(t, config)
+		p.rotate("hunter2")
+		p.start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
+		found := p.outcome(nginxconf.Revision(config), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })
+		text, err := json.Marshal(found)
+		must(t, err)
+		if strings.Contains(string(text)+p.output.String(), "hunter2") {
+			t.Errorf("the value is shown: %s\n%s", text, p.output.String())
+		}
+		if p := found.Problems[0]; p.File != "site.conf" || p.Line != 3 {
+			t.Errorf("%+v", p)
+		}
+	})
+}
