@@ -83,7 +83,7 @@ generate: ## Generate deepcopy, apply configurations, CRDs, API reference, messa
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd \
 		paths=./api/v1alpha1/... paths=./api/v1alpha2/... paths=./api/backup/... output:crd:dir=config/crd
 	@$(TOOL) controller-gen object:headerFile=hack/boilerplate/header.go.txt crd paths=./api/cache/... output:crd:dir=config/cache
-	@sed -i -f hack/quantities.sed config/crd/*.yaml config/cache/*.yaml
+	@sed -i -f hack/schema.sed config/crd/*.yaml config/cache/*.yaml
 	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/v1alpha2/... paths=./api/backup/v1alpha1/...
 	@# By itself: together with types that it refers to, the generator fails every other time.
 	@$(TOOL) controller-gen applyconfiguration:headerFile=hack/boilerplate/header.go.txt paths=./api/cache/v1alpha1/...
