@@ -98,31 +98,46 @@ func newPathCommand(verb, short string, path func(state.Cluster) string) *cobra.
 }
 
 func newEnvtestAssetsCommand() *cobra.Command {
-	return newProgramsCommand("envtest-assets", "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed", build.KubernetesComponent())
-}
-
-func newOldestCommand() *cobra.Command {
-	return newProgramsCommand("oldest-apiserver", "Print the folder of the kube-apiserver of the oldest supported Kubernetes; build it if needed", build.OldestComponent())
-}
-
-// newProgramsCommand returns a command that prints the folder of a component's programs.
-func newProgramsCommand(verb, short string, component build.Component) *cobra.Command {
 	return &cobra.Command{
-		Use:   verb,
-		Short: short,
+		Use:   "envtest-assets",
+		Short: "Print the folder of kube-apiserver, etcd and kubectl, for KUBEBUILDER_ASSETS; build them if needed",
 		Args:  cobra.NoArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			progress := newProgress(command)
-			return withCache(progress, func(cache state.Cache) error {
-				programs, err := buildComponents(command.Context(), cache, progress, component)
-				if err != nil {
-					return err
-				}
-				_, err = fmt.Fprintln(command.OutOrStdout(), programs[component.Name])
-				return err
-			})
+			return printPrograms(command, build.KubernetesComponent())
 		},
 	}
+}
+
+func newAPIServerCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "apiserver [VERSION]",
+		Short: "Print the folder of the kube-apiserver of a version such as 1.30; build it if needed. Without a version, list all",
+		Args:  cobra.MaximumNArgs(1),
+		RunE: func(command *cobra.Command, arguments []string) error {
+			if len(arguments) == 0 {
+				_, err := fmt.Fprintln(command.OutOrStdout(), strings.Join(build.MinorVersions(), "\n"))
+				return err
+			}
+			component, err := build.APIServerComponent(arguments[0])
+			if err != nil {
+				return err
+			}
+			return printPrograms(command, component)
+		},
+	}
+}
+
+// printPrograms prints the folder of a component's programs, and builds them if needed.
+func printPrograms(command *cobra.Command, component build.Component) error {
+	progress := newProgress(command)
+	return withCache(progress, func(cache state.Cache) error {
+		programs, err := buildComponents(command.Context(), cache, progress, component)
+		if err != nil {
+			return err
+		}
+		_, err = fmt.Fprintln(command.OutOrStdout(), programs[component.Name])
+		return err
+	})
 }
 
 func newLogsCommand() *cobra.Command {

@@ -43,7 +43,7 @@ on the machine is changed, and nothing it sends can leave the machine.`,
 	root.AddCommand(
 		newUpCommand(), newDownCommand(), newStatusCommand(), newLoadCommand(), newAddonCommand(), newPushCommand(),
 		newKubeconfigCommand(), newAuditLogPathCommand(), newLogsCommand(), newExecCommand(),
-		newEnvtestAssetsCommand(), newOldestCommand(), newImageCommand(), newCleanCommand(),
+		newEnvtestAssetsCommand(), newAPIServerCommand(), newImageCommand(), newCleanCommand(),
 	)
 	root.AddCommand(newSandboxCommands()...)
 	return root

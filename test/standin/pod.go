@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -147,7 +148,13 @@ func (p *pod) report(ctx context.Context, object *corev1.Pod, o outcome) error {
 	for _, t := range []batchv1.JobConditionType{first, last} {
 		s.Conditions = append(s.Conditions, batchv1.JobCondition{Type: t, Status: corev1.ConditionTrue, LastTransitionTime: now})
 	}
-	return p.status(ctx, p.job, s)
+	err := p.status(ctx, p.job, s)
+	if apierrors.IsInvalid(err) {
+		// Kubernetes 1.30 has only the last condition.
+		s.Conditions = s.Conditions[1:]
+		err = p.status(ctx, p.job, s)
+	}
+	return err
 }
 
 // status writes the status of an object.

@@ -31,6 +31,8 @@ type Component struct {
 	Version string
 	// Target is what to build: a package, or the module's tools.
 	Target string
+	// ModFile replaces go.mod, for a component of several versions.
+	ModFile string
 	// Variables are set by the linker.
 	Variables map[string]string
 	// Tags are the build tags.
@@ -89,7 +91,7 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 	}
 	source := os.DirFS(b.source(c))
 	err = fs.WalkDir(source, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || strings.HasSuffix(path, "_test.go") {
+		if err != nil || entry.IsDir() || !c.affectedBy(path) {
 			return err
 		}
 		content, err := fs.ReadFile(source, path)
@@ -100,6 +102,17 @@ func (b Builder) folder(ctx context.Context, c Component) (string, error) {
 		return "", err
 	}
 	return filepath.Join(b.Cache.Programs(), fmt.Sprintf("%s-%s-%x", c.Name, c.Version, hash.Sum(nil)[:6])), nil
+}
+
+// affectedBy reports whether a file is part of the component: not a test, nor the modules of another version.
+func (c Component) affectedBy(path string) bool {
+	switch filepath.Ext(path) {
+	case ".mod", ".sum":
+		return c.ModFile == "" || strings.TrimSuffix(path, filepath.Ext(path)) == strings.TrimSuffix(c.ModFile, ".mod")
+	case ".sh":
+		return false
+	}
+	return !strings.HasSuffix(path, "_test.go")
 }
 
 // build compiles into a temporary folder and then renames it, so that a folder of programs is
@@ -159,6 +172,9 @@ func (c Component) arguments(verb, output string) []string {
 		flags = append(flags, "-X", name+"="+c.Variables[name])
 	}
 	all := []string{verb, "-trimpath", "-buildvcs=false", "-ldflags", strings.Join(flags, " ")}
+	if c.ModFile != "" {
+		all = append(all, "-modfile", c.ModFile)
+	}
 	if c.Tags != "" {
 		all = append(all, "-tags", c.Tags)
 	}

@@ -1,6 +1,7 @@
 package build
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"log"
@@ -111,29 +112,64 @@ func TestFailedBuildShowsReasonAndLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestOtherVersionsDoNotMatter: a component with a go.mod for each version is not built again when that of another version
+// changes.
+func TestOtherVersionsDoNotMatter(t *testing.T) {
+	builder, component := testBuilder(t, "package main\n\nfunc main() {}\n")
+	component.ModFile = "1.30.mod"
+	folders := map[string]string{}
+	for _, file := range []string{"1.30.mod", "1.30.sum", "1.31.mod", "1.31.sum", "go.mod", "version.sh"} {
+		path := filepath.Join(builder.Source, "components", "tiny", file)
+		if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		dir, err := builder.folder(t.Context(), component)
+		if err != nil {
+			t.Fatal(err)
+		}
+		folders[file] = dir
+	}
+	if folders["1.30.mod"] == folders["1.30.sum"] {
+		t.Error("its own go.sum makes no difference")
+	}
+	for _, file := range []string{"1.31.mod", "1.31.sum", "go.mod", "version.sh"} {
+		if folders[file] != folders["1.30.sum"] {
+			t.Errorf("%s makes a difference", file)
+		}
+	}
+}
+
 // TestVersionsMatchGoMod: the versions that are shown and linked in equal those that are built.
 func TestVersionsMatchGoMod(t *testing.T) {
 	modules := map[string]string{
 		Kubernetes:  "k8s.io/kubernetes",
-		Oldest:      "k8s.io/kubernetes",
+		APIServer:   "k8s.io/kubernetes",
 		Containerd:  "github.com/containerd/containerd/v2",
 		CoreDNS:     "github.com/coredns/coredns",
 		Registry:    "github.com/distribution/distribution/v3",
 		Traefik:     "github.com/traefik/traefik/v3",
 		CertManager: "github.com/cert-manager/cert-manager",
 	}
-	for _, component := range append(Components(), OldestComponent(), RegistryComponent(), TraefikComponent(), CertManagerComponent()) {
+	components := append(Components(), RegistryComponent(), TraefikComponent(), CertManagerComponent())
+	for _, version := range MinorVersions() {
+		component, err := APIServerComponent(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		components = append(components, component)
+	}
+	for _, component := range components {
 		module, ok := modules[component.Name]
 		if !ok {
 			continue
 		}
-		gomod, err := os.ReadFile(filepath.Join("..", "..", "components", component.Name, "go.mod"))
+		gomod, err := os.ReadFile(filepath.Join("..", "..", "components", component.Name, cmp.Or(component.ModFile, "go.mod")))
 		if err != nil {
 			t.Fatal(err)
 		}
 		want := regexp.MustCompile(`(?m)^(require|\t)\s*` + regexp.QuoteMeta(module+" "+component.Version) + `( |$)`)
 		if !want.Match(gomod) {
-			t.Errorf("components/%s/go.mod does not require %s %s", component.Name, module, component.Version)
+			t.Errorf("components/%s/%s does not require %s %s", component.Name, cmp.Or(component.ModFile, "go.mod"), module, component.Version)
 		}
 	}
 }

@@ -1,8 +1,10 @@
 package build
 
 import (
+	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // Names of the components, which are also the names of their folders.
@@ -11,8 +13,8 @@ const (
 	Containerd = "containerd"
 	CoreDNS    = "coredns"
 	Pause      = "pause"
-	// Oldest is the API server of the oldest Kubernetes that the operator supports.
-	Oldest = "oldest"
+	// APIServer is the API server of a version of Kubernetes other than that of the cluster.
+	APIServer = "apiserver"
 	// Registry, Traefik and CertManager are optional parts of a cluster.
 	Registry    = "registry"
 	Traefik     = "traefik"
@@ -23,13 +25,16 @@ const (
 // compares them.
 const (
 	kubernetesVersion  = "v1.37.1"
-	oldestVersion      = "v1.30.0"
 	containerdVersion  = "v2.4.2"
 	CoreDNSVersion     = "v1.15.0"
 	registryVersion    = "v3.1.2"
 	traefikVersion     = "v3.7.13"
 	certManagerVersion = "v1.21.2"
 )
+
+// apiServerVersions are the versions of the API servers that are not part of a cluster, for the API-level tests. The
+// first one is the oldest that the operator supports. Each has the file <minor version>.mod in components/apiserver.
+var apiServerVersions = []string{"v1.30.0", "v1.31.14", "v1.33.13", "v1.35.4"}
 
 // Components returns all components of a cluster.
 func Components() []Component {
@@ -63,18 +68,42 @@ func KubernetesComponent() Component {
 	}
 }
 
-// OldestComponent is the API server of the oldest Kubernetes that the operator supports. It is not
-// part of a cluster: the API-level tests run against it.
-func OldestComponent() Component {
-	return Component{
-		Name:      Oldest,
-		Version:   oldestVersion,
-		Target:    ".",
-		Variables: gitVersion(oldestVersion),
-		// The clients of cloud providers are a third of the code to compile.
-		Tags:  "providerless",
-		Links: []string{"kube-apiserver"},
+// MinorVersions returns the minor versions of all API servers that can be built, such as 1.30, the oldest one first. The
+// last one is that of the cluster.
+func MinorVersions() []string {
+	var all []string
+	for _, version := range append(slices.Clone(apiServerVersions), kubernetesVersion) {
+		all = append(all, minor(version))
 	}
+	return all
+}
+
+// minor returns 1.30 for v1.30.0.
+func minor(version string) string {
+	return strings.TrimPrefix(version[:strings.LastIndex(version, ".")], "v")
+}
+
+// APIServerComponent is the API server of a minor version, such as 1.30. It is not part of a cluster, unless it is that
+// of the cluster's version.
+func APIServerComponent(minorVersion string) (Component, error) {
+	if minorVersion == minor(kubernetesVersion) {
+		return KubernetesComponent(), nil
+	}
+	for _, version := range apiServerVersions {
+		if minor(version) == minorVersion {
+			return Component{
+				Name:      APIServer,
+				Version:   version,
+				Target:    ".",
+				ModFile:   minorVersion + ".mod",
+				Variables: gitVersion(version),
+				// The clients of cloud providers are a third of the code to compile.
+				Tags:  "providerless",
+				Links: []string{"kube-apiserver"},
+			}, nil
+		}
+	}
+	return Component{}, fmt.Errorf("there is no API server of Kubernetes %s: use one of %s", minorVersion, strings.Join(MinorVersions(), ", "))
 }
 
 // RegistryComponent is the image registry.

@@ -85,7 +85,7 @@ func TestManifests(t *testing.T) {
 		if !strings.Contains(text, "app.kubernetes.io/version: "+a.Version) {
 			t.Errorf("%s does not print its version", name)
 		}
-		if !slices.Contains([]string{"install-namespaced-crd.yaml", "alerts.yaml", "refuse-unconverted.yaml"}, name) && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
+		if !slices.Contains([]string{"install-namespaced-crd.yaml", "alerts.yaml", "refuse-unconverted.yaml", "restricted.yaml"}, name) && !strings.Contains(text, "image: example.com/nginx-operator:"+a.Version+"\n") {
 			t.Errorf("%s does not have the image %s", name, a.Image())
 		}
 		// Kubernetes uses this prefix for AppArmor profiles of a node, and the schema has a rule on

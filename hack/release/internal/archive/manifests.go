@@ -25,6 +25,10 @@ Replace the image IMAGE with the operator's, apply it, and delete it when the Jo
 kubectl apply --server-side -f alerts.yaml`},
 	{"refuse-unconverted.yaml", "config/policy", `refuses writes as v1alpha1 while no webhook converts them, for the Operator Lifecycle Manager.
 kubectl apply --server-side -f refuse-unconverted.yaml`},
+	{"restricted.yaml", "config/policy/restricted", `limits what the objects of labelled namespaces may declare.
+Fill the ConfigMap nginx-operator-restricted, then:
+kubectl apply --server-side -f restricted.yaml
+kubectl label namespace NAME policy.operator.example.com/enforce=restricted`},
 }
 
 func (a *Archive) manifests(context.Context) error {

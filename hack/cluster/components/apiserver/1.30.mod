@@ -1,9 +1,5 @@
-// The API server of the oldest Kubernetes that the operator supports, see main.go.
-//
-// k8s.io/kubernetes is not meant to be imported: its staging modules are v0.0.0
-// there, so each is replaced by its published twin. To move to another version,
-// change 1.30.0 and 0.30.0 everywhere and run `go mod tidy`.
-module example.com/nginx-operator/hack/cluster/components/oldest
+// The API server of Kubernetes 1.30.0, written by version.sh.
+module example.com/nginx-operator/hack/cluster/components/apiserver
 
 go 1.22.0
 

@@ -1,5 +1,4 @@
-// Command kube-apiserver is the API server of the oldest Kubernetes that the
-// operator supports, for the API-level tests.
+// Command kube-apiserver is the API server of one version of Kubernetes, for the API-level tests.
 package main
 
 import (
