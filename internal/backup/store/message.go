@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore"
@@ -52,12 +53,28 @@ func providerMessage(err error) string {
 		return fmt.Sprintf("%s (%d)", g.Message, g.Code)
 	}
 	if p, ok := errors.AsType[*fs.PathError](err); ok {
-		return p.Op + ": " + p.Err.Error()
+		return fileMessage(p)
 	}
 	if u, ok := errors.AsType[*url.Error](err); ok {
 		return urlErrorMessage(u)
 	}
 	return wrapping.ReplaceAllString(err.Error(), "")
+}
+
+// fileMessage returns the message of an operation on a file. Who was denied it is what has to be known to allow it.
+func fileMessage(e *fs.PathError) string {
+	message := e.Op + ": " + e.Err.Error()
+	if !errors.Is(e.Err, fs.ErrPermission) {
+		return message
+	}
+	groups, err := os.Getgroups()
+	if err != nil {
+		groups = nil
+	}
+	if group := os.Getgid(); !slices.Contains(groups, group) {
+		groups = append(groups, group)
+	}
+	return fmt.Sprintf("%s: the job runs as user %d with the groups %s: let one of them write to the volume", message, os.Getuid(), strings.Trim(fmt.Sprint(groups), "[]"))
 }
 
 // wrapping matches the prefix that the Go CDK adds to each error.

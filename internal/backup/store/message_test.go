@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -44,6 +45,16 @@ func TestMessages(t *testing.T) {
 		if got := providerMessage(err); got != want {
 			t.Errorf("providerMessage(%v) is %q, want %q", err, got, want)
 		}
+	}
+}
+
+// TestDeniedMessage: whoever is denied a volume is named, so that an administrator can let them in.
+func TestDeniedMessage(t *testing.T) {
+	t.Parallel()
+	got := providerMessage(&fs.PathError{Op: "mkdir", Path: "/secret/path", Err: syscall.EACCES})
+	want := regexp.MustCompile(`^mkdir: permission denied: the job runs as user \d+ with the groups \d+( \d+)*: let one of them write to the volume$`)
+	if !want.MatchString(got) {
+		t.Error(got)
 	}
 }
 
