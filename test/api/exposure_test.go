@@ -3,25 +3,25 @@ package api
 import (
 	"context"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-
-	corev1 "k8s.io/api/core/v1"
-	networkingv1 "k8s.io/api/networking/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
-	crds "example.com/nginx-operator/test/external"
-
 	"example.com/nginx-operator/internal/nginx/external"
+	crds "example.com/nginx-operator/test/external"
 )
 
 // TestIngress: the Ingress exists while the spec declares one, Exposed follows its address, and what others set stays.
@@ -290,4 +290,14 @@ func TestExposedPortsFollowTheService(t *testing.T) {
 		service, ingress := ownedObject(t, nginx, "Service").(*corev1.Service), ownedObject(t, nginx, "Ingress").(*networkingv1.Ingress)
 		return same(ingress.Spec.Rules[0].HTTP.Paths[0].Backend.Service.Port.Name, service.Spec.Ports[0].Name)
 	})
+}
+
+// TestExposureSample: the sample is accepted.
+func TestExposureSample(t *testing.T) {
+	text, err := os.ReadFile("../../config/samples/v1alpha2_exposed.yaml")
+	must(t, err)
+	obj := &unstructured.Unstructured{}
+	must(t, yaml.Unmarshal(text, obj))
+	obj.SetNamespace(newNamespace(t))
+	must(t, kube.Create(t.Context(), obj, client.DryRunAll, client.FieldValidation("Strict")))
 }

@@ -53,14 +53,14 @@ type Kinds struct {
 
 // New returns kinds that are looked for once Start runs.
 func New(options Options, kinds ...owned.Kind) (*Kinds, error) {
-	asks, err := discovery.NewDiscoveryClientForConfigAndClient(options.Config, options.HTTPClient)
+	queries, err := discovery.NewDiscoveryClientForConfigAndClient(options.Config, options.HTTPClient)
 	if err != nil {
 		return nil, err
 	}
 	k := &Kinds{all: map[schema.GroupVersionKind]*kind{}}
 	for _, of := range kinds {
 		k.all[of.GVK] = &kind{
-			Kind: of, options: options, discovery: asks,
+			Kind: of, options: options, discovery: queries,
 			definition: definition{changed: make(chan struct{}, 1)},
 			unserved:   make(chan struct{}, 1),
 			wanted:     make(chan struct{}), decided: make(chan struct{}),

@@ -22,8 +22,8 @@ const mostQuoted = 300
 type exposure struct {
 	kind owned.Kind
 	name string
-	// judge says what the object's controller reports of the live object.
-	judge func(live owned.Object) *verdict
+	// evaluate says what the object's controller reports of the live object.
+	evaluate func(live owned.Object) *verdict
 }
 
 // isExposed reports whether the spec declares an object that exposes the application.
@@ -91,7 +91,7 @@ func (v *view) exposureVerdict(e exposure) *verdict {
 	case live == nil || live.GetDeletionTimestamp() != nil:
 		return unknownVerdict(v1alpha2.ReasonExposurePending, label+" does not exist yet")
 	}
-	return e.judge(live)
+	return e.evaluate(live)
 }
 
 // ingressVerdict has only an address to go by: the status of an Ingress says neither which generation it is about, nor
