@@ -124,7 +124,8 @@ type HTTPRoute struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="annotations of operator.example.com belong to the operator: choose other keys"
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// labels are added to the HTTPRoute. Those that the operator sets cannot be overridden.
+	// labels are added to the HTTPRoute. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
 	Labels map[string]string `json:"labels,omitempty"`

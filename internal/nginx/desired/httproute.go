@@ -2,6 +2,7 @@ package desired
 
 import (
 	"cmp"
+	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -24,8 +25,11 @@ func httpRoutes(in *input) ([]object, error) {
 			spec.ParentRefs = append(spec.ParentRefs, external.ParentRefOf(p))
 		}
 		meta := in.meta(naming.HTTPRoute(in.app.Name, want.Name)).WithAnnotations(want.Annotations)
-		meta.Labels = nil
-		meta.WithLabels(want.Labels).WithLabels(naming.Labels(in.app.Name))
+		for key, value := range want.Labels {
+			if _, ours := meta.Labels[key]; !ours && !strings.HasPrefix(key, naming.Prefix) {
+				meta.WithLabels(map[string]string{key: value})
+			}
+		}
 		routes = append(routes, newObject(external.HTTPRoute(), meta, spec))
 	}
 	return routes, nil
