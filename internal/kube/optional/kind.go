@@ -73,7 +73,7 @@ func (k *kind) run(ctx context.Context) {
 		served, err := k.isServed()
 		if err == nil && served {
 			retry = retryMin
-			served, err = false, k.serve(ctx)
+			err = k.serve(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:

@@ -9,11 +9,11 @@ var ErrNotServed = errors.New("the kind is not served")
 type Availability int
 
 const (
-	// KindUnread: it is not known yet whether the kind is served, or its cache is being filled.
+	// KindUnread means that it is not known yet whether the kind is served, or its cache is being filled.
 	KindUnread Availability = iota
-	// KindAbsent: the API server does not serve the kind.
+	// KindAbsent means that the API server does not serve the kind.
 	KindAbsent
-	// KindServed: the cache of the kind is filled.
+	// KindServed means that the cache of the kind is filled.
 	KindServed
 )
 

@@ -122,6 +122,14 @@ func checkIntent(t *testing.T, nginx *v1alpha2.NginxOperator, intent owned.Inten
 	if owners := intent.Meta.OwnerReferences; len(owners) != 1 || *owners[0].UID != nginx.UID || !*owners[0].Controller {
 		t.Errorf("%s has the owners %+v", intent.Kind.Name, owners)
 	}
+	labels := operatorLabels(nginx, intent)
+	if diff := cmp.Diff(naming.Labels(nginx.Name), labels); diff != "" {
+		t.Errorf("labels of the %s (-want +got):\n%s", intent.Kind.Name, diff)
+	}
+}
+
+// operatorLabels returns the labels of an object without those that the spec may add.
+func operatorLabels(nginx *v1alpha2.NginxOperator, intent owned.Intent) map[string]string {
 	labels := maps.Clone(intent.Meta.Labels)
 	if declared := nginx.Spec.Service; declared != nil && intent.Kind.Name == "Service" {
 		maps.DeleteFunc(labels, func(key, _ string) bool {
@@ -135,9 +143,7 @@ func checkIntent(t *testing.T, nginx *v1alpha2.NginxOperator, intent owned.Inten
 			return naming.Labels(nginx.Name)[key] == "" && !strings.HasPrefix(key, naming.Prefix)
 		})
 	}
-	if diff := cmp.Diff(naming.Labels(nginx.Name), labels); diff != "" {
-		t.Errorf("labels of the %s (-want +got):\n%s", intent.Kind.Name, diff)
-	}
+	return labels
 }
 
 // checkTemplate checks that the template satisfies the restricted Pod Security Standard, contains
