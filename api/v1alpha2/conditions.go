@@ -14,7 +14,11 @@ const (
 	// ConditionCertificatesValid is True when every certificate of spec.tls loads, matches its key
 	// and does not expire soon. It is set only if spec.tls is.
 	ConditionCertificatesValid = "CertificatesValid"
-	// ConditionReady is True when all other conditions are: wait for this one. Its reason and
+	// ConditionExposed is True when the Ingress has an address, every Gateway has accepted the
+	// HTTPRoutes, and cert-manager has issued the Certificates. It is set only if the spec
+	// declares one of them. Ready does not depend on it.
+	ConditionExposed = "Exposed"
+	// ConditionReady is True when all conditions but Exposed are: wait for this one. Its reason and
 	// message are those of the first condition that is not True.
 	ConditionReady = "Ready"
 )
@@ -117,6 +121,22 @@ const (
 	ReasonCertificateInvalid = "CertificateInvalid"
 	// ReasonCertificateExpiring: a certificate has expired or expires soon.
 	ReasonCertificateExpiring = "CertificateExpiring"
+)
+
+// Reasons of Exposed. It also has ReasonApplyFailed and ReasonSuspended.
+const (
+	// ReasonExposed: the Ingress has an address, and every HTTPRoute and Certificate is accepted.
+	ReasonExposed = "Exposed"
+	// ReasonDefinitionNotFound: the cluster lacks the CustomResourceDefinition of a declared kind.
+	ReasonDefinitionNotFound = "DefinitionNotFound"
+	// ReasonRouteNotAccepted: a Gateway does not accept an HTTPRoute.
+	ReasonRouteNotAccepted = "RouteNotAccepted"
+	// ReasonRouteRefsNotResolved: a Gateway cannot resolve a backend of an HTTPRoute.
+	ReasonRouteRefsNotResolved = "RouteRefsNotResolved"
+	// ReasonCertificateNotIssued: cert-manager has not issued a Certificate, or reports a problem.
+	ReasonCertificateNotIssued = "CertificateNotIssued"
+	// ReasonExposurePending: another controller has not reported yet.
+	ReasonExposurePending = "ExposurePending"
 )
 
 // ReasonReady is the reason of Ready when it is True.

@@ -177,4 +177,8 @@ type Certificate struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
 	SecretName string `json:"secretName"`
+	// certificate makes cert-manager issue the certificate into the Secret. Unset: others create
+	// the Secret.
+	// +optional
+	Certificate *IssuedCertificate `json:"certificate,omitempty"`
 }

@@ -56,6 +56,10 @@ type NginxOperatorList struct {
 // +kubebuilder:validation:XValidation:rule="has(self.config) || !has(self.ports) || self.ports.all(p, p.protocol == 'TCP')",message="spec.config is required when a port uses UDP: the built-in configuration serves HTTP over TCP only"
 // +kubebuilder:validation:XValidation:rule="!has(self.readiness) || !has(self.ports) || self.ports.exists(p, p.protocol == 'TCP' && (!has(self.readiness.port) || self.readiness.port == p.port))",message="readiness.port must be the number of a TCP port of spec.ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.checks) || !has(self.ports) || self.checks.all(c, self.ports.exists(p, p.protocol == 'TCP' && (!has(c.port) || c.port == p.port)))",message="the port of a check must be the number of a TCP port of spec.ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.ingress) || !has(self.ports) || self.ports.exists(p, p.protocol == 'TCP' && (!has(self.ingress.port) || p.name == self.ingress.port))",message="spec.ingress needs a TCP port of spec.ports; ingress.port must be the name of one"
+// +kubebuilder:validation:XValidation:rule="!has(self.ingress) || !has(self.ingress.tls) || self.ingress.tls.all(t, !has(t.tlsName) || has(self.tls) && self.tls.exists(c, c.name == t.tlsName))",message="every ingress.tls[].tlsName must be the name of an entry of spec.tls"
+// +kubebuilder:validation:XValidation:rule="!has(self.httpRoutes) || !has(self.ports) || self.httpRoutes.size() == 0 || self.ports.exists(p, p.protocol == 'TCP')",message="spec.httpRoutes needs a TCP port of spec.ports"
+// +kubebuilder:validation:XValidation:rule="!has(self.httpRoutes) || !has(self.ports) || self.httpRoutes.all(r, !has(r.rules) || r.rules.all(u, !has(u.backends) || u.backends.all(b, has(b.service) || !has(b.port) || self.ports.exists(p, p.protocol == 'TCP' && p.port == b.port))))",message="the port of a backend without service must be the number of a TCP port of spec.ports"
 type NginxOperatorSpec struct {
 	// image is the nginx image that the pods run: any image with nginx on its PATH.
 	// Unset: the operator's default image.
@@ -137,6 +141,18 @@ type NginxOperatorSpec struct {
 	// service configures the Service in front of the pods.
 	// +optional
 	Service *Service `json:"service,omitempty"`
+
+	// ingress declares an Ingress that routes requests from outside the cluster to the Service.
+	// +optional
+	Ingress *Ingress `json:"ingress,omitempty"`
+
+	// httpRoutes declare HTTPRoutes that attach the Service to Gateways of the Gateway API. They
+	// are created when the cluster has the Gateway API.
+	// +optional
+	// +listType=map
+	// +listMapKey=name
+	// +kubebuilder:validation:MaxItems=16
+	HTTPRoutes []HTTPRoute `json:"httpRoutes,omitempty"`
 
 	// serviceAccount is the ServiceAccount of the pods. Unset: <name>-nginx, which the operator
 	// creates. No pod gets its token.
@@ -286,9 +302,10 @@ type NginxOperatorStatus struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
 	Certificates []CertificateStatus `json:"certificates,omitempty"`
-	// addresses are where clients reach the Service: the addresses of its load balancer, or the
-	// DNS name inside the cluster if its type is not LoadBalancer. Empty while a load balancer
-	// has no address.
+	// addresses are where clients reach the application: the addresses of the Service's load
+	// balancer, or its DNS name inside the cluster if its type is not LoadBalancer; those of the
+	// Ingress; and the hostnames of the HTTPRoutes that their Gateways have accepted. While a load
+	// balancer has no address, there is none of it.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16

@@ -13,6 +13,7 @@ import (
 	cachecontroller "example.com/nginx-operator/internal/cache/controller"
 	"example.com/nginx-operator/internal/cache/purgecontroller"
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/optional"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/apply"
 	nginxcontroller "example.com/nginx-operator/internal/nginx/controller"
@@ -30,6 +31,8 @@ type podControllers struct {
 	// references holds the metadata of all ConfigMaps.
 	references ctrlcache.Cache
 	keys       pipeline.KeyRing
+	// optional are the kinds of applications that the cluster may lack.
+	optional *optional.Kinds
 }
 
 // addPodControllers adds the controllers in the options.
@@ -48,7 +51,11 @@ func addPodControllers(ctx context.Context, mgr ctrl.Manager, options Options) e
 	if err != nil {
 		return fmt.Errorf("add the keys that sign orders: %w", err)
 	}
-	c := podControllers{mgr, options, references, keys}
+	kinds, err := addOptionalKinds(mgr, options)
+	if err != nil {
+		return fmt.Errorf("look for kinds that the cluster may lack: %w", err)
+	}
+	c := podControllers{mgr, options, references, keys, kinds}
 	if options.runs(ControllerNginx) {
 		if err := c.addNginx(); err != nil {
 			return fmt.Errorf("add the NginxOperator controller: %w", err)
@@ -70,6 +77,7 @@ func (c podControllers) addNginx() error {
 		Client:   c.mgr.GetClient(),
 		Recorder: c.mgr.GetEventRecorder(naming.FieldManager),
 		Pipeline: c.pipeline(application.KindDeployment),
+		Optional: c.optional,
 	}
 	return reconciler.SetupWithManager(c.mgr, c.references, c.options.Concurrency)
 }
@@ -102,10 +110,13 @@ func (c podControllers) addPurges(ctx context.Context) error {
 // pipeline returns what makes the passes over applications with a kind of workload.
 func (c podControllers) pipeline(workload string) *pipeline.Pipeline {
 	instances := instanceapi.NewClient(instanceTimeout)
+	routed := c.optional.Client(c.mgr.GetClient())
+	observer := observe.New(routed, c.references, c.mgr.GetAPIReader(), instances.Status, desired.Kinds(workload)).
+		WithOptionalKinds(observe.OptionalKinds{Kinds: desired.OptionalKinds(workload), Available: c.optional, Declares: desired.Declares})
 	return &pipeline.Pipeline{
 		Histories: c.mgr.GetClient(),
-		Observer:  observe.New(c.mgr.GetClient(), c.references, c.mgr.GetAPIReader(), instances.Status, desired.Kinds(workload)),
-		Applier:   apply.New(c.mgr.GetClient(), c.mgr.GetAPIReader()),
+		Observer:  observer,
+		Applier:   apply.New(routed, c.mgr.GetAPIReader()),
 		SendOrder: instances.Order,
 		Keys:      c.keys,
 		Requests:  instances.Requests,

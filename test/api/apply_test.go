@@ -701,6 +701,8 @@ func foreignObject(kind owned.Kind, namespace string) client.Object {
 		o.Spec.Template.Spec.Containers = []corev1.Container{{Name: "c", Image: "i"}}
 	case *policyv1.PodDisruptionBudget:
 		o.Spec.Selector = &metav1.LabelSelector{MatchLabels: selector}
+	case *networkingv1.Ingress:
+		o.Spec.Rules = []networkingv1.IngressRule{{Host: "other.example.com"}}
 	}
 	return obj
 }

@@ -73,6 +73,7 @@ func everyKind() v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
 		Replicas:      new(int32(2)),
 		NetworkPolicy: &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{peer}},
+		Ingress:       &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{}}},
 	}
 }
 

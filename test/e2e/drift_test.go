@@ -23,6 +23,7 @@ import (
 // admits all traffic.
 func everyKind(spec v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	all := networkingv1.NetworkPolicyPeer{IPBlock: &networkingv1.IPBlock{CIDR: "0.0.0.0/0"}}
+	spec.Ingress = &v1alpha2.Ingress{Hosts: []v1alpha2.IngressHost{{}}}
 	spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{all}}
 	return spec
 }

@@ -14,6 +14,12 @@ func references() []Case {
 		"content", `{"content":[{"mountPath":"/srv","configMap":{"name":"NAME"}}]}`,
 		"claim", `{"content":[{"mountPath":"/srv","persistentVolumeClaim":{"claimName":"NAME"}}]}`,
 		"certificate", `{"tls":[{"name":"a","secretName":"NAME"}]}`,
+		"certificate of an Ingress", `{"ingress":{"hosts":[{}],"tls":[{"secretName":"NAME"}]}}`,
+		"backend of a route", `{"httpRoutes":[{"name":"a","parentRefs":[{"name":"b"}],"rules":[{"backends":[{"service":"NAME","port":80}]}]}]}`,
+		"namespace of a Gateway", `{"httpRoutes":[{"name":"a","parentRefs":[{"name":"b","namespace":"NAME"}]}]}`,
+		"name of a route", `{"httpRoutes":[{"name":"NAME","parentRefs":[{"name":"b"}]}]}`,
+		"host of an Ingress", `{"ingress":{"hosts":[{"host":"NAME"}]}}`,
+		"name in a certificate", `{"tls":[{"name":"a","secretName":"b","certificate":{"issuerRef":{"name":"c"},"dnsNames":["NAME"]}}]}`,
 		"registry", `{"podTemplate":{"imagePullSecrets":[{"name":"NAME"}]}}`,
 	) {
 		for _, name := range []string{"other/secret", "../x", "kube-system:x", "x.kube-system.svc/", "/", "$(A)", "a b", "X"} {

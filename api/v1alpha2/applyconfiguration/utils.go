@@ -59,8 +59,28 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.HostAliasApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("HTTPGetAction"):
 		return &apiv1alpha2.HTTPGetActionApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("HTTPPathMatch"):
+		return &apiv1alpha2.HTTPPathMatchApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("HTTPRoute"):
+		return &apiv1alpha2.HTTPRouteApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("HTTPRouteBackend"):
+		return &apiv1alpha2.HTTPRouteBackendApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("HTTPRouteRule"):
+		return &apiv1alpha2.HTTPRouteRuleApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ImageVolume"):
 		return &apiv1alpha2.ImageVolumeApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("Ingress"):
+		return &apiv1alpha2.IngressApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("IngressHost"):
+		return &apiv1alpha2.IngressHostApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("IngressPath"):
+		return &apiv1alpha2.IngressPathApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("IngressTLS"):
+		return &apiv1alpha2.IngressTLSApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("IssuedCertificate"):
+		return &apiv1alpha2.IssuedCertificateApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("IssuerReference"):
+		return &apiv1alpha2.IssuerReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("KeyReference"):
 		return &apiv1alpha2.KeyReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Lifecycle"):
@@ -77,6 +97,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.NginxOperatorSpecApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("NginxOperatorStatus"):
 		return &apiv1alpha2.NginxOperatorStatusApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ParentReference"):
+		return &apiv1alpha2.ParentReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("PersistentVolumeClaimReference"):
 		return &apiv1alpha2.PersistentVolumeClaimReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("PodSecurityContext"):

@@ -84,6 +84,7 @@ func TestAtomicFields(t *testing.T) {
 		"selector of a budget":          {"PodDisruptionBudget", `spec: {selector: %s}`, selector, moreSelected},
 		"selector of a policy":          {"NetworkPolicy", `spec: {podSelector: %s}`, selector, moreSelected},
 		"rules of a policy":             {"NetworkPolicy", `spec: {ingress: %s}`, "[{}]", "[{}, {ports: [{port: 80}]}]"},
+		"rules of an Ingress":           {"Ingress", `spec: {rules: %s}`, "[{host: a}]", "[{host: a}, {host: b}]"},
 		"node selector":                 {"Deployment", pod(`nodeSelector: %s`), labels, more},
 		"seccomp of a pod":              {"Deployment", pod(`securityContext: {seccompProfile: %s}`), profile, moreProfile},
 		"AppArmor of a pod":             {"Deployment", pod(`securityContext: {appArmorProfile: %s}`), profile, moreProfile},

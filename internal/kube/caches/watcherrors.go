@@ -35,5 +35,8 @@ func isExpectedWatchError(err error) bool {
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || apierrors.IsResourceExpired(err) || apierrors.IsGone(err)
 }
 
-// kindOf returns the kind of a Go type, such as *v1.Pod.
-func kindOf(goType string) string { return goType[strings.LastIndex(goType, ".")+1:] }
+// kindOf returns the kind of a Go type, such as *v1.Pod, or of the description of an unstructured type, which ends in
+// Kind=HTTPRoute.
+func kindOf(description string) string {
+	return description[max(strings.LastIndex(description, "."), strings.LastIndex(description, "="))+1:]
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -26,9 +27,12 @@ type Kind struct {
 	Name string
 	// GVK identifies the kind in the API.
 	GVK schema.GroupVersionKind
+	// Definition is the name of the CustomResourceDefinition that the cluster may lack; empty for kinds that every cluster
+	// has. Objects of such a kind are unstructured.
+	Definition string
 	// New returns an empty object of the kind.
 	New func() Object
-	// ObjectName derives the object's name from that of its owner.
+	// ObjectName derives the object's name from that of its owner; nil if an owner may have several.
 	ObjectName func(owner string) string
 	// Requires are the names of kinds without which an object of this kind would do harm: it is not written
 	// if one of them could not be written.
@@ -66,6 +70,21 @@ func NewKind[T any, P interface {
 		GVK:        gv.WithKind(name),
 		New:        func() Object { return P(new(T)) },
 		ObjectName: objectName,
+	}
+}
+
+// NewOptionalKind describes a kind that the cluster may lack, and of which an owner may have several objects.
+func NewOptionalKind(gv schema.GroupVersion, name, resource string) Kind {
+	gvk := gv.WithKind(name)
+	return Kind{
+		Name:       name,
+		GVK:        gvk,
+		Definition: resource + "." + gv.Group,
+		New: func() Object {
+			object := &unstructured.Unstructured{}
+			object.SetGroupVersionKind(gvk)
+			return object
+		},
 	}
 }
 

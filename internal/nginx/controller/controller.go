@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	v1alpha2ac "example.com/nginx-operator/api/v1alpha2/applyconfiguration/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/optional"
 	"example.com/nginx-operator/internal/kube/statuswrite"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -26,6 +27,8 @@ type Reconciler struct {
 	Client   client.Client
 	Pipeline *pipeline.Pipeline
 	Recorder events.EventRecorder
+	// Optional are the kinds that the cluster may lack.
+	Optional *optional.Kinds
 }
 
 // Reconcile is one pass over one NginxOperator.

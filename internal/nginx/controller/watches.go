@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
@@ -18,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -40,6 +42,7 @@ func (r *Reconciler) SetupWithManager(mgr ctrl.Manager, references cache.Cache, 
 			handler.TypedEnqueueRequestsFromMapFunc(r.referrers),
 			predicate.TypedResourceVersionChangedPredicate[*metav1.PartialObjectMetadata]{})).
 		WatchesRawSource(r.Pipeline.Start(itself, r.Client, &v1alpha2.NginxOperatorList{})).
+		WatchesRawSource(r.Optional.Source(applicationOfObject, r.exposed)).
 		WithOptions(pipeline.ControllerOptions(concurrency))
 	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
 		b = b.Owns(kind.New())
@@ -75,6 +78,27 @@ func (r *Reconciler) referrers(ctx context.Context, cm *metav1.PartialObjectMeta
 		requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(&list.Items[i])})
 	}
 	return requests
+}
+
+// applicationOfObject returns the NginxOperator of an object of an optional kind.
+func applicationOfObject(object client.Object) []reconcile.Request {
+	return request(object.GetNamespace(), object.GetLabels()[naming.LabelApplication])
+}
+
+// exposed returns the NginxOperators that declare objects of optional kinds.
+func (r *Reconciler) exposed(ctx context.Context) ([]reconcile.Request, error) {
+	list := &v1alpha2.NginxOperatorList{}
+	if err := r.Client.List(ctx, list, client.UnsafeDisableDeepCopy, client.DisableReadYourWritesConsistency); err != nil {
+		return nil, err
+	}
+	var requests []reconcile.Request
+	for i := range list.Items {
+		app := application.Of(&list.Items[i])
+		if slices.ContainsFunc(desired.OptionalKinds(app.Workload()), func(kind owned.Kind) bool { return desired.Declares(app, kind.Name) }) {
+			requests = append(requests, reconcile.Request{NamespacedName: app.Key()})
+		}
+	}
+	return requests, nil
 }
 
 func applicationOfPod(_ context.Context, pod client.Object) []reconcile.Request {

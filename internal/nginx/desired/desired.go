@@ -53,9 +53,14 @@ func Build(app *application.Application, state observe.State, selection *revisio
 		}
 		objects.Intents = append(objects.Intents, intent)
 	}
-	podServices, err := in.podServices()
-	objects.Intents = append(objects.Intents, podServices...)
-	return objects, err
+	for _, more := range []func() ([]owned.Intent, error){in.podServices, in.optionalObjects} {
+		intents, err := more()
+		if err != nil {
+			return objects, err
+		}
+		objects.Intents = append(objects.Intents, intents...)
+	}
+	return objects, nil
 }
 
 func (in *input) intent(r row) (owned.Intent, error) {

@@ -69,6 +69,9 @@ func TestGolden(t *testing.T) {
 				if intent.Name == naming.ConfigMapNext("web") {
 					file += "-next"
 				}
+				if intent.Kind.Definition != "" {
+					file += "-" + intent.Name
+				}
 				golden.Compare(t, filepath.Join("testdata", name, file+".yaml"), text)
 			})
 		}
@@ -247,7 +250,7 @@ func TestWithoutAConfigurationTheRestIsApplied(t *testing.T) {
 	for _, intent := range plan.Intents {
 		kinds = append(kinds, intent.Kind.Name)
 	}
-	if diff := cmp.Diff([]string{"ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy"}, kinds); diff != "" {
+	if diff := cmp.Diff([]string{"ServiceAccount", "Service", "PodDisruptionBudget", "NetworkPolicy", "Ingress"}, kinds); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

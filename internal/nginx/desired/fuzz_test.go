@@ -24,6 +24,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
+	"example.com/nginx-operator/internal/nginx/external"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/podtemplate"
 	"example.com/nginx-operator/internal/nginx/revision"
@@ -113,12 +114,22 @@ func deploymentOf(t *testing.T, plan *plan) *appsv1.Deployment {
 // checkIntent checks that the object is in the namespace, is owned, and has a valid name.
 func checkIntent(t *testing.T, nginx *v1alpha2.NginxOperator, intent owned.Intent) {
 	t.Helper()
-	if *intent.Meta.Namespace != nginx.Namespace || len(validation.IsDNS1123Subdomain(intent.Name)) > 0 {
+	// The schema validates the names of entries, which end the names of these kinds.
+	derived := intent.Kind.Definition != "" && strings.HasPrefix(intent.Name, nginx.Name+"-")
+	if *intent.Meta.Namespace != nginx.Namespace || !derived && len(validation.IsDNS1123Subdomain(intent.Name)) > 0 {
 		t.Errorf("%s is called %s/%s", intent.Kind.Name, *intent.Meta.Namespace, intent.Name)
 	}
 	if owners := intent.Meta.OwnerReferences; len(owners) != 1 || *owners[0].UID != nginx.UID || !*owners[0].Controller {
 		t.Errorf("%s has the owners %+v", intent.Kind.Name, owners)
 	}
+	labels := operatorLabels(nginx, intent)
+	if diff := cmp.Diff(naming.Labels(nginx.Name), labels); diff != "" {
+		t.Errorf("labels of the %s (-want +got):\n%s", intent.Kind.Name, diff)
+	}
+}
+
+// operatorLabels returns the labels of an object without those that the spec may add.
+func operatorLabels(nginx *v1alpha2.NginxOperator, intent owned.Intent) map[string]string {
 	labels := maps.Clone(intent.Meta.Labels)
 	if declared := nginx.Spec.Service; declared != nil && intent.Kind.Name == "Service" {
 		maps.DeleteFunc(labels, func(key, _ string) bool {
@@ -127,9 +138,12 @@ func checkIntent(t *testing.T, nginx *v1alpha2.NginxOperator, intent owned.Inten
 			return theirs && !ours && !strings.HasPrefix(key, naming.Prefix)
 		})
 	}
-	if diff := cmp.Diff(naming.Labels(nginx.Name), labels); diff != "" {
-		t.Errorf("labels of the %s (-want +got):\n%s", intent.Kind.Name, diff)
+	if intent.Kind.Name == external.KindHTTPRoute {
+		maps.DeleteFunc(labels, func(key, _ string) bool {
+			return naming.Labels(nginx.Name)[key] == "" && !strings.HasPrefix(key, naming.Prefix)
+		})
 	}
+	return labels
 }
 
 // checkTemplate checks that the template satisfies the restricted Pod Security Standard, contains

@@ -38,6 +38,9 @@ func table(workload string) []row {
 		{owned.NewKind[policyv1.PodDisruptionBudget](policy, "PodDisruptionBudget", naming.PodDisruptionBudget), podDisruptionBudget, false},
 		{owned.NewKind[networkingv1.NetworkPolicy](networking, "NetworkPolicy", applicationName), networkPolicy, false},
 	}
+	if workload == application.KindDeployment {
+		rows = append(rows, row{owned.NewKind[networkingv1.Ingress](networking, "Ingress", applicationName), ingress, false})
+	}
 	for i := range rows {
 		name := rows[i].Name
 		rows[i].Requires, rows[i].ExclusivePaths, rows[i].Schema, rows[i].Trim = requires[name], exclusivePaths[name], schemas[name], trims[name]
@@ -86,13 +89,15 @@ func hardening() []owned.ExclusivePath {
 	return paths
 }
 
-// schemas declare the atomic fields: selectors, those of a pod template, and the rules of a NetworkPolicy.
+// schemas declare the atomic fields: selectors, those of a pod template, and the rules of a
+// NetworkPolicy and an Ingress.
 var schemas = map[string]*owned.Schema{
 	"Service":             owned.NewSchema(owned.Atomic("spec", "selector")),
 	"Deployment":          owned.NewSchema(owned.Atomic("spec", "selector"), owned.PodTemplate("spec", "template")),
 	"StatefulSet":         owned.NewSchema(owned.Atomic("spec", "selector"), owned.Keyed([]string{"spec", "volumeClaimTemplates"}, "metadata", "name"), owned.PodTemplate("spec", "template")),
 	"PodDisruptionBudget": owned.NewSchema(owned.Atomic("spec", "selector")),
 	"NetworkPolicy":       owned.NewSchema(owned.Atomic("spec", "podSelector"), owned.Atomic("spec", "ingress")),
+	"Ingress":             owned.NewSchema(owned.Atomic("spec", "rules"), owned.Atomic("spec", "tls")),
 }
 
 // recreate report for which fields an object has to be created again.

@@ -26,7 +26,7 @@ func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 		Content: slices.SortedFunc(slices.Values(spec.Content), func(a, b v1alpha2.Content) int {
 			return cmp.Compare(a.MountPath, b.MountPath)
 		}),
-		TLS: slices.SortedFunc(slices.Values(spec.TLS), func(a, b v1alpha2.Certificate) int {
+		TLS: slices.SortedFunc(slices.Values(podCertificates(spec.TLS)), func(a, b v1alpha2.Certificate) int {
 			return cmp.Compare(a.Name, b.Name)
 		}),
 		Resources:   spec.Resources,
@@ -68,6 +68,16 @@ func podPorts(ports []v1alpha2.Port) []v1alpha2.Port {
 		ports[i].NodePort = nil
 	}
 	return ports
+}
+
+// podCertificates returns the certificates without the part that only affects how their Secrets are
+// filled.
+func podCertificates(all []v1alpha2.Certificate) []v1alpha2.Certificate {
+	all = slices.Clone(all)
+	for i := range all {
+		all[i].Certificate = nil
+	}
+	return all
 }
 
 // Hash returns a hash of a value that is the same in every release. JSON leaves out unset fields,

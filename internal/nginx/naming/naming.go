@@ -138,6 +138,13 @@ func ConfigMapNext(name string) string { return name + "-config-next" }
 // Revision returns the name of the ControllerRevision of an application with a hash.
 func Revision(name, hash string) string { return name + "-" + hash }
 
+// HTTPRoute returns the name of the HTTPRoute of an entry of spec.httpRoutes. Names of applications and
+// of entries are bounded, so that it is legal.
+func HTTPRoute(name, route string) string { return name + "-" + route }
+
+// Certificate returns the name of cert-manager's Certificate of an entry of spec.tls.
+func Certificate(name, entry string) string { return name + "-" + entry }
+
 // CertificateVolume returns the name of the volume with a Secret of spec.tls.
 func CertificateVolume(name string) string { return "certificate-" + name }
 

@@ -30,6 +30,8 @@ type Observer struct {
 	answers *instances
 	// kinds are the kinds that an application owns.
 	kinds []owned.Kind
+	// optional are those that the cluster may lack.
+	optional OptionalKinds
 }
 
 // New returns an Observer. cache holds owned objects and autoscalers, references the metadata of ConfigMaps, live
@@ -46,7 +48,7 @@ func (o *Observer) Forget(key types.NamespacedName) { o.answers.forget(key) }
 func (o *Observer) Observe(ctx context.Context, app *application.Application) (State, error) {
 	state := State{Owned: map[owned.Key]owned.Object{}}
 	for _, step := range []func(context.Context, *application.Application, *State) error{
-		o.owned, o.pods, o.instances, o.autoscaler, o.history, o.source, o.content, o.verifySpecFresh, o.unlabelled,
+		o.owned, o.optionalKinds, o.pods, o.instances, o.autoscaler, o.history, o.source, o.content, o.verifySpecFresh, o.unlabelled,
 	} {
 		if err := step(ctx, app, &state); err != nil {
 			return State{}, err

@@ -21,6 +21,9 @@ import (
 type State struct {
 	// Owned are the live objects of the derived names. Missing objects are not in it.
 	Owned map[owned.Key]owned.Object
+	// Unavailable are the optional kinds, by name, that the cluster lacks or that have not been read yet. Their objects are
+	// not in Owned.
+	Unavailable map[string]owned.Availability
 	// Pods are the pods of the application's Deployment, oldest first.
 	Pods []corev1.Pod
 	// ForeignPods are the names of other pods with the application's label, which its Service selects as well.

@@ -122,6 +122,10 @@ func becameAvailable(c *metav1.Condition) Event {
 	return Event{Type: corev1.EventTypeNormal, Reason: EventAvailable, Action: actionReconcile, Note: c.Message}
 }
 
+func becameExposed(c *metav1.Condition) Event {
+	return Event{Type: corev1.EventTypeNormal, Reason: v1alpha2.ReasonExposed, Action: actionReconcile, Note: c.Message}
+}
+
 func podRestarted(note string) Event {
 	return Event{Type: corev1.EventTypeWarning, Reason: EventPodRestarted, Action: actionReconcile, Note: note}
 }

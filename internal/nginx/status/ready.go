@@ -6,7 +6,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// ready is True when all other conditions are. Otherwise it has the reason and message of the first condition that is
+// ready is True when all other conditions but Exposed are: that one is about what other controllers do, while the pods
+// serve behind the Service. Otherwise it has the reason and message of the first condition that is
 // False, or else of the first that is Unknown: a known fault says more than its unknown consequences.
 //
 // At zero replicas no nginx can test the configuration, so an unknown ConfigValid does not count. A certificate that

@@ -92,6 +92,11 @@ func Compute(in Input) Result {
 		verdicts[c.name] = conditioncheck.Evaluate(v, c.checks)
 		v.set(&next, c.name, verdicts[c.name])
 	}
+	if isExposed(&in.Nginx.Spec) {
+		v.set(&next, v1alpha2.ConditionExposed, exposed(v))
+	} else {
+		meta.RemoveStatusCondition(&next.Conditions, v1alpha2.ConditionExposed)
+	}
 	v.set(&next, v1alpha2.ConditionReady, ready(v, verdicts))
 	return Result{
 		Status:  next,

@@ -41,6 +41,7 @@ func events(v *view, old, next *v1alpha2.NginxOperatorStatus) []Event {
 	news = append(news, configEvents(of(v1alpha2.ConditionConfigValid), old, next)...)
 	news = append(news, unreadEvents(v, of(v1alpha2.ConditionConfigValid))...)
 	news = append(news, certificateEvents(of(v1alpha2.ConditionCertificatesValid), old, next)...)
+	news = append(news, exposedEvents(of(v1alpha2.ConditionExposed))...)
 	news = append(news, availabilityEvents(of(v1alpha2.ConditionAvailable))...)
 	return append(news, restartEvents(v, old, next)...)
 }
@@ -131,6 +132,19 @@ func certificateEvents(t transition, old, next *v1alpha2.NginxOperatorStatus) []
 		}
 	}
 	return news
+}
+
+// exposedEvents are about a condition that may be absent.
+func exposedEvents(t transition) []Event {
+	switch {
+	case t.after == nil:
+		return nil
+	case t.became(metav1.ConditionTrue):
+		return []Event{becameExposed(t.after)}
+	case t.after.Status == metav1.ConditionFalse && (t.became(metav1.ConditionFalse) || t.changedReason()):
+		return []Event{conditionFalseEvent(t.after, actionReconcile)}
+	}
+	return nil
 }
 
 func availabilityEvents(t transition) []Event {

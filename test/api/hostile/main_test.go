@@ -15,11 +15,13 @@ import (
 	"testing"
 	"time"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/log/zap"
 
 	"example.com/nginx-operator/internal/manager"
+	"example.com/nginx-operator/test/external"
 	"example.com/nginx-operator/test/testenv"
 )
 
@@ -59,6 +61,15 @@ func run(m *testing.M) (code int, err error) {
 	ctx := context.Background()
 	if err := plane.InstallCRD(ctx, port); err != nil {
 		return 1, err
+	}
+	for _, definition := range []func() (*apiextensionsv1.CustomResourceDefinition, error){external.HTTPRoutes, external.Certificates} {
+		crd, err := definition()
+		if err == nil {
+			err = external.Install(ctx, plane.Client, plane.Config, crd)
+		}
+		if err != nil {
+			return 1, err
+		}
 	}
 	plane.Config = writes.watch(plane.Config)
 	stop, err := plane.StartOperator(ctx, port, func(o *manager.Options) {

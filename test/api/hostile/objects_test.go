@@ -18,8 +18,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
+	"example.com/nginx-operator/internal/nginx/external"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 	"example.com/nginx-operator/test/hostile"
@@ -34,14 +36,15 @@ func checkObjects(t *testing.T, s sender, accepted []hostile.Case, reported map[
 			owners[reported[key(c)].uid] = c.Object
 		}
 	}
-	for _, kind := range desired.DistinctKinds(application.KindDeployment) {
+	kinds := append(desired.DistinctKinds(application.KindDeployment), desired.OptionalKinds(application.KindDeployment)...)
+	for _, kind := range kinds {
 		list := &metav1.PartialObjectMetadataList{}
 		list.SetGroupVersionKind(kind.GVK.GroupVersion().WithKind(kind.Name + "List"))
 		if err := plane.Client.List(t.Context(), list, client.InNamespace(s.namespace)); err != nil {
 			t.Fatal(err)
 		}
 		for i := range list.Items {
-			checkMeta(t, kind.Name, &list.Items[i], owners)
+			checkMeta(t, kind, &list.Items[i], owners)
 		}
 	}
 	checkConfigMaps(t, s, owners)
@@ -70,22 +73,26 @@ func ownerOf(object metav1.Object) string {
 }
 
 // checkMeta checks that an object has a derived name and only the operator's labels.
-func checkMeta(t *testing.T, kind string, object metav1.Object, owners map[string]string) {
+func checkMeta(t *testing.T, kind owned.Kind, object metav1.Object, owners map[string]string) {
 	t.Helper()
 	application := owners[ownerOf(object)]
 	if application == "" {
 		return
 	}
 	derived := []string{application, naming.ServiceAccount(application), naming.ConfigMap(application), naming.ConfigMapNext(application)}
-	if !slices.Contains(derived, object.GetName()) {
-		t.Errorf("%s %s is made for %s", kind, object.GetName(), application)
+	if !slices.Contains(derived, object.GetName()) && (kind.Definition == "" || !strings.HasPrefix(object.GetName(), application+"-")) {
+		t.Errorf("%s %s is made for %s", kind.Name, object.GetName(), application)
 	}
-	if diff := cmp.Diff(naming.Labels(application), object.GetLabels()); diff != "" {
-		t.Errorf("labels of %s %s (-want +got):\n%s", kind, object.GetName(), diff)
+	labels := object.GetLabels()
+	if kind.Name == external.KindHTTPRoute {
+		maps.DeleteFunc(labels, func(key, _ string) bool { return naming.Labels(application)[key] == "" })
+	}
+	if diff := cmp.Diff(naming.Labels(application), labels); diff != "" {
+		t.Errorf("labels of %s %s (-want +got):\n%s", kind.Name, object.GetName(), diff)
 	}
 	for name := range object.GetAnnotations() {
-		if kind != "Service" && !strings.HasPrefix(name, naming.Prefix) {
-			t.Errorf("%s %s has the annotation %q", kind, object.GetName(), name)
+		if !slices.Contains([]string{"Service", "Ingress", external.KindHTTPRoute}, kind.Name) && !strings.HasPrefix(name, naming.Prefix) {
+			t.Errorf("%s %s has the annotation %q", kind.Name, object.GetName(), name)
 		}
 	}
 }

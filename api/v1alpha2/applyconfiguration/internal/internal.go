@@ -61,12 +61,17 @@ var schemaYAML = typed.YAMLObject(`types:
 - name: com.example.nginx-operator.api.v1alpha2.Certificate
   map:
     fields:
+    - name: certificate
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.IssuedCertificate
     - name: name
       type:
         scalar: string
     - name: secretName
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.CertificateDuration
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.CertificateStatus
   map:
     fields:
@@ -366,6 +371,78 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: scheme
       type:
         namedType: io.k8s.api.core.v1.URIScheme
+- name: com.example.nginx-operator.api.v1alpha2.HTTPPathMatch
+  map:
+    fields:
+    - name: type
+      type:
+        scalar: string
+      default: PathPrefix
+    - name: value
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.HTTPRoute
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: hostnames
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.Hostname
+          elementRelationship: atomic
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: name
+      type:
+        scalar: string
+    - name: parentRefs
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.ParentReference
+          elementRelationship: atomic
+    - name: rules
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.HTTPRouteRule
+          elementRelationship: atomic
+- name: com.example.nginx-operator.api.v1alpha2.HTTPRouteBackend
+  map:
+    fields:
+    - name: port
+      type:
+        scalar: numeric
+    - name: service
+      type:
+        scalar: string
+    - name: weight
+      type:
+        scalar: numeric
+      default: 1
+- name: com.example.nginx-operator.api.v1alpha2.HTTPRouteRule
+  map:
+    fields:
+    - name: backends
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.HTTPRouteBackend
+          elementRelationship: atomic
+    - name: paths
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.HTTPPathMatch
+          elementRelationship: atomic
 - name: com.example.nginx-operator.api.v1alpha2.HostAlias
   map:
     fields:
@@ -378,6 +455,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: ip
       type:
         scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.Hostname
+  scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ImageVolume
   map:
     fields:
@@ -385,6 +464,107 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         namedType: io.k8s.api.core.v1.PullPolicy
     - name: reference
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.Ingress
+  map:
+    fields:
+    - name: annotations
+      type:
+        map:
+          elementType:
+            scalar: string
+    - name: className
+      type:
+        scalar: string
+    - name: hosts
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.IngressHost
+          elementRelationship: atomic
+    - name: port
+      type:
+        scalar: string
+    - name: tls
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.IngressTLS
+          elementRelationship: atomic
+- name: com.example.nginx-operator.api.v1alpha2.IngressHost
+  map:
+    fields:
+    - name: host
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Hostname
+    - name: paths
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.IngressPath
+          elementRelationship: atomic
+      default:
+      - path: /
+        pathType: Prefix
+- name: com.example.nginx-operator.api.v1alpha2.IngressPath
+  map:
+    fields:
+    - name: path
+      type:
+        scalar: string
+    - name: pathType
+      type:
+        namedType: io.k8s.api.networking.v1.PathType
+      default: Prefix
+- name: com.example.nginx-operator.api.v1alpha2.IngressTLS
+  map:
+    fields:
+    - name: hosts
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.Hostname
+          elementRelationship: atomic
+    - name: secretName
+      type:
+        scalar: string
+    - name: tlsName
+      type:
+        scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.IssuedCertificate
+  map:
+    fields:
+    - name: dnsNames
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.Hostname
+          elementRelationship: atomic
+    - name: duration
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.CertificateDuration
+    - name: issuerRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.IssuerReference
+    - name: privateKeyAlgorithm
+      type:
+        scalar: string
+    - name: renewBefore
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.CertificateDuration
+- name: com.example.nginx-operator.api.v1alpha2.IssuerReference
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+      default: cert-manager.io
+    - name: kind
+      type:
+        scalar: string
+      default: Issuer
+    - name: name
       type:
         scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.KeyReference
@@ -480,6 +660,14 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: forceRedeploy
       type:
         scalar: string
+    - name: httpRoutes
+      type:
+        list:
+          elementType:
+            namedType: com.example.nginx-operator.api.v1alpha2.HTTPRoute
+          elementRelationship: associative
+          keys:
+          - name
     - name: image
       type:
         scalar: string
@@ -491,6 +679,9 @@ var schemaYAML = typed.YAMLObject(`types:
           elementRelationship: associative
           keys:
           - name
+    - name: ingress
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.Ingress
     - name: metrics
       type:
         namedType: com.example.nginx-operator.api.v1alpha2.Metrics
@@ -606,6 +797,29 @@ var schemaYAML = typed.YAMLObject(`types:
   scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.OnRollback
   scalar: string
+- name: com.example.nginx-operator.api.v1alpha2.ParentReference
+  map:
+    fields:
+    - name: group
+      type:
+        scalar: string
+      default: gateway.networking.k8s.io
+    - name: kind
+      type:
+        scalar: string
+      default: Gateway
+    - name: name
+      type:
+        scalar: string
+    - name: namespace
+      type:
+        scalar: string
+    - name: port
+      type:
+        scalar: numeric
+    - name: sectionName
+      type:
+        scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.PersistentVolumeClaimReference
   map:
     fields:
@@ -1614,6 +1828,8 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: podSelector
       type:
         namedType: io.k8s.apimachinery.pkg.apis.meta.v1.LabelSelector
+- name: io.k8s.api.networking.v1.PathType
+  scalar: string
 - name: io.k8s.apimachinery.pkg.api.resource.Quantity
   scalar: untyped
   list:

@@ -52,6 +52,7 @@ var resources = map[string][]jsonObject{
 		{"kind": "Deployment", "version": "v1"}, {"kind": "Service", "version": "v1"},
 		{"kind": "ConfigMap", "version": "v1"}, {"kind": "Pod", "version": "v1"},
 		{"kind": "PodDisruptionBudget", "version": "v1"}, {"kind": "NetworkPolicy", "version": "v1"},
+		{"kind": "Ingress", "version": "v1"}, {"kind": "HTTPRoute", "version": "v1"}, {"kind": "Certificate", "version": "v1"},
 		{"kind": "ServiceAccount", "version": "v1"},
 		{"kind": "ControllerRevision", "version": "v1"},
 	},

@@ -15,6 +15,9 @@ type CertificateApplyConfiguration struct {
 	// secretName is a Secret of type kubernetes.io/tls in the same namespace. The
 	// operator never reads it: the pods do.
 	SecretName *string `json:"secretName,omitempty"`
+	// certificate makes cert-manager issue the certificate into the Secret. Unset: others create
+	// the Secret.
+	Certificate *IssuedCertificateApplyConfiguration `json:"certificate,omitempty"`
 }
 
 // CertificateApplyConfiguration constructs a declarative configuration of the Certificate type for use with
@@ -36,5 +39,13 @@ func (b *CertificateApplyConfiguration) WithName(value string) *CertificateApply
 // If called multiple times, the SecretName field is set to the value of the last call.
 func (b *CertificateApplyConfiguration) WithSecretName(value string) *CertificateApplyConfiguration {
 	b.SecretName = &value
+	return b
+}
+
+// WithCertificate sets the Certificate field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Certificate field is set to the value of the last call.
+func (b *CertificateApplyConfiguration) WithCertificate(value *IssuedCertificateApplyConfiguration) *CertificateApplyConfiguration {
+	b.Certificate = value
 	return b
 }

@@ -49,6 +49,11 @@ type NginxOperatorSpecApplyConfiguration struct {
 	TLS []CertificateApplyConfiguration `json:"tls,omitempty"`
 	// service configures the Service in front of the pods.
 	Service *ServiceApplyConfiguration `json:"service,omitempty"`
+	// ingress declares an Ingress that routes requests from outside the cluster to the Service.
+	Ingress *IngressApplyConfiguration `json:"ingress,omitempty"`
+	// httpRoutes declare HTTPRoutes that attach the Service to Gateways of the Gateway API. They
+	// are created when the cluster has the Gateway API.
+	HTTPRoutes []HTTPRouteApplyConfiguration `json:"httpRoutes,omitempty"`
 	// serviceAccount is the ServiceAccount of the pods. Unset: <name>-nginx, which the operator
 	// creates. No pod gets its token.
 	ServiceAccount *ServiceAccountApplyConfiguration `json:"serviceAccount,omitempty"`
@@ -189,6 +194,27 @@ func (b *NginxOperatorSpecApplyConfiguration) WithTLS(values ...*CertificateAppl
 // If called multiple times, the Service field is set to the value of the last call.
 func (b *NginxOperatorSpecApplyConfiguration) WithService(value *ServiceApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
 	b.Service = value
+	return b
+}
+
+// WithIngress sets the Ingress field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Ingress field is set to the value of the last call.
+func (b *NginxOperatorSpecApplyConfiguration) WithIngress(value *IngressApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	b.Ingress = value
+	return b
+}
+
+// WithHTTPRoutes adds the given value to the HTTPRoutes field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HTTPRoutes field.
+func (b *NginxOperatorSpecApplyConfiguration) WithHTTPRoutes(values ...*HTTPRouteApplyConfiguration) *NginxOperatorSpecApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithHTTPRoutes")
+		}
+		b.HTTPRoutes = append(b.HTTPRoutes, *values[i])
+	}
 	return b
 }
 

@@ -39,9 +39,10 @@ type NginxOperatorStatusApplyConfiguration struct {
 	Config *ConfigStatusApplyConfiguration `json:"config,omitempty"`
 	// certificates are those of spec.tls as the pods use them.
 	Certificates []CertificateStatusApplyConfiguration `json:"certificates,omitempty"`
-	// addresses are where clients reach the Service: the addresses of its load balancer, or the
-	// DNS name inside the cluster if its type is not LoadBalancer. Empty while a load balancer
-	// has no address.
+	// addresses are where clients reach the application: the addresses of the Service's load
+	// balancer, or its DNS name inside the cluster if its type is not LoadBalancer; those of the
+	// Ingress; and the hostnames of the HTTPRoutes that their Gateways have accepted. While a load
+	// balancer has no address, there is none of it.
 	Addresses []AddressApplyConfiguration `json:"addresses,omitempty"`
 	// waitingRollout is a rollout that has not started, because gates of rollout.gates are
 	// closed. Unset: none waits.
