@@ -209,7 +209,7 @@ type PodSecurityContext struct {
 	// fsGroup is the group that owns the files of volumes which support it, such as block volumes,
 	// and a further group of the processes.
 	// +optional
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=2147483647
 	FSGroup *int64 `json:"fsGroup,omitempty"`
 	// fsGroupChangePolicy is OnRootMismatch (change files only if the volume's folder has another
@@ -221,7 +221,7 @@ type PodSecurityContext struct {
 	// +optional
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:items:Minimum=0
+	// +kubebuilder:validation:items:Minimum=1
 	// +kubebuilder:validation:items:Maximum=2147483647
 	SupplementalGroups []int64 `json:"supplementalGroups,omitempty"`
 }

@@ -14,17 +14,15 @@ func weakening() []Case {
 		"host's shared memory", `"hostIPC":true`,
 		"host's users", `"hostUsers":true`,
 		"one space of processes", `"shareProcessNamespace":true`,
-		"root for all", `"securityContext":{"runAsUser":0,"runAsNonRoot":false}`,
+		"root allowed", `"securityContext":{"runAsNonRoot":false}`,
 		"no seccomp", `"securityContext":{"seccompProfile":{"type":"Unconfined"}}`,
 		"unsafe sysctl", `"securityContext":{"sysctls":[{"name":"kernel.shm_rmid_forced","value":"1"}]}`,
-		"group of root", `"securityContext":{"fsGroup":0,"supplementalGroups":[0]}`,
 		"token", `"automountServiceAccountToken":true`,
 		"another account", `"serviceAccountName":"default"`,
 		"another account, as it was called", `"serviceAccount":"default"`,
 		"names of services", `"enableServiceLinks":true`,
 		"a node of one's choice", `"nodeName":"node-1"`,
-		"names of hosts", `"hostAliases":[{"ip":"10.0.0.1","hostnames":["registry.example.com"]}]`,
-		"name servers", `"dnsPolicy":"Default","dnsConfig":{"nameservers":["10.0.0.1"]}`,
+		"the names of the node", `"hostname":"a","subdomain":"b","setHostnameAsFQDN":true`,
 		"an ephemeral container", `"ephemeralContainers":[{"name":"a","image":"b"}]`,
 		"pods that never end", `"terminationGracePeriodSeconds":1000000000`,
 		"overhead", `"overhead":{"cpu":"-1"}`,
@@ -71,9 +69,13 @@ func forbidden() []Case {
 	}
 	try("root in a sidecar", `"containers":[{"name":"a","image":"b","runAsUser":0}]`, refused("greater than or equal to 1"))
 	try("a user beyond users", `"containers":[{"name":"a","image":"b","runAsUser":-1}]`, refused("greater than or equal to 1"))
+	try("root for all", `"securityContext":{"runAsUser":0}`, refused("greater than or equal to 1"))
+	try("volumes of the group of root", `"securityContext":{"fsGroup":0}`, refused("greater than or equal to 1"))
+	try("the group of root", `"securityContext":{"supplementalGroups":[0]}`, refused("greater than or equal to 1"))
+	try("the name servers of the node's network", `"dnsPolicy":"ClusterFirstWithHostNet"`, refused("supported values"))
 	try("the container nginx", `"containers":[{"name":"nginx","image":"b"}]`, refused(taken))
 	try("the container that installs", `"initContainers":[{"name":"nginx-operator-install","image":"b"}]`, refused(taken))
-	for _, volume := range []string{"config", "config-next", "requests", "instance", "certificates", "scratch", "content-01234567", "certificate-shop"} {
+	for _, volume := range []string{"config", "config-next", "requests", "instance", "certificates", "scratch", "config-env", "config-env-01234567", "content-01234567", "certificate-shop"} {
 		try("the volume "+volume, `"volumes":[{"name":"`+volume+`","emptyDir":{}}]`, refused(taken))
 	}
 	const notClean, reserved = "mountPath must be a clean absolute path", "mountPath must not be in a folder that nginx or the operator uses"
@@ -113,6 +115,9 @@ func overlaid() []Case {
 		"a variable that nginx reads", `{"podTemplate":{"env":[{"name":"NGINX","value":"3;4;"}]}}`,
 		"a variable that loads code", `{"podTemplate":{"env":[{"name":"LD_PRELOAD","value":"/data/x.so"},{"name":"GODEBUG","value":"x"},{"name":"PATH","value":"/data"}]}}`,
 		"a command in a variable", `{"podTemplate":{"env":[{"name":"A","value":"$(rm -rf /)"},{"name":"B","value":"$(A)"}]}}`,
+		"names of hosts", `{"podTemplate":{"hostAliases":[{"ip":"127.0.0.1","hostnames":["kubernetes.default"]}],"dnsPolicy":"Default","dnsConfig":{"nameservers":["10.0.0.1"]}}}`,
+		"labels of the operator on the Service", `{"service":{"labels":{"operator.example.com/nginxoperator":"other","app.kubernetes.io/instance":"other"}}}`,
+		"a directive in a variable", `{"config":{"files":{"a.conf":"server { listen 80; return 200 ${A}; }"},"env":[{"name":"A","value":"x; } server { listen 81;"}]}}`,
 		"priority of the system", `{"podTemplate":{"priorityClassName":"system-node-critical"}}`,
 		"every taint tolerated", `{"podTemplate":{"tolerations":[{"operator":"Exists"}]}}`,
 		"pods of all namespaces", `{"podTemplate":{"affinity":{"podAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[{"topologyKey":"kubernetes.io/hostname","namespaceSelector":{}}]}}}}`,

@@ -240,7 +240,7 @@ func (g *generator) value(props *apiextensionsv1.JSONSchemaProps) any {
 
 // text returns a text that matches a pattern.
 func (g *generator) text(pattern string, maxLength int) string {
-	texts := []string{"", "a", "web", "metrics-a", "b7", "/srv", "/srv/a", "nginx:1.30", "10%", "100%", "1Gi", "500m", "10.0.0.0/8", "2026-11-20T10:00:00Z", "A_b"}
+	texts := []string{"", "a", "web", "metrics-a", "b7", "/srv", "/srv/a", "nginx:1.30", "10%", "100%", "1Gi", "500m", "10.0.0.0/8", "2026-11-20T10:00:00Z", "A_b", "A_B", "10.0.0.1", "168h", "8760h"}
 	for _, i := range g.Perm(len(texts)) {
 		if len(texts[i]) <= maxLength && regexp.MustCompile(pattern).MatchString(texts[i]) {
 			return texts[i]

@@ -74,7 +74,7 @@ func Build(nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
 func BuildLike(live *corev1.PodTemplateSpec, nginx *v1alpha2.NginxOperator, options Options) (*Template, error) {
 	b := &builder{nginx, options}
 	current, err := Build(nginx, options)
-	image := instanceImage(live)
+	image := LiveInstanceImage(live)
 	if err != nil || image == "" || Hash(current) == live.Annotations[naming.AnnotationTemplate] {
 		return current, err
 	}
@@ -132,7 +132,8 @@ func ServiceAccount(nginx *v1alpha2.NginxOperator) string {
 	return naming.ServiceAccount(nginx.Name)
 }
 
-func instanceImage(live *corev1.PodTemplateSpec) string {
+// LiveInstanceImage returns the image from which the pods of a live template get the instance manager; empty: it is unknown.
+func LiveInstanceImage(live *corev1.PodTemplateSpec) string {
 	if live != nil {
 		for _, c := range live.Spec.InitContainers {
 			if c.Name == naming.InstallContainer {

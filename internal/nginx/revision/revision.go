@@ -137,6 +137,9 @@ type Selection struct {
 	Gates *ClosedGates
 	// Retry is when the revision that failed is tried again; nil if it is not.
 	Retry *Retry
+	// EarlierImage is the image with the instance manager that the live pods need, if it is not that of this release; empty
+	// if it is.
+	EarlierImage string
 	// Leftovers are the pods that an interim rollback waits for, by name.
 	Leftovers []string
 
@@ -192,7 +195,20 @@ func Select(in Input) (*Selection, Blocked, error) {
 	if blocked.Reason == "" {
 		blocked = notFound
 	}
+	selection.EarlierImage = in.earlierImage()
 	p := &progress{Input: in, selection: &selection}
 	selection.Progress, err = p.advance()
 	return &selection, blocked, err
+}
+
+// earlierImage returns the image of the live pods' instance manager if it is not that of this release.
+func (in *Input) earlierImage() string {
+	live := in.State.Workload()
+	if live == nil {
+		return ""
+	}
+	if image := podtemplate.LiveInstanceImage(live.Template); image != in.Options.InstanceImage {
+		return image
+	}
+	return ""
 }

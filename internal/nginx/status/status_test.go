@@ -415,6 +415,8 @@ func TestConditions(t *testing.T) {
 			"Every pod is up to date; pods a, b, c and 1 more do not belong to the Deployment but have the label operator.example.com/nginxoperator=web, so the Service sends them requests: remove the label or delete the pods"},
 		{"one foreign pod", func(in *Input) { in.State.ForeignPods = []string{"a"} }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
 			"; pod a does not belong to the Deployment but has the label operator.example.com/nginxoperator=web, so the Service sends it requests: remove the label or delete the pod"},
+		{"an image of an earlier release", func(in *Input) { in.Selection.EarlierImage = "registry.example.com/nginx-operator:0.4.0" }, "UpToDate", yes, v1alpha2.ReasonRolledOut,
+			"Every pod is up to date; new pods still need the image registry.example.com/nginx-operator:0.4.0 of an earlier release of the operator: keep it in its registry until the next rollout, or run the operator with --renew-pods"},
 		{"pinned", func(in *Input) { in.Selection.Mode, in.Selection.PinnedTo = revision.Pinned, 7 }, "UpToDate", yes, v1alpha2.ReasonPinned,
 			"Every pod runs revision 7, which rollout.toRevision requests"},
 

@@ -210,7 +210,17 @@ func everyPodServes(v *view) *verdict {
 		return trueVerdict(v1alpha2.ReasonPinned,
 			fmt.Sprintf("Every pod runs revision %d, which rollout.toRevision requests", v.in.Selection.PinnedTo))
 	}
-	return trueVerdict(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods())
+	return trueVerdict(v1alpha2.ReasonRolledOut, "Every pod is up to date"+v.foreignPods()+v.earlierImage())
+}
+
+// earlierImage warns before an image disappears that new pods need: their template keeps the operator's image of the release
+// that rolled it out.
+func (v *view) earlierImage() string {
+	if v.in.Selection.EarlierImage == "" {
+		return ""
+	}
+	return fmt.Sprintf("; new pods still need the image %s of an earlier release of the operator: keep it in its registry until the next rollout, or run the operator with --renew-pods",
+		poddiagnosis.Clip(v.in.Selection.EarlierImage))
 }
 
 func instancesUnreachable(v *view) *verdict {
