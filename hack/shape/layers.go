@@ -15,7 +15,7 @@ import (
 // a layer, are from releases before the packages were split by stage.
 var layers = [][]string{
 	{"nginx/naming", "nginx/application", "naming", "instanceapi", "kube", "backup/internal", "oneline", "quantities", "webhookcert", "webhookserver", "golden"},
-	{"nginx/nginxconf", "nginx/conversion", "nginx/history", "nginx/poddiagnosis", "nginx/canary", "nginx/manifests", "nginx/external",
+	{"nginx/nginxconf", "nginx/configenv", "nginx/conversion", "nginx/history", "nginx/poddiagnosis", "nginx/canary", "nginx/manifests", "nginx/external",
 		"backup/archive", "backup/location",
 		"nginxconf", "conversion", "history", "trouble", "canary"},
 	{"nginx/observe", "nginx/rollout", "cache/cacheconf", "cache/handover", "cache/purge", "instance", "backup/snapshot", "backup/listing", "backup/store",

@@ -48,14 +48,11 @@ func addBackupControllers(ctx context.Context, mgr ctrl.Manager, options Options
 		return err
 	}
 	runner := &jobs.Runner{
-		Client:    mgr.GetClient(),
-		Live:      live,
-		PodReader: pods,
-		Queue:     jobs.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
-		PodOptions: job.PodOptions{
-			Image:    cmp.Or(options.BackupImage, options.InstanceImage),
-			Settings: options.podSettings(),
-		},
+		Client:     mgr.GetClient(),
+		Live:       live,
+		PodReader:  pods,
+		Queue:      jobs.NewQueue(mgr.GetClient(), options.BackupJobs, clock.RealClock{}),
+		PodOptions: job.PodOptions{Image: cmp.Or(options.BackupImage, options.InstanceImage), Settings: options.podSettings()},
 	}
 	backups := &backup.Reconciler{
 		Client:   mgr.GetClient(),

@@ -84,14 +84,14 @@ func checkMeta(t *testing.T, kind owned.Kind, object metav1.Object, owners map[s
 		t.Errorf("%s %s is made for %s", kind.Name, object.GetName(), application)
 	}
 	labels := object.GetLabels()
-	if kind.Name == external.KindHTTPRoute {
+	if kind.Name == external.KindHTTPRoute || kind.Name == "Service" {
 		maps.DeleteFunc(labels, func(key, _ string) bool { return naming.Labels(application)[key] == "" })
 	}
 	if diff := cmp.Diff(naming.Labels(application), labels); diff != "" {
 		t.Errorf("labels of %s %s (-want +got):\n%s", kind.Name, object.GetName(), diff)
 	}
 	for name := range object.GetAnnotations() {
-		if !slices.Contains([]string{"Service", "Ingress", external.KindHTTPRoute}, kind.Name) && !strings.HasPrefix(name, naming.Prefix) {
+		if !slices.Contains([]string{"Service", "ServiceAccount", "Ingress", external.KindHTTPRoute}, kind.Name) && !strings.HasPrefix(name, naming.Prefix) {
 			t.Errorf("%s %s has the annotation %q", kind.Name, object.GetName(), name)
 		}
 	}
