@@ -57,7 +57,7 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	}
 	build, err := ParseBuild(text)
 	if err != nil {
-		return Binary{}, fmt.Errorf("%s: %w: it is neither nginx nor a fork of it", path, err)
+		return Binary{}, fmt.Errorf("%s is neither nginx nor a fork of it: -V shows %.100q; use an image of nginx", path, text)
 	}
 	// Forks do not have all directives of the nginx that they are based on: Angie and freenginx lack this one.
 	minTimeout := build.Version.atLeast(keepaliveMinTimeout) && hasDirective(path, "keepalive_min_timeout")

@@ -40,19 +40,20 @@ func Title(pid int) string {
 }
 
 // Master returns the ID of nginx's master process on this machine, or 0 if nginx does not run.
-func (c *Container) Master() int { return child(c.PID(), "nginx: master") }
+func (c *Container) Master() int { return child(c.PID(), "master process") }
 
 // Worker returns the ID of a worker process that accepts requests, or 0 if there is none.
 func (c *Container) Worker() int {
 	if master := c.Master(); master != 0 {
-		return child(master, "nginx: worker process\x00")
+		return child(master, "worker process\x00")
 	}
 	return 0
 }
 
+// child returns a child process with a title, which follows the name of the program: Angie's is angie.
 func child(parent int, title string) int {
 	for _, pid := range Children(parent) {
-		if strings.HasPrefix(Title(pid)+"\x00", title) {
+		if _, text, _ := strings.Cut(Title(pid)+"\x00", ": "); strings.HasPrefix(text, title) {
 			return pid
 		}
 	}
