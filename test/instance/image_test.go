@@ -24,7 +24,7 @@ type image struct {
 func imageFrom(t *testing.T, base string) *image {
 	t.Helper()
 	from := environment.images[base]
-	dir, err := os.MkdirTemp(filepath.Dir(from), "made-")
+	dir, err := os.MkdirTemp(filepath.Dir(from), "made-") //nolint:usetesting // Hard links need the same file system, and others than root have to reach it.
 	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	i := &image{t: t, root: filepath.Join(dir, "root")}

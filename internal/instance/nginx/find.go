@@ -57,10 +57,11 @@ func isDir(path string) bool {
 
 // cannotRun describes why a program that exists could not be run. Its output is text.
 func cannotRun(path string, err error, text string) error {
+	failed, _ := errors.AsType[*fs.PathError](err)
 	switch {
 	case errors.Is(err, syscall.ENOEXEC):
 		return fmt.Errorf("%s is not a program for this node (%s): use an image for its architecture", path, runtime.GOARCH)
-	case errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, fs.ErrNotExist) && failed != nil && failed.Path == path:
 		return fmt.Errorf("%s cannot start: its dynamic loader is not in the image", path)
 	}
 	return fmt.Errorf("get the version of nginx: %s -V: %w: %.200s", path, err, text)

@@ -1,7 +1,8 @@
 package nginx
 
 import (
-	"fmt"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,11 +56,12 @@ func TestFindProgram(t *testing.T) {
 
 func TestCannotRun(t *testing.T) {
 	for want, err := range map[string]error{
-		"/bin/nginx is not a program for this node (":                      fmt.Errorf("exec: %w", syscall.ENOEXEC),
-		"/bin/nginx cannot start: its dynamic loader is not in the image":  fmt.Errorf("exec: %w", syscall.ENOENT),
-		"get the version of nginx: /bin/nginx -V: exec: permission denied": fmt.Errorf("exec: %w", syscall.EACCES),
+		"/bin/nginx is not a program for this node (":                     &fs.PathError{Op: "fork/exec", Path: "/bin/nginx", Err: syscall.ENOEXEC},
+		"/bin/nginx cannot start: its dynamic loader is not in the image": &fs.PathError{Op: "fork/exec", Path: "/bin/nginx", Err: syscall.ENOENT},
+		"get the version of nginx: /bin/nginx -V: open /dev/null: no":     &fs.PathError{Op: "open", Path: "/dev/null", Err: syscall.ENOENT},
+		"get the version of nginx: /bin/nginx -V: exit status 1: text":    errors.New("exit status 1"),
 	} {
-		if got := cannotRun("/bin/nginx", err, "").Error(); !strings.HasPrefix(got, want) {
+		if got := cannotRun("/bin/nginx", err, "text").Error(); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
