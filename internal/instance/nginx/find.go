@@ -36,7 +36,7 @@ func findProgram(searchPath string, folders []string) (string, error) {
 				if err == nil {
 					return path, nil
 				}
-				if denied == "" && errors.Is(err, fs.ErrPermission) && !isDir(path) {
+				if denied == "" && errors.Is(err, fs.ErrPermission) && isFile(path) {
 					denied = path
 				}
 			}
@@ -50,9 +50,9 @@ func findProgram(searchPath string, folders []string) (string, error) {
 		strings.Join(programs, ", "), searchPath, strings.Join(folders, ", "))
 }
 
-func isDir(path string) bool {
+func isFile(path string) bool {
 	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
+	return err == nil && info.Mode().IsRegular()
 }
 
 // cannotRun describes why a program that exists could not be run. Its output is text.
