@@ -56,9 +56,11 @@ func Run(o Options) error {
 	// There is little work, and idle threads that look for it would cost more. This also bounds the
 	// CPU time that process 1 takes from nginx under load.
 	runtime.GOMAXPROCS(1)
-	// nginx would interpret the variable as sockets that an earlier nginx left open.
-	if err := os.Unsetenv("NGINX"); err != nil {
-		return err
+	// nginx, or Angie, would interpret the variable as sockets that an earlier nginx left open.
+	for _, name := range []string{"NGINX", "ANGIE"} {
+		if err := os.Unsetenv(name); err != nil {
+			return err
+		}
 	}
 	stop, cancel := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT, syscall.SIGQUIT)
 	defer cancel()
@@ -82,6 +84,8 @@ func run(stop, life context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
+	restoreFolders(binary.Build)
+	warnOfEntrypoint()
 	registry := prometheus.NewRegistry()
 	requests, err := logRequests(life, o, registry)
 	if err != nil {
@@ -117,7 +121,7 @@ func run(stop, life context.Context, o Options) error {
 		}
 		go purges.Watch(life)
 	}
-	slog.Info("started", "version", o.Version, "nginx", binary.Version.String())
+	slog.Info("started", "version", o.Version, "nginx", binary.Build.Product, "program", binary.Path)
 	return supervisor.Run(stop)
 }
 
@@ -151,7 +155,7 @@ func deniedPaths(o Options) []string {
 }
 
 func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics, receiver *orders.Receiver, purges *purge.Keeper) (*supervise.Supervisor, error) {
-	files, err := store.Open(o.State, imageConfigDir)
+	files, err := store.Open(o.State, configDirs(binary.Build)...)
 	if err != nil {
 		return nil, err
 	}
@@ -177,12 +181,13 @@ func newSupervisor(life context.Context, o Options, binary nginx.Binary, request
 			Workers:             limits.Workers(cgroup),
 			DrainDelay:          o.DrainDelay,
 			DrainTimeout:        o.DrainTimeout,
-			KeepaliveMinTimeout: binary.Version.HasKeepaliveMinTimeout(),
+			KeepaliveMinTimeout: binary.KeepaliveMinTimeout,
 			KeepaliveTime:       binary.Version.HasKeepaliveTime(),
 			RequestMetrics:      o.RequestMetrics,
 			CacheMetrics:        o.CacheDir != "",
 			NameServers:         nameServers(),
 			RequestLog:          o.requestLog(),
+			Image:               imageFiles(binary.Build),
 		},
 		Ports: o.Ports, OwnPort: instanceapi.Port,
 		DrainDelay: o.DrainDelay, DrainTimeout: o.DrainTimeout,

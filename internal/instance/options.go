@@ -14,9 +14,6 @@ import (
 	"example.com/nginx-operator/internal/instanceapi"
 )
 
-// imageConfigDir is the folder of the image with files that configurations include by relative names.
-const imageConfigDir = "/etc/nginx"
-
 // Options are the options of an instance.
 type Options struct {
 	Version      string

@@ -159,7 +159,7 @@ func newNginx(t *testing.T, root string, files map[string]string) *nginx {
 func (n *nginx) write(files map[string]string, generation int64) {
 	n.t.Helper()
 	const workers = 2
-	assembled := assemble.Files(files, assemble.Settings{StateDir: "/run", Revision: "hurtful", Generation: generation, Workers: workers, DrainTimeout: time.Minute})
+	assembled := assemble.Files(files, assemble.Settings{StateDir: "/run", Revision: "hurtful", Generation: generation, Workers: workers, DrainTimeout: time.Minute, Image: assemble.DefaultImage()})
 	dir := filepath.Join(n.dir, "configuration")
 	must(n.t, os.RemoveAll(filepath.Join(dir, "files")))
 	must(n.t, os.MkdirAll(filepath.Join(dir, "files"), 0o755))

@@ -4,6 +4,7 @@ package instance_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -41,6 +42,10 @@ type Pod struct {
 	operator *operator
 	// mounts are volumes of the user.
 	mounts []container.Mount
+	// root is the root file system, if it is not that of an image of environment.images. user is the ID of the user, if it
+	// is not that of nginx, and path is the PATH of the image, if it is not the usual one.
+	root, path string
+	user       int
 
 	container *container.Container
 }
@@ -102,7 +107,8 @@ func (p *Pod) start(image string, arguments ...string) *Pod {
 	p.t.Helper()
 	spec := container.Spec{
 		Memory:  p.memory,
-		Root:    environment.images[image],
+		Root:    cmp.Or(p.root, environment.images[image]),
+		User:    p.user,
 		Command: append([]string{path.Join(instanceapi.DirBin, instanceapi.Program), "run", "--pod-uid=" + podUID}, arguments...),
 		Mounts: []container.Mount{
 			{From: filepath.Join(p.dir, "volumes"), To: volumes},
@@ -111,6 +117,9 @@ func (p *Pod) start(image string, arguments ...string) *Pod {
 		},
 	}
 	spec.Mounts = append(spec.Mounts, p.mounts...)
+	if p.path != "" {
+		spec.Environment = []string{"PATH=" + p.path}
+	}
 	for _, dir := range scratch {
 		spec.Mounts = append(spec.Mounts, container.Mount{From: scratchOf(p.dir, dir), To: dir})
 	}

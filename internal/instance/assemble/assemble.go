@@ -65,6 +65,8 @@ type Settings struct {
 	DryRun bool
 	// RequestLog is the file that nginx logs requests to for the request metrics.
 	RequestLog string
+	// Image is where the image has files.
+	Image Image
 }
 
 // ownDir returns the folder of this nginx's pid file and sockets.

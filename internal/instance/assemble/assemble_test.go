@@ -17,7 +17,7 @@ import (
 
 var settings = Settings{
 	StateDir: "/run/nginx-operator", RequestLog: "/etc/nginx-operator/log/requests.log", Revision: "0123456789abcdef", Generation: 7, Workers: 3,
-	DrainTimeout: 30 * time.Second, KeepaliveMinTimeout: true, RequestMetrics: true,
+	DrainTimeout: 30 * time.Second, KeepaliveMinTimeout: true, RequestMetrics: true, Image: DefaultImage(),
 }
 
 // stock is similar to the nginx.conf of common images.

@@ -13,9 +13,6 @@ import (
 // maxKeepaliveMin bounds how long an exiting worker keeps idle connections open.
 const maxKeepaliveMin = 5 * time.Second
 
-// modules matches the files in which Debian's packages enable their modules. Other images do not have the folder.
-const modules = "/etc/nginx/modules-enabled/*.conf"
-
 // unsetOf returns the statements whose directives the user does not set at this level. nginx refuses a directive that is
 // set twice as a duplicate.
 func (l level) unsetOf(statements ...string) []string {
@@ -37,13 +34,7 @@ func mainDefaults(l layout, f *findings, s Settings) []string {
 	} else {
 		defaults = append(defaults, "error_log stderr notice")
 	}
-	own := slices.ContainsFunc(f.main["include"], func(v syntax.Visit) bool {
-		return len(v.Args) == 1 && path.Dir(v.Args[0]) == path.Dir(modules)
-	})
-	// nginx cannot load a module twice.
-	if !own && (!l.whole || !f.main.has("load_module")) {
-		defaults = append(defaults, "include "+modules)
-	}
+	defaults = append(defaults, f.modules(l, s.Image)...)
 	return defaults
 }
 
@@ -82,8 +73,8 @@ func httpDefaults(l layout, f *findings, s Settings) []string {
 		"keepalive_timeout 65s",
 	)
 	statements = f.httpLevel.unsetOf(statements...)
-	if !f.httpLevel.has("types") && !slices.ContainsFunc(f.httpLevel["include"], namesTypes) {
-		statements = append([]string{"include /etc/nginx/mime.types"}, statements...)
+	if s.Image.MimeTypes != "" && !f.httpLevel.has("types") && !slices.ContainsFunc(f.httpLevel["include"], namesTypes) {
+		statements = append([]string{"include " + s.Image.MimeTypes}, statements...)
 	}
 	return statements
 }

@@ -77,7 +77,7 @@ func checkMain(t *testing.T, files map[string]string) {
 			switch {
 			case !slices.Contains(mains, d.Name):
 				t.Errorf("the main file has the directive %q", d.Name)
-			case d.Name == "include" && !known && !d.Is("include", modules):
+			case d.Name == "include" && !known && !d.Is("include", settings.Image.EnabledModules):
 				t.Errorf("the main file includes %q", d.Args)
 			}
 			check(d.Block)

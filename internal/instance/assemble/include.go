@@ -12,6 +12,7 @@ import (
 // siteFolders are the folders from which the nginx.conf of images and packages includes site configurations.
 var siteFolders = []string{
 	"/etc/nginx/conf.d", "/etc/nginx/http.d", "/etc/nginx/sites-enabled", "conf.d", "http.d", "sites-enabled",
+	"/etc/angie/http.d", "/opt/bitnami/nginx/conf/server_blocks",
 }
 
 // includeDeclared extends the include of a site folder by the user's files that match it and that no other file

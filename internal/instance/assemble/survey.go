@@ -111,15 +111,16 @@ func processProblem(v syntax.Visit) string {
 	return ""
 }
 
+var stockPIDs = []string{
+	"/run/nginx.pid", "/var/run/nginx.pid", "logs/nginx.pid", "/tmp/nginx.pid", "nginx.pid",
+	"/run/nginx/nginx.pid", "/var/run/nginx/nginx.pid", "/opt/bitnami/nginx/tmp/nginx.pid", "/run/angie.pid", "/var/run/angie.pid",
+	"/usr/local/openresty/nginx/logs/nginx.pid",
+}
+
 // stockPID reports whether the directive is the default pid file of an image or a package, which the user most likely
 // did not choose.
 func stockPID(d *syntax.Directive) bool {
-	for _, path := range []string{"/run/nginx.pid", "/var/run/nginx.pid", "logs/nginx.pid", "/tmp/nginx.pid", "nginx.pid"} {
-		if d.Is("pid", path) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(stockPIDs, func(path string) bool { return d.Is("pid", path) })
 }
 
 // workers returns the number of worker processes that nginx will start.

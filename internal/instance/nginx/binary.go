@@ -5,9 +5,9 @@ package nginx
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"time"
@@ -20,26 +20,28 @@ const versionTimeout = 10 * time.Second
 
 // Binary is the nginx of the image.
 type Binary struct {
-	Path     string
-	Version  Version
-	Children *reap.Children
+	Path    string
+	Version Version
+	Build   Build
+	// KeepaliveMinTimeout reports whether nginx can keep idle connections open during a graceful exit.
+	KeepaliveMinTimeout bool
+	Children            *reap.Children
 	// CanDryRun reports whether a second nginx can be started next to the serving one.
 	CanDryRun bool
 	// Hidden are paths below which nginx and its children cannot open files.
 	Hidden []string
 }
 
-// Find looks for nginx in PATH, and in the usual places of images that do not have it in PATH.
+// Find looks for nginx or a fork of it in PATH, and in the usual places of images that do not have it in PATH.
 func Find(ctx context.Context, children *reap.Children) (Binary, error) {
-	path, err := findProgram("nginx", "/usr/sbin/nginx", "/usr/local/nginx/sbin/nginx",
-		"/usr/local/openresty/nginx/sbin/nginx", "/opt/bitnami/nginx/sbin/nginx")
+	path, err := findProgram(os.Getenv("PATH"), folders)
 	if err != nil {
-		return Binary{}, errors.New("the image has no nginx in PATH, and none in the usual places")
+		return Binary{}, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, versionTimeout)
 	defer cancel()
 	// A sandbox without system call filters fails here, and then a dry run would fail too.
-	limited, err := Binary{Path: path}.command(launch{IgnoreBind: true}, "-v")
+	limited, err := Binary{Path: path}.command(launch{IgnoreBind: true}, "-V")
 	if err != nil {
 		return Binary{}, err
 	}
@@ -48,13 +50,20 @@ func Find(ctx context.Context, children *reap.Children) (Binary, error) {
 	if err != nil {
 		slog.Warn("configurations are tested without starting worker processes", "reason", fmt.Sprintf("%v: %.200s", err, text))
 		canDryRun = false
-		text, err = output(ctx, children, []string{path, "-v"})
+		text, err = output(ctx, children, []string{path, "-V"})
 	}
 	if err != nil {
-		return Binary{}, fmt.Errorf("get the version of nginx: %w: %.200s", err, text)
+		return Binary{}, cannotRun(path, err, text)
 	}
-	version, err := ParseVersion(text)
-	return Binary{Path: path, Version: version, Children: children, CanDryRun: canDryRun}, err
+	build, err := ParseBuild(text)
+	if err != nil {
+		return Binary{}, fmt.Errorf("%s is neither nginx nor a fork of it: -V shows %.100q; use an image of nginx", path, text)
+	}
+	// Forks do not have all directives of the nginx that they are based on: Angie and freenginx lack this one.
+	minTimeout := build.Version.atLeast(keepaliveMinTimeout) && hasDirective(path, "keepalive_min_timeout")
+	return Binary{
+		Path: path, Version: build.Version, Build: build, KeepaliveMinTimeout: minTimeout, Children: children, CanDryRun: canDryRun,
+	}, nil
 }
 
 // output returns what a program writes to stdout and stderr.
@@ -67,18 +76,6 @@ func output(ctx context.Context, children *reap.Children, arguments []string) (s
 		err = children.Wait(command)
 	}
 	return out.String(), err
-}
-
-func findProgram(candidates ...string) (string, error) {
-	var missing error
-	for _, candidate := range candidates {
-		path, err := exec.LookPath(candidate)
-		if err == nil {
-			return path, nil
-		}
-		missing = err
-	}
-	return "", missing
 }
 
 // arguments returns the arguments to use the configuration in a folder. A master process uses the

@@ -24,9 +24,11 @@ var (
 	errorLogFlag = Version{1, 19, 5}
 )
 
-var versionLine = regexp.MustCompile(`nginx version: \S+/(\d+)\.(\d+)\.(\d+)`)
+// versionLine matches the version of nginx, also in the output of forks. OpenResty appends a number to it, Angie and
+// Tengine print it on a second line, and old versions of Tengine print it in parentheses.
+var versionLine = regexp.MustCompile(`(?:nginx version: \S+/|\(nginx/)(\d+)\.(\d+)\.(\d+)`)
 
-// ParseVersion parses the output of `nginx -v`. Forks with the same version numbers are accepted.
+// ParseVersion parses the output of `nginx -V`.
 func ParseVersion(text string) (Version, error) {
 	found := versionLine.FindStringSubmatch(text)
 	if found == nil {
@@ -49,10 +51,6 @@ func (v Version) String() string {
 	}
 	return fmt.Sprintf("%d.%d.%d", v.Major, v.Minor, v.Patch)
 }
-
-// HasKeepaliveMinTimeout reports whether nginx can keep idle connections open during a graceful
-// exit.
-func (v Version) HasKeepaliveMinTimeout() bool { return v.atLeast(keepaliveMinTimeout) }
 
 // HasKeepaliveTime reports whether nginx can close connections of a certain age after a response.
 func (v Version) HasKeepaliveTime() bool { return v.atLeast(keepaliveTime) }

@@ -38,8 +38,8 @@ func (l Line) Severe() bool {
 // emergency, but accepts the configuration.
 func (l Line) Ignored() bool { return strings.HasSuffix(l.Message, ", ignored") }
 
-// Before the log is open, lines begin with "nginx:" instead of the time and the process.
-var logLine = regexp.MustCompile(`^(?:nginx: |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(\*\d+ )?(.*)$`)
+// Before the log is open, lines begin with the name of the program instead of the time and the process.
+var logLine = regexp.MustCompile(`^(?:(?:nginx|angie): |\d{4}/\d\d/\d\d \d\d:\d\d:\d\d )\[([a-z]+)\] (?:(\d+)#\d+: )?(\*\d+ )?(.*)$`)
 
 // ParseLine parses a line of the error log.
 func ParseLine(text string) (Line, bool) {

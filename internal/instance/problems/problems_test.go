@@ -26,6 +26,9 @@ func TestProblems(t *testing.T) {
 		"a file and a line": {
 			"nginx: [emerg] unknown directive \"lisen\" in /run/nginx-operator/revisions/r1-1/site.conf:2\n",
 			[]instanceapi.Problem{{File: "site.conf", Line: 2, Message: `unknown directive "lisen"`}}},
+		"of Angie": {
+			"angie: [emerg] unknown directive \"lisen\" in /run/nginx-operator/revisions/r1-1/site.conf:2\n",
+			[]instanceapi.Problem{{File: "site.conf", Line: 2, Message: `unknown directive "lisen"`}}},
 		"no place": {
 			"2026/11/21 05:00:00 [emerg] 7#7: no \"events\" section in configuration\n",
 			[]instanceapi.Problem{{Message: `no "events" section in configuration`}}},
@@ -64,6 +67,9 @@ func TestRedact(t *testing.T) {
 		"foreign": {
 			`2026/11/21 05:00:00 [emerg] 7#7: unknown directive "CANARY" in /run/nginx-operator/revisions/r1-1/tls/shop/users:1`,
 			`2026/11/21 05:00:00 [emerg] 7#7: ` + notShown + ` in /run/nginx-operator/revisions/r1-1/tls/shop/users:1`},
+		"foreign, of Angie": {
+			`angie: [emerg] unknown directive "CANARY" in /etc/nginx/tls/shop/tls.key:1`,
+			`angie: [emerg] ` + notShown + ` in /etc/nginx/tls/shop/tls.key:1`},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -61,6 +61,18 @@ func TestWorkers(t *testing.T) {
 	}
 }
 
+// TestWorkersOfAngie: its processes have other titles, with the number of the configuration.
+func TestWorkersOfAngie(t *testing.T) {
+	f := FS(t.TempDir())
+	f.process(t, 7, 1, "S", "angie", "angie: master process v1.10.3 #2 [/usr/sbin/angie -c x]\x00\x00")
+	f.process(t, 8, 7, "S", "angie", "angie: worker process #2\x00")
+	f.process(t, 9, 7, "S", "angie", "angie: worker process is shutting down #1\x00")
+	f.process(t, 10, 7, "S", "angie", "angie: cache manager process #2\x00")
+	if diff := cmp.Diff(Workers{Running: []int{8}, Exiting: []int{9}, Ticks: 4 * 15, Pages: 4 * 100, Processes: 4}, f.Workers(7)); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
 func TestParseStat(t *testing.T) {
 	rest := strings.Repeat(" 0", 22)
 	tests := map[string]struct {

@@ -53,6 +53,7 @@ func (f FS) role(p Process) (worker, exiting bool) {
 	if p.Zombie {
 		return false, false
 	}
-	title := f.Title(p.PID)
-	return strings.HasPrefix(title, "nginx: worker process"), strings.HasPrefix(title, "nginx: worker process is shutting down")
+	// The title begins with the name of the program: Angie's is angie.
+	_, title, _ := strings.Cut(f.Title(p.PID), ": ")
+	return strings.HasPrefix(title, "worker process"), strings.HasPrefix(title, "worker process is shutting down")
 }

@@ -22,14 +22,14 @@ const kept = 3
 // Store is a folder with configurations.
 type Store struct {
 	dir string
-	// image is the folder of the image's files that configurations can include.
-	image string
+	// image are the folders of the image's files that configurations can include, the first one first.
+	image []string
 	// recent are the kept revisions, the latest first.
 	recent []string
 }
 
 // Open prepares the folder and removes what an earlier process left there. nginx must not run yet.
-func Open(dir, image string) (*Store, error) {
+func Open(dir string, image ...string) (*Store, error) {
 	s := &Store{dir: dir, image: image}
 	for _, sub := range []string{s.userFilesDir(), s.revisions(), s.links()} {
 		if err := os.RemoveAll(sub); err != nil {
@@ -109,25 +109,37 @@ func (s *Store) Write(revision string, generation int64, files map[string]string
 	if err := writeFolder(dir, files); err != nil {
 		return "", err
 	}
-	entries, err := os.ReadDir(s.image)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("list the image's files: %w", err)
-	}
-	for _, entry := range entries {
-		if _, own := files[entry.Name()]; own || entry.Name() == nginxconf.WholeFile {
-			continue
-		}
-		if err := s.link(entry.Name(), dir); err != nil {
+	for _, image := range s.image {
+		if err := s.linkAll(image, dir, files); err != nil {
 			return "", fmt.Errorf("link the image's files: %w", err)
 		}
 	}
 	return dir, nil
 }
 
+// linkAll links the files of a folder of the image, except for those that the configuration has already.
+func (s *Store) linkAll(image, dir string, files map[string]string) error {
+	entries, err := os.ReadDir(image)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if _, own := files[name]; own || name == nginxconf.WholeFile {
+			continue
+		}
+		if err := s.link(filepath.Join(image, name), dir); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+	}
+	return nil
+}
+
 // link makes a symbolic link to a file of the image in a folder. All folders share one inode for it, if the file system
 // has hard links: making a dozen inodes takes longer than all the rest of an assembly.
-func (s *Store) link(name, dir string) error {
-	target, first, link := filepath.Join(s.image, name), filepath.Join(s.links(), name), filepath.Join(dir, name)
+func (s *Store) link(target, dir string) error {
+	name := filepath.Base(target)
+	first, link := filepath.Join(s.links(), name), filepath.Join(dir, name)
 	if to, err := os.Readlink(first); err == nil && to == target && os.Link(first, link) == nil {
 		return nil
 	}

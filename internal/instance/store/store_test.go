@@ -62,7 +62,7 @@ func TestLinks(t *testing.T) {
 		// Without the shared links, each folder has its own.
 		func(s *Store) error { return os.RemoveAll(s.links()) },
 	} {
-		s := &Store{dir: state, image: image}
+		s := &Store{dir: state, image: []string{image}}
 		if generation == 0 {
 			var err error
 			if s, err = Open(state, image); err != nil {
@@ -118,5 +118,41 @@ func TestSaveRevision(t *testing.T) {
 	}
 	if got, err := s.Find(own); err != nil || !maps.Equal(got, files) {
 		t.Errorf("files %v (%v)", got, err)
+	}
+}
+
+// TestImageFolders: the files of the first folder of the image hide those of the second, and the configuration's own
+// hide both.
+func TestImageFolders(t *testing.T) {
+	first, second := t.TempDir(), t.TempDir()
+	for _, path := range []string{
+		filepath.Join(first, "mime.types"), filepath.Join(first, "site.conf"), filepath.Join(first, nginxconf.WholeFile),
+		filepath.Join(second, "mime.types"), filepath.Join(second, "site.conf"), filepath.Join(second, "fastcgi_params"),
+	} {
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s, err := Open(t.TempDir(), first, second, filepath.Join(first, "missing"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, err := s.Write("0123456789abcdef", 1, map[string]string{"site.conf": ""})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := map[string]string{}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range entries {
+		got[entry.Name()], _ = os.Readlink(filepath.Join(dir, entry.Name())) // "" for a file that is no link
+	}
+	want := map[string]string{
+		"site.conf": "", "mime.types": filepath.Join(first, "mime.types"), "fastcgi_params": filepath.Join(second, "fastcgi_params"),
+	}
+	if !maps.Equal(got, want) {
+		t.Errorf("the folder has %v, want %v", got, want)
 	}
 }

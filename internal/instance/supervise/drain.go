@@ -85,7 +85,7 @@ func after(ctx context.Context, pause time.Duration) <-chan time.Time {
 // connections of the replaced workers. No request is lost if nginx keeps the connections for
 // keepalive_min_timeout.
 func (s *Supervisor) nudge() {
-	if s.DrainDelay > 0 && s.Binary.Version.HasKeepaliveMinTimeout() && s.serving.verified {
+	if s.DrainDelay > 0 && s.Binary.KeepaliveMinTimeout && s.serving.verified {
 		s.end(syscall.SIGHUP)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -44,10 +46,13 @@ func become(text string) error {
 	if err := unix.Chdir("/"); err != nil {
 		return err
 	}
-	if err := drop(); err != nil {
+	if err := drop(s.ids()); err != nil {
 		return fmt.Errorf("drop privileges: %w", err)
 	}
-	environment := append([]string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"}, s.Environment...)
+	environment := s.Environment
+	if !slices.ContainsFunc(environment, func(e string) bool { return strings.HasPrefix(e, "PATH=") }) {
+		environment = append(environment, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
+	}
 	return unix.Exec(s.Command[0], s.Command, environment)
 }
 
@@ -112,7 +117,7 @@ func network() error {
 	return unix.IoctlIfreq(socket, unix.SIOCSIFFLAGS, request)
 }
 
-func drop() error {
+func drop(user, group int) error {
 	for capability := range uintptr(unix.CAP_LAST_CAP + 1) {
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, capability, 0, 0, 0); err != nil {
 			return err
@@ -124,10 +129,10 @@ func drop() error {
 	if err := unix.Setgroups(nil); err != nil {
 		return err
 	}
-	if err := unix.Setresgid(User, User, User); err != nil {
+	if err := unix.Setresgid(group, group, group); err != nil {
 		return err
 	}
-	if err := unix.Setresuid(User, User, User); err != nil {
+	if err := unix.Setresuid(user, user, user); err != nil {
 		return err
 	}
 	// A change of the user clears the parent-death signal, so set it again.

@@ -5,6 +5,7 @@
 package container
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -33,8 +34,10 @@ type Spec struct {
 	Mounts []Mount
 	// Command is the path of the program in the container, followed by its arguments.
 	Command []string
-	// Environment is added to the environment of the program, as NAME=value.
+	// Environment is the environment of the program, as NAME=value. Without a PATH, it gets the usual one.
 	Environment []string
+	// User and Group are the IDs of the program's user and group. With 0, they are that of nginx.
+	User, Group int
 	// Memory limits the memory of the container, in bytes, with a control group that the container
 	// sees under /sys/fs/cgroup. With 0, there is no limit.
 	Memory int64
@@ -54,6 +57,9 @@ type Container struct {
 	ended   chan struct{}
 	once    sync.Once
 }
+
+// ids returns the IDs of the program's user and group.
+func (s *Spec) ids() (user, group int) { return cmp.Or(s.User, User), cmp.Or(s.Group, s.User, User) }
 
 // Start starts a container, whose output goes to output.
 func Start(s Spec, output io.Writer) (*Container, error) {
@@ -83,7 +89,7 @@ func start(s Spec, group *cgroup, output io.Writer) (*Container, error) {
 		return nil, err
 	}
 	// A runtime also makes the container's user the owner of the streams.
-	err = writer.Chown(User, User)
+	err = writer.Chown(s.ids())
 	c := &Container{cgroup: group, command: exec.Command("/proc/self/exe", argument, string(text)), ended: make(chan struct{})}
 	c.command.Stdout, c.command.Stderr = writer, writer
 	c.command.SysProcAttr = &syscall.SysProcAttr{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -39,20 +40,27 @@ func Title(pid int) string {
 	return string(text)
 }
 
+// The titles of a master process, and of a worker that accepts requests. Those of Angie have its own name, and the number
+// of the configuration.
+var (
+	masterTitle = regexp.MustCompile(`^(nginx|angie): master process`)
+	workerTitle = regexp.MustCompile(`^(nginx|angie): worker process( #\d+)?\x00`)
+)
+
 // Master returns the ID of nginx's master process on this machine, or 0 if nginx does not run.
-func (c *Container) Master() int { return child(c.PID(), "nginx: master") }
+func (c *Container) Master() int { return child(c.PID(), masterTitle) }
 
 // Worker returns the ID of a worker process that accepts requests, or 0 if there is none.
 func (c *Container) Worker() int {
 	if master := c.Master(); master != 0 {
-		return child(master, "nginx: worker process\x00")
+		return child(master, workerTitle)
 	}
 	return 0
 }
 
-func child(parent int, title string) int {
+func child(parent int, title *regexp.Regexp) int {
 	for _, pid := range Children(parent) {
-		if strings.HasPrefix(Title(pid)+"\x00", title) {
+		if title.MatchString(Title(pid) + "\x00") {
 			return pid
 		}
 	}
