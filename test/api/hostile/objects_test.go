@@ -17,7 +17,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/application"
 	"example.com/nginx-operator/internal/nginx/desired"
@@ -112,7 +111,7 @@ func checkConfigMaps(t *testing.T, s sender, owners map[string]string) {
 			continue
 		}
 		files := maps.Clone(cm.Data)
-		delete(files, instanceapi.FileChecks)
+		files = nginxconf.Files(files).User()
 		if _, err := nginxconf.New(files); err != nil {
 			t.Errorf("ConfigMap %s: %v", cm.Name, err)
 		}
