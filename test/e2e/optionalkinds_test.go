@@ -9,7 +9,6 @@ import (
 
 	networkingv1 "k8s.io/api/networking/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -89,12 +88,13 @@ func installAbsent(t *testing.T, definition func() (*apiextensionsv1.CustomResou
 	t.Helper()
 	crd, err := definition()
 	must(t, err)
-	config, err := ctrl.GetConfig()
-	must(t, err)
-	err = crds.Install(t.Context(), kube, config, crd)
-	if apierrors.IsAlreadyExists(err) {
+	err = get(t, crd.DeepCopy())
+	if err == nil {
 		return
 	}
+	must(t, client.IgnoreNotFound(err))
+	config, err := ctrl.GetConfig()
 	must(t, err)
+	must(t, crds.Install(t.Context(), kube, config, crd))
 	cleanup(t, func(ctx context.Context) error { return kube.Delete(ctx, crd) })
 }
