@@ -72,7 +72,8 @@ func TestExposingObjects(t *testing.T) {
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
 		s.Ingress, s.HTTPRoutes, s.TLS = spec.Ingress, spec.HTTPRoutes, spec.TLS
 	})
-	waitMessage(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict,
+	waitCondition(t, nginx, v1alpha2.ConditionAccepted, metav1.ConditionFalse, v1alpha2.ReasonNameConflict)
+	waitMessage(t, nginx, v1alpha2.ConditionExposed, metav1.ConditionFalse, v1alpha2.ReasonApplyFailed,
 		"Ingress web", "HTTPRoute web-main", "Certificate web-site")
 }
 
