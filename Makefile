@@ -243,6 +243,15 @@ test-e2e-helm: $(HELM) ## Run the end-to-end tests against a Helm install
 	@$(MAKE) deploy-helm load-tool s3-image
 	@E2E_HELM=$(HELM) $(MAKE) e2e SELECT="-skip=TestCache" # The chart does not install the cache operator.
 
+# Traefik and cert-manager take 10 minutes to build for the first time, so it is not part of `make test-all`.
+.PHONY: test-e2e-exposure
+test-e2e-exposure: $(CLUSTER) ## Test spec.ingress, httpRoutes and tls[].certificate with Traefik and cert-manager on the local cluster
+	@$(MAKE) up
+	@$(MAKE) KUBECONFIG= deploy load-tool
+	@$(CLUSTER) addon traefik cert-manager
+	@KUBECONFIG="$$($(CLUSTER) kubeconfig)" KUBECTL=$$($(CLUSTER) envtest-assets)/kubectl \
+		$(TEST_NAMES) -count=1 -tags=e2e,exposure -timeout=15m -run='$(or $(RUN),^TestExposed|^TestDefinitions)' ./test/e2e
+
 .PHONY: load-tool
 load-tool: $(CLUSTER)
 ifdef LOCAL
