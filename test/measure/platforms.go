@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -112,6 +113,9 @@ func (r *platformRun) run(ctx context.Context, s *session) error {
 	if err := r.platform.install(r.cluster, ctx); err != nil {
 		return err
 	}
+	if err := r.leads(ctx); err != nil {
+		return err
+	}
 	r.namespace = "application"
 	if err := r.createNamespace(ctx); err != nil {
 		return err
@@ -122,6 +126,30 @@ func (r *platformRun) run(ctx context.Context, s *session) error {
 		}
 	}
 	return r.serve(ctx)
+}
+
+// leads waits until a pod of the operator leads that stays.
+func (r *platformRun) leads(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, platformPatience)
+	defer cancel()
+	for {
+		leader, err := (&cluster{client: r.client}).leader(ctx)
+		if err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+		pods := &corev1.PodList{}
+		if err := r.client.List(ctx, pods, client.InNamespace(process.Account.Namespace)); err != nil {
+			return err
+		}
+		for _, pod := range pods.Items {
+			if pod.DeletionTimestamp == nil && strings.HasPrefix(leader, pod.Name+"_") {
+				return nil
+			}
+		}
+		if err := pause(ctx, platformPoll); err != nil {
+			return fmt.Errorf("no pod of the operator leads: the holder of the lease is %q", leader)
+		}
+	}
 }
 
 func (r *platformRun) createNamespace(ctx context.Context) error {

@@ -42,8 +42,14 @@ func prepareRestricted(ctx context.Context, r *platformRun) error {
 			}
 		}
 	}
-	if err := r.client.Create(ctx, acceptablePod(), client.DryRunAll); err != nil {
-		return fmt.Errorf("the policies refuse a pod that restricted-v2 allows: %w", err)
+	for {
+		err := r.client.Create(ctx, acceptablePod(), client.DryRunAll)
+		if err == nil {
+			break
+		}
+		if pause(ctx, platformPoll) != nil {
+			return fmt.Errorf("the policies refuse a pod that restricted-v2 allows: %w", err)
+		}
 	}
 	r.notes = append(r.notes, fmt.Sprintf("%s: the policies refuse %d of %d pods that violate a rule each", r.platform.name, len(violations), len(violations)))
 	return nil
