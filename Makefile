@@ -232,6 +232,17 @@ test-e2e-main:
 test-e2e-rest:
 	@$(MAKE) test-e2e SELECT="-skip='$(E2E_MAIN)'"
 
+# A local cluster must not run: each of these is started and removed.
+FAMILIES := dual-stack dual-stack-ipv6 ipv6
+E2E_FAMILIES := TestFamilies|TestBackupToClaim|TestMetrics|TestFirstManifest|TestSampleInstance
+
+.PHONY: test-e2e-families
+test-e2e-families: $(CLUSTER) ## Run the end-to-end tests of addresses on a local cluster of each of FAMILIES, one after another
+	@for family in $(FAMILIES); do ( \
+		echo "== $$family"; $(CLUSTER) up --ip-family "$$family"; trap '$(CLUSTER) down' EXIT; \
+		$(MAKE) KUBECONFIG= deploy e2e SELECT="$(or $(SELECT),-run='$(E2E_FAMILIES)')" ); \
+	done
+
 .PHONY: test-docs
 test-docs: $(CLUSTER) ## Run the commands of the README and the guides on the local cluster, and compare their output
 	@$(MAKE) up deploy
@@ -241,7 +252,7 @@ test-docs: $(CLUSTER) ## Run the commands of the README and the guides on the lo
 test-e2e-helm: $(HELM) ## Run the end-to-end tests against a Helm install
 	@$(if $(LOCAL),$(MAKE) up)
 	@$(MAKE) deploy-helm load-tool s3-image
-	@E2E_HELM=$(HELM) $(MAKE) e2e SELECT="-skip=TestCache" # The chart does not install the cache operator.
+	@E2E_HELM=$(HELM) $(MAKE) e2e SELECT="-skip='TestCache|TestFamiliesCache'" # The chart does not install the cache operator.
 
 # Traefik and cert-manager take 10 minutes to build for the first time, so it is not part of `make test-all`.
 .PHONY: test-e2e-exposure
@@ -300,7 +311,7 @@ needed = $(if $(filter $(1),$(subst $(comma), ,$(WHAT))),$(2))
 .PHONY: measure
 measure: ## Measure WHAT=name[,name] and print a row per figure; without WHAT, list the names
 measure: $(CLUSTER) $(call needed,packages,$(HELM)) $(call needed,backup-memory,$(VERSITYGW)) $(call needed,backup,s3-image) \
-	$(call needed,live traffic badconfig hurtful serving-nothing operand-upgrade sidecar operator-upgrade rollback bad-node canary-evidence reloads instance leak cache-restart cache-scale cache-loss cache-collapse cache-overhead,load-tool) \
+	$(call needed,live traffic badconfig hurtful serving-nothing operand-upgrade sidecar operator-upgrade rollback bad-node blocked canary-evidence reloads instance leak cache-restart cache-scale cache-loss cache-collapse cache-overhead,load-tool) \
 	$(call needed,operator-upgrade,next-image) $(call needed,rollback,arm64-image)
 	@$(call needed,large-config,$(CLUSTER) image nginx --out $(BIN)/images >/dev/null)
 	@CLUSTER=$(CLUSTER) INSTANCE_IMAGES=$(BIN)/images HELM=$(HELM) VERSITYGW=$(VERSITYGW) PATH="$$PATH:$$($(CLUSTER) envtest-assets)" AUDIT_LOG="$(if $(LOCAL),$$($(CLUSTER) audit-log))" KUBEBUILDER_ASSETS="$$($(CLUSTER) envtest-assets)" \

@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
@@ -70,13 +72,17 @@ func (r runningCluster) push(ctx context.Context, archive string, tag name.Tag) 
 	}
 	defer transport.CloseIdleConnections()
 	user := &authn.Basic{Username: topology.RegistryUser, Password: topology.RegistryPassword}
-	err = remote.Write(tag, pushed, remote.WithContext(ctx), remote.WithTransport(transport), remote.WithAuth(user))
+	err = remote.Write(tag, pushed, remote.WithContext(ctx), remote.WithTransport(transport), remote.WithAuth(user),
+		remote.WithRetryPredicate(refused), remote.WithRetryBackoff(remote.Backoff{Duration: 200 * time.Millisecond, Factor: 1.5, Steps: 10}))
 	if err != nil {
 		return "", fmt.Errorf("pushing %s (is the registry running? see `cluster addon registry`): %w", tag, err)
 	}
 	digest, err := pushed.Digest()
 	return digest.String(), err
 }
+
+// refused reports whether nothing listens. kube-proxy may need seconds until it forwards to a new registry.
+func refused(err error) bool { return errors.Is(err, syscall.ECONNREFUSED) }
 
 // registryTransport connects to the registry from node 1's network, where its Service has an
 // address.

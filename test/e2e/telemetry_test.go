@@ -115,9 +115,10 @@ func metricsProxy() string {
 	return fmt.Sprintf(`
 server {
     listen %d;
+    listen [::]:%[1]d;
     location = /metrics {
-        proxy_pass https://nginx-operator-metrics.%s.svc:8443/metrics;
-        proxy_set_header Authorization $http_%s;
+        proxy_pass https://nginx-operator-metrics.%[2]s.svc:8443/metrics;
+        proxy_set_header Authorization $http_%[3]s;
     }
 }
 `, httpPort, operatorNamespace, strings.ToLower(strings.ReplaceAll(tokenHeader, "-", "_")))

@@ -51,6 +51,24 @@ func (s *session) bench(ctx context.Context) (*bench, error) {
 	if kubeconfig == "" {
 		return nil, errors.New("KUBECONFIG is not set: set it to the kubeconfig of a cluster that runs the operator")
 	}
+	b, err := s.connect(kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
+		GenerateName: "measure-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
+	}}
+	if err := b.client.Create(ctx, namespace); err != nil {
+		return nil, err
+	}
+	b.namespace = namespace.Name
+	c := &cluster{client: b.client}
+	s.atEnd(func(ctx context.Context) error { return c.remove(ctx, namespace) })
+	return b, nil
+}
+
+// connect connects to a cluster, without a namespace.
+func (s *session) connect(kubeconfig string) (*bench, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("KUBECONFIG: %w", err)
@@ -70,19 +88,8 @@ func (s *session) bench(ctx context.Context) (*bench, error) {
 	if b.client, err = client.NewWithWatch(config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
-	if b.kube, err = kubernetes.NewForConfig(config); err != nil {
-		return nil, err
-	}
-	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
-		GenerateName: "measure-", Labels: map[string]string{"pod-security.kubernetes.io/enforce": "restricted"},
-	}}
-	if err := b.client.Create(ctx, namespace); err != nil {
-		return nil, err
-	}
-	b.namespace = namespace.Name
-	c := &cluster{client: b.client}
-	s.atEnd(func(ctx context.Context) error { return c.remove(ctx, namespace) })
-	return b, nil
+	b.kube, err = kubernetes.NewForConfig(config)
+	return b, err
 }
 
 func (b *bench) newest() string { return b.images[len(b.images)-1] }

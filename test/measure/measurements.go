@@ -20,16 +20,17 @@ type measurement struct {
 }
 
 const (
-	needsAssets   = "KUBEBUILDER_ASSETS"
-	needsCluster  = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
-	needsHelm     = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
-	needsTier     = needsClass + ", and the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
-	needsOperator = "KUBECONFIG of a cluster that runs the operator"
-	needsClass    = needsOperator + " with its cache controller, and has a default StorageClass"
-	needsNext     = needsCluster + ", with the images E2E_NEXT_OPERATOR_IMAGE (test/nextrelease) and E2E_LOAD_IMAGE"
-	needsS3       = "KUBECONFIG of a cluster that runs the operator, with the image E2E_S3_IMAGE of hack/s3"
-	needsImages   = "root, and bin/images (make images) or INSTANCE_IMAGES; INSTANCE_PROGRAM to measure that of another release"
-	needsLoad     = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
+	needsAssets    = "KUBEBUILDER_ASSETS"
+	needsCluster   = "KUBECONFIG and AUDIT_LOG of a cluster that runs the operator"
+	needsHelm      = "HELM, kubectl, and KUBECONFIG of a cluster whose operator it may replace"
+	needsTier      = needsClass + ", and the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
+	needsNoCluster = "root, and no running local cluster: it starts and removes several"
+	needsOperator  = "KUBECONFIG of a cluster that runs the operator"
+	needsClass     = needsOperator + " with its cache controller, and has a default StorageClass"
+	needsNext      = needsCluster + ", with the images E2E_NEXT_OPERATOR_IMAGE (test/nextrelease) and E2E_LOAD_IMAGE"
+	needsS3        = "KUBECONFIG of a cluster that runs the operator, with the image E2E_S3_IMAGE of hack/s3"
+	needsImages    = "root, and bin/images (make images) or INSTANCE_IMAGES; INSTANCE_PROGRAM to measure that of another release"
+	needsLoad      = "KUBECONFIG of a cluster that runs the operator, with the image E2E_LOAD_IMAGE of test/load/cmd/nginx-load"
 )
 
 // measurements returns all measurements in their order: those that change the operator come after
@@ -60,6 +61,7 @@ func measurements() []measurement {
 		{"sidecar", "requests to a container beside nginx that fail while pods are replaced", needsLoad, measureSidecar},
 		{"rollback", "how soon each kind of bad rollout ends in the last good revision, and what it costs meanwhile", needsLoad + ", and E2E_ARM64_IMAGE", measureRollback},
 		{"bad-node", "what happens to a rollout whose image is missing on one of two nodes", needsLoad + ", which is the local one", measureBadNode},
+		{"blocked", "how soon a configuration and a rollout are live while no packet of the operator reaches the pods", needsLoad + ", which is the local one", measureBlocked},
 		{"canary-evidence", "the verdicts on canaries with few or no metrics", needsLoad, measureCanaryEvidence},
 		{"reloads", "what a thousand reloads do to a pod's memory", needsLoad, measureReloads},
 		{"instance", "what the instance manager costs: size, memory, processor time, speed", needsLoad, measureInstance},
@@ -72,6 +74,7 @@ func measurements() []measurement {
 		{"cache-loss", "hit ratio and origin requests while a shard loses its volume", needsTier, measureCacheLoss},
 		{"cache-collapse", "how many requests an origin gets when 1,000 clients request one object that is not stored", needsTier, measureCacheCollapse},
 		{"cache-overhead", "requests a second and latency of hits on an edge and on a shard, beside one nginx that caches by itself", needsTier, measureCacheOverhead},
+		{"platforms", "an application with an empty spec on IPv4, dual-stack, IPv6, a cluster as restricted as OpenShift, and a private registry", needsNoCluster, measurePlatforms},
 		{"webhook", "reads of both versions that fail while the operator and its certificates are replaced", needsOperator, measureWebhook},
 		{"leak", "where the content of a Secret can be read without permission to read Secrets", needsLoad, measureLeak},
 		{"packages", "Helm install, upgrade, uninstall; bundle validation; two builds of a release", needsHelm, measurePackages},

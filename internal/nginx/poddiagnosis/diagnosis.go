@@ -81,11 +81,11 @@ func ofContainer(pod *corev1.Pod, s corev1.ContainerStatus) *Diagnosis {
 	}
 	switch w.Reason {
 	case "ImagePullBackOff", "ErrImagePull":
-		return &Diagnosis{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), FailAfter: scheduledAt(pod).Add(pullTimeout), NodeLocal: true}
+		return &Diagnosis{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(pod, s, w), FailAfter: scheduledAt(pod).Add(pullTimeout), NodeLocal: true}
 	case "ErrImageNeverPull", "ImageInspectError":
-		return &Diagnosis{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), FailAfter: pod.CreationTimestamp.Time, NodeLocal: true}
+		return &Diagnosis{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(pod, s, w), FailAfter: pod.CreationTimestamp.Time, NodeLocal: true}
 	case "InvalidImageName":
-		return &Diagnosis{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(s, w), FailAfter: pod.CreationTimestamp.Time}
+		return &Diagnosis{Reason: v1alpha2.ReasonImagePullFailed, Message: pullFailure(pod, s, w), FailAfter: pod.CreationTimestamp.Time}
 	case "CreateContainerConfigError", "CreateContainerError", "RunContainerError":
 		return &Diagnosis{Reason: v1alpha2.ReasonContainerNotStarted, Message: fmt.Sprintf("container %s cannot be started: %s", s.Name, w.Message), NodeLocal: true}
 	}
@@ -138,23 +138,6 @@ func scheduledAt(pod *corev1.Pod) time.Time {
 		}
 	}
 	return pod.CreationTimestamp.Time
-}
-
-func pullFailure(s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string {
-	return fmt.Sprintf("container %s: the image %s cannot be pulled: %s", s.Name, s.Image, pullError(w))
-}
-
-// pullError returns the container runtime's message, which is the same for a failing pull and for
-// the pause after it.
-func pullError(w *corev1.ContainerStateWaiting) string {
-	message := w.Message
-	if _, cause, found := strings.Cut(message, "ErrImagePull: "); found {
-		message = cause
-	}
-	if message == "" {
-		return w.Reason
-	}
-	return strings.TrimSpace(message)
 }
 
 // anonymous removes a pod's name and UID from a message.
