@@ -27,7 +27,7 @@ type NginxOperator struct {
 
 	// spec is the desired state of the application.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`
 	// status is the application as it was last observed.
 	// +optional
@@ -48,7 +48,7 @@ type NginxOperatorSpec struct {
 	// port is the port that nginx listens on and the Service offers: the first of
 	// v1alpha2's ports.
 	// +optional
-	// +kubebuilder:default=80
+	// +default=80
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:validation:XValidation:rule="self != 9113",message="port 9113 belongs to the instance manager in every pod: choose another"
@@ -56,7 +56,7 @@ type NginxOperatorSpec struct {
 
 	// replicas is the number of pods. 0 scales the application to zero.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`

@@ -49,7 +49,7 @@ type IngressHost struct {
 	// paths are those that are routed to the application.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:default={{path: "/", pathType: "Prefix"}}
+	// +default=[{"path":"/","pathType":"Prefix"}]
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Paths []IngressPath `json:"paths,omitempty"`
@@ -65,7 +65,7 @@ type IngressPath struct {
 	Path string `json:"path"`
 	// pathType is Prefix, Exact or ImplementationSpecific.
 	// +optional
-	// +kubebuilder:default=Prefix
+	// +default="Prefix"
 	// +kubebuilder:validation:Enum=Prefix;Exact;ImplementationSpecific
 	PathType networkingv1.PathType `json:"pathType,omitempty"`
 }
@@ -135,13 +135,13 @@ type HTTPRoute struct {
 type ParentReference struct {
 	// group of the parent.
 	// +optional
-	// +kubebuilder:default="gateway.networking.k8s.io"
+	// +default="gateway.networking.k8s.io"
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Group *string `json:"group,omitempty"`
 	// kind of the parent.
 	// +optional
-	// +kubebuilder:default=Gateway
+	// +default="Gateway"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`
@@ -191,7 +191,7 @@ type HTTPRouteRule struct {
 type HTTPPathMatch struct {
 	// type is PathPrefix, Exact or RegularExpression.
 	// +optional
-	// +kubebuilder:default=PathPrefix
+	// +default="PathPrefix"
 	// +kubebuilder:validation:Enum=PathPrefix;Exact;RegularExpression
 	Type string `json:"type,omitempty"`
 	// value of the path.
@@ -218,7 +218,7 @@ type HTTPRouteBackend struct {
 	Port *int32 `json:"port,omitempty"`
 	// weight is the share of the requests, relative to the sum of all weights of the rule. 0: none.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	Weight *int32 `json:"weight,omitempty"`
@@ -268,14 +268,14 @@ type IssuerReference struct {
 	Name string `json:"name"`
 	// kind is Issuer, ClusterIssuer, or the kind of an external issuer.
 	// +optional
-	// +kubebuilder:default=Issuer
+	// +default="Issuer"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`
 	Kind *string `json:"kind,omitempty"`
 	// group of the issuer's API.
 	// +optional
-	// +kubebuilder:default="cert-manager.io"
+	// +default="cert-manager.io"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`

@@ -32,7 +32,7 @@ type NginxOperator struct {
 
 	// spec is the desired state of the application.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`
 	// status is the application as it was last observed. It is written by the
 	// operator only and can be rebuilt from the cluster at any time.
@@ -80,7 +80,7 @@ type NginxOperatorSpec struct {
 	// replicas is the number of pods. 0 scales the application to zero. If a
 	// HorizontalPodAutoscaler targets the Deployment, it decides the number.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -89,7 +89,7 @@ type NginxOperatorSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:default={{name: "http", port: 80, protocol: "TCP"}}
+	// +default=[{"name":"http","port":80,"protocol":"TCP"}]
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.port == p.port && q.protocol == p.protocol))",message="two ports have the same port number and protocol: each can be listed once"
@@ -218,7 +218,7 @@ type Port struct {
 	TargetPort *int32 `json:"targetPort,omitempty"`
 	// protocol is TCP or UDP.
 	// +optional
-	// +kubebuilder:default=TCP
+	// +default="TCP"
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol corev1.Protocol `json:"protocol,omitempty"`
 	// nodePort is the port on every node, for a Service of type NodePort or

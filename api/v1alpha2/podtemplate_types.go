@@ -448,7 +448,7 @@ type ContainerPort struct {
 	ContainerPort int32 `json:"containerPort"`
 	// protocol is TCP or UDP.
 	// +optional
-	// +kubebuilder:default=TCP
+	// +default="TCP"
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol corev1.Protocol `json:"protocol,omitempty"`
 }

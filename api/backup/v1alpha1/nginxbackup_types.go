@@ -60,12 +60,12 @@ type NginxBackupSpec struct {
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
 	// deletionPolicy says what happens to the data when this object is deleted.
 	// +optional
-	// +kubebuilder:default=Retain
+	// +default="Retain"
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// trigger is why the backup is taken. A policy sets it.
 	// +optional
-	// +kubebuilder:default=Manual
+	// +default="Manual"
 	// +kubebuilder:validation:Enum=Manual;Change;Scale;Schedule;BeforeRollout
 	Trigger Trigger `json:"trigger,omitempty"`
 	// policyName is the NginxBackupPolicy that created this backup. Unset: no policy did.

@@ -100,7 +100,7 @@ const DefaultGate = "backup"
 type BeforeRolloutTrigger struct {
 	// gate of spec.rollout.gates.
 	// +optional
-	// +kubebuilder:default=backup
+	// +default="backup"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -113,7 +113,7 @@ type ChangeTrigger struct {
 	// A running rollout is awaited. A target that keeps changing is backed up after ten times as
 	// long.
 	// +optional
-	// +kubebuilder:default=10
+	// +default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
@@ -131,7 +131,7 @@ type ScheduleTrigger struct {
 	Cron string `json:"cron"`
 	// timeZone is the time zone of cron, as in the IANA database, such as Europe/Berlin.
 	// +optional
-	// +kubebuilder:default="Etc/UTC"
+	// +default="Etc/UTC"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+/-]+$`

@@ -62,14 +62,14 @@ type NginxRestoreSpec struct {
 	// items are the parts to restore. Default: all of them.
 	// +optional
 	// +listType=set
-	// +kubebuilder:default={Spec,Configuration,Content}
+	// +default=["Spec","Configuration","Content"]
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	Items []RestoreItem `json:"items,omitempty"`
 	// onConflict says what happens if something exists with other content. Refuse changes nothing
 	// at all. Overwrite replaces it.
 	// +optional
-	// +kubebuilder:default=Refuse
+	// +default="Refuse"
 	// +kubebuilder:validation:Enum=Refuse;Overwrite
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
 	// dryRun lists the changes in status.changes without making them.

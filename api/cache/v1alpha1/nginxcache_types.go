@@ -74,7 +74,7 @@ type NginxCacheSpec struct {
 
 	// edge tunes the pods that take the requests of clients.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Edge Edge `json:"edge,omitempty"`
 
 	// shards tunes the pods that store the objects.
@@ -90,7 +90,7 @@ type NginxCacheSpec struct {
 
 	// defaults apply where a rule sets nothing else.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Defaults Defaults `json:"defaults,omitempty"`
 
 	// tls are the certificates of the edges, which then serve https on port 443 as well. A new pair in
@@ -186,7 +186,7 @@ type ServiceReference struct {
 	Name string `json:"name"`
 	// port is the number of the Service's port.
 	// +optional
-	// +kubebuilder:default=80
+	// +default=80
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
@@ -196,7 +196,7 @@ type ServiceReference struct {
 type Edge struct {
 	// replicas is the number of edges.
 	// +optional
-	// +kubebuilder:default=2
+	// +default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -220,7 +220,7 @@ type Shards struct {
 	// replicas is the number of shards. Another number moves only as many objects to other shards as
 	// it has to, and handOver says for how long their previous owners are asked for them.
 	// +optional
-	// +kubebuilder:default=2
+	// +default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -229,7 +229,7 @@ type Shards struct {
 	// time is not handed over. Shards that are removed stay for as long. 0: objects are not handed over,
 	// and a shard that is replaced does not hand its objects over to the others either.
 	// +optional
-	// +kubebuilder:default="5m"
+	// +default="5m"
 	HandOver Duration `json:"handOver,omitempty"`
 	// storage is the volume of each shard.
 	// +required

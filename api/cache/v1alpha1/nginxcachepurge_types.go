@@ -87,7 +87,7 @@ type NginxCachePurgeSpec struct {
 	// ttlSecondsAfterFinished is how long the NginxCachePurge remains after it is Complete, or has been rejected, in
 	// seconds.
 	// +optional
-	// +kubebuilder:default=3600
+	// +default=3600
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
