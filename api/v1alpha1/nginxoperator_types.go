@@ -22,7 +22,9 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.spec) && has(oldSelf.spec.port)",message="spec.port is missing from the stored object: the CustomResourceDefinition has no conversion webhook, so a write as v1alpha1 would drop every field that v1alpha1 does not have. Write the object as operator.example.com/v1alpha2, or install the operator again"
 type NginxOperator struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state of the application.

@@ -57,7 +57,7 @@ type Readiness struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 	// port is the number of a TCP port of spec.ports. Unset: the first one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1

@@ -26,7 +26,7 @@ type Ingress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	Hosts []IngressHost `json:"hosts"`
+	Hosts []IngressHost `json:"hosts,omitempty"`
 	// tls are the certificates with which the Ingress controller terminates TLS.
 	// +optional
 	// +listType=atomic
@@ -62,7 +62,7 @@ type IngressPath struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="a path must begin with '/'"
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 	// pathType is Prefix, Exact or ImplementationSpecific.
 	// +optional
 	// +default="Prefix"
@@ -100,14 +100,14 @@ type HTTPRoute struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// parentRefs are the Gateways that route requests to the application, or their listeners.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.name == p.name && q.kind == p.kind && q.group == p.group && has(q.__namespace__) == has(p.__namespace__) && (!has(p.__namespace__) || q.__namespace__ == p.__namespace__) && has(q.sectionName) == has(p.sectionName) && (!has(p.sectionName) || q.sectionName == p.sectionName) && has(q.port) == has(p.port) && (!has(p.port) || q.port == p.port)))",message="two parentRefs of a route are the same: each can be listed once"
-	ParentRefs []ParentReference `json:"parentRefs"`
+	ParentRefs []ParentReference `json:"parentRefs,omitempty"`
 	// hostnames are the DNS names whose requests are routed to the application. Unset: those of
 	// the listeners.
 	// +optional
@@ -157,7 +157,7 @@ type ParentReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// sectionName is the name of a listener. Unset: every listener that admits the route.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -198,7 +198,7 @@ type HTTPPathMatch struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 }
 
 // HTTPRouteBackend is a Service that gets a share of the requests.
@@ -239,13 +239,13 @@ type CertificateDuration string
 type IssuedCertificate struct {
 	// issuerRef is the issuer that signs the certificate.
 	// +required
-	IssuerRef IssuerReference `json:"issuerRef"`
+	IssuerRef IssuerReference `json:"issuerRef,omitzero"`
 	// dnsNames are the names in the certificate.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	DNSNames []Hostname `json:"dnsNames"`
+	DNSNames []Hostname `json:"dnsNames,omitempty"`
 	// duration is the requested lifetime, at least 1h. Default of cert-manager: 2160h.
 	// +optional
 	Duration *CertificateDuration `json:"duration,omitempty"`
@@ -265,7 +265,7 @@ type IssuerReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// kind is Issuer, ClusterIssuer, or the kind of an external issuer.
 	// +optional
 	// +default="Issuer"

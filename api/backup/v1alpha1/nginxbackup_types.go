@@ -22,12 +22,14 @@ import (
 // +kubebuilder:printcolumn:name="Location",type=string,priority=1,JSONPath=`.status.location`,description="Where the archive is"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",message="metadata.name must be at most 56 characters long: the names of the jobs that do the work are derived from it"
 type NginxBackup struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what is backed up, and where to. It is immutable except for deletionPolicy.
 	// +required
-	Spec NginxBackupSpec `json:"spec"`
+	Spec NginxBackupSpec `json:"spec,omitzero"`
 	// status is the last observed state of the backup.
 	// +optional
 	Status NginxBackupStatus `json:"status,omitempty"`
@@ -49,10 +51,10 @@ type NginxBackupList struct {
 type NginxBackupSpec struct {
 	// target is the NginxOperator to back up.
 	// +required
-	Target TargetReference `json:"target"`
+	Target TargetReference `json:"target,omitzero"`
 	// destination is where the backup is kept.
 	// +required
-	Destination Destination `json:"destination"`
+	Destination Destination `json:"destination,omitzero"`
 	// includeSecrets adds the Secrets that the application uses to the backup, encrypted. Unset:
 	// only their names, and the fingerprints of certificates. In an existing backup it only
 	// describes the content.
@@ -89,20 +91,20 @@ type ExistingBackup struct {
 	// +kubebuilder:validation:MinLength=14
 	// +kubebuilder:validation:MaxLength=175
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?-[0-9a-f]{8}$`
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 }
 
 // NginxBackupStatus is the last observed state of a backup.
 type NginxBackupStatus struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// reason says why the backup was created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

@@ -28,12 +28,14 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 38",message="metadata.name must be at most 38 characters long: the names of the objects made for it (such as <name>-shards) are derived from it and must stay legal"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: the names of Services are derived from it"
 type NginxCache struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state of the cache.
 	// +required
-	Spec NginxCacheSpec `json:"spec"`
+	Spec NginxCacheSpec `json:"spec,omitzero"`
 	// status is the cache as it was last observed. It is written by the operator only and can be
 	// rebuilt from the cluster at any time.
 	// +optional
@@ -70,12 +72,12 @@ type NginxCacheSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	Origins []Origin `json:"origins"`
+	Origins []Origin `json:"origins,omitempty"`
 
 	// edge tunes the pods that take the requests of clients.
 	// +optional
 	// +default={}
-	Edge Edge `json:"edge,omitempty"`
+	Edge Edge `json:"edge,omitzero"`
 
 	// shards tunes the pods that store the objects.
 	// +required
@@ -91,7 +93,7 @@ type NginxCacheSpec struct {
 	// defaults apply where a rule sets nothing else.
 	// +optional
 	// +default={}
-	Defaults Defaults `json:"defaults,omitempty"`
+	Defaults Defaults `json:"defaults,omitzero"`
 
 	// tls are the certificates of the edges, which then serve https on port 443 as well. A new pair in
 	// a Secret goes live without a restart; while it is missing or does not match, the last good one
@@ -140,7 +142,7 @@ type Origin struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// hosts are the host names of the requests that this origin answers. Unset: those of all requests
 	// that no other origin answers. Without such an origin, these requests are answered with 421.
 	// +optional
@@ -173,7 +175,7 @@ type NginxOperatorReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // ServiceReference names a port of a Service.
@@ -183,7 +185,7 @@ type ServiceReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// port is the number of the Service's port.
 	// +optional
 	// +default=80
@@ -254,7 +256,7 @@ type Config struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=32
-	Files map[string]v1alpha2.ConfigFile `json:"files"`
+	Files map[string]v1alpha2.ConfigFile `json:"files,omitempty"`
 }
 
 // Storage is the volume of a shard.

@@ -14,7 +14,7 @@ type Duration string
 type Rule struct {
 	// match are the requests that the rule applies to.
 	// +required
-	Match Match `json:"match"`
+	Match Match `json:"match,omitzero"`
 	// bypass sends the requests to the origin, and stores nothing.
 	// +optional
 	Bypass *bool `json:"bypass,omitempty"`
