@@ -272,11 +272,11 @@ type Storage struct {
 	// reduced. Default: Delete.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
-	WhenScaled VolumeRetention `json:"whenScaled,omitempty"`
+	WhenScaled *VolumeRetention `json:"whenScaled,omitempty"`
 	// whenDeleted is what happens to the volumes when the cache is deleted. Default: Delete.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
-	WhenDeleted VolumeRetention `json:"whenDeleted,omitempty"`
+	WhenDeleted *VolumeRetention `json:"whenDeleted,omitempty"`
 }
 
 // VolumeRetention is what happens to a volume that no pod uses any more.
