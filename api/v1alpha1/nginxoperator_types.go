@@ -22,12 +22,14 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
 // +kubebuilder:validation:XValidation:rule="has(oldSelf.spec) && has(oldSelf.spec.port)",message="spec.port is missing from the stored object: the CustomResourceDefinition has no conversion webhook, so a write as v1alpha1 would drop every field that v1alpha1 does not have. Write the object as operator.example.com/v1alpha2, or install the operator again"
 type NginxOperator struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state of the application.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`
 	// status is the application as it was last observed.
 	// +optional
@@ -48,7 +50,7 @@ type NginxOperatorSpec struct {
 	// port is the port that nginx listens on and the Service offers: the first of
 	// v1alpha2's ports.
 	// +optional
-	// +kubebuilder:default=80
+	// +default=80
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	// +kubebuilder:validation:XValidation:rule="self != 9113",message="port 9113 belongs to the instance manager in every pod: choose another"
@@ -56,7 +58,7 @@ type NginxOperatorSpec struct {
 
 	// replicas is the number of pods. 0 scales the application to zero.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`

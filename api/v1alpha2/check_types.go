@@ -5,7 +5,7 @@ package v1alpha2
 type Check struct {
 	// path and query of the request. Default: /.
 	// +optional
-	// +kubebuilder:default=/
+	// +default="/"
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
 	Path string `json:"path,omitempty"`
@@ -22,7 +22,7 @@ type Check struct {
 	Port *int32 `json:"port,omitempty"`
 	// scheme is HTTP or HTTPS. The certificate is not verified. Default: HTTP.
 	// +optional
-	// +kubebuilder:default=HTTP
+	// +default="HTTP"
 	// +kubebuilder:validation:Enum=HTTP;HTTPS
 	Scheme string `json:"scheme,omitempty"`
 	// proxyProtocol starts the connection with a PROXY protocol header, for a
@@ -32,7 +32,7 @@ type Check struct {
 	// timeoutSeconds is how long a response may take, in seconds. A pod that loads a
 	// configuration waits that long before it rolls it back. Default: 1.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10
 	TimeoutSeconds *int32 `json:"timeoutSeconds,omitempty"`
@@ -57,7 +57,7 @@ type Readiness struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 	// port is the number of a TCP port of spec.ports. Unset: the first one.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -71,7 +71,7 @@ type Readiness struct {
 	Host *string `json:"host,omitempty"`
 	// scheme is HTTP or HTTPS. The certificate is not verified. Default: HTTP.
 	// +optional
-	// +kubebuilder:default=HTTP
+	// +default="HTTP"
 	// +kubebuilder:validation:Enum=HTTP;HTTPS
 	Scheme string `json:"scheme,omitempty"`
 	// periodSeconds is the time between two requests, in seconds. Default: 5.

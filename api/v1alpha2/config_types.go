@@ -44,7 +44,7 @@ type ConfigVariable struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[A-Z_][A-Z0-9_]*$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// value is the value itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
@@ -73,14 +73,14 @@ type KeyReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// key in the object.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]+$`
 	// +kubebuilder:validation:XValidation:rule="self != '.' && !self.startsWith('..')",message="key must not be '.' or begin with '..'"
-	Key string `json:"key"`
+	Key string `json:"key,omitempty"`
 }
 
 // ConfigVariables are variables from all keys of an object.
@@ -112,7 +112,7 @@ type ConfigMapReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // Content is one folder of static files.
@@ -126,7 +126,7 @@ type Content struct {
 	// +kubebuilder:validation:Pattern=`^/[-._a-zA-Z0-9/]*$`
 	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !self.endsWith('/') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element and no '/' at the end"
 	// +kubebuilder:validation:XValidation:rule="!['/etc/nginx-operator', '/etc/nginx/tls', '/opt/nginx-operator', '/tmp', '/var/cache/nginx', '/var/lib/nginx', '/run', '/var/run', '/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder that nginx or the operator uses: /etc/nginx-operator, /etc/nginx/tls, /opt/nginx-operator, /tmp, /var/cache/nginx, /var/lib/nginx, /run, /proc, /sys, /dev"
-	MountPath string `json:"mountPath"`
+	MountPath string `json:"mountPath,omitempty"`
 	// configMap holds the files of a small site. Its keys are the file names.
 	// +optional
 	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
@@ -145,7 +145,7 @@ type PersistentVolumeClaimReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	ClaimName string `json:"claimName"`
+	ClaimName string `json:"claimName,omitempty"`
 }
 
 // ImageVolume is an OCI image mounted as a read-only folder.
@@ -154,7 +154,7 @@ type ImageVolume struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	Reference string `json:"reference"`
+	Reference string `json:"reference,omitempty"`
 	// pullPolicy is Always, IfNotPresent or Never. Unset: Always for the tag latest,
 	// IfNotPresent otherwise.
 	// +optional
@@ -169,14 +169,14 @@ type Certificate struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// secretName is a Secret of type kubernetes.io/tls in the same namespace. The
 	// operator never reads it: the pods do.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	SecretName string `json:"secretName"`
+	SecretName string `json:"secretName,omitempty"`
 	// certificate makes cert-manager issue the certificate into the Secret. Unset: others create
 	// the Secret.
 	// +optional

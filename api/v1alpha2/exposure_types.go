@@ -26,7 +26,7 @@ type Ingress struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	Hosts []IngressHost `json:"hosts"`
+	Hosts []IngressHost `json:"hosts,omitempty"`
 	// tls are the certificates with which the Ingress controller terminates TLS.
 	// +optional
 	// +listType=atomic
@@ -49,7 +49,7 @@ type IngressHost struct {
 	// paths are those that are routed to the application.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:default={{path: "/", pathType: "Prefix"}}
+	// +default=[{"path":"/","pathType":"Prefix"}]
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	Paths []IngressPath `json:"paths,omitempty"`
@@ -62,10 +62,10 @@ type IngressPath struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.startsWith('/')",message="a path must begin with '/'"
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 	// pathType is Prefix, Exact or ImplementationSpecific.
 	// +optional
-	// +kubebuilder:default=Prefix
+	// +default="Prefix"
 	// +kubebuilder:validation:Enum=Prefix;Exact;ImplementationSpecific
 	PathType networkingv1.PathType `json:"pathType,omitempty"`
 }
@@ -100,14 +100,14 @@ type HTTPRoute struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// parentRefs are the Gateways that route requests to the application, or their listeners.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.name == p.name && q.kind == p.kind && q.group == p.group && has(q.__namespace__) == has(p.__namespace__) && (!has(p.__namespace__) || q.__namespace__ == p.__namespace__) && has(q.sectionName) == has(p.sectionName) && (!has(p.sectionName) || q.sectionName == p.sectionName) && has(q.port) == has(p.port) && (!has(p.port) || q.port == p.port)))",message="two parentRefs of a route are the same: each can be listed once"
-	ParentRefs []ParentReference `json:"parentRefs"`
+	ParentRefs []ParentReference `json:"parentRefs,omitempty"`
 	// hostnames are the DNS names whose requests are routed to the application. Unset: those of
 	// the listeners.
 	// +optional
@@ -135,13 +135,13 @@ type HTTPRoute struct {
 type ParentReference struct {
 	// group of the parent.
 	// +optional
-	// +kubebuilder:default="gateway.networking.k8s.io"
+	// +default="gateway.networking.k8s.io"
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^$|^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Group *string `json:"group,omitempty"`
 	// kind of the parent.
 	// +optional
-	// +kubebuilder:default=Gateway
+	// +default="Gateway"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`
@@ -157,7 +157,7 @@ type ParentReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// sectionName is the name of a listener. Unset: every listener that admits the route.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
@@ -191,14 +191,14 @@ type HTTPRouteRule struct {
 type HTTPPathMatch struct {
 	// type is PathPrefix, Exact or RegularExpression.
 	// +optional
-	// +kubebuilder:default=PathPrefix
+	// +default="PathPrefix"
 	// +kubebuilder:validation:Enum=PathPrefix;Exact;RegularExpression
 	Type string `json:"type,omitempty"`
 	// value of the path.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 }
 
 // HTTPRouteBackend is a Service that gets a share of the requests.
@@ -218,7 +218,7 @@ type HTTPRouteBackend struct {
 	Port *int32 `json:"port,omitempty"`
 	// weight is the share of the requests, relative to the sum of all weights of the rule. 0: none.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000000
 	Weight *int32 `json:"weight,omitempty"`
@@ -239,13 +239,13 @@ type CertificateDuration string
 type IssuedCertificate struct {
 	// issuerRef is the issuer that signs the certificate.
 	// +required
-	IssuerRef IssuerReference `json:"issuerRef"`
+	IssuerRef IssuerReference `json:"issuerRef,omitzero"`
 	// dnsNames are the names in the certificate.
 	// +required
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=64
-	DNSNames []Hostname `json:"dnsNames"`
+	DNSNames []Hostname `json:"dnsNames,omitempty"`
 	// duration is the requested lifetime, at least 1h. Default of cert-manager: 2160h.
 	// +optional
 	Duration *CertificateDuration `json:"duration,omitempty"`
@@ -265,17 +265,17 @@ type IssuerReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// kind is Issuer, ClusterIssuer, or the kind of an external issuer.
 	// +optional
-	// +kubebuilder:default=Issuer
+	// +default="Issuer"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z]([-a-zA-Z0-9]*[a-zA-Z0-9])?$`
 	Kind *string `json:"kind,omitempty"`
 	// group of the issuer's API.
 	// +optional
-	// +kubebuilder:default="cert-manager.io"
+	// +default="cert-manager.io"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`

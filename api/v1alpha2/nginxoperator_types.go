@@ -27,12 +27,14 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 45",message="metadata.name must be at most 45 characters long: the names of the objects made for it (such as <name>-config) are derived from it and must stay legal"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: it is also the name of a Service"
 type NginxOperator struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state of the application.
 	// +optional
-	// +kubebuilder:default={}
+	// +default={}
 	Spec NginxOperatorSpec `json:"spec,omitempty"`
 	// status is the application as it was last observed. It is written by the
 	// operator only and can be rebuilt from the cluster at any time.
@@ -80,7 +82,7 @@ type NginxOperatorSpec struct {
 	// replicas is the number of pods. 0 scales the application to zero. If a
 	// HorizontalPodAutoscaler targets the Deployment, it decides the number.
 	// +optional
-	// +kubebuilder:default=1
+	// +default=1
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -89,7 +91,7 @@ type NginxOperatorSpec struct {
 	// +optional
 	// +listType=map
 	// +listMapKey=name
-	// +kubebuilder:default={{name: "http", port: 80, protocol: "TCP"}}
+	// +default=[{"name":"http","port":80,"protocol":"TCP"}]
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.port == p.port && q.protocol == p.protocol))",message="two ports have the same port number and protocol: each can be listed once"
@@ -204,12 +206,12 @@ type Port struct {
 	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self.matches('[a-z]') && !self.contains('--')",message="a port name needs at least one letter and no two '-' in a row"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// port is the number that the Service offers and, without targetPort, nginx listens on.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
-	Port int32 `json:"port"`
+	Port int32 `json:"port,omitempty"`
 	// targetPort is the number that nginx listens on, if it is not that of the Service. Unset: port.
 	// +optional
 	// +kubebuilder:validation:Minimum=1
@@ -218,7 +220,7 @@ type Port struct {
 	TargetPort *int32 `json:"targetPort,omitempty"`
 	// protocol is TCP or UDP.
 	// +optional
-	// +kubebuilder:default=TCP
+	// +default="TCP"
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol corev1.Protocol `json:"protocol,omitempty"`
 	// nodePort is the port on every node, for a Service of type NodePort or
@@ -256,15 +258,15 @@ type Metrics struct {
 
 // NginxOperatorStatus is what the operator observed.
 type NginxOperatorStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are the state of the application. Wait for Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=32
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of pods that exist.
 	// +optional
 	Replicas int32 `json:"replicas"`
@@ -330,12 +332,12 @@ const (
 type Address struct {
 	// type is IPAddress or Hostname.
 	// +required
-	Type AddressType `json:"type"`
+	Type AddressType `json:"type,omitempty"`
 	// value is the IP address or the DNS name.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Value string `json:"value"`
+	Value string `json:"value,omitempty"`
 }
 
 // ConfigStatus is the progress of a configuration.
@@ -369,7 +371,7 @@ type WaitingRollout struct {
 	// +listType=set
 	// +kubebuilder:validation:MaxItems=8
 	// +kubebuilder:validation:items:MaxLength=63
-	Gates []string `json:"gates"`
+	Gates []string `json:"gates,omitempty"`
 	// since is when this revision started to wait.
 	// +required
 	Since metav1.Time `json:"since"`

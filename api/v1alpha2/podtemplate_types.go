@@ -167,7 +167,7 @@ type DNSOption struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// value of the option. Unset: it has none.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
@@ -181,7 +181,7 @@ type HostAlias struct {
 	// +kubebuilder:validation:MinLength=2
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:Pattern=`^[0-9a-fA-F:.]+$`
-	IP string `json:"ip"`
+	IP string `json:"ip,omitempty"`
 	// hostnames are the names for it.
 	// +required
 	// +listType=set
@@ -189,7 +189,7 @@ type HostAlias struct {
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MaxLength=253
 	// +kubebuilder:validation:items:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Hostnames []string `json:"hostnames"`
+	Hostnames []string `json:"hostnames,omitempty"`
 }
 
 // PodSecurityContext is the user and the groups of the pods' processes. None of them can be root's
@@ -233,7 +233,7 @@ type SecretReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // Volume is a volume of a kind that the restricted Pod Security Standard allows.
@@ -246,7 +246,7 @@ type Volume struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'config-next', 'requests', 'instance', 'certificates', 'scratch']) && !self.startsWith('content-') && !self.startsWith('certificate-') && !self.startsWith('config-env')",message="volume names config, config-next, config-env*, requests, instance, certificates, scratch, content-* and certificate-* are reserved for the operator"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// configMap is a ConfigMap as files.
 	// +optional
 	ConfigMap *corev1.ConfigMapVolumeSource `json:"configMap,omitempty"`
@@ -273,7 +273,7 @@ type VolumeMount struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// mountPath is where the container finds the volume.
 	// +required
 	// +kubebuilder:validation:MinLength=2
@@ -281,7 +281,7 @@ type VolumeMount struct {
 	// +kubebuilder:validation:Pattern=`^/[^:]*$`
 	// +kubebuilder:validation:XValidation:rule="!self.contains('//') && !(self + '/').contains('/../') && !(self + '/').contains('/./')",message="mountPath must be a clean absolute path: no '//', no '.' or '..' element"
 	// +kubebuilder:validation:XValidation:rule="!['/proc', '/sys', '/dev'].exists(r, self == r || self.startsWith(r + '/'))",message="mountPath must not be in a folder of the kernel: /proc, /sys, /dev"
-	MountPath string `json:"mountPath"`
+	MountPath string `json:"mountPath,omitempty"`
 	// subPath is a path inside the volume. Such a mount never sees updates of a
 	// ConfigMap or Secret.
 	// +optional
@@ -302,12 +302,12 @@ type Container struct {
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
 	// +kubebuilder:validation:XValidation:rule="self != 'nginx' && !self.startsWith('nginx-operator-')",message="container names nginx and nginx-operator-* are reserved for the operator"
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// image of the container.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
-	Image string `json:"image"`
+	Image string `json:"image,omitempty"`
 	// imagePullPolicy of the image.
 	// +optional
 	// +kubebuilder:validation:Enum=Always;IfNotPresent;Never
@@ -440,15 +440,15 @@ type ContainerPort struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=15
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// containerPort is the number.
 	// +required
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
-	ContainerPort int32 `json:"containerPort"`
+	ContainerPort int32 `json:"containerPort,omitempty"`
 	// protocol is TCP or UDP.
 	// +optional
-	// +kubebuilder:default=TCP
+	// +default="TCP"
 	// +kubebuilder:validation:Enum=TCP;UDP
 	Protocol corev1.Protocol `json:"protocol,omitempty"`
 }

@@ -52,7 +52,7 @@ type Rollout struct {
 	// request metrics (metrics.requests) nothing is compared. Default: Compare.
 	// +optional
 	// +kubebuilder:validation:Enum=Compare;Ignore
-	FirstAnswers FirstAnswers `json:"firstAnswers,omitempty"`
+	FirstAnswers *FirstAnswers `json:"firstAnswers,omitempty"`
 	// retry repeats a failed rollout after a pause. Unset: it is not repeated until the pods, the
 	// configuration or rollout change in the spec.
 	// +optional
@@ -183,10 +183,10 @@ type Canary struct {
 	// HTTP requests, for example with only the stream module, need Pass. Default: Wait.
 	// +optional
 	// +kubebuilder:validation:Enum=Wait;Pass;Fail
-	OnNoEvidence OnNoEvidence `json:"onNoEvidence,omitempty"`
+	OnNoEvidence *OnNoEvidence `json:"onNoEvidence,omitempty"`
 	// onRollback says whether there is a canary when toRevision names a revision of the history.
 	// Skip rolls it out without one, since it has served before. Default: Skip.
 	// +optional
 	// +kubebuilder:validation:Enum=Skip;Run
-	OnRollback OnRollback `json:"onRollback,omitempty"`
+	OnRollback *OnRollback `json:"onRollback,omitempty"`
 }

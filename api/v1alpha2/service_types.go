@@ -15,7 +15,7 @@ import corev1 "k8s.io/api/core/v1"
 type Service struct {
 	// type is how the Service is published.
 	// +optional
-	// +kubebuilder:default=ClusterIP
+	// +default="ClusterIP"
 	// +kubebuilder:validation:Enum=ClusterIP;NodePort;LoadBalancer
 	Type corev1.ServiceType `json:"type,omitempty"`
 	// headless gives the Service no address of its own: its DNS name resolves to the addresses of

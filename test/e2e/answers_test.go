@@ -36,7 +36,7 @@ func TestFirstAnswers(t *testing.T) {
 	waitAnswer(t, nginx, "hello")
 	waitOnly(t, nginx, pods)
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
-		s.Rollout = &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersIgnore}
+		s.Rollout = &v1alpha2.Rollout{FirstAnswers: new(v1alpha2.FirstAnswersIgnore)}
 	})
 	waitReady(t, nginx)
 	waitOnly(t, nginx, pods)

@@ -208,7 +208,7 @@ func TestCachePurgeRetained(t *testing.T) {
 	needStorageClass(t)
 	namespace := newNamespace(t)
 	storage := v1alpha1.Storage{
-		Size: resource.MustParse("32Mi"), StorageClassName: &storageClass, WhenScaled: v1alpha1.VolumeRetain, WhenDeleted: v1alpha1.VolumeRetain,
+		Size: resource.MustParse("32Mi"), StorageClassName: &storageClass, WhenScaled: new(v1alpha1.VolumeRetain), WhenDeleted: new(v1alpha1.VolumeRetain),
 	}
 	cache := newCacheOn(t, namespace, 2, storage)
 	before := answers(t, cache, "/objects")

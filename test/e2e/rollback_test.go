@@ -264,7 +264,7 @@ func TestBadCanaryIsRolledBack(t *testing.T) {
 	spec := saying("", 2)
 	spec.Rollout = shortCanary()
 	// Only the canary analysis is to find the errors.
-	spec.Rollout.FirstAnswers = v1alpha2.FirstAnswersIgnore
+	spec.Rollout.FirstAnswers = new(v1alpha2.FirstAnswersIgnore)
 	// This is long enough for twenty requests on a busy machine. A bad canary ends earlier.
 	spec.Rollout.Canary.DurationSeconds = new(int32(60))
 	const flawed = "if (-f /srv/flaw/there) { return 503; }"

@@ -37,7 +37,7 @@ type evidenceCase struct {
 	before, location string
 	// unvisited reports whether there is no traffic.
 	unvisited    bool
-	onNoEvidence v1alpha2.OnNoEvidence
+	onNoEvidence *v1alpha2.OnNoEvidence
 	// passes reports whether the configuration must go live. limit is the time after which that is
 	// known, in seconds.
 	passes bool
@@ -48,9 +48,9 @@ func evidenceCases() []evidenceCase {
 	return []evidenceCase{
 		{name: "access_log off in http, 500 everywhere", before: "access_log off;", location: "return 500;", limit: evidenceTime},
 		{name: "503 everywhere", location: "return 503;", limit: evidenceTime},
-		{name: "no traffic, onNoEvidence: Pass", unvisited: true, onNoEvidence: v1alpha2.OnNoEvidencePass, passes: true, limit: evidenceTime},
-		{name: "no traffic, onNoEvidence: Fail", unvisited: true, onNoEvidence: v1alpha2.OnNoEvidenceFail, limit: evidenceTime},
-		{name: "no traffic, onNoEvidence: Wait", unvisited: true, onNoEvidence: v1alpha2.OnNoEvidenceWait, limit: evidenceTime + evidenceDeadline},
+		{name: "no traffic, onNoEvidence: Pass", unvisited: true, onNoEvidence: new(v1alpha2.OnNoEvidencePass), passes: true, limit: evidenceTime},
+		{name: "no traffic, onNoEvidence: Fail", unvisited: true, onNoEvidence: new(v1alpha2.OnNoEvidenceFail), limit: evidenceTime},
+		{name: "no traffic, onNoEvidence: Wait", unvisited: true, onNoEvidence: new(v1alpha2.OnNoEvidenceWait), limit: evidenceTime + evidenceDeadline},
 		{name: "no traffic, by default", unvisited: true, limit: evidenceTime + evidenceDeadline},
 	}
 }
@@ -92,7 +92,7 @@ func measureCanaryEvidence(ctx context.Context, s *session) ([]figure.Figure, er
 func (r *evidenceRun) run(ctx context.Context, name string) error {
 	declared := spec(evidenceReplicas, r.newest(), map[string]string{"site.conf": flawedSite("", "")})
 	declared.Rollout = &v1alpha2.Rollout{
-		ProgressDeadlineSeconds: new(int32(evidenceDeadline)), FirstAnswers: v1alpha2.FirstAnswersIgnore,
+		ProgressDeadlineSeconds: new(int32(evidenceDeadline)), FirstAnswers: new(v1alpha2.FirstAnswersIgnore),
 		Canary: &v1alpha2.Canary{DurationSeconds: new(int32(evidenceTime)), OnNoEvidence: r.onNoEvidence},
 	}
 	var err error

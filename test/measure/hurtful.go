@@ -73,10 +73,10 @@ func servingNothingModes() []servingNothingMode {
 	return []servingNothingMode{
 		{"by default", func(*v1alpha2.NginxOperatorSpec) {}},
 		{"with a canary", func(s *v1alpha2.NginxOperatorSpec) {
-			s.Rollout = &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersIgnore, Canary: &v1alpha2.Canary{DurationSeconds: new(int32(canarySeconds))}}
+			s.Rollout = &v1alpha2.Rollout{FirstAnswers: new(v1alpha2.FirstAnswersIgnore), Canary: &v1alpha2.Canary{DurationSeconds: new(int32(canarySeconds))}}
 		}},
 		{"with checks", func(s *v1alpha2.NginxOperatorSpec) {
-			s.Rollout = &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersIgnore}
+			s.Rollout = &v1alpha2.Rollout{FirstAnswers: new(v1alpha2.FirstAnswersIgnore)}
 			s.Checks = []v1alpha2.Check{
 				{Path: hurtful.Path, Host: new("www.example.com"), ExpectStatus: new(int32(http.StatusOK)), ExpectBody: new(hurtful.Body(http.MethodGet))},
 				{Path: hurtful.PagePath, ExpectStatus: new(int32(http.StatusOK))},

@@ -133,7 +133,7 @@ func badCanaries() []badRollout {
 		{name: "canary of a configuration, with 5xx", canary: canary, reason: v1alpha2.ReasonCanaryFailed, texts: []string{"5xx"}, limit: canaryTime, answers: true,
 			edit: func(_ *bench, s *v1alpha2.NginxOperatorSpec) {
 				// The pod itself would take it back for its first answers, before the canary is judged.
-				s.Rollout.FirstAnswers = v1alpha2.FirstAnswersIgnore
+				s.Rollout.FirstAnswers = new(v1alpha2.FirstAnswersIgnore)
 				s.Config = config(map[string]string{"site.conf": flawedSite("", "return 500;")})
 			}},
 	}

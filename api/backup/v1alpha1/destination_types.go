@@ -18,7 +18,7 @@ type Destination struct {
 	// +kubebuilder:validation:MinLength=6
 	// +kubebuilder:validation:MaxLength=1024
 	// +kubebuilder:validation:XValidation:rule="self.matches('^(pvc|s3|gs|azblob)://[^/?#@]+(/[^?#]*)?([?][^#]*)?$')",message="destination.url must be pvc://claim/folder, s3://bucket/folder, gs://bucket/folder or azblob://container/folder, without a user or a password: credentials belong in destination.secret"
-	URL string `json:"url"`
+	URL string `json:"url,omitempty"`
 	// secret holds the credentials of an object store. Its keys become environment variables of the
 	// job that writes or reads (AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AZURE_STORAGE_ACCOUNT
 	// and AZURE_STORAGE_KEY); google.json is a service account's key file, and ca.crt holds the
@@ -36,7 +36,7 @@ type SecretReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // TargetReference names an NginxOperator of the same namespace.
@@ -46,7 +46,7 @@ type TargetReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // IncludeSecrets adds the Secrets that an application uses to its backups. The job's pod encrypts
@@ -60,7 +60,7 @@ type IncludeSecrets struct {
 	// +kubebuilder:validation:MaxItems=16
 	// +kubebuilder:validation:items:MaxLength=128
 	// +kubebuilder:validation:items:Pattern=`^age1[02-9ac-hj-np-z]{58}$`
-	AgeRecipients []string `json:"ageRecipients"`
+	AgeRecipients []string `json:"ageRecipients,omitempty"`
 }
 
 // DeletionPolicy says what happens to a backup's data when its object is deleted.

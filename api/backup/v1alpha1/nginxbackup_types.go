@@ -22,12 +22,14 @@ import (
 // +kubebuilder:printcolumn:name="Location",type=string,priority=1,JSONPath=`.status.location`,description="Where the archive is"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",message="metadata.name must be at most 56 characters long: the names of the jobs that do the work are derived from it"
 type NginxBackup struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what is backed up, and where to. It is immutable except for deletionPolicy.
 	// +required
-	Spec NginxBackupSpec `json:"spec"`
+	Spec NginxBackupSpec `json:"spec,omitzero"`
 	// status is the last observed state of the backup.
 	// +optional
 	Status NginxBackupStatus `json:"status,omitempty"`
@@ -49,10 +51,10 @@ type NginxBackupList struct {
 type NginxBackupSpec struct {
 	// target is the NginxOperator to back up.
 	// +required
-	Target TargetReference `json:"target"`
+	Target TargetReference `json:"target,omitzero"`
 	// destination is where the backup is kept.
 	// +required
-	Destination Destination `json:"destination"`
+	Destination Destination `json:"destination,omitzero"`
 	// includeSecrets adds the Secrets that the application uses to the backup, encrypted. Unset:
 	// only their names, and the fingerprints of certificates. In an existing backup it only
 	// describes the content.
@@ -60,12 +62,12 @@ type NginxBackupSpec struct {
 	IncludeSecrets *IncludeSecrets `json:"includeSecrets,omitempty"`
 	// deletionPolicy says what happens to the data when this object is deleted.
 	// +optional
-	// +kubebuilder:default=Retain
+	// +default="Retain"
 	// +kubebuilder:validation:Enum=Retain;Delete
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 	// trigger is why the backup is taken. A policy sets it.
 	// +optional
-	// +kubebuilder:default=Manual
+	// +default="Manual"
 	// +kubebuilder:validation:Enum=Manual;Change;Scale;Schedule;BeforeRollout
 	Trigger Trigger `json:"trigger,omitempty"`
 	// policyName is the NginxBackupPolicy that created this backup. Unset: no policy did.
@@ -73,7 +75,7 @@ type NginxBackupSpec struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	PolicyName string `json:"policyName,omitempty"`
+	PolicyName *string `json:"policyName,omitempty"`
 	// existing is a backup that is already in the destination, created as another object, perhaps
 	// in another cluster. It is verified, and nothing is written. Unset: a new backup is created.
 	// +optional
@@ -89,20 +91,20 @@ type ExistingBackup struct {
 	// +kubebuilder:validation:MinLength=14
 	// +kubebuilder:validation:MaxLength=175
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?-[0-9a-f]{8}$`
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 }
 
 // NginxBackupStatus is the last observed state of a backup.
 type NginxBackupStatus struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// reason says why the backup was created.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

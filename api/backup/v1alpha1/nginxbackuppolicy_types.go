@@ -21,12 +21,14 @@ import (
 // +kubebuilder:printcolumn:name="Destination",type=string,priority=1,JSONPath=`.spec.destination.url`,description="Where the backups are kept"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 63",message="metadata.name must be at most 63 characters long: it is the value of a label of every backup"
 type NginxBackupPolicy struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what is backed up, when and where to.
 	// +required
-	Spec NginxBackupPolicySpec `json:"spec"`
+	Spec NginxBackupPolicySpec `json:"spec,omitzero"`
 	// status is the last observed state of the policy and its targets.
 	// +optional
 	Status NginxBackupPolicyStatus `json:"status,omitempty"`
@@ -57,7 +59,7 @@ type NginxBackupPolicySpec struct {
 	Triggers Triggers `json:"triggers"`
 	// destination is where the backups are kept.
 	// +required
-	Destination Destination `json:"destination"`
+	Destination Destination `json:"destination,omitzero"`
 	// includeSecrets adds the Secrets that an application uses to its backups, encrypted. Unset:
 	// only their names, and the fingerprints of certificates.
 	// +optional
@@ -100,7 +102,7 @@ const DefaultGate = "backup"
 type BeforeRolloutTrigger struct {
 	// gate of spec.rollout.gates.
 	// +optional
-	// +kubebuilder:default=backup
+	// +default="backup"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
@@ -113,7 +115,7 @@ type ChangeTrigger struct {
 	// A running rollout is awaited. A target that keeps changing is backed up after ten times as
 	// long.
 	// +optional
-	// +kubebuilder:default=10
+	// +default=10
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=3600
 	SettleSeconds *int32 `json:"settleSeconds,omitempty"`
@@ -128,10 +130,10 @@ type ScheduleTrigger struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:XValidation:rule="!self.contains('TZ')",message="the time zone of a schedule belongs in timeZone"
 	// +kubebuilder:validation:XValidation:rule="self.matches('^@(hourly|daily|midnight|weekly|monthly|yearly|annually)$') || self.matches('^[ \\t]*[^ \\t@]+([ \\t]+[^ \\t@]+){4}[ \\t]*$')",message="cron needs five fields: minute, hour, day of the month, month and day of the week, such as \"0 3 * * *\""
-	Cron string `json:"cron"`
+	Cron string `json:"cron,omitempty"`
 	// timeZone is the time zone of cron, as in the IANA database, such as Europe/Berlin.
 	// +optional
-	// +kubebuilder:default="Etc/UTC"
+	// +default="Etc/UTC"
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9_+/-]+$`
@@ -157,15 +159,15 @@ type Retention struct {
 
 // NginxBackupPolicyStatus is the last observed state of a policy and its targets.
 type NginxBackupPolicyStatus struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted, Ready and Listed. Wait for Ready.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// targets is the number of NginxOperators that the policy backs up.
 	// +optional
 	Targets int32 `json:"targets"`

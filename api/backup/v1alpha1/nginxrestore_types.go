@@ -18,7 +18,9 @@ import (
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 56",message="metadata.name must be at most 56 characters long: the names of the jobs that do the work are derived from it"
 type NginxRestore struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec says what is restored, and from where. It is immutable.
@@ -62,14 +64,14 @@ type NginxRestoreSpec struct {
 	// items are the parts to restore. Default: all of them.
 	// +optional
 	// +listType=set
-	// +kubebuilder:default={Spec,Configuration,Content}
+	// +default=["Spec","Configuration","Content"]
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	Items []RestoreItem `json:"items,omitempty"`
 	// onConflict says what happens if something exists with other content. Refuse changes nothing
 	// at all. Overwrite replaces it.
 	// +optional
-	// +kubebuilder:default=Refuse
+	// +default="Refuse"
 	// +kubebuilder:validation:Enum=Refuse;Overwrite
 	OnConflict ConflictPolicy `json:"onConflict,omitempty"`
 	// dryRun lists the changes in status.changes without making them.
@@ -84,21 +86,21 @@ type BackupReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=56
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // BackupLocation is a backup in a store.
 type BackupLocation struct {
 	// destination is where backups are kept.
 	// +required
-	Destination Destination `json:"destination"`
+	Destination Destination `json:"destination,omitzero"`
 	// path is the folder of the backup below it: <namespace>/<application>/<backup>-<uid>, as in
 	// status.location of an NginxBackup.
 	// +required
 	// +kubebuilder:validation:MinLength=5
 	// +kubebuilder:validation:MaxLength=256
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?/[a-z]([-a-z0-9]*[a-z0-9])?/[a-z0-9]([-a-z0-9.]*[a-z0-9])?$')",message="path must be <namespace>/<application>/<backup>-<uid>, the folder of a backup below the destination's"
-	Path string `json:"path"`
+	Path string `json:"path,omitempty"`
 }
 
 // ClaimReplacement replaces a PersistentVolumeClaim by another.
@@ -108,13 +110,13 @@ type ClaimReplacement struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	From string `json:"from"`
+	From string `json:"from,omitempty"`
 	// to is the claim to which its files are restored, and to which the application then refers.
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
-	To string `json:"to"`
+	To string `json:"to,omitempty"`
 }
 
 // RestoreItem is a part of a backup.
@@ -143,15 +145,15 @@ const (
 
 // NginxRestoreStatus is the last observed state of a restore.
 type NginxRestoreStatus struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=8
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// target is the name of the restored NginxOperator, known once the backup was read.
 	// +optional
 	// +kubebuilder:validation:MaxLength=45
@@ -180,16 +182,18 @@ type NginxRestoreStatus struct {
 type RestoreChange struct {
 	// kind is NginxOperator, ConfigMap or PersistentVolumeClaim.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
-	Kind string `json:"kind"`
+	Kind string `json:"kind,omitempty"`
 	// name of the object.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// action is Create, Replace or None.
 	// +required
 	// +kubebuilder:validation:Enum=Create;Replace;None
-	Action string `json:"action"`
+	Action string `json:"action,omitempty"`
 	// difference names the fields, keys or files that change.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024

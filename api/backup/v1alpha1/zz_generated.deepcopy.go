@@ -402,6 +402,11 @@ func (in *NginxBackupSpec) DeepCopyInto(out *NginxBackupSpec) {
 		*out = new(IncludeSecrets)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.PolicyName != nil {
+		in, out := &in.PolicyName, &out.PolicyName
+		*out = new(string)
+		**out = **in
+	}
 	if in.Existing != nil {
 		in, out := &in.Existing, &out.Existing
 		*out = new(ExistingBackup)

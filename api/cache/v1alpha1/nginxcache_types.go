@@ -28,12 +28,14 @@ import (
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 38",message="metadata.name must be at most 38 characters long: the names of the objects made for it (such as <name>-shards) are derived from it and must stay legal"
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$')",message="metadata.name must consist of lower case letters, digits and '-', start with a letter and end with a letter or digit: the names of Services are derived from it"
 type NginxCache struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is the desired state of the cache.
 	// +required
-	Spec NginxCacheSpec `json:"spec"`
+	Spec NginxCacheSpec `json:"spec,omitzero"`
 	// status is the cache as it was last observed. It is written by the operator only and can be
 	// rebuilt from the cluster at any time.
 	// +optional
@@ -70,12 +72,12 @@ type NginxCacheSpec struct {
 	// +listMapKey=name
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=32
-	Origins []Origin `json:"origins"`
+	Origins []Origin `json:"origins,omitempty"`
 
 	// edge tunes the pods that take the requests of clients.
 	// +optional
-	// +kubebuilder:default={}
-	Edge Edge `json:"edge,omitempty"`
+	// +default={}
+	Edge Edge `json:"edge,omitzero"`
 
 	// shards tunes the pods that store the objects.
 	// +required
@@ -90,8 +92,8 @@ type NginxCacheSpec struct {
 
 	// defaults apply where a rule sets nothing else.
 	// +optional
-	// +kubebuilder:default={}
-	Defaults Defaults `json:"defaults,omitempty"`
+	// +default={}
+	Defaults Defaults `json:"defaults,omitzero"`
 
 	// tls are the certificates of the edges, which then serve https on port 443 as well. A new pair in
 	// a Secret goes live without a restart; while it is missing or does not match, the last good one
@@ -140,7 +142,7 @@ type Origin struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=40
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// hosts are the host names of the requests that this origin answers. Unset: those of all requests
 	// that no other origin answers. Without such an origin, these requests are answered with 421.
 	// +optional
@@ -173,7 +175,7 @@ type NginxOperatorReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=45
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // ServiceReference names a port of a Service.
@@ -183,10 +185,10 @@ type ServiceReference struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z]([-a-z0-9]*[a-z0-9])?$`
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// port is the number of the Service's port.
 	// +optional
-	// +kubebuilder:default=80
+	// +default=80
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
 	Port int32 `json:"port,omitempty"`
@@ -196,7 +198,7 @@ type ServiceReference struct {
 type Edge struct {
 	// replicas is the number of edges.
 	// +optional
-	// +kubebuilder:default=2
+	// +default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -220,7 +222,7 @@ type Shards struct {
 	// replicas is the number of shards. Another number moves only as many objects to other shards as
 	// it has to, and handOver says for how long their previous owners are asked for them.
 	// +optional
-	// +kubebuilder:default=2
+	// +default=2
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=64
 	Replicas *int32 `json:"replicas,omitempty"`
@@ -229,7 +231,7 @@ type Shards struct {
 	// time is not handed over. Shards that are removed stay for as long. 0: objects are not handed over,
 	// and a shard that is replaced does not hand its objects over to the others either.
 	// +optional
-	// +kubebuilder:default="5m"
+	// +default="5m"
 	HandOver Duration `json:"handOver,omitempty"`
 	// storage is the volume of each shard.
 	// +required
@@ -254,7 +256,7 @@ type Config struct {
 	// +required
 	// +kubebuilder:validation:MinProperties=1
 	// +kubebuilder:validation:MaxProperties=32
-	Files map[string]v1alpha2.ConfigFile `json:"files"`
+	Files map[string]v1alpha2.ConfigFile `json:"files,omitempty"`
 }
 
 // Storage is the volume of a shard.
@@ -270,11 +272,11 @@ type Storage struct {
 	// reduced. Default: Delete.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
-	WhenScaled VolumeRetention `json:"whenScaled,omitempty"`
+	WhenScaled *VolumeRetention `json:"whenScaled,omitempty"`
 	// whenDeleted is what happens to the volumes when the cache is deleted. Default: Delete.
 	// +optional
 	// +kubebuilder:validation:Enum=Retain;Delete
-	WhenDeleted VolumeRetention `json:"whenDeleted,omitempty"`
+	WhenDeleted *VolumeRetention `json:"whenDeleted,omitempty"`
 }
 
 // VolumeRetention is what happens to a volume that no pod uses any more.

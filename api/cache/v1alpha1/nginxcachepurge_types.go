@@ -15,13 +15,15 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Complete")].reason`,description="Why it is Complete or not"
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 type NginxCachePurge struct {
-	metav1.TypeMeta   `json:",inline"`
+	metav1.TypeMeta `json:",inline"`
+	// metadata is the metadata of every Kubernetes object.
+	// +optional
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
 	// spec is what to purge. It cannot be changed: create another NginxCachePurge instead.
 	// +required
 	// +kubebuilder:validation:XValidation:rule="self == oldSelf",message="spec cannot be changed, because pods may have purged already: create another NginxCachePurge"
-	Spec NginxCachePurgeSpec `json:"spec"`
+	Spec NginxCachePurgeSpec `json:"spec,omitzero"`
 	// status is how far the purge is. It is written by the operator only.
 	// +optional
 	Status NginxCachePurgeStatus `json:"status,omitempty"`
@@ -42,7 +44,7 @@ type NginxCachePurgeList struct {
 type NginxCachePurgeSpec struct {
 	// cacheRef is the NginxCache, in the same namespace.
 	// +required
-	CacheRef CacheReference `json:"cacheRef"`
+	CacheRef CacheReference `json:"cacheRef,omitzero"`
 
 	// urls are the objects to purge, such as https://shop.example.com/a?v=1. The scheme makes no difference, nor how
 	// the path is encoded. The query string does: an object with another one is another object.
@@ -87,7 +89,7 @@ type NginxCachePurgeSpec struct {
 	// ttlSecondsAfterFinished is how long the NginxCachePurge remains after it is Complete, or has been rejected, in
 	// seconds.
 	// +optional
-	// +kubebuilder:default=3600
+	// +default=3600
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=31536000
 	TTLSecondsAfterFinished *int32 `json:"ttlSecondsAfterFinished,omitempty"`
@@ -99,7 +101,7 @@ type CacheReference struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=38
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 }
 
 // NginxCachePurgeStatus is how far a purge is.
@@ -131,11 +133,13 @@ type NginxCachePurgeStatus struct {
 type PurgePodStatus struct {
 	// name of the pod.
 	// +required
-	Name string `json:"name"`
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=63
+	Name string `json:"name,omitempty"`
 	// state is Purged or Pending.
 	// +required
 	// +kubebuilder:validation:Enum=Purged;Pending
-	State PurgeState `json:"state"`
+	State PurgeState `json:"state,omitempty"`
 	// reason is what a pending pod waits for.
 	// +optional
 	Reason string `json:"reason,omitempty"`

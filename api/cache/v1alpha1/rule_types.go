@@ -14,7 +14,7 @@ type Duration string
 type Rule struct {
 	// match are the requests that the rule applies to.
 	// +required
-	Match Match `json:"match"`
+	Match Match `json:"match,omitzero"`
 	// bypass sends the requests to the origin, and stores nothing.
 	// +optional
 	Bypass *bool `json:"bypass,omitempty"`
@@ -88,17 +88,17 @@ type Defaults struct {
 	// ttl is how long an answer is fresh if its origin does not say. An origin says so with
 	// Cache-Control or Expires. 0: what has no such header is not stored.
 	// +optional
-	// +kubebuilder:default="10m"
+	// +default="10m"
 	TTL Duration `json:"ttl,omitempty"`
 	// staleWhileRevalidate is how long after its end of freshness an object may still be the answer,
 	// while it is requested from its origin again.
 	// +optional
-	// +kubebuilder:default="1h"
+	// +default="1h"
 	StaleWhileRevalidate Duration `json:"staleWhileRevalidate,omitempty"`
 	// staleIfError is how long after its end of freshness an object may still be the answer, if its
 	// origin does not answer, or answers with 500, 502, 503 or 504.
 	// +optional
-	// +kubebuilder:default="1d"
+	// +default="1d"
 	StaleIfError Duration `json:"staleIfError,omitempty"`
 	// maxObjectSize is the size of the largest objects that are stored. Larger ones are passed on. If
 	// an origin does not say how large an object is, it is stored. Default: 1Gi.

@@ -9,15 +9,15 @@ import (
 
 // NginxCacheStatus is what the operator observed.
 type NginxCacheStatus struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
-	// +optional
-	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// conditions are the state of the cache. Wait for Ready. Degraded says what is lost or away.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	// +kubebuilder:validation:MaxItems=16
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status speaks of.
+	// +optional
+	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 	// edge is the state of the edges.
 	// +optional
 	Edge *TierStatus `json:"edge,omitempty"`
@@ -90,8 +90,9 @@ type TierStatus struct {
 type PodStatus struct {
 	// name of the pod.
 	// +required
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	Name string `json:"name"`
+	Name string `json:"name,omitempty"`
 	// ready reports whether the pod serves.
 	// +required
 	Ready bool `json:"ready"`

@@ -32,7 +32,6 @@ func NewBackup(f FoundBackup, namespace string, destination v1alpha1.Destination
 			Destination:    destination,
 			DeletionPolicy: v1alpha1.Retain,
 			Trigger:        v1alpha1.TriggerManual,
-			PolicyName:     f.Policy,
 			Existing:       &v1alpha1.ExistingBackup{Path: namespace + "/" + f.Path},
 		},
 	}
@@ -43,6 +42,7 @@ func NewBackup(f FoundBackup, namespace string, destination v1alpha1.Destination
 		b.Spec.IncludeSecrets = include.DeepCopy()
 	}
 	if f.Policy != "" {
+		b.Spec.PolicyName = new(f.Policy)
 		b.Labels[v1alpha1.LabelPolicy] = f.Policy
 	}
 	if f.Replicas != nil {

@@ -155,7 +155,7 @@ func TestNewBackup(t *testing.T) {
 		},
 		Spec: v1alpha1.NginxBackupSpec{
 			Target: v1alpha1.TargetReference{Name: "web"}, Destination: destination, IncludeSecrets: include, DeletionPolicy: v1alpha1.Retain,
-			Trigger: v1alpha1.TriggerSchedule, PolicyName: "all", Existing: &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"},
+			Trigger: v1alpha1.TriggerSchedule, PolicyName: new("all"), Existing: &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"},
 		},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

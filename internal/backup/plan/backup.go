@@ -65,7 +65,7 @@ func newBackup(policy *v1alpha1.NginxBackupPolicy, target Target, due dueBackup,
 			IncludeSecrets: policy.Spec.IncludeSecrets,
 			DeletionPolicy: v1alpha1.Retain,
 			Trigger:        due.trigger,
-			PolicyName:     policy.Name,
+			PolicyName:     new(policy.Name),
 		},
 	}
 }

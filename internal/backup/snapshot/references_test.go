@@ -35,8 +35,8 @@ var full = v1alpha2.NginxOperatorSpec{
 			{Name: "c", CSI: &corev1.CSIVolumeSource{NodePublishSecretRef: &corev1.LocalObjectReference{Name: "csi"}}},
 			{Name: "d", EmptyDir: &corev1.EmptyDirVolumeSource{}},
 		},
-		InitContainers:   []v1alpha2.Container{{Name: "i", Env: []corev1.EnvVar{{Name: "E", ValueFrom: fromConfigMap("init")}}}},
-		Containers:       []v1alpha2.Container{{Name: "s", Env: []corev1.EnvVar{{Name: "E", ValueFrom: fromSecret("sidecar")}}}},
+		InitContainers:   []v1alpha2.Container{{Name: "i", Image: "i", Env: []corev1.EnvVar{{Name: "E", ValueFrom: fromConfigMap("init")}}}},
+		Containers:       []v1alpha2.Container{{Name: "s", Image: "s", Env: []corev1.EnvVar{{Name: "E", ValueFrom: fromSecret("sidecar")}}}},
 		ImagePullSecrets: []v1alpha2.SecretReference{{Name: "pull"}},
 	},
 }

@@ -17,6 +17,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/backup/v1alpha1"
@@ -105,7 +106,7 @@ func info(backup *v1alpha1.NginxBackup, source Source, state Fingerprint, operat
 		TakenAt:         now.UTC().Truncate(time.Second),
 		Trigger:         string(backup.Spec.Trigger),
 		Reason:          backup.Annotations[v1alpha1.AnnotationReason],
-		Policy:          backup.Spec.PolicyName,
+		Policy:          ptr.Deref(backup.Spec.PolicyName, ""),
 		ScheduledAt:     scheduledAt(backup),
 		OperatorVersion: operatorVersion,
 		Image:           nginx.Status.Image,

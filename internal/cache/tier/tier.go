@@ -202,8 +202,8 @@ func (b *builder) setShards(shards *application.Application, replicas int32) {
 		Headless:                true,
 		PodServices:             true,
 		Claims:                  []*corev1ac.PersistentVolumeClaimApplyConfiguration{(&corev1ac.PersistentVolumeClaimApplyConfiguration{}).WithName(shardVolume).WithSpec(claim)},
-		DeleteClaimsWhenScaled:  want.Storage.WhenScaled != v1alpha1.VolumeRetain,
-		DeleteClaimsWhenDeleted: want.Storage.WhenDeleted != v1alpha1.VolumeRetain,
+		DeleteClaimsWhenScaled:  ptr.Deref(want.Storage.WhenScaled, v1alpha1.VolumeDelete) == v1alpha1.VolumeDelete,
+		DeleteClaimsWhenDeleted: ptr.Deref(want.Storage.WhenDeleted, v1alpha1.VolumeDelete) == v1alpha1.VolumeDelete,
 	}
 }
 

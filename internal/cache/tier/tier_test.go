@@ -29,7 +29,7 @@ func sample() *v1alpha1.NginxCache {
 	cache.Spec.Origins = []v1alpha1.Origin{{Name: "shop", Service: &v1alpha1.ServiceReference{Name: "shop", Port: 80}}}
 	cache.Spec.Edge.Replicas = new(int32(3))
 	cache.Spec.Shards = v1alpha1.Shards{Replicas: new(int32(4)), Storage: v1alpha1.Storage{
-		Size: resource.MustParse("20Gi"), StorageClassName: new("fast"), WhenScaled: v1alpha1.VolumeRetain,
+		Size: resource.MustParse("20Gi"), StorageClassName: new("fast"), WhenScaled: new(v1alpha1.VolumeRetain),
 	}}
 	cache.Spec.TLS = []v1alpha1.Certificate{{Name: "shop", SecretName: "shop-tls"}}
 	cache.Spec.NetworkPolicy = &v1alpha2.NetworkPolicy{IngressFrom: []networkingv1.NetworkPolicyPeer{{NamespaceSelector: &metav1.LabelSelector{}}}}

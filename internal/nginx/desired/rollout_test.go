@@ -715,7 +715,7 @@ func TestNoRetry(t *testing.T) {
 // TestRollbackSkipsTheCanary: a revision that has served is rolled out without a canary, unless
 // requested otherwise.
 func TestRollbackSkipsTheCanary(t *testing.T) {
-	for on, canaries := range map[v1alpha2.OnRollback]bool{"": false, v1alpha2.OnRollbackSkip: false, v1alpha2.OnRollbackRun: true} {
+	for on, canaries := range map[*v1alpha2.OnRollback]bool{nil: false, new(v1alpha2.OnRollbackSkip): false, new(v1alpha2.OnRollbackRun): true} {
 		p := newSimulation(t)
 		p.nginx.Spec.Image = new("nginx:2")
 		p.settle()
@@ -726,7 +726,7 @@ func TestRollbackSkipsTheCanary(t *testing.T) {
 			compared = compared || len(p.plan.Step.AnalyzeAgain) > 0 || p.plan.CanaryAnalysis != nil
 		}
 		if p.image() != "nginx:1" || compared != canaries {
-			t.Errorf("onRollback %q: it runs %s, canaries: %t", on, p.image(), compared)
+			t.Errorf("onRollback %q: it runs %s, canaries: %t", ptr.Deref(on, ""), p.image(), compared)
 		}
 	}
 }

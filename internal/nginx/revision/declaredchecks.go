@@ -19,7 +19,7 @@ import (
 func AddChecksFile(config nginxconf.Config, spec *v1alpha2.NginxOperatorSpec, families []corev1.IPFamily) nginxconf.Config {
 	ports := podtemplate.Ports(spec)
 	declared := instanceapi.Checks{
-		IgnoreFirstAnswers: ptr.Deref(spec.Rollout, v1alpha2.Rollout{}).FirstAnswers == v1alpha2.FirstAnswersIgnore,
+		IgnoreFirstAnswers: ptr.Deref(ptr.Deref(spec.Rollout, v1alpha2.Rollout{}).FirstAnswers, v1alpha2.FirstAnswersCompare) == v1alpha2.FirstAnswersIgnore,
 		Readiness:          readiness(spec.Readiness, ports),
 		Families:           exceptIPv4Alone(families),
 	}

@@ -19,9 +19,9 @@ func TestWithChecks(t *testing.T) {
 		want     string
 	}{
 		"nothing":  {},
-		"compared": {spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersCompare}}},
+		"compared": {spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: new(v1alpha2.FirstAnswersCompare)}}},
 		"ignored": {
-			spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: v1alpha2.FirstAnswersIgnore}},
+			spec: v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{FirstAnswers: new(v1alpha2.FirstAnswersIgnore)}},
 			want: `{"ignoreFirstAnswers":true}`,
 		},
 		"defaults": {

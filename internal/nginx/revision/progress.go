@@ -1,7 +1,6 @@
 package revision
 
 import (
-	"cmp"
 	"fmt"
 	"time"
 
@@ -58,7 +57,7 @@ func (p *progress) advance() (_ Progress, err error) {
 
 // skipsCanary reports whether the rollout returns to an earlier revision, which has served before.
 func (p *progress) skipsCanary(want *v1alpha2.Canary) bool {
-	return p.selection.PinnedTo != 0 && want.OnRollback != v1alpha2.OnRollbackRun
+	return p.selection.PinnedTo != 0 && ptr.Deref(want.OnRollback, v1alpha2.OnRollbackSkip) == v1alpha2.OnRollbackSkip
 }
 
 // rolling returns the record of the template's rollout; nil if none is in progress. A rollout that begins now gets a
@@ -181,7 +180,7 @@ func (p *progress) canaryParameters() *rollout.Canary {
 		Replicas:     min(most, int(ptr.Deref(want.Replicas, defaultCanaryReplicas))),
 		Duration:     time.Duration(ptr.Deref(want.DurationSeconds, DefaultCanaryDuration)) * time.Second,
 		Verdict:      p.Verdict,
-		OnNoEvidence: cmp.Or(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait),
+		OnNoEvidence: ptr.Deref(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait),
 	}
 	if c.OnNoEvidence == v1alpha2.OnNoEvidenceWait {
 		c.Wait = p.progressDeadline()

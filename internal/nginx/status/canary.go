@@ -73,7 +73,7 @@ func (v *view) canaryTime(verdict *canary.Verdict) string {
 		return fmt.Sprintf("more than half of %d seconds is left", seconds)
 	case left > 0:
 		return fmt.Sprintf("less than half of %d seconds is left", seconds)
-	case verdict.Outcome == canary.Undecided && want.OnNoEvidence == v1alpha2.OnNoEvidenceFail:
+	case verdict.Outcome == canary.Undecided && ptr.Deref(want.OnNoEvidence, v1alpha2.OnNoEvidenceWait) == v1alpha2.OnNoEvidenceFail:
 		return fmt.Sprintf("%d seconds are over without enough evidence (%s): the rollout fails (rollout.canary.onNoEvidence)", seconds, verdict.Message)
 	case verdict.Outcome == canary.Undecided:
 		return fmt.Sprintf("%d seconds are over without enough evidence (%s): the canary waits for up to %d seconds more, then the rollout fails (rollout.canary.onNoEvidence, rollout.progressDeadlineSeconds)",

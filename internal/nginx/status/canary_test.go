@@ -55,7 +55,7 @@ func TestCanaryProgress(t *testing.T) {
 // TestNoEvidenceFails: the message does not announce a wait if the rollout fails at once.
 func TestNoEvidenceFails(t *testing.T) {
 	in := onCanary(60, canary.Verdict{Outcome: canary.Undecided, Message: "fewer than 20 requests"})
-	in.Nginx.Spec.Rollout.Canary.OnNoEvidence = v1alpha2.OnNoEvidenceFail
+	in.Nginx.Spec.Rollout.Canary.OnNoEvidence = new(v1alpha2.OnNoEvidenceFail)
 	got := meta.FindStatusCondition(Compute(in).Status.Conditions, v1alpha2.ConditionUpToDate).Message
 	if !strings.HasSuffix(got, "60 seconds are over without enough evidence (fewer than 20 requests): the rollout fails (rollout.canary.onNoEvidence)") {
 		t.Errorf("it says %q", got)

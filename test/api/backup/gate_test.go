@@ -163,7 +163,7 @@ func TestGateOfTwoPolicies(t *testing.T) {
 	edit(b, other, func(policy *v1alpha1.NginxBackupPolicy) { policy.Spec.Triggers.Schedule = nil })
 	b.waitOpened("web", "r1")
 	made := b.waitBackups(2)
-	if policies := []string{made[0].Spec.PolicyName, made[1].Spec.PolicyName}; !slices.Contains(policies, "all") || !slices.Contains(policies, "other") {
+	if policies := []string{*made[0].Spec.PolicyName, *made[1].Spec.PolicyName}; !slices.Contains(policies, "all") || !slices.Contains(policies, "other") {
 		t.Errorf("backups of %v", policies)
 	}
 	edit(b, other, func(policy *v1alpha1.NginxBackupPolicy) { policy.Spec.Suspend = new(true) })

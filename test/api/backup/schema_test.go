@@ -222,7 +222,7 @@ func TestImmutable(t *testing.T) {
 	full := func(s *spec) {
 		s.Destination.Secret = &v1alpha1.SecretReference{Name: "s3"}
 		s.IncludeSecrets = &v1alpha1.IncludeSecrets{AgeRecipients: []string{recipient}}
-		s.PolicyName = "all"
+		s.PolicyName = new("all")
 		s.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"}
 	}
 	other := "age1" + strings.Repeat("p", 58)
@@ -243,12 +243,12 @@ func TestImmutable(t *testing.T) {
 		{name: "recipients unset", full: true, change: func(s *spec) { s.IncludeSecrets = nil }, want: refused},
 		{name: "recipients changed", full: true, change: func(s *spec) { s.IncludeSecrets.AgeRecipients = []string{other} }, want: refused},
 		{name: "trigger", change: func(s *spec) { s.Trigger = v1alpha1.TriggerChange }, want: refused},
-		{name: "policy set", change: func(s *spec) { s.PolicyName = "all" }, want: refused},
-		{name: "policy unset", full: true, change: func(s *spec) { s.PolicyName = "" }, want: refused},
+		{name: "policy set", change: func(s *spec) { s.PolicyName = new("all") }, want: refused},
+		{name: "policy unset", full: true, change: func(s *spec) { s.PolicyName = nil }, want: refused},
 		{name: "path set", change: func(s *spec) { s.Existing = &v1alpha1.ExistingBackup{Path: "shop/web/web-1-01234567"} }, want: refused},
 		{name: "path unset", full: true, change: func(s *spec) { s.Existing = nil }, want: refused},
 		{name: "path changed", full: true, change: func(s *spec) { s.Existing.Path = "shop/web/web-1-76543210" }, want: refused},
-		{name: "policy changed", full: true, change: func(s *spec) { s.PolicyName = "other" }, want: refused},
+		{name: "policy changed", full: true, change: func(s *spec) { s.PolicyName = new("other") }, want: refused},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			backup := &v1alpha1.NginxBackup{

@@ -20,7 +20,8 @@ import (
 // NginxOperator runs one nginx application: a Deployment of hardened nginx pods,
 // the Service in front of it, and the configuration that the pods serve.
 type NginxOperatorApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the metadata of every Kubernetes object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the desired state of the application.
 	Spec *NginxOperatorSpecApplyConfiguration `json:"spec,omitempty"`

@@ -14,10 +14,10 @@ import (
 //
 // NginxOperatorStatus is what the operator observed.
 type NginxOperatorStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are the state of the application. Wait for Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status speaks of.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// replicas is the number of pods that exist.
 	Replicas *int32 `json:"replicas,omitempty"`
 	// readyReplicas is the number of pods that serve.
@@ -55,14 +55,6 @@ func NginxOperatorStatus() *NginxOperatorStatusApplyConfiguration {
 	return &NginxOperatorStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *NginxOperatorStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxOperatorStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -73,6 +65,14 @@ func (b *NginxOperatorStatusApplyConfiguration) WithConditions(values ...*v1.Con
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *NginxOperatorStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxOperatorStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 

@@ -21,7 +21,8 @@ import (
 // requests and the one that it serves, the ConfigMaps that it refers to, the content of its
 // volumes, and its history.
 type NginxBackupApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the metadata of every Kubernetes object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is backed up, and where to. It is immutable except for deletionPolicy.
 	Spec *NginxBackupSpecApplyConfiguration `json:"spec,omitempty"`

@@ -20,7 +20,8 @@ import (
 // NginxBackupPolicy says which NginxOperators of its namespace are backed up, when, where to, and
 // which of these backups are kept.
 type NginxBackupPolicyApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the metadata of every Kubernetes object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is backed up, when and where to.
 	Spec *NginxBackupPolicySpecApplyConfiguration `json:"spec,omitempty"`

@@ -15,10 +15,10 @@ import (
 //
 // NginxBackupPolicyStatus is the last observed state of a policy and its targets.
 type NginxBackupPolicyStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Accepted, Ready and Listed. Wait for Ready.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// targets is the number of NginxOperators that the policy backs up.
 	Targets *int32 `json:"targets,omitempty"`
 	// backups is the number of good backups of this policy.
@@ -37,14 +37,6 @@ func NginxBackupPolicyStatus() *NginxBackupPolicyStatusApplyConfiguration {
 	return &NginxBackupPolicyStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *NginxBackupPolicyStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxBackupPolicyStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -55,6 +47,14 @@ func (b *NginxBackupPolicyStatusApplyConfiguration) WithConditions(values ...*v1
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *NginxBackupPolicyStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxBackupPolicyStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 

@@ -15,10 +15,10 @@ import (
 //
 // NginxBackupStatus is the last observed state of a backup.
 type NginxBackupStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// reason says why the backup was created.
 	Reason *string `json:"reason,omitempty"`
 	// source is the state of the application that is backed up.
@@ -45,14 +45,6 @@ func NginxBackupStatus() *NginxBackupStatusApplyConfiguration {
 	return &NginxBackupStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *NginxBackupStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxBackupStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -63,6 +55,14 @@ func (b *NginxBackupStatusApplyConfiguration) WithConditions(values ...*v1.Condi
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *NginxBackupStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxBackupStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 

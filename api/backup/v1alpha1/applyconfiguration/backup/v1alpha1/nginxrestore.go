@@ -20,7 +20,8 @@ import (
 // NginxRestore restores an application from a backup, once. It changes existing objects only if
 // onConflict allows it; dryRun shows the changes first.
 type NginxRestoreApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the metadata of every Kubernetes object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what is restored, and from where. It is immutable.
 	Spec *NginxRestoreSpecApplyConfiguration `json:"spec,omitempty"`

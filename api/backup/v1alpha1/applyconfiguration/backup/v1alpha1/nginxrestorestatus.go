@@ -15,10 +15,10 @@ import (
 //
 // NginxRestoreStatus is the last observed state of a restore.
 type NginxRestoreStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status describes.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are Completed and Verified.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status describes.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// target is the name of the restored NginxOperator, known once the backup was read.
 	Target *string `json:"target,omitempty"`
 	// source is the state of the application that the backup holds.
@@ -38,14 +38,6 @@ func NginxRestoreStatus() *NginxRestoreStatusApplyConfiguration {
 	return &NginxRestoreStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *NginxRestoreStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxRestoreStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -56,6 +48,14 @@ func (b *NginxRestoreStatusApplyConfiguration) WithConditions(values ...*v1.Cond
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *NginxRestoreStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxRestoreStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 

@@ -21,7 +21,8 @@ import (
 // that owns its object. Shards keep their part of all objects on a volume of their own, and ask the origins for what
 // they do not have.
 type NginxCacheApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the metadata of every Kubernetes object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the desired state of the cache.
 	Spec *NginxCacheSpecApplyConfiguration `json:"spec,omitempty"`

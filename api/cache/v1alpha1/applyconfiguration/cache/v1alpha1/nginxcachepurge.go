@@ -20,7 +20,8 @@ import (
 // NginxCachePurge removes objects from all pods of an NginxCache. It is Complete when no pod can answer with what was
 // stored, or requested from an origin, before.
 type NginxCachePurgeApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:""`
+	v1.TypeMetaApplyConfiguration `json:""`
+	// metadata is the metadata of every Kubernetes object.
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is what to purge. It cannot be changed: create another NginxCachePurge instead.
 	Spec *NginxCachePurgeSpecApplyConfiguration `json:"spec,omitempty"`

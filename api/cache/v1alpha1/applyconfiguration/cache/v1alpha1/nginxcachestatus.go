@@ -15,10 +15,10 @@ import (
 //
 // NginxCacheStatus is what the operator observed.
 type NginxCacheStatusApplyConfiguration struct {
-	// observedGeneration is the metadata.generation that this status speaks of.
-	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// conditions are the state of the cache. Wait for Ready. Degraded says what is lost or away.
 	Conditions []v1.ConditionApplyConfiguration `json:"conditions,omitempty"`
+	// observedGeneration is the metadata.generation that this status speaks of.
+	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 	// edge is the state of the edges.
 	Edge *TierStatusApplyConfiguration `json:"edge,omitempty"`
 	// shards is the state of the shards.
@@ -35,14 +35,6 @@ func NginxCacheStatus() *NginxCacheStatusApplyConfiguration {
 	return &NginxCacheStatusApplyConfiguration{}
 }
 
-// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
-// and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the ObservedGeneration field is set to the value of the last call.
-func (b *NginxCacheStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxCacheStatusApplyConfiguration {
-	b.ObservedGeneration = &value
-	return b
-}
-
 // WithConditions adds the given value to the Conditions field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Conditions field.
@@ -53,6 +45,14 @@ func (b *NginxCacheStatusApplyConfiguration) WithConditions(values ...*v1.Condit
 		}
 		b.Conditions = append(b.Conditions, *values[i])
 	}
+	return b
+}
+
+// WithObservedGeneration sets the ObservedGeneration field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the ObservedGeneration field is set to the value of the last call.
+func (b *NginxCacheStatusApplyConfiguration) WithObservedGeneration(value int64) *NginxCacheStatusApplyConfiguration {
+	b.ObservedGeneration = &value
 	return b
 }
 
