@@ -184,7 +184,7 @@ func fetchHost(ctx context.Context, host, path string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(response.Body)
 	return string(body), err
 }
