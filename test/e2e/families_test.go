@@ -229,7 +229,7 @@ func TestFamiliesRequired(t *testing.T) {
 		Service: &v1alpha2.Service{IPFamilyPolicy: new(corev1.IPFamilyPolicyRequireDualStack)},
 	})
 	if len(clusterFamilies(t)) < 2 {
-		waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonApplyFailed, "ipFamilyPolicy", "RequireDualStack")
+		waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRejected, "ipFamilyPolicy", "RequireDualStack")
 		return
 	}
 	waitReady(t, nginx)
