@@ -109,6 +109,7 @@ lint: ## Run the linters
 	@for module in . hack/cluster hack/cluster/components/kubernetes/volumes hack/release hack/prometheus; do \
 		echo "lint $$module"; (cd $$module && go tool -modfile=$(CURDIR)/hack/tools/go.mod golangci-lint run --allow-parallel-runners --config $(CURDIR)/.golangci.yaml ./...); \
 	done
+	@echo "lint api"; $(TOOL) golangci-lint-kube-api-linter run --allow-parallel-runners --config .golangci-api.yaml ./api/...
 
 .PHONY: fmt
 fmt: ## Format the Go code
