@@ -189,7 +189,7 @@ func certificateVerdict(live owned.Object) *verdict {
 	case isTrue(ready):
 		return trueVerdict(v1alpha2.ReasonExposed, "")
 	case isTrue(issuing):
-		return unknownVerdict(v1alpha2.ReasonExposurePending, fmt.Sprintf("Certificate %s is being issued %s: %s", live.GetName(), described, quote(issuing)))
+		return unknownVerdict(v1alpha2.ReasonExposurePending, fmt.Sprintf("Certificate %s is being issued: %s; if this takes long, check that its issuer exists %s", live.GetName(), quote(issuing), described))
 	case isFalse(issuing):
 		return falseVerdict(v1alpha2.ReasonCertificateNotIssued, fmt.Sprintf("Certificate %s was not issued: %s; correct the issuer or spec.tls[].certificate %s", live.GetName(), quote(issuing), described))
 	case isFalse(ready):
