@@ -153,7 +153,7 @@ func trimPod(obj any) (any, error) {
 	for _, c := range pod.Spec.Containers {
 		containers = append(containers, corev1.Container{Name: c.Name, Image: c.Image})
 	}
-	pod.Spec = corev1.PodSpec{Containers: containers, NodeName: pod.Spec.NodeName}
+	pod.Spec = corev1.PodSpec{Containers: containers, NodeName: pod.Spec.NodeName, ImagePullSecrets: pod.Spec.ImagePullSecrets}
 	var conditions []corev1.PodCondition
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady || c.Type == corev1.PodScheduled {

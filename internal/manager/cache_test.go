@@ -13,7 +13,10 @@ import (
 func TestTrimPod(t *testing.T) {
 	want := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", Annotations: map[string]string{"a": "b"}},
-		Spec:       corev1.PodSpec{NodeName: "node-1", Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1"}}},
+		Spec: corev1.PodSpec{
+			NodeName: "node-1", Containers: []corev1.Container{{Name: "nginx", Image: "nginx:1"}},
+			ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}},
+		},
 		Status: corev1.PodStatus{
 			Phase: corev1.PodRunning, PodIP: "192.0.2.1",
 			Conditions:            []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse, Reason: "ContainersNotReady"}},

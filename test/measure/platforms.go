@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"regexp"
 	"slices"
@@ -229,8 +230,9 @@ func (r *platformRun) readIDs(ctx context.Context) error {
 	return err
 }
 
-// readImages reads from the kubelets' events which images were pulled.
+// readImages reads from the kubelets' events which images were pulled by any node. The others were loaded into the nodes.
 func (r *platformRun) readImages(ctx context.Context) error {
+	pulled := map[string]bool{}
 	for _, namespace := range []string{process.Account.Namespace, r.namespace} {
 		events := &corev1.EventList{}
 		if err := r.client.List(ctx, events, client.InNamespace(namespace)); err != nil {
@@ -243,15 +245,16 @@ func (r *platformRun) readImages(ctx context.Context) error {
 			if e.Reason != "Pulled" || image == "" {
 				continue
 			}
-			how := "loaded"
-			if strings.HasPrefix(e.Message, "Successfully pulled") {
-				how = "pulled"
-			}
-			r.images = append(r.images, image+" ("+how+")")
+			pulled[image] = pulled[image] || strings.HasPrefix(e.Message, "Successfully pulled")
 		}
 	}
-	slices.Sort(r.images)
-	r.images = slices.Compact(r.images)
+	for _, image := range slices.Sorted(maps.Keys(pulled)) {
+		how := "loaded"
+		if pulled[image] {
+			how = "pulled"
+		}
+		r.images = append(r.images, image+" ("+how+")")
+	}
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,10 +122,10 @@ func admitToRegistry(ctx context.Context, r *platformRun) error {
 		return err
 	}
 	start, message := time.Now(), ""
-	if err := without.await(ctx, nginx, "the status reports the image", func(n *v1alpha2.NginxOperator) bool {
+	if err := without.await(ctx, nginx, "the status names the Secret", func(n *v1alpha2.NginxOperator) bool {
 		c := upToDateOf(n)
 		message = c.Message
-		return c.Reason == v1alpha2.ReasonImagePullFailed
+		return c.Reason == v1alpha2.ReasonImagePullFailed && strings.Contains(message, "Secret registry exists")
 	}); err != nil {
 		return err
 	}
