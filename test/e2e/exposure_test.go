@@ -58,7 +58,7 @@ func TestExposedIngress(t *testing.T) {
 func TestExposedHTTPRoute(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	apply(t, namespace, gateway)
+	apply(t, namespace, publicGateway)
 	spec := saying("by a route", 1)
 	spec.HTTPRoutes = []v1alpha2.HTTPRoute{{
 		Name: "main", Hostnames: []v1alpha2.Hostname{"route.example.com"},
@@ -95,7 +95,7 @@ func TestExposedHTTPRoute(t *testing.T) {
 func TestExposedSplit(t *testing.T) {
 	t.Parallel()
 	namespace := newNamespace(t)
-	apply(t, namespace, gateway)
+	apply(t, namespace, publicGateway)
 	next := create(t, namespace, "next", saying("by the next", 1))
 	spec := saying("by this", 1)
 	spec.HTTPRoutes = []v1alpha2.HTTPRoute{{
@@ -123,8 +123,8 @@ func TestExposedSplit(t *testing.T) {
 	}
 }
 
-// gateway is a Gateway of Traefik's class. Its listener must use the port of Traefik's Service.
-const gateway = `
+// publicGateway is a Gateway of Traefik's class. Its listener must use the port of Traefik's Service.
+const publicGateway = `
 apiVersion: gateway.networking.k8s.io/v1
 kind: Gateway
 metadata: {name: public}
