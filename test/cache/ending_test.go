@@ -4,6 +4,7 @@ package cache
 
 import (
 	"fmt"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -63,7 +64,7 @@ func TestShardEnds(t *testing.T) {
 				t.Errorf("the hand-over has cost the origin %d requests", n-requests)
 			}
 			// As a pod does, which first gives what the other shard has begun to store.
-			must(t, one.shard.Process.Signal(syscall.SIGQUIT))
+			one.quit(t)
 			kept := 0
 			for n := range stored {
 				if two.send(t, http.MethodGet, fmt.Sprintf(tt.path, n), "Accept-Language", "de").body == stored[n] {
@@ -94,6 +95,22 @@ func TestOtherShardIsOlder(t *testing.T) {
 	}
 }
 
+// quit ends the shard, and waits until it accepts no connection.
+func (s *tiers) quit(t *testing.T) {
+	t.Helper()
+	must(t, s.shard.Process.Signal(syscall.SIGQUIT))
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(time.Millisecond) {
+		connection, err := net.Dial("tcp", s.ending)
+		if err != nil {
+			return
+		}
+		must(t, connection.Close())
+		if time.Now().After(deadline) {
+			t.Fatal("the shard does not end")
+		}
+	}
+}
+
 // TestShardEndsAgain: a copy that is no longer fresh is replaced by what the owner has got from the origin since.
 func TestShardEndsAgain(t *testing.T) {
 	t.Parallel()
@@ -110,7 +127,7 @@ func TestShardEndsAgain(t *testing.T) {
 		renewed[n] = one.get(t, path(n)).body
 	}
 	one.handsOver().End(t.Context())
-	must(t, one.shard.Process.Signal(syscall.SIGQUIT))
+	one.quit(t)
 	for n := range renewed {
 		if body := two.get(t, path(n)).body; body != renewed[n] {
 			t.Errorf("object %d is %q, and not %q", n, body, renewed[n])
@@ -130,7 +147,7 @@ func TestPurgedShardEnds(t *testing.T) {
 	number := two.purged[0].Number() + 1
 	must(t, two.purged[0].Apply(t.Context(), instanceapi.Purges{Since: number - 1, List: []instanceapi.Purge{{Number: number, All: true}}}))
 	one.handsOver().End(t.Context())
-	must(t, one.shard.Process.Signal(syscall.SIGQUIT))
+	one.quit(t)
 	for n := range objects {
 		if body := two.get(t, fmt.Sprintf("/objects/%d", n)).body; body == stored[n] {
 			t.Errorf("object %d is the one that was purged", n)
