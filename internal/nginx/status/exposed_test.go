@@ -1,6 +1,7 @@
 package status
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,6 +15,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/kube/owned"
 	"example.com/nginx-operator/internal/nginx/external"
+	"example.com/nginx-operator/test/golden"
 )
 
 // exposedInput returns the input of a healthy application with an Ingress, a route of two Gateways and a certificate, all
@@ -135,17 +137,20 @@ func TestExposed(t *testing.T) {
 			put(*in, external.KindCertificate, "web-site", certificateWith(condition("Ready", "False", "expired", 3)))
 		}, no, v1alpha2.ReasonCertificateNotIssued, "Certificate web-site"},
 	}
+	var rendered golden.Messages
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			in := exposedInput()
 			tt.change(&in)
 			result := Compute(in)
 			c := meta.FindStatusCondition(result.Status.Conditions, v1alpha2.ConditionExposed)
+			rendered.Add(fmt.Sprintf("condition %s=%s (%s)", c.Type, c.Status, c.Reason), c.Message)
 			if c.Status != tt.status || c.Reason != tt.reason || !strings.Contains(c.Message, tt.message) {
 				t.Errorf("Exposed = %s (%s): %s", c.Status, c.Reason, c.Message)
 			}
 		})
 	}
+	rendered.Compare(t, "exposed.txt")
 }
 
 // TestReadyIgnoresExposed: Ready says that the pods serve behind the Service.
