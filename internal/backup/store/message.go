@@ -61,7 +61,7 @@ func providerMessage(err error) string {
 	return wrapping.ReplaceAllString(err.Error(), "")
 }
 
-// fileMessage returns the message of an operation on a file. Who was denied it is what has to be known to allow it.
+// fileMessage returns the message of an operation on a file. A denial names the user and the groups, because an administrator has to give one of them access.
 func fileMessage(e *fs.PathError) string {
 	message := e.Op + ": " + e.Err.Error()
 	if !errors.Is(e.Err, fs.ErrPermission) {

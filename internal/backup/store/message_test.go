@@ -48,7 +48,7 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-// TestDeniedMessage: whoever is denied a volume is named, so that an administrator can let them in.
+// TestDeniedMessage: the message names the user and the groups that need access to the volume.
 func TestDeniedMessage(t *testing.T) {
 	t.Parallel()
 	got := providerMessage(&fs.PathError{Op: "mkdir", Path: "/secret/path", Err: syscall.EACCES})
