@@ -20,12 +20,14 @@ run() {
 	printf '%-18s %-8s %6d %s\n' "$suite" "$result" "$tests" "$(duration $((SECONDS - start)))" >"$logs/$suite.row"
 }
 
-# failures prints what the failed tests of a suite printed, and then their names.
+# failures prints what the failed tests of a suite printed, and then their names with the lines that failed: a cut log
+# still has its end.
 failures() {
 	# gotestsum repeats all failures between "=== Failed" and "DONE".
-	awk '/^=== Failed/ { found = 1 } /^DONE / { found = 0 } found' "$logs/$1" | tail -n 200
+	awk '/^=== Failed/ { found = 1 } /^DONE / { found = 0 } found' "$logs/$1" >"$logs/failures"
+	tail -n 200 "$logs/failures"
 	summary
-	awk '/^=== Failed/ { found = 1 } found && /^=== FAIL/' "$logs/$1" | sort -u | tail -n 15
+	grep -E '^=== FAIL|^ +[a-z0-9_]+\.go:[0-9]+: ' "$logs/failures" | cut -c -400 | tail -n 20
 }
 
 summary() {
