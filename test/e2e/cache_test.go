@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -17,10 +19,12 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/cache/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/cache/cacheconf"
 	"example.com/nginx-operator/internal/cache/handover"
 	"example.com/nginx-operator/internal/cache/tier"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -237,7 +241,42 @@ func TestCacheShardReplaced(t *testing.T) {
 		same(t, "while "+pod.Name+" is away", before, answers(t, cache, "/objects"))
 		// The status may be that of before.
 		waitReplaced(t, pod, uid)
+		waitReached(t, cache)
 	}
+}
+
+// waitReached waits until each edge requests from each shard: it learns a moment late where a pod is that is ready again.
+func waitReached(t *testing.T, cache *v1alpha1.NginxCache) {
+	t.Helper()
+	for edge := range tier.Edges(cache) {
+		asked := map[string]bool{}
+		eventually(t, fmt.Sprintf("edge %d requests from each shard", edge), func() error {
+			for range 20 {
+				asked[askedShard(t, cache, edge, fmt.Sprintf("/reach/%d", rand.Int()))] = true
+			}
+			for shard := range tier.Shards(cache) {
+				if name := naming.Pod(v1alpha1.ShardsName(cache.Name), shard); !asked[name] {
+					return fmt.Errorf("it requests from %v", slices.Sorted(maps.Keys(asked)))
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// askedShard returns the name of the shard from which an edge requested a new object.
+func askedShard(t *testing.T, cache *v1alpha1.NginxCache, edge int, path string) string {
+	t.Helper()
+	api := clientset.CoreV1().RESTClient()
+	url := api.Get().Namespace(cache.Namespace).Resource("pods").
+		Name(fmt.Sprintf("%s:%d", naming.Pod(v1alpha1.EdgeName(cache.Name), edge), cacheconf.Port)).SubResource("proxy").Suffix(path).URL()
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url.String(), nil)
+	must(t, err)
+	response, err := api.(*rest.RESTClient).Client.Do(request)
+	must(t, err)
+	defer func() { must(t, response.Body.Close()) }()
+	shard, _, _ := strings.Cut(response.Header.Get("Cache-Status"), ";")
+	return shard
 }
 
 // waitHandOver waits until the cache is ready and says that objects are handed over, or that none are if text is empty.

@@ -180,10 +180,17 @@ func (b *builder) setEdge(edge *application.Application) {
 	b.setCacheDir(edge, cacheconf.Dir, purge.KeyEdge)
 }
 
+// edgesFollow is how many seconds a shard is ready before a rollout replaces the next one: the edges learn a moment late where
+// it is, and would not request from it what the next one hands over.
+const edgesFollow int32 = 5
+
 // setShards sets what only the shards have.
 func (b *builder) setShards(shards *application.Application, replicas int32) {
 	want := b.cache.Spec.Shards
 	setReplicas(shards, &replicas)
+	if shards.Spec.Rollout.MinReadySeconds == nil {
+		shards.Spec.Rollout.MinReadySeconds = new(edgesFollow)
+	}
 	shards.Spec.Resources = want.Resources
 	template := shards.Spec.PodTemplate
 	template.VolumeMounts = append(slices.Clone(template.VolumeMounts), v1alpha2.VolumeMount{Name: shardVolume, MountPath: cacheconf.Dir})
