@@ -9,7 +9,7 @@ type Ingress struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	ClassName *string `json:"className,omitempty"`
 	// annotations are added to the Ingress. Controllers read their options there.
 	// +optional
@@ -36,6 +36,7 @@ type Ingress struct {
 
 // Hostname is a DNS name, or one whose first label is "*".
 //
+// +kubebuilder:validation:XValidation:rule="!self.matches('^[0-9.]+$')",message="must be a DNS name, not an IP address"
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=253
 // +kubebuilder:validation:Pattern=`^(\*\.)?[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
@@ -56,6 +57,8 @@ type IngressHost struct {
 }
 
 // IngressPath is a path of an Ingress.
+//
+// +kubebuilder:validation:XValidation:rule="self.pathType == 'ImplementationSpecific' || !self.path.matches('//|/[.][.]?(/|$)|%2[fF]')",message="a path of pathType Prefix or Exact must not contain '//', '/./', '/../' or '%2f', nor end with '/.' or '/..'"
 type IngressPath struct {
 	// path begins with "/".
 	// +required
@@ -83,7 +86,7 @@ type IngressTLS struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	SecretName *string `json:"secretName,omitempty"`
 	// tlsName is the name of an entry of spec.tls, whose Secret is used.
 	// +optional
@@ -106,7 +109,7 @@ type HTTPRoute struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=16
-	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.name == p.name && q.kind == p.kind && q.group == p.group && has(q.__namespace__) == has(p.__namespace__) && (!has(p.__namespace__) || q.__namespace__ == p.__namespace__) && has(q.sectionName) == has(p.sectionName) && (!has(p.sectionName) || q.sectionName == p.sectionName) && has(q.port) == has(p.port) && (!has(p.port) || q.port == p.port)))",message="two parentRefs of a route are the same: each can be listed once"
+	// +kubebuilder:validation:XValidation:rule="self.all(p, self.exists_one(q, q.name == p.name && q.kind == p.kind && q.group == p.group && has(q.__namespace__) == has(p.__namespace__) && (!has(p.__namespace__) || q.__namespace__ == p.__namespace__) && (!has(p.sectionName) || !has(q.sectionName) || q.sectionName == p.sectionName)))",message="parentRefs of a route name a parent twice: keep one of them, or give each another sectionName"
 	ParentRefs []ParentReference `json:"parentRefs,omitempty"`
 	// hostnames are the DNS names whose requests are routed to the application. Unset: those of
 	// the listeners.
@@ -162,7 +165,7 @@ type ParentReference struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	SectionName *string `json:"sectionName,omitempty"`
 	// port of the listeners. Unset: every port.
 	// +optional
@@ -173,10 +176,11 @@ type ParentReference struct {
 
 // HTTPRouteRule routes requests to backends.
 type HTTPRouteRule struct {
-	// paths are those that the rule applies to. Unset: all.
+	// paths are those that the rule applies to. Unset: all. An HTTPRoute can have 128 in all its
+	// rules: add a rule for more than 8.
 	// +optional
 	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
+	// +kubebuilder:validation:MaxItems=8
 	Paths []HTTPPathMatch `json:"paths,omitempty"`
 	// backends share the requests in proportion to their weights. Unset: the application gets all.
 	// +optional
@@ -188,6 +192,8 @@ type HTTPRouteRule struct {
 // HTTPPathMatch matches the path of a request.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'RegularExpression' || self.value.startsWith('/')",message="the value of a path match of type PathPrefix or Exact must begin with '/'"
+// +kubebuilder:validation:XValidation:rule="self.type == 'RegularExpression' || !self.value.matches('//|/[.][.]?(/|$)|%2[fF]')",message="the value of a path match of type PathPrefix or Exact must not contain '//', '/./', '/../' or '%2f', nor end with '/.' or '/..'"
+// +kubebuilder:validation:XValidation:rule="self.type == 'RegularExpression' || self.value.matches('^([!$&-;=@-Z_a-z~]|%[0-9a-fA-F]{2})+$')",message="the value of a path match of type PathPrefix or Exact has a character that a URL cannot have: encode it, such as %20 for a space"
 type HTTPPathMatch struct {
 	// type is PathPrefix, Exact or RegularExpression.
 	// +optional

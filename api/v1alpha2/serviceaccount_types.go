@@ -8,7 +8,7 @@ type ServiceAccount struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	Name *string `json:"name,omitempty"`
 	// annotations are added to the ServiceAccount that the operator creates, for example to bind it
 	// to an identity of the cloud provider.

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -88,7 +89,20 @@ func TestSchema(t *testing.T) {
 		{name: "an annotation of the operator", spec: `{ingress: {hosts: [{}], annotations: {operator.example.com/intent: a}}}`, want: "belong to the operator"},
 		{name: "a route", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b, sectionName: c}, {name: b, sectionName: d}], rules: [{backends: [{weight: 0}, {service: e, port: 80}]}]}]}`},
 		{name: "a route without a parent", spec: `{httpRoutes: [{name: a, parentRefs: []}]}`, want: "at least 1 items"},
-		{name: "a route with a parent twice", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}, {name: b, kind: Gateway}]}]}`, want: "two parentRefs of a route are the same"},
+		{name: "a route with a parent twice", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}, {name: b, kind: Gateway}]}]}`, want: "name a parent twice"},
+		{name: "a route to a Gateway and its listener", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}, {name: b, sectionName: c}]}]}`, want: "name a parent twice"},
+		{name: "a route to two ports of a Gateway", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b, port: 80}, {name: b, port: 81}]}]}`, want: "name a parent twice"},
+		{name: "a listener with two dots", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b, sectionName: c..d}]}]}`, want: "should match"},
+		{name: "a host that is an address", spec: `{ingress: {hosts: [{host: 192.0.2.1}]}}`, want: "not an IP address"},
+		{name: "an Ingress with an empty segment", spec: `{ingress: {hosts: [{paths: [{path: /a//b}]}]}}`, want: "must not contain '//'"},
+		{name: "an Ingress with a path of the controller", spec: `{ingress: {hosts: [{paths: [{path: "/a//b", pathType: ImplementationSpecific}]}]}}`},
+		{name: "a route with an empty segment", spec: routeOf("//a"), want: "must not contain '//'"},
+		{name: "a route that climbs", spec: routeOf("/a/.."), want: "must not contain '//'"},
+		{name: "a route with an encoded slash", spec: routeOf("/a%2Fb"), want: "must not contain '//'"},
+		{name: "a route with a space", spec: routeOf("/a b"), want: "encode it"},
+		{name: "a route with a broken escape", spec: routeOf("/a%2"), want: "encode it"},
+		{name: "a route with every character", spec: routeOf("/.a/..b/-._~!$&'()*+,;=:@%20%2e/")},
+		{name: "a route by expression", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}], rules: [{paths: [{type: RegularExpression, value: "/a b//c"}]}]}]}`},
 		{name: "a route to an unknown port", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}], rules: [{backends: [{port: 81}]}]}]}`, want: "the port of a backend without service"},
 		{name: "a route to a Service without a port", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}], rules: [{backends: [{service: c}]}]}]}`, want: "needs its port"},
 		{name: "a route with a relative path", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}], rules: [{paths: [{value: c}]}]}]}`, want: "must begin with '/'"},
@@ -160,4 +174,9 @@ func TestSchema(t *testing.T) {
 			}
 		})
 	}
+}
+
+// routeOf returns a spec with a route of one path.
+func routeOf(path string) string {
+	return fmt.Sprintf(`{httpRoutes: [{name: a, parentRefs: [{name: b}], rules: [{paths: [{value: %q}]}]}]}`, path)
 }

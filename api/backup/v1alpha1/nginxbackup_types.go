@@ -74,7 +74,7 @@ type NginxBackupSpec struct {
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	PolicyName *string `json:"policyName,omitempty"`
 	// existing is a backup that is already in the destination, created as another object, perhaps
 	// in another cluster. It is verified, and nothing is written. Unset: a new backup is created.

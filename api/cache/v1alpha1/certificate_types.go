@@ -13,7 +13,7 @@ type Certificate struct {
 	// +required
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`
+	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`
 	SecretName string `json:"secretName,omitempty"`
 	// hosts are the host names that clients of this certificate ask for (SNI), such as
 	// shop.example.com or *.example.com. Unset: all that no other certificate has.

@@ -10,7 +10,8 @@ package v1alpha2
 //
 // HTTPRouteRule routes requests to backends.
 type HTTPRouteRuleApplyConfiguration struct {
-	// paths are those that the rule applies to. Unset: all.
+	// paths are those that the rule applies to. Unset: all. An HTTPRoute can have 128 in all its
+	// rules: add a rule for more than 8.
 	Paths []HTTPPathMatchApplyConfiguration `json:"paths,omitempty"`
 	// backends share the requests in proportion to their weights. Unset: the application gets all.
 	Backends []HTTPRouteBackendApplyConfiguration `json:"backends,omitempty"`
