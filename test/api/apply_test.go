@@ -36,7 +36,7 @@ func everyField(t *testing.T) v1alpha2.NginxOperatorSpec {
 	content := []v1alpha2.Content{
 		{MountPath: "/srv/claim", PersistentVolumeClaim: &v1alpha2.PersistentVolumeClaimReference{ClaimName: "pages"}},
 	}
-	if knowsImageVolumes(t) {
+	if servesFrom(t, "1.35.0") {
 		content = append(content, imageContent())
 	}
 	return v1alpha2.NginxOperatorSpec{
@@ -75,9 +75,8 @@ func imageContent() v1alpha2.Content {
 	return v1alpha2.Content{MountPath: "/srv/image", Image: &v1alpha2.ImageVolume{Reference: "pages:1", PullPolicy: ptr.To(corev1.PullAlways)}}
 }
 
-// knowsImageVolumes reports whether the API server supports image volumes, as Kubernetes does from
-// 1.31 on.
-func knowsImageVolumes(t *testing.T) bool {
+// servesFrom reports whether the API server is of a version, or a later one. Image volumes are on by default from 1.35 on.
+func servesFrom(t *testing.T, least string) bool {
 	t.Helper()
 	clients, err := discovery.NewDiscoveryClientForConfig(plane.Config)
 	must(t, err)
@@ -85,7 +84,7 @@ func knowsImageVolumes(t *testing.T) bool {
 	must(t, err)
 	running, err := version.ParseGeneric(info.GitVersion)
 	must(t, err)
-	return running.AtLeast(version.MustParseGeneric("1.31.0"))
+	return running.AtLeast(version.MustParseGeneric(least))
 }
 
 func everyPodField() *v1alpha2.PodTemplate {

@@ -17,6 +17,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync/atomic"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -31,11 +32,20 @@ type Applier struct {
 	// live reads past the caches, which show the operator's own objects only.
 	live     client.Reader
 	settings Settings
+	// keepsImages is true as soon as the API server has shown that it keeps the images of volumes.
+	keepsImages *atomic.Bool
 }
 
 // New returns an Applier that writes with c and reads foreign objects with live.
 func New(c client.Client, live client.Reader, settings Settings) *Applier {
-	return &Applier{client: c, live: live, settings: settings}
+	return &Applier{client: c, live: live, settings: settings, keepsImages: &atomic.Bool{}}
+}
+
+// With returns an Applier with other settings, which shares what is known of the API server.
+func (a *Applier) With(settings Settings) *Applier {
+	other := *a
+	other.settings = settings
+	return &other
 }
 
 // Apply makes the changes in their order. It goes on after a failure, so that one object that fails does not hold

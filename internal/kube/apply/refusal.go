@@ -90,7 +90,7 @@ func (s Settings) conflict(intent owned.Intent, owner metav1.Object) Refusal {
 
 // IsInvalid reports whether the API server refuses an object for its content.
 func IsInvalid(err error) bool {
-	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || tooLarge(err) || undeclared.MatchString(err.Error())
+	return apierrors.IsInvalid(err) || apierrors.IsBadRequest(err) || tooLarge(err) || undeclared.MatchString(err.Error()) || errors.Is(err, errImageDropped)
 }
 
 // tooLarge also recognizes the errors of etcd and of its client, which the API server passes on as its own.

@@ -46,6 +46,9 @@ func (a *Applier) write(ctx context.Context, owner metav1.Object, change Change,
 	if change.Live != nil && change.Live.GetAnnotations()[a.settings.HashAnnotation] == replaced {
 		change.Intent.Meta.WithAnnotations(map[string]string{a.settings.HashAnnotation: replaced})
 	}
+	if err := a.verifyImageVolumes(ctx, owner.GetNamespace(), change.Intent); err != nil {
+		return err
+	}
 	written, err := a.applyIntent(ctx, owner.GetNamespace(), change.Intent)
 	if apierrors.IsInvalid(err) && change.Live != nil {
 		written, err = a.replaceUnmergeable(ctx, owner.GetNamespace(), change, err)
@@ -81,13 +84,13 @@ func emptyObject(namespace string, intent owned.Intent) owned.Object {
 // which would keep fields that the API server left out. And the object has the type that is read, so that reads wait
 // for the write (EnableReadYourWritesConsistency of client.CacheOptions): for an unstructured object, the client
 // would create another cache.
-func (a *Applier) ApplyConfiguration(ctx context.Context, object client.Object, config runtime.ApplyConfiguration) error {
+func (a *Applier) ApplyConfiguration(ctx context.Context, object client.Object, config runtime.ApplyConfiguration, options ...client.PatchOption) error {
 	body, err := json.Marshal(config)
 	if err != nil {
 		return err
 	}
 	send := func(body []byte) error {
-		return a.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), client.FieldOwner(a.settings.FieldManager), client.ForceOwnership)
+		return a.client.Patch(ctx, object, client.RawPatch(types.ApplyPatchType, body), append(options, client.FieldOwner(a.settings.FieldManager), client.ForceOwnership)...)
 	}
 	refused := send(body)
 	if refused == nil {

@@ -39,16 +39,18 @@ func settingsOf(app *application.Application) apply.Settings {
 type Applier struct {
 	client client.Client
 	live   client.Reader
+	// shared is what the Appliers of all applications have in common.
+	shared *apply.Applier
 }
 
 // New returns an Applier that writes with c and reads foreign objects with live.
 func New(c client.Client, live client.Reader) *Applier {
-	return &Applier{client: c, live: live}
+	return &Applier{client: c, live: live, shared: apply.New(c, live, apply.Settings{})}
 }
 
 // objects returns what writes the objects of an application.
 func (a *Applier) objects(app *application.Application) *apply.Applier {
-	return apply.New(a.client, a.live, settingsOf(app))
+	return a.shared.With(settingsOf(app))
 }
 
 // Outcome is what an apply did.
