@@ -56,6 +56,7 @@ type NginxOperatorList struct {
 // own welcome page on port 80.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.config) || !has(self.ports) || self.ports.all(p, p.protocol == 'TCP')",message="spec.config is required when a port uses UDP: the built-in configuration serves HTTP over TCP only"
+// +kubebuilder:validation:XValidation:rule="!has(self.service) || !has(self.service.headless) || !self.service.headless || !has(self.ports) || self.ports.all(p, !has(p.targetPort) || p.targetPort == p.port)",message="with service.headless, no port can have another targetPort: clients connect to the ports of the pods"
 // +kubebuilder:validation:XValidation:rule="!has(self.readiness) || !has(self.ports) || self.ports.exists(p, p.protocol == 'TCP' && (!has(self.readiness.port) || self.readiness.port == p.port))",message="readiness.port must be the number of a TCP port of spec.ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.checks) || !has(self.ports) || self.checks.all(c, self.ports.exists(p, p.protocol == 'TCP' && (!has(c.port) || c.port == p.port)))",message="the port of a check must be the number of a TCP port of spec.ports"
 // +kubebuilder:validation:XValidation:rule="!has(self.ingress) || !has(self.ports) || self.ports.exists(p, p.protocol == 'TCP' && (!has(self.ingress.port) || p.name == self.ingress.port))",message="spec.ingress needs a TCP port of spec.ports; ingress.port must be the name of one"
@@ -138,6 +139,7 @@ type NginxOperatorSpec struct {
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
+	// +kubebuilder:validation:XValidation:rule="self.all(t, !has(t.certificate) || self.exists_one(u, u.secretName == t.secretName))",message="another entry of spec.tls has the secretName of one with certificate: cert-manager fills a Secret for one Certificate only"
 	TLS []Certificate `json:"tls,omitempty"`
 
 	// service configures the Service in front of the pods.

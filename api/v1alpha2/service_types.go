@@ -56,13 +56,15 @@ type Service struct {
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=86400
 	SessionAffinityTimeoutSeconds *int32 `json:"sessionAffinityTimeoutSeconds,omitempty"`
-	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Unset: SingleStack, in the
-	// cluster's first family.
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Unset: SingleStack if
+	// ipFamilies has one family; otherwise that of the Service, and a new one is SingleStack in the
+	// cluster's first family. Set SingleStack to leave dual-stack.
 	// +optional
 	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
 	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
 	// ipFamilies are the families of the Service's addresses, the first one first. Unset: those of
-	// the cluster. Another first family deletes the Service and creates it again.
+	// the Service, and of the cluster for a new one. Another first family deletes the Service and
+	// creates it again.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MinItems=1

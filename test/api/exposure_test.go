@@ -159,6 +159,13 @@ func followsParents(t *testing.T, nginx *v1alpha2.NginxOperator, route, certific
 	report(t, certificate, func(generation int64) map[string]any {
 		return map[string]any{"conditions": []any{condition("Ready", "False", "DoesNotExist", "the Secret is not there", generation)}}
 	})
+	waitCondition(t, nginx, v1alpha2.ConditionExposed, metav1.ConditionUnknown, v1alpha2.ReasonExposurePending)
+	report(t, certificate, func(generation int64) map[string]any {
+		return map[string]any{"conditions": []any{
+			condition("Ready", "False", "DoesNotExist", "the Secret is not there", generation),
+			condition("Issuing", "False", "Failed", "the issuer refused", generation),
+		}}
+	})
 	waitCondition(t, nginx, v1alpha2.ConditionExposed, metav1.ConditionFalse, v1alpha2.ReasonCertificateNotIssued)
 }
 

@@ -61,6 +61,8 @@ func TestSchema(t *testing.T) {
 		{name: "variables of nothing", spec: `{config: {files: {a.conf: ""}, envFrom: [{prefix: A_}]}}`, want: "set exactly one of secretRef and configMapRef"},
 		{name: "a headless Service", spec: `{service: {headless: true}}`},
 		{name: "a headless load balancer", spec: `{service: {type: LoadBalancer, headless: true}}`, want: "service.headless needs service.type ClusterIP"},
+		{name: "a headless Service with other ports", spec: `{service: {headless: true}, ports: [{name: a, port: 80, targetPort: 8080}]}`, want: "no port can have another targetPort"},
+		{name: "two certificates in one Secret", spec: `{tls: [{name: a, secretName: b, certificate: {issuerRef: {name: c}, dnsNames: [a.example.com]}}, {name: d, secretName: b}]}`, want: "has the secretName of one with certificate"},
 		{name: "families", spec: `{service: {ipFamilyPolicy: PreferDualStack, ipFamilies: [IPv6, IPv4]}}`},
 		{name: "two families for one stack", spec: `{service: {ipFamilies: [IPv6, IPv4]}}`, want: "need service.ipFamilyPolicy PreferDualStack or RequireDualStack"},
 		{name: "a family twice", spec: `{service: {ipFamilyPolicy: RequireDualStack, ipFamilies: [IPv6, IPv6]}}`, want: "must not contain a family twice"},

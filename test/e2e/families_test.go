@@ -286,7 +286,7 @@ func TestFamiliesSwitched(t *testing.T) {
 	pods := podUIDs(t, nginx)
 	for _, want := range [][]corev1.IPFamily{families[1:], {families[1], families[0]}, families, families[:1]} {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
-			s.Service.IPFamilies, s.Service.IPFamilyPolicy = want, new(corev1.IPFamilyPolicySingleStack)
+			s.Service.IPFamilies, s.Service.IPFamilyPolicy = want, nil
 			if len(want) > 1 {
 				s.Service.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
 			}

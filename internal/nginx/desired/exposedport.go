@@ -11,7 +11,7 @@ import (
 
 // exposedPort returns the port of the Service that requests from outside the cluster are sent to: the declared TCP port
 // that wanted selects, or else the first one. While a rollout replaces the ports, the Service still has the old ones: it
-// is then that of the same name or number, or else the first one.
+// is then that of the same name or number, or else the first one. A Service without a TCP port gets the declared one.
 func (in *input) exposedPort(wanted func(v1alpha2.Port) bool) (v1alpha2.Port, error) {
 	declared := tcpPort(podtemplate.Ports(&in.app.Spec), wanted)
 	served, err := in.portsServed()
@@ -26,7 +26,10 @@ func (in *input) exposedPort(wanted func(v1alpha2.Port) bool) (v1alpha2.Port, er
 			return served[i], nil
 		}
 	}
-	return tcpPort(served, nil), nil
+	if i := slices.IndexFunc(served, isTCP); i >= 0 {
+		return served[i], nil
+	}
+	return declared, nil
 }
 
 // tcpPort returns the TCP port that wanted selects, or else the first one; zero if there is none.

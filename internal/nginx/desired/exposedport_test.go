@@ -27,6 +27,7 @@ func TestExposedPortsAreThoseOfTheService(t *testing.T) {
 		"renamed, and moved": {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("web", 8080)}, false},
 		"renamed, and fails": {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("web", 8080)}, true},
 		"one comes":          {[]v1alpha2.Port{port("http", 80)}, []v1alpha2.Port{port("http", 80), port("admin", 81)}, false},
+		"none before":        {[]v1alpha2.Port{{Name: "dns", Port: 53, Protocol: corev1.ProtocolUDP}}, []v1alpha2.Port{port("http", 80)}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newSimulation(t)
@@ -60,6 +61,12 @@ func checkExposedPorts(t *testing.T, p *simulation) (name string, number int32) 
 		}
 	}
 	ports := p.service().Spec.Ports
+	if !slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return p.Protocol == corev1.ProtocolTCP }) {
+		if name == "" || number == 0 {
+			t.Fatalf("the Ingress uses port %q, and the route port %d", name, number)
+		}
+		return name, number
+	}
 	if !slices.ContainsFunc(ports, func(p corev1.ServicePort) bool { return p.Name == name }) {
 		t.Fatalf("the Ingress uses port %q, and the Service has %+v", name, ports)
 	}

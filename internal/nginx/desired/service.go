@@ -58,6 +58,10 @@ func setService(svc *corev1ac.ServiceApplyConfiguration, want *v1alpha2.Service)
 	svc.Spec.SessionAffinity = want.SessionAffinity
 	svc.Spec.TrafficDistribution = want.TrafficDistribution
 	svc.Spec.IPFamilyPolicy = want.IPFamilyPolicy
+	if want.IPFamilyPolicy == nil && len(want.IPFamilies) == 1 {
+		// The API server would keep the policy of a Service with two families, and refuse to release one of them.
+		svc.Spec.WithIPFamilyPolicy(corev1.IPFamilyPolicySingleStack)
+	}
 	svc.Spec.WithIPFamilies(want.IPFamilies...)
 	if seconds := want.SessionAffinityTimeoutSeconds; seconds != nil {
 		svc.Spec.WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().WithClientIP(corev1ac.ClientIPConfig().WithTimeoutSeconds(*seconds)))

@@ -193,7 +193,8 @@ func certificateVerdict(live owned.Object) *verdict {
 	case isFalse(issuing):
 		return falseVerdict(v1alpha2.ReasonCertificateNotIssued, fmt.Sprintf("Certificate %s was not issued: %s; correct the issuer or spec.tls[].certificate %s", live.GetName(), quote(issuing), described))
 	case isFalse(ready):
-		return falseVerdict(v1alpha2.ReasonCertificateNotIssued, fmt.Sprintf("Certificate %s is not ready: %s; correct the issuer or spec.tls[].certificate %s", live.GetName(), quote(ready), described))
+		// cert-manager says that it is not ready before it says that it issues it.
+		return unknownVerdict(v1alpha2.ReasonExposurePending, fmt.Sprintf("Certificate %s is not issued yet: %s %s", live.GetName(), quote(ready), described))
 	}
 	return unknownVerdict(v1alpha2.ReasonExposurePending, fmt.Sprintf("Certificate %s: cert-manager has not reported on its present generation: check that it runs %s", live.GetName(), described))
 }

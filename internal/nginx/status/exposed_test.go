@@ -131,10 +131,10 @@ func TestExposed(t *testing.T) {
 		}, no, v1alpha2.ReasonCertificateNotIssued, "was not issued: Because: the order failed at …"},
 		"certificate not ready": {func(in *Input) {
 			put(*in, external.KindCertificate, "web-site", certificateWith(condition("Ready", "False", "expired", 3)))
-		}, no, v1alpha2.ReasonCertificateNotIssued, "is not ready: Because: expired"},
+		}, unknown, v1alpha2.ReasonExposurePending, "is not issued yet: Because: expired"},
 		"two faults": {func(in *Input) {
 			put(*in, "Ingress", "web", &networkingv1.Ingress{})
-			put(*in, external.KindCertificate, "web-site", certificateWith(condition("Ready", "False", "expired", 3)))
+			put(*in, external.KindCertificate, "web-site", certificateWith(condition("Issuing", "False", "refused", 3)))
 		}, no, v1alpha2.ReasonCertificateNotIssued, "Certificate web-site"},
 	}
 	var rendered golden.Messages

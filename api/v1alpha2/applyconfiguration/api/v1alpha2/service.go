@@ -35,11 +35,13 @@ type ServiceApplyConfiguration struct {
 	// sessionAffinityTimeoutSeconds is how long a client keeps its pod without requests, in seconds,
 	// with sessionAffinity ClientIP. Unset: 10800 (3 hours).
 	SessionAffinityTimeoutSeconds *int32 `json:"sessionAffinityTimeoutSeconds,omitempty"`
-	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Unset: SingleStack, in the
-	// cluster's first family.
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. Unset: SingleStack if
+	// ipFamilies has one family; otherwise that of the Service, and a new one is SingleStack in the
+	// cluster's first family. Set SingleStack to leave dual-stack.
 	IPFamilyPolicy *v1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
 	// ipFamilies are the families of the Service's addresses, the first one first. Unset: those of
-	// the cluster. Another first family deletes the Service and creates it again.
+	// the Service, and of the cluster for a new one. Another first family deletes the Service and
+	// creates it again.
 	IPFamilies []v1.IPFamily `json:"ipFamilies,omitempty"`
 	// internalTrafficPolicy is Cluster or Local (only pods on the client's node). Unset: Cluster.
 	InternalTrafficPolicy *v1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
