@@ -56,13 +56,19 @@ type simulation struct {
 }
 
 func newSimulation(t *testing.T) *simulation {
+	p := emptySimulation(t)
+	p.settle()
+	return p
+}
+
+// emptySimulation returns a simulation in which nothing has been created.
+func emptySimulation(t *testing.T) *simulation {
 	p := &simulation{
 		t: t, nginx: sample(t, "least"), options: options, now: time.Date(2026, 11, 21, 8, 0, 0, 0, time.UTC),
 		records: map[string]appsv1.ControllerRevision{}, files: map[string]nginxconf.Files{},
 		owned: map[owned.Key]owned.Object{}, bad: map[string]bool{},
 	}
 	p.nginx.Spec.Replicas, p.nginx.Spec.Image = new(int32(2)), new("nginx:1")
-	p.settle()
 	return p
 }
 
@@ -750,5 +756,23 @@ func TestCanaryWithoutEvidence(t *testing.T) {
 	p.expect("nginx:1", "1 good nginx:1, 2 failed nginx:2")
 	if f := p.plan.Failure; f == nil || f.Reason != v1alpha2.ReasonCanaryFailed || !strings.Contains(f.Message, "no evidence") {
 		t.Errorf("it reports %+v", f)
+	}
+}
+
+// TestNeverServedGetsOtherSettings: an application that has never served gets the template of an operator with other
+// settings. One that serves keeps its own.
+func TestNeverServedGetsOtherSettings(t *testing.T) {
+	for name, works := range map[string]bool{"fails": false, "serves": true} {
+		t.Run(name, func(t *testing.T) {
+			p := emptySimulation(t)
+			p.bad["nginx:1"] = !works
+			p.settle()
+			p.options.Pods.ImagePullSecrets = []string{"registry"}
+			p.bad = nil
+			p.settle()
+			if got := len(p.template().Spec.ImagePullSecrets) > 0; got == works {
+				t.Errorf("the pull secrets are %v", p.template().Spec.ImagePullSecrets)
+			}
+		})
 	}
 }

@@ -3,11 +3,15 @@ package revision
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
+	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/podtemplate"
 )
 
@@ -41,11 +45,19 @@ func (in *Input) requestedRevision(config Configuration, unknown bool) (Revision
 
 // newTemplate returns the template of this release. If the history is lost, the pods keep theirs.
 func (in *Input) newTemplate() (*podtemplate.Template, error) {
-	if in.Renew {
+	if in.renews() {
 		return podtemplate.Build(in.Nginx, in.Options.images())
 	}
 	return podtemplate.BuildLike(in.State.TemplateOfWorkload(), in.Nginx, in.Options.images())
 }
+
+// renews reports whether the pods get the template of this release. An application that has never served may lack what the
+// operator was given since, such as a pull secret.
+func (in *Input) renews() bool {
+	return in.Renew || len(in.State.History) > 0 && in.State.History.LastGood("") == nil && !slices.ContainsFunc(in.State.Pods, ready)
+}
+
+func ready(pod corev1.Pod) bool { return observe.Ready(&pod) }
 
 // failedWith returns the revision of the same spec whose rollout failed; nil if none did.
 func (in *Input) failedWith(inputs string) *history.Revision {
@@ -75,7 +87,7 @@ func (in *Input) recordedTemplate(inputs string) *history.Revision {
 			kept = r
 		}
 	}
-	if kept == nil || in.Renew {
+	if kept == nil || in.renews() {
 		return nil
 	}
 	if data, err := kept.Data(); err == nil && data.Protocol < instanceapi.OldestProtocol {
