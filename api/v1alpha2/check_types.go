@@ -1,7 +1,7 @@
 package v1alpha2
 
-// Check is a request to nginx, from 127.0.0.1 inside of the pod, and the expected response.
-// Redirects are not followed.
+// Check is a request to nginx, from 127.0.0.1 inside of the pod, or from ::1 if nginx listens on
+// IPv6 only, and the expected response. Redirects are not followed.
 type Check struct {
 	// path and query of the request. Default: /.
 	// +optional
@@ -10,7 +10,7 @@ type Check struct {
 	// +kubebuilder:validation:Pattern=`^/[^\s#]*$`
 	Path string `json:"path,omitempty"`
 	// host is the requested name: the Host header and, with HTTPS, the server name of the
-	// handshake. Unset: the address 127.0.0.1.
+	// handshake. Unset: the address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_]([-a-zA-Z0-9_.]*[a-zA-Z0-9_])?$`
@@ -48,8 +48,8 @@ type Check struct {
 	ExpectBody *string `json:"expectBody,omitempty"`
 }
 
-// Readiness is a request to nginx, from 127.0.0.1 inside of the pod. A pod is ready while the status
-// of the response is from 200 to 399. Redirects are not followed. A path that needs a backend takes
+// Readiness is a request to nginx, from 127.0.0.1 inside of the pod, or from ::1 if nginx listens on
+// IPv6 only. A pod is ready while the status of the response is from 200 to 399. Redirects are not followed. A path that needs a backend takes
 // every pod out of the Service when the backend fails.
 type Readiness struct {
 	// path and query of the request.
@@ -64,7 +64,7 @@ type Readiness struct {
 	// +kubebuilder:validation:Maximum=65535
 	Port *int32 `json:"port,omitempty"`
 	// host is the requested name: the Host header and, with HTTPS, the server name of the
-	// handshake. Unset: the address 127.0.0.1.
+	// handshake. Unset: the address.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	// +kubebuilder:validation:Pattern=`^[a-zA-Z0-9_]([-a-zA-Z0-9_.]*[a-zA-Z0-9_])?$`

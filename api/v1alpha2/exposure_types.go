@@ -16,6 +16,11 @@ type Ingress struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="annotations of operator.example.com belong to the operator: choose other keys"
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// labels are added to the Ingress. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
+	// +optional
+	// +kubebuilder:validation:MaxProperties=64
+	Labels map[string]string `json:"labels,omitempty"`
 	// port is the name of a TCP port of spec.ports. Unset: the first TCP port.
 	// +optional
 	// +kubebuilder:validation:MinLength=1

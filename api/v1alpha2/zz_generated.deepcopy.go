@@ -759,6 +759,13 @@ func (in *Ingress) DeepCopyInto(out *Ingress) {
 			(*out)[key] = val
 		}
 	}
+	if in.Labels != nil {
+		in, out := &in.Labels, &out.Labels
+		*out = make(map[string]string, len(*in))
+		for key, val := range *in {
+			(*out)[key] = val
+		}
+	}
 	if in.Port != nil {
 		in, out := &in.Port, &out.Port
 		*out = new(string)

@@ -9,6 +9,7 @@ package desired
 
 import (
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	metav1ac "k8s.io/client-go/applyconfigurations/meta/v1"
@@ -112,6 +113,15 @@ func (in *input) meta(name string) *metav1ac.ObjectMetaApplyConfiguration {
 		WithNamespace(in.app.Namespace).
 		WithLabels(naming.Labels(in.app.Name)).
 		WithOwnerReferences(in.app.Owner.Reference())
+}
+
+// addLabels adds the labels that a spec declares, except for those that belong to the operator.
+func addLabels(meta *metav1ac.ObjectMetaApplyConfiguration, want map[string]string) {
+	for key, value := range want {
+		if _, ours := meta.Labels[key]; !ours && !strings.HasPrefix(key, naming.Prefix) {
+			meta.WithLabels(map[string]string{key: value})
+		}
+	}
 }
 
 func (in *input) selector() *metav1ac.LabelSelectorApplyConfiguration {

@@ -2,7 +2,6 @@ package desired
 
 import (
 	"cmp"
-	"strings"
 
 	"k8s.io/utils/ptr"
 
@@ -25,11 +24,7 @@ func httpRoutes(in *input) ([]object, error) {
 			spec.ParentRefs = append(spec.ParentRefs, external.ParentRefOf(p))
 		}
 		meta := in.meta(naming.HTTPRoute(in.app.Name, want.Name)).WithAnnotations(want.Annotations)
-		for key, value := range want.Labels {
-			if _, ours := meta.Labels[key]; !ours && !strings.HasPrefix(key, naming.Prefix) {
-				meta.WithLabels(map[string]string{key: value})
-			}
-		}
+		addLabels(meta, want.Labels)
 		routes = append(routes, newObject(external.HTTPRoute(), meta, spec))
 	}
 	return routes, nil

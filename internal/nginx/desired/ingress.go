@@ -32,6 +32,7 @@ func ingress(in *input) (object, error) {
 		spec.WithTLS(in.ingressTLS(t))
 	}
 	meta := in.meta(in.app.Name).WithAnnotations(want.Annotations)
+	addLabels(meta, want.Labels)
 	config := networkingv1ac.Ingress(in.app.Name, in.app.Namespace).WithSpec(spec)
 	config.ObjectMetaApplyConfiguration = meta
 	return object{config, meta}, nil

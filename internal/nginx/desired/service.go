@@ -2,7 +2,6 @@ package desired
 
 import (
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -43,11 +42,7 @@ func service(in *input) (object, error) {
 
 // setService sets what spec.service declares.
 func setService(svc *corev1ac.ServiceApplyConfiguration, want *v1alpha2.Service) {
-	for key, value := range want.Labels {
-		if _, ours := svc.Labels[key]; !ours && !strings.HasPrefix(key, naming.Prefix) {
-			svc.WithLabels(map[string]string{key: value})
-		}
-	}
+	addLabels(svc.ObjectMetaApplyConfiguration, want.Labels)
 	svc.WithAnnotations(want.Annotations)
 	svc.Spec.WithType(want.Type)
 	svc.Spec.ExternalTrafficPolicy = want.ExternalTrafficPolicy

@@ -483,6 +483,11 @@ var schemaYAML = typed.YAMLObject(`types:
           elementType:
             namedType: com.example.nginx-operator.api.v1alpha2.IngressHost
           elementRelationship: atomic
+    - name: labels
+      type:
+        map:
+          elementType:
+            scalar: string
     - name: port
       type:
         scalar: string

@@ -8,13 +8,13 @@ package v1alpha2
 // CheckApplyConfiguration represents a declarative configuration of the Check type for use
 // with apply.
 //
-// Check is a request to nginx, from 127.0.0.1 inside of the pod, and the expected response.
-// Redirects are not followed.
+// Check is a request to nginx, from 127.0.0.1 inside of the pod, or from ::1 if nginx listens on
+// IPv6 only, and the expected response. Redirects are not followed.
 type CheckApplyConfiguration struct {
 	// path and query of the request. Default: /.
 	Path *string `json:"path,omitempty"`
 	// host is the requested name: the Host header and, with HTTPS, the server name of the
-	// handshake. Unset: the address 127.0.0.1.
+	// handshake. Unset: the address.
 	Host *string `json:"host,omitempty"`
 	// port is the number of a TCP port of spec.ports. Unset: the first one.
 	Port *int32 `json:"port,omitempty"`

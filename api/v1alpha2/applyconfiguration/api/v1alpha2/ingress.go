@@ -15,6 +15,9 @@ type IngressApplyConfiguration struct {
 	ClassName *string `json:"className,omitempty"`
 	// annotations are added to the Ingress. Controllers read their options there.
 	Annotations map[string]string `json:"annotations,omitempty"`
+	// labels are added to the Ingress. Keys of operator.example.com and the app.kubernetes.io keys
+	// that the operator sets cannot be overridden.
+	Labels map[string]string `json:"labels,omitempty"`
 	// port is the name of a TCP port of spec.ports. Unset: the first TCP port.
 	Port *string `json:"port,omitempty"`
 	// hosts are the host names and paths that are routed to the application.
@@ -47,6 +50,20 @@ func (b *IngressApplyConfiguration) WithAnnotations(entries map[string]string) *
 	}
 	for k, v := range entries {
 		b.Annotations[k] = v
+	}
+	return b
+}
+
+// WithLabels puts the entries into the Labels field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, the entries provided by each call will be put on the Labels field,
+// overwriting an existing map entries in Labels field with the same key.
+func (b *IngressApplyConfiguration) WithLabels(entries map[string]string) *IngressApplyConfiguration {
+	if b.Labels == nil && len(entries) > 0 {
+		b.Labels = make(map[string]string, len(entries))
+	}
+	for k, v := range entries {
+		b.Labels[k] = v
 	}
 	return b
 }

@@ -8,8 +8,8 @@ package v1alpha2
 // ReadinessApplyConfiguration represents a declarative configuration of the Readiness type for use
 // with apply.
 //
-// Readiness is a request to nginx, from 127.0.0.1 inside of the pod. A pod is ready while the status
-// of the response is from 200 to 399. Redirects are not followed. A path that needs a backend takes
+// Readiness is a request to nginx, from 127.0.0.1 inside of the pod, or from ::1 if nginx listens on
+// IPv6 only. A pod is ready while the status of the response is from 200 to 399. Redirects are not followed. A path that needs a backend takes
 // every pod out of the Service when the backend fails.
 type ReadinessApplyConfiguration struct {
 	// path and query of the request.
@@ -17,7 +17,7 @@ type ReadinessApplyConfiguration struct {
 	// port is the number of a TCP port of spec.ports. Unset: the first one.
 	Port *int32 `json:"port,omitempty"`
 	// host is the requested name: the Host header and, with HTTPS, the server name of the
-	// handshake. Unset: the address 127.0.0.1.
+	// handshake. Unset: the address.
 	Host *string `json:"host,omitempty"`
 	// scheme is HTTP or HTTPS. The certificate is not verified. Default: HTTP.
 	Scheme *string `json:"scheme,omitempty"`
