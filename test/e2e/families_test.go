@@ -47,24 +47,6 @@ func clusterFamilies(t *testing.T) []corev1.IPFamily {
 	return families
 }
 
-// needDualStack skips a test on a cluster with one family.
-func needDualStack(t *testing.T) []corev1.IPFamily {
-	t.Helper()
-	families := clusterFamilies(t)
-	if len(families) < 2 {
-		t.Skipf("the cluster has only %s", families[0])
-	}
-	return families
-}
-
-// needIPv6 skips a test on a cluster without IPv6.
-func needIPv6(t *testing.T) {
-	t.Helper()
-	if !slices.Contains(clusterFamilies(t), corev1.IPv6Protocol) {
-		t.Skip("the cluster has no IPv6")
-	}
-}
-
 func familyOf(t *testing.T, address string) corev1.IPFamily {
 	t.Helper()
 	parsed, err := netip.ParseAddr(address)
@@ -203,16 +185,20 @@ func TestFamiliesDefault(t *testing.T) {
 	}
 }
 
-// TestFamiliesRefused: a configuration that listens only on IPv4 is refused where the Service has IPv6.
+// TestFamiliesRefused: a configuration that listens only on IPv4 is refused where the Service has IPv6, and only there.
 func TestFamiliesRefused(t *testing.T) {
 	t.Parallel()
-	needIPv6(t)
 	spec := v1alpha2.NginxOperatorSpec{
 		Ports: ports(httpPort), Config: filesConfig(map[string]string{"site.conf": fmt.Sprintf("server { listen %d; return 200 hello; }", httpPort)}),
 		Service: &v1alpha2.Service{IPFamilyPolicy: new(corev1.IPFamilyPolicyPreferDualStack)},
 	}
 	namespace := newNamespace(t)
 	nginx := create(t, namespace, "web", spec)
+	if !slices.Contains(clusterFamilies(t), corev1.IPv6Protocol) {
+		waitReady(t, nginx)
+		newGateway(t, namespace).wantEach(t, nginx, "hello")
+		return
+	}
 	waitMessage(t, nginx, v1alpha2.ConditionConfigValid, metav1.ConditionFalse, v1alpha2.ReasonConfigRejected,
 		"at an IPv6 address of the pod", fmt.Sprintf("add listen [::]:%d", httpPort))
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Config = saysInBoth("hello") })
@@ -274,16 +260,26 @@ func TestFamiliesHeadless(t *testing.T) {
 	waitOnly(t, nginx, pods)
 }
 
-// TestFamiliesSwitched: the Service changes from one family to the other, and back to both, while the pods stay.
+// TestFamiliesSwitched: the Service changes from one family to the other, and back to both, while the pods stay. A family
+// that the cluster lacks is refused, and the Service stays.
 func TestFamiliesSwitched(t *testing.T) {
 	t.Parallel()
-	families := needDualStack(t)
+	families := clusterFamilies(t)
 	namespace := newNamespace(t)
 	gateway := newGateway(t, namespace)
 	nginx := createReady(t, namespace, "web", v1alpha2.NginxOperatorSpec{
 		Ports: ports(httpPort), Config: saysInBoth("hello"), Service: &v1alpha2.Service{IPFamilies: families[:1]},
 	})
 	pods := podUIDs(t, nginx)
+	if len(families) == 1 {
+		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Service.IPFamilies = otherFamily(families[0]) })
+		waitMessage(t, nginx, v1alpha2.ConditionReady, metav1.ConditionFalse, v1alpha2.ReasonRejected, "ipFamilies")
+		gateway.wantEach(t, nginx, "hello")
+		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Service.IPFamilies = families })
+		waitReady(t, nginx)
+		waitOnly(t, nginx, pods)
+		return
+	}
 	for _, want := range [][]corev1.IPFamily{families[1:], {families[1], families[0]}, families, families[:1]} {
 		edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) {
 			s.Service.IPFamilies, s.Service.IPFamilyPolicy = want, nil
@@ -302,6 +298,13 @@ func TestFamiliesSwitched(t *testing.T) {
 		gateway.wantEach(t, nginx, "hello")
 	}
 	waitOnly(t, nginx, pods)
+}
+
+func otherFamily(family corev1.IPFamily) []corev1.IPFamily {
+	if family == corev1.IPv4Protocol {
+		return []corev1.IPFamily{corev1.IPv6Protocol}
+	}
+	return []corev1.IPFamily{corev1.IPv4Protocol}
 }
 
 // TestFamiliesConversion: the API server reaches the conversion webhook.

@@ -112,7 +112,7 @@ func (a *Applier) send(ctx context.Context, owner metav1.Object, change Change, 
 	case Delete:
 		return a.delete(ctx, change)
 	case Recreate:
-		return a.delete(ctx, change, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+		return a.recreate(ctx, change)
 	case Relabel:
 		outcome.Relabelled = true
 		return a.RestoreLabel(ctx, owner, change.Intent.Kind.GVK, change.Live)

@@ -26,8 +26,8 @@ func (a *Applier) verifyImageVolumes(ctx context.Context, namespace string, inte
 		return nil
 	}
 	object := emptyObject(namespace, intent)
-	if err := a.ApplyConfiguration(ctx, object, intent.Config, client.DryRunAll); err != nil {
-		return nil //nolint:nilerr // The write itself is refused in the same way, and handled there.
+	if err := a.ApplyConfiguration(ctx, object, intent.Config, client.DryRunAll, client.DisableReadYourWritesConsistency); err != nil {
+		return err
 	}
 	fields, err := fieldsOf(object)
 	if err != nil {

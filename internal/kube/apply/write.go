@@ -46,10 +46,7 @@ func (a *Applier) write(ctx context.Context, owner metav1.Object, change Change,
 	if change.Live != nil && change.Live.GetAnnotations()[a.settings.HashAnnotation] == replaced {
 		change.Intent.Meta.WithAnnotations(map[string]string{a.settings.HashAnnotation: replaced})
 	}
-	if err := a.verifyImageVolumes(ctx, owner.GetNamespace(), change.Intent); err != nil {
-		return err
-	}
-	written, err := a.applyIntent(ctx, owner.GetNamespace(), change.Intent)
+	written, err := a.applyVerified(ctx, owner.GetNamespace(), change.Intent)
 	if apierrors.IsInvalid(err) && change.Live != nil {
 		written, err = a.replaceUnmergeable(ctx, owner.GetNamespace(), change, err)
 	}
@@ -62,6 +59,14 @@ func (a *Applier) write(ctx context.Context, owner metav1.Object, change Change,
 		err = a.verifyWritten(ctx, change, written, annotations, outcome)
 	}
 	return err
+}
+
+// applyVerified applies an intent, if the API server keeps what the pods need.
+func (a *Applier) applyVerified(ctx context.Context, namespace string, intent owned.Intent) (owned.Object, error) {
+	if err := a.verifyImageVolumes(ctx, namespace, intent); err != nil {
+		return nil, err
+	}
+	return a.applyIntent(ctx, namespace, intent)
 }
 
 // applyIntent applies an intent, and returns the object as the API server stored it.

@@ -1,0 +1,42 @@
+package apply
+
+import (
+	"context"
+	"encoding/json"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// recreate deletes an object, which the next pass creates again. What it owns stays.
+func (a *Applier) recreate(ctx context.Context, change Change) error {
+	if err := a.verifyCreatable(ctx, change); err != nil {
+		return err
+	}
+	return a.delete(ctx, change, client.PropagationPolicy(metav1.DeletePropagationOrphan))
+}
+
+// verifyCreatable returns why the API server would refuse to create the intent of a change: the live object must not be
+// deleted then. The dry run has another name, and no node ports, because the live object has them.
+func (a *Applier) verifyCreatable(ctx context.Context, change Change) error {
+	body, err := json.Marshal(change.Intent.Config)
+	if err != nil {
+		return err
+	}
+	trial := &unstructured.Unstructured{}
+	if err := trial.UnmarshalJSON(body); err != nil {
+		return err
+	}
+	trial.SetName("")
+	trial.SetGenerateName(change.Intent.Name + "-")
+	ports, _, _ := unstructured.NestedFieldNoCopy(trial.Object, "spec", "ports")
+	items, _ := ports.([]any)
+	for _, item := range items {
+		if port, ok := item.(map[string]any); ok {
+			delete(port, "nodePort")
+		}
+	}
+	// A dry run changes nothing that reads could wait for.
+	return a.client.Create(ctx, trial, client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(a.settings.FieldManager))
+}
