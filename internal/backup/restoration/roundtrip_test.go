@@ -22,7 +22,9 @@ func TestEveryFieldIsRestored(t *testing.T) {
 		nginx := &v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web"}}
 		randfill.NewWithSeed(seed).NilChance(0.1).NumElements(1, 2).MaxDepth(12).Funcs(
 			func(value *intstr.IntOrString, c randfill.Continue) { *value = intstr.FromInt32(c.Int31()) },
-			func(value *resource.Quantity, c randfill.Continue) { *value = *resource.NewQuantity(c.Int63n(1000), resource.DecimalSI) },
+			func(value *resource.Quantity, c randfill.Continue) {
+				*value = *resource.NewQuantity(c.Int63n(1000), resource.DecimalSI)
+			},
 			// JSON decoders of clients round larger numbers.
 			func(value *int64, c randfill.Continue) { *value = c.Int63n(1 << 53) },
 			func(value *string, c randfill.Continue) { *value = c.String(10) + "x" },
