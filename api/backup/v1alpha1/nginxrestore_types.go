@@ -52,7 +52,8 @@ type NginxRestoreSpec struct {
 	// deleted. The namespace of the backup must have the same name.
 	// +optional
 	Location *BackupLocation `json:"location,omitempty"`
-	// target is the name of the restored NginxOperator. Unset: its original name.
+	// target is the name of the restored NginxOperator. Unset: its original name. Under another
+	// name, nothing that makes it reachable from outside the cluster is restored.
 	// +optional
 	Target *TargetReference `json:"target,omitempty"`
 	// claims replace PersistentVolumeClaims of the backup by others.
@@ -194,7 +195,7 @@ type RestoreChange struct {
 	// +required
 	// +kubebuilder:validation:Enum=Create;Replace;None
 	Action string `json:"action,omitempty"`
-	// difference names the fields, keys or files that change.
+	// difference names the fields, keys or files that change, and the fields that are not restored.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	Difference string `json:"difference,omitempty"`

@@ -272,11 +272,16 @@ func TestVerifyFails(t *testing.T) {
 	}
 }
 
+// TestSecrets: an encrypted Secret is a manifest that restores it, with the type that its users need.
 func TestSecrets(t *testing.T) {
 	identity, err := age.GenerateX25519Identity()
 	must.Succeed(t, err)
-	b := newBench(t, aSnapshot(identity.Recipient().String()))
+	s := aSnapshot(identity.Recipient().String())
+	s.Secrets = slices.Insert(s.Secrets, 1, snapshot.Secret{Name: "registry"})
+	s.Info.Secrets = slices.Insert(s.Info.Secrets, 1, archive.Secret{Name: "registry", UsedFor: "pulling images"})
+	b := newBench(t, s)
 	b.mountAll()
+	b.write(b.Dirs.Secrets+"/registry/.dockerconfigjson", "{}")
 	b.write(b.Dirs.Secrets+"/shop-tls/tls.key", "the private key")
 	result, err := b.Create(t.Context())
 	must.Succeed(t, err)
@@ -290,13 +295,18 @@ func TestSecrets(t *testing.T) {
 	contents, err := archive.Verify(t.Context(), in, *commit, archive.DefaultLimits())
 	must.Succeed(t, err)
 	must.Succeed(t, in.Close())
-	if diff := cmp.Diff([]string{"shop-tls"}, contents.Secrets); diff != "" {
+	if diff := cmp.Diff([]string{"registry", "shop-tls"}, contents.Secrets); diff != "" {
 		t.Errorf("encrypted, -want +got:\n%s", diff)
 	}
-	plain := decrypt(t, filepath.Join(b.claim, "folder", result.Archive), "secrets/shop-tls.age", identity)
-	for _, part := range []string{"kind: Secret", "type: kubernetes.io/tls", "tls.key: dGhlIHByaXZhdGUga2V5"} {
-		if !strings.Contains(plain, part) {
-			t.Errorf("%q is missing in:\n%s", part, plain)
+	for name, parts := range map[string][]string{
+		"registry": {"type: kubernetes.io/dockerconfigjson", ".dockerconfigjson: e30="},
+		"shop-tls": {"kind: Secret", "type: kubernetes.io/tls", "tls.key: dGhlIHByaXZhdGUga2V5"},
+	} {
+		plain := decrypt(t, filepath.Join(b.claim, "folder", result.Archive), "secrets/"+name+".age", identity)
+		for _, part := range parts {
+			if !strings.Contains(plain, part) {
+				t.Errorf("%q is missing in:\n%s", part, plain)
+			}
 		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"filippo.io/age"
+	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/internal/backup/archive"
@@ -78,19 +79,30 @@ func (a *Agent) secret(out *archive.Writer, name string, recipients []age.Recipi
 	if err != nil || len(files) == 0 {
 		return err
 	}
-	kind := "Opaque"
-	if len(files) == 2 && files[tlsCertKey] != nil && files["tls.key"] != nil {
-		kind = "kubernetes.io/tls"
-	}
 	data := map[string]string{}
 	for key, value := range files {
 		data[key] = base64.StdEncoding.EncodeToString(value)
 	}
 	text, err := yaml.Marshal(map[string]any{
-		"apiVersion": "v1", "kind": "Secret", "type": kind, "metadata": map[string]any{"name": name}, "data": data,
+		"apiVersion": "v1", "kind": "Secret", "type": secretType(files), "metadata": map[string]any{"name": name}, "data": data,
 	})
 	if err != nil {
 		return err
 	}
 	return out.Secret(name, bytes.NewReader(text), recipients...)
+}
+
+// secretType returns the type of a Secret with these keys, since a mounted Secret does not show it. The kubelet ignores
+// credentials for registries in a Secret of another type.
+func secretType(files map[string][]byte) corev1.SecretType {
+	switch {
+	case len(files) == 2 && files[tlsCertKey] != nil && files[corev1.TLSPrivateKeyKey] != nil:
+		return corev1.SecretTypeTLS
+	case len(files) == 1 && files[corev1.DockerConfigJsonKey] != nil:
+		return corev1.SecretTypeDockerConfigJson
+	case len(files) == 1 && files[corev1.DockerConfigKey] != nil:
+		return corev1.SecretTypeDockercfg
+	default:
+		return corev1.SecretTypeOpaque
+	}
 }

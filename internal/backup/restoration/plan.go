@@ -214,20 +214,21 @@ func (m *builder) nginx() error {
 	back := m.backup.Nginx.DeepCopy()
 	back.Name = m.Target
 	m.refer(&back.Spec)
+	left := m.ownExposure(&back.Spec)
 	switch {
 	case existing == nil && !m.includes(v1alpha1.RestoreSpec):
 		return fmt.Errorf("NginxOperator %s does not exist, so its configuration cannot be restored alone: add Spec to items", m.Target)
 	case existing == nil && !m.includes(v1alpha1.RestoreConfiguration):
 		return fmt.Errorf("NginxOperator %s does not exist, so it has no configuration to keep: add Configuration to items", m.Target)
 	case existing == nil:
-		m.change(v1alpha2.Kind, m.Target, created, "")
+		m.change(v1alpha2.Kind, m.Target, created, withLeftOut("", left))
 	default:
 		m.copyUnrestored(back, existing)
 		if m.isBack(existing) || apiequality.Semantic.DeepEqual(existing.Spec, back.Spec) {
-			m.change(v1alpha2.Kind, m.Target, unchanged, "")
+			m.change(v1alpha2.Kind, m.Target, unchanged, withLeftOut("", left))
 			return nil
 		}
-		m.change(v1alpha2.Kind, m.Target, replaced, differentFields(&existing.Spec, &back.Spec))
+		m.change(v1alpha2.Kind, m.Target, replaced, withLeftOut(differentFields(&existing.Spec, &back.Spec), left))
 	}
 	m.sign(&back.ObjectMeta)
 	m.plan.Nginx = back

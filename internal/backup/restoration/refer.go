@@ -23,8 +23,8 @@ func (m *builder) refer(spec *v1alpha2.NginxOperatorSpec) {
 // configMapsOf returns all references of a spec to ConfigMaps.
 func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []*string {
 	var names []*string
-	if spec.Config != nil && spec.Config.ConfigMap != nil {
-		names = append(names, &spec.Config.ConfigMap.Name)
+	if spec.Config != nil {
+		names = inConfig(spec.Config)
 	}
 	for i := range spec.Content {
 		if cm := spec.Content[i].ConfigMap; cm != nil {
@@ -42,6 +42,26 @@ func configMapsOf(spec *v1alpha2.NginxOperatorSpec) []*string {
 	return names
 }
 
+// inConfig returns the references of a configuration to ConfigMaps.
+func inConfig(config *v1alpha2.Config) []*string {
+	var names []*string
+	if config.ConfigMap != nil {
+		names = append(names, &config.ConfigMap.Name)
+	}
+	for i := range config.Env {
+		if from := config.Env[i].ValueFrom; from != nil && from.ConfigMapKeyRef != nil {
+			names = append(names, &from.ConfigMapKeyRef.Name)
+		}
+	}
+	for i := range config.EnvFrom {
+		if cm := config.EnvFrom[i].ConfigMapRef; cm != nil {
+			names = append(names, &cm.Name)
+		}
+	}
+	return names
+}
+
+// inEnvironment returns the references of environment variables to ConfigMaps.
 func inEnvironment(t *v1alpha2.PodTemplate) []*string {
 	environments := [][]corev1.EnvVar{t.Env}
 	for _, c := range slices.Concat(t.InitContainers, t.Containers) {

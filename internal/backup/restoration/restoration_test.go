@@ -22,7 +22,10 @@ kind: NginxOperator
 metadata: {namespace: shop, name: web, labels: {team: red}, annotations: {note: hello}}
 spec:
   replicas: 3
-  config: {configMap: {name: conf}}
+  config:
+    configMap: {name: conf}
+    env: [{name: HOST, valueFrom: {configMapKeyRef: {name: variable, key: host}}}]
+    envFrom: [{prefix: SITE_, configMapRef: {name: variables}}]
   content:
   - {mountPath: /srv/pages, configMap: {name: pages}}
   - {mountPath: /srv/films, persistentVolumeClaim: {claimName: films}}
@@ -31,6 +34,7 @@ spec:
     env:
     - {name: GREETING, valueFrom: {configMapKeyRef: {name: env, key: greeting}}}
     - {name: PLAIN, value: conf}
+    envFrom: [{configMapRef: {name: allenv}}]
     volumes:
     - {name: a, configMap: {name: mounted}}
     - {name: b, persistentVolumeClaim: {claimName: cache}}
@@ -40,7 +44,7 @@ spec:
     - {name: beside, image: busybox, env: [{name: A, valueFrom: {configMapKeyRef: {name: sidecar, key: a}}}]}
 `
 	// referenced holds the names of its ConfigMaps.
-	referenced = "conf pages env mounted init sidecar"
+	referenced = "conf variable variables pages env allenv mounted init sidecar"
 )
 
 func configMap(name, text string) *corev1.ConfigMap {
@@ -258,7 +262,7 @@ func summary(p Plan) string {
 }
 
 func TestMake(t *testing.T) {
-	const created = "Create ConfigMap conf; Create ConfigMap pages; Create ConfigMap env; Create ConfigMap mounted; Create ConfigMap init; Create ConfigMap sidecar; "
+	const created = "Create ConfigMap conf; Create ConfigMap variable; Create ConfigMap variables; Create ConfigMap pages; Create ConfigMap env; Create ConfigMap allenv; Create ConfigMap mounted; Create ConfigMap init; Create ConfigMap sidecar; "
 	const films = "volume 0 to films"
 	tests := []struct {
 		name   string
@@ -358,7 +362,7 @@ func TestBuildUnderANewName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "volume 0 to copies; Create ConfigMap conf-for-new; Create ConfigMap pages-for-new; Create ConfigMap env-for-new; Create ConfigMap mounted-for-new; Create ConfigMap init-for-new; Create ConfigMap sidecar-for-new; Create NginxOperator new"
+	want := "volume 0 to copies; Create ConfigMap conf-for-new; Create ConfigMap variable-for-new; Create ConfigMap variables-for-new; Create ConfigMap pages-for-new; Create ConfigMap env-for-new; Create ConfigMap allenv-for-new; Create ConfigMap mounted-for-new; Create ConfigMap init-for-new; Create ConfigMap sidecar-for-new; Create NginxOperator new"
 	if got := summary(p); got != want {
 		t.Errorf("it makes\n%s\nwant\n%s", got, want)
 	}
@@ -370,6 +374,9 @@ func TestBuildUnderANewName(t *testing.T) {
 	expected.Annotations[v1alpha1.AnnotationRestoredBy] = "me"
 	spec := &expected.Spec
 	spec.Config.ConfigMap.Name = "conf-for-new"
+	spec.Config.Env[0].ValueFrom.ConfigMapKeyRef.Name = "variable-for-new"
+	spec.Config.EnvFrom[0].ConfigMapRef.Name = "variables-for-new"
+	spec.PodTemplate.EnvFrom[0].ConfigMapRef.Name = "allenv-for-new"
 	spec.Content[0].ConfigMap.Name = "pages-for-new"
 	spec.Content[1].PersistentVolumeClaim.ClaimName = "copies"
 	spec.PodTemplate.Env[0].ValueFrom.ConfigMapKeyRef.Name = "env-for-new"
@@ -411,7 +418,7 @@ func TestConfigMapsToRead(t *testing.T) {
 	if got := strings.Join(ConfigMaps(aRequest("web", everything), b), " "); got != referenced {
 		t.Errorf("in place: %s", got)
 	}
-	if got := ConfigMaps(aRequest("new", everything), b); len(got) != 12 || got[1] != "conf-for-new" {
+	if got := ConfigMaps(aRequest("new", everything), b); len(got) != 18 || got[1] != "conf-for-new" {
 		t.Errorf("under a new name: %v", got)
 	}
 	if got := ConfigMaps(aRequest("web", "Spec Content"), b); got != nil {

@@ -90,7 +90,8 @@ func Volumes(spec *v1alpha2.NginxOperatorSpec) []Volume {
 	return volumes
 }
 
-// Secrets returns the Secrets that an application uses, each once, sorted by name.
+// Secrets returns the Secrets that an application uses, each once, sorted by name. Of several uses, the first one is
+// named: certificates come first, because their fingerprints are recorded.
 func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 	found := map[string]Secret{}
 	add := func(name, usedFor string) {
@@ -98,9 +99,9 @@ func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 			found[name] = Secret{Name: name, UsedFor: usedFor}
 		}
 	}
-	for _, c := range spec.TLS {
-		if _, known := found[c.SecretName]; !known {
-			found[c.SecretName] = Secret{Name: c.SecretName, UsedFor: "tls " + c.Name, Certificate: true}
+	for _, s := range certificates(spec) {
+		if _, known := found[s.Name]; !known {
+			found[s.Name] = s
 		}
 	}
 	for _, o := range configenv.Objects(spec.Config) {
@@ -111,7 +112,28 @@ func Secrets(spec *v1alpha2.NginxOperatorSpec) []Secret {
 	if spec.PodTemplate != nil {
 		podSecrets(spec.PodTemplate, add)
 	}
+	for _, s := range spec.ImagePullSecrets {
+		add(s.Name, "pulling images")
+	}
 	return slices.SortedFunc(maps.Values(found), func(a, b Secret) int { return cmp.Compare(a.Name, b.Name) })
+}
+
+// certificates returns the Secrets with certificates, those of nginx first.
+func certificates(spec *v1alpha2.NginxOperatorSpec) []Secret {
+	var all []Secret
+	for _, c := range spec.TLS {
+		all = append(all, Secret{Name: c.SecretName, UsedFor: "tls " + c.Name, Certificate: true})
+	}
+	if spec.Ingress == nil {
+		return all
+	}
+	for _, c := range spec.Ingress.TLS {
+		// With tlsName, the Secret is that of an entry of spec.tls.
+		if c.SecretName != nil {
+			all = append(all, Secret{Name: *c.SecretName, UsedFor: "ingress", Certificate: true})
+		}
+	}
+	return all
 }
 
 func podSecrets(t *v1alpha2.PodTemplate, add func(name, usedFor string)) {

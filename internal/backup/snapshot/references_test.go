@@ -27,6 +27,10 @@ var full = v1alpha2.NginxOperatorSpec{
 		{MountPath: "/srv/image", Image: &v1alpha2.ImageVolume{Reference: "pages:1"}},
 	},
 	TLS: []v1alpha2.Certificate{{Name: "shop", SecretName: "shop-tls"}, {Name: "again", SecretName: "shop-tls"}},
+	Ingress: &v1alpha2.Ingress{TLS: []v1alpha2.IngressTLS{
+		{SecretName: new("shop-tls")}, {SecretName: new("edge-tls")}, {TLSName: new("shop")},
+	}},
+	ImagePullSecrets: []v1alpha2.SecretReference{{Name: "mirror"}, {Name: "pull"}},
 	PodTemplate: &v1alpha2.PodTemplate{
 		Env: []corev1.EnvVar{{Name: "PLAIN", Value: "x"}, {Name: "MODE", ValueFrom: fromConfigMap("modes")}, {Name: "KEY", ValueFrom: fromSecret("keys")}},
 		Volumes: []v1alpha2.Volume{
@@ -50,8 +54,10 @@ func TestReferences(t *testing.T) {
 	}
 	want := []Secret{
 		{Name: "csi", UsedFor: "volume c"},
+		{Name: "edge-tls", UsedFor: "ingress", Certificate: true},
 		{Name: "htpasswd", UsedFor: "volume b"},
 		{Name: "keys", UsedFor: "environment variable KEY"},
+		{Name: "mirror", UsedFor: "pulling images"},
 		{Name: "pull", UsedFor: "pulling images"},
 		{Name: "shop-tls", UsedFor: "tls shop", Certificate: true},
 		{Name: "sidecar", UsedFor: "environment variable E"},

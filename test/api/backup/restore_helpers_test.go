@@ -39,6 +39,48 @@ content:
 podTemplate: {imagePullSecrets: [{name: registry}]}
 `
 
+// exposedShop is added to the shop that exists. It has fields with defaults of the API server, a reference in every field
+// of the configuration, and what makes an application reachable from outside.
+const exposedShop = `
+ports: [{name: http, port: 80, targetPort: 8080, protocol: TCP, nodePort: 30080}, {name: https, port: 443, protocol: TCP}]
+serviceAccount: {annotations: {example.com/role: shop}}
+disruption: {minAvailable: 75%}
+readiness: {path: /ready, periodSeconds: 2}
+imagePullSecrets: [{name: mirror}]
+tls: [{name: site, secretName: site-tls, certificate: {issuerRef: {name: ca}, dnsNames: [shop.example.com], duration: 2160h}}]
+service:
+  type: NodePort
+  labels: {team: shop}
+  annotations: {external-dns.alpha.kubernetes.io/hostname: shop.example.com}
+  externalTrafficPolicy: Local
+  internalTrafficPolicy: Local
+  sessionAffinity: ClientIP
+  sessionAffinityTimeoutSeconds: 600
+  ipFamilyPolicy: PreferDualStack
+  ipFamilies: [IPv4]
+  trafficDistribution: PreferClose
+ingress:
+  className: public
+  hosts: [{host: shop.example.com}]
+  tls: [{tlsName: site}, {hosts: [shop.example.com], secretName: edge-tls}]
+httpRoutes:
+- name: main
+  parentRefs: [{namespace: infra, name: public}]
+  hostnames: [shop.example.com]
+  rules: [{paths: [{value: /shop}], backends: [{weight: 9}, {service: next, port: 80, weight: 1}]}]
+config:
+  env: [{name: COLOR, valueFrom: {configMapKeyRef: {name: values, key: nginx.conf}}}, {name: TOKEN, valueFrom: {secretKeyRef: {name: tokens, key: a}}}]
+  envFrom: [{prefix: SITE_, configMapRef: {name: values}}]
+podTemplate:
+  dnsPolicy: None
+  dnsConfig: {nameservers: [10.0.0.10], searches: [shop.example.com], options: [{name: ndots, value: "2"}]}
+  hostAliases: [{ip: 10.0.0.20, hostnames: [backend.example.com]}]
+  securityContext: {runAsUser: 1001, runAsGroup: 0, fsGroup: 2000, supplementalGroups: [3000]}
+`
+
+// secretsOfShop are the Secrets that it uses.
+var secretsOfShop = []string{"edge-tls", "mirror", "registry", "site-tls", "tokens"}
+
 var films = map[string]string{"a/first.txt": "the first film", "a/second.txt": "the second film", "b/c/third.txt": "the third film"}
 
 // open creates the shop and a backup of it.
@@ -52,14 +94,16 @@ func (b *bench) open() *v1alpha1.NginxBackup {
 // build creates the shop.
 func (b *bench) build() {
 	b.t.Helper()
-	for name, text := range map[string]string{"conf": "events {}\n", "pages": "<h1>Hello</h1>\n"} {
+	for name, text := range map[string]string{"conf": "events {}\n", "pages": "<h1>Hello</h1>\n", "values": "red"} {
 		b.configMap(name, text)
 	}
 	for name, text := range films {
 		b.file("films", name, text)
 	}
 	var spec v1alpha2.NginxOperatorSpec
-	must(b.t, yaml.UnmarshalStrict([]byte(shop), &spec))
+	for _, text := range []string{shop, exposedShop} {
+		must(b.t, yaml.UnmarshalStrict([]byte(text), &spec))
+	}
 	b.application("web", spec)
 }
 

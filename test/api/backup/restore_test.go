@@ -32,16 +32,16 @@ func TestRestoreInPlace(t *testing.T) {
 	b.same(before)
 	b.has("films", films)
 	want := []string{
-		"Create ConfigMap conf", "Create ConfigMap pages", "Create NginxOperator web",
+		"Create ConfigMap conf", "Create ConfigMap pages", "Create ConfigMap values", "Create NginxOperator web",
 		"Create PersistentVolumeClaim films 3 files are missing",
 	}
 	if diff := cmp.Diff(want, changesAsText(r)); diff != "" {
 		t.Errorf("changes, -want +got:\n%s", diff)
 	}
-	if r.Status.Target != "web" || r.Status.Source == nil || r.Status.Source.Replicas != 2 || r.Status.CompletionTime == nil || !slices.Equal(r.Status.Secrets, []string{"registry"}) {
+	if r.Status.Target != "web" || r.Status.Source == nil || r.Status.Source.Replicas != 2 || r.Status.CompletionTime == nil || !slices.Equal(r.Status.Secrets, secretsOfShop) {
 		t.Errorf("the restore says %+v", r.Status)
 	}
-	b.reports(r, "4 created", "Secrets are not restored; check that they exist: registry")
+	b.reports(r, "5 created", "Secrets are not restored; check that they exist: "+strings.Join(secretsOfShop, ", "))
 	b.verified(r)
 
 	// After its end, a restore ignores later changes of the application.
@@ -53,7 +53,7 @@ func TestRestoreInPlace(t *testing.T) {
 	if n := b.settled(); n > 0 {
 		t.Errorf("a restarted operator writes:\n%s", strings.Join(b.operator.wrote(), "\n"))
 	}
-	if names := sorted(b.declared()); names != "ConfigMap conf, NginxOperator web" {
+	if names := sorted(b.declared()); names != "ConfigMap conf, ConfigMap values, NginxOperator web" {
 		t.Errorf("there are %s", names)
 	}
 }
@@ -100,15 +100,26 @@ func TestRestoreUnderANewName(t *testing.T) {
 	})
 	b.has("copies", films)
 	after := b.declared()
+	r := b.waitRestore("copy", v1alpha1.ReasonCompleted)
+	if got := strings.Join(changesAsText(r), "\n"); !strings.Contains(got, "Create NginxOperator new not restored: spec.ingress, spec.httpRoutes, spec.service.type") {
+		t.Errorf("changes:\n%s", got)
+	}
 	spec := before["NginxOperator web"].(*v1alpha2.NginxOperatorSpec).DeepCopy()
 	spec.Content[0].ConfigMap.Name = "pages-for-new"
 	spec.Content[1].PersistentVolumeClaim.ClaimName = "copies"
+	unexpose(spec)
 	before["NginxOperator new"] = spec
 	before["ConfigMap pages-for-new"] = map[string]string{"nginx.conf": "<h1>Hello</h1>\n"}
 	b.same(before)
-	if len(after) != 5 {
+	if len(after) != 6 {
 		t.Errorf("there are %s", sorted(after))
 	}
+}
+
+// unexpose removes what a copy does not have.
+func unexpose(spec *v1alpha2.NginxOperatorSpec) {
+	spec.Ingress, spec.HTTPRoutes, spec.TLS[0].Certificate, spec.Ports[0].NodePort = nil, nil, nil, nil
+	spec.Service.Type, spec.Service.Annotations, spec.Service.ExternalTrafficPolicy = corev1.ServiceTypeClusterIP, nil, nil
 }
 
 // unchangedBut is like unchanged, except for created objects.
@@ -220,7 +231,7 @@ func TestRestoreOverwrites(t *testing.T) {
 	b.same(before)
 	b.has("films", joined(films, map[string]string{"mine.txt": "mine"}))
 	want := []string{
-		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "Replace NginxOperator web spec.replicas",
+		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "None ConfigMap values", "Replace NginxOperator web spec.replicas",
 		"Replace PersistentVolumeClaim films 0 files are missing, 1 differ: a/first.txt",
 	}
 	if diff := cmp.Diff(want, changesAsText(r)); diff != "" {
@@ -241,7 +252,7 @@ func TestRestoreDryRun(t *testing.T) {
 	b.open()
 	b.changed()
 	want := []string{
-		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "Replace NginxOperator web spec.replicas",
+		"None ConfigMap conf", "Replace ConfigMap pages nginx.conf", "None ConfigMap values", "Replace NginxOperator web spec.replicas",
 		"Replace PersistentVolumeClaim films 0 files are missing, 1 differ: a/first.txt",
 	}
 	b.unchanged(func() {
@@ -259,7 +270,7 @@ func TestRestoreDryRun(t *testing.T) {
 	b.burn()
 	b.unchanged(func() {
 		b.restore("of-nothing", dryRun)
-		b.reports(b.waitRestore("of-nothing", v1alpha1.ReasonDryRun), "4 created")
+		b.reports(b.waitRestore("of-nothing", v1alpha1.ReasonDryRun), "5 created")
 	})
 }
 

@@ -19,7 +19,8 @@ type NginxRestoreSpecApplyConfiguration struct {
 	// location is a backup without an object: from another cluster, or after its object was
 	// deleted. The namespace of the backup must have the same name.
 	Location *BackupLocationApplyConfiguration `json:"location,omitempty"`
-	// target is the name of the restored NginxOperator. Unset: its original name.
+	// target is the name of the restored NginxOperator. Unset: its original name. Under another
+	// name, nothing that makes it reachable from outside the cluster is restored.
 	Target *TargetReferenceApplyConfiguration `json:"target,omitempty"`
 	// claims replace PersistentVolumeClaims of the backup by others.
 	Claims []ClaimReplacementApplyConfiguration `json:"claims,omitempty"`

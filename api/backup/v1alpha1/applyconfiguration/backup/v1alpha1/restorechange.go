@@ -16,7 +16,7 @@ type RestoreChangeApplyConfiguration struct {
 	Name *string `json:"name,omitempty"`
 	// action is Create, Replace or None.
 	Action *string `json:"action,omitempty"`
-	// difference names the fields, keys or files that change.
+	// difference names the fields, keys or files that change, and the fields that are not restored.
 	Difference *string `json:"difference,omitempty"`
 }
 
