@@ -249,14 +249,14 @@ func TestCacheShardReplaced(t *testing.T) {
 func waitReached(t *testing.T, cache *v1alpha1.NginxCache) {
 	t.Helper()
 	for edge := range tier.Edges(cache) {
-		asked := map[string]bool{}
+		requested := map[string]bool{}
 		eventually(t, fmt.Sprintf("edge %d requests from each shard", edge), func() error {
 			for range 20 {
-				asked[askedShard(t, cache, edge, fmt.Sprintf("/reach/%d", rand.Int()))] = true
+				requested[requestedShard(t, cache, edge, fmt.Sprintf("/reach/%d", rand.Int()))] = true
 			}
 			for shard := range tier.Shards(cache) {
-				if name := naming.Pod(v1alpha1.ShardsName(cache.Name), shard); !asked[name] {
-					return fmt.Errorf("it requests from %v", slices.Sorted(maps.Keys(asked)))
+				if name := naming.Pod(v1alpha1.ShardsName(cache.Name), shard); !requested[name] {
+					return fmt.Errorf("it requests from %v", slices.Sorted(maps.Keys(requested)))
 				}
 			}
 			return nil
@@ -264,8 +264,8 @@ func waitReached(t *testing.T, cache *v1alpha1.NginxCache) {
 	}
 }
 
-// askedShard returns the name of the shard from which an edge requested a new object.
-func askedShard(t *testing.T, cache *v1alpha1.NginxCache, edge int, path string) string {
+// requestedShard returns the name of the shard from which an edge requested a new object.
+func requestedShard(t *testing.T, cache *v1alpha1.NginxCache, edge int, path string) string {
 	t.Helper()
 	api := clientset.CoreV1().RESTClient()
 	url := api.Get().Namespace(cache.Namespace).Resource("pods").

@@ -7,6 +7,9 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/rollout"
@@ -20,6 +23,8 @@ const (
 	// blockedKubelet bounds the time until a kubelet delivers a changed ConfigMap and a pod has loaded it. The
 	// kubelet delivers within its syncFrequency of a minute and the lifetime of its cache.
 	blockedKubelet = 150 * time.Second
+	// blockedRollout bounds the time until every pod is replaced.
+	blockedRollout = 10 * time.Minute
 	blockedTable   = "measure_blocked"
 )
 
@@ -159,19 +164,32 @@ func (r *blockedRun) rollout(ctx context.Context) error {
 	}); err != nil {
 		return err
 	}
-	err = r.await(ctx, r.nginx, "every pod is replaced", func(n *v1alpha2.NginxOperator) bool {
-		return n.Status.ObservedGeneration == n.Generation && n.Status.UpdatedReplicas == blockedReplicas && n.Status.ReadyReplicas == blockedReplicas && n.Status.Replicas == blockedReplicas
-	})
+	if err := r.reported(ctx, start, "rollout"); err != nil {
+		return err
+	}
+	err = r.replaced(ctx, before)
 	r.add(figure.Info("rollout: edit → every pod is replaced and ready", time.Since(start).Seconds(), "s"))
-	if err != nil {
-		return err
+	return err
+}
+
+// replaced waits until none of the pods of before is left, and the application is ready.
+func (r *blockedRun) replaced(ctx context.Context, before []corev1.Pod) error {
+	ctx, cancel := context.WithTimeout(ctx, blockedRollout)
+	defer cancel()
+	for {
+		_, gone, err := r.restarts(ctx, r.nginx, before)
+		if err != nil {
+			return err
+		}
+		now := &v1alpha2.NginxOperator{}
+		if err := r.client.Get(ctx, client.ObjectKeyFromObject(r.nginx), now); err != nil {
+			return err
+		}
+		if gone == blockedReplicas && now.Status.ReadyReplicas == blockedReplicas && now.Status.Replicas == blockedReplicas {
+			return nil
+		}
+		if err := pause(ctx, time.Second); err != nil {
+			return fmt.Errorf("%d of %d pods are replaced: %w", gone, blockedReplicas, err)
+		}
 	}
-	_, gone, err := r.restarts(ctx, r.nginx, before)
-	if err == nil && gone != blockedReplicas {
-		err = fmt.Errorf("%d of %d pods are replaced", gone, blockedReplicas)
-	}
-	if err != nil {
-		return err
-	}
-	return r.reported(ctx, start, "rollout")
 }

@@ -24,13 +24,13 @@ func (a *Applier) verifyCreatable(ctx context.Context, change Change) error {
 	if err != nil {
 		return err
 	}
-	trial := &unstructured.Unstructured{}
-	if err := trial.UnmarshalJSON(body); err != nil {
+	object := &unstructured.Unstructured{}
+	if err := object.UnmarshalJSON(body); err != nil {
 		return err
 	}
-	trial.SetName("")
-	trial.SetGenerateName(change.Intent.Name + "-")
-	ports, _, _ := unstructured.NestedFieldNoCopy(trial.Object, "spec", "ports")
+	object.SetName("")
+	object.SetGenerateName(change.Intent.Name + "-")
+	ports, _, _ := unstructured.NestedFieldNoCopy(object.Object, "spec", "ports")
 	items, _ := ports.([]any)
 	for _, item := range items {
 		if port, ok := item.(map[string]any); ok {
@@ -38,5 +38,5 @@ func (a *Applier) verifyCreatable(ctx context.Context, change Change) error {
 		}
 	}
 	// A dry run changes nothing that reads could wait for.
-	return a.client.Create(ctx, trial, client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(a.settings.FieldManager))
+	return a.client.Create(ctx, object, client.DryRunAll, client.DisableReadYourWritesConsistency, client.FieldOwner(a.settings.FieldManager))
 }
