@@ -44,7 +44,7 @@ func podConfig(config *v1alpha2.Config) *v1alpha2.Config {
 	mounted := &v1alpha2.Config{EnvFrom: config.EnvFrom}
 	for _, v := range config.Env {
 		if v.ValueFrom != nil {
-			mounted.Env = append(mounted.Env, v1alpha2.ConfigVariable{ValueFrom: v.ValueFrom})
+			mounted.Env = append(mounted.Env, v1alpha2.ConfigEnvVar{ValueFrom: v.ValueFrom})
 		}
 	}
 	if len(mounted.Env) == 0 && len(mounted.EnvFrom) == 0 {
