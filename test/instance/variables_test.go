@@ -4,6 +4,7 @@ package instance_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"path"
 	"strings"
 	"testing"
@@ -79,6 +80,28 @@ func TestVariableInARefusedConfiguration(t *testing.T) {
 		}
 		if p := found.Problems[0]; p.File != "site.conf" || p.Line != 3 {
 			t.Errorf("%+v", p)
+		}
+	})
+}
+
+// TestMountedVariablesAreNotServed: a configuration cannot serve, copy or include the mounted objects.
+func TestMountedVariablesAreNotServed(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, map[string]string{"open.conf": open})
+		p.rotate("CANARY of a Secret")
+		p.start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
+		p.ready()
+		token := secretDir + "/token"
+		for _, path := range []string{token, secretDir + "/..data/token", "/proc/1/root" + token, "/proc/self/root" + token, "/operator/env/secret/shop/token"} {
+			if code, body := p.send(http.MethodGet, path, ""); code == http.StatusOK || strings.Contains(body, "CANARY") {
+				t.Errorf("GET %s: %d %q", path, code, body)
+			}
+			p.send("COPY", path, "http://127.0.0.1/tmp/stolen-a")
+		}
+		p.nothingStolen(t, []string{"CANARY"})
+		found := p.outcome(p.next(map[string]string{"site.conf": "include " + token + ";"}), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })
+		if text := found.Problems[0].Message; !strings.Contains(text, "Permission denied") {
+			t.Errorf("include: %s", text)
 		}
 	})
 }
