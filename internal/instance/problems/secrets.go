@@ -91,10 +91,14 @@ func (s *Secrets) Add(revision string, found Confidential) {
 
 // earlier returns the known values besides the latest ones, as far as they are remembered.
 func earlier(known, latest []secret) []secret {
-	known = slices.DeleteFunc(known, func(found secret) bool { return slices.Contains(latest, found) })
-	first, bytes := len(known), 0
+	again := map[secret]bool{}
+	for _, found := range latest {
+		again[found] = true
+	}
+	known = slices.DeleteFunc(known, func(found secret) bool { return again[found] })
+	first, size := len(known), 0
 	for ; first > 0 && len(known)-first+len(latest) < mostSecrets; first-- {
-		if bytes += len(known[first-1].value); bytes > mostBytes {
+		if size += len(known[first-1].value); size > mostBytes {
 			break
 		}
 	}
