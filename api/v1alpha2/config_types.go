@@ -20,25 +20,27 @@ type Config struct {
 	// watched, and never changed.
 	// +optional
 	ConfigMap *ConfigMapReference `json:"configMap,omitempty"`
-	// env are variables: ${NAME} in a configuration file becomes the value. A new value of a Secret or
+	// env are variables of the configuration files, and not environment variables of the container:
+	// those are podTemplate.env. ${NAME} in a file becomes the value. A new value of a Secret or
 	// ConfigMap goes live without a restart. nginx's own variables, such as ${host}, stay.
 	// +optional
 	// +listType=map
 	// +listMapKey=name
 	// +kubebuilder:validation:MaxItems=64
-	Env []ConfigVariable `json:"env,omitempty"`
-	// envFrom are variables from all keys of Secrets and ConfigMaps that can be names of variables. If
-	// a name is in both, env takes precedence, and then the last entry of envFrom.
+	Env []ConfigEnvVar `json:"env,omitempty"`
+	// envFrom are variables of the configuration files, and not environment variables of the
+	// container: all keys of Secrets and ConfigMaps that can be names of variables. If a name is in
+	// both, env takes precedence, and then the last entry of envFrom.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=16
-	EnvFrom []ConfigVariables `json:"envFrom,omitempty"`
+	EnvFrom []ConfigEnvFromSource `json:"envFrom,omitempty"`
 }
 
-// ConfigVariable is a variable of the configuration files.
+// ConfigEnvVar is a variable of the configuration files.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.value) != has(self.valueFrom)",message="set exactly one of value and valueFrom"
-type ConfigVariable struct {
+type ConfigEnvVar struct {
 	// name of the variable: capital letters, digits and '_', so that none is a variable of nginx.
 	// +required
 	// +kubebuilder:validation:MinLength=1
@@ -51,13 +53,13 @@ type ConfigVariable struct {
 	Value *string `json:"value,omitempty"`
 	// valueFrom is where the value is.
 	// +optional
-	ValueFrom *ConfigVariableSource `json:"valueFrom,omitempty"`
+	ValueFrom *ConfigEnvVarSource `json:"valueFrom,omitempty"`
 }
 
-// ConfigVariableSource is where the value of a variable is.
+// ConfigEnvVarSource is where the value of a variable is.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretKeyRef) != has(self.configMapKeyRef)",message="set exactly one of secretKeyRef and configMapKeyRef"
-type ConfigVariableSource struct {
+type ConfigEnvVarSource struct {
 	// secretKeyRef is a key of a Secret of the same namespace. The operator never reads it.
 	// +optional
 	SecretKeyRef *KeyReference `json:"secretKeyRef,omitempty"`
@@ -83,10 +85,10 @@ type KeyReference struct {
 	Key string `json:"key,omitempty"`
 }
 
-// ConfigVariables are variables from all keys of an object.
+// ConfigEnvFromSource are variables from all keys of an object.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.configMapRef)",message="set exactly one of secretRef and configMapRef"
-type ConfigVariables struct {
+type ConfigEnvFromSource struct {
 	// prefix is put before each key.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63

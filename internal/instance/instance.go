@@ -151,7 +151,7 @@ func deniedPaths(o Options) []string {
 		slog.Warn("nginx can open the mounted Secrets: every user who can change its configuration can read the private keys", "error", err)
 		return nil
 	}
-	return []string{o.Stable, o.Next, o.Secrets, certs.KeysDir(o.TLS)}
+	return []string{o.Stable, o.Next, o.Secrets, o.Variables, certs.KeysDir(o.TLS)}
 }
 
 func newSupervisor(life context.Context, o Options, binary nginx.Binary, requests requestMetrics, receiver *orders.Receiver, purges *purge.Keeper) (*supervise.Supervisor, error) {

@@ -24,6 +24,13 @@ func whole(lines string) map[string]string {
 	return map[string]string{"nginx.conf": lines + "\nhttp { server { listen 80; location / { return 200 \"hurt\"; } } }"}
 }
 
+// withLongValue returns an nginx.conf that refers to a long value of a variable, a number of times.
+func withLongValue(references int) map[string]string {
+	files := whole("\n# " + strings.Repeat("${LONG}", references))
+	files[instanceapi.FileVariables] = `{"variables":[{"name":"LONG","value":"` + strings.Repeat("x", 4096) + `"}]}`
+	return files
+}
+
 // TestHurtful: a configuration that nginx -t accepts, but that would end the container or leave it
 // without workers that respond, is rejected before it reaches the running nginx.
 func TestHurtful(t *testing.T) {
@@ -43,6 +50,7 @@ func TestHurtful(t *testing.T) {
 		"connections for sockets":    {whole("events { worker_connections 2; }"), 0, "worker_connections"},
 		"connections for clients":    {whole("events { worker_connections 9; }"), 0, "worker_connections is 9, and the sockets that each worker process listens on take "},
 		"connections for ports":      {whole("events { worker_connections 512; }\nstream { server { listen 10000-10505; return ok; } }"), 0, "worker_connections is 512, and the sockets"},
+		"values of variables":        {withLongValue(50_000), 2, "at most 900 KiB are allowed: ${LONG} stands for 4096 bytes in 50000 places"},
 		"descriptors for clients":    {whole("worker_rlimit_nofile 16;"), 0, "out of file descriptors: each worker process may open 16 files"},
 	}
 	eachNginx(t, func(t *testing.T, image string) {

@@ -4,6 +4,7 @@ package instance_test
 
 import (
 	"encoding/json"
+	"net/http"
 	"path"
 	"strings"
 	"testing"
@@ -64,21 +65,80 @@ func TestVariables(t *testing.T) {
 	})
 }
 
-// TestVariableInARefusedConfiguration: nginx quotes what it refuses, and the message does not contain the value.
+// TestVariableInARefusedConfiguration: nginx quotes what it refuses, or a part of it, and neither the report nor the log
+// contains that.
 func TestVariableInARefusedConfiguration(t *testing.T) {
+	const value = "Hunter2secret/hunter3secret"
 	eachNginx(t, func(t *testing.T, image string) {
-		config := withVariable(t, "server {\n listen 80;\n keepalive_timeout ${TOKEN};\n}")
-		p := newPod(t, config)
-		p.rotate("hunter2")
-		p.start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
-		found := p.outcome(nginxconf.Revision(config), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })
-		text, err := json.Marshal(found)
-		must(t, err)
-		if strings.Contains(string(text)+p.output.String(), "hunter2") {
-			t.Errorf("the value is shown: %s\n%s", text, p.output.String())
+		for name, text := range map[string]string{
+			"the value":          "server {\n listen 80;\n keepalive_timeout ${TOKEN};\n}",
+			"a part of it":       "server {\n listen 80; location / {\n proxy_pass http://${TOKEN}; }\n}",
+			"on another line":    "server {\n listen 80;\n keepalive_timeout\n ${TOKEN}\n ;\n}",
+			"at the end of it":   "server { listen 80; set $a a\n;\n location ${TOKEN} { } location ${TOKEN} { }\n}",
+			"without a place":    "server { listen 80;\n location / {\n proxy_pass $${TOKEN}; } }",
+			"in lower case":      "server { listen 80;\n\n ssl_certificate /none/${TOKEN}; ssl_certificate_key /none/${TOKEN}; }",
+			"the name of a file": "\n\ninclude /${TOKEN};",
+		} {
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				config := withVariable(t, text)
+				p := newPod(t, config)
+				p.rotate(value)
+				p.start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
+				found := p.outcome(nginxconf.Revision(config), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })
+				p.showsNothing(t, found, "hunter2secret", "hunter3secret")
+			})
 		}
-		if p := found.Problems[0]; p.File != "site.conf" || p.Line != 3 {
-			t.Errorf("%+v", p)
+	})
+}
+
+// TestVariableInARefusedReload: a new value that nginx refuses is not shown either.
+func TestVariableInARefusedReload(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, withVariable(t, "server {\n listen 80;\n location / { return 200 served; }\n location /a {\n proxy_pass http://${TOKEN}/; } }"))
+		p.rotate("127.0.0.1")
+		p.start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
+		p.ready()
+		p.rotate("Hunter2secret.test")
+		refused := p.until("refused", func(s instanceapi.Status) bool { return len(s.ReloadProblems) > 0 })
+		if found := refused.ReloadProblems[0]; found.File != "site.conf" || found.Line != 5 {
+			t.Errorf("%+v", found)
+		}
+		p.showsNothing(t, refused, "hunter2secret")
+		p.body(80, "served")
+	})
+}
+
+// showsNothing fails the test if a report or the container's log contains one of the texts, in any case.
+func (p *Pod) showsNothing(t *testing.T, report any, texts ...string) {
+	t.Helper()
+	text, err := json.Marshal(report)
+	must(t, err)
+	for _, secret := range texts {
+		if strings.Contains(strings.ToLower(string(text)+p.output.String()), secret) {
+			t.Errorf("%s is shown: %s\n%s", secret, text, p.output.String())
+		}
+	}
+}
+
+// TestMountedVariablesAreNotServed: a configuration cannot serve, copy or include the mounted objects.
+func TestMountedVariablesAreNotServed(t *testing.T) {
+	eachNginx(t, func(t *testing.T, image string) {
+		p := newPod(t, map[string]string{"open.conf": open})
+		p.rotate("CANARY of a Secret")
+		p.start(image, "--port=http:80/TCP", "--reload-on="+secretDir)
+		p.ready()
+		token := secretDir + "/token"
+		for _, path := range []string{token, secretDir + "/..data/token", "/proc/1/root" + token, "/proc/self/root" + token, "/operator/env/secret/shop/token"} {
+			if code, body := p.send(http.MethodGet, path, ""); code == http.StatusOK || strings.Contains(body, "CANARY") {
+				t.Errorf("GET %s: %d %q", path, code, body)
+			}
+			p.send("COPY", path, "http://127.0.0.1/tmp/stolen-a")
+		}
+		p.nothingStolen(t, []string{"CANARY"})
+		found := p.outcome(p.next(map[string]string{"site.conf": "include " + token + ";"}), func(r instanceapi.Revision) bool { return r.Test == instanceapi.Failed })
+		if text := found.Problems[0].Message; !strings.Contains(text, "Permission denied") {
+			t.Errorf("include: %s", text)
 		}
 	})
 }

@@ -31,16 +31,16 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &apiv1alpha2.CheckApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Config"):
 		return &apiv1alpha2.ConfigApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ConfigEnvFromSource"):
+		return &apiv1alpha2.ConfigEnvFromSourceApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ConfigEnvVar"):
+		return &apiv1alpha2.ConfigEnvVarApplyConfiguration{}
+	case v1alpha2.SchemeGroupVersion.WithKind("ConfigEnvVarSource"):
+		return &apiv1alpha2.ConfigEnvVarSourceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ConfigMapReference"):
 		return &apiv1alpha2.ConfigMapReferenceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ConfigStatus"):
 		return &apiv1alpha2.ConfigStatusApplyConfiguration{}
-	case v1alpha2.SchemeGroupVersion.WithKind("ConfigVariable"):
-		return &apiv1alpha2.ConfigVariableApplyConfiguration{}
-	case v1alpha2.SchemeGroupVersion.WithKind("ConfigVariables"):
-		return &apiv1alpha2.ConfigVariablesApplyConfiguration{}
-	case v1alpha2.SchemeGroupVersion.WithKind("ConfigVariableSource"):
-		return &apiv1alpha2.ConfigVariableSourceApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("Container"):
 		return &apiv1alpha2.ContainerApplyConfiguration{}
 	case v1alpha2.SchemeGroupVersion.WithKind("ContainerPort"):

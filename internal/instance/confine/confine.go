@@ -1,5 +1,5 @@
 // Package confine prevents nginx and its child processes from opening files of the instance
-// manager: the mounted Secrets, the requests, and the mounted configurations.
+// manager: the mounted Secrets, also those with values of variables, the requests, and the mounted configurations.
 //
 // All processes of a container have the same user and no capabilities, so file modes cannot separate
 // them. Landlock can (https://docs.kernel.org/userspace-api/landlock.html): a process gives up rights

@@ -17,7 +17,7 @@ const spareThreads = 32
 // StartDryRun starts a second nginx with a configuration that is not served yet. It binds no TCP or
 // UDP port and its memory is limited, so it does not affect the serving nginx. It requires
 // CanDryRun.
-func (b Binary) StartDryRun(dir string, memory ConfigTestLimits, threads int, redact func(line string) string) (*Master, error) {
+func (b Binary) StartDryRun(dir string, memory ConfigTestLimits, threads int) (*Master, error) {
 	if refusal := memory.tooLittle(); refusal != "" {
 		return nil, fmt.Errorf("start a dry run: %s", refusal)
 	}
@@ -29,5 +29,5 @@ func (b Binary) StartDryRun(dir string, memory ConfigTestLimits, threads int, re
 		return nil, fmt.Errorf("start a dry run: %w", err)
 	}
 	// Its log becomes the reason of a refusal, and is not mixed into the log of the serving nginx.
-	return b.start(exec.Command(arguments[0], arguments[1:]...), io.Discard, redact)
+	return b.start(exec.Command(arguments[0], arguments[1:]...), io.Discard, func(string) string { return "" })
 }

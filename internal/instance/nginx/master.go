@@ -16,7 +16,7 @@ const lastWords = 200 * time.Millisecond
 // Master is a running nginx.
 type Master struct {
 	PID int
-	// Log holds the last lines of the error log that nginx writes to stderr.
+	// Log holds the last lines of the error log that nginx writes to stderr, not redacted.
 	Log *Tail
 	// Ended is closed when the master process has ended; then Outcome returns how.
 	Ended chan struct{}

@@ -19,7 +19,8 @@ const (
 
 // Tail copies lines and keeps the last ones.
 type Tail struct {
-	// Redact removes from a line what must not be shown.
+	// Redact removes from a copied line what must not be shown. The kept lines are as nginx wrote them, because decisions depend
+	// on their text.
 	Redact func(line string) string
 
 	mu    sync.Mutex
@@ -47,10 +48,10 @@ func (t *Tail) Copy(from io.Reader, to io.Writer) {
 	for {
 		line, err := reader.ReadSlice('\n')
 		if len(line) > 0 {
-			shown := t.Redact(strings.TrimRight(string(line), "\r\n"))
+			text := strings.TrimRight(string(line), "\r\n")
 			// A failure to write to stderr could only be reported on stderr.
-			_, _ = io.WriteString(to, shown+"\n")
-			t.add(shown)
+			_, _ = io.WriteString(to, t.Redact(text)+"\n")
+			t.add(text)
 		}
 		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
 			return
@@ -93,7 +94,7 @@ func (t *Tail) Mark() int {
 	return t.count
 }
 
-// Since returns the lines after a mark that are still kept.
+// Since returns the lines after a mark that are still kept. They have to be redacted before they are shown.
 func (t *Tail) Since(mark int) []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -20,3 +20,14 @@ func TestTailOfRequests(t *testing.T) {
 		t.Errorf("%q is remembered", got)
 	}
 }
+
+// TestTailIsNotRedacted: decisions depend on nginx's own text, and only the copy is for others.
+func TestTailIsNotRedacted(t *testing.T) {
+	tail := &Tail{Redact: func(string) string { return "redacted" }}
+	var copied strings.Builder
+	const line = `2026/11/21 05:00:00 [emerg] 7#7: host not found in upstream "hunter2" in /a.conf:1`
+	tail.Copy(strings.NewReader(line+"\n"), &copied)
+	if got := tail.Since(0); copied.String() != "redacted\n" || len(got) != 1 || got[0] != line {
+		t.Errorf("copied %q, kept %q", copied.String(), got)
+	}
+}

@@ -2,6 +2,7 @@
 package problems
 
 import (
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -79,12 +80,18 @@ func FatalLines(lines []string) []string {
 type Reader struct {
 	Hidden []string
 	Own    func(file string) bool
-	// Secrets are values that are never shown; nil: there are none.
-	Secrets *Secrets
+	// Secrets are values that are never shown; nil: there are none. Revision is the one that the lines are about; empty: it is
+	// unknown.
+	Secrets  *Secrets
+	Revision string
 }
 
-// notShown replaces nginx's message about a file that is not the configuration's own.
-const notShown = "nginx refused this file; its message is not shown, because the file may contain a secret"
+// notShown replaces nginx's message about a file that is not the configuration's own, and lineNotShown the one about a line
+// with the value of a Secret. nginx quotes parts of a line, and may have changed them.
+const (
+	notShown     = "nginx refused this file; its message is not shown, because the file may contain a secret"
+	lineNotShown = "nginx's message about this line is not shown, because it may contain the value of "
+)
 
 // Problems returns the problems in the lines of a text, without duplicates.
 func (r Reader) Problems(text string) []instanceapi.Problem {
@@ -102,36 +109,52 @@ func (r Reader) Problems(text string) []instanceapi.Problem {
 	return found
 }
 
+func (r Reader) problem(message string) instanceapi.Problem {
+	message, file, line := r.shown(message)
+	if file != "" && !r.Own(file) {
+		file = r.Secrets.Hide(file)
+	}
+	return instanceapi.Problem{File: r.shorten(file), Line: line, Message: truncate(printable(redact(r.shorten(message))))}
+}
+
 var placed = regexp.MustCompile(`^(.*) in (/\S*):(\d+)$`)
 
-func (r Reader) problem(message string) instanceapi.Problem {
-	var problem instanceapi.Problem
-	if found := placed.FindStringSubmatch(message); found != nil {
-		if line, err := strconv.Atoi(found[3]); err == nil {
-			problem.File, problem.Line, message = found[2], line, found[1]
-		}
+// shown returns what may be shown of a message, and the file and the line that it is about; empty: none.
+func (r Reader) shown(message string) (shown, file string, line int) {
+	found := placed.FindStringSubmatch(message)
+	if found == nil {
+		return r.Secrets.Hide(message), "", 0
 	}
-	if problem.File != "" && !r.Own(problem.File) {
-		message = notShown
+	line, err := strconv.Atoi(found[3])
+	if err != nil {
+		return r.Secrets.Hide(message), "", 0
 	}
-	problem.File = r.shorten(problem.File)
-	problem.Message = truncate(printable(redact(r.shorten(r.Secrets.Hide(message)))))
-	return problem
+	file = found[2]
+	if !r.Own(file) {
+		return notShown, file, line
+	}
+	if reference := r.Secrets.at(r.Revision, filepath.Base(file), line); reference != "" {
+		return lineNotShown + reference, file, line
+	}
+	return r.Secrets.Hide(found[1]), file, line
 }
 
 // Redact returns a line of the error log in a form for everyone who may read the container's log.
 func (r Reader) Redact(text string) string {
-	text = r.Secrets.Hide(text)
+	text = strings.TrimRight(text, "\r\n")
 	line, ok := ParseLine(text)
 	if !ok {
-		return text
+		return r.Secrets.Hide(text)
 	}
-	found := placed.FindStringSubmatch(line.Message)
-	if found == nil || r.Own(found[2]) {
-		return text
+	head := strings.TrimSuffix(text, line.Message)
+	message, file, number := r.shown(line.Message)
+	if file == "" {
+		return head + message
 	}
-	head, _, _ := strings.Cut(text, line.Message)
-	return head + notShown + " in " + found[2] + ":" + found[3]
+	if !r.Own(file) {
+		file = r.Secrets.Hide(file)
+	}
+	return head + message + " in " + file + ":" + strconv.Itoa(number)
 }
 
 func (r Reader) shorten(text string) string {

@@ -71,7 +71,7 @@ func (s *Supervisor) startDryRun(c candidate) (candidate, *nginx.Master, error) 
 	if err != nil {
 		return dry, nil, err
 	}
-	master, err := s.Binary.StartDryRun(dry.dir, s.testMemory(), c.facts.demand.Threads, s.problemReader(dry.dir).Redact)
+	master, err := s.Binary.StartDryRun(dry.dir, s.testMemory(), c.facts.demand.Threads)
 	return dry, master, err
 }
 
@@ -119,7 +119,7 @@ func (s *Supervisor) explain(f *failure, c, dry candidate) []instanceapi.Problem
 		at.File, at.Line = "", 0
 		at.Message = "out of file descriptors: a worker process cannot open the files and sockets that the configuration needs: raise or remove worker_rlimit_nofile"
 	default:
-		return f.problems(s.problemReader(dry.dir))
+		return f.problems(s.problemReader(dry))
 	}
 	if c.facts.demand.Directive != "" {
 		at.Message = c.facts.demand.Directive + ": " + at.Message

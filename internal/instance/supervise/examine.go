@@ -80,7 +80,7 @@ func (s *Supervisor) assembleWith(settings assemble.Settings) (candidate, map[st
 	if err != nil || len(replaced.Problems) > 0 {
 		return candidate{}, nil, replaced.Problems, err
 	}
-	s.secrets.Add(replaced.Values)
+	s.secrets.Add(settings.Revision, replaced.Confidential)
 	assembled := assemble.Files(replaced.Files, settings)
 	if len(assembled.Problems) > 0 {
 		return candidate{}, nil, assembled.Problems, nil
@@ -104,6 +104,7 @@ func (s *Supervisor) examine(ctx context.Context, revision string, generation in
 	}
 	c.facts.dryRun = thisPod
 	c.facts.measured, found, err = s.dryRun(ctx, c)
+	s.secrets.HideIn(found)
 	return c, found, err
 }
 
@@ -128,7 +129,9 @@ func (s *Supervisor) misfits(known *facts) []instanceapi.Problem {
 	if known.measured == (instanceapi.Usage{}) {
 		return nil
 	}
-	return budget.Check(known.demand, known.measured, s.room())
+	found := budget.Check(known.demand, known.measured, s.room())
+	s.secrets.HideIn(found)
+	return found
 }
 
 // examineFiles does all that examine does but the dry run.
@@ -150,7 +153,7 @@ func (s *Supervisor) examineFiles(ctx context.Context, revision string, generati
 		return c, nil, err
 	}
 	if tested.Refusal != "" {
-		return c, s.refusal(tested, c.dir, files), nil
+		return c, s.refusal(tested, c, files), nil
 	}
 	read := dump.Files()
 	c.facts.unread = unread(c.dir, files, read)
@@ -196,16 +199,23 @@ func unread(dir string, files, read map[string]string) []string {
 // maxUnreadFiles bounds the number of unread files that are reported.
 const maxUnreadFiles = 10
 
-func (s *Supervisor) refusal(tested nginx.Tested, dir string, files map[string]string) []instanceapi.Problem {
-	found := s.problemReader(dir).Problems(tested.Messages)
+func (s *Supervisor) refusal(tested nginx.Tested, c candidate, files map[string]string) []instanceapi.Problem {
+	found := s.problemReader(c).Problems(tested.Messages)
 	if len(found) == 0 {
 		found = []instanceapi.Problem{{Message: tested.Refusal}}
 	}
 	return problems.Locate(found, files, assemble.Generated)
 }
 
-func (s *Supervisor) problemReader(dirs ...string) problems.Reader {
-	return problems.Reader{Hidden: append(dirs, s.Store.CurrentPath()), Own: s.Store.Owns, Secrets: &s.secrets}
+// problemReader reads nginx's messages about a candidate.
+func (s *Supervisor) problemReader(c candidate) problems.Reader {
+	return problems.Reader{Hidden: []string{c.dir, s.Store.CurrentPath()}, Own: s.Store.Owns, Secrets: &s.secrets, Revision: c.revision}
+}
+
+// redact returns a line of nginx's log in a form for everyone who may read the container's log. The line may be about any
+// revision.
+func (s *Supervisor) redact(line string) string {
+	return problems.Reader{Own: s.Store.Owns, Secrets: &s.secrets}.Redact(line)
 }
 
 // defaultPort returns the port of a server block without a listen directive.

@@ -176,7 +176,7 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 	if err := s.Store.Switch(c.dir); err != nil {
 		return problem(err)
 	}
-	master, err := s.Binary.Start(s.Store.CurrentPath(), s.Messages, s.problemReader(c.dir).Redact)
+	master, err := s.Binary.Start(s.Store.CurrentPath(), s.Messages, s.redact)
 	if err != nil {
 		return problem(err)
 	}
@@ -192,7 +192,7 @@ func (s *Supervisor) boot(ctx context.Context, c candidate) []instanceapi.Proble
 	}
 	s.kill(master)
 	s.master = nil
-	return failure.problems(s.problemReader(c.dir))
+	return failure.problems(s.problemReader(c))
 }
 
 // exchange makes the running nginx serve a candidate, and rolls back to the previous configuration
@@ -213,7 +213,7 @@ func (s *Supervisor) exchange(ctx context.Context, c candidate) ([]instanceapi.P
 		s.reloads.Succeeded++
 		return nil, nil
 	}
-	found := failed.problems(s.problemReader(c.dir))
+	found := failed.problems(s.problemReader(c))
 	if err := s.Store.Switch(before.dir); err != nil {
 		return append(found, problem(err)...), failed
 	}

@@ -274,13 +274,17 @@ func (s *Supervisor) unexpectedEnd() error {
 	if s.master == nil || s.master.Running() {
 		return nil
 	}
-	return &EndedError{Outcome: s.master.Outcome(), LastLines: problems.FatalLines(s.master.Log.Since(0))}
+	lines := problems.FatalLines(s.master.Log.Since(0))
+	for i := range lines {
+		lines[i] = s.redact(lines[i])
+	}
+	return &EndedError{Outcome: s.master.Outcome(), LastLines: lines}
 }
 
 // EndedError reports that nginx ended unexpectedly.
 type EndedError struct {
 	Outcome string
-	// LastLines are the last lines of its error log.
+	// LastLines are the last lines of its error log, redacted.
 	LastLines []string
 }
 

@@ -6,8 +6,8 @@ import (
 )
 
 // skipLua skips the rest of a Lua block, including the closing brace. Braces in Lua strings and
-// comments do not count.
-func (w *words) skipLua() {
+// comments do not count. It calls visit for each quoted string.
+func (w *words) skipLua(visit func(from, to int)) {
 	from := w.pos
 	depth := 1
 	for w.pos < len(w.text) && depth > 0 {
@@ -17,7 +17,9 @@ func (w *words) skipLua() {
 		case '}':
 			depth--
 		case '"', '\'':
+			start := w.pos
 			w.skipLuaString(w.text[w.pos])
+			visit(start, min(w.pos, len(w.text)))
 		case '[':
 			w.skipLongBracket()
 		case '-':

@@ -7,8 +7,6 @@
 // changes files of users without moving a line (see docs/decisions/0007-scanner-of-directives.md).
 package syntax
 
-import "strings"
-
 // maxDepth bounds the nesting of blocks. In nginx, only locations can be nested arbitrarily, and no
 // real configuration comes near the bound.
 const maxDepth = 64
@@ -90,8 +88,8 @@ func (s *parser) finish(opens bool) bool {
 	inner := s.open[len(s.open)-1]
 	inner.Block = append(inner.Block, d)
 	switch {
-	case opens && strings.HasSuffix(d.Name, "_by_lua_block"):
-		s.words.skipLua()
+	case opens && opensLua(d.Name):
+		s.words.skipLua(func(int, int) {})
 	case opens:
 		s.open = append(s.open, d)
 	}

@@ -103,3 +103,56 @@ func TestWalk(t *testing.T) {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }
+
+// TestStatements: the ranges are those of the words and the Lua strings, also where blocks do not match.
+func TestStatements(t *testing.T) {
+	const text = "a 'b c' ${d}e # f\n  \"g\";\n} { h\n{ content_by_lua_block { ngx.say(\"i}\")\n-- 'j'\n} } last"
+	var got []string
+	for s := range Statements(text) {
+		line := fmt.Sprintf("%d-%d", s.Line, s.LastLine)
+		for _, word := range s.Words {
+			line += " " + text[word.Start:word.End]
+		}
+		for _, quoted := range s.Strings {
+			line += " Lua:" + text[quoted.Start:quoted.End]
+		}
+		got = append(got, line)
+	}
+	want := []string{`1-2 a 'b c' ${d}e "g"`, "3-4 h", `4-6 content_by_lua_block Lua:"i}`, "6-6 last"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("-want +got:\n%s", diff)
+	}
+}
+
+func TestIsWord(t *testing.T) {
+	for _, after := range []string{"", ";", "{", " b", "\n"} {
+		for text, want := range map[string]bool{"a": true, "'a b'": true, `"a b"`: true, "${a}": true, "a b": false, "": false, "'a": false, "#a": false, "a;": false} {
+			if got := IsWord(text+after, len(text)); got != want {
+				t.Errorf("IsWord(%q, %d) = %t", text+after, len(text), got)
+			}
+		}
+	}
+}
+
+// FuzzStatements: for any text, words and Lua blocks are in their order and do not overlap, and each word is one.
+func FuzzStatements(f *testing.F) {
+	f.Add("http { server { listen 80; } } # x\n")
+	f.Add("a ${b} 'c\\'d'; content_by_lua_block { [[ } ]] '}' }")
+	f.Fuzz(func(t *testing.T, text string) {
+		at := 0
+		for s := range Statements(text) {
+			spans := s.Words
+			if s.Lua.End > 0 {
+				spans = append(spans, s.Lua)
+			}
+			for i, span := range spans {
+				if span.Start < at || span.End < span.Start || span.End > len(text) {
+					t.Fatalf("%+v after %d", span, at)
+				}
+				if at = span.End; i < len(s.Words) && !IsWord(text[span.Start:], span.End-span.Start) {
+					t.Fatalf("%q is not one word", text[span.Start:span.End])
+				}
+			}
+		}
+	})
+}

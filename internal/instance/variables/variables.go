@@ -1,17 +1,22 @@
 // Package variables replaces the declared variables in the files of a configuration by their values.
+//
+// A value is a word of the configuration or a part of one, and never more: no value has a character that ends a quoted
+// string, and each word that a value is put into is scanned again.
 package variables
 
 import (
+	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
+	"iter"
+	"maps"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
 
+	"example.com/nginx-operator/internal/instance/problems"
+	"example.com/nginx-operator/internal/instance/syntax"
 	"example.com/nginx-operator/internal/instanceapi"
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
@@ -19,8 +24,8 @@ import (
 // Replaced are the files of a configuration with the values.
 type Replaced struct {
 	Files map[string]string
-	// Values are the values of Secrets that the files contain, by the references to their variables.
-	Values map[string]string
+	// Confidential are the values of Secrets that the files contain, and where.
+	Confidential problems.Confidential
 	// Problems say which values cannot be used, without showing them.
 	Problems []instanceapi.Problem
 }
@@ -28,11 +33,8 @@ type Replaced struct {
 // reference matches a variable. Those of nginx have no capital letters.
 var reference = regexp.MustCompile(`\$\{[A-Z_][A-Z0-9_]*\}`)
 
-// name matches what can be the name of a variable.
-var name = regexp.MustCompile(`^[A-Z_][A-Z0-9_]*$`)
-
-// maxValue is the longest value, in bytes. nginx refuses longer words with a message that shows their beginning.
-const maxValue = 4096
+// maxProblems bounds what is reported, because it becomes a part of a status.
+const maxProblems = 5
 
 // Replace replaces the variables of a configuration. dir holds the mounted objects; see instanceapi.DirVariables.
 // References to variables that are not declared stay.
@@ -45,113 +47,99 @@ func Replace(files map[string]string, dir string) (Replaced, error) {
 	if err := json.Unmarshal([]byte(text), &declared); err != nil {
 		return Replaced{}, fmt.Errorf("read %s: %w", instanceapi.FileVariables, err)
 	}
-	r := &replacer{dir: dir, declared: declared, known: map[string]value{}, values: map[string]string{}}
-	replaced := make(map[string]string, len(files))
-	for file, text := range files {
-		if !strings.HasPrefix(file, nginxconf.ReservedPrefix) {
-			text = reference.ReplaceAllStringFunc(text, r.replace)
-		}
-		replaced[file] = text
+	r := &replacer{values: newValues(declared, dir), files: files}
+	if found := r.tooLarge(); found != nil {
+		return Replaced{Files: files, Problems: []instanceapi.Problem{*found}}, nil
 	}
-	slices.SortFunc(r.problems, func(a, b instanceapi.Problem) int { return strings.Compare(a.Message, b.Message) })
-	return Replaced{Files: replaced, Values: r.values, Problems: r.problems}, nil
+	return r.replace(), nil
 }
 
-// value is what is known of a variable.
-type value struct {
-	text string
-	// declared is false if no variable has the name, and usable is false if the value is missing or refused.
-	declared, usable bool
-}
-
+// replacer replaces the variables of all files.
 type replacer struct {
-	dir      string
-	declared instanceapi.Variables
-	known    map[string]value
-	values   map[string]string
-	problems []instanceapi.Problem
+	values
+	files map[string]string
 }
 
-// replace returns the value of a variable, or the reference itself.
-func (r *replacer) replace(reference string) string {
-	v, ok := r.known[reference]
-	if !ok {
-		v = r.find(strings.TrimSuffix(strings.TrimPrefix(reference, "${"), "}"))
-		r.known[reference] = v
-	}
-	if !v.usable {
-		return reference
-	}
-	return v.text
-}
-
-// find returns the value of a variable of a name.
-func (r *replacer) find(name string) value {
-	for _, v := range r.declared.Variables {
-		switch {
-		case v.Name != name:
-		case v.Value != nil:
-			return r.check(name, *v.Value, instanceapi.VariableObject{})
-		default:
-			return r.read(name, v.VariableObject, v.Key, true)
+func (r *replacer) replace() Replaced {
+	replaced := Replaced{Files: maps.Clone(r.files), Confidential: problems.Confidential{Values: r.secrets(), Lines: map[string][]problems.LineRange{}}}
+	found := r.problems
+	for _, name := range r.names() {
+		f := &file{values: &r.values, name: name, text: r.files[name]}
+		f.replace()
+		replaced.Files[name] = f.out.String()
+		found = append(found, f.problems...)
+		if len(f.secret) > 0 {
+			replaced.Confidential.Lines[name] = f.secret
 		}
 	}
-	for _, from := range slices.Backward(r.declared.From) {
-		key, ok := strings.CutPrefix(name, from.Prefix)
-		if !ok || key == "" {
-			continue
+	replaced.Problems = found[:min(len(found), maxProblems)]
+	return replaced
+}
+
+// names returns the sorted names of the files that can refer to variables. In JavaScript, ${NAME} has a meaning of its own.
+func (r *replacer) names() []string {
+	names := slices.Sorted(maps.Keys(r.files))
+	return slices.DeleteFunc(names, func(name string) bool {
+		extension := path.Ext(name)
+		return strings.HasPrefix(name, nginxconf.ReservedPrefix) || extension == ".js" || extension == ".mjs"
+	})
+}
+
+// tooLarge returns a problem if the files with the values would be larger than a configuration can be. The size is computed
+// before anything is replaced: some hundred KiB of references can become hundreds of MiB in the memory of process 1.
+func (r *replacer) tooLarge() *instanceapi.Problem {
+	total := 0
+	for name, text := range r.files {
+		if !strings.HasPrefix(name, nginxconf.ReservedPrefix) {
+			total += len(name) + len(text)
 		}
-		if v := r.read(name, from.VariableObject, key, false); v.declared {
-			return v
+	}
+	count := map[string]int{}
+	for _, name := range r.names() {
+		text := r.files[name]
+		for at := range references(text, 0, len(text)) {
+			if v := r.value(text[at.Start:at.End]); v.usable {
+				total += len(v.text) - (at.End - at.Start)
+				count[text[at.Start:at.End]]++
+			}
 		}
 	}
-	return value{}
+	if total <= nginxconf.MaxTotalBytes || len(count) == 0 {
+		return nil
+	}
+	return r.largest(count, total)
 }
 
-// read reads the value of a key. A key that is not required may be missing.
-func (r *replacer) read(variable string, object instanceapi.VariableObject, key string, required bool) value {
-	if !required && !name.MatchString(key) && !name.MatchString(variable) {
-		return value{}
+// largest returns the problem that the values take a number of bytes, most of which are of one variable.
+func (r *replacer) largest(count map[string]int, total int) *instanceapi.Problem {
+	most := slices.MaxFunc(slices.Sorted(maps.Keys(count)), func(a, b string) int {
+		return cmp.Compare(count[a]*len(r.value(a).text), count[b]*len(r.value(b).text))
+	})
+	v := r.value(most)
+	found := &instanceapi.Problem{Message: fmt.Sprintf(
+		"%s: the configuration has %d KiB with the values of its variables, and at most %d KiB are allowed: %s stands for %d bytes in %d places: use it in fewer, or mount it as a file",
+		v.name, total>>10, nginxconf.MaxTotalBytes>>10, most, len(v.text), count[most])}
+	for _, name := range r.names() {
+		if at := strings.Index(r.files[name], most); at >= 0 {
+			found.File, found.Line = name, lineOf(r.files[name], at)
+			break
+		}
 	}
-	text, err := os.ReadFile(filepath.Join(r.dir, object.Dir(), filepath.Base(key)))
-	switch {
-	case errors.Is(err, fs.ErrNotExist) && required:
-		return r.refuse("%s: %s has no key %s, or does not exist: create it", variable, object, key)
-	case errors.Is(err, fs.ErrNotExist):
-		return value{}
-	case err != nil:
-		return r.refuse("%s: key %s of %s cannot be read: %v", variable, key, object, err)
-	}
-	return r.check(variable, string(text), object)
+	return found
 }
 
-// meaningful are the characters that have a meaning in the syntax of nginx: with one of them, a value could be more than
-// one word of the configuration.
-const meaningful = "\"'\\;{}$#"
-
-// check refuses values that nginx would not take as they are. A line break at the end is not a part of the value, as most
-// editors and tools add it.
-func (r *replacer) check(variable, text string, object instanceapi.VariableObject) value {
-	text = strings.TrimRight(text, "\r\n")
-	where := ""
-	if object.Kind != "" {
-		where = " of " + object.String()
+// references returns where a part of a text refers to variables.
+func references(text string, from, to int) iter.Seq[syntax.Span] {
+	return func(yield func(syntax.Span) bool) {
+		for {
+			at := reference.FindStringIndex(text[from:to])
+			if at == nil || !yield(syntax.Span{Start: from + at[0], End: from + at[1]}) {
+				return
+			}
+			from += at[1]
+		}
 	}
-	switch {
-	case len(text) > maxValue:
-		return r.refuse("%s: the value%s is longer than %d bytes: mount it as a file", variable, where, maxValue)
-	case strings.ContainsAny(text, meaningful):
-		return r.refuse("%s: the value%s has one of the characters %s, which have a meaning in nginx's configuration: encode it, or mount it as a file", variable, where, meaningful)
-	case strings.ContainsFunc(text, func(c rune) bool { return c < ' ' || c == 0x7f || c == '\uFFFD' }):
-		return r.refuse("%s: the value%s has a line break or another control character, or is not UTF-8: mount it as a file", variable, where)
-	}
-	if object.Kind == "Secret" && text != "" {
-		r.values["${"+variable+"}"] = text
-	}
-	return value{text: text, declared: true, usable: true}
 }
 
-func (r *replacer) refuse(format string, args ...any) value {
-	r.problems = append(r.problems, instanceapi.Problem{Message: "spec.config.env: " + fmt.Sprintf(format, args...)})
-	return value{declared: true}
-}
+// lineOf returns the line of an offset.
+func lineOf(text string, offset int) int { return 1 + strings.Count(text[:offset], "\n") }

@@ -91,7 +91,7 @@ func declared(config *v1alpha2.Config) instanceapi.Variables {
 	return all
 }
 
-func object(from *v1alpha2.ConfigVariableSource) (instanceapi.VariableObject, string) {
+func object(from *v1alpha2.ConfigEnvVarSource) (instanceapi.VariableObject, string) {
 	switch {
 	case from.SecretKeyRef != nil:
 		return instanceapi.VariableObject{Kind: Secret, Object: from.SecretKeyRef.Name}, from.SecretKeyRef.Key

@@ -10,19 +10,19 @@ import (
 	"example.com/nginx-operator/internal/nginx/nginxconf"
 )
 
-func of(secret, key string) *v1alpha2.ConfigVariableSource {
-	return &v1alpha2.ConfigVariableSource{SecretKeyRef: &v1alpha2.KeyReference{Name: secret, Key: key}}
+func of(secret, key string) *v1alpha2.ConfigEnvVarSource {
+	return &v1alpha2.ConfigEnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: secret, Key: key}}
 }
 
 var spec = v1alpha2.NginxOperatorSpec{Config: &v1alpha2.Config{
-	Env: []v1alpha2.ConfigVariable{
+	Env: []v1alpha2.ConfigEnvVar{
 		{Name: "TOKEN", ValueFrom: of("shop", "token")},
 		{Name: "AGAIN", ValueFrom: of("shop", "token")},
 		{Name: "PORT", Value: new("80")},
 		{Name: "KEY", ValueFrom: of("all", "key")},
-		{Name: "HOST", ValueFrom: &v1alpha2.ConfigVariableSource{ConfigMapKeyRef: &v1alpha2.KeyReference{Name: "shop", Key: "host"}}},
+		{Name: "HOST", ValueFrom: &v1alpha2.ConfigEnvVarSource{ConfigMapKeyRef: &v1alpha2.KeyReference{Name: "shop", Key: "host"}}},
 	},
-	EnvFrom: []v1alpha2.ConfigVariables{{Prefix: new("A_"), SecretRef: &v1alpha2.SecretReference{Name: "all"}}},
+	EnvFrom: []v1alpha2.ConfigEnvFromSource{{Prefix: new("A_"), SecretRef: &v1alpha2.SecretReference{Name: "all"}}},
 }}
 
 // TestObjects: pods mount each object once, and of a Secret only the keys that they need.

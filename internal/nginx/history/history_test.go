@@ -94,25 +94,35 @@ func TestInputs(t *testing.T) {
 		change func(*v1alpha2.NginxOperatorSpec)
 		same   bool
 	}{
-		"nothing":            {func(*v1alpha2.NginxOperatorSpec) {}, true},
-		"replicas":           {func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(9)) }, true},
-		"suspend":            {func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = new(true) }, true},
-		"the configuration":  {func(s *v1alpha2.NginxOperatorSpec) { s.Config = &v1alpha2.Config{} }, true},
-		"order of content":   {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.Content) }, true},
-		"order of tls":       {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.TLS) }, true},
-		"another quantity":   {func(s *v1alpha2.NginxOperatorSpec) { s.Resources = limit("1") }, false},
-		"the same quantity":  {func(s *v1alpha2.NginxOperatorSpec) { s.Resources = limit("0.5") }, true},
-		"a node port":        {func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].NodePort = new(int32(30080)) }, true},
-		"image":              {func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") }, false},
-		"no image":           {func(s *v1alpha2.NginxOperatorSpec) { s.Image = nil }, false},
-		"port":               {func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 81 }, false},
-		"forceRedeploy":      {func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x") }, false},
-		"content":            {func(s *v1alpha2.NginxOperatorSpec) { s.Content = s.Content[1:] }, false},
-		"tls":                {func(s *v1alpha2.NginxOperatorSpec) { s.TLS = s.TLS[1:] }, false},
-		"pod template":       {func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &v1alpha2.PodTemplate{SchedulerName: new("x")} }, false},
-		"drain":              {func(s *v1alpha2.NginxOperatorSpec) { s.Drain = &v1alpha2.Drain{DelaySeconds: new(int32(1))} }, false},
-		"request metrics":    {func(s *v1alpha2.NginxOperatorSpec) { s.Metrics = &v1alpha2.Metrics{Requests: new(false)} }, false},
-		"pods of no concern": {func(s *v1alpha2.NginxOperatorSpec) { s.Service = &v1alpha2.Service{} }, true},
+		"nothing":                             {func(*v1alpha2.NginxOperatorSpec) {}, true},
+		"replicas":                            {func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(9)) }, true},
+		"suspend":                             {func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = new(true) }, true},
+		"the configuration":                   {func(s *v1alpha2.NginxOperatorSpec) { s.Config.ConfigMap = &v1alpha2.ConfigMapReference{Name: "c"} }, true},
+		"order of content":                    {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.Content) }, true},
+		"order of tls":                        {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.TLS) }, true},
+		"order of the Secrets for registries": {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.ImagePullSecrets) }, true},
+		"a Secret for registries":             {func(s *v1alpha2.NginxOperatorSpec) { s.ImagePullSecrets = s.ImagePullSecrets[1:] }, false},
+		"order of variables":                  {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.Config.Env) }, true},
+		"the name of a variable":              {func(s *v1alpha2.NginxOperatorSpec) { s.Config.Env[0].Name = "OTHER" }, true},
+		"a literal variable":                  {func(s *v1alpha2.NginxOperatorSpec) { s.Config.Env[2].Value = new("b") }, true},
+		"the same key again":                  {func(s *v1alpha2.NginxOperatorSpec) { s.Config.Env[2] = variable("C", "a") }, true},
+		"another key":                         {func(s *v1alpha2.NginxOperatorSpec) { s.Config.Env[0] = variable("A", "c") }, false},
+		"order of sources of variables":       {func(s *v1alpha2.NginxOperatorSpec) { slices.Reverse(s.Config.EnvFrom) }, true},
+		"a prefix":                            {func(s *v1alpha2.NginxOperatorSpec) { s.Config.EnvFrom[0].Prefix = new("A_") }, true},
+		"a source of variables":               {func(s *v1alpha2.NginxOperatorSpec) { s.Config.EnvFrom = s.Config.EnvFrom[1:] }, false},
+		"another quantity":                    {func(s *v1alpha2.NginxOperatorSpec) { s.Resources = limit("1") }, false},
+		"the same quantity":                   {func(s *v1alpha2.NginxOperatorSpec) { s.Resources = limit("0.5") }, true},
+		"a node port":                         {func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].NodePort = new(int32(30080)) }, true},
+		"image":                               {func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:2") }, false},
+		"no image":                            {func(s *v1alpha2.NginxOperatorSpec) { s.Image = nil }, false},
+		"port":                                {func(s *v1alpha2.NginxOperatorSpec) { s.Ports[0].Port = 81 }, false},
+		"forceRedeploy":                       {func(s *v1alpha2.NginxOperatorSpec) { s.ForceRedeploy = new("x") }, false},
+		"content":                             {func(s *v1alpha2.NginxOperatorSpec) { s.Content = s.Content[1:] }, false},
+		"tls":                                 {func(s *v1alpha2.NginxOperatorSpec) { s.TLS = s.TLS[1:] }, false},
+		"pod template":                        {func(s *v1alpha2.NginxOperatorSpec) { s.PodTemplate = &v1alpha2.PodTemplate{SchedulerName: new("x")} }, false},
+		"drain":                               {func(s *v1alpha2.NginxOperatorSpec) { s.Drain = &v1alpha2.Drain{DelaySeconds: new(int32(1))} }, false},
+		"request metrics":                     {func(s *v1alpha2.NginxOperatorSpec) { s.Metrics = &v1alpha2.Metrics{Requests: new(false)} }, false},
+		"pods of no concern":                  {func(s *v1alpha2.NginxOperatorSpec) { s.Service = &v1alpha2.Service{} }, true},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -134,6 +144,27 @@ func spec() *v1alpha2.NginxOperatorSpec {
 		Content:   []v1alpha2.Content{{MountPath: "/a"}, {MountPath: "/b"}},
 		TLS:       []v1alpha2.Certificate{{Name: "a"}, {Name: "b"}},
 		Resources: limit("500m"),
+
+		ImagePullSecrets: []v1alpha2.SecretReference{{Name: "a"}, {Name: "b"}},
+		Config: &v1alpha2.Config{
+			Env:     []v1alpha2.ConfigEnvVar{variable("A", "a"), variable("B", "b"), {Name: "C", Value: new("a")}},
+			EnvFrom: []v1alpha2.ConfigEnvFromSource{{SecretRef: &v1alpha2.SecretReference{Name: "x"}}, {ConfigMapRef: &v1alpha2.ConfigMapReference{Name: "x"}}},
+		},
+	}
+}
+
+func variable(name, key string) v1alpha2.ConfigEnvVar {
+	return v1alpha2.ConfigEnvVar{Name: name, ValueFrom: &v1alpha2.ConfigEnvVarSource{SecretKeyRef: &v1alpha2.KeyReference{Name: "shop", Key: key}}}
+}
+
+// TestInputsWithoutVariables: a configuration without variables that pods mount is not a part of the inputs, as in
+// releases that did not have them.
+func TestInputsWithoutVariables(t *testing.T) {
+	literal := &v1alpha2.Config{Env: []v1alpha2.ConfigEnvVar{{Name: "C", Value: new("a")}}}
+	for _, config := range []*v1alpha2.Config{nil, {}, literal} {
+		if got := Inputs(&v1alpha2.NginxOperatorSpec{Config: config}); got.Config != nil || got.ImagePullSecrets != nil {
+			t.Errorf("%+v", got)
+		}
 	}
 }
 

@@ -11,18 +11,21 @@ import (
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/configenv"
 )
 
 // Inputs returns the part of a spec that the pod template is built from, in a normal form: equal
 // meanings give equal inputs.
 func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	return v1alpha2.NginxOperatorSpec{
-		Image:            spec.Image,
-		Config:           podConfig(spec.Config),
-		ImagePullSecrets: spec.ImagePullSecrets,
-		ServiceAccount:   podServiceAccount(spec.ServiceAccount),
-		Ports:            podPorts(spec.Ports),
-		ForceRedeploy:    spec.ForceRedeploy,
+		Image:  spec.Image,
+		Config: podConfig(spec.Config),
+		ImagePullSecrets: slices.SortedFunc(slices.Values(spec.ImagePullSecrets), func(a, b v1alpha2.SecretReference) int {
+			return cmp.Compare(a.Name, b.Name)
+		}),
+		ServiceAccount: podServiceAccount(spec.ServiceAccount),
+		Ports:          podPorts(spec.Ports),
+		ForceRedeploy:  spec.ForceRedeploy,
 		Content: slices.SortedFunc(slices.Values(spec.Content), func(a, b v1alpha2.Content) int {
 			return cmp.Compare(a.MountPath, b.MountPath)
 		}),
@@ -36,21 +39,38 @@ func Inputs(spec *v1alpha2.NginxOperatorSpec) v1alpha2.NginxOperatorSpec {
 	}
 }
 
-// podConfig returns the part of a configuration that pods mount: the objects with the values of its variables.
+// podConfig returns the part of a configuration that pods mount: the objects with the values of its variables. Pods do not
+// depend on the names of the variables, or on their order.
 func podConfig(config *v1alpha2.Config) *v1alpha2.Config {
-	if config == nil {
+	objects := configenv.Objects(config)
+	if len(objects) == 0 {
 		return nil
 	}
-	mounted := &v1alpha2.Config{EnvFrom: config.EnvFrom}
-	for _, v := range config.Env {
-		if v.ValueFrom != nil {
-			mounted.Env = append(mounted.Env, v1alpha2.ConfigVariable{ValueFrom: v.ValueFrom})
+	mounted := &v1alpha2.Config{}
+	for _, o := range objects {
+		if len(o.Keys) == 0 {
+			mounted.EnvFrom = append(mounted.EnvFrom, wholeObject(o))
+		}
+		for _, key := range o.Keys {
+			mounted.Env = append(mounted.Env, v1alpha2.ConfigEnvVar{ValueFrom: keyOf(o, key)})
 		}
 	}
-	if len(mounted.Env) == 0 && len(mounted.EnvFrom) == 0 {
-		return nil
-	}
 	return mounted
+}
+
+func wholeObject(o configenv.Object) v1alpha2.ConfigEnvFromSource {
+	if o.Kind == configenv.Secret {
+		return v1alpha2.ConfigEnvFromSource{SecretRef: &v1alpha2.SecretReference{Name: o.Object}}
+	}
+	return v1alpha2.ConfigEnvFromSource{ConfigMapRef: &v1alpha2.ConfigMapReference{Name: o.Object}}
+}
+
+func keyOf(o configenv.Object, key string) *v1alpha2.ConfigEnvVarSource {
+	reference := &v1alpha2.KeyReference{Name: o.Object, Key: key}
+	if o.Kind == configenv.Secret {
+		return &v1alpha2.ConfigEnvVarSource{SecretKeyRef: reference}
+	}
+	return &v1alpha2.ConfigEnvVarSource{ConfigMapKeyRef: reference}
 }
 
 // podServiceAccount returns the part of a ServiceAccount that pods refer to.

@@ -52,7 +52,7 @@ func checkBounds(t *testing.T, config Config) {
 			t.Errorf("there is a file %q", name)
 		}
 	}
-	if len(config.Files) > maxFiles || total > maxTotalBytes {
+	if len(config.Files) > maxFiles || total > MaxTotalBytes {
 		t.Errorf("it has %d files of %d bytes", len(config.Files), total)
 	}
 }

@@ -26,10 +26,10 @@ const (
 	ReservedPrefix = "nginx-operator"
 )
 
-// Limits of a configuration. A ConfigMap holds at most 1 MiB with all its metadata
+// MaxTotalBytes and maxFiles are the limits of a configuration. A ConfigMap holds at most 1 MiB with all its metadata
 // (https://kubernetes.io/docs/concepts/configuration/configmap/).
 const (
-	maxTotalBytes = 900 << 10
+	MaxTotalBytes = 900 << 10
 	maxFiles      = 256
 )
 
@@ -115,8 +115,8 @@ func validate(files Files) error {
 	if !conf {
 		return fmt.Errorf("the configuration has no file that ends in .conf: nginx would serve nothing")
 	}
-	if total > maxTotalBytes {
-		return fmt.Errorf("the configuration is %d KiB: at most %d KiB fit into a ConfigMap", total>>10, maxTotalBytes>>10)
+	if total > MaxTotalBytes {
+		return fmt.Errorf("the configuration is %d KiB: at most %d KiB fit into a ConfigMap", total>>10, MaxTotalBytes>>10)
 	}
 	return nil
 }

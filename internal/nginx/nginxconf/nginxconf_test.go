@@ -45,7 +45,7 @@ func TestNewRefuses(t *testing.T) {
 		"nothing":          {Files{}, "has no files"},
 		"no configuration": {Files{"index.html": "hi"}, "no file that ends in .conf"},
 		"too many":         {many, "at most 256"},
-		"too large":        {Files{"a.conf": strings.Repeat("x", maxTotalBytes)}, "at most 900 KiB"},
+		"too large":        {Files{"a.conf": strings.Repeat("x", MaxTotalBytes)}, "at most 900 KiB"},
 		"path":             {Files{"../a.conf": ""}, "not a file name"},
 		"folder":           {Files{"conf.d/a.conf": ""}, "not a file name"},
 		"injection":        {Files{"a; daemon on;.conf": ""}, "not a file name"},

@@ -75,7 +75,7 @@ func value(id *int64) int64 {
 func TestImagePullSecrets(t *testing.T) {
 	app, options := application(), options
 	options.ImagePullSecrets = []string{"mirror", "shared"}
-	app.Spec.ImagePullSecrets = []v1alpha2.SecretReference{{Name: "shop"}, {Name: "shared"}}
+	app.Spec.ImagePullSecrets = []v1alpha2.SecretReference{{Name: "shop"}, {Name: "shared"}, {Name: "a"}}
 	app.Spec.PodTemplate = &v1alpha2.PodTemplate{ImagePullSecrets: []v1alpha2.SecretReference{{Name: "shop"}, {Name: "old"}}}
 	template, err := Build(app, options)
 	if err != nil {
@@ -85,7 +85,7 @@ func TestImagePullSecrets(t *testing.T) {
 	for _, secret := range template.Spec.ImagePullSecrets {
 		names = append(names, *secret.Name)
 	}
-	if diff := cmp.Diff([]string{"mirror", "shared", "shop", "old"}, names); diff != "" {
+	if diff := cmp.Diff([]string{"mirror", "shared", "a", "shop", "old"}, names); diff != "" {
 		t.Errorf("-want +got:\n%s", diff)
 	}
 }

@@ -52,10 +52,14 @@ func (b *builder) mergePodTemplate(template *corev1ac.PodTemplateSpecApplyConfig
 }
 
 // imagePullSecrets returns the names of the Secrets for the registries, each once: those of the operator, which pulls the
-// image of the instance manager with them, and those of the spec.
+// image of the instance manager with them, and those of the spec. The order in spec.imagePullSecrets has no meaning: the
+// kubelet tries all of them.
 func (b *builder) imagePullSecrets(want *v1alpha2.PodTemplate) []string {
 	names := slices.Clone(b.options.ImagePullSecrets)
-	for _, secret := range slices.Concat(b.nginx.Spec.ImagePullSecrets, want.ImagePullSecrets) {
+	own := slices.SortedFunc(slices.Values(b.nginx.Spec.ImagePullSecrets), func(a, b v1alpha2.SecretReference) int {
+		return strings.Compare(a.Name, b.Name)
+	})
+	for _, secret := range slices.Concat(own, want.ImagePullSecrets) {
 		if !slices.Contains(names, secret.Name) {
 			names = append(names, secret.Name)
 		}

@@ -50,8 +50,9 @@ type Options struct {
 	// InstanceImage contains the instance manager. An init container copies it into every pod.
 	InstanceImage string
 	podsettings.Settings
-	// WritesVolumes gives the group of nginx the files of the pods' volumes, on which nginx writes.
-	WritesVolumes bool
+	// SetFSGroup sets fsGroup also where the spec has no volume that nginx writes to: the volume claims of a StatefulSet are
+	// not in the template.
+	SetFSGroup bool
 }
 
 // Template is the pod template type of this package.

@@ -38,12 +38,12 @@ type Options struct {
 	Pods podsettings.Settings
 	// IPFamily is the cluster's first address family; empty: it is unknown.
 	IPFamily corev1.IPFamily
-	// WritesVolumes reports whether nginx writes on the pods' volumes.
-	WritesVolumes bool
+	// SetFSGroup sets fsGroup also where the spec has no volume that nginx writes to.
+	SetFSGroup bool
 }
 
 func (o Options) images() podtemplate.Options {
-	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, Settings: o.Pods, WritesVolumes: o.WritesVolumes}
+	return podtemplate.Options{DefaultImage: o.DefaultImage, InstanceImage: o.InstanceImage, Settings: o.Pods, SetFSGroup: o.SetFSGroup}
 }
 
 // Input is what Select decides from.

@@ -124,7 +124,7 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: com.example.nginx-operator.api.v1alpha2.ConfigVariable
+            namedType: com.example.nginx-operator.api.v1alpha2.ConfigEnvVar
           elementRelationship: associative
           keys:
           - name
@@ -132,13 +132,46 @@ var schemaYAML = typed.YAMLObject(`types:
       type:
         list:
           elementType:
-            namedType: com.example.nginx-operator.api.v1alpha2.ConfigVariables
+            namedType: com.example.nginx-operator.api.v1alpha2.ConfigEnvFromSource
           elementRelationship: atomic
     - name: files
       type:
         map:
           elementType:
             namedType: com.example.nginx-operator.api.v1alpha2.ConfigFile
+- name: com.example.nginx-operator.api.v1alpha2.ConfigEnvFromSource
+  map:
+    fields:
+    - name: configMapRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.ConfigMapReference
+    - name: prefix
+      type:
+        scalar: string
+    - name: secretRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.SecretReference
+- name: com.example.nginx-operator.api.v1alpha2.ConfigEnvVar
+  map:
+    fields:
+    - name: name
+      type:
+        scalar: string
+    - name: value
+      type:
+        scalar: string
+    - name: valueFrom
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.ConfigEnvVarSource
+- name: com.example.nginx-operator.api.v1alpha2.ConfigEnvVarSource
+  map:
+    fields:
+    - name: configMapKeyRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.KeyReference
+    - name: secretKeyRef
+      type:
+        namedType: com.example.nginx-operator.api.v1alpha2.KeyReference
 - name: com.example.nginx-operator.api.v1alpha2.ConfigFile
   scalar: string
 - name: com.example.nginx-operator.api.v1alpha2.ConfigMapReference
@@ -162,39 +195,6 @@ var schemaYAML = typed.YAMLObject(`types:
     - name: testedReplicas
       type:
         scalar: numeric
-- name: com.example.nginx-operator.api.v1alpha2.ConfigVariable
-  map:
-    fields:
-    - name: name
-      type:
-        scalar: string
-    - name: value
-      type:
-        scalar: string
-    - name: valueFrom
-      type:
-        namedType: com.example.nginx-operator.api.v1alpha2.ConfigVariableSource
-- name: com.example.nginx-operator.api.v1alpha2.ConfigVariableSource
-  map:
-    fields:
-    - name: configMapKeyRef
-      type:
-        namedType: com.example.nginx-operator.api.v1alpha2.KeyReference
-    - name: secretKeyRef
-      type:
-        namedType: com.example.nginx-operator.api.v1alpha2.KeyReference
-- name: com.example.nginx-operator.api.v1alpha2.ConfigVariables
-  map:
-    fields:
-    - name: configMapRef
-      type:
-        namedType: com.example.nginx-operator.api.v1alpha2.ConfigMapReference
-    - name: prefix
-      type:
-        scalar: string
-    - name: secretRef
-      type:
-        namedType: com.example.nginx-operator.api.v1alpha2.SecretReference
 - name: com.example.nginx-operator.api.v1alpha2.Container
   map:
     fields:

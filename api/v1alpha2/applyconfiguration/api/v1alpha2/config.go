@@ -24,12 +24,14 @@ type ConfigApplyConfiguration struct {
 	// configMap names a ConfigMap of the same namespace that holds the files. It is
 	// watched, and never changed.
 	ConfigMap *ConfigMapReferenceApplyConfiguration `json:"configMap,omitempty"`
-	// env are variables: ${NAME} in a configuration file becomes the value. A new value of a Secret or
+	// env are variables of the configuration files, and not environment variables of the container:
+	// those are podTemplate.env. ${NAME} in a file becomes the value. A new value of a Secret or
 	// ConfigMap goes live without a restart. nginx's own variables, such as ${host}, stay.
-	Env []ConfigVariableApplyConfiguration `json:"env,omitempty"`
-	// envFrom are variables from all keys of Secrets and ConfigMaps that can be names of variables. If
-	// a name is in both, env takes precedence, and then the last entry of envFrom.
-	EnvFrom []ConfigVariablesApplyConfiguration `json:"envFrom,omitempty"`
+	Env []ConfigEnvVarApplyConfiguration `json:"env,omitempty"`
+	// envFrom are variables of the configuration files, and not environment variables of the
+	// container: all keys of Secrets and ConfigMaps that can be names of variables. If a name is in
+	// both, env takes precedence, and then the last entry of envFrom.
+	EnvFrom []ConfigEnvFromSourceApplyConfiguration `json:"envFrom,omitempty"`
 }
 
 // ConfigApplyConfiguration constructs a declarative configuration of the Config type for use with
@@ -63,7 +65,7 @@ func (b *ConfigApplyConfiguration) WithConfigMap(value *ConfigMapReferenceApplyC
 // WithEnv adds the given value to the Env field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the Env field.
-func (b *ConfigApplyConfiguration) WithEnv(values ...*ConfigVariableApplyConfiguration) *ConfigApplyConfiguration {
+func (b *ConfigApplyConfiguration) WithEnv(values ...*ConfigEnvVarApplyConfiguration) *ConfigApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
 			panic("nil value passed to WithEnv")
@@ -76,7 +78,7 @@ func (b *ConfigApplyConfiguration) WithEnv(values ...*ConfigVariableApplyConfigu
 // WithEnvFrom adds the given value to the EnvFrom field in the declarative configuration
 // and returns the receiver, so that objects can be build by chaining "With" function invocations.
 // If called multiple times, values provided by each call will be appended to the EnvFrom field.
-func (b *ConfigApplyConfiguration) WithEnvFrom(values ...*ConfigVariablesApplyConfiguration) *ConfigApplyConfiguration {
+func (b *ConfigApplyConfiguration) WithEnvFrom(values ...*ConfigEnvFromSourceApplyConfiguration) *ConfigApplyConfiguration {
 	for i := range values {
 		if values[i] == nil {
 			panic("nil value passed to WithEnvFrom")

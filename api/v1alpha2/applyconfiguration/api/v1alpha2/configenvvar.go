@@ -5,29 +5,29 @@
 
 package v1alpha2
 
-// ConfigVariableApplyConfiguration represents a declarative configuration of the ConfigVariable type for use
+// ConfigEnvVarApplyConfiguration represents a declarative configuration of the ConfigEnvVar type for use
 // with apply.
 //
-// ConfigVariable is a variable of the configuration files.
-type ConfigVariableApplyConfiguration struct {
+// ConfigEnvVar is a variable of the configuration files.
+type ConfigEnvVarApplyConfiguration struct {
 	// name of the variable: capital letters, digits and '_', so that none is a variable of nginx.
 	Name *string `json:"name,omitempty"`
 	// value is the value itself.
 	Value *string `json:"value,omitempty"`
 	// valueFrom is where the value is.
-	ValueFrom *ConfigVariableSourceApplyConfiguration `json:"valueFrom,omitempty"`
+	ValueFrom *ConfigEnvVarSourceApplyConfiguration `json:"valueFrom,omitempty"`
 }
 
-// ConfigVariableApplyConfiguration constructs a declarative configuration of the ConfigVariable type for use with
+// ConfigEnvVarApplyConfiguration constructs a declarative configuration of the ConfigEnvVar type for use with
 // apply.
-func ConfigVariable() *ConfigVariableApplyConfiguration {
-	return &ConfigVariableApplyConfiguration{}
+func ConfigEnvVar() *ConfigEnvVarApplyConfiguration {
+	return &ConfigEnvVarApplyConfiguration{}
 }
 
 // WithName sets the Name field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Name field is set to the value of the last call.
-func (b *ConfigVariableApplyConfiguration) WithName(value string) *ConfigVariableApplyConfiguration {
+func (b *ConfigEnvVarApplyConfiguration) WithName(value string) *ConfigEnvVarApplyConfiguration {
 	b.Name = &value
 	return b
 }
@@ -35,7 +35,7 @@ func (b *ConfigVariableApplyConfiguration) WithName(value string) *ConfigVariabl
 // WithValue sets the Value field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Value field is set to the value of the last call.
-func (b *ConfigVariableApplyConfiguration) WithValue(value string) *ConfigVariableApplyConfiguration {
+func (b *ConfigEnvVarApplyConfiguration) WithValue(value string) *ConfigEnvVarApplyConfiguration {
 	b.Value = &value
 	return b
 }
@@ -43,7 +43,7 @@ func (b *ConfigVariableApplyConfiguration) WithValue(value string) *ConfigVariab
 // WithValueFrom sets the ValueFrom field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ValueFrom field is set to the value of the last call.
-func (b *ConfigVariableApplyConfiguration) WithValueFrom(value *ConfigVariableSourceApplyConfiguration) *ConfigVariableApplyConfiguration {
+func (b *ConfigEnvVarApplyConfiguration) WithValueFrom(value *ConfigEnvVarSourceApplyConfiguration) *ConfigEnvVarApplyConfiguration {
 	b.ValueFrom = value
 	return b
 }

@@ -5,27 +5,27 @@
 
 package v1alpha2
 
-// ConfigVariableSourceApplyConfiguration represents a declarative configuration of the ConfigVariableSource type for use
+// ConfigEnvVarSourceApplyConfiguration represents a declarative configuration of the ConfigEnvVarSource type for use
 // with apply.
 //
-// ConfigVariableSource is where the value of a variable is.
-type ConfigVariableSourceApplyConfiguration struct {
+// ConfigEnvVarSource is where the value of a variable is.
+type ConfigEnvVarSourceApplyConfiguration struct {
 	// secretKeyRef is a key of a Secret of the same namespace. The operator never reads it.
 	SecretKeyRef *KeyReferenceApplyConfiguration `json:"secretKeyRef,omitempty"`
 	// configMapKeyRef is a key of a ConfigMap of the same namespace.
 	ConfigMapKeyRef *KeyReferenceApplyConfiguration `json:"configMapKeyRef,omitempty"`
 }
 
-// ConfigVariableSourceApplyConfiguration constructs a declarative configuration of the ConfigVariableSource type for use with
+// ConfigEnvVarSourceApplyConfiguration constructs a declarative configuration of the ConfigEnvVarSource type for use with
 // apply.
-func ConfigVariableSource() *ConfigVariableSourceApplyConfiguration {
-	return &ConfigVariableSourceApplyConfiguration{}
+func ConfigEnvVarSource() *ConfigEnvVarSourceApplyConfiguration {
+	return &ConfigEnvVarSourceApplyConfiguration{}
 }
 
 // WithSecretKeyRef sets the SecretKeyRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SecretKeyRef field is set to the value of the last call.
-func (b *ConfigVariableSourceApplyConfiguration) WithSecretKeyRef(value *KeyReferenceApplyConfiguration) *ConfigVariableSourceApplyConfiguration {
+func (b *ConfigEnvVarSourceApplyConfiguration) WithSecretKeyRef(value *KeyReferenceApplyConfiguration) *ConfigEnvVarSourceApplyConfiguration {
 	b.SecretKeyRef = value
 	return b
 }
@@ -33,7 +33,7 @@ func (b *ConfigVariableSourceApplyConfiguration) WithSecretKeyRef(value *KeyRefe
 // WithConfigMapKeyRef sets the ConfigMapKeyRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ConfigMapKeyRef field is set to the value of the last call.
-func (b *ConfigVariableSourceApplyConfiguration) WithConfigMapKeyRef(value *KeyReferenceApplyConfiguration) *ConfigVariableSourceApplyConfiguration {
+func (b *ConfigEnvVarSourceApplyConfiguration) WithConfigMapKeyRef(value *KeyReferenceApplyConfiguration) *ConfigEnvVarSourceApplyConfiguration {
 	b.ConfigMapKeyRef = value
 	return b
 }

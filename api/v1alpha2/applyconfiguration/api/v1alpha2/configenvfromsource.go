@@ -5,11 +5,11 @@
 
 package v1alpha2
 
-// ConfigVariablesApplyConfiguration represents a declarative configuration of the ConfigVariables type for use
+// ConfigEnvFromSourceApplyConfiguration represents a declarative configuration of the ConfigEnvFromSource type for use
 // with apply.
 //
-// ConfigVariables are variables from all keys of an object.
-type ConfigVariablesApplyConfiguration struct {
+// ConfigEnvFromSource are variables from all keys of an object.
+type ConfigEnvFromSourceApplyConfiguration struct {
 	// prefix is put before each key.
 	Prefix *string `json:"prefix,omitempty"`
 	// secretRef is a Secret of the same namespace. The operator never reads it.
@@ -18,16 +18,16 @@ type ConfigVariablesApplyConfiguration struct {
 	ConfigMapRef *ConfigMapReferenceApplyConfiguration `json:"configMapRef,omitempty"`
 }
 
-// ConfigVariablesApplyConfiguration constructs a declarative configuration of the ConfigVariables type for use with
+// ConfigEnvFromSourceApplyConfiguration constructs a declarative configuration of the ConfigEnvFromSource type for use with
 // apply.
-func ConfigVariables() *ConfigVariablesApplyConfiguration {
-	return &ConfigVariablesApplyConfiguration{}
+func ConfigEnvFromSource() *ConfigEnvFromSourceApplyConfiguration {
+	return &ConfigEnvFromSourceApplyConfiguration{}
 }
 
 // WithPrefix sets the Prefix field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Prefix field is set to the value of the last call.
-func (b *ConfigVariablesApplyConfiguration) WithPrefix(value string) *ConfigVariablesApplyConfiguration {
+func (b *ConfigEnvFromSourceApplyConfiguration) WithPrefix(value string) *ConfigEnvFromSourceApplyConfiguration {
 	b.Prefix = &value
 	return b
 }
@@ -35,7 +35,7 @@ func (b *ConfigVariablesApplyConfiguration) WithPrefix(value string) *ConfigVari
 // WithSecretRef sets the SecretRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the SecretRef field is set to the value of the last call.
-func (b *ConfigVariablesApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *ConfigVariablesApplyConfiguration {
+func (b *ConfigEnvFromSourceApplyConfiguration) WithSecretRef(value *SecretReferenceApplyConfiguration) *ConfigEnvFromSourceApplyConfiguration {
 	b.SecretRef = value
 	return b
 }
@@ -43,7 +43,7 @@ func (b *ConfigVariablesApplyConfiguration) WithSecretRef(value *SecretReference
 // WithConfigMapRef sets the ConfigMapRef field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ConfigMapRef field is set to the value of the last call.
-func (b *ConfigVariablesApplyConfiguration) WithConfigMapRef(value *ConfigMapReferenceApplyConfiguration) *ConfigVariablesApplyConfiguration {
+func (b *ConfigEnvFromSourceApplyConfiguration) WithConfigMapRef(value *ConfigMapReferenceApplyConfiguration) *ConfigEnvFromSourceApplyConfiguration {
 	b.ConfigMapRef = value
 	return b
 }
