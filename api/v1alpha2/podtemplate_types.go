@@ -155,7 +155,7 @@ type Volume struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`
-	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'config-next', 'requests', 'instance', 'certificates', 'scratch']) && !self.startsWith('content-') && !self.startsWith('certificate-') && !self.startsWith('config-env')",message="volume names config, config-next, config-env*, requests, instance, certificates, scratch, content-* and certificate-* are reserved for the operator"
+	// +kubebuilder:validation:XValidation:rule="!(self in ['config', 'config-next', 'requests', 'instance', 'certificates', 'scratch']) && !self.startsWith('content-') && !self.startsWith('certificate-')",message="volume names config, config-next, requests, instance, certificates, scratch, content-* and certificate-* are reserved for the operator"
 	Name string `json:"name,omitempty"`
 	// configMap is a ConfigMap as files.
 	// +optional

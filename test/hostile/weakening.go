@@ -75,7 +75,7 @@ func forbidden() []Case {
 	try("the name servers of the node's network", `"dnsPolicy":"ClusterFirstWithHostNet"`, refused("supported values"))
 	try("the container nginx", `"containers":[{"name":"nginx","image":"b"}]`, refused(taken))
 	try("the container that installs", `"initContainers":[{"name":"nginx-operator-install","image":"b"}]`, refused(taken))
-	for _, volume := range []string{"config", "config-next", "requests", "instance", "certificates", "scratch", "config-env", "config-env-01234567", "content-01234567", "certificate-shop"} {
+	for _, volume := range []string{"config", "config-next", "requests", "instance", "certificates", "scratch", "content-env", "content-env-01234567", "content-01234567", "certificate-shop"} {
 		try("the volume "+volume, `"volumes":[{"name":"`+volume+`","emptyDir":{}}]`, refused(taken))
 	}
 	const notClean, reserved = "mountPath must be a clean absolute path", "mountPath must not be in a folder that nginx or the operator uses"

@@ -131,14 +131,7 @@ func checkIntent(t *testing.T, nginx *v1alpha2.NginxOperator, intent owned.Inten
 // operatorLabels returns the labels of an object without those that the spec may add.
 func operatorLabels(nginx *v1alpha2.NginxOperator, intent owned.Intent) map[string]string {
 	labels := maps.Clone(intent.Meta.Labels)
-	if declared := nginx.Spec.Service; declared != nil && intent.Kind.Name == "Service" {
-		maps.DeleteFunc(labels, func(key, _ string) bool {
-			_, theirs := declared.Labels[key]
-			_, ours := naming.Labels(nginx.Name)[key]
-			return theirs && !ours && !strings.HasPrefix(key, naming.Prefix)
-		})
-	}
-	if intent.Kind.Name == external.KindHTTPRoute {
+	if slices.Contains([]string{"Service", "Ingress", external.KindHTTPRoute}, intent.Kind.Name) {
 		maps.DeleteFunc(labels, func(key, _ string) bool {
 			return naming.Labels(nginx.Name)[key] == "" && !strings.HasPrefix(key, naming.Prefix)
 		})

@@ -157,7 +157,7 @@ func ContentVolume(mountPath string) string {
 // VariablesVolume returns the name of the volume with the values of a folder of instanceapi.DirVariables.
 func VariablesVolume(dir string) string {
 	sum := sha256.Sum256([]byte(dir))
-	return "config-env-" + hex.EncodeToString(sum[:4])
+	return "content-env-" + hex.EncodeToString(sum[:4])
 }
 
 // SelectorLabels returns the labels that select the pods of an application.

@@ -12,8 +12,8 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 )
 
-// stateVolume is the volume of the configurations with values of Secrets.
-const stateVolume = "config-env"
+// stateVolume is the volume of the configurations with values of Secrets. The prefix content- is reserved.
+const stateVolume = "content-env"
 
 // setVariables mounts the objects with values of the configuration's variables, and memory for the configurations that
 // contain them: a node's disk must not hold what is in a Secret.
