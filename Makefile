@@ -244,6 +244,12 @@ test-e2e-families: $(CLUSTER) ## Run the end-to-end tests of addresses on a loca
 		$(MAKE) KUBECONFIG= deploy e2e SELECT="$(or $(SELECT),-run='$(E2E_FAMILIES)')" ); \
 	done
 
+# A local cluster must not run: it is started and removed. The first start builds the kubelet, which takes 2 to 4 minutes.
+.PHONY: test-e2e-kubelet
+test-e2e-kubelet: $(CLUSTER) ## Run the main end-to-end tests on a local cluster whose nodes have the oldest kubelet (KUBELET=1.34: another one)
+	@$(CLUSTER) up --kubelet "$(or $(KUBELET),$(OLDEST))"; trap '$(CLUSTER) down' EXIT; \
+		$(MAKE) KUBECONFIG= deploy load-tool s3-image e2e SELECT="$(or $(SELECT),-run='$(E2E_MAIN)')"
+
 .PHONY: test-docs
 test-docs: $(CLUSTER) ## Run the commands of the README and the guides on the local cluster, and compare their output
 	@$(MAKE) up deploy
@@ -340,8 +346,8 @@ bench-scale:
 ##@ Use
 
 .PHONY: up
-up: $(CLUSTER) ## Start the local cluster; the first start builds it (IP_FAMILY=ipv6, dual-stack or dual-stack-ipv6)
-	@$(CLUSTER) up $(if $(IP_FAMILY),--ip-family=$(IP_FAMILY))
+up: $(CLUSTER) ## Start the local cluster; the first start builds it (IP_FAMILY=ipv6, dual-stack or dual-stack-ipv6; KUBELET=1.34)
+	@$(CLUSTER) up $(if $(IP_FAMILY),--ip-family=$(IP_FAMILY)) $(if $(KUBELET),--kubelet=$(KUBELET))
 
 .PHONY: deploy
 deploy: ## Install the operator in the cluster (IMG=… on another cluster)

@@ -54,7 +54,8 @@ func lastKnown(cluster state.Cluster) error {
 
 func printStatus(out io.Writer, r runningCluster) error {
 	var rows strings.Builder
-	fmt.Fprintf(&rows, "%s %s\n\n", r.status.Phase, r.status.Message)
+	fmt.Fprintf(&rows, "%s %s\nKubernetes %s, kubelet and kube-proxy %s\n\n",
+		r.status.Phase, r.status.Message, build.ClusterVersion(), r.config.KubeletVersion)
 	fmt.Fprintln(&rows, "COMPONENT\tNODE\tSTATE\tSINCE\tRESTARTS\tLAST EXIT")
 	for _, c := range r.status.Components {
 		node, health := "-", "running"
@@ -115,7 +116,7 @@ func newAPIServerCommand() *cobra.Command {
 		Args:  cobra.MaximumNArgs(1),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			if len(arguments) == 0 {
-				_, err := fmt.Fprintln(command.OutOrStdout(), strings.Join(build.MinorVersions(), "\n"))
+				_, err := fmt.Fprintln(command.OutOrStdout(), strings.Join(build.APIServerVersions(), "\n"))
 				return err
 			}
 			component, err := build.APIServerComponent(arguments[0])

@@ -17,6 +17,7 @@ func TestArguments(t *testing.T) {
 		"no nodes":              {"up --nodes 0", "--nodes is 0"},
 		"too many nodes":        {"up --nodes 10", "from 1 to 9"},
 		"unknown IP family":     {"up --ip-family ipv5", "must be one of ipv4, ipv6, dual-stack, dual-stack-ipv6"},
+		"unknown kubelet":       {"up --kubelet 1.29", "--kubelet: there is no kubelet of Kubernetes 1.29: use one of 1.30, 1.34, 1.37"},
 		"up takes no arguments": {"up now", "unknown command"},
 		"load needs an archive": {"load", "at least 1 arg"},
 		"exec needs a command":  {"exec", "at least 1 arg"},
@@ -45,15 +46,16 @@ func TestArguments(t *testing.T) {
 
 // TestCompare: a running cluster is only compared with what was given.
 func TestCompare(t *testing.T) {
-	running := supervisor.Config{Nodes: 2, Network: topology.IPv6}
+	running := supervisor.Config{Nodes: 2, Network: topology.IPv6, KubeletVersion: "1.30"}
 	tests := map[string]struct {
 		options upOptions
 		want    string
 	}{
-		"nothing given":  {upOptions{nodes: 3, network: topology.IPv4}, ""},
-		"the same":       {upOptions{nodes: 2, network: topology.IPv6, nodesGiven: true, networkGiven: true}, ""},
-		"other nodes":    {upOptions{nodes: 3, nodesGiven: true}, "runs with 2 node(s), not 3: run down first"},
-		"another family": {upOptions{network: topology.DualStack, networkGiven: true}, "runs with the IP family ipv6, not dual-stack: run down first"},
+		"nothing given":   {upOptions{nodes: 3, network: topology.IPv4, kubelet: "1.37"}, ""},
+		"the same":        {upOptions{nodes: 2, network: topology.IPv6, kubelet: "1.30", nodesGiven: true, networkGiven: true, kubeletGiven: true}, ""},
+		"other nodes":     {upOptions{nodes: 3, nodesGiven: true}, "runs with 2 node(s), not 3: run down first"},
+		"another family":  {upOptions{network: topology.DualStack, networkGiven: true}, "runs with the IP family ipv6, not dual-stack: run down first"},
+		"another kubelet": {upOptions{kubelet: "1.34", kubeletGiven: true}, "runs with kubelets of 1.30, not 1.34: run down first"},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {

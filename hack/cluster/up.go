@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -30,9 +31,11 @@ const preferredPort = 16443
 
 // upOptions is what the user has chosen. A running cluster is compared only with what was given.
 type upOptions struct {
-	nodes                    int
-	network                  topology.Network
-	nodesGiven, networkGiven bool
+	nodes   int
+	network topology.Network
+	// kubelet is the minor version of kubelet and kube-proxy.
+	kubelet                                string
+	nodesGiven, networkGiven, kubeletGiven bool
 }
 
 func newUpCommand() *cobra.Command {
@@ -50,8 +53,12 @@ func newUpCommand() *cobra.Command {
 			if options.network, err = topology.ParseNetwork(family); err != nil {
 				return fmt.Errorf("--ip-family: %w", err)
 			}
+			if _, err := build.KubeletComponent(options.kubelet); err != nil {
+				return fmt.Errorf("--kubelet: %w", err)
+			}
 			options.nodesGiven = command.Flags().Changed("nodes")
 			options.networkGiven = command.Flags().Changed("ip-family")
+			options.kubeletGiven = command.Flags().Changed("kubelet")
 			progress := newProgress(command)
 			return withCluster(progress, func(cache state.Cache) error {
 				return up(command.Context(), cache, options, progress)
@@ -61,6 +68,8 @@ func newUpCommand() *cobra.Command {
 	command.Flags().IntVar(&options.nodes, "nodes", 2, "number of nodes")
 	command.Flags().StringVar(&family, "ip-family", string(topology.IPv4),
 		"address families: ipv4, ipv6, dual-stack (IPv4 is the primary one) or dual-stack-ipv6 (IPv6 is)")
+	command.Flags().StringVar(&options.kubelet, "kubelet", build.ClusterVersion(),
+		"version of kubelet and kube-proxy: "+strings.Join(build.KubeletVersions(), ", "))
 	return command
 }
 
@@ -114,6 +123,9 @@ func (o upOptions) compare(running supervisor.Config) error {
 	if o.networkGiven && o.network != running.Network {
 		return fmt.Errorf("the cluster runs with the IP family %s, not %s: run down first", running.Network, o.network)
 	}
+	if o.kubeletGiven && o.kubelet != running.KubeletVersion {
+		return fmt.Errorf("the cluster runs with kubelets of %s, not %s: run down first", running.KubeletVersion, o.kubelet)
+	}
 	return nil
 }
 
@@ -125,7 +137,15 @@ func prepare(ctx context.Context, cache state.Cache, options upOptions, progress
 	if err := host.LoadModules(); err != nil {
 		return supervisor.Config{}, err
 	}
-	programs, err := buildComponents(ctx, cache, progress, build.Components()...)
+	components := build.Components()
+	kubelet, err := build.KubeletComponent(options.kubelet)
+	if err != nil {
+		return supervisor.Config{}, err
+	}
+	if kubelet.Name != build.Kubernetes {
+		components = append(components, kubelet)
+	}
+	programs, err := buildComponents(ctx, cache, progress, components...)
 	if err != nil {
 		return supervisor.Config{}, err
 	}
@@ -144,12 +164,14 @@ func prepare(ctx context.Context, cache state.Cache, options upOptions, progress
 	// The name of an unfinished copy by `load` begins with a dot.
 	loaded, err := filepath.Glob(filepath.Join(cache.LoadedImages(), "[^.]*"))
 	return supervisor.Config{
-		Nodes:        options.nodes,
-		Network:      options.network,
-		Kubernetes:   programs[build.Kubernetes],
-		Containerd:   programs[build.Containerd],
-		CoreDNSImage: coreDNS.Tag,
-		Images:       append(archives, loaded...),
+		Nodes:          options.nodes,
+		Network:        options.network,
+		Kubernetes:     programs[build.Kubernetes],
+		Containerd:     programs[build.Containerd],
+		NodePrograms:   programs[kubelet.Name],
+		KubeletVersion: options.kubelet,
+		CoreDNSImage:   coreDNS.Tag,
+		Images:         append(archives, loaded...),
 	}, err
 }
 
@@ -209,7 +231,7 @@ func writeFiles(cluster state.Cluster, nodes []topology.Node, forwarder string, 
 		return err
 	}
 	for _, node := range nodes {
-		files, err := component.NodeFiles(cluster, config.Network, node)
+		files, err := component.NodeFiles(cluster, config.Network, node, config.KubeletVersion)
 		if err != nil {
 			return err
 		}

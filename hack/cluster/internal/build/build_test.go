@@ -144,6 +144,7 @@ func TestVersionsMatchGoMod(t *testing.T) {
 	modules := map[string]string{
 		Kubernetes:  "k8s.io/kubernetes",
 		APIServer:   "k8s.io/kubernetes",
+		Kubelet:     "k8s.io/kubernetes",
 		Containerd:  "github.com/containerd/containerd/v2",
 		CoreDNS:     "github.com/coredns/coredns",
 		Registry:    "github.com/distribution/distribution/v3",
@@ -151,8 +152,15 @@ func TestVersionsMatchGoMod(t *testing.T) {
 		CertManager: "github.com/cert-manager/cert-manager",
 	}
 	components := append(Components(), RegistryComponent(), TraefikComponent(), CertManagerComponent())
-	for _, version := range MinorVersions() {
+	for _, version := range APIServerVersions() {
 		component, err := APIServerComponent(version)
+		if err != nil {
+			t.Fatal(err)
+		}
+		components = append(components, component)
+	}
+	for _, version := range KubeletVersions() {
+		component, err := KubeletComponent(version)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,5 +179,30 @@ func TestVersionsMatchGoMod(t *testing.T) {
 		if !want.Match(gomod) {
 			t.Errorf("components/%s/%s does not require %s %s", component.Name, cmp.Or(component.ModFile, "go.mod"), module, component.Version)
 		}
+	}
+}
+
+// TestKubeletComponent: the nodes have the programs of the cluster unless another version is asked for.
+func TestKubeletComponent(t *testing.T) {
+	tests := map[string]struct{ name, modFile, want string }{
+		ClusterVersion(): {name: Kubernetes},
+		"1.30":           {name: Kubelet, modFile: "1.30.mod"},
+		"1.34":           {name: Kubelet, modFile: "1.34.mod"},
+		"1.29":           {want: "use one of 1.30, 1.34, 1.37"},
+		"":               {want: "there is no kubelet"},
+	}
+	for version, test := range tests {
+		t.Run(version, func(t *testing.T) {
+			component, err := KubeletComponent(version)
+			if test.want != "" {
+				if err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("error %v, want one about %q", err, test.want)
+				}
+				return
+			}
+			if err != nil || component.Name != test.name || component.ModFile != test.modFile || minor(component.Version) != version {
+				t.Errorf("component %s %s of %s (%v)", component.Name, component.Version, component.ModFile, err)
+			}
+		})
 	}
 }

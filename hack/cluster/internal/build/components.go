@@ -15,6 +15,8 @@ const (
 	Pause      = "pause"
 	// APIServer is the API server of a version of Kubernetes other than that of the cluster.
 	APIServer = "apiserver"
+	// Kubelet is kubelet and kube-proxy of a version of Kubernetes other than that of the cluster.
+	Kubelet = "kubelet"
 	// Registry, Traefik and CertManager are optional parts of a cluster.
 	Registry    = "registry"
 	Traefik     = "traefik"
@@ -35,6 +37,12 @@ const (
 // apiServerVersions are the versions of the API servers that are not part of a cluster, for the API-level tests. The
 // first one is the oldest that the operator supports. Each has the file <minor version>.mod in components/apiserver.
 var apiServerVersions = []string{"v1.30.0", "v1.31.14", "v1.33.13", "v1.35.4"}
+
+// kubeletVersions are the other versions of kubelet and kube-proxy that nodes can have: the oldest one that the operator
+// supports, and the oldest one that Kubernetes supports with the cluster's API server
+// (https://kubernetes.io/releases/version-skew-policy/#kubelet). Each has the file <minor version>.mod in
+// components/kubelet.
+var kubeletVersions = []string{"v1.30.0", "v1.34.4"}
 
 // Components returns all components of a cluster.
 func Components() []Component {
@@ -68,14 +76,23 @@ func KubernetesComponent() Component {
 	}
 }
 
-// MinorVersions returns the minor versions of all API servers that can be built, such as 1.30, the oldest one first. The
-// last one is that of the cluster.
-func MinorVersions() []string {
+// APIServerVersions returns the minor versions of all API servers that can be built, such as 1.30, the oldest one first.
+// The last one is that of the cluster.
+func APIServerVersions() []string { return minorVersions(apiServerVersions) }
+
+// KubeletVersions returns the minor versions of all kubelets that can be built, as APIServerVersions does.
+func KubeletVersions() []string { return minorVersions(kubeletVersions) }
+
+// ClusterVersion returns the minor version of the cluster.
+func ClusterVersion() string { return minor(kubernetesVersion) }
+
+// minorVersions returns the minor versions of these versions, and that of the cluster.
+func minorVersions(others []string) []string {
 	var all []string
-	for _, version := range append(slices.Clone(apiServerVersions), kubernetesVersion) {
+	for _, version := range others {
 		all = append(all, minor(version))
 	}
-	return all
+	return append(all, ClusterVersion())
 }
 
 // minor returns 1.30 for v1.30.0.
@@ -86,24 +103,29 @@ func minor(version string) string {
 // APIServerComponent is the API server of a minor version, such as 1.30. It is not part of a cluster, unless it is that
 // of the cluster's version.
 func APIServerComponent(minorVersion string) (Component, error) {
-	if minorVersion == minor(kubernetesVersion) {
+	return componentOf(minorVersion, apiServerVersions, Component{Name: APIServer, Links: []string{"kube-apiserver"}})
+}
+
+// KubeletComponent is kubelet and kube-proxy of a minor version, such as 1.30.
+func KubeletComponent(minorVersion string) (Component, error) {
+	return componentOf(minorVersion, kubeletVersions, Component{Name: Kubelet, Links: []string{"kube-proxy"}})
+}
+
+// componentOf completes a component for one of the versions of Kubernetes that it has. It is that of the cluster, if its
+// version is asked for.
+func componentOf(minorVersion string, versions []string, c Component) (Component, error) {
+	if minorVersion == ClusterVersion() {
 		return KubernetesComponent(), nil
 	}
-	for _, version := range apiServerVersions {
+	for _, version := range versions {
 		if minor(version) == minorVersion {
-			return Component{
-				Name:      APIServer,
-				Version:   version,
-				Target:    ".",
-				ModFile:   minorVersion + ".mod",
-				Variables: gitVersion(version),
-				// The clients of cloud providers are a third of the code to compile.
-				Tags:  "providerless",
-				Links: []string{"kube-apiserver"},
-			}, nil
+			c.Version, c.Target, c.ModFile, c.Variables = version, ".", minorVersion+".mod", gitVersion(version)
+			// The clients of cloud providers are a third of the code to compile.
+			c.Tags = "providerless"
+			return c, nil
 		}
 	}
-	return Component{}, fmt.Errorf("there is no API server of Kubernetes %s: use one of %s", minorVersion, strings.Join(MinorVersions(), ", "))
+	return Component{}, fmt.Errorf("there is no %s of Kubernetes %s: use one of %s", c.Name, minorVersion, strings.Join(minorVersions(versions), ", "))
 }
 
 // RegistryComponent is the image registry.

@@ -38,8 +38,9 @@ func PerNode(name string) bool {
 type Cluster struct {
 	Dir     state.Cluster
 	Network topology.Network
-	// Kubernetes and Containerd are the folders of the built programs.
-	Kubernetes, Containerd string
+	// Kubernetes, Containerd and NodePrograms are the folders of the built programs. NodePrograms has kubelet and
+	// kube-proxy.
+	Kubernetes, Containerd, NodePrograms string
 }
 
 func (c Cluster) controlPlane(name string, arguments ...string) Component {
@@ -147,7 +148,7 @@ func (c Cluster) Kubelet(node topology.Node) Component {
 		Name: "kubelet",
 		Node: node,
 		Command: []string{
-			filepath.Join(c.Kubernetes, "kubelet"),
+			filepath.Join(c.NodePrograms, "kubelet"),
 			"--config=" + c.Dir.Node(int(node), "kubelet.yaml"),
 			"--kubeconfig=" + c.Dir.PKI(node.Name()+".kubeconfig"),
 			"--hostname-override=" + node.Name(),
@@ -162,7 +163,7 @@ func (c Cluster) KubeProxy(node topology.Node) Component {
 	return Component{
 		Name:    "kube-proxy",
 		Node:    node,
-		Command: []string{filepath.Join(c.Kubernetes, "kube-proxy"), "--config=" + c.Dir.Node(int(node), "kube-proxy.yaml")},
+		Command: []string{filepath.Join(c.NodePrograms, "kube-proxy"), "--config=" + c.Dir.Node(int(node), "kube-proxy.yaml")},
 	}
 }
 

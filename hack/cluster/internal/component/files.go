@@ -26,8 +26,9 @@ const CNIBinDir = "/usr/lib/cni"
 // AuditPolicy returns the API server's audit policy.
 func AuditPolicy() ([]byte, error) { return templateFiles.ReadFile("templates/audit-policy.yaml") }
 
-// NodeFiles renders a node's configuration files, by path relative to the node's folder.
-func NodeFiles(dir state.Cluster, network topology.Network, node topology.Node) (map[string][]byte, error) {
+// NodeFiles renders a node's configuration files, by path relative to the node's folder. kubelet is the minor version of
+// kubelet and kube-proxy.
+func NodeFiles(dir state.Cluster, network topology.Network, node topology.Node, kubelet string) (map[string][]byte, error) {
 	values := map[string]any{
 		"Dir":          dir,
 		"Node":         node,
@@ -41,6 +42,7 @@ func NodeFiles(dir state.Cluster, network topology.Network, node topology.Node) 
 		"RegistryName": topology.RegistryName,
 		"Registry":     topology.Registry,
 		"CNIPlugins":   CNIBinDir,
+		"Kubelet":      kubelet,
 	}
 	files := map[string][]byte{}
 	for path, name := range map[string]string{

@@ -13,9 +13,13 @@ import (
 type Config struct {
 	Nodes   int              `json:"nodes"`
 	Network topology.Network `json:"network"`
-	// Kubernetes and Containerd are the folders of the built programs.
-	Kubernetes string `json:"kubernetes"`
-	Containerd string `json:"containerd"`
+	// Kubernetes, Containerd and NodePrograms are the folders of the built programs. NodePrograms has kubelet and
+	// kube-proxy.
+	Kubernetes   string `json:"kubernetes"`
+	Containerd   string `json:"containerd"`
+	NodePrograms string `json:"nodePrograms"`
+	// KubeletVersion is the minor version of kubelet and kube-proxy, such as 1.37.
+	KubeletVersion string `json:"kubeletVersion"`
 	// CoreDNSImage is the tag of the image.
 	CoreDNSImage string `json:"coreDNSImage"`
 	// Images are the archives that every node starts with.

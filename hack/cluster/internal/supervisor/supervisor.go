@@ -89,7 +89,10 @@ func newSupervisor(cluster state.Cluster) (*supervisor, error) {
 		config:  config,
 		nodes:   nodes,
 		api:     client,
-		spec:    component.Cluster{Dir: cluster, Network: config.Network, Kubernetes: config.Kubernetes, Containerd: config.Containerd},
+		spec: component.Cluster{
+			Dir: cluster, Network: config.Network,
+			Kubernetes: config.Kubernetes, Containerd: config.Containerd, NodePrograms: config.NodePrograms,
+		},
 		holders: map[topology.Node]*os.Process{},
 		lost:    make(chan topology.Node, len(nodes)),
 	}, err

@@ -16,7 +16,7 @@ import (
 
 func TestConfigRoundTrip(t *testing.T) {
 	cluster := state.Cluster(t.TempDir())
-	want := Config{Nodes: 2, Kubernetes: "/k", Containerd: "/c", CoreDNSImage: "i", Images: []string{"a", "b"}}
+	want := Config{Nodes: 2, Kubernetes: "/k", Containerd: "/c", NodePrograms: "/n", KubeletVersion: "1.30", CoreDNSImage: "i", Images: []string{"a", "b"}}
 	if err := WriteConfig(cluster, want); err != nil {
 		t.Fatal(err)
 	}

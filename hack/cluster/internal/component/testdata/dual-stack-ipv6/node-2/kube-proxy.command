@@ -1,2 +1,2 @@
-/kubernetes/kube-proxy
+/node-programs/kube-proxy
 --config=/cluster/node-2/kube-proxy.yaml

@@ -1,4 +1,4 @@
-/kubernetes/kubelet
+/node-programs/kubelet
 --config=/cluster/node-2/kubelet.yaml
 --kubeconfig=/cluster/pki/node-2.kubeconfig
 --hostname-override=node-2

@@ -1,2 +1,2 @@
-/kubernetes/kube-proxy
+/node-programs/kube-proxy
 --config=/cluster/node-1/kube-proxy.yaml

@@ -1,4 +1,4 @@
-/kubernetes/kubelet
+/node-programs/kubelet
 --config=/cluster/node-1/kubelet.yaml
 --kubeconfig=/cluster/pki/node-1.kubeconfig
 --hostname-override=node-1

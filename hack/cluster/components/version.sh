@@ -1,17 +1,18 @@
 #!/usr/bin/env bash
-# Writes the modules of a version of Kubernetes. Usage: version.sh 1.33.13
+# Writes the modules of a component for a version of Kubernetes. Usage: version.sh apiserver|kubelet 1.33.13
 #
 # k8s.io/kubernetes is not meant to be imported: its staging modules are v0.0.0 there, so each is replaced by its
 # published twin.
 set -euo pipefail
-version=$1
+component=$1 version=$2
 minor=${version%.*}
-cd "$(dirname "$0")"
+declare -A titles=([apiserver]="The API server" [kubelet]="The kubelet and kube-proxy")
+cd "$(dirname "$0")/$component"
 export GOFLAGS= GOWORK=off
 kubernetes=$(go mod download -json "k8s.io/kubernetes@v$version" | sed -n 's/^\t"GoMod": "\(.*\)",$/\1/p')
 {
-	echo "// The API server of Kubernetes $version, written by version.sh."
-	echo "module example.com/nginx-operator/hack/cluster/components/apiserver"
+	echo "// ${titles[$component]} of Kubernetes $version, written by version.sh."
+	echo "module example.com/nginx-operator/hack/cluster/components/$component"
 	echo
 	grep -E '^(go|godebug) ' "$kubernetes"
 	echo
