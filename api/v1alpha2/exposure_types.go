@@ -16,10 +16,11 @@ type Ingress struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="annotations of operator.example.com belong to the operator: choose other keys"
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// labels are added to the Ingress. Keys of operator.example.com and the app.kubernetes.io keys
-	// that the operator sets cannot be overridden.
+	// labels are added to the Ingress. The app.kubernetes.io keys that the operator sets
+	// cannot be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="labels of operator.example.com belong to the operator: choose other keys"
 	Labels map[string]string `json:"labels,omitempty"`
 	// port is the name of a TCP port of spec.ports. Unset: the first TCP port.
 	// +optional
@@ -132,10 +133,11 @@ type HTTPRoute struct {
 	// +kubebuilder:validation:MaxProperties=64
 	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="annotations of operator.example.com belong to the operator: choose other keys"
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// labels are added to the HTTPRoute. Keys of operator.example.com and the app.kubernetes.io keys
-	// that the operator sets cannot be overridden.
+	// labels are added to the HTTPRoute. The app.kubernetes.io keys that the operator sets
+	// cannot be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="labels of operator.example.com belong to the operator: choose other keys"
 	Labels map[string]string `json:"labels,omitempty"`
 }
 

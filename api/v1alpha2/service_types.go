@@ -22,10 +22,11 @@ type Service struct {
 	// the ready pods. A change deletes the Service and creates it again.
 	// +optional
 	Headless *bool `json:"headless,omitempty"`
-	// labels are added to the Service. Keys of operator.example.com and the app.kubernetes.io keys
-	// that the operator sets cannot be overridden.
+	// labels are added to the Service. The app.kubernetes.io keys that the operator sets
+	// cannot be overridden.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=64
+	// +kubebuilder:validation:XValidation:rule="self.all(k, !k.startsWith('operator.example.com/'))",message="labels of operator.example.com belong to the operator: choose other keys"
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations are added to the Service, for example to configure a cloud load balancer.
 	// +optional

@@ -89,6 +89,7 @@ func TestSchema(t *testing.T) {
 		{name: "an Ingress with an unknown certificate", spec: `{ingress: {hosts: [{}], tls: [{tlsName: b}]}}`, want: "must be the name of an entry of spec.tls"},
 		{name: "an Ingress with a relative path", spec: `{ingress: {hosts: [{paths: [{path: a}]}]}}`, want: "must begin with '/'"},
 		{name: "an annotation of the operator", spec: `{ingress: {hosts: [{}], annotations: {operator.example.com/intent: a}}}`, want: "belong to the operator"},
+		{name: "a label of the operator", spec: `{service: {labels: {operator.example.com/nginxoperator: a}}}`, want: "belong to the operator"},
 		{name: "a route", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b, sectionName: c}, {name: b, sectionName: d}], rules: [{backends: [{weight: 0}, {service: e, port: 80}]}]}]}`},
 		{name: "a route without a parent", spec: `{httpRoutes: [{name: a, parentRefs: []}]}`, want: "at least 1 items"},
 		{name: "a route with a parent twice", spec: `{httpRoutes: [{name: a, parentRefs: [{name: b}, {name: b, kind: Gateway}]}]}`, want: "name a parent twice"},

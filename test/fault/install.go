@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+
+	"example.com/nginx-operator/test/external"
 	"example.com/nginx-operator/test/testenv"
 )
 
@@ -27,6 +30,15 @@ var webhookArguments = []string{
 func (o *options) install(ctx context.Context, plane *testenv.ControlPlane, dir string) (func(), error) {
 	if err := plane.PrepareOperator(ctx); err != nil {
 		return nil, err
+	}
+	for _, parse := range []func() (*apiextensionsv1.CustomResourceDefinition, error){external.HTTPRoutes, external.Certificates} {
+		definition, err := parse()
+		if err != nil {
+			return nil, err
+		}
+		if err := external.Install(ctx, plane.Client, plane.Config, definition); err != nil {
+			return nil, err
+		}
 	}
 	if len(o.webhook) == 0 {
 		return func() {}, plane.InstallCRD(ctx, 0)

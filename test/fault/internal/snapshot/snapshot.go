@@ -31,7 +31,7 @@ type Taker struct {
 }
 
 // unlooked are resources that record the past or that an operator of applications does not write.
-var unlooked = []string{"events", "leases", "endpoints", "endpointslices", "podtemplates", "limitranges", "resourcequotas", "ingresses", "roles", "rolebindings", "csistoragecapacities"}
+var unlooked = []string{"events", "leases", "endpoints", "endpointslices", "podtemplates", "limitranges", "resourcequotas", "roles", "rolebindings", "csistoragecapacities"}
 
 // NewTaker discovers the resources that a namespace can have.
 func NewTaker(d discovery.DiscoveryInterface, client dynamic.Interface) (*Taker, error) {

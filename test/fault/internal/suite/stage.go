@@ -156,7 +156,7 @@ func (s *Stage) resource(namespace string, kind, version string) (dynamic.Resour
 }
 
 // groups are the API groups in which kinds without a group are searched.
-var groups = []string{"operator.example.com", "backup.operator.example.com", "cache.operator.example.com", "apps", "", "policy", "networking.k8s.io", "batch", "autoscaling", "node.k8s.io"}
+var groups = []string{"operator.example.com", "backup.operator.example.com", "cache.operator.example.com", "apps", "", "policy", "networking.k8s.io", "gateway.networking.k8s.io", "cert-manager.io", "batch", "autoscaling", "node.k8s.io"}
 
 func (s *Stage) kind(kind, version string) (schema.GroupVersionKind, error) {
 	for _, group := range groups {

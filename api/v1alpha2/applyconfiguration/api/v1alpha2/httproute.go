@@ -26,8 +26,8 @@ type HTTPRouteApplyConfiguration struct {
 	Rules []HTTPRouteRuleApplyConfiguration `json:"rules,omitempty"`
 	// annotations are added to the HTTPRoute.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// labels are added to the HTTPRoute. Keys of operator.example.com and the app.kubernetes.io keys
-	// that the operator sets cannot be overridden.
+	// labels are added to the HTTPRoute. The app.kubernetes.io keys that the operator sets
+	// cannot be overridden.
 	Labels map[string]string `json:"labels,omitempty"`
 }
 

@@ -15,8 +15,8 @@ type IngressApplyConfiguration struct {
 	ClassName *string `json:"className,omitempty"`
 	// annotations are added to the Ingress. Controllers read their options there.
 	Annotations map[string]string `json:"annotations,omitempty"`
-	// labels are added to the Ingress. Keys of operator.example.com and the app.kubernetes.io keys
-	// that the operator sets cannot be overridden.
+	// labels are added to the Ingress. The app.kubernetes.io keys that the operator sets
+	// cannot be overridden.
 	Labels map[string]string `json:"labels,omitempty"`
 	// port is the name of a TCP port of spec.ports. Unset: the first TCP port.
 	Port *string `json:"port,omitempty"`

@@ -19,8 +19,8 @@ type ServiceApplyConfiguration struct {
 	// headless gives the Service no address of its own: its DNS name resolves to the addresses of
 	// the ready pods. A change deletes the Service and creates it again.
 	Headless *bool `json:"headless,omitempty"`
-	// labels are added to the Service. Keys of operator.example.com and the app.kubernetes.io keys
-	// that the operator sets cannot be overridden.
+	// labels are added to the Service. The app.kubernetes.io keys that the operator sets
+	// cannot be overridden.
 	Labels map[string]string `json:"labels,omitempty"`
 	// annotations are added to the Service, for example to configure a cloud load balancer.
 	Annotations map[string]string `json:"annotations,omitempty"`
