@@ -11,9 +11,25 @@ import (
 // unauthorized matches errors of registries and container runtimes about missing or wrong credentials.
 var unauthorized = regexp.MustCompile(`(?i)authorization failed|no basic auth credentials|unauthorized|access denied|authentication required|403 Forbidden`)
 
+const (
+	cannotBePulled = " cannot be pulled: "
+	// backOffMessage begins what kubelets up to 1.31 report while they wait for the next attempt, without the cause.
+	backOffMessage = "Back-off pulling image "
+)
+
 func pullFailure(pod *corev1.Pod, s corev1.ContainerStatus, w *corev1.ContainerStateWaiting) string {
 	cause := pullError(w)
-	return fmt.Sprintf("container %s: the image %s cannot be pulled: %s", s.Name, s.Image, cause) + credentials(pod, cause)
+	return fmt.Sprintf("container %s: the image %s", s.Name, s.Image) + cannotBePulled + cause + credentials(pod, cause)
+}
+
+// KeepPullError returns a message that was reported before if the present one differs only in that it lacks why an image
+// cannot be pulled.
+func KeepPullError(before, now string) string {
+	what, cause, found := strings.Cut(now, cannotBePulled)
+	if found && strings.HasPrefix(cause, backOffMessage) && strings.HasPrefix(before, what+cannotBePulled) {
+		return before
+	}
+	return now
 }
 
 // credentials says which Secrets to check if a registry refuses the node; otherwise it is empty. The kubelet reports a

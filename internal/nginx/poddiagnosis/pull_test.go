@@ -40,3 +40,22 @@ func TestPullFailure(t *testing.T) {
 		})
 	}
 }
+
+// TestKeepPullError: kubelets up to 1.31 leave out the cause while they wait for the next attempt.
+func TestKeepPullError(t *testing.T) {
+	const cause = "0 of 1 pods are up to date: container nginx: the image a cannot be pulled: not found"
+	const pause = `0 of 1 pods are up to date: container nginx: the image a cannot be pulled: Back-off pulling image "a"`
+	for name, tt := range map[string]struct{ before, now, want string }{
+		"the same failure":   {cause, pause, cause},
+		"nothing before":     {"", pause, pause},
+		"another cause":      {cause, strings.ReplaceAll(cause, "not found", "refused"), strings.ReplaceAll(cause, "not found", "refused")},
+		"another image":      {cause, strings.ReplaceAll(pause, "the image a", "the image b"), strings.ReplaceAll(pause, "the image a", "the image b")},
+		"something else now": {cause, "container nginx crashed", "container nginx crashed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := KeepPullError(tt.before, tt.now); got != tt.want {
+				t.Errorf("it is %q, want %q", got, tt.want)
+			}
+		})
+	}
+}

@@ -106,11 +106,15 @@ func Compute(in Input) Result {
 }
 
 func (v *view) set(status *v1alpha2.NginxOperatorStatus, name string, found verdict) {
+	message := poddiagnosis.Clip(found.Message)
+	if before := meta.FindStatusCondition(status.Conditions, name); before != nil {
+		message = poddiagnosis.KeepPullError(before.Message, message)
+	}
 	meta.SetStatusCondition(&status.Conditions, metav1.Condition{
 		Type:               name,
 		Status:             found.Status,
 		Reason:             found.Reason,
-		Message:            poddiagnosis.Clip(found.Message),
+		Message:            message,
 		ObservedGeneration: v.in.Nginx.Generation,
 		LastTransitionTime: metav1.NewTime(v.in.Now.Truncate(time.Second)),
 	})
