@@ -68,6 +68,10 @@ down: $(CLUSTER) ## Stop the local cluster and delete its contents
 build: ## Build the programs into bin/
 	@$(GO_BUILD) -o $(BIN)/ ./cmd/nginx-operator ./cmd/nginx-instance ./cmd/nginx-backup
 
+.PHONY: kubectl-nginx
+kubectl-nginx: ## Build the kubectl plugin into bin/: kubectl finds it if bin/ is in PATH
+	@$(GO_BUILD) -o $(BIN)/ ./cmd/kubectl-nginx
+
 .PHONY: operator-image
 operator-image: build $(CLUSTER)
 	@$(CLUSTER) image binary --tag $(IMG) --out $(BIN)/nginx-operator.tar \

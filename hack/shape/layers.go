@@ -29,7 +29,7 @@ var layers = [][]string{
 	{"nginx/pipeline", "nginx/migration", "cache/status", "backup/controller", "backup/metrics",
 		"controller", "migration"},
 	{"nginx/controller", "cache/controller", "cache/purgecontroller"},
-	{"manager", "operator"},
+	{"manager", "plugin", "operator"},
 }
 
 // layerOf returns the layer of a package, relative to internal/, or -1 if it has none.

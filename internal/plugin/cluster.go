@@ -1,0 +1,55 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+)
+
+// cluster is the one that the flags and the kubeconfig select.
+type cluster struct {
+	flags *genericclioptions.ConfigFlags
+}
+
+// connect returns a client, and the namespace of the command.
+func (c *cluster) connect() (client.Client, string, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
+		if err := add(scheme); err != nil {
+			return nil, "", err
+		}
+	}
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, "", err
+	}
+	// A command sends a few requests, and waits for each.
+	config.QPS, config.Burst = -1, 0
+	namespace, _, err := c.flags.ToRawKubeConfigLoader().Namespace()
+	if err != nil {
+		return nil, "", err
+	}
+	connected, err := client.New(config, client.Options{Scheme: scheme})
+	return connected, namespace, err
+}
+
+// application reads an NginxOperator.
+func application(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha2.NginxOperator, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	err := c.Get(ctx, key, nginx)
+	switch {
+	case apierrors.IsNotFound(err):
+		return nil, fmt.Errorf("there is no NginxOperator %s in namespace %s: kubectl nginx list -A shows all: %w", key.Name, key.Namespace, err)
+	case meta.IsNoMatchError(err):
+		return nil, fmt.Errorf("the cluster has no NginxOperators: install the operator first: %w", err)
+	}
+	return nginx, err
+}

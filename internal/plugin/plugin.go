@@ -1,0 +1,67 @@
+// Package plugin has the commands of kubectl nginx. They read objects with the user's own rights, and render them with the
+// pure functions of package screen.
+package plugin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/cli-runtime/pkg/genericclioptions"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
+
+	"example.com/nginx-operator/internal/plugin/screen"
+)
+
+// Exit codes. Scripts rely on them.
+const (
+	exitError = 1
+	// exitNotReady: the application is not ready.
+	exitNotReady = 2
+	// exitRefused: the API server or nginx refuses the request.
+	exitRefused = 3
+)
+
+// errNotReady ends a command whose output says what is not ready.
+var errNotReady = errors.New("not ready")
+
+// NewCommand returns the command kubectl nginx.
+func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:           "kubectl-nginx",
+		Short:         "See and understand nginx applications",
+		Version:       version,
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: "kubectl nginx"},
+	}
+	cmd.SetIn(streams.In)
+	cmd.SetOut(streams.Out)
+	cmd.SetErr(streams.ErrOut)
+	flags := genericclioptions.NewConfigFlags(true)
+	flags.AddFlags(cmd.PersistentFlags())
+	c := &cluster{flags: flags}
+	cmd.AddCommand(newList(c), newStatus(c), newHistory(c))
+	return cmd
+}
+
+// Run executes a command, and returns the exit code of the process.
+func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
+	err := cmd.ExecuteContext(ctx)
+	switch {
+	case err == nil:
+		return 0
+	case errors.Is(err, errNotReady):
+		return exitNotReady
+	}
+	_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
+	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+		return exitRefused
+	}
+	return exitError
+}

@@ -1,0 +1,113 @@
+package screen
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/test/golden"
+)
+
+var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
+
+// applicationOf returns an application with a condition Ready.
+func applicationOf(name string, status metav1.ConditionStatus, reason, message string) v1alpha2.NginxOperator {
+	n := v1alpha2.NginxOperator{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, Generation: 2, CreationTimestamp: ago(48 * time.Hour)}}
+	n.Spec.Replicas = new(int32(2))
+	n.Status = v1alpha2.NginxOperatorStatus{
+		ReadyReplicas: 2, Image: "nginx:1.30", NginxVersion: "1.30.6", Revision: 7,
+		Config:    &v1alpha2.ConfigStatus{Revision: "0123456789abcdef", StableRevision: "fedcba9876543210", LoadedReplicas: 1},
+		Addresses: []v1alpha2.Address{{Type: v1alpha2.HostnameType, Value: name + ".shop.svc"}},
+		Conditions: []metav1.Condition{{
+			Type: v1alpha2.ConditionReady, Status: status, Reason: reason, Message: message, ObservedGeneration: 2, LastTransitionTime: ago(3 * time.Minute),
+		}},
+	}
+	return n
+}
+
+func TestList(t *testing.T) {
+	stale := applicationOf("stale", metav1.ConditionTrue, "Ready", "")
+	stale.Generation = 3
+	waiting := applicationOf("waiting", metav1.ConditionTrue, "Ready", "")
+	waiting.Status.WaitingRollout = &v1alpha2.WaitingRollout{Gates: []string{"backup"}}
+	all := []v1alpha2.NginxOperator{
+		applicationOf("a", metav1.ConditionTrue, "Ready", ""), waiting, stale,
+		applicationOf("z", metav1.ConditionFalse, "ConfigRejected", ""),
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "other", Name: "new", CreationTimestamp: ago(time.Second)}},
+	}
+	var out strings.Builder
+	for _, namespaces := range []bool{true, false} {
+		if err := List(&out, all, namespaces, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := List(&out, nil, false, now); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/list.txt", out.String())
+}
+
+func TestStatus(t *testing.T) {
+	n := applicationOf("web", metav1.ConditionFalse, "ConfigRejected", "nginx refused the configuration: site.conf:3: unknown directive \"lisen\"\x1b[31m\nred")
+	n.Status.Certificates = []v1alpha2.CertificateStatus{{Name: "site", SerialNumber: "0a1b", NotAfter: new(metav1.NewTime(now.Add(50 * time.Hour)))}, {Name: "missing"}}
+	n.Status.WaitingRollout = &v1alpha2.WaitingRollout{Gates: []string{"backup", "review"}, Since: ago(time.Hour)}
+	pod := func(name, node string, ready corev1.ConditionStatus) corev1.Pod {
+		return corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(time.Hour), Annotations: map[string]string{naming.AnnotationTemplate: "t7"}},
+			Spec:       corev1.PodSpec{NodeName: node},
+			Status: corev1.PodStatus{
+				Conditions:        []corev1.PodCondition{{Type: corev1.PodReady, Status: ready}},
+				ContainerStatuses: []corev1.ContainerStatus{{RestartCount: 2}},
+			},
+		}
+	}
+	a := Application{
+		Nginx: n, Pods: []corev1.Pod{pod("web-2", "", corev1.ConditionFalse), pod("web-1", "node-1", corev1.ConditionTrue)},
+		History: history.History{{Number: 7, Template: "t7"}}, Zones: map[string]string{"node-1": "zone-a"},
+		Events: []eventsv1.Event{
+			{Reason: "Older", Note: "first", EventTime: metav1.NewMicroTime(now.Add(-time.Hour))},
+			{Reason: "ConfigRejected", Note: "nginx refused it", EventTime: metav1.NewMicroTime(now.Add(-time.Hour)), Series: &eventsv1.EventSeries{LastObservedTime: metav1.NewMicroTime(now.Add(-time.Minute))}},
+		},
+		Forbidden: []string{"nodes"},
+	}
+	var out strings.Builder
+	if err := Status(&out, a, now); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/status.txt", out.String())
+}
+
+func TestHistory(t *testing.T) {
+	var out strings.Builder
+	err := History(&out, history.History{
+		{Number: 6, State: history.StateGood, ServedAt: now.Add(-time.Hour), Image: "nginx:1.28", Config: "0123456789abcdef", Cause: "first rollout"},
+		{Number: 7, State: history.StateFailed, Image: "nginx:1.30", Cause: "image nginx:1.28 → nginx:1.30", Failure: history.Failure{Reason: "ImagePullFailed", Message: "not found"}},
+	}, 6, now)
+	if err == nil {
+		err = History(&out, nil, 0, now)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/history.txt", out.String())
+}
+
+// TestSafe: a name or message of the cluster cannot control the terminal.
+func TestSafe(t *testing.T) {
+	for text, want := range map[string]string{
+		"plain → ü": "plain → ü", "a\nb\tc": "a b c", "\x1b[31mred": "[31mred", "a\u202eb\u0085c\x00": "abc",
+	} {
+		if got := Safe(text); got != want {
+			t.Errorf("%q becomes %q, want %q", text, got, want)
+		}
+	}
+}
