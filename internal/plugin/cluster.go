@@ -41,8 +41,8 @@ func (c *cluster) connect() (client.Client, string, error) {
 	return connected, namespace, err
 }
 
-// application reads an NginxOperator.
-func application(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha2.NginxOperator, error) {
+// find reads an NginxOperator.
+func find(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha2.NginxOperator, error) {
 	nginx := &v1alpha2.NginxOperator{}
 	err := c.Get(ctx, key, nginx)
 	switch {

@@ -23,7 +23,7 @@ func newHistory(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			nginx, err := application(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			nginx, err := find(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
 			if err != nil {
 				return err
 			}

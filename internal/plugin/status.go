@@ -47,7 +47,7 @@ func newStatus(c *cluster) *cobra.Command {
 
 // readStatus reads what the screen shows. What the user may not read is left out, and named.
 func readStatus(ctx context.Context, c client.Client, key client.ObjectKey) (*screen.Application, error) {
-	nginx, err := application(ctx, c, key)
+	nginx, err := find(ctx, c, key)
 	if err != nil {
 		return nil, err
 	}

@@ -42,6 +42,7 @@ func TestPlugin(t *testing.T) {
 		"bad selector":    {[]string{"list", "-l", "a==b==c"}, 1, nil, "--selector"},
 		"status":          {[]string{"status", "web", "-n", namespace}, 2, []string{"Application:   " + namespace + "/web", "Ready:         no, 0 of 1 pods", "Accepted"}, ""},
 		"history":         {[]string{"history", "web", "-n", namespace}, 0, []string{"REVISION", "first rollout"}, ""},
+		"tree":            {[]string{"tree", "web", "-n", namespace}, 0, []string{"NginxOperator/web", "├─Deployment/web", "Service/web"}, ""},
 		"unknown name":    {[]string{"status", "none", "-n", namespace}, 1, nil, "there is no NginxOperator none in namespace " + namespace},
 		"no name":         {[]string{"status", "-n", namespace}, 1, nil, "accepts 1 arg(s), received 0"},
 		"unknown command": {[]string{"sttus"}, 1, nil, "unknown command"},

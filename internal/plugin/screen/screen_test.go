@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
@@ -110,4 +112,40 @@ func TestSafe(t *testing.T) {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}
+}
+
+func TestTree(t *testing.T) {
+	object := func(kind, name, owner string, fields map[string]any) unstructured.Unstructured {
+		o := unstructured.Unstructured{Object: fields}
+		o.SetKind(kind)
+		o.SetName(name)
+		o.SetUID(types.UID(kind + name))
+		o.SetCreationTimestamp(ago(time.Hour))
+		if owner != "" {
+			o.SetOwnerReferences([]metav1.OwnerReference{{UID: types.UID(owner)}})
+		}
+		return o
+	}
+	ready := func(status, reason string) map[string]any {
+		return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason}}}}
+	}
+	tree := Tree{
+		Root: object("NginxOperator", "web", "", map[string]any{"spec": map[string]any{"replicas": int64(2)}, "status": map[string]any{"readyReplicas": int64(1)}}),
+		Objects: []unstructured.Unstructured{
+			object("Pod", "web-1", "ReplicaSetweb-5", ready("True", "")),
+			object("Pod", "web-2", "ReplicaSetweb-5", ready("False", "ContainersNotReady")),
+			object("ReplicaSet", "web-5", "Deploymentweb", map[string]any{"spec": map[string]any{"replicas": int64(2)}}),
+			object("Deployment", "web", "NginxOperatorweb", map[string]any{"spec": map[string]any{"replicas": int64(2)}}),
+			object("Service", "web", "NginxOperatorweb", map[string]any{}),
+			object("Certificate", "web-site", "unknown", ready("False", "")),
+			object("Secret", "circle", "Secretcircle", map[string]any{}),
+		},
+		Forbidden: []string{"Ingress"},
+	}
+	tree.Objects[4].SetDeletionTimestamp(new(ago(0)))
+	var out strings.Builder
+	if err := tree.Show(&out, now); err != nil {
+		t.Fatal(err)
+	}
+	golden.Compare(t, "testdata/tree.txt", out.String())
 }

@@ -193,11 +193,14 @@ func lastSeen(e *eventsv1.Event) time.Time {
 	return cmp.Or(e.EventTime.Time, e.DeprecatedLastTimestamp.Time)
 }
 
-func forbidden(w io.Writer, a *Application, _ time.Time) error {
-	if len(a.Forbidden) == 0 {
+func forbidden(w io.Writer, a *Application, _ time.Time) error { return showForbidden(w, a.Forbidden) }
+
+// showForbidden names the resources that the user may not read.
+func showForbidden(w io.Writer, resources []string) error {
+	if len(resources) == 0 {
 		return nil
 	}
-	_, err := fmt.Fprintf(w, "\nNot shown, because you may not read it: %s.\n", strings.Join(a.Forbidden, ", "))
+	_, err := fmt.Fprintf(w, "\nNot shown, because you may not read it: %s.\n", strings.Join(resources, ", "))
 	return err
 }
 
