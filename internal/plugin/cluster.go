@@ -20,7 +20,7 @@ type cluster struct {
 }
 
 // connect returns a client, and the namespace of the command.
-func (c *cluster) connect() (client.Client, string, error) {
+func (c *cluster) connect() (client.WithWatch, string, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -37,7 +37,7 @@ func (c *cluster) connect() (client.Client, string, error) {
 	if err != nil {
 		return nil, "", err
 	}
-	connected, err := client.New(config, client.Options{Scheme: scheme})
+	connected, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	return connected, namespace, err
 }
 

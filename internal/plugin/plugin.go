@@ -25,14 +25,17 @@ const (
 	exitRefused = 3
 )
 
-// errNotReady ends a command whose output says what is not ready.
-var errNotReady = errors.New("not ready")
+var (
+	errNotReady = errors.New("not ready")
+	// errShown is an error that the output of the command shows.
+	errShown = fmt.Errorf("%w: see above", errNotReady)
+)
 
 // NewCommand returns the command kubectl nginx.
 func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:           "kubectl-nginx",
-		Short:         "See and understand nginx applications",
+		Short:         "Show and change nginx applications",
 		Version:       version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -47,20 +50,25 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
 	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c))
+	for _, e := range edits() {
+		cmd.AddCommand(newEdit(c, e))
+	}
 	return cmd
 }
 
 // Run executes a command, and returns the exit code of the process.
 func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	err := cmd.ExecuteContext(ctx)
-	switch {
-	case err == nil:
+	if err == nil {
 		return 0
+	}
+	if !errors.Is(err, errShown) {
+		_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
+	}
+	switch {
 	case errors.Is(err, errNotReady):
 		return exitNotReady
-	}
-	_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
-	if apierrors.IsForbidden(err) || apierrors.IsInvalid(err) {
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return exitRefused
 	}
 	return exitError

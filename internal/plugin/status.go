@@ -38,7 +38,7 @@ func newStatus(c *cluster) *cobra.Command {
 				return err
 			}
 			if !meta.IsStatusConditionTrue(found.Nginx.Status.Conditions, v1alpha2.ConditionReady) {
-				return errNotReady
+				return errShown
 			}
 			return nil
 		},

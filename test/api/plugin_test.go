@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -85,4 +86,46 @@ func TestPluginRights(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestPluginEdits: each command makes its change, and nothing else.
+func TestPluginEdits(t *testing.T) {
+	namespace := newNamespace(t)
+	nginx := create(t, namespace, "web", v1alpha2.NginxOperatorSpec{Rollout: &v1alpha2.Rollout{MinReadySeconds: new(int32(1))}})
+	for _, tt := range []struct {
+		command string
+		code    int
+		says    string
+		want    func(s *v1alpha2.NginxOperatorSpec)
+	}{
+		{"scale web 3 --dry-run", 0, "web: scaled to 3 pods (dry run)", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"scale web 3", 0, "web: scaled to 3 pods", func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(3)) }},
+		{"scale web many", 1, "set it to a number from 0", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"scale web 1001", 3, "less than or equal to 1000", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"set-image web nginx:1.30", 0, "set the image to nginx:1.30", func(s *v1alpha2.NginxOperatorSpec) { s.Image = new("nginx:1.30") }},
+		{"set-image web a:b:c!", 3, "must be an image reference", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"suspend web", 0, "suspended", func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = new(true) }},
+		{"resume web", 0, "resumed", func(s *v1alpha2.NginxOperatorSpec) { s.Suspend = nil }},
+		{"unpin web", 1, "at no revision of a rollback", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"rollback web last", 1, "kubectl nginx history web", func(*v1alpha2.NginxOperatorSpec) {}},
+		{"rollback web 1", 0, "returns to revision 1", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.ToRevision = new(int64(1)) }},
+		{"unpin web", 0, "returns to what the spec declares", func(s *v1alpha2.NginxOperatorSpec) { s.Rollout.ToRevision = nil }},
+		{"approve web backup", 1, "no rollout of web waits for a gate", func(*v1alpha2.NginxOperatorSpec) {}},
+		// No pods start here.
+		{"scale web 2 --wait --timeout=3s", 2, "not ready in time: see kubectl nginx status web", func(s *v1alpha2.NginxOperatorSpec) { s.Replicas = new(int32(2)) }},
+	} {
+		t.Run(tt.command, func(t *testing.T) {
+			must(t, get(t, nginx))
+			want := nginx.Spec.DeepCopy()
+			tt.want(want)
+			code, output, errors := kubectlNginx(t, append(strings.Fields(tt.command), "-n", namespace)...)
+			if code != tt.code || !strings.Contains(output+errors, tt.says) {
+				t.Errorf("exit code %d, want %d: %s%s", code, tt.code, output, errors)
+			}
+			must(t, get(t, nginx))
+			if diff := cmp.Diff(want, &nginx.Spec); diff != "" {
+				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
 }

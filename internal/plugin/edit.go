@@ -1,0 +1,135 @@
+package plugin
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/screen"
+)
+
+// defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
+const defaultTimeout = 15 * time.Minute
+
+func newEdit(c *cluster, e edit) *cobra.Command {
+	var dryRun, wait bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   e.use,
+		Short: e.short,
+		Long:  e.long,
+		Args:  e.args,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			connected, namespace, err := c.connect()
+			if err != nil {
+				return err
+			}
+			nginx, err := find(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			if err != nil {
+				return err
+			}
+			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.change(nginx, args[1:]) }); err != nil {
+				return err
+			}
+			if !wait || dryRun {
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			return waitReady(ctx, connected, nginx, cmd.OutOrStdout())
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "have the API server check the change, and make none")
+	if e.waits {
+		cmd.Flags().BoolVar(&wait, "wait", false, "wait until the application is ready, and show the progress")
+		cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
+	}
+	return cmd
+}
+
+// apply sends what a change makes of an object, and says what is done. Fields that other clients change meanwhile stay.
+func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, out io.Writer, dryRun bool, change func() (string, error)) error {
+	before := nginx.DeepCopy()
+	done, err := change()
+	if err != nil {
+		return err
+	}
+	options, suffix := []client.PatchOption{client.FieldOwner("kubectl-nginx")}, ""
+	if dryRun {
+		options, suffix = append(options, client.DryRunAll), " (dry run)"
+	}
+	if err := c.Patch(ctx, nginx, client.MergeFrom(before), options...); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "%s: %s%s\n", nginx.Name, screen.Safe(done), suffix)
+	return err
+}
+
+// waitReady waits until the present spec is ready, and prints each message of Ready on the way.
+func waitReady(ctx context.Context, c client.WithWatch, nginx *v1alpha2.NginxOperator, out io.Writer) error {
+	p := &progress{nginx: nginx, out: out}
+	// The API server ends a watch after some minutes.
+	for ctx.Err() == nil && !p.ready {
+		events, err := c.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(nginx.Namespace), client.MatchingFields{"metadata.name": nginx.Name})
+		if err != nil {
+			return p.end(ctx, err)
+		}
+		for event := range events.ResultChan() {
+			if now, ok := event.Object.(*v1alpha2.NginxOperator); ok {
+				err = p.show(now)
+			}
+			if err != nil || p.ready {
+				break
+			}
+		}
+		events.Stop()
+		if err != nil {
+			return err
+		}
+	}
+	return p.end(ctx, nil)
+}
+
+// progress is what a wait has shown.
+type progress struct {
+	nginx *v1alpha2.NginxOperator
+	out   io.Writer
+	said  string
+	ready bool
+}
+
+// show prints the message of Ready if it is that of the present spec and another one than before.
+func (p *progress) show(now *v1alpha2.NginxOperator) error {
+	c := meta.FindStatusCondition(now.Status.Conditions, v1alpha2.ConditionReady)
+	if c == nil || c.ObservedGeneration < p.nginx.Generation {
+		return nil
+	}
+	message := c.Message
+	if p.ready = c.Status == metav1.ConditionTrue; p.ready {
+		message = "ready"
+	}
+	if message == p.said {
+		return nil
+	}
+	p.said = message
+	_, err := fmt.Fprintf(p.out, "%s: %s\n", p.nginx.Name, screen.Safe(message))
+	return err
+}
+
+// end returns how a wait ended; err is why it could not go on.
+func (p *progress) end(ctx context.Context, err error) error {
+	switch {
+	case p.ready:
+		return nil
+	case ctx.Err() != nil:
+		return fmt.Errorf("%w in time: see kubectl nginx status %s -n %s", errNotReady, p.nginx.Name, p.nginx.Namespace)
+	}
+	return err
+}
