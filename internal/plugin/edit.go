@@ -18,6 +18,20 @@ import (
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
 const defaultTimeout = 15 * time.Minute
 
+// newSet returns the command whose commands set one field.
+func newSet(c *cluster) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "set",
+		Short: "Set a field of an application",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	for _, e := range setEdits() {
+		cmd.AddCommand(newEdit(c, e))
+	}
+	return cmd
+}
+
 func newEdit(c *cluster, e edit) *cobra.Command {
 	var dryRun, wait bool
 	var timeout time.Duration

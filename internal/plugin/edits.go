@@ -27,7 +27,6 @@ func edits() []edit {
 	one, two := cobra.ExactArgs(1), cobra.ExactArgs(2)
 	return []edit{
 		{use: "scale NAME REPLICAS", short: "Set the number of pods", args: two, change: scale, waits: true},
-		{use: "set-image NAME IMAGE", short: "Set the image of nginx", args: two, change: setImage, waits: true},
 		{use: "restart NAME", short: "Replace all pods, as a rollout", args: one, change: restart, waits: true},
 		{use: "rollback NAME REVISION", short: "Return to a revision, and stay there", args: two, change: rollback, waits: true,
 			long: "Return to a revision of `kubectl nginx history`, and stay there until `kubectl nginx unpin`, whatever else the spec declares."},
@@ -36,6 +35,11 @@ func edits() []edit {
 		{use: "resume NAME", short: "End a suspension", args: one, change: resume, waits: true},
 		{use: "approve NAME GATE", short: "Open a gate for the rollout that waits", args: two, change: approve, waits: true},
 	}
+}
+
+// setEdits are the commands below kubectl nginx set.
+func setEdits() []edit {
+	return []edit{{use: "image NAME IMAGE", short: "Set the image of nginx", args: cobra.ExactArgs(2), change: setImage, waits: true}}
 }
 
 func scale(n *v1alpha2.NginxOperator, args []string) (string, error) {

@@ -53,6 +53,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	for _, e := range edits() {
 		cmd.AddCommand(newEdit(c, e))
 	}
+	cmd.AddCommand(newSet(c))
 	return cmd
 }
 
