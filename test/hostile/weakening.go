@@ -116,7 +116,7 @@ func overlaid() []Case {
 		"a variable that loads code", `{"podTemplate":{"env":[{"name":"LD_PRELOAD","value":"/data/x.so"},{"name":"GODEBUG","value":"x"},{"name":"PATH","value":"/data"}]}}`,
 		"a command in a variable", `{"podTemplate":{"env":[{"name":"A","value":"$(rm -rf /)"},{"name":"B","value":"$(A)"}]}}`,
 		"names of hosts", `{"podTemplate":{"hostAliases":[{"ip":"127.0.0.1","hostnames":["kubernetes.default"]}],"dnsPolicy":"Default","dnsConfig":{"nameservers":["10.0.0.1"]}}}`,
-		"labels of the operator on the Service", `{"service":{"labels":{"operator.example.com/nginxoperator":"other","app.kubernetes.io/instance":"other"}}}`,
+		"labels of the operator on the Service", `{"service":{"labels":{"app.kubernetes.io/managed-by":"Helm","app.kubernetes.io/instance":"other"}}}`,
 		"a directive in a variable", `{"config":{"files":{"a.conf":"server { listen 80; return 200 ${A}; }"},"env":[{"name":"A","value":"x; } server { listen 81;"}]}}`,
 		"priority of the system", `{"podTemplate":{"priorityClassName":"system-node-critical"}}`,
 		"every taint tolerated", `{"podTemplate":{"tolerations":[{"operator":"Exists"}]}}`,

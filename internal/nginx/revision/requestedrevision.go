@@ -51,10 +51,17 @@ func (in *Input) newTemplate() (*podtemplate.Template, error) {
 	return podtemplate.BuildLike(in.State.TemplateOfWorkload(), in.Nginx, in.Options.images())
 }
 
-// renews reports whether the pods get the template of this release. An application that has never served may lack what the
+// renews reports whether the pods get the template of this release.
+func (in *Input) renews() bool { return in.Renew || in.neverServed() }
+
+// neverServed reports whether no pod of an application has ever served, although the cluster has tried: it may lack what the
 // operator was given since, such as a pull secret.
-func (in *Input) renews() bool {
-	return in.Renew || len(in.State.History) > 0 && in.State.History.LastGood("") == nil && !slices.ContainsFunc(in.State.Pods, ready)
+func (in *Input) neverServed() bool {
+	if len(in.State.History) == 0 || in.State.History.LastGood("") != nil || slices.ContainsFunc(in.State.Pods, ready) {
+		return false
+	}
+	w := in.State.Workload()
+	return len(in.State.Pods) > 0 || w != nil && w.Refused != ""
 }
 
 func ready(pod corev1.Pod) bool { return observe.Ready(&pod) }

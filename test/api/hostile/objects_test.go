@@ -83,7 +83,7 @@ func checkMeta(t *testing.T, kind owned.Kind, object metav1.Object, owners map[s
 		t.Errorf("%s %s is made for %s", kind.Name, object.GetName(), application)
 	}
 	labels := object.GetLabels()
-	if kind.Name == external.KindHTTPRoute || kind.Name == "Service" {
+	if slices.Contains([]string{external.KindHTTPRoute, "Service", "Ingress"}, kind.Name) {
 		maps.DeleteFunc(labels, func(key, _ string) bool { return naming.Labels(application)[key] == "" })
 	}
 	if diff := cmp.Diff(naming.Labels(application), labels); diff != "" {
