@@ -41,6 +41,16 @@ func (c *cluster) connect() (client.WithWatch, string, error) {
 	return connected, namespace, err
 }
 
+// application connects to the cluster, and reads the NginxOperator of a name in the namespace of the command.
+func (c *cluster) application(ctx context.Context, name string) (client.WithWatch, *v1alpha2.NginxOperator, error) {
+	connected, namespace, err := c.connect()
+	if err != nil {
+		return nil, nil, err
+	}
+	nginx, err := find(ctx, connected, client.ObjectKey{Namespace: namespace, Name: name})
+	return connected, nginx, err
+}
+
 // find reads an NginxOperator.
 func find(ctx context.Context, c client.Client, key client.ObjectKey) (*v1alpha2.NginxOperator, error) {
 	nginx := &v1alpha2.NginxOperator{}

@@ -41,11 +41,7 @@ func newEdit(c *cluster, e edit) *cobra.Command {
 		Long:  e.long,
 		Args:  e.args,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			connected, namespace, err := c.connect()
-			if err != nil {
-				return err
-			}
-			nginx, err := find(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -53,12 +53,12 @@ func scale(n *v1alpha2.NginxOperator, args []string) (string, error) {
 
 func setImage(n *v1alpha2.NginxOperator, args []string) (string, error) {
 	n.Spec.Image = &args[0]
-	return "set the image to " + args[0], nil
+	return "image set to " + args[0], nil
 }
 
 func restart(n *v1alpha2.NginxOperator, _ []string) (string, error) {
 	n.Spec.ForceRedeploy = new(time.Now().UTC().Format(time.RFC3339))
-	return "replaces all pods", nil
+	return "restarted", nil
 }
 
 func rollback(n *v1alpha2.NginxOperator, args []string) (string, error) {
@@ -70,15 +70,15 @@ func rollback(n *v1alpha2.NginxOperator, args []string) (string, error) {
 		n.Spec.Rollout = &v1alpha2.Rollout{}
 	}
 	n.Spec.Rollout.ToRevision = &revision
-	return fmt.Sprintf("returns to revision %d", revision), nil
+	return fmt.Sprintf("rolled back to revision %d", revision), nil
 }
 
 func unpin(n *v1alpha2.NginxOperator, _ []string) (string, error) {
 	if n.Spec.Rollout == nil || n.Spec.Rollout.ToRevision == nil {
-		return "", fmt.Errorf("%s is at no revision of a rollback", n.Name)
+		return "", fmt.Errorf("%s is not pinned to a revision", n.Name)
 	}
 	n.Spec.Rollout.ToRevision = nil
-	return "returns to what the spec declares", nil
+	return "unpinned", nil
 }
 
 func suspend(n *v1alpha2.NginxOperator, _ []string) (string, error) {
@@ -103,5 +103,5 @@ func approve(n *v1alpha2.NginxOperator, args []string) (string, error) {
 		n.Annotations = map[string]string{}
 	}
 	n.Annotations[v1alpha2.AnnotationGatePrefix+args[0]] = waiting.Revision
-	return "opened the gate " + args[0], nil
+	return "gate " + args[0] + " opened", nil
 }

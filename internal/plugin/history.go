@@ -19,11 +19,7 @@ func newHistory(c *cluster) *cobra.Command {
 		Short: "List the revisions of an application",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			connected, namespace, err := c.connect()
-			if err != nil {
-				return err
-			}
-			nginx, err := find(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}

@@ -26,11 +26,11 @@ func newStatus(c *cluster) *cobra.Command {
 			"The exit code is 0 if the application is ready, and 2 if it is not.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			connected, namespace, err := c.connect()
+			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			found, err := readStatus(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			found, err := readStatus(cmd.Context(), connected, nginx)
 			if err != nil {
 				return err
 			}
@@ -46,21 +46,17 @@ func newStatus(c *cluster) *cobra.Command {
 }
 
 // readStatus reads what the screen shows. What the user may not read is left out, and named.
-func readStatus(ctx context.Context, c client.Client, key client.ObjectKey) (*screen.Application, error) {
-	nginx, err := find(ctx, c, key)
-	if err != nil {
-		return nil, err
-	}
+func readStatus(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) (*screen.Application, error) {
 	a := &screen.Application{Nginx: *nginx, Zones: map[string]string{}}
 	pods, events := &corev1.PodList{}, &eventsv1.EventList{}
-	ofApplication := client.MatchingLabels(naming.SelectorLabels(key.Name))
+	ofApplication := client.MatchingLabels(naming.SelectorLabels(nginx.Name))
 	for _, part := range []struct {
 		what string
 		read func() error
 	}{
-		{"pods", func() error { return c.List(ctx, pods, client.InNamespace(key.Namespace), ofApplication) }},
+		{"pods", func() error { return c.List(ctx, pods, client.InNamespace(nginx.Namespace), ofApplication) }},
 		{"controllerrevisions.apps", func() (err error) { a.History, err = readHistory(ctx, c, nginx); return err }},
-		{"events.events.k8s.io", func() error { return c.List(ctx, events, client.InNamespace(key.Namespace)) }},
+		{"events.events.k8s.io", func() error { return c.List(ctx, events, client.InNamespace(nginx.Namespace)) }},
 		{"nodes", func() error { return readZones(ctx, c, pods.Items, a.Zones) }},
 	} {
 		switch err := part.read(); {
@@ -72,7 +68,7 @@ func readStatus(ctx context.Context, c client.Client, key client.ObjectKey) (*sc
 	}
 	a.Pods = pods.Items
 	a.Events = slices.DeleteFunc(events.Items, func(e eventsv1.Event) bool {
-		return e.Regarding.Kind != v1alpha2.Kind || e.Regarding.Name != key.Name
+		return e.Regarding.Kind != v1alpha2.Kind || e.Regarding.Name != nginx.Name
 	})
 	return a, nil
 }

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -27,11 +28,11 @@ func newTree(c *cluster) *cobra.Command {
 		Short: "Show the objects that belong to an application",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			connected, namespace, err := c.connect()
+			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			tree, err := readTree(cmd.Context(), connected, client.ObjectKey{Namespace: namespace, Name: args[0]})
+			tree, err := readTree(cmd.Context(), connected, nginx)
 			if err != nil {
 				return err
 			}
@@ -56,19 +57,17 @@ func belonging() []schema.GroupVersionKind {
 }
 
 // readTree reads the objects that belong to an application. Kinds that the cluster lacks have none.
-func readTree(ctx context.Context, c client.Client, key client.ObjectKey) (*screen.Tree, error) {
-	if _, err := find(ctx, c, key); err != nil {
+func readTree(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) (*screen.Tree, error) {
+	root, err := runtime.DefaultUnstructuredConverter.ToUnstructured(nginx)
+	if err != nil {
 		return nil, err
 	}
-	tree := &screen.Tree{}
-	tree.Root.SetGroupVersionKind(v1alpha2.GroupVersion.WithKind(v1alpha2.Kind))
-	if err := c.Get(ctx, key, &tree.Root); err != nil {
-		return nil, err
-	}
+	tree := &screen.Tree{Root: unstructured.Unstructured{Object: root}}
+	tree.Root.SetKind(v1alpha2.Kind)
 	for _, kind := range belonging() {
 		found := &unstructured.UnstructuredList{}
 		found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
-		err := c.List(ctx, found, client.InNamespace(key.Namespace), client.MatchingLabels(naming.SelectorLabels(key.Name)))
+		err := c.List(ctx, found, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name)))
 		switch {
 		case meta.IsNoMatchError(err):
 		case apierrors.IsForbidden(err):

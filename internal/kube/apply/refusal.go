@@ -49,7 +49,7 @@ func (a *Applier) reclaim(ctx context.Context, owner metav1.Object, change Chang
 	}
 	change.Intent.Meta.ResourceVersion = nil
 	change.Intent.Meta.WithUID(existing.UID)
-	written, err := a.applyIntent(ctx, owner.GetNamespace(), change.Intent)
+	written, err := a.applyVerified(ctx, owner.GetNamespace(), change.Intent)
 	if err == nil {
 		outcome.applied(change, written)
 	}

@@ -72,9 +72,9 @@ func readyOf(n *v1alpha2.NginxOperator, now time.Time) string {
 	}
 	pods := fmt.Sprintf("%d of %d pods", n.Status.ReadyReplicas, ptr.Deref(n.Spec.Replicas, 1))
 	if c.Status == metav1.ConditionTrue {
-		return fmt.Sprintf("yes, %s, since %s", pods, age(now, c.LastTransitionTime.Time))
+		return fmt.Sprintf("yes, %s, for %s", pods, age(now, c.LastTransitionTime.Time))
 	}
-	return fmt.Sprintf("no, %s, since %s: %s", pods, age(now, c.LastTransitionTime.Time), c.Message)
+	return fmt.Sprintf("no, %s, for %s: %s", pods, age(now, c.LastTransitionTime.Time), c.Message)
 }
 
 func imageOf(s *v1alpha2.NginxOperatorStatus) string {
