@@ -6,8 +6,11 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
 )
@@ -29,6 +32,19 @@ func TestRefusedServiceStays(t *testing.T) {
 	if live := ownedObject(t, nginx, "Service"); live == nil || live.GetUID() != before {
 		t.Errorf("the Service was deleted; now it is %v", live)
 	}
+	// It may fill the quota for Services.
+	full := corev1.ResourceList{corev1.ResourceServices: resource.MustParse("1")}
+	quota := &corev1.ResourceQuota{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: "services"}, Spec: corev1.ResourceQuotaSpec{Hard: full}}
+	must(t, kube.Create(t.Context(), quota))
+	quota.Status = corev1.ResourceQuotaStatus{Hard: full, Used: full}
+	must(t, kube.Status().Update(t.Context(), quota))
+	eventually(t, "the quota is in force", func() error {
+		other := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: nginx.Namespace, Name: "other"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}}}
+		if err := kube.Create(t.Context(), other, client.DryRunAll); !apierrors.IsForbidden(err) {
+			return fmt.Errorf("a Service can be created: %w", err)
+		}
+		return nil
+	})
 	edit(t, nginx, func(s *v1alpha2.NginxOperatorSpec) { s.Service = &v1alpha2.Service{Headless: new(true)} })
 	// No garbage collector runs here, so the Service stays as one that is being deleted.
 	eventually(t, "a Service that can be created again is deleted", func() error {
