@@ -2,6 +2,7 @@ package docs
 
 import (
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -62,9 +63,10 @@ func TestUnreadBlocks(t *testing.T) {
 	}
 }
 
-// TestDocuments: every command of the documents runs or has a reason why it does not, and the Go tests that they name
-// exist.
+// TestDocuments: every command of the documents runs or has a reason why it does not, none that runs is a measurement
+// or a suite, and the Go tests that they name exist.
 func TestDocuments(t *testing.T) {
+	long := regexp.MustCompile(`(?m)^make (measure|bench|test)`)
 	all, err := pages()
 	if err != nil {
 		t.Fatal(err)
@@ -80,6 +82,11 @@ func TestDocuments(t *testing.T) {
 			t.Error(err)
 		}
 		commands += len(found)
+		for _, s := range found {
+			if long.MatchString(s.text) {
+				t.Errorf("%s:%d: takes too long to run with the page: write <!-- not run: REASON --> above it", page, s.line)
+			}
+		}
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
