@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,40 +13,54 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/edits"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
 
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
 const defaultTimeout = 15 * time.Minute
 
-// newSet returns the command whose commands set one field.
-func newSet(c *cluster) *cobra.Command {
-	cmd := &cobra.Command{
-		Use:   "set",
+// addEdits adds a command for each change of an application. A change of two words is below a command of its first one.
+func addEdits(root *cobra.Command, c *cluster) {
+	groups := map[string]*cobra.Command{}
+	for _, e := range edits.All() {
+		parent, word, nested := strings.Cut(e.Command, " ")
+		if !nested {
+			root.AddCommand(newEdit(c, e, parent))
+			continue
+		}
+		if groups[parent] == nil {
+			groups[parent] = newGroup(parent)
+			root.AddCommand(groups[parent])
+		}
+		groups[parent].AddCommand(newEdit(c, e, word))
+	}
+}
+
+// newGroup returns the command whose commands set one field.
+func newGroup(word string) *cobra.Command {
+	return &cobra.Command{
+		Use:   word,
 		Short: "Set a field of an application",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	for _, e := range setEdits() {
-		cmd.AddCommand(newEdit(c, e))
-	}
-	return cmd
 }
 
-func newEdit(c *cluster, e edit) *cobra.Command {
+func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 	var dryRun, wait bool
 	var timeout time.Duration
 	cmd := &cobra.Command{
-		Use:   e.use,
-		Short: e.short,
-		Long:  e.long,
-		Args:  e.args,
+		Use:   strings.Join(append([]string{word, "NAME"}, e.Arguments...), " "),
+		Short: e.Short,
+		Long:  e.Long,
+		Args:  cobra.ExactArgs(1 + len(e.Arguments)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.change(nginx, args[1:]) }); err != nil {
+			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(nginx, args[1:]) }); err != nil {
 				return err
 			}
 			if !wait || dryRun {
@@ -57,7 +72,7 @@ func newEdit(c *cluster, e edit) *cobra.Command {
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "have the API server check the change, and make none")
-	if e.waits {
+	if e.Settles {
 		cmd.Flags().BoolVar(&wait, "wait", false, "wait until the application is ready, and show the progress")
 		cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	}

@@ -50,10 +50,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
 	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c))
-	for _, e := range edits() {
-		cmd.AddCommand(newEdit(c, e))
-	}
-	cmd.AddCommand(newSet(c))
+	addEdits(cmd, c)
 	return cmd
 }
 

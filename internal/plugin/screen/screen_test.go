@@ -14,6 +14,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/plugin/view"
 	"example.com/nginx-operator/test/golden"
 )
 
@@ -72,7 +73,7 @@ func TestStatus(t *testing.T) {
 			},
 		}
 	}
-	a := Application{
+	a := view.Application{
 		Nginx: n, Pods: []corev1.Pod{pod("web-2", "", corev1.ConditionFalse), pod("web-1", "node-1", corev1.ConditionTrue)},
 		History: history.History{{Number: 7, Template: "t7"}}, Zones: map[string]string{"node-1": "zone-a"},
 		Events: []eventsv1.Event{
@@ -129,7 +130,7 @@ func TestTree(t *testing.T) {
 	ready := func(status, reason string) map[string]any {
 		return map[string]any{"status": map[string]any{"conditions": []any{map[string]any{"type": "Ready", "status": status, "reason": reason}}}}
 	}
-	tree := Tree{
+	tree := view.Tree{
 		Root: object("NginxOperator", "web", "", map[string]any{"spec": map[string]any{"replicas": int64(2)}, "status": map[string]any{"readyReplicas": int64(1)}}),
 		Objects: []unstructured.Unstructured{
 			object("Pod", "web-1", "ReplicaSetweb-5", ready("True", "")),
@@ -144,7 +145,7 @@ func TestTree(t *testing.T) {
 	}
 	tree.Objects[4].SetDeletionTimestamp(new(ago(0)))
 	var out strings.Builder
-	if err := tree.Show(&out, now); err != nil {
+	if err := Tree(&out, &tree, now); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/tree.txt", out.String())

@@ -14,28 +14,16 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
-	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/plugin/view"
 )
-
-// Application is what the screen of an application shows.
-type Application struct {
-	Nginx   v1alpha2.NginxOperator
-	Pods    []corev1.Pod
-	History history.History
-	Events  []eventsv1.Event
-	// Zones are the zones of nodes, by the names of the nodes.
-	Zones map[string]string
-	// Forbidden are the resources that the user may not read.
-	Forbidden []string
-}
 
 // mostEvents is how many events are shown, the newest first.
 const mostEvents = 5
 
 // Status shows an application on one screen.
-func Status(w io.Writer, a Application, now time.Time) error {
-	for _, part := range []func(io.Writer, *Application, time.Time) error{summary, conditions, pods, certificates, events, forbidden} {
+func Status(w io.Writer, a view.Application, now time.Time) error {
+	for _, part := range []func(io.Writer, *view.Application, time.Time) error{summary, conditions, pods, certificates, events, forbidden} {
 		if err := part(w, &a, now); err != nil {
 			return err
 		}
@@ -44,7 +32,7 @@ func Status(w io.Writer, a Application, now time.Time) error {
 }
 
 // summary shows what runs, and why the application is not ready.
-func summary(w io.Writer, a *Application, now time.Time) error {
+func summary(w io.Writer, a *view.Application, now time.Time) error {
 	n := &a.Nginx
 	fields := [][2]string{
 		{"Application", n.Namespace + "/" + n.Name},
@@ -104,7 +92,7 @@ func addresses(all []v1alpha2.Address) string {
 	return strings.Join(values, ", ")
 }
 
-func conditions(w io.Writer, a *Application, now time.Time) error {
+func conditions(w io.Writer, a *view.Application, now time.Time) error {
 	t := section(w, "CONDITION", "STATUS", "SINCE", "REASON", "MESSAGE")
 	for _, c := range a.Nginx.Status.Conditions {
 		t.row(c.Type, string(c.Status), age(now, c.LastTransitionTime.Time), c.Reason, c.Message)
@@ -112,14 +100,14 @@ func conditions(w io.Writer, a *Application, now time.Time) error {
 	return t.flush()
 }
 
-func pods(w io.Writer, a *Application, now time.Time) error {
+func pods(w io.Writer, a *view.Application, now time.Time) error {
 	if len(a.Pods) == 0 {
 		return nil
 	}
 	t := section(w, "POD", "NODE", "ZONE", "READY", "REVISION", "RESTARTS", "AGE")
 	sorted := slices.SortedFunc(slices.Values(a.Pods), func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for _, pod := range sorted {
-		t.row(pod.Name, pod.Spec.NodeName, a.Zones[pod.Spec.NodeName], readiness(&pod), a.revisionOf(&pod), fmt.Sprint(restarts(&pod)), age(now, pod.CreationTimestamp.Time))
+		t.row(pod.Name, pod.Spec.NodeName, a.Zones[pod.Spec.NodeName], readiness(&pod), revisionOf(a, &pod), fmt.Sprint(restarts(&pod)), age(now, pod.CreationTimestamp.Time))
 	}
 	return t.flush()
 }
@@ -142,7 +130,7 @@ func restarts(pod *corev1.Pod) (n int32) {
 }
 
 // revisionOf returns the newest revision with the template of a pod.
-func (a *Application) revisionOf(pod *corev1.Pod) string {
+func revisionOf(a *view.Application, pod *corev1.Pod) string {
 	newest := int64(0)
 	for i := range a.History {
 		if r := &a.History[i]; r.Template == observe.TemplateOf(pod) {
@@ -152,7 +140,7 @@ func (a *Application) revisionOf(pod *corev1.Pod) string {
 	return number(newest)
 }
 
-func certificates(w io.Writer, a *Application, now time.Time) error {
+func certificates(w io.Writer, a *view.Application, now time.Time) error {
 	if len(a.Nginx.Status.Certificates) == 0 {
 		return nil
 	}
@@ -173,7 +161,7 @@ func expiry(at *metav1.Time, now time.Time) string {
 	return fmt.Sprintf("%dd", int(at.Sub(now).Hours())/24)
 }
 
-func events(w io.Writer, a *Application, now time.Time) error {
+func events(w io.Writer, a *view.Application, now time.Time) error {
 	if len(a.Events) == 0 {
 		return nil
 	}
@@ -193,7 +181,9 @@ func lastSeen(e *eventsv1.Event) time.Time {
 	return cmp.Or(e.EventTime.Time, e.DeprecatedLastTimestamp.Time)
 }
 
-func forbidden(w io.Writer, a *Application, _ time.Time) error { return showForbidden(w, a.Forbidden) }
+func forbidden(w io.Writer, a *view.Application, _ time.Time) error {
+	return showForbidden(w, a.Forbidden)
+}
 
 // showForbidden names the resources that the user may not read.
 func showForbidden(w io.Writer, resources []string) error {

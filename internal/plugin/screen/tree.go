@@ -10,18 +10,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/nginx-operator/internal/plugin/view"
 )
 
-// Tree is an application with the objects that belong to it.
-type Tree struct {
-	Root    unstructured.Unstructured
-	Objects []unstructured.Unstructured
-	// Forbidden are the resources that the user may not read.
-	Forbidden []string
-}
-
-// Show shows each object below its owner. An object without an owner among them is below the root.
-func (t *Tree) Show(w io.Writer, now time.Time) error {
+// Tree shows each object below its owner. An object without an owner among them is below the root.
+func Tree(w io.Writer, t *view.Tree, now time.Time) error {
 	table := newTable(w, "OBJECT", "HEALTH", "AGE")
 	known := map[types.UID]bool{}
 	for i := range t.Objects {

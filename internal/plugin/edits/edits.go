@@ -1,4 +1,5 @@
-package plugin
+// Package edits has the changes that users make to applications. It is pure.
+package edits
 
 import (
 	"fmt"
@@ -7,39 +8,36 @@ import (
 	"strings"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// edit is a command that changes one application.
-type edit struct {
-	use, short, long string
-	args             cobra.PositionalArgs
-	// change changes an NginxOperator, and returns what is done; args are those of the command after the name.
-	change func(n *v1alpha2.NginxOperator, args []string) (done string, err error)
-	// waits is false for commands after which there is nothing to wait for.
-	waits bool
+// Edit is a change of one application.
+type Edit struct {
+	// Command has the words below kubectl nginx that make it.
+	Command string
+	// Arguments are the names of the arguments after that of the application.
+	Arguments []string
+	// Short and Long say what it does.
+	Short, Long string
+	// Change changes an NginxOperator, and returns what is done.
+	Change func(n *v1alpha2.NginxOperator, args []string) (done string, err error)
+	// Settles is true for changes after which the application becomes ready again.
+	Settles bool
 }
 
-// edits are the commands that change an application.
-func edits() []edit {
-	one, two := cobra.ExactArgs(1), cobra.ExactArgs(2)
-	return []edit{
-		{use: "scale NAME REPLICAS", short: "Set the number of pods", args: two, change: scale, waits: true},
-		{use: "restart NAME", short: "Replace all pods, as a rollout", args: one, change: restart, waits: true},
-		{use: "rollback NAME REVISION", short: "Return to a revision, and stay there", args: two, change: rollback, waits: true,
-			long: "Return to a revision of `kubectl nginx history`, and stay there until `kubectl nginx unpin`, whatever else the spec declares."},
-		{use: "unpin NAME", short: "Return from a rollback to what the spec declares", args: one, change: unpin, waits: true},
-		{use: "suspend NAME", short: "Leave the application as it is, whatever the spec declares", args: one, change: suspend},
-		{use: "resume NAME", short: "End a suspension", args: one, change: resume, waits: true},
-		{use: "approve NAME GATE", short: "Open a gate for the rollout that waits", args: two, change: approve, waits: true},
+// All returns all changes.
+func All() []Edit {
+	return []Edit{
+		{Command: "scale", Arguments: []string{"REPLICAS"}, Short: "Set the number of pods", Change: scale, Settles: true},
+		{Command: "set image", Arguments: []string{"IMAGE"}, Short: "Set the image of nginx", Change: setImage, Settles: true},
+		{Command: "restart", Short: "Replace all pods, as a rollout", Change: restart, Settles: true},
+		{Command: "rollback", Arguments: []string{"REVISION"}, Short: "Return to a revision, and stay there", Change: rollback, Settles: true,
+			Long: "Return to a revision of `kubectl nginx history`, and stay there until `kubectl nginx unpin`, whatever else the spec declares."},
+		{Command: "unpin", Short: "Return from a rollback to what the spec declares", Change: unpin, Settles: true},
+		{Command: "suspend", Short: "Leave the application as it is, whatever the spec declares", Change: suspend},
+		{Command: "resume", Short: "End a suspension", Change: resume, Settles: true},
+		{Command: "approve", Arguments: []string{"GATE"}, Short: "Open a gate for the rollout that waits", Change: approve, Settles: true},
 	}
-}
-
-// setEdits are the commands below kubectl nginx set.
-func setEdits() []edit {
-	return []edit{{use: "image NAME IMAGE", short: "Set the image of nginx", args: cobra.ExactArgs(2), change: setImage, waits: true}}
 }
 
 func scale(n *v1alpha2.NginxOperator, args []string) (string, error) {
