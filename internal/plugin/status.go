@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -12,7 +10,8 @@ import (
 )
 
 func newStatus(c *cluster) *cobra.Command {
-	return &cobra.Command{
+	out := &output{}
+	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show one application on one screen: conditions, pods, certificates and events",
 		Long: "Show one application on one screen: conditions, pods, certificates and events.\n\n" +
@@ -27,7 +26,8 @@ func newStatus(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := screen.Status(cmd.OutOrStdout(), *found, time.Now()); err != nil {
+			show := func(p screen.Printer) error { return p.Status(*found) }
+			if err := out.print(cmd, found, []string{nameOf(nginx)}, show); err != nil {
 				return err
 			}
 			if !meta.IsStatusConditionTrue(found.Nginx.Status.Conditions, v1alpha2.ConditionReady) {
@@ -36,4 +36,6 @@ func newStatus(c *cluster) *cobra.Command {
 			return nil
 		},
 	}
+	out.addFlag(cmd)
+	return cmd
 }

@@ -1,6 +1,7 @@
 package screen
 
 import (
+	"io"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,8 @@ import (
 )
 
 var now = time.Date(2026, 11, 26, 12, 0, 0, 0, time.UTC)
+
+func printerTo(w io.Writer) Printer { return Printer{Out: w, Now: now} }
 
 func ago(d time.Duration) metav1.Time { return metav1.NewTime(now.Add(-d)) }
 
@@ -49,11 +52,11 @@ func TestList(t *testing.T) {
 	}
 	var out strings.Builder
 	for _, namespaces := range []bool{true, false} {
-		if err := List(&out, all, namespaces, now); err != nil {
+		if err := printerTo(&out).List(all, namespaces); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := List(&out, nil, false, now); err != nil {
+	if err := printerTo(&out).List(nil, false); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/list.txt", out.String())
@@ -83,7 +86,7 @@ func TestStatus(t *testing.T) {
 		Forbidden: []string{"nodes"},
 	}
 	var out strings.Builder
-	if err := Status(&out, a, now); err != nil {
+	if err := printerTo(&out).Status(a); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/status.txt", out.String())
@@ -91,12 +94,12 @@ func TestStatus(t *testing.T) {
 
 func TestHistory(t *testing.T) {
 	var out strings.Builder
-	err := History(&out, history.History{
+	err := printerTo(&out).History(history.History{
 		{Number: 6, State: history.StateGood, ServedAt: now.Add(-time.Hour), Image: "nginx:1.28", Config: "0123456789abcdef", Cause: "first rollout"},
 		{Number: 7, State: history.StateFailed, Image: "nginx:1.30", Cause: "image nginx:1.28 → nginx:1.30", Failure: history.Failure{Reason: "ImagePullFailed", Message: "not found"}},
-	}, 6, now)
+	}, 6)
 	if err == nil {
-		err = History(&out, nil, 0, now)
+		err = printerTo(&out).History(nil, 0)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -145,7 +148,7 @@ func TestTree(t *testing.T) {
 	}
 	tree.Objects[4].SetDeletionTimestamp(new(ago(0)))
 	var out strings.Builder
-	if err := Tree(&out, &tree, now); err != nil {
+	if err := printerTo(&out).Tree(&tree); err != nil {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/tree.txt", out.String())

@@ -18,14 +18,14 @@ import (
 
 // Application is an application with what belongs to it.
 type Application struct {
-	Nginx   v1alpha2.NginxOperator
-	Pods    []corev1.Pod
-	History history.History
-	Events  []eventsv1.Event
+	Nginx   v1alpha2.NginxOperator `json:"application"`
+	Pods    []corev1.Pod           `json:"pods"`
+	History history.History        `json:"-"`
+	Events  []eventsv1.Event       `json:"events"`
 	// Zones are the zones of nodes, by the names of the nodes.
-	Zones map[string]string
+	Zones map[string]string `json:"zones,omitempty"`
 	// Forbidden are the resources that the user may not read.
-	Forbidden []string
+	Forbidden []string `json:"forbidden,omitempty"`
 }
 
 // ReadApplication reads an application with what belongs to it. What the user may not read is left out, and named.

@@ -21,10 +21,10 @@ import (
 
 // Tree is an application with the objects that belong to it.
 type Tree struct {
-	Root    unstructured.Unstructured
-	Objects []unstructured.Unstructured
+	Root    unstructured.Unstructured   `json:"root"`
+	Objects []unstructured.Unstructured `json:"objects"`
 	// Forbidden are the resources that the user may not read.
-	Forbidden []string
+	Forbidden []string `json:"forbidden,omitempty"`
 }
 
 // belonging returns the kinds of the objects that belong to an application.
