@@ -15,6 +15,7 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/edits"
 	"example.com/nginx-operator/internal/plugin/screen"
+	"example.com/nginx-operator/internal/plugin/view"
 )
 
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
@@ -54,13 +55,19 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 		Use:   strings.Join(append([]string{word, "NAME"}, e.Arguments...), " "),
 		Short: e.Short,
 		Long:  e.Long,
-		Args:  cobra.ExactArgs(1 + len(e.Arguments)),
+		Args:  cobra.RangeArgs(1+required(e.Arguments), 1+len(e.Arguments)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(nginx, args[1:]) }); err != nil {
+			target := edits.Target{NginxOperator: nginx}
+			if e.NeedsHistory {
+				if target.History, err = view.ReadHistory(cmd.Context(), connected, nginx); err != nil {
+					return err
+				}
+			}
+			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(target, args[1:]) }); err != nil {
 				return err
 			}
 			if !wait || dryRun {
@@ -77,6 +84,16 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 		cmd.Flags().DurationVar(&timeout, "timeout", defaultTimeout, "how long --wait waits")
 	}
 	return cmd
+}
+
+// required returns how many arguments may not be left out.
+func required(arguments []string) (n int) {
+	for _, a := range arguments {
+		if !strings.HasPrefix(a, "[") {
+			n++
+		}
+	}
+	return n
 }
 
 // apply sends what a change makes of an object, and says what is done. Fields that other clients change meanwhile stay.
