@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/pods"
 )
 
 // cluster is the one that the flags and the kubeconfig select.
@@ -39,6 +40,15 @@ func (c *cluster) connect() (client.WithWatch, string, error) {
 	}
 	connected, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	return connected, namespace, err
+}
+
+// pods returns a client of the instances in pods.
+func (c *cluster) pods() (*pods.Client, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	return pods.New(config)
 }
 
 // application connects to the cluster, and reads the NginxOperator of a name in the namespace of the command.

@@ -150,11 +150,7 @@ func (c *cluster) ask(ctx context.Context, name string) (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	config, err := c.flags.ToRESTConfig()
-	if err != nil {
-		return nil, err
-	}
-	ask, err := pods.New(config)
+	ask, err := c.pods()
 	return &asked{client: connected, nginx: nginx, pods: found, ask: ask}, err
 }
 

@@ -21,7 +21,7 @@ func newExplain(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := view.ReadApplication(cmd.Context(), connected, nginx)
+			found, err := view.ReadApplication(cmd.Context(), connected, nginx, nil)
 			if err != nil {
 				return err
 			}

@@ -22,7 +22,11 @@ func newStatus(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := view.ReadApplication(cmd.Context(), connected, nginx)
+			measurer, err := c.pods()
+			if err != nil {
+				return err
+			}
+			found, err := view.ReadApplication(cmd.Context(), connected, nginx, measurer)
 			if err != nil {
 				return err
 			}

@@ -79,6 +79,7 @@ func TestStatus(t *testing.T) {
 	a := view.Application{
 		Nginx: n, Pods: []corev1.Pod{pod("web-2", "", corev1.ConditionFalse), pod("web-1", "node-1", corev1.ConditionTrue)},
 		History: history.History{{Number: 7, Template: "t7"}}, Zones: map[string]string{"node-1": "zone-a"},
+		Traffic: map[string]view.Traffic{"web-1": {RequestsPerSecond: 12.4, ErrorShare: 0.0123, P50: 0.0042, P99: 1.5}},
 		Events: []eventsv1.Event{
 			{Reason: "Older", Note: "first", EventTime: metav1.NewMicroTime(now.Add(-time.Hour))},
 			{Reason: "ConfigRejected", Note: "nginx refused it", EventTime: metav1.NewMicroTime(now.Add(-time.Hour)), Series: &eventsv1.EventSeries{LastObservedTime: metav1.NewMicroTime(now.Add(-time.Minute))}},

@@ -114,13 +114,17 @@ func (p Printer) pods(a *view.Application) error {
 	if len(a.Pods) == 0 {
 		return nil
 	}
-	t, err := p.section("POD", "NODE", "ZONE", "READY", "REVISION", "RESTARTS", "AGE")
+	t, err := p.section("POD", "NODE", "ZONE", "READY", "REVISION", "RESTARTS", "REQ/S", "ERRORS", "P50", "P99", "AGE")
 	if err != nil {
 		return err
 	}
 	sorted := slices.SortedFunc(slices.Values(a.Pods), func(a, b corev1.Pod) int { return cmp.Compare(a.Name, b.Name) })
 	for _, pod := range sorted {
-		t.row(pod.Name, pod.Spec.NodeName, a.Zones[pod.Spec.NodeName], readiness(&pod), revisionOf(a, &pod), fmt.Sprint(restarts(&pod)), p.age(pod.CreationTimestamp.Time))
+		row := []string{pod.Name, pod.Spec.NodeName, a.Zones[pod.Spec.NodeName], readiness(&pod), revisionOf(a, &pod), fmt.Sprint(restarts(&pod))}
+		t.row(append(append(row, trafficCells(a.Traffic, pod.Name)...), p.age(pod.CreationTimestamp.Time))...)
+		if !observe.Ready(&pod) {
+			t.mark(slices.Index(row, readiness(&pod)), bad)
+		}
 	}
 	return t.print()
 }

@@ -4,7 +4,7 @@ package view
 import (
 	"context"
 	"fmt"
-	"slices"
+	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
@@ -13,7 +13,6 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
-	"example.com/nginx-operator/internal/nginx/naming"
 )
 
 // Application is an application with what belongs to it.
@@ -24,40 +23,64 @@ type Application struct {
 	Events  []eventsv1.Event       `json:"events"`
 	// Zones are the zones of nodes, by the names of the nodes.
 	Zones map[string]string `json:"zones,omitempty"`
+	// Traffic is that of the last minute, by the names of the pods. Pods that do not answer are missing.
+	Traffic map[string]Traffic `json:"traffic,omitempty"`
 	// Forbidden are the resources that the user may not read.
 	Forbidden []string `json:"forbidden,omitempty"`
 }
 
-// ReadApplication reads an application with what belongs to it. What the user may not read is left out, and named.
-func ReadApplication(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) (*Application, error) {
-	a := &Application{Nginx: *nginx, Zones: map[string]string{}}
-	pods, events := &corev1.PodList{}, &eventsv1.EventList{}
-	ofApplication := client.MatchingLabels(naming.SelectorLabels(nginx.Name))
-	for _, part := range []struct {
-		what string
-		read func() error
-	}{
-		{"pods", func() error { return c.List(ctx, pods, client.InNamespace(nginx.Namespace), ofApplication) }},
-		{"controllerrevisions.apps", func() (err error) { a.History, err = ReadHistory(ctx, c, nginx); return err }},
-		{"events.events.k8s.io", func() error { return c.List(ctx, events, client.InNamespace(nginx.Namespace)) }},
-		{"nodes", func() error { return readZones(ctx, c, pods.Items, a.Zones) }},
-	} {
-		switch err := part.read(); {
-		case apierrors.IsForbidden(err):
-			a.Forbidden = append(a.Forbidden, part.what)
-		case err != nil:
-			return nil, fmt.Errorf("read %s: %w", part.what, err)
-		}
+// ReadApplication reads an application with what belongs to it. What the user may not read is left out, and named. A nil
+// Measurer leaves out the traffic.
+func ReadApplication(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, measurer Measurer) (*Application, error) {
+	a := &Application{Nginx: *nginx}
+	var pods []corev1.Pod
+	events := &eventsv1.EventList{}
+	err := a.read(ctx,
+		part{"pods", func(ctx context.Context) (err error) { pods, err = ReadPods(ctx, c, nginx); return err }},
+		part{"controllerrevisions.apps", func(ctx context.Context) (err error) { a.History, err = ReadHistory(ctx, c, nginx); return err }},
+		part{"events.events.k8s.io", func(ctx context.Context) error {
+			return c.List(ctx, events, client.InNamespace(nginx.Namespace), client.MatchingFields{"regarding.kind": v1alpha2.Kind, "regarding.name": nginx.Name})
+		}},
+	)
+	if err != nil {
+		return nil, err
 	}
-	a.Pods = pods.Items
-	a.Events = slices.DeleteFunc(events.Items, func(e eventsv1.Event) bool {
-		return e.Regarding.Kind != v1alpha2.Kind || e.Regarding.Name != nginx.Name
-	})
-	return a, nil
+	a.Pods, a.Events = pods, events.Items
+	parts := []part{{"nodes", func(ctx context.Context) (err error) { a.Zones, err = readZones(ctx, c, pods); return err }}}
+	if measurer != nil {
+		parts = append(parts, part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, pods); return err }})
+	}
+	return a, a.read(ctx, parts...)
 }
 
-// readZones reads the zones of the nodes of pods.
-func readZones(ctx context.Context, c client.Client, pods []corev1.Pod, zones map[string]string) error {
+// part is something to read that the user may not be allowed to.
+type part struct {
+	resource string
+	read     func(context.Context) error
+}
+
+// read reads parts at the same time.
+func (a *Application) read(ctx context.Context, parts ...part) error {
+	failures := make([]error, len(parts))
+	var group sync.WaitGroup
+	for i, p := range parts {
+		group.Go(func() { failures[i] = p.read(ctx) })
+	}
+	group.Wait()
+	for i, err := range failures {
+		switch {
+		case apierrors.IsForbidden(err):
+			a.Forbidden = append(a.Forbidden, parts[i].resource)
+		case err != nil:
+			return fmt.Errorf("read %s: %w", parts[i].resource, err)
+		}
+	}
+	return nil
+}
+
+// readZones reads the zones of the nodes of pods, by the names of the nodes.
+func readZones(ctx context.Context, c client.Client, pods []corev1.Pod) (map[string]string, error) {
+	zones := map[string]string{}
 	for i := range pods {
 		name := pods[i].Spec.NodeName
 		if _, known := zones[name]; known || name == "" {
@@ -65,9 +88,9 @@ func readZones(ctx context.Context, c client.Client, pods []corev1.Pod, zones ma
 		}
 		node := &corev1.Node{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, node); client.IgnoreNotFound(err) != nil {
-			return err
+			return nil, err
 		}
 		zones[name] = node.Labels[corev1.LabelTopologyZone]
 	}
-	return nil
+	return zones, nil
 }
