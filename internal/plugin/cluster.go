@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/nginx-operator/api/v1alpha2"
@@ -40,6 +42,18 @@ func (c *cluster) connect() (client.WithWatch, string, error) {
 	}
 	connected, err := client.NewWithWatch(config, client.Options{Scheme: scheme})
 	return connected, namespace, err
+}
+
+// raw returns a client that takes paths of the API.
+func (c *cluster) raw() (rest.Interface, error) {
+	config, err := c.flags.ToRESTConfig()
+	if err != nil {
+		return nil, err
+	}
+	config = rest.CopyConfig(config)
+	config.QPS = -1
+	config.GroupVersion, config.NegotiatedSerializer = &corev1.SchemeGroupVersion, clientgoscheme.Codecs.WithoutConversion()
+	return rest.RESTClientFor(config)
 }
 
 // pods returns a client of the instances in pods.

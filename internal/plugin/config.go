@@ -53,7 +53,7 @@ func newConfigShow(c *cluster) *cobra.Command {
 			for _, config := range found {
 				names = append(names, config.Revision)
 			}
-			return out.print(cmd, found, names, func(p screen.Printer) error {
+			return out.write(cmd, found, names, func(p screen.Printer) error {
 				for _, config := range found {
 					if err := p.Config(config); err != nil {
 						return err

@@ -28,7 +28,7 @@ func newHistory(c *cluster) *cobra.Command {
 			for _, r := range revisions {
 				names = append(names, fmt.Sprint(r.Number))
 			}
-			return out.print(cmd, view.Revisions(revisions), names, func(p screen.Printer) error { return p.History(revisions, nginx.Status.Revision) })
+			return out.write(cmd, view.Revisions(revisions), names, func(p screen.Printer) error { return p.History(revisions, nginx.Status.Revision) })
 		},
 	}
 	out.addFlag(cmd)

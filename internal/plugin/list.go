@@ -35,7 +35,7 @@ func newList(c *cluster) *cobra.Command {
 			if err := connected.List(cmd.Context(), found, options); err != nil {
 				return err
 			}
-			return out.print(cmd, found, namesOf(found.Items), func(p screen.Printer) error { return p.List(found.Items, all) })
+			return out.write(cmd, found, namesOf(found.Items), func(p screen.Printer) error { return p.List(found.Items, all) })
 		},
 	}
 	cmd.Flags().BoolVarP(&all, "all-namespaces", "A", false, "list the applications of all namespaces")

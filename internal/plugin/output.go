@@ -22,8 +22,8 @@ func (o *output) addFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVarP(&o.format, "output", "o", "", "json, yaml, name or wide; by default, tables for people")
 }
 
-// print prints what a command has found: found as JSON or YAML, names one by one, or what show shows.
-func (o *output) print(cmd *cobra.Command, found any, names []string, show func(screen.Printer) error) error {
+// write prints what a command has found: found as JSON or YAML, names one by one, or what show shows.
+func (o *output) write(cmd *cobra.Command, found any, names []string, show func(screen.Printer) error) error {
 	out := cmd.OutOrStdout()
 	switch o.format {
 	case "", "wide":
@@ -60,6 +60,13 @@ func printer(cmd *cobra.Command) screen.Printer {
 
 // colours reports whether an output shows colours: a terminal, unless NO_COLOR is set (https://no-color.org).
 func colours(out io.Writer) bool {
+	if screen, ok := out.(*screenOf); ok {
+		return screen.colours
+	}
+	return isTerminal(out) && os.Getenv("NO_COLOR") == ""
+}
+
+func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
-	return ok && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
+	return ok && os.Getenv("TERM") != "dumb" && term.IsTerminal(int(file.Fd()))
 }

@@ -10,7 +10,7 @@ import (
 )
 
 func newStatus(c *cluster) *cobra.Command {
-	out := &output{}
+	out, again := &output{}, false
 	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show one application on one screen: conditions, pods, certificates and events",
@@ -22,6 +22,12 @@ func newStatus(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
+			show := func(a *view.Application) error {
+				return out.write(cmd, a, []string{nameOf(nginx)}, func(p screen.Printer) error { return p.Status(*a) })
+			}
+			if again {
+				return watchStatus(cmd, c, connected, nginx, show)
+			}
 			measurer, err := c.pods()
 			if err != nil {
 				return err
@@ -30,8 +36,7 @@ func newStatus(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			show := func(p screen.Printer) error { return p.Status(*found) }
-			if err := out.print(cmd, found, []string{nameOf(nginx)}, show); err != nil {
+			if err := show(found); err != nil {
 				return err
 			}
 			if !meta.IsStatusConditionTrue(found.Nginx.Status.Conditions, v1alpha2.ConditionReady) {
@@ -40,6 +45,7 @@ func newStatus(c *cluster) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again after each change, until you interrupt it")
 	out.addFlag(cmd)
 	return cmd
 }

@@ -28,7 +28,7 @@ func newTree(c *cluster) *cobra.Command {
 			for i := range tree.Objects {
 				names = append(names, strings.ToLower(tree.Objects[i].GetKind())+"/"+tree.Objects[i].GetName())
 			}
-			return out.print(cmd, tree, names, func(p screen.Printer) error { return p.Tree(tree) })
+			return out.write(cmd, tree, names, func(p screen.Printer) error { return p.Tree(tree) })
 		},
 	}
 	out.addFlag(cmd)

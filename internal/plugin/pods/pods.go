@@ -44,6 +44,8 @@ type Client struct {
 // New returns a Client with the rights of config.
 func New(config *rest.Config) (*Client, error) {
 	config = rest.CopyConfig(config)
+	// The number of requests at the same time is bounded where they are sent.
+	config.QPS = -1
 	config.GroupVersion, config.APIPath = &corev1.SchemeGroupVersion, "/api"
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
 	connected, err := rest.RESTClientFor(config)

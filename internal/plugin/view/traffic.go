@@ -77,7 +77,7 @@ func measure(ctx context.Context, measurer Measurer, pod *corev1.Pod, path strin
 		return nil, err
 	}
 	if err != nil {
-		return nil, nil //nolint:nilerr,nilnil // The pod may be starting, ending, or on a node that is cut off.
+		return nil, nil //nolint:nilnil // The pod may be starting, ending, or on a node that is cut off.
 	}
 	return text, nil
 }
