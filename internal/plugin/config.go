@@ -41,11 +41,11 @@ func newConfigShow(c *cluster) *cobra.Command {
 			"no value of a Secret is shown.\n\nIt forwards a port to each pod. Without the right to do so, it shows the configuration that new pods start with.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			asked, err := c.ask(cmd.Context(), args[0])
+			application, err := c.target(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			found, err := asked.served(cmd)
+			found, err := application.served(cmd)
 			if err != nil {
 				return err
 			}
@@ -74,15 +74,15 @@ func newConfigDiff(c *cluster) *cobra.Command {
 		Short: "Show how the requested configuration, or a local one, differs from the one that the pods serve",
 		Args:  cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			asked, err := c.ask(cmd.Context(), args[0])
+			application, err := c.target(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			before, err := asked.before(cmd, from)
+			before, err := application.before(cmd, from)
 			if err != nil {
 				return err
 			}
-			to := func() (view.Config, error) { return view.ReadRequested(cmd.Context(), asked.client, asked.nginx) }
+			to := func() (view.Config, error) { return view.ReadRequested(cmd.Context(), application.client, application.nginx) }
 			if file != "" {
 				to = func() (view.Config, error) { return local.Read(file, cmd.InOrStdin(), before[0].Files) }
 			}
@@ -116,11 +116,11 @@ func newConfigTest(c *cluster) *cobra.Command {
 			if file == "" {
 				return errors.New("--filename is missing: set it to a file or folder of the configuration, or to a manifest with one")
 			}
-			asked, err := c.ask(cmd.Context(), args[0])
+			application, err := c.target(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			return asked.test(cmd, file)
+			return application.test(cmd, file)
 		},
 	}
 	addFileFlag(cmd, &file)
@@ -132,16 +132,16 @@ func addFileFlag(cmd *cobra.Command, file *string) {
 		"or a manifest of an NginxOperator or a ConfigMap (.yaml, .yml, - for the standard input)")
 }
 
-// asked is an application whose pods can be asked.
-type asked struct {
+// target is an application whose pods can be queried.
+type target struct {
 	client client.Client
 	nginx  *v1alpha2.NginxOperator
 	pods   []corev1.Pod
-	ask    *pods.Client
+	query  *pods.Client
 }
 
-// ask reads an application and its pods.
-func (c *cluster) ask(ctx context.Context, name string) (*asked, error) {
+// target reads an application and its pods.
+func (c *cluster) target(ctx context.Context, name string) (*target, error) {
 	connected, nginx, err := c.application(ctx, name)
 	if err != nil {
 		return nil, err
@@ -150,13 +150,13 @@ func (c *cluster) ask(ctx context.Context, name string) (*asked, error) {
 	if err != nil {
 		return nil, err
 	}
-	ask, err := c.pods()
-	return &asked{client: connected, nginx: nginx, pods: found, ask: ask}, err
+	query, err := c.pods()
+	return &target{client: connected, nginx: nginx, pods: found, query: query}, err
 }
 
-// served returns the configurations that the pods serve, or the stable one, with a word to the user, if no pod can be asked.
-func (a *asked) served(cmd *cobra.Command) ([]view.Config, error) {
-	found, err := view.ReadServed(cmd.Context(), a.ask, a.pods)
+// served returns the configurations that the pods serve, or the stable one, with a word to the user, if no pod can be queried.
+func (a *target) served(cmd *cobra.Command) ([]view.Config, error) {
+	found, err := view.ReadServed(cmd.Context(), a.query, a.pods)
 	why := ""
 	switch {
 	case apierrors.IsForbidden(err):
@@ -176,7 +176,7 @@ func (a *asked) served(cmd *cobra.Command) ([]view.Config, error) {
 }
 
 // before returns what is compared with.
-func (a *asked) before(cmd *cobra.Command, from string) ([]view.Config, error) {
+func (a *target) before(cmd *cobra.Command, from string) ([]view.Config, error) {
 	var found view.Config
 	var err error
 	switch from {
@@ -193,12 +193,12 @@ func (a *asked) before(cmd *cobra.Command, from string) ([]view.Config, error) {
 }
 
 // test has a pod of each template test a configuration.
-func (a *asked) test(cmd *cobra.Command, file string) error {
+func (a *target) test(cmd *cobra.Command, file string) error {
 	chosen := view.OneOfEachTemplate(a.pods)
 	if len(chosen) == 0 {
 		return fmt.Errorf("no pod of %s is ready to test a configuration: kubectl nginx explain %s -n %s: %w", a.nginx.Name, a.nginx.Name, a.nginx.Namespace, errNotReady)
 	}
-	served, err := view.ReadServed(cmd.Context(), a.ask, chosen[:1])
+	served, err := view.ReadServed(cmd.Context(), a.query, chosen[:1])
 	if err != nil {
 		return err
 	}
@@ -212,7 +212,7 @@ func (a *asked) test(cmd *cobra.Command, file string) error {
 	}
 	refused := false
 	for i := range chosen {
-		tested, err := a.ask.TestConfig(cmd.Context(), client.ObjectKeyFromObject(&chosen[i]), files)
+		tested, err := a.query.TestConfig(cmd.Context(), client.ObjectKeyFromObject(&chosen[i]), files)
 		if err != nil {
 			return err
 		}

@@ -49,7 +49,7 @@ func (p *Pod) config(method, path string, body, answer any) error {
 	return json.Unmarshal(text, answer)
 }
 
-// testConfig has the pod test a configuration for a user. A pod that is busy is asked again.
+// testConfig has the pod test a configuration for a user. A pod that is busy is tested again.
 func (p *Pod) testConfig(files map[string]string) (tested instanceapi.ConfigTest) {
 	p.t.Helper()
 	p.eventually("a user's test", func() error {
@@ -97,8 +97,8 @@ func TestConfigForUsers(t *testing.T) {
 	})
 }
 
-// TestNginxCannotAsk: a request that nginx passes on does not reach the configurations.
-func TestNginxCannotAsk(t *testing.T) {
+// TestNginxCannotQuery: a request that nginx passes on does not reach the configurations.
+func TestNginxCannotQuery(t *testing.T) {
 	proxy := map[string]string{"site.conf": "server { listen 80; location / { proxy_pass http://127.0.0.1:" + strconv.Itoa(instanceapi.Port) + "; } }"}
 	eachNginx(t, func(t *testing.T, image string) {
 		p := newPod(t, proxy).start(image, http80)
@@ -118,10 +118,10 @@ func TestOrderEndsTestForUser(t *testing.T) {
 		// nginx waits for a writer, for as long as a test may take.
 		must(t, syscall.Mkfifo(filepath.Join(scratchOf(p.dir, "/tmp"), "endless"), 0o666))
 		endless := map[string]string{"site.conf": "include /tmp/endless;"}
-		asked := make(chan error, 1)
+		ended := make(chan error, 1)
 		go func() {
 			var tested instanceapi.ConfigTest
-			asked <- p.config(http.MethodPost, instanceapi.PathConfigTest, inBase64(endless), &tested)
+			ended <- p.config(http.MethodPost, instanceapi.PathConfigTest, inBase64(endless), &tested)
 		}()
 		p.eventually("nginx tests the user's configuration", func() error {
 			for _, child := range proc.Root.Children(p.container.PID()) {
@@ -133,7 +133,7 @@ func TestOrderEndsTestForUser(t *testing.T) {
 		})
 		p.roll(site("two"))
 		p.serves(nginxconf.Revision(site("two")))
-		if err := <-asked; err == nil || !strings.Contains(err.Error(), "503") {
+		if err := <-ended; err == nil || !strings.Contains(err.Error(), "503") {
 			t.Errorf("the user's test ended with %v", err)
 		}
 	})

@@ -29,7 +29,7 @@ type inquiry struct {
 
 // ServedConfig returns the configuration that nginx's workers have answered with. It is safe for concurrent use.
 func (s *Supervisor) ServedConfig(ctx context.Context) (served instanceapi.ServedConfig, err error) {
-	asked := s.inquire(ctx, func(context.Context) {
+	failed := s.inquire(ctx, func(context.Context) {
 		var files map[string]string
 		if files, err = s.servedFiles(); err == nil {
 			served.Revision, served.Files = s.serving.revision, instanceapi.ConfigFiles{}
@@ -38,15 +38,15 @@ func (s *Supervisor) ServedConfig(ctx context.Context) (served instanceapi.Serve
 			}
 		}
 	})
-	return served, errors.Join(asked, err)
+	return served, errors.Join(failed, err)
 }
 
 // TestConfig tests a configuration with the user's files as an ordered one is tested, and forgets it. Its checks and
 // variables are those of the served configuration. Any order ends the test with ErrBusy. An error says nothing about the
 // configuration. It is safe for concurrent use.
 func (s *Supervisor) TestConfig(ctx context.Context, user map[string]string) (tested instanceapi.ConfigTest, err error) {
-	asked := s.inquire(ctx, func(ctx context.Context) { tested, err = s.testConfig(ctx, user) })
-	return tested, errors.Join(asked, err)
+	failed := s.inquire(ctx, func(ctx context.Context) { tested, err = s.testConfig(ctx, user) })
+	return tested, errors.Join(failed, err)
 }
 
 // inquire has the loop answer an inquiry.

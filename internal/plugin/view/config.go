@@ -50,16 +50,16 @@ func readConfigMap(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOp
 	}, err
 }
 
-// Asker asks pods.
-type Asker interface {
+// Querier queries pods.
+type Querier interface {
 	ServedConfig(ctx context.Context, pod client.ObjectKey) (instanceapi.ServedConfig, error)
 }
 
 // ReadServed returns the configurations that pods serve, that of the most pods first. An error of one pod is one of all.
-func ReadServed(ctx context.Context, ask Asker, pods []corev1.Pod) ([]Config, error) {
+func ReadServed(ctx context.Context, querier Querier, pods []corev1.Pod) ([]Config, error) {
 	var all []Config
 	served, err := each(ctx, pods, func(ctx context.Context, pod *corev1.Pod) (instanceapi.ServedConfig, error) {
-		return ask.ServedConfig(ctx, client.ObjectKeyFromObject(pod))
+		return querier.ServedConfig(ctx, client.ObjectKeyFromObject(pod))
 	})
 	if err != nil {
 		return nil, err
