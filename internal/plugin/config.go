@@ -82,7 +82,9 @@ func newConfigDiff(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			to := func() (view.Config, error) { return view.ReadRequested(cmd.Context(), application.client, application.nginx) }
+			to := func() (view.Config, error) {
+				return view.ReadRequested(cmd.Context(), application.client, application.nginx)
+			}
 			if file != "" {
 				to = func() (view.Config, error) { return local.Read(file, cmd.InOrStdin(), before[0].Files) }
 			}
