@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/pods"
 )
@@ -25,7 +26,7 @@ type cluster struct {
 // connect returns a client, and the namespace of the command.
 func (c *cluster) connect() (client.WithWatch, string, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha2.AddToScheme, backupv1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			return nil, "", err
 		}

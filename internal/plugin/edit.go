@@ -18,6 +18,9 @@ import (
 	"example.com/nginx-operator/internal/plugin/view"
 )
 
+// fieldOwner is the manager of the fields that the plugin sets.
+const fieldOwner = "kubectl-nginx"
+
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
 const defaultTimeout = 15 * time.Minute
 
@@ -103,7 +106,7 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 	if err != nil {
 		return err
 	}
-	options, suffix := []client.PatchOption{client.FieldOwner("kubectl-nginx")}, ""
+	options, suffix := []client.PatchOption{client.FieldOwner(fieldOwner)}, ""
 	if dryRun {
 		options, suffix = append(options, client.DryRunAll), " (dry run)"
 	}
@@ -117,26 +120,15 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 // waitReady waits until the present spec is ready, and prints each message of Ready on the way.
 func waitReady(ctx context.Context, c client.WithWatch, nginx *v1alpha2.NginxOperator, out io.Writer) error {
 	p := &progress{nginx: nginx, out: out}
-	// The API server ends a watch after some minutes.
-	for ctx.Err() == nil && !p.ready {
-		events, err := c.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(nginx.Namespace), client.MatchingFields{"metadata.name": nginx.Name})
-		if err != nil {
-			return p.end(ctx, err)
-		}
-		for event := range events.ResultChan() {
-			if now, ok := event.Object.(*v1alpha2.NginxOperator); ok {
-				err = p.show(now)
-			}
-			if err != nil || p.ready {
-				break
+	err := waitUntil(ctx, c, &v1alpha2.NginxOperatorList{}, nginx, func(now client.Object) (bool, error) {
+		if current, ok := now.(*v1alpha2.NginxOperator); ok {
+			if err := p.show(current); err != nil {
+				return false, err
 			}
 		}
-		events.Stop()
-		if err != nil {
-			return err
-		}
-	}
-	return p.end(ctx, nil)
+		return p.ready, nil
+	})
+	return p.end(ctx, err)
 }
 
 // progress is what a wait has shown.
