@@ -6,9 +6,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// waitUntil calls look with an object each time that it changes, until look is done or the context ends. list is an empty
+// waitUntil calls observe with an object each time that it changes, until that is done or the context ends. list is an empty
 // list of the kind.
-func waitUntil(ctx context.Context, c client.WithWatch, list client.ObjectList, object client.Object, look func(client.Object) (done bool, err error)) error {
+func waitUntil(ctx context.Context, c client.WithWatch, list client.ObjectList, object client.Object, observe func(client.Object) (done bool, err error)) error {
 	// The API server ends a watch after some minutes.
 	for ctx.Err() == nil {
 		events, err := c.Watch(ctx, list, client.InNamespace(object.GetNamespace()), client.MatchingFields{"metadata.name": object.GetName()})
@@ -18,7 +18,7 @@ func waitUntil(ctx context.Context, c client.WithWatch, list client.ObjectList, 
 		done := false
 		for event := range events.ResultChan() {
 			if now, ok := event.Object.(client.Object); ok {
-				done, err = look(now)
+				done, err = observe(now)
 			}
 			if done || err != nil {
 				break

@@ -72,7 +72,8 @@ func (s *streams) merge(show func(Line) error) error {
 	defer ticks.Stop()
 	for {
 		var ready []Line
-		line, more := Line{}, true
+		var line Line
+		more := true
 		select {
 		case line, more = <-s.lines:
 			if more {

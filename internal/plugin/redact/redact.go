@@ -21,6 +21,7 @@ const names = `(?:pass(?:word|wd|phrase)?|pwd|secret|token|api[-_.]?key|access[-
 var harmless = map[string]bool{
 	"secretname": true, "secretref": true, "secretkeyref": true, "imagepullsecrets": true,
 	"automountserviceaccounttoken": true, "serviceaccounttoken": true,
+	"sessionaffinity": true,
 }
 
 // rules are replaced in their order.
@@ -112,11 +113,11 @@ const (
 var (
 	hexadecimal = regexp.MustCompile(`^[0-9a-fA-F]+$`)
 	// identifier is a UUID, such as the UID of an object.
-	identifier = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
+	identifier = regexp.MustCompile(`(?i)^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`)
 	// ordinary are words that people and Kubernetes write: parts of lower case letters and digits, none of which is long.
 	ordinary = regexp.MustCompile(`^[A-Za-z]?[a-z0-9]{0,19}(?:[-_/=+][A-Za-z]?[a-z0-9]{0,19})*$`)
 	// camel are the names of fields, conditions and annotations.
-	camel = regexp.MustCompile(`^[A-Za-z]?[a-z]+(?:[-_/]?[A-Z]?[a-z]+)*[0-9]{0,2}$`)
+	camel = regexp.MustCompile(`^[A-Za-z]?[a-z]+(?:[-_/]?[A-Z]?[a-z]+)*[A-Z]{0,5}[0-9]{0,2}$`)
 )
 
 // random reports whether a word is as random as a key.
