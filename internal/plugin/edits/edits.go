@@ -53,6 +53,9 @@ func All() []Edit {
 		{Command: "promote", Short: "Let the rollout that waits, or its canary, go on", Change: promote, NeedsHistory: true, Settles: true,
 			Long: "Let the rollout that waits go on: open all its gates, or, while a canary is being compared, end the comparison as passed."},
 		{Command: "approve", Arguments: []string{"GATE"}, Short: "Open a gate for the rollout that waits", Change: approve, Settles: true},
+		{Command: "maintenance", Arguments: []string{"on|off"}, Short: "Answer every request with 503, or end that", Change: maintenance, Settles: true,
+			Long: "Answer every request with 503 and Retry-After, or end that. It is a change of the configuration, so no pod is replaced. What the application declared " +
+				"before is kept in an annotation. Checks and readiness requests are off meanwhile."},
 		{Command: "suspend", Short: "Leave the application as it is, whatever the spec declares", Change: suspend},
 		{Command: "resume", Short: "End a suspension", Change: resume, Settles: true},
 	}
