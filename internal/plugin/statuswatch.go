@@ -80,7 +80,8 @@ type extras struct {
 	client   client.Client
 	measurer view.Measurer
 	zones    map[string]string
-	traffic  map[string]view.Traffic
+	// read is what was read last.
+	read view.Application
 	// forbidden are the resources that the user may not read.
 	forbidden []string
 	readAt    time.Time
@@ -90,17 +91,17 @@ func newExtras(connected client.Client, measurer view.Measurer) *extras {
 	return &extras{client: connected, measurer: measurer, zones: map[string]string{}}
 }
 
-// add adds the zones and the traffic to an application, and reads them again if they are old.
+// add adds to an application what no watch reports, and reads them again if they are old.
 func (e *extras) add(ctx context.Context, a *view.Application) {
 	if time.Since(e.readAt) >= trafficPause {
 		e.readAt = time.Now()
 		known := len(a.Forbidden)
 		// What cannot be read for the moment stays as it was.
 		if err := a.Complete(ctx, e.client, e.measurer, e.zones); err == nil {
-			e.traffic, e.forbidden = a.Traffic, a.Forbidden[known:]
+			e.read, e.forbidden = *a, a.Forbidden[known:]
 			a.Forbidden = a.Forbidden[:known]
 		}
 	}
-	a.Zones, a.Traffic = maps.Clone(e.zones), e.traffic
+	a.Zones, a.Traffic, a.Backups, a.Scalers = maps.Clone(e.zones), e.read.Traffic, e.read.Backups, e.read.Scalers
 	a.Forbidden = append(a.Forbidden, e.forbidden...)
 }

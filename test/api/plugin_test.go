@@ -113,7 +113,7 @@ func TestPluginRights(t *testing.T) {
 	}))
 	eventually(t, "the rights are in force", func() error {
 		code, output, errors := kubectlNginx(t, "status", "web", "-n", namespace, "--as=viewer")
-		if want := "Not shown, because you may not read it: controllerrevisions.apps, events.events.k8s.io."; code != 2 || !strings.Contains(output, want) {
+		if want := "Not shown, because you may not read it: controllerrevisions.apps, events.events.k8s.io, nginxbackups.backup.operator.example.com, horizontalpodautoscalers.autoscaling."; code != 2 || !strings.Contains(output, want) {
 			return fmt.Errorf("exit code %d: %s%s", code, output, errors)
 		}
 		return nil

@@ -6,12 +6,14 @@ import (
 	"testing"
 	"time"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/naming"
@@ -78,7 +80,9 @@ func TestStatus(t *testing.T) {
 	}
 	a := view.Application{
 		Nginx: n, Pods: []corev1.Pod{pod("web-2", "", corev1.ConditionFalse), pod("web-1", "node-1", corev1.ConditionTrue)},
-		History: history.History{{Number: 7, Template: "t7"}}, Zones: map[string]string{"node-1": "zone-a"},
+		History: history.History{{Number: 7, Template: "t7"}, {Number: 8, Template: "t8", Stage: history.Canary, StartedAt: now.Add(-time.Minute)}},
+		Backups: []backupv1alpha1.NginxBackup{backupOf("web-3", backupv1alpha1.ReasonStoreFull, metav1.ConditionFalse), backupOf("web-2", "Completed", metav1.ConditionTrue), backupOf("web-1", "Completed", metav1.ConditionTrue)},
+		Scalers: []autoscalingv2.HorizontalPodAutoscaler{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: autoscalingv2.HorizontalPodAutoscalerSpec{MaxReplicas: 9}, Status: autoscalingv2.HorizontalPodAutoscalerStatus{DesiredReplicas: 4}}}, Zones: map[string]string{"node-1": "zone-a"},
 		Traffic: map[string]view.Traffic{"web-1": {RequestsPerSecond: 12.4, ErrorShare: 0.0123, P50: 0.0042, P99: 1.5}},
 		Events: []eventsv1.Event{
 			{Reason: "Older", Note: "first", EventTime: metav1.NewMicroTime(now.Add(-time.Hour))},
@@ -91,6 +95,12 @@ func TestStatus(t *testing.T) {
 		t.Fatal(err)
 	}
 	golden.Compare(t, "testdata/status.txt", out.String())
+}
+
+func backupOf(name, reason string, completed metav1.ConditionStatus) backupv1alpha1.NginxBackup {
+	b := backupv1alpha1.NginxBackup{ObjectMeta: metav1.ObjectMeta{Name: name, CreationTimestamp: ago(3 * time.Hour)}}
+	b.Status.Conditions = []metav1.Condition{{Type: backupv1alpha1.ConditionCompleted, Status: completed, Reason: reason}}
+	return b
 }
 
 func TestHistory(t *testing.T) {

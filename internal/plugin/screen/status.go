@@ -42,6 +42,9 @@ func (p Printer) summary(a *view.Application) error {
 		{"Configuration", configuration(&n.Status)},
 		{"Addresses", addresses(n.Status.Addresses)},
 	}
+	fields = append(fields, p.rollout(a)...)
+	fields = append(fields, p.scaling(a)...)
+	fields = append(fields, p.lastBackup(a)...)
 	if waiting := n.Status.WaitingRollout; waiting != nil {
 		fields = append(fields, [2]string{"Waiting", fmt.Sprintf("for the gates %s, for %s", strings.Join(waiting.Gates, ", "), p.age(waiting.Since.Time))})
 	}
@@ -67,6 +70,46 @@ func (p Printer) readyOf(n *v1alpha2.NginxOperator) (string, tone) {
 		return fmt.Sprintf("yes, %s, for %s", pods, p.age(c.LastTransitionTime.Time)), good
 	}
 	return fmt.Sprintf("no, %s, for %s: %s", pods, p.age(c.LastTransitionTime.Time), c.Message), bad
+}
+
+// rollout says how far a rollout is.
+func (p Printer) rollout(a *view.Application) [][2]string {
+	for i := range a.History {
+		if r := &a.History[i]; r.Stage != "" {
+			text := fmt.Sprintf("of revision %d: %s, %d of %d pods are up to date, for %s", r.Number, r.Stage, a.Nginx.Status.UpdatedReplicas, ptr.Deref(a.Nginx.Spec.Replicas, 1), p.age(r.StartedAt))
+			return [][2]string{{"Rollout", text}}
+		}
+	}
+	return nil
+}
+
+// scaling names what changes the number of pods.
+func (p Printer) scaling(a *view.Application) [][2]string {
+	var fields [][2]string
+	for _, h := range a.Scalers {
+		text := fmt.Sprintf("HorizontalPodAutoscaler %s: %d to %d pods, wants %d", h.Name, ptr.Deref(h.Spec.MinReplicas, 1), h.Spec.MaxReplicas, h.Status.DesiredReplicas)
+		fields = append(fields, [2]string{"Scaling", text})
+	}
+	return fields
+}
+
+// lastBackup says how old the last good backup is, and what became of a later one.
+func (p Printer) lastBackup(a *view.Application) [][2]string {
+	text := ""
+	for i := range a.Backups {
+		b := &a.Backups[i]
+		state, tone := backupState(b.Status.Conditions)
+		if tone == good {
+			return [][2]string{{"Backup", text + fmt.Sprintf("%s, %s ago", b.Name, p.age(b.CreationTimestamp.Time))}}
+		}
+		if text == "" {
+			text = fmt.Sprintf("%s: %s; last good: ", b.Name, state)
+		}
+	}
+	if text != "" {
+		return [][2]string{{"Backup", text + "none"}}
+	}
+	return nil
 }
 
 func imageOf(s *v1alpha2.NginxOperatorStatus) string {

@@ -4,13 +4,17 @@ package view
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
+	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	backupv1alpha1 "example.com/nginx-operator/api/backup/v1alpha1"
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 )
@@ -21,6 +25,10 @@ type Application struct {
 	Pods    []corev1.Pod           `json:"pods"`
 	History history.History        `json:"-"`
 	Events  []eventsv1.Event       `json:"events"`
+	// Backups are the newest first.
+	Backups []backupv1alpha1.NginxBackup `json:"backups,omitempty"`
+	// Scalers change the number of pods.
+	Scalers []autoscalingv2.HorizontalPodAutoscaler `json:"scalers,omitempty"`
 	// Zones are the zones of nodes, by the names of the nodes.
 	Zones map[string]string `json:"zones,omitempty"`
 	// Traffic is that of the last minute, by the names of the pods. Pods that do not answer are missing.
@@ -45,12 +53,37 @@ func ReadApplication(ctx context.Context, c client.Client, nginx *v1alpha2.Nginx
 	if err != nil {
 		return nil, err
 	}
-	a.Pods, a.Events = pods, events.Items
-	parts := []part{{"nodes", func(ctx context.Context) (err error) { a.Zones, err = readZones(ctx, c, pods); return err }}}
-	if measurer != nil {
-		parts = append(parts, part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, pods); return err }})
+	a.Pods, a.Events, a.Zones = pods, events.Items, map[string]string{}
+	return a, a.Complete(ctx, c, measurer, a.Zones)
+}
+
+// Complete adds what no watch reports: backups, scalers, the zones that are not known yet, and the traffic unless measurer is nil.
+func (a *Application) Complete(ctx context.Context, c client.Client, measurer Measurer, zones map[string]string) error {
+	parts := []part{
+		{"nodes", func(ctx context.Context) error { return addZones(ctx, c, a.Pods, zones) }},
+		{"nginxbackups.backup.operator.example.com", func(ctx context.Context) (err error) {
+			a.Backups, err = ReadBackups(ctx, c, a.Nginx.Namespace, a.Nginx.Name)
+			if meta.IsNoMatchError(err) {
+				return nil
+			}
+			return err
+		}},
+		{"horizontalpodautoscalers.autoscaling", func(ctx context.Context) (err error) { a.Scalers, err = readScalers(ctx, c, &a.Nginx); return err }},
 	}
-	return a, a.read(ctx, parts...)
+	if measurer != nil {
+		parts = append(parts, part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, a.Pods); return err }})
+	}
+	return a.read(ctx, parts...)
+}
+
+// readScalers returns the autoscalers of an application.
+func readScalers(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator) ([]autoscalingv2.HorizontalPodAutoscaler, error) {
+	found := &autoscalingv2.HorizontalPodAutoscalerList{}
+	err := c.List(ctx, found, client.InNamespace(nginx.Namespace))
+	return slices.DeleteFunc(found.Items, func(h autoscalingv2.HorizontalPodAutoscaler) bool {
+		of := h.Spec.ScaleTargetRef
+		return of.Kind != v1alpha2.Kind || of.Name != nginx.Name
+	}), err
 }
 
 // part is something to read that the user may not be allowed to.
@@ -78,9 +111,8 @@ func (a *Application) read(ctx context.Context, parts ...part) error {
 	return nil
 }
 
-// readZones reads the zones of the nodes of pods, by the names of the nodes.
-func readZones(ctx context.Context, c client.Client, pods []corev1.Pod) (map[string]string, error) {
-	zones := map[string]string{}
+// addZones adds the zones of nodes of pods that are not known yet, by the names of the nodes.
+func addZones(ctx context.Context, c client.Client, pods []corev1.Pod, zones map[string]string) error {
 	for i := range pods {
 		name := pods[i].Spec.NodeName
 		if _, known := zones[name]; known || name == "" {
@@ -88,9 +120,9 @@ func readZones(ctx context.Context, c client.Client, pods []corev1.Pod) (map[str
 		}
 		node := &corev1.Node{}
 		if err := c.Get(ctx, client.ObjectKey{Name: name}, node); client.IgnoreNotFound(err) != nil {
-			return nil, err
+			return err
 		}
 		zones[name] = node.Labels[corev1.LabelTopologyZone]
 	}
-	return zones, nil
+	return nil
 }

@@ -127,15 +127,3 @@ func (f *Feed) Application() (*Application, error) {
 	slices.Sort(a.Forbidden)
 	return a, nil
 }
-
-// Complete adds what no watch reports: the zones that are not known yet, and the traffic.
-func (a *Application) Complete(ctx context.Context, c client.Client, measurer Measurer, zones map[string]string) error {
-	return a.read(ctx,
-		part{"nodes", func(ctx context.Context) error {
-			found, err := readZones(ctx, c, slices.DeleteFunc(slices.Clone(a.Pods), func(p corev1.Pod) bool { _, known := zones[p.Spec.NodeName]; return known }))
-			maps.Copy(zones, found)
-			return err
-		}},
-		part{"pods/proxy", func(ctx context.Context) (err error) { a.Traffic, err = readTraffic(ctx, measurer, a.Pods); return err }},
-	)
-}
