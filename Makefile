@@ -47,7 +47,7 @@ quickstart: ## Run the operator and its samples on a local Kubernetes cluster, a
 	@$(MAKE) KUBECONFIG= deploy tour
 
 .PHONY: tour
-tour:
+tour: kubectl-nginx
 	@hack/quickstart/tour.sh $(kubectl)
 
 .PHONY: test
