@@ -49,7 +49,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
-	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c))
+	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConsole(c))
 	addEdits(cmd, c)
 	return cmd
 }

@@ -1,0 +1,87 @@
+// The page: who views, and which view is shown.
+import {h, replace} from './dom.js';
+import {get, hasToken, setToken, takeToken} from './session.js';
+import {showApplication} from './application.js';
+import {showFleet} from './fleet.js';
+import {showSignIn} from './signin.js';
+import {startTheme} from './theme.js';
+import {tick} from './text.js';
+
+const main = document.getElementById('main');
+const link = document.getElementById('link');
+const shared = {settings: {}, session: {}, state: showLink, failed: showFailure};
+let leave = () => {};
+
+// showLink says whether the page is live.
+function showLink(state, message = '') {
+  link.className = `link ${state}`;
+  link.textContent = state === 'live' ? 'Live' : 'Reconnecting';
+  link.title = message;
+}
+
+// showFailure says why a view cannot be shown.
+function showFailure(error) {
+  if (error.status === 401) {
+    signIn(error.message);
+    return;
+  }
+  leave();
+  replace(main, h('section', {class: 'empty', role: 'alert'},
+    h('h1', {}, error.status === 403 ? 'You may not see this' : 'This cannot be shown'),
+    h('p', {class: 'words'}, error.message),
+    h('p', {}, h('a', {href: '#/'}, 'All applications'))));
+}
+
+function signIn(message) {
+  leave();
+  setToken('');
+  showSignIn(main, shared.settings, message, start);
+}
+
+// route shows the view of the address.
+function route() {
+  leave();
+  leave = () => {};
+  const match = /^#\/applications\/([^/]+)\/([^/]+)$/.exec(location.hash);
+  leave = match
+    ? showApplication(main, shared, decodeURIComponent(match[1]), decodeURIComponent(match[2]))
+    : showFleet(main, shared);
+}
+
+async function start() {
+  shared.settings = await get('/api/settings');
+  document.getElementById('cluster').textContent = shared.settings.cluster;
+  if (!hasToken()) {
+    signIn('');
+    return;
+  }
+  try {
+    shared.session = await get('/api/session');
+  } catch (error) {
+    showFailure(error);
+    return;
+  }
+  document.getElementById('user').textContent = shared.session.user;
+  route();
+}
+
+takeToken();
+startTheme(document.getElementById('theme'));
+setInterval(() => { if (!document.hidden) tick(); }, 1000);
+document.querySelector('.skip').addEventListener('click', (event) => {
+  // The fragment of the address is the view.
+  event.preventDefault();
+  main.focus();
+});
+window.addEventListener('hashchange', () => {
+  if (location.hash.startsWith('#token=')) {
+    takeToken();
+    start().catch(showFailure);
+    return;
+  }
+  if (shared.session.edits) {
+    route();
+    main.focus({preventScroll: true});
+  }
+});
+start().catch(showFailure);

@@ -1,0 +1,129 @@
+package console
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/plugin/console/page"
+	"example.com/nginx-operator/internal/plugin/edits"
+)
+
+// maxEdit bounds the body of a request for a change.
+const maxEdit = 64 << 10
+
+// editRequest requests a change of an application.
+type editRequest struct {
+	Command   string   `json:"command"`
+	Arguments []string `json:"arguments"`
+	// DryRun has the API server check the change, and makes none.
+	DryRun bool `json:"dryRun"`
+}
+
+// editAnswer is what a change makes of an application.
+type editAnswer struct {
+	Done string `json:"done"`
+	// Command is the one of kubectl that makes the same change.
+	Command string `json:"command"`
+	// Lines are the changes of the spec and of the annotations.
+	Lines []page.Line `json:"lines"`
+}
+
+// edit makes a change, or a dry run of it.
+func (c *console) edit(w http.ResponseWriter, r *http.Request, v *Viewer) {
+	request := &editRequest{}
+	decoder := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxEdit))
+	decoder.DisallowUnknownFields()
+	if err := decoder.Decode(request); err != nil {
+		refuse(w, invalid{fmt.Errorf("the request is no change of an application: %w", err)})
+		return
+	}
+	change, err := find(request)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	key := types.NamespacedName{Namespace: r.PathValue("namespace"), Name: r.PathValue("name")}
+	made, err := request.make(r, v, change, key)
+	if err != nil {
+		refuse(w, err)
+		return
+	}
+	answer(w, http.StatusOK, made)
+}
+
+// find returns the change of a request.
+func find(request *editRequest) (edits.Edit, error) {
+	for _, e := range edits.All() {
+		switch {
+		case e.Command != request.Command:
+		case len(e.Arguments) != len(request.Arguments):
+			return e, invalid{fmt.Errorf("%s needs %s", e.Command, strings.Join(append([]string{"the name"}, e.Arguments...), ", "))}
+		default:
+			return e, nil
+		}
+	}
+	return edits.Edit{}, invalid{fmt.Errorf("there is no change %q: reload the page", request.Command)}
+}
+
+// make sends the change to the API server. Fields that other clients change meanwhile stay.
+func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key types.NamespacedName) (*editAnswer, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	if err := v.objects.Get(r.Context(), key, nginx); err != nil {
+		return nil, err
+	}
+	before := nginx.DeepCopy()
+	done, err := change.Change(nginx, e.Arguments)
+	if err != nil {
+		return nil, invalid{err}
+	}
+	options := []client.PatchOption{client.FieldOwner("kubectl-nginx")}
+	if e.DryRun {
+		options = append(options, client.DryRunAll)
+	}
+	if err := v.objects.Patch(r.Context(), nginx, client.MergeFrom(before), options...); err != nil {
+		return nil, err
+	}
+	lines, err := difference(before, nginx)
+	return &editAnswer{Done: done, Command: command(change, key, e.Arguments), Lines: lines}, err
+}
+
+// difference returns the changed lines of the annotations and the spec, with those around them.
+func difference(before, after *v1alpha2.NginxOperator) ([]page.Line, error) {
+	var texts [2]string
+	for i, n := range []*v1alpha2.NginxOperator{before, after} {
+		text, err := yaml.Marshal(map[string]any{"metadata": map[string]any{"annotations": n.Annotations}, "spec": n.Spec})
+		if err != nil {
+			return nil, err
+		}
+		texts[i] = string(text)
+	}
+	return page.Hunks(texts[0], texts[1]), nil
+}
+
+// command returns the command that makes a change.
+func command(change edits.Edit, key types.NamespacedName, arguments []string) string {
+	words := slices.Concat([]string{"kubectl", "nginx"}, strings.Fields(change.Command), []string{key.Name}, arguments, []string{"-n", key.Namespace})
+	for i, word := range words {
+		words[i] = quote(word)
+	}
+	return strings.Join(words, " ")
+}
+
+var plainWord = regexp.MustCompile(`^[-._:/@%+=a-zA-Z0-9]+$`)
+
+// quote quotes a word for a shell, if needed.
+func quote(word string) string {
+	if plainWord.MatchString(word) {
+		return word
+	}
+	return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'"
+}

@@ -1,0 +1,165 @@
+package console
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/nginx-operator/internal/nginx/naming"
+	"example.com/nginx-operator/internal/nginx/observe"
+	"example.com/nginx-operator/internal/plugin/console/traffic"
+)
+
+const (
+	// sampleInterval is how often the metrics of each pod are read. With many pods it is longer, so that there are at most
+	// samplesPerSecond requests a second.
+	sampleInterval   = 2 * time.Second
+	samplesPerSecond = 10
+	// parallelSamples is how many pods are read at the same time.
+	parallelSamples = 8
+	// sampleTimeout bounds the wait for a pod.
+	sampleTimeout = 2 * time.Second
+	// maxMetrics bounds the metrics of a pod.
+	maxMetrics = 4 << 20
+)
+
+// sample is a line of the stream of the traffic.
+type sample struct {
+	At    time.Time     `json:"at"`
+	Total traffic.Rates `json:"total"`
+	// Pods have the rates of each pod, and Serving its configuration.
+	Pods    map[string]traffic.Rates `json:"pods"`
+	Serving map[string]string        `json:"serving"`
+	// Silent says of pods that cannot be read why.
+	Silent map[string]string `json:"silent,omitempty"`
+	// Next is how long until the next sample, in milliseconds.
+	Next int64 `json:"next"`
+}
+
+// traffic streams what the pods of an application serve, through the API server's proxy of pods.
+func (c *console) traffic(ctx context.Context, r *http.Request, v *Viewer, s *stream) error {
+	t := &sampler{viewer: v, namespace: r.PathValue("namespace"), before: map[string]reading{}}
+	for {
+		pods, err := t.pods(ctx, r.PathValue("name"))
+		if err != nil {
+			return err
+		}
+		interval := max(sampleInterval, time.Second*time.Duration(len(pods))/samplesPerSecond)
+		if taken := t.take(ctx, pods); len(pods) == 0 || len(taken.Serving)+len(taken.Silent) > 0 {
+			taken.Next = interval.Milliseconds()
+			if err := s.send(taken); err != nil {
+				return err
+			}
+		}
+		if !wait(ctx, interval) {
+			return nil
+		}
+	}
+}
+
+// wait waits, and reports whether the context still lasts.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// reading is what a pod had counted at a time.
+type reading struct {
+	at     time.Time
+	counts traffic.Counts
+}
+
+type sampler struct {
+	viewer    *Viewer
+	namespace string
+	before    map[string]reading
+}
+
+// pods returns the names of the pods that run.
+func (t *sampler) pods(ctx context.Context, application string) ([]string, error) {
+	list := &corev1.PodList{}
+	err := t.viewer.raw.Get().AbsPath(pathOf(t.namespace, "pods", corev1.SchemeGroupVersion)).
+		Param("labelSelector", naming.Selector(application).String()).Param("resourceVersion", "0").Do(ctx).Into(list)
+	var names []string
+	for i := range list.Items {
+		if observe.Running(&list.Items[i]) {
+			names = append(names, list.Items[i].Name)
+		}
+	}
+	return names, err
+}
+
+// take reads all pods, and returns what they have served since they were read before.
+func (t *sampler) take(ctx context.Context, pods []string) sample {
+	taken := sample{At: time.Now().UTC(), Pods: map[string]traffic.Rates{}, Serving: map[string]string{}, Silent: map[string]string{}}
+	now, silent := t.readAll(ctx, pods)
+	total, seconds := traffic.Counts{}, 0.0
+	for pod, r := range now {
+		taken.Serving[pod] = r.counts.Serving
+		before, known := t.before[pod]
+		if !known {
+			continue
+		}
+		passed := r.at.Sub(before.at).Seconds()
+		served := r.counts.Since(before.counts)
+		taken.Pods[pod] = served.Over(passed)
+		total, seconds = total.Plus(served), max(seconds, passed)
+	}
+	for pod, err := range silent {
+		_, text := explain(err)
+		taken.Silent[pod] = text.Message
+	}
+	taken.Total = total.Over(seconds)
+	t.before = now
+	return taken
+}
+
+// readAll reads pods, some at a time.
+func (t *sampler) readAll(ctx context.Context, pods []string) (map[string]reading, map[string]error) {
+	read, silent := map[string]reading{}, map[string]error{}
+	var mu sync.Mutex
+	var group sync.WaitGroup
+	slots := make(chan struct{}, parallelSamples)
+	for _, pod := range pods {
+		slots <- struct{}{}
+		group.Go(func() {
+			defer func() { <-slots }()
+			counts, err := t.read(ctx, pod)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				silent[pod] = err
+				return
+			}
+			read[pod] = reading{time.Now(), counts}
+		})
+	}
+	group.Wait()
+	return read, silent
+}
+
+// read reads the metrics of a pod.
+func (t *sampler) read(ctx context.Context, pod string) (traffic.Counts, error) {
+	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
+	defer cancel()
+	metrics, err := t.viewer.raw.Get().AbsPath(pathOf(t.namespace, "pods", corev1.SchemeGroupVersion), pod+":9113", "proxy", "metrics").
+		SetHeader("Accept", "text/plain").DoRaw(ctx)
+	if err != nil {
+		return traffic.Counts{}, err
+	}
+	if len(metrics) > maxMetrics {
+		return traffic.Counts{}, errors.New("the metrics of the pod are too long")
+	}
+	return traffic.Parse(bytes.NewReader(metrics))
+}
