@@ -6,10 +6,12 @@
 package console
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strings"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/validation"
 
@@ -31,6 +33,8 @@ type Options struct {
 	SignIn bool
 	// MaxStreams bounds the streams that are open at the same time.
 	MaxStreams int
+	// WriteTimeout ends the stream of a reader that does not keep up; 0: after 10 seconds.
+	WriteTimeout time.Duration
 }
 
 // console is the handler's state.
@@ -42,6 +46,7 @@ type console struct {
 
 // New returns the handler of a console.
 func New(o Options) http.Handler {
+	o.WriteTimeout = cmp.Or(o.WriteTimeout, writeTimeout)
 	c := &console{options: o, slots: make(chan struct{}, o.MaxStreams)}
 	mux := http.NewServeMux()
 	mux.Handle("GET /", assets())

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
@@ -76,8 +77,9 @@ func find(request *editRequest) (edits.Edit, error) {
 
 // make sends the change to the API server. Fields that other clients change meanwhile stay.
 func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key types.NamespacedName) (*editAnswer, error) {
-	nginx := &v1alpha2.NginxOperator{}
-	if err := v.objects.Get(r.Context(), key, nginx); err != nil {
+	path := pathOf(key.Namespace, applications, v1alpha2.GroupVersion) + "/" + key.Name
+	nginx, err := decode(v.raw.Get().AbsPath(path).DoRaw(r.Context()))
+	if err != nil {
 		return nil, err
 	}
 	before := nginx.DeepCopy()
@@ -85,15 +87,28 @@ func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key ty
 	if err != nil {
 		return nil, invalid{err}
 	}
-	options := []client.PatchOption{client.FieldOwner("kubectl-nginx")}
-	if e.DryRun {
-		options = append(options, client.DryRunAll)
+	patch, err := client.MergeFrom(before).Data(nginx)
+	if err != nil {
+		return nil, err
 	}
-	if err := v.objects.Patch(r.Context(), nginx, client.MergeFrom(before), options...); err != nil {
+	request := v.raw.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", "kubectl-nginx").Body(patch)
+	if e.DryRun {
+		request = request.Param("dryRun", metav1.DryRunAll)
+	}
+	if nginx, err = decode(request.DoRaw(r.Context())); err != nil {
 		return nil, err
 	}
 	lines, err := difference(before, nginx)
 	return &editAnswer{Done: done, Command: command(change, key, e.Arguments), Lines: lines}, err
+}
+
+// decode decodes an answer of the API server.
+func decode(raw []byte, err error) (*v1alpha2.NginxOperator, error) {
+	nginx := &v1alpha2.NginxOperator{}
+	if err == nil {
+		err = json.Unmarshal(raw, nginx)
+	}
+	return nginx, err
 }
 
 // difference returns the changed lines of the annotations and the spec, with those around them.

@@ -29,7 +29,7 @@ func (c *console) fleet(ctx context.Context, r *http.Request, v *Viewer, s *stre
 	if namespace != "" && len(validation.ValidateNamespaceName(namespace, false)) > 0 {
 		return invalid{errNamespace}
 	}
-	f := &fleetFeed{changes: newChanges(), rows: map[string]fleet.Row{}, gone: map[string]bool{}}
+	f := newFleetFeed()
 	go func() {
 		if err := watch.Follow(ctx, v.raw, watch.Resource{Path: pathOf(namespace, applications, v1alpha2.GroupVersion)}, f.handler()); err != nil {
 			f.changes.fail(err)
@@ -47,6 +47,10 @@ type fleetFeed struct {
 	gone   map[string]bool
 	synced bool
 	lost   string
+}
+
+func newFleetFeed() *fleetFeed {
+	return &fleetFeed{changes: newChanges(), rows: map[string]fleet.Row{}, gone: map[string]bool{}}
 }
 
 func (f *fleetFeed) handler() watch.Handler[fleet.Application] {

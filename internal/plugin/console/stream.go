@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	// writeTimeout ends the stream of a reader that does not keep up.
+	// writeTimeout is the default of Options.WriteTimeout.
 	writeTimeout = 10 * time.Second
 	// heartbeat is how often a silent stream sends an empty line, so that both sides notice a broken connection.
 	heartbeat = 15 * time.Second
@@ -21,6 +21,7 @@ const (
 type stream struct {
 	writer     http.ResponseWriter
 	controller *http.ResponseController
+	timeout    time.Duration
 }
 
 // streamed opens a stream for a request, unless too many are open.
@@ -36,7 +37,7 @@ func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *s
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
-		s := &stream{writer: w, controller: http.NewResponseController(w)}
+		s := &stream{writer: w, controller: http.NewResponseController(w), timeout: c.options.WriteTimeout}
 		if err := feed(ctx, r, v, s); err != nil && ctx.Err() == nil {
 			_, f := explain(err)
 			// If the viewer has left, there is nobody to say it to.
@@ -47,7 +48,7 @@ func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *s
 
 // send sends values, one a line.
 func (s *stream) send(values ...any) error {
-	if err := s.controller.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := s.controller.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
 	encoder := json.NewEncoder(s.writer)
@@ -61,7 +62,7 @@ func (s *stream) send(values ...any) error {
 
 // beat sends an empty line.
 func (s *stream) beat() error {
-	if err := s.controller.SetWriteDeadline(time.Now().Add(writeTimeout)); err != nil {
+	if err := s.controller.SetWriteDeadline(time.Now().Add(s.timeout)); err != nil {
 		return err
 	}
 	if _, err := s.writer.Write([]byte("\n")); err != nil {
@@ -112,8 +113,8 @@ func (s *stream) pump(ctx context.Context, c *changes, flush func() error) error
 		case <-beat.C:
 			err = s.beat()
 		case <-c.signal:
-			if err = flush(); err == nil {
-				err = collect(ctx)
+			if err = flush(); err == nil && !wait(ctx, settle) {
+				return ctx.Err()
 			}
 		}
 		if err != nil {
@@ -122,14 +123,14 @@ func (s *stream) pump(ctx context.Context, c *changes, flush func() error) error
 	}
 }
 
-// collect waits for settle.
-func collect(ctx context.Context) error {
-	timer := time.NewTimer(settle)
+// wait waits, and reports whether the context still lasts.
+func wait(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-		return ctx.Err()
+		return false
 	case <-timer.C:
-		return nil
+		return true
 	}
 }

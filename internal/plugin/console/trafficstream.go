@@ -62,18 +62,6 @@ func (c *console) traffic(ctx context.Context, r *http.Request, v *Viewer, s *st
 	}
 }
 
-// wait waits, and reports whether the context still lasts.
-func wait(ctx context.Context, d time.Duration) bool {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-timer.C:
-		return true
-	}
-}
-
 // reading is what a pod had counted at a time.
 type reading struct {
 	at     time.Time

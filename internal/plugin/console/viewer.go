@@ -8,15 +8,11 @@ import (
 
 	authenticationv1 "k8s.io/api/authentication/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"example.com/nginx-operator/api/v1alpha2"
 )
 
 // Viewers identifies viewers.
@@ -27,9 +23,7 @@ type Viewers interface {
 
 // Viewer is whose rights requests to the API server use.
 type Viewer struct {
-	// raw reads JSON; objects reads and patches NginxOperators.
-	raw     rest.Interface
-	objects client.Client
+	raw rest.Interface
 }
 
 // NewViewer returns the viewer of a configuration of a client.
@@ -39,23 +33,8 @@ func NewViewer(config *rest.Config) (*Viewer, error) {
 	config.Timeout, config.QPS, config.Burst = 0, -1, 0
 	config.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	connection, err := rest.HTTPClientFor(config)
-	if err != nil {
-		return nil, err
-	}
-	raw, err := rest.UnversionedRESTClientForConfigAndClient(config, connection)
-	if err != nil {
-		return nil, err
-	}
-	known := runtime.NewScheme()
-	if err := v1alpha2.AddToScheme(known); err != nil {
-		return nil, err
-	}
-	// A fixed mapping needs no discovery.
-	mapper := meta.NewDefaultRESTMapper(nil)
-	mapper.Add(v1alpha2.GroupVersion.WithKind(v1alpha2.Kind), meta.RESTScopeNamespace)
-	objects, err := client.New(config, client.Options{HTTPClient: connection, Scheme: known, Mapper: mapper})
-	return &Viewer{raw: raw, objects: objects}, err
+	raw, err := rest.UnversionedRESTClientFor(config)
+	return &Viewer{raw: raw}, err
 }
 
 // user returns the name of the viewer; empty: the API server does not say it.

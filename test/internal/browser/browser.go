@@ -28,7 +28,8 @@ func Start(ctx context.Context) (*Browser, error) {
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-background-networking", true),
 		chromedp.Flag("disable-component-update", true), chromedp.Flag("disable-sync", true),
 		chromedp.Flag("disable-dev-shm-usage", true), chromedp.Flag("enable-precise-memory-info", true),
-		chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(profile))
+		// Pages are measured and photographed as users see them.
+		chromedp.Flag("hide-scrollbars", false), chromedp.Flag("force-color-profile", "srgb"), chromedp.UserDataDir(profile))
 	browser, endBrowser := chromedp.NewContext(allocator)
 	b := &Browser{ctx: browser, profile: profile, end: func() { endBrowser(); endAllocator() }}
 	if err := chromedp.Do(browser); err != nil {

@@ -2,7 +2,6 @@
 package fleet
 
 import (
-	"cmp"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -54,19 +53,6 @@ type Status struct {
 // Key identifies an application.
 func Key(a *Application) string { return a.Metadata.Namespace + "/" + a.Metadata.Name }
 
-// State is what an application needs from its user. The page shows the states in this order.
-type State string
-
-// The states of an application.
-const (
-	NotReady State = "notReady"
-	// Progressing: the operator has not finished, or has not reported on the present spec.
-	Progressing State = "progressing"
-	Waiting     State = "waiting"
-	Suspended   State = "suspended"
-	Ready       State = "ready"
-)
-
 // Row is what the page shows of an application.
 type Row struct {
 	Namespace string    `json:"namespace"`
@@ -96,7 +82,7 @@ type Row struct {
 func Of(a *Application) Row {
 	s := &a.Status
 	row := Row{
-		Namespace: a.Metadata.Namespace, Name: a.Metadata.Name, State: stateOf(a), Created: a.Metadata.CreationTimestamp.UTC(),
+		Namespace: a.Metadata.Namespace, Name: a.Metadata.Name, State: StateOf(reported(a), s.WaitingRollout != nil, a.Spec.Suspend), Created: a.Metadata.CreationTimestamp.UTC(),
 		Replicas: replicas(a.Spec.Replicas), Ready: s.ReadyReplicas, Restarts: s.Restarts,
 		Image: s.Image, Revision: s.Revision, Config: s.Config.Revision, Loaded: s.Config.LoadedReplicas, Pinned: a.Spec.Rollout.ToRevision,
 	}
@@ -122,25 +108,6 @@ func replicas(declared *int32) int32 {
 		return 1
 	}
 	return *declared
-}
-
-func stateOf(a *Application) State {
-	c := reported(a)
-	status := metav1.ConditionUnknown
-	if c != nil {
-		status = cmp.Or(c.Status, status)
-	}
-	switch {
-	case status == metav1.ConditionFalse && a.Status.WaitingRollout != nil:
-		return Waiting
-	case a.Spec.Suspend:
-		return Suspended
-	case status == metav1.ConditionFalse && !underWay(c.Reason):
-		return NotReady
-	case status == metav1.ConditionTrue:
-		return Ready
-	}
-	return Progressing
 }
 
 // reported returns the condition Ready of the present spec; nil if the operator has not reported on it.

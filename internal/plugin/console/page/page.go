@@ -14,6 +14,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/plugin/console/fleet"
 )
 
 // Objects are an application with what belongs to it.
@@ -59,7 +60,7 @@ func Parts(o *Objects) []Part {
 
 // Summary is what runs, and why the application is not ready.
 type Summary struct {
-	Status       string             `json:"status"`
+	State        fleet.State        `json:"state"`
 	Reason       string             `json:"reason,omitempty"`
 	Message      string             `json:"message,omitempty"`
 	Since        time.Time          `json:"since,omitzero"`
@@ -77,7 +78,7 @@ type Summary struct {
 
 func summary(n *v1alpha2.NginxOperator) Summary {
 	s := Summary{
-		Status: string(metav1.ConditionUnknown), Created: n.CreationTimestamp.UTC(), Replicas: replicas(n), Ready: n.Status.ReadyReplicas,
+		Created: n.CreationTimestamp.UTC(), Replicas: replicas(n), Ready: n.Status.ReadyReplicas,
 		Restarts: n.Status.Restarts, Image: n.Status.Image, NginxVersion: n.Status.NginxVersion, Revision: n.Status.Revision,
 		Suspended: n.Spec.Suspend != nil && *n.Spec.Suspend, Addresses: n.Status.Addresses,
 		Message: "The operator has not reported on the present spec yet. Check that it runs if this lasts.",
@@ -85,9 +86,14 @@ func summary(n *v1alpha2.NginxOperator) Summary {
 	if n.Spec.Rollout != nil && n.Spec.Rollout.ToRevision != nil {
 		s.Pinned = *n.Spec.Rollout.ToRevision
 	}
-	if c := condition(n, v1alpha2.ConditionReady); c != nil && c.ObservedGeneration == n.Generation {
-		s.Status, s.Reason, s.Message, s.Since = string(c.Status), c.Reason, c.Message, c.LastTransitionTime.UTC()
+	ready := condition(n, v1alpha2.ConditionReady)
+	if ready != nil && ready.ObservedGeneration != n.Generation {
+		ready = nil
 	}
+	if ready != nil {
+		s.Reason, s.Message, s.Since = ready.Reason, ready.Message, ready.LastTransitionTime.UTC()
+	}
+	s.State = fleet.StateOf(ready, n.Status.WaitingRollout != nil, s.Suspended)
 	return s
 }
 
@@ -109,11 +115,12 @@ func condition(n *v1alpha2.NginxOperator, kind string) *metav1.Condition {
 
 // Condition is a condition of the application.
 type Condition struct {
-	Type    string    `json:"type"`
-	Status  string    `json:"status"`
-	Reason  string    `json:"reason"`
-	Message string    `json:"message,omitempty"`
-	Since   time.Time `json:"since,omitzero"`
+	Type    string      `json:"type"`
+	Status  string      `json:"status"`
+	State   fleet.State `json:"state"`
+	Reason  string      `json:"reason"`
+	Message string      `json:"message,omitempty"`
+	Since   time.Time   `json:"since,omitzero"`
 	// Outdated is true if the operator has not reported on the present spec.
 	Outdated bool `json:"outdated,omitempty"`
 }
@@ -122,7 +129,7 @@ func conditions(n *v1alpha2.NginxOperator) []Condition {
 	all := []Condition{}
 	for _, c := range n.Status.Conditions {
 		all = append(all, Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(),
+			Type: c.Type, Status: string(c.Status), State: fleet.ConditionState(&c), Reason: c.Reason, Message: c.Message, Since: c.LastTransitionTime.UTC(),
 			Outdated: c.ObservedGeneration != n.Generation,
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/nginx/history"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/nginx/poddiagnosis"
@@ -24,11 +25,12 @@ type Node struct {
 type Pod struct {
 	Name string `json:"name"`
 	// State is ready, starting, ending or failing.
-	State    string    `json:"state"`
-	Message  string    `json:"message,omitempty"`
-	Template string    `json:"template"`
-	Revision int64     `json:"revision,omitempty"`
-	Newest   bool      `json:"newest"`
+	State    string `json:"state"`
+	Message  string `json:"message,omitempty"`
+	Template string `json:"template"`
+	Revision int64  `json:"revision,omitempty"`
+	// Target reports whether the pod has the template that the rollout under way leads to, or else the current one.
+	Target   bool      `json:"target"`
 	Restarts int32     `json:"restarts,omitempty"`
 	Created  time.Time `json:"created"`
 	IP       string    `json:"ip,omitempty"`
@@ -37,14 +39,14 @@ type Pod struct {
 // pods returns the pods by zone and node.
 func pods(o *Objects, h history.History) []Node {
 	byNode := map[string]*Node{}
-	nodes := []Node{}
+	nodes, target := []Node{}, targetOf(o.Nginx, h)
 	for i := range o.Pods {
 		pod := &o.Pods[i]
 		name := pod.Spec.NodeName
 		if byNode[name] == nil {
 			byNode[name] = &Node{Name: name, Zone: ZoneOf(pod, o.Zones)}
 		}
-		byNode[name].Pods = append(byNode[name].Pods, podOf(pod, h))
+		byNode[name].Pods = append(byNode[name].Pods, podOf(pod, h, target))
 	}
 	for _, node := range byNode {
 		slices.SortFunc(node.Pods, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
@@ -54,16 +56,30 @@ func pods(o *Objects, h history.History) []Node {
 	return nodes
 }
 
+// targetOf returns the template of the revision that is rolled out, or else of the current one.
+func targetOf(n *v1alpha2.NginxOperator, h history.History) string {
+	template := ""
+	for i := range h {
+		if h[i].Stage != "" {
+			return h[i].Template
+		}
+		if h[i].Number == n.Status.Revision {
+			template = h[i].Template
+		}
+	}
+	return template
+}
+
 // ZoneOf returns the zone of a pod. Kubernetes copies it from the node to the pod since version 1.35.
 func ZoneOf(pod *corev1.Pod, zones map[string]string) string {
 	return cmp.Or(pod.Labels[corev1.LabelTopologyZone], zones[pod.Spec.NodeName])
 }
 
-func podOf(pod *corev1.Pod, h history.History) Pod {
+func podOf(pod *corev1.Pod, h history.History, target string) Pod {
 	template := observe.TemplateOf(pod)
 	p := Pod{
 		Name: pod.Name, State: "starting", Template: template, Created: pod.CreationTimestamp.UTC(), IP: pod.Status.PodIP,
-		Newest: len(h) > 0 && h[len(h)-1].Template == template,
+		Target: template == target,
 	}
 	for _, r := range h {
 		if r.Template == template {

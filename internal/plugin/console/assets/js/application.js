@@ -74,7 +74,7 @@ class ApplicationView {
   take({part, data}) {
     this.parts[part] = data;
     if (part === 'missing') {
-      replace(this.summary, h('p', {class: 'banner bad', role: 'alert'}, 'This application does not exist.'));
+      replace(this.summary, h('p', {class: 'banner notReady', role: 'alert'}, 'This application does not exist.'));
       this.main.classList.add('is-missing');
     } else if (part === 'summary') {
       this.main.classList.remove('is-missing');

@@ -29,7 +29,7 @@ function fileItem(file, problems, view) {
   const wanted = view.open.has(key) || (!view.open.has(`closed ${key}`) && (own.length > 0 || file.change));
   const element = h('details', {class: 'file', open: Boolean(wanted)},
     h('summary', {'data-key': key}, h('span', {class: 'mono'}, file.name), file.change && h('span', {class: `tag ${file.change}`}, CHANGES[file.change]),
-      own.length > 0 && h('span', {class: 'tag failing'}, `line ${own[0].line}`), h('span', {class: 'push muted'}, `${file.lines.length} lines`)));
+      own.length > 0 && h('span', {class: 'tag failing'}, `line ${own[0].line}`), h('span', {class: 'push muted'}, file.lines.length === 1 ? '1 line' : `${file.lines.length} lines`)));
   const fill = () => {
     if (element.open && !element.filled) element.append(code(file, own));
     element.filled ||= element.open;

@@ -1,17 +1,17 @@
 // The cards that are lists.
 import {h} from './dom.js';
 import {days, since, words} from './text.js';
-import {levelOf} from './summary.js';
 
 const none = (text) => h('p', {class: 'muted none'}, text);
 
-// renderConditions renders the conditions, with the messages of those that are not True.
+// renderConditions renders the conditions, with the messages of those that are not True. The message of Ready is the one
+// of another condition.
 export function renderConditions(conditions) {
   if (conditions.length === 0) return none('The operator has not reported yet.');
-  return h('ul', {class: 'list conditions'}, conditions.map((c) => h('li', {class: levelOf(c.status)},
-    h('span', {class: 'line'}, h('i', {class: `dot ${c.status === 'True' ? 'ready' : c.status === 'False' ? 'notReady' : 'progressing'}`, 'aria-hidden': 'true'}),
+  return h('ul', {class: 'list conditions'}, conditions.map((c) => h('li', {class: c.state},
+    h('span', {class: 'line'}, h('i', {class: `dot ${c.state}`, 'aria-hidden': 'true'}),
       h('b', {}, words(c.type)), h('span', {class: 'hidden'}, c.status), h('span', {class: 'muted'}, words(c.reason)), h('span', {class: 'push muted'}, since(c.since))),
-    c.message && c.status !== 'True' && h('p', {class: 'words'}, c.message),
+    c.message && c.status !== 'True' && c.type !== 'Ready' && h('p', {class: 'words'}, c.message),
     c.outdated && h('p', {class: 'hint'}, 'Not yet about the present spec.'))));
 }
 
@@ -54,7 +54,7 @@ export function renderEvents(events) {
 // renderNotShown names what the viewer may not read, in the words of the API server.
 export function renderNotShown(refusals) {
   if (refusals.length === 0) return [];
-  return h('details', {class: 'banner unknown'},
+  return h('details', {class: 'banner progressing'},
     h('summary', {}, `Not shown, because you may not read it: ${refusals.map((r) => r.what).join(', ')}`),
     refusals.map((r) => h('p', {class: 'words'}, r.message)));
 }

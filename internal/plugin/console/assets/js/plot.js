@@ -25,7 +25,7 @@ export class Plot {
   }
 
   line(one, top, filled) {
-    const x = (time) => (WIDTH * (time - this.from)) / (this.to - this.from);
+    const x = (time) => (WIDTH * (time - this.from)) / (this.to - this.from || 1);
     const y = (value) => HEIGHT - 1 - ((HEIGHT - TOP) * value) / (top || 1);
     const points = this.samples.filter((sample) => one.value(sample) !== null).map((sample) => `${x(sample.time).toFixed(1)},${y(one.value(sample)).toFixed(1)}`);
     if (points.length === 0) return [];

@@ -16,7 +16,7 @@ export function renderPods(nodes, view) {
 
 function podItem(pod, view) {
   const rates = view.rates[pod.name], serving = view.serving[pod.name];
-  return h('li', {class: `pod ${pod.state} ${pod.newest ? 'newest' : 'older'}`, 'data-pod': pod.name},
+  return h('li', {class: `pod ${pod.state} ${pod.target ? 'target' : 'older'}`, 'data-pod': pod.name},
     h('span', {class: 'line'}, h('i', {class: `dot ${DOTS[pod.state]}`, 'aria-hidden': 'true'}), h('b', {class: 'mono'}, pod.name), h('span', {class: 'push muted'}, since(pod.created))),
     h('span', {class: 'tags'},
       h('span', {class: `tag ${pod.state}`}, STATES[pod.state]),

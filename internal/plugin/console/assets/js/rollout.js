@@ -15,7 +15,7 @@ export function renderRollout(rollout, view) {
   return [
     rollout.stage ? steps(rollout) : settled(rollout),
     rollout.gates && gates(rollout, view),
-    rollout.reason && h('p', {class: 'words'}, h('b', {}, words(rollout.reason)), ': ', rollout.message),
+    rollout.message && rollout.message !== view.parts.summary?.message && h('p', {class: 'words'}, h('b', {}, words(rollout.reason)), ': ', rollout.message),
     h('div', {class: 'meters'},
       meter('Up to date', rollout.updated, rollout.replicas, 'pods'),
       meter('Ready', rollout.ready, rollout.replicas, 'pods'),

@@ -2,14 +2,11 @@
 import {h} from './dom.js';
 import {since, words} from './text.js';
 
-const LEVEL = {True: 'good', False: 'bad', Unknown: 'unknown'};
-
 // renderSummary renders one line that says how the application is.
 export function renderSummary(summary) {
-  const ready = summary.status === 'True';
-  const level = ready ? 'good' : summary.status === 'False' ? 'bad' : 'unknown';
-  return h('div', {class: `banner ${level}`, role: 'status'},
-    h('span', {class: 'banner-state'}, h('i', {class: `dot ${ready ? 'ready' : level === 'bad' ? 'notReady' : 'progressing'}`, 'aria-hidden': 'true'}),
+  const ready = summary.state === 'ready';
+  return h('div', {class: `banner ${summary.state}`, role: 'status'},
+    h('span', {class: 'banner-state'}, h('i', {class: `dot ${summary.state}`, 'aria-hidden': 'true'}),
       h('b', {}, ready ? 'Ready' : summary.reason ? words(summary.reason) : 'Not reported yet')),
     h('span', {class: 'banner-count'}, `${summary.ready} of ${summary.replicas} pods`),
     summary.since && h('span', {class: 'muted'}, 'for ', since(summary.since)),
@@ -30,5 +27,3 @@ export function renderFacts(summary) {
   ];
   return h('dl', {class: 'facts'}, facts.map(([name, value]) => [h('dt', {}, name), h('dd', {}, value)]));
 }
-
-export const levelOf = (status) => LEVEL[status] ?? 'unknown';

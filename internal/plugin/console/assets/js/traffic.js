@@ -35,7 +35,8 @@ export class Traffic {
     if (Object.keys(sample.pods).length > 0) this.samples.push(sample);
     const oldest = sample.time - MINUTES * 60_000;
     this.samples = this.samples.filter((s) => s.time >= oldest);
-    for (const plot of this.plots) plot.draw(this.samples, oldest, sample.time);
+    const first = this.samples[0]?.time ?? oldest;
+    for (const plot of this.plots) plot.draw(this.samples, first, sample.time);
     replace(this.note, this.silence(sample));
     this.measured(sample);
   }
@@ -44,6 +45,6 @@ export class Traffic {
     const silent = Object.entries(sample.silent ?? {});
     if (silent.length > 0) return `${silent.length === 1 ? 'A pod does' : `${silent.length} pods do`} not answer: ${silent[0][0]}: ${silent[0][1]}`;
     if (Object.keys(sample.serving).length === 0) return 'No pod runs.';
-    return `The last ${MINUTES} minutes, every ${sample.next / 1000} seconds`;
+    return `At most the last ${MINUTES} minutes, every ${sample.next / 1000} seconds`;
   }
 }
