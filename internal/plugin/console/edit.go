@@ -15,6 +15,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/console/page"
+	"example.com/nginx-operator/internal/plugin/console/watch"
 	"example.com/nginx-operator/internal/plugin/edits"
 )
 
@@ -78,7 +79,7 @@ func find(request *editRequest) (edits.Edit, error) {
 // make sends the change to the API server. Fields that other clients change meanwhile stay.
 func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key types.NamespacedName) (*editAnswer, error) {
 	path := pathOf(key.Namespace, applications, v1alpha2.GroupVersion) + "/" + key.Name
-	nginx, err := decode(v.raw.Get().AbsPath(path).DoRaw(r.Context()))
+	nginx, err := decode(watch.Raw(v.raw.Get().AbsPath(path).Do(r.Context())))
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key ty
 	if e.DryRun {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
-	if nginx, err = decode(request.DoRaw(r.Context())); err != nil {
+	if nginx, err = decode(watch.Raw(request.Do(r.Context()))); err != nil {
 		return nil, err
 	}
 	lines, err := difference(before, nginx)

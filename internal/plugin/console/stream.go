@@ -38,6 +38,10 @@ func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *s
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		s := &stream{writer: w, controller: http.NewResponseController(w), timeout: c.options.WriteTimeout}
+		// The page knows that it is connected before there is anything to show.
+		if err := s.controller.Flush(); err != nil {
+			return
+		}
 		if err := feed(ctx, r, v, s); err != nil && ctx.Err() == nil {
 			_, f := explain(err)
 			// If the viewer has left, there is nobody to say it to.

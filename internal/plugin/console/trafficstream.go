@@ -13,6 +13,7 @@ import (
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/plugin/console/traffic"
+	"example.com/nginx-operator/internal/plugin/console/watch"
 )
 
 const (
@@ -141,8 +142,8 @@ func (t *sampler) readAll(ctx context.Context, pods []string) (map[string]readin
 func (t *sampler) read(ctx context.Context, pod string) (traffic.Counts, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	metrics, err := t.viewer.raw.Get().AbsPath(pathOf(t.namespace, "pods", corev1.SchemeGroupVersion), pod+":9113", "proxy", "metrics").
-		SetHeader("Accept", "text/plain").DoRaw(ctx)
+	metrics, err := watch.Raw(t.viewer.raw.Get().AbsPath(pathOf(t.namespace, "pods", corev1.SchemeGroupVersion), pod+":9113", "proxy", "metrics").
+		SetHeader("Accept", "text/plain").Do(ctx))
 	if err != nil {
 		return traffic.Counts{}, err
 	}

@@ -75,6 +75,14 @@ func Follow[T any](ctx context.Context, c rest.Interface, r Resource, h Handler[
 	}
 }
 
+// Raw returns the body of an answer, or the error in the words of the API server.
+func Raw(answer rest.Result) ([]byte, error) {
+	if err := answer.Error(); err != nil {
+		return nil, err
+	}
+	return answer.Raw()
+}
+
 // refused reports whether a request that is repeated would fail again.
 func refused(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsUnauthorized(err) || apierrors.IsNotFound(err) || apierrors.IsMethodNotSupported(err)
@@ -187,7 +195,7 @@ func (f *follower[T]) list(ctx context.Context) error {
 		if next != "" {
 			request = request.Param("continue", next)
 		}
-		raw, err := request.DoRaw(ctx)
+		raw, err := Raw(request.Do(ctx))
 		if err != nil {
 			return err
 		}
