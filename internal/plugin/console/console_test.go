@@ -281,7 +281,10 @@ func TestSlowReader(t *testing.T) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	select {
-	case <-ended:
+	case err := <-ended:
+		if err == nil {
+			t.Error("the stream ended without an error")
+		}
 	case <-time.After(patience):
 		t.Fatal("the stream goes on")
 	}
