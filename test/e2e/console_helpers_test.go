@@ -137,7 +137,7 @@ func (p *consolePage) view(path string) {
 // wait waits until an expression of JavaScript is true.
 func (p *consolePage) wait(expression string) {
 	p.t.Helper()
-	must(p.t, p.Wait(expression, time.Minute))
+	must(p.t, p.Wait(expression, 20*time.Second))
 }
 
 // run evaluates an expression.

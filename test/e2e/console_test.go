@@ -95,8 +95,10 @@ func testConsoleAction(t *testing.T, b *browser.Browser, admin *servedConsole, n
 func testConsoleKeyboard(t *testing.T, b *browser.Browser, admin *servedConsole, nginx *v1alpha2.NginxOperator) {
 	p := openConsole(t, b, admin, "")
 	p.wait(rowOf(nginx))
-	p.press("/" + nginx.Namespace + " web")
-	p.wait(`document.activeElement.type === "search" && document.querySelectorAll(".rows .row:not([hidden])").length === 1`)
+	must(t, p.PressCharacter("/"))
+	p.wait(`document.activeElement.type === "search"`)
+	p.press(nginx.Namespace + " web")
+	p.wait(`document.querySelectorAll(".rows .row:not([hidden])").length === 1`)
 	p.press(kb.ArrowDown + kb.Enter)
 	p.wait(`document.querySelector("#main .application") && document.getElementById("main").dataset.complete === "true"`)
 	p.wait(`document.activeElement.id === "main"`)

@@ -117,6 +117,8 @@ type failure struct {
 	Message string `json:"error"`
 	// Reason is the one of the API server, such as Forbidden.
 	Reason string `json:"reason,omitempty"`
+	// Code is the status code, for an error in a stream.
+	Code int `json:"code,omitempty"`
 }
 
 // errUnknownViewer is the answer to a request without a known token.

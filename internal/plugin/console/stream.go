@@ -43,7 +43,8 @@ func (c *console) streamed(feed func(context.Context, *http.Request, *Viewer, *s
 			return
 		}
 		if err := feed(ctx, r, v, s); err != nil && ctx.Err() == nil {
-			_, f := explain(err)
+			code, f := explain(err)
+			f.Code = code
 			// If the viewer has left, there is nobody to say it to.
 			_ = s.send(f)
 		}

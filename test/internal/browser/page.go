@@ -11,6 +11,7 @@ import (
 	"github.com/chromedp/cdproto/cdp"
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/cdproto/heapprofiler"
+	"github.com/chromedp/cdproto/input"
 	"github.com/chromedp/cdproto/log"
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/performance"
@@ -86,6 +87,17 @@ func (p *Page) Click(selector string) error { return p.Do(chromedp.Click(chromed
 
 // Press presses keys.
 func (p *Page) Press(keys string) error { return p.Do(chromedp.KeyEvent(keys)) }
+
+// PressCharacter presses the key of a character in one event, as a keyboard does: a script that handles the event keeps the
+// character from being typed.
+func (p *Page) PressCharacter(character string) error {
+	for _, kind := range []input.DispatchKeyEventType{input.DispatchKeyEventTypeKeyDown, input.DispatchKeyEventTypeKeyUp} {
+		if _, err := chromedp.Call(p.ctx, input.DispatchKeyEvent, input.DispatchKeyEventParams{Type: kind, Key: character, Text: character}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Dark makes the system prefer dark colours, or light ones.
 func (p *Page) Dark(dark bool) error {

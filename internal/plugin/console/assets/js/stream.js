@@ -67,7 +67,7 @@ export class Stream {
   }
 
   take(value) {
-    if (value.error) throw new Refusal(value.reason ? 400 : 503, value);
+    if (value.error) throw new Refusal(value.code, value);
     this.pause = FIRST_PAUSE;
     this.line(value);
   }
