@@ -308,10 +308,10 @@ func TestRefusals(t *testing.T) {
 		response := s.request(t.Context(), t, "POST", "/api/applications/shop/web/edits", tt.body, s.authorized())
 		var got failure
 		if err := json.NewDecoder(response.Body).Decode(&got); err != nil || response.StatusCode != tt.code || !strings.Contains(got.Message, tt.says) {
-			t.Errorf("%s: %d %q %v", name, response.StatusCode, got, err)
+			t.Errorf("%s: %d %q %v", name, response.StatusCode, got.Message, err)
 		}
 		if strings.Contains(got.Message+s.logs.String(), s.token) {
-			t.Errorf("%s: the token leaks: %s %s", name, got, s.logs)
+			t.Errorf("%s: the token leaks: %s %s", name, got.Message, s.logs)
 		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"example.com/nginx-operator/internal/nginx/naming"
-	"example.com/nginx-operator/internal/nginx/observe"
 	"example.com/nginx-operator/internal/plugin/console/traffic"
 	"example.com/nginx-operator/internal/plugin/console/watch"
 )
@@ -44,18 +42,23 @@ type sample struct {
 
 // traffic streams what the pods of an application serve, through the API server's proxy of pods.
 func (c *console) traffic(ctx context.Context, r *http.Request, v *Viewer, s *stream) error {
-	t := &sampler{viewer: v, namespace: r.PathValue("namespace"), before: map[string]reading{}}
+	namespace := r.PathValue("namespace")
+	running := followRunning(ctx, v, namespace, r.PathValue("name"))
+	t := &sampler{viewer: v, namespace: namespace, before: map[string]reading{}}
 	for {
-		pods, err := t.pods(ctx, r.PathValue("name"))
-		if err != nil {
-			return err
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-running.changes.failed:
+			return running.changes.err
+		case <-running.synced:
 		}
+		pods := running.names()
 		interval := max(sampleInterval, time.Second*time.Duration(len(pods))/samplesPerSecond)
-		if taken := t.take(ctx, pods); len(pods) == 0 || len(taken.Serving)+len(taken.Silent) > 0 {
-			taken.Next = interval.Milliseconds()
-			if err := s.send(taken); err != nil {
-				return err
-			}
+		taken := t.take(ctx, pods)
+		taken.Next = interval.Milliseconds()
+		if err := s.send(taken); err != nil {
+			return err
 		}
 		if !wait(ctx, interval) {
 			return nil
@@ -73,20 +76,6 @@ type sampler struct {
 	viewer    *Viewer
 	namespace string
 	before    map[string]reading
-}
-
-// pods returns the names of the pods that run.
-func (t *sampler) pods(ctx context.Context, application string) ([]string, error) {
-	list := &corev1.PodList{}
-	err := t.viewer.raw.Get().AbsPath(pathOf(t.namespace, "pods", corev1.SchemeGroupVersion)).
-		Param("labelSelector", naming.Selector(application).String()).Param("resourceVersion", "0").Do(ctx).Into(list)
-	var names []string
-	for i := range list.Items {
-		if observe.Running(&list.Items[i]) {
-			names = append(names, list.Items[i].Name)
-		}
-	}
-	return names, err
 }
 
 // take reads all pods, and returns what they have served since they were read before.

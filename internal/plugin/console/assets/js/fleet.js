@@ -96,6 +96,7 @@ class FleetView {
     const rows = this.fleet.select(chosen);
     this.grid.show(rows);
     this.table.setAttribute('aria-rowcount', rows.length + 1);
+    if (this.fleet.complete && this.main.dataset.complete !== 'true') performance.mark('fleet-complete');
     this.main.dataset.complete = this.fleet.complete;
     this.showStates();
     this.showNamespaces();
