@@ -118,16 +118,19 @@ func (b *consoleBench) page() (*browser.Page, error) {
 
 // open opens the fleet a few times, and measures from the start of the navigation.
 func (b *consoleBench) open(context.Context) ([]figure.Figure, error) {
-	var complete, memory []float64
+	var first, complete, memory []float64
 	var search float64
 	for range consoleLoads {
 		p, err := b.page()
 		if err != nil {
 			return nil, err
 		}
-		took, err := p.Number(`performance.getEntriesByName("fleet-complete")[0].startTime`)
-		if err != nil {
-			return nil, err
+		for mark, times := range map[string]*[]float64{"fleet-first": &first, "fleet-complete": &complete} {
+			at, err := p.Number(`performance.getEntriesByName("` + mark + `")[0].startTime`)
+			if err != nil {
+				return nil, err
+			}
+			*times = append(*times, at)
 		}
 		if search, err = p.Number(searchTime); err != nil {
 			return nil, err
@@ -136,13 +139,15 @@ func (b *consoleBench) open(context.Context) ([]figure.Figure, error) {
 		if err != nil {
 			return nil, err
 		}
-		complete, memory = append(complete, took), append(memory, used/(1<<20))
+		memory = append(memory, used/(1<<20))
 		p.Close()
 	}
+	slices.Sort(first)
 	slices.Sort(complete)
 	what := fmt.Sprintf("the fleet among %d objects", b.count(consoleObjects))
 	return []figure.Figure{
-		figure.HasGoal(what+": all rows are there and can be searched, median", complete[len(complete)/2], "ms", figure.AtMost(usableGoal), listed(complete, "ms")),
+		figure.HasGoal(what+": the first rows can be used, median", first[len(first)/2], "ms", figure.AtMost(usableGoal), listed(first, "ms")),
+		figure.HasGoal(what+": all rows are there, median", complete[len(complete)/2], "ms", figure.AtMost(usableGoal), listed(complete, "ms")),
 		figure.Info("a search in all rows", search, "ms"),
 		figure.Info("memory of the page's scripts", slices.Max(memory), "MiB", listed(memory, "MiB")),
 	}, nil

@@ -164,6 +164,23 @@ func TestAssets(t *testing.T) {
 	}
 }
 
+// TestPreload: the page loads all modules at once, and not one after another as they import each other.
+func TestPreload(t *testing.T) {
+	page, err := embedded.ReadFile("assets/index.html")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := embedded.ReadDir("assets/js")
+	if err != nil || len(modules) == 0 {
+		t.Fatalf("%d modules: %v", len(modules), err)
+	}
+	for _, module := range modules {
+		if !bytes.Contains(page, []byte(`"js/`+module.Name()+`"`)) {
+			t.Errorf("index.html does not load js/%s", module.Name())
+		}
+	}
+}
+
 // lines reads a stream.
 func lines(t *testing.T, response *http.Response) func() map[string]any {
 	t.Helper()

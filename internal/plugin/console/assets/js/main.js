@@ -49,20 +49,19 @@ function route() {
 }
 
 async function start() {
-  shared.settings = await get('/api/settings');
+  const [settings, session] = await Promise.allSettled([get('/api/settings'), hasToken() ? get('/api/session') : undefined]);
+  if (settings.status === 'rejected') throw settings.reason;
+  shared.settings = settings.value;
   document.getElementById('cluster').textContent = shared.settings.cluster;
   if (!hasToken()) {
     signIn('');
-    return;
+  } else if (session.status === 'rejected') {
+    showFailure(session.reason);
+  } else {
+    shared.session = session.value;
+    document.getElementById('user').textContent = shared.session.user;
+    route();
   }
-  try {
-    shared.session = await get('/api/session');
-  } catch (error) {
-    showFailure(error);
-    return;
-  }
-  document.getElementById('user').textContent = shared.session.user;
-  route();
 }
 
 takeToken();
