@@ -15,7 +15,11 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/edits"
 	"example.com/nginx-operator/internal/plugin/screen"
+	"example.com/nginx-operator/internal/plugin/view"
 )
+
+// fieldOwner is the manager of the fields that the plugin sets.
+const fieldOwner = "kubectl-nginx"
 
 // defaultTimeout is how long --wait waits. A rollout that makes no progress has failed by then, unless its deadline is longer.
 const defaultTimeout = 15 * time.Minute
@@ -54,13 +58,19 @@ func newEdit(c *cluster, e edits.Edit, word string) *cobra.Command {
 		Use:   strings.Join(append([]string{word, "NAME"}, e.Arguments...), " "),
 		Short: e.Short,
 		Long:  e.Long,
-		Args:  cobra.ExactArgs(1 + len(e.Arguments)),
+		Args:  cobra.RangeArgs(1+e.Required(), 1+len(e.Arguments)),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			connected, nginx, err := c.application(cmd.Context(), args[0])
 			if err != nil {
 				return err
 			}
-			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(nginx, args[1:]) }); err != nil {
+			target := edits.Target{NginxOperator: nginx}
+			if e.NeedsHistory {
+				if target.History, err = view.ReadHistory(cmd.Context(), connected, nginx); err != nil {
+					return err
+				}
+			}
+			if err := apply(cmd.Context(), connected, nginx, cmd.OutOrStdout(), dryRun, func() (string, error) { return e.Change(target, args[1:]) }); err != nil {
 				return err
 			}
 			if !wait || dryRun {
@@ -86,7 +96,7 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 	if err != nil {
 		return err
 	}
-	options, suffix := []client.PatchOption{client.FieldOwner("kubectl-nginx")}, ""
+	options, suffix := []client.PatchOption{client.FieldOwner(fieldOwner)}, ""
 	if dryRun {
 		options, suffix = append(options, client.DryRunAll), " (dry run)"
 	}
@@ -100,26 +110,15 @@ func apply(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperator, 
 // waitReady waits until the present spec is ready, and prints each message of Ready on the way.
 func waitReady(ctx context.Context, c client.WithWatch, nginx *v1alpha2.NginxOperator, out io.Writer) error {
 	p := &progress{nginx: nginx, out: out}
-	// The API server ends a watch after some minutes.
-	for ctx.Err() == nil && !p.ready {
-		events, err := c.Watch(ctx, &v1alpha2.NginxOperatorList{}, client.InNamespace(nginx.Namespace), client.MatchingFields{"metadata.name": nginx.Name})
-		if err != nil {
-			return p.end(ctx, err)
-		}
-		for event := range events.ResultChan() {
-			if now, ok := event.Object.(*v1alpha2.NginxOperator); ok {
-				err = p.show(now)
-			}
-			if err != nil || p.ready {
-				break
+	err := waitUntil(ctx, c, &v1alpha2.NginxOperatorList{}, nginx, func(now client.Object) (bool, error) {
+		if current, ok := now.(*v1alpha2.NginxOperator); ok {
+			if err := p.show(current); err != nil {
+				return false, err
 			}
 		}
-		events.Stop()
-		if err != nil {
-			return err
-		}
-	}
-	return p.end(ctx, nil)
+		return p.ready, nil
+	})
+	return p.end(ctx, err)
 }
 
 // progress is what a wait has shown.

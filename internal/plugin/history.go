@@ -1,7 +1,7 @@
 package plugin
 
 import (
-	"time"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +10,8 @@ import (
 )
 
 func newHistory(c *cluster) *cobra.Command {
-	return &cobra.Command{
+	out := &output{}
+	cmd := &cobra.Command{
 		Use:   "history NAME",
 		Short: "List the revisions of an application",
 		Args:  cobra.ExactArgs(1),
@@ -23,7 +24,13 @@ func newHistory(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return screen.History(cmd.OutOrStdout(), revisions, nginx.Status.Revision, time.Now())
+			names := make([]string, 0, len(revisions))
+			for _, r := range revisions {
+				names = append(names, fmt.Sprint(r.Number))
+			}
+			return out.write(cmd, view.Revisions(revisions), names, func(p screen.Printer) error { return p.History(revisions, nginx.Status.Revision) })
 		},
 	}
+	out.addFlag(cmd)
+	return cmd
 }

@@ -13,6 +13,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 
+	"example.com/nginx-operator/internal/plugin/pods"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
 
@@ -49,7 +50,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	flags := genericclioptions.NewConfigFlags(true)
 	flags.AddFlags(cmd.PersistentFlags())
 	c := &cluster{flags: flags}
-	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConsole(c))
+	cmd.AddCommand(newList(c), newStatus(c), newTree(c), newHistory(c), newConfig(c), newExplain(c), newTop(c), newLogs(c), newCerts(c), newDiff(c), newBackups(c), newBackup(c), newRestore(c), newReport(c, version), newConsole(c))
 	addEdits(cmd, c)
 	return cmd
 }
@@ -60,12 +61,15 @@ func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errShown) {
+	if !errors.Is(err, errShown) && !errors.Is(err, errRejected) {
 		_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
 	}
+	refused := &pods.RefusedError{}
 	switch {
 	case errors.Is(err, errNotReady):
 		return exitNotReady
+	case errors.Is(err, errRejected), errors.As(err, &refused):
+		return exitRefused
 	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
 		return exitRefused
 	}

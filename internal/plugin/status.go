@@ -1,8 +1,6 @@
 package plugin
 
 import (
-	"time"
-
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 
@@ -12,7 +10,8 @@ import (
 )
 
 func newStatus(c *cluster) *cobra.Command {
-	return &cobra.Command{
+	out, again := &output{}, false
+	cmd := &cobra.Command{
 		Use:   "status NAME",
 		Short: "Show one application on one screen: conditions, pods, certificates and events",
 		Long: "Show one application on one screen: conditions, pods, certificates and events.\n\n" +
@@ -23,11 +22,21 @@ func newStatus(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			found, err := view.ReadApplication(cmd.Context(), connected, nginx)
+			show := func(a *view.Application) error {
+				return out.write(cmd, a, []string{nameOf(nginx)}, func(p screen.Printer) error { return p.Status(*a) })
+			}
+			if again {
+				return watchStatus(cmd, c, connected, nginx, show)
+			}
+			measurer, err := c.pods()
 			if err != nil {
 				return err
 			}
-			if err := screen.Status(cmd.OutOrStdout(), *found, time.Now()); err != nil {
+			found, err := view.ReadApplication(cmd.Context(), connected, nginx, measurer)
+			if err != nil {
+				return err
+			}
+			if err := show(found); err != nil {
 				return err
 			}
 			if !meta.IsStatusConditionTrue(found.Nginx.Status.Conditions, v1alpha2.ConditionReady) {
@@ -36,4 +45,7 @@ func newStatus(c *cluster) *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().BoolVarP(&again, "watch", "w", false, "show it again after each change, until you interrupt it")
+	out.addFlag(cmd)
+	return cmd
 }

@@ -1,7 +1,7 @@
 package plugin
 
 import (
-	"time"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -10,7 +10,8 @@ import (
 )
 
 func newTree(c *cluster) *cobra.Command {
-	return &cobra.Command{
+	out := &output{}
+	cmd := &cobra.Command{
 		Use:   "tree NAME",
 		Short: "Show the objects that belong to an application",
 		Args:  cobra.ExactArgs(1),
@@ -23,7 +24,13 @@ func newTree(c *cluster) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return screen.Tree(cmd.OutOrStdout(), tree, time.Now())
+			names := make([]string, 0, len(tree.Objects))
+			for i := range tree.Objects {
+				names = append(names, strings.ToLower(tree.Objects[i].GetKind())+"/"+tree.Objects[i].GetName())
+			}
+			return out.write(cmd, tree, names, func(p screen.Printer) error { return p.Tree(tree) })
 		},
 	}
+	out.addFlag(cmd)
+	return cmd
 }

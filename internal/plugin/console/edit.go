@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -8,15 +9,18 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/nginx/history"
+	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/plugin/console/page"
-	"example.com/nginx-operator/internal/plugin/console/watch"
 	"example.com/nginx-operator/internal/plugin/edits"
+	"example.com/nginx-operator/internal/plugin/watch"
 )
 
 // maxEdit bounds the body of a request for a change.
@@ -67,7 +71,7 @@ func find(request *editRequest) (edits.Edit, error) {
 	for _, e := range edits.All() {
 		switch {
 		case e.Command != request.Command:
-		case len(e.Arguments) != len(request.Arguments):
+		case len(request.Arguments) < e.Required() || len(request.Arguments) > len(e.Arguments):
 			return e, invalid{fmt.Errorf("%s needs %s", e.Command, strings.Join(append([]string{"the name"}, e.Arguments...), ", "))}
 		default:
 			return e, nil
@@ -83,24 +87,43 @@ func (e *editRequest) make(r *http.Request, v *Viewer, change edits.Edit, key ty
 	if err != nil {
 		return nil, err
 	}
-	before := nginx.DeepCopy()
-	done, err := change.Change(nginx, e.Arguments)
+	before, target := nginx.DeepCopy(), edits.Target{NginxOperator: nginx}
+	if change.NeedsHistory {
+		if target.History, err = v.history(r.Context(), key); err != nil {
+			return nil, err
+		}
+	}
+	done, err := change.Change(target, e.Arguments)
 	if err != nil {
 		return nil, invalid{err}
 	}
-	patch, err := client.MergeFrom(before).Data(nginx)
+	after, err := v.patch(r.Context(), path, before, nginx, e.DryRun)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := difference(before, after)
+	return &editAnswer{Done: done, Command: command(change, key, e.Arguments), Lines: lines}, err
+}
+
+// patch sends what a change makes of an object, and returns the object of the API server.
+func (v *Viewer) patch(ctx context.Context, path string, before, after *v1alpha2.NginxOperator, dryRun bool) (*v1alpha2.NginxOperator, error) {
+	patch, err := client.MergeFrom(before).Data(after)
 	if err != nil {
 		return nil, err
 	}
 	request := v.raw.Patch(types.MergePatchType).AbsPath(path).Param("fieldManager", "kubectl-nginx").Body(patch)
-	if e.DryRun {
+	if dryRun {
 		request = request.Param("dryRun", metav1.DryRunAll)
 	}
-	if nginx, err = decode(watch.Raw(request.Do(r.Context()))); err != nil {
-		return nil, err
-	}
-	lines, err := difference(before, nginx)
-	return &editAnswer{Done: done, Command: command(change, key, e.Arguments), Lines: lines}, err
+	return decode(watch.Raw(request.Do(ctx)))
+}
+
+// history reads the revisions of an application.
+func (v *Viewer) history(ctx context.Context, key types.NamespacedName) (history.History, error) {
+	found := &appsv1.ControllerRevisionList{}
+	err := v.raw.Get().AbsPath(pathOf(key.Namespace, "controllerrevisions", appsv1.SchemeGroupVersion)).
+		Param("labelSelector", naming.Selector(key.Name).String()).Do(ctx).Into(found)
+	return history.Read(found.Items), err
 }
 
 // decode decodes an answer of the API server.

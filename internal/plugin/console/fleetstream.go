@@ -9,7 +9,7 @@ import (
 
 	"example.com/nginx-operator/api/v1alpha2"
 	"example.com/nginx-operator/internal/plugin/console/fleet"
-	"example.com/nginx-operator/internal/plugin/console/watch"
+	"example.com/nginx-operator/internal/plugin/watch"
 )
 
 // fleetUpdate is a line of the stream of the fleet.

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/nginx-operator/internal/plugin/console/page"
-	"example.com/nginx-operator/internal/plugin/console/watch"
+	"example.com/nginx-operator/internal/plugin/watch"
 )
 
 // resource is a resource of an application's namespace, and where its objects are kept.

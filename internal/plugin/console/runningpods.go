@@ -10,7 +10,7 @@ import (
 
 	"example.com/nginx-operator/internal/nginx/naming"
 	"example.com/nginx-operator/internal/nginx/observe"
-	"example.com/nginx-operator/internal/plugin/console/watch"
+	"example.com/nginx-operator/internal/plugin/watch"
 )
 
 // runningPods are the pods of an application that run, as a watch reports them.

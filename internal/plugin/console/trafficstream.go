@@ -3,15 +3,14 @@ package console
 import (
 	"bytes"
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/nginx-operator/internal/plugin/console/traffic"
-	"example.com/nginx-operator/internal/plugin/console/watch"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/plugin/traffic"
 )
 
 const (
@@ -23,8 +22,6 @@ const (
 	parallelSamples = 8
 	// sampleTimeout bounds the wait for a pod.
 	sampleTimeout = 2 * time.Second
-	// maxMetrics bounds the metrics of a pod.
-	maxMetrics = 4 << 20
 )
 
 // sample is a line of the stream of the traffic.
@@ -131,13 +128,10 @@ func (t *sampler) readAll(ctx context.Context, pods []string) (map[string]readin
 func (t *sampler) read(ctx context.Context, pod string) (traffic.Counts, error) {
 	ctx, cancel := context.WithTimeout(ctx, sampleTimeout)
 	defer cancel()
-	metrics, err := watch.Raw(t.viewer.raw.Get().AbsPath(pathOf(t.namespace, "pods", corev1.SchemeGroupVersion), pod+":9113", "proxy", "metrics").
-		SetHeader("Accept", "text/plain").Do(ctx))
+	metrics, err := t.viewer.pods.Get(ctx, types.NamespacedName{Namespace: t.namespace, Name: pod}, instanceapi.PathMetrics, nil)
 	if err != nil {
 		return traffic.Counts{}, err
 	}
-	if len(metrics) > maxMetrics {
-		return traffic.Counts{}, errors.New("the metrics of the pod are too long")
-	}
-	return traffic.Parse(bytes.NewReader(metrics))
+	found, err := traffic.Parse(bytes.NewReader(metrics))
+	return found.Counts, err
 }

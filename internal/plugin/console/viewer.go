@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
+
+	"example.com/nginx-operator/internal/plugin/pods"
 )
 
 // Viewers identifies viewers.
@@ -23,7 +25,8 @@ type Viewers interface {
 
 // Viewer is whose rights requests to the API server use.
 type Viewer struct {
-	raw rest.Interface
+	raw  rest.Interface
+	pods *pods.Client
 }
 
 // NewViewer returns the viewer of a configuration of a client.
@@ -34,7 +37,11 @@ func NewViewer(config *rest.Config) (*Viewer, error) {
 	config.NegotiatedSerializer = serializer.WithoutConversionCodecFactory{CodecFactory: scheme.Codecs}
 	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
 	raw, err := rest.UnversionedRESTClientFor(config)
-	return &Viewer{raw: raw}, err
+	if err != nil {
+		return nil, err
+	}
+	instances, err := pods.New(config)
+	return &Viewer{raw: raw, pods: instances}, err
 }
 
 // user returns the name of the viewer; empty: the API server does not say it.

@@ -21,14 +21,14 @@ import (
 
 // Tree is an application with the objects that belong to it.
 type Tree struct {
-	Root    unstructured.Unstructured
-	Objects []unstructured.Unstructured
+	Root    unstructured.Unstructured   `json:"root"`
+	Objects []unstructured.Unstructured `json:"objects"`
 	// Forbidden are the resources that the user may not read.
-	Forbidden []string
+	Forbidden []string `json:"forbidden,omitempty"`
 }
 
-// belonging returns the kinds of the objects that belong to an application.
-func belonging() []schema.GroupVersionKind {
+// Belonging returns the kinds of the objects that belong to an application.
+func Belonging() []schema.GroupVersionKind {
 	kinds := []schema.GroupVersionKind{
 		appsv1.SchemeGroupVersion.WithKind("ReplicaSet"),
 		appsv1.SchemeGroupVersion.WithKind("ControllerRevision"),
@@ -50,7 +50,7 @@ func ReadTree(ctx context.Context, c client.Client, nginx *v1alpha2.NginxOperato
 	}
 	tree := &Tree{Root: unstructured.Unstructured{Object: root}}
 	tree.Root.SetKind(v1alpha2.Kind)
-	for _, kind := range belonging() {
+	for _, kind := range Belonging() {
 		found := &unstructured.UnstructuredList{}
 		found.SetGroupVersionKind(kind.GroupVersion().WithKind(kind.Kind + "List"))
 		err := c.List(ctx, found, client.InNamespace(nginx.Namespace), client.MatchingLabels(naming.SelectorLabels(nginx.Name)))

@@ -51,23 +51,24 @@ class ActionDialog {
       h('form', {onsubmit: (event) => { event.preventDefault(); this.step(); }},
         h('h2', {id: 'action-title'}, `${edit.short}: ${view.name}`),
         edit.long && h('p', {class: 'hint'}, edit.long.replaceAll('`', '')),
-        this.fields.map((field) => h('label', {}, h('span', {}, field.title), field)),
+        this.fields.map((field) => h('label', {}, h('span', {}, field.dataset.name, !field.required && ' (optional)'), field)),
         this.result,
         h('div', {class: 'buttons'}, h('button', {type: 'button', onclick: () => this.dialog.close()}, 'Cancel'), this.submit)));
   }
 
-  field(name) {
+  // field returns the input of an argument: REPLICAS, [REVISION] if it may be left out, or on|off for a choice.
+  field(argument) {
+    const name = argument.replace(/[[\]]/g, ''), choices = name.includes('|') ? name.split('|') : undefined;
+    const attributes = {'data-name': choices ? 'Set to' : title(name.toLowerCase()), class: 'mono', required: name === argument, oninput: () => this.changed()};
+    if (choices) return h('select', attributes, choices.map((choice) => h('option', {value: choice}, choice)));
     const numeric = name === 'REPLICAS' || name === 'REVISION';
-    return h('input', {
-      title: title(name.toLowerCase()), type: numeric ? 'number' : 'text', min: numeric ? 0 : false, class: 'mono', required: true, autocomplete: 'off', spellcheck: 'false',
-      value: FIRST_VALUES[name]?.(this.view), oninput: () => this.changed(),
-    });
+    return h('input', {...attributes, type: numeric ? 'number' : 'text', min: numeric ? 0 : false, autocomplete: 'off', spellcheck: 'false', value: FIRST_VALUES[name]?.(this.view)});
   }
 
   open() {
     document.body.append(this.dialog);
     this.dialog.showModal();
-    if (this.fields.length > 0) this.fields[0].select();
+    this.fields[0]?.select?.();
     if (this.given) this.step();
   }
 
@@ -81,7 +82,7 @@ class ActionDialog {
   // step reviews the change, and makes it after that.
   async step() {
     const dryRun = !this.reviewed;
-    const body = {command: this.edit.command, arguments: this.given ?? this.fields.map((field) => field.value.trim()), dryRun};
+    const body = {command: this.edit.command, arguments: this.given ?? this.fields.map((field) => field.value.trim()).filter(Boolean), dryRun};
     this.submit.disabled = true;
     try {
       const made = await post(`${this.view.path}/edits`, body);

@@ -11,6 +11,10 @@ import (
 const metrics = `nginx_config_info{next="b",serving="a",stable="a"} 1
 nginx_http_requests_total{code="2xx",method="GET",server="_"} 90
 nginx_http_requests_total{code="5xx",method="GET",server="_"} 10
+nginx_http_requests_total{code="2xx",method="GET",server="shop.example.com"} 20
+nginx_connections{state="active"} 7
+nginx_connections{state="waiting"} 3
+nginx_resident_memory_bytes 1.048576e+06
 # TYPE nginx_http_request_duration_seconds histogram
 nginx_http_request_duration_seconds_bucket{server="_",le="0.01"} 50
 nginx_http_request_duration_seconds_bucket{server="_",le="0.1"} 100
@@ -21,7 +25,12 @@ nginx_http_request_duration_seconds_count{server="_"} 100
 
 func TestParse(t *testing.T) {
 	got, err := Parse(strings.NewReader(metrics))
-	want := Counts{Requests: 100, Errors: 10, Latency: map[float64]float64{0.01: 50, 0.1: 100, math.Inf(1): 100}, Serving: "a"}
+	latency := map[float64]float64{0.01: 50, 0.1: 100, math.Inf(1): 100}
+	want := Pod{
+		Counts:      Counts{Requests: 120, Errors: 10, Latency: latency, Serving: "a"},
+		Servers:     map[string]Counts{"_": {Requests: 100, Errors: 10, Latency: latency}, "shop.example.com": {Requests: 20, Latency: map[float64]float64{}}},
+		Connections: 7, Memory: 1 << 20,
+	}
 	if diff := cmp.Diff(want, got); err != nil || diff != "" {
 		t.Errorf("%v; -want +got:\n%s", err, diff)
 	}

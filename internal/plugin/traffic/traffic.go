@@ -22,29 +22,57 @@ type Counts struct {
 	Serving string
 }
 
+// Pod is what the metrics of a pod say.
+type Pod struct {
+	Counts
+	// Servers are the counts of each server block.
+	Servers map[string]Counts
+	// Connections are those of clients. Memory is that of nginx, in bytes.
+	Connections, Memory float64
+}
+
 // Parse reads the metrics of a pod.
-func Parse(metrics io.Reader) (Counts, error) {
+func Parse(metrics io.Reader) (Pod, error) {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(metrics)
 	if err != nil {
-		return Counts{}, fmt.Errorf("parse metrics: %w", err)
+		return Pod{}, fmt.Errorf("parse metrics: %w", err)
 	}
-	c := Counts{Latency: map[float64]float64{}}
+	p := Pod{Servers: map[string]Counts{}}
 	for _, m := range families["nginx_http_requests_total"].GetMetric() {
-		c.Requests += value(m)
+		requests := Counts{Requests: value(m)}
 		if labelOf(m, "code") == "5xx" {
-			c.Errors += value(m)
+			requests.Errors = value(m)
 		}
-	}
-	for _, m := range families["nginx_config_info"].GetMetric() {
-		c.Serving = labelOf(m, "serving")
+		p.add(m, requests)
 	}
 	for _, m := range families["nginx_http_request_duration_seconds"].GetMetric() {
+		latency := map[float64]float64{}
 		for _, b := range m.GetHistogram().GetBucket() {
-			c.Latency[b.GetUpperBound()] += float64(b.GetCumulativeCount())
+			latency[b.GetUpperBound()] = float64(b.GetCumulativeCount())
+		}
+		p.add(m, Counts{Latency: latency})
+	}
+	for _, m := range families["nginx_config_info"].GetMetric() {
+		p.Serving = labelOf(m, "serving")
+	}
+	for _, m := range families["nginx_connections"].GetMetric() {
+		if labelOf(m, "state") == "active" {
+			p.Connections += value(m)
 		}
 	}
-	return c, nil
+	for _, m := range families["nginx_resident_memory_bytes"].GetMetric() {
+		p.Memory += value(m)
+	}
+	return p, nil
+}
+
+// add adds counts of a server block.
+func (p *Pod) add(m *dto.Metric, counts Counts) {
+	serving, server := p.Serving, labelOf(m, "server")
+	p.Counts = p.Plus(counts)
+	p.Serving = serving
+	p.Servers[server] = p.Servers[server].Plus(counts)
 }
 
 // value returns the value of a counter or a gauge.
