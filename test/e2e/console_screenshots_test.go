@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/test/internal/browser"
 )
 
 // maxScreenshot bounds a screenshot, in bytes: the repository keeps them.
@@ -25,15 +26,23 @@ func TestConsoleScreenshots(t *testing.T) {
 	folder := env("E2E_SCREENSHOTS", t.TempDir())
 	namespace := createShop(t)
 	p := openConsole(t, startBrowser(t), serveConsole(t, adminConfig(t), namespace), "")
+	must(t, p.Resize(pageWidth, 1120))
 	// Screenshots show the namespace of the test only.
 	p.wait(`document.querySelector(".namespace option[value=` + namespace + `]")`)
 	p.run(`document.querySelector(".namespace").value = "` + namespace + `", document.querySelector(".namespace").dispatchEvent(new Event("change"))`)
 	p.wait(`document.getElementById("main").dataset.complete === "true" && document.querySelectorAll(".rows .row:not([hidden])").length === 6`)
 	p.photograph(folder, "console-fleet")
 	p.view("/applications/" + namespace + "/checkout")
-	// Traffic makes the plots worth a look.
-	must(t, serveRequests(t, namespace, "checkout", 200))
-	p.wait(`document.querySelectorAll("svg .line").length >= 3 && document.querySelector(".code-problem")`)
+	// Traffic makes the plots worth a look: there is a point every two seconds.
+	const points = `(document.querySelector("svg .line")?.points.numberOfItems ?? 0)`
+	for {
+		must(t, serveRequests(t, namespace, "checkout", 20))
+		if enough, err := p.Holds(points + " >= 6"); err != nil || enough {
+			must(t, err)
+			break
+		}
+	}
+	p.wait(`document.querySelector(".code-problem")`)
 	p.photograph(folder, "console-application")
 }
 
@@ -97,11 +106,13 @@ func (p *consolePage) photograph(folder, name string) {
 	for _, theme := range []string{"light", "dark"} {
 		must(p.t, p.Dark(theme == "dark"))
 		p.wait(`document.documentElement.dataset.theme === "` + theme + `"`)
-		png, err := p.Screenshot()
+		taken, err := p.Screenshot()
 		must(p.t, err)
-		if len(png) > maxScreenshot {
-			p.t.Errorf("the screenshot %s of the theme %s has %d bytes, at most %d are kept", name, theme, len(png), maxScreenshot)
+		small, err := browser.Shrink(taken)
+		must(p.t, err)
+		if len(small) > maxScreenshot {
+			p.t.Errorf("the screenshot %s of the theme %s has %d bytes, at most %d are kept", name, theme, len(small), maxScreenshot)
 		}
-		must(p.t, os.WriteFile(filepath.Join(folder, name+"-"+theme+".png"), png, 0o644))
+		must(p.t, os.WriteFile(filepath.Join(folder, name+"-"+theme+".png"), small, 0o644))
 	}
 }

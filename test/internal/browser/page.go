@@ -82,6 +82,11 @@ func (p *Page) Do(actions ...chromedp.Action[chromedp.Void]) error {
 // Open opens a URL.
 func (p *Page) Open(url string) error { return p.Do(chromedp.Navigate(url)) }
 
+// Resize changes the width and the height, in pixels.
+func (p *Page) Resize(width, height int64) error {
+	return p.Do(chromedp.EmulateViewport(width, height))
+}
+
 // Click clicks the first element of a selector, when it is visible.
 func (p *Page) Click(selector string) error { return p.Do(chromedp.Click(chromedp.CSS(selector))) }
 
