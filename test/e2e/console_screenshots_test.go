@@ -104,7 +104,7 @@ func serveRequests(t *testing.T, namespace, name string, n int) error {
 func (p *consolePage) photograph(folder, name string) {
 	p.t.Helper()
 	for _, theme := range []string{"light", "dark"} {
-		must(p.t, p.Dark(theme == "dark"))
+		must(p.t, p.ColorScheme(theme))
 		p.wait(`document.documentElement.dataset.theme === "` + theme + `"`)
 		taken, err := p.Screenshot()
 		must(p.t, err)

@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -162,12 +163,13 @@ const searchTime = `(() => {
 	return performance.now() - start;
 })()`
 
+// listed returns values with their unit.
 func listed(values []float64, unit string) string {
-	text := ""
+	var texts []string
 	for _, v := range values {
-		text += fmt.Sprintf("%.0f %s, ", v, unit)
+		texts = append(texts, fmt.Sprintf("%.0f %s", v, unit))
 	}
-	return text[:max(0, len(text)-2)]
+	return strings.Join(texts, ", ")
 }
 
 // lag changes objects, and measures how long after the API server's answer the page shows it.

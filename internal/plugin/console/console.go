@@ -22,15 +22,13 @@ import (
 type Options struct {
 	// Viewers identifies whose rights a request uses.
 	Viewers Viewers
-	// Hosts are the values of the header Host that are accepted, with the port; empty: all, for a server behind TLS.
+	// Hosts are the values of the header Host that are accepted, with the port.
 	Hosts []string
 	// Cluster names the cluster on the page.
 	Cluster string
 	// Namespace is the one that the page selects if the viewer may not list all. With OneNamespace, it is selected first.
 	Namespace    string
 	OneNamespace bool
-	// SignIn has the page ask for a token of the cluster.
-	SignIn bool
 	// MaxStreams bounds the streams that are open at the same time.
 	MaxStreams int
 	// WriteTimeout ends the stream of a reader that does not keep up; 0: after 10 seconds.
@@ -61,7 +59,7 @@ func New(o Options) http.Handler {
 
 // settings are what the page needs before the viewer is known.
 func (c *console) settings(w http.ResponseWriter, _ *http.Request) {
-	answer(w, http.StatusOK, map[string]any{"cluster": c.options.Cluster, "namespace": c.options.Namespace, "oneNamespace": c.options.OneNamespace, "signIn": c.options.SignIn})
+	answer(w, http.StatusOK, map[string]any{"cluster": c.options.Cluster, "namespace": c.options.Namespace, "oneNamespace": c.options.OneNamespace})
 }
 
 // session says who the viewer is, and which changes exist.

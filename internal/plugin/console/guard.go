@@ -23,7 +23,7 @@ func guard(hosts []string, next http.Handler) http.Handler {
 		h.Set("Cross-Origin-Resource-Policy", "same-origin")
 		h.Set("Cache-Control", "no-store")
 		switch {
-		case len(hosts) > 0 && !slices.Contains(hosts, r.Host):
+		case !slices.Contains(hosts, r.Host):
 			answer(w, http.StatusMisdirectedRequest, failure{Message: "the request is for another host than this console"})
 		case !sameOrigin(r):
 			answer(w, http.StatusForbidden, failure{Message: "the request comes from a page of another site"})

@@ -104,14 +104,10 @@ func (p *Page) PressCharacter(character string) error {
 	return nil
 }
 
-// Dark makes the system prefer dark colours, or light ones.
-func (p *Page) Dark(dark bool) error {
-	value := "light"
-	if dark {
-		value = "dark"
-	}
+// ColorScheme makes the system prefer a scheme: light or dark.
+func (p *Page) ColorScheme(scheme string) error {
 	_, err := chromedp.Call(p.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
-		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: value}},
+		Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}},
 	})
 	return err
 }

@@ -8,22 +8,27 @@ import (
 	"testing"
 )
 
-func TestShrink(t *testing.T) {
-	picture := image.NewRGBA(image.Rect(0, 0, 60, 20))
+// picture has rare colours in a corner, and two frequent ones.
+func picture(t *testing.T) []byte {
+	t.Helper()
+	p := image.NewRGBA(image.Rect(0, 0, 60, 20))
 	for x := range 60 {
 		for y := range 20 {
-			// Rare colours in a corner, and two frequent ones.
-			picture.Set(x, y, color.RGBA{R: uint8(255 * (x % 2)), A: 255})
+			p.Set(x, y, color.RGBA{R: uint8(255 * (x % 2)), A: 255})
 			if x < 16 && y < 19 {
-				picture.Set(x, y, color.RGBA{G: uint8(100 + x), B: uint8(100 + y), A: 255})
+				p.Set(x, y, color.RGBA{G: uint8(100 + x), B: uint8(100 + y), A: 255})
 			}
 		}
 	}
 	var encoded bytes.Buffer
-	if err := png.Encode(&encoded, picture); err != nil {
+	if err := png.Encode(&encoded, p); err != nil {
 		t.Fatal(err)
 	}
-	small, err := Shrink(encoded.Bytes())
+	return encoded.Bytes()
+}
+
+func TestShrink(t *testing.T) {
+	small, err := Shrink(picture(t))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,7 +3,6 @@ import {h, replace} from './dom.js';
 import {get, hasToken, setToken, takeToken} from './session.js';
 import {showApplication} from './application.js';
 import {showFleet} from './fleet.js';
-import {showSignIn} from './signin.js';
 import {startTheme} from './theme.js';
 import {tick} from './text.js';
 
@@ -22,20 +21,26 @@ function showLink(state, message = '') {
 // showFailure says why a view cannot be shown.
 function showFailure(error) {
   if (error.status === 401) {
-    signIn(error.message);
+    showNoToken();
     return;
   }
   leave();
+  leave = () => {};
   replace(main, h('section', {class: 'empty', role: 'alert'},
     h('h1', {}, error.status === 403 ? 'You may not see this' : 'This cannot be shown'),
     h('p', {class: 'words'}, error.message),
     h('p', {}, h('a', {href: '#/'}, 'All applications'))));
 }
 
-function signIn(message) {
+// showNoToken says how to get a token.
+function showNoToken() {
   leave();
+  leave = () => {};
   setToken('');
-  showSignIn(main, shared.settings, message, start);
+  replace(main, h('section', {class: 'empty'},
+    h('h1', {}, 'Open the URL that the command printed'),
+    h('p', {}, 'The token in the URL belongs to one tab of the browser. ',
+      h('code', {}, 'kubectl nginx console'), ' prints the URL when it starts.')));
 }
 
 // route shows the view of the address.
@@ -54,7 +59,7 @@ async function start() {
   shared.settings = settings.value;
   document.getElementById('cluster').textContent = shared.settings.cluster;
   if (!hasToken()) {
-    signIn('');
+    showNoToken();
   } else if (session.status === 'rejected') {
     showFailure(session.reason);
   } else {
