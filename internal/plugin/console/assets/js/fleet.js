@@ -13,6 +13,9 @@ const COLUMNS = [
 const NARROW = matchMedia('(max-width: 760px)');
 const rowHeight = () => (NARROW.matches ? 76 : 40);
 
+// How long the page collects rows before it shows more of them, in milliseconds, until all have arrived.
+const LOADING_PAUSE = 400;
+
 // What the viewer has chosen stays while the page is open.
 const chosen = {search: '', state: '', sort: 'state', descending: false, namespace: undefined};
 
@@ -55,6 +58,7 @@ class FleetView {
   }
 
   end() {
+    this.ended = true;
     this.stream.close();
     this.grid.close();
     document.removeEventListener('keydown', this.keys);
@@ -87,9 +91,18 @@ class FleetView {
   take(update) {
     if (update.lost) this.shared.state('lost', update.lost);
     else if (update.synced) this.shared.state('live');
+    const complete = this.fleet.complete;
     this.fleet.take(update);
-    if (this.frame) return;
-    this.frame = requestAnimationFrame(() => { this.frame = undefined; this.refresh(); });
+    if (this.fleet.complete && !complete) this.refresh();
+    else this.schedule();
+  }
+
+  // schedule refreshes once for many updates, and rarely while a large fleet arrives.
+  schedule() {
+    if (this.waiting) return;
+    this.waiting = true;
+    const pause = this.fleet.complete || !this.marked ? 0 : LOADING_PAUSE;
+    setTimeout(() => requestAnimationFrame(() => { this.waiting = false; if (!this.ended) this.refresh(); }), pause);
   }
 
   refresh() {
