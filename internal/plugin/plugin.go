@@ -53,7 +53,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	for _, e := range edits() {
 		cmd.AddCommand(newEdit(c, e))
 	}
-	cmd.AddCommand(newSet(c))
+	cmd.AddCommand(newSet(c), newImport(c))
 	return cmd
 }
 

@@ -1,0 +1,95 @@
+package importer
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// imageFiles are files beside the nginx.conf of common images.
+var imageFiles = []string{"mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi_params", "scgi_params", "proxy_params", "koi-utf", "koi-win", "win-utf"}
+
+// include follows an include, and replaces its argument by the names that the files have in the application.
+func (c *conf) include(v visit, reading []*file) error {
+	pattern := locatePath(v.arg(0))
+	if len(v.Args) != 1 {
+		c.note(v, NotCarried, "an include has one argument; nginx refuses this one")
+		return nil
+	}
+	isPattern := strings.ContainsAny(pattern, "*?[")
+	paths := []string{pattern}
+	if isPattern {
+		paths = c.source.Glob(pattern)
+	}
+	var included []*file
+	for _, p := range paths {
+		f, err := c.open(p)
+		switch {
+		case missing(err):
+		case err != nil:
+			return err
+		case slices.Contains(reading, f):
+			c.note(v, NotCarried, "the file includes itself; nginx refuses that")
+			return nil
+		default:
+			included = append(included, f)
+		}
+	}
+	if len(included) == 0 {
+		outcome, note := c.includeMissing(v, pattern, isPattern)
+		c.note(v, outcome, note)
+		return nil
+	}
+	c.renameIncluded(v, included)
+	for _, f := range included {
+		if err := c.walk(f, reading, v.context); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// renameIncluded writes the names of included files into the directive.
+func (c *conf) renameIncluded(v visit, included []*file) {
+	var names []string
+	for _, f := range included {
+		// Without an nginx.conf, each *.conf is in the http context already.
+		if !c.whole && strings.HasSuffix(f.name, ".conf") {
+			c.rename(f, strings.TrimSuffix(f.name, ".conf")+".include")
+		}
+		names = append(names, f.name)
+	}
+	if len(names) == 1 && names[0] == v.arg(0) {
+		c.note(v, Carried, "")
+		return
+	}
+	statements := "include " + strings.Join(names, "; include ") + ";"
+	v.replace(statements)
+	c.note(v, Changed, "the files of an application are flat: "+strings.TrimSuffix(statements, ";"))
+}
+
+// includeMissing decides about an include without a file in the input.
+func (c *conf) includeMissing(v visit, pattern string, isPattern bool) (Outcome, string) {
+	inFolder := path.Dir(pattern) == configDir
+	switch {
+	case c.inPod(pattern):
+		return Carried, "a mounted volume has it"
+	case inFolder && slices.Contains(imageFiles, path.Base(pattern)):
+		name := path.Base(pattern)
+		if name == v.arg(0) {
+			return Carried, "the file of the image is used"
+		}
+		v.replaceArg(0, name)
+		return Changed, "the file of the image is used: include " + name
+	case isPattern && len(v.context) == 0:
+		return Carried, "it matches files of the image only, which load its modules"
+	case c.keepImage:
+		return Carried, "it matches files of the image only"
+	case isPattern:
+		v.replace("")
+		return NotCarried, "no file of the input matches it: if there are any, add them to the folder of nginx.conf, or pass --root, and import again"
+	}
+	v.replace("")
+	c.review.step("%s (%s:%d) was not found: add it to the folder of nginx.conf, or pass --root, and import again.", v.arg(0), shown(v.file.path), v.Line)
+	return NotCarried, "the file was not found: add it to the folder of nginx.conf, or pass --root, and import again"
+}
