@@ -66,7 +66,10 @@ func (c *conf) finishPair(certificate, key visit) {
 	for _, v := range []visit{certificate, key} {
 		switch text := v.arg(0); {
 		case strings.Contains(text, "$"):
-			c.note(v, NotCarried, "the path has variables, so workers would read the key: declare each certificate in spec.tls, in a server block of its own")
+			for _, both := range []visit{certificate, key} {
+				c.note(both, NotCarried, "a path has variables, so workers would read the key: declare each certificate in spec.tls, in a server block of its own")
+			}
+			c.review.step("Give each certificate a server block of its own: the operator refuses the variables in %s:%d.", shown(v.file.path), v.Line)
 			return
 		case strings.HasPrefix(text, "data:") || strings.HasPrefix(text, "engine:") || strings.HasPrefix(text, "store:"):
 			c.note(v, Carried, "it is no file")

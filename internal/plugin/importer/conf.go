@@ -171,7 +171,11 @@ func (c *conf) rename(f *file, name string) {
 func (c *conf) files() map[string]string {
 	files := map[string]string{}
 	for _, f := range c.byPath {
-		files[f.name] = f.result()
+		if f.plain {
+			files[f.name] = f.text
+			continue
+		}
+		files[f.name] = tidy(f.result())
 	}
 	return files
 }

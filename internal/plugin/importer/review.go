@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 )
 
 // Outcome is what became of a part of the input.
@@ -100,14 +101,14 @@ func (r *Review) Summary(w io.Writer) error {
 }
 
 func (r *Review) summary() string {
-	text := "Review:"
+	var counts []string
 	for _, kind := range []Kind{KindDirective, KindAnnotation, KindField, KindFile} {
 		c, changed, not := r.Count(kind, Carried), r.Count(kind, Changed), r.Count(kind, NotCarried)
 		if total := c + changed + not; total > 0 {
-			text += fmt.Sprintf(" %d %s: %d carried over, %d changed, %d not carried over.", total, kind, c, changed, not)
+			counts = append(counts, fmt.Sprintf("%s: %d (%d carried over, %d changed, %d not carried over)", kind, total, c, changed, not))
 		}
 	}
-	return text
+	return strings.Join(counts, "; ")
 }
 
 // printer keeps the first error.

@@ -118,7 +118,7 @@ func (c *conf) finishListen(s *server, v visit, own map[string]bool, all *socket
 	}
 	statement := strings.Join(append([]string{"listen", quoted(moved.String())}, args...), " ")
 	v.replace(statement + ";")
-	c.note(v, Changed, changeOfListen(a, moved, v.Args[1:])+": "+statement)
+	c.note(v, Changed, changeOfListen(s, v, a == moved)+": "+statement)
 }
 
 // listenOptions returns the options of a listen directive that nginx accepts at the address.
@@ -150,12 +150,15 @@ func listenOptions(s *server, v visit, a address, all *sockets) []string {
 // socketOptions are options that nginx accepts in one listen directive of an address only.
 var socketOptions = []string{"setfib", "fastopen", "backlog", "rcvbuf", "sndbuf", "accept_filter", "deferred", "bind", "ipv6only", "so_keepalive", "multipath"}
 
-func changeOfListen(a, moved address, options []string) string {
+// changeOfListen says why a listen directive changes.
+func changeOfListen(s *server, v visit, sameAddress bool) string {
 	switch {
-	case a != moved:
+	case !sameAddress:
 		return "a pod does not have the address, so servers are chosen by their names only"
-	case slices.Contains(options, "reuseport"):
+	case slices.Contains(v.Args, "reuseport"):
 		return "nginx loses connections with reuseport when the number of workers changes"
+	case s.sslOn != nil:
+		return "it replaces ssl on"
 	}
 	return "nginx accepts some options once for an address, or no longer"
 }

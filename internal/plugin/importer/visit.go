@@ -60,10 +60,10 @@ func (v visit) replace(statements string) {
 	v.file.replace(syntax.Span{Start: v.Start, End: v.End}, statements)
 }
 
-// text returns the directive as in a review.
+// text returns the directive on one line, as it is written.
 func (v visit) text() string {
 	const most = 90
-	text := strings.Join(append([]string{v.Name}, v.Args...), " ")
+	text := strings.Join(strings.Fields(strings.TrimRight(v.file.text[v.Start:v.End], ";{ \t\r\n")), " ")
 	if runes := []rune(text); len(runes) > most {
 		return string(runes[:most]) + "…"
 	}
