@@ -19,7 +19,9 @@ const (
 )
 
 // String returns the word for the outcome in a review.
-func (o Outcome) String() string { return [...]string{"carried over", "changed", "not carried over"}[o] }
+func (o Outcome) String() string {
+	return [...]string{"carried over", "changed", "not carried over"}[o]
+}
 
 // Item is a part of the input: a directive, an annotation or a field.
 type Item struct {

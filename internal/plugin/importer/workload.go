@@ -1,4 +1,5 @@
 package importer
 
-// Manifests imports manifests.
-func Manifests(_ []Document, _ Options) (*Result, error) { return nil, errNothing }
+func (s *inputs) workloads() []*object { return nil }
+
+func (s *inputs) importWorkloads(_ []*object) (*Result, error) { return nil, errNothing }
