@@ -211,7 +211,7 @@ func childPath(path, key string) string {
 	switch {
 	case path == "":
 		return key
-	case strings.ContainsAny(key, "./"), path == "metadata.annotations", path == "metadata.labels":
+	case strings.ContainsAny(key, "./"), strings.HasSuffix(path, "metadata.annotations"), strings.HasSuffix(path, "metadata.labels"):
 		return path + "[" + key + "]"
 	}
 	return path + "." + key
