@@ -94,11 +94,15 @@ func (c *conf) certificate(certificate, key string) v1alpha2.Certificate {
 	if known, ok := c.certificates[id]; ok {
 		return known
 	}
+	secret := c.secretOf(locatePath(certificate))
 	name := certificateName(certificate)
+	if secret != "" {
+		name = certificateName(secret + ".crt")
+	}
 	for i := 2; c.hasCertificate(name); i++ {
 		name = strings.TrimRight(name[:min(len(name), 36)], "-") + "-" + strconv.Itoa(i)
 	}
-	entry := v1alpha2.Certificate{Name: name, SecretName: c.secretOf(locatePath(certificate))}
+	entry := v1alpha2.Certificate{Name: name, SecretName: secret}
 	if entry.SecretName == "" {
 		entry.SecretName = name + "-tls"
 		c.review.step("Create the Secret of a certificate: kubectl create secret tls %s --cert=%s --key=%s", entry.SecretName, shellWord(certificate), shellWord(key))

@@ -117,13 +117,22 @@ func (c *conf) runFile(path string, main []string) error {
 		c.whole = true
 		c.rename(f, "nginx.conf")
 	case streamFile:
-		c.rename(f, strings.TrimSuffix(strings.TrimSuffix(f.name, ".conf"), ".stream")+".stream.conf")
+		c.rename(f, strings.TrimSuffix(siteName(f), ".stream")+".stream.conf")
 		context = []*syntax.Directive{{Name: "stream", Opens: true}}
 	default:
-		c.rename(f, strings.TrimSuffix(strings.TrimSuffix(f.name, ".conf"), ".template")+".conf")
+		c.rename(f, siteName(f)+".conf")
 		context = []*syntax.Directive{{Name: "http", Opens: true}}
 	}
 	return c.walk(f, nil, context)
+}
+
+// siteName returns the name of a file of a folder of sites, without the folder and its ending.
+func siteName(f *file) string {
+	name := f.name
+	for _, folder := range []string{"conf.d-", "http.d-", "sites-enabled-", "server_blocks-", "templates-"} {
+		name = strings.TrimPrefix(name, folder)
+	}
+	return strings.TrimSuffix(strings.TrimSuffix(name, ".template"), ".conf")
 }
 
 // open reads and scans a file.

@@ -111,7 +111,7 @@ func (w *workload) run(done map[*object]bool) (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	w.service(done, ports)
+	w.exposure(done, w.service(done, ports))
 	w.copyContainer()
 	w.sidecars()
 	w.budget(done)

@@ -33,6 +33,7 @@ func (w *workload) configuration(done map[*object]bool) (map[string]string, []v1
 	m := w.mounts()
 	for _, o := range m.objects {
 		done[o] = true
+		o.review(w.review, "nginx's container does not mount it, or it is no text")
 	}
 	t := w.app.Spec.PodTemplate
 	defer func() {
@@ -116,35 +117,41 @@ func (w *workload) configMount(m *mounts, at string, source *corev1.ConfigMapVol
 		return
 	}
 	w.take(at, Changed, "the files are those of spec.config")
-	o.take("data", Changed, "the files are those of spec.config of "+w.app.Name)
-	o.take("metadata", NotCarried, "the application has the files")
 	if !slices.Contains(m.objects, o) {
 		m.objects = append(m.objects, o)
-		defer o.review(w.review, "a configuration is text")
+		o.take("metadata", NotCarried, "the application has the files")
 	}
-	files := map[string]string{}
+	base := configDir
+	if mount.MountPath != configDir {
+		base = locatePath(mount.MountPath)
+	}
 	for key, text := range found.Data {
-		if len(source.Items) == 0 {
-			files[key] = text
-		}
-		for _, item := range source.Items {
-			if item.Key == key {
-				files[item.Path] = text
+		for _, name := range itemPaths(source.Items, key) {
+			if mount.SubPath != "" && mount.SubPath != name {
+				continue
+			}
+			o.take(childPath("data", key), Changed, "a file of spec.config of "+w.app.Name)
+			if mount.SubPath != "" {
+				m.config[base] = text
+			} else {
+				m.config[path.Join(base, name)] = text
 			}
 		}
 	}
-	base := locatePath(mount.MountPath)
-	if mount.MountPath == configDir {
-		base = configDir
+}
+
+// itemPaths returns the files that a volume makes of a key.
+func itemPaths(items []corev1.KeyToPath, key string) []string {
+	if len(items) == 0 {
+		return []string{key}
 	}
-	for name, text := range files {
-		switch {
-		case mount.SubPath == "":
-			m.config[path.Join(base, name)] = text
-		case mount.SubPath == name:
-			m.config[base] = text
+	var paths []string
+	for _, item := range items {
+		if item.Key == key {
+			paths = append(paths, item.Path)
 		}
 	}
+	return paths
 }
 
 // configMap returns a ConfigMap of a namespace, or nil.

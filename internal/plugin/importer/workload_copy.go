@@ -44,7 +44,7 @@ func copyField(from map[string]any, name string, into any) error {
 // copyAll copies fields with the same names, and reviews them.
 func (w *workload) copyAll(path string, from map[string]any, into any, names ...string) {
 	for _, name := range names {
-		if from[name] == nil {
+		if value, isMap := from[name].(map[string]any); from[name] == nil || isMap && len(value) == 0 {
 			continue
 		}
 		if err := copyField(from, name, into); err != nil {
@@ -115,6 +115,7 @@ func (w *workload) drain() *v1alpha2.Drain {
 // podSecurity copies the user and the groups of the pods.
 func (w *workload) podSecurity(from map[string]any) {
 	path := w.podPath + ".securityContext"
+	w.take(path, NotCarried, restricted)
 	into := &v1alpha2.PodSecurityContext{}
 	for _, name := range []string{"runAsUser", "runAsGroup"} {
 		if from[name] == float64(0) && name == "runAsUser" {
@@ -132,6 +133,7 @@ func (w *workload) podSecurity(from map[string]any) {
 
 // hardening reviews the fields that the operator always sets.
 func (w *workload) hardening(path string, from map[string]any) {
+	w.take(path, NotCarried, restricted)
 	always := map[string]any{"runAsNonRoot": true, "readOnlyRootFilesystem": true, "allowPrivilegeEscalation": false, "privileged": false}
 	for name, value := range always {
 		switch from[name] {
@@ -196,11 +198,10 @@ func (w *workload) sidecar(path string, c corev1.Container) (into v1alpha2.Conta
 			into.VolumeMounts = append(into.VolumeMounts, mount)
 		}
 	}
-	security := fields(c.SecurityContext)
+	w.hardening(path+".securityContext", fields(c.SecurityContext))
 	if user := c.SecurityContext; user != nil && user.RunAsUser != nil && *user.RunAsUser > 0 {
 		into.RunAsUser = user.RunAsUser
 		w.take(path+".securityContext.runAsUser", Carried, "")
 	}
-	w.hardening(path+".securityContext", security)
 	return into, true
 }

@@ -13,8 +13,8 @@ import (
 	"example.com/nginx-operator/api/v1alpha2"
 )
 
-// service copies the first Service that selects the pods. listens are the ports of the configuration.
-func (w *workload) service(done map[*object]bool, listens []v1alpha2.Port) {
+// service copies the first Service that selects the pods, and returns its name. listens are the ports of the configuration.
+func (w *workload) service(done map[*object]bool, listens []v1alpha2.Port) (name string) {
 	w.app.Spec.Ports = listens
 	c := w.pod.Containers[w.nginx]
 	for i, p := range c.Ports {
@@ -29,25 +29,25 @@ func (w *workload) service(done map[*object]bool, listens []v1alpha2.Port) {
 		podLabels = w.meta.Labels
 	}
 	objects, services := ofType[*corev1.Service](w.inputs)
-	first := true
 	for i, s := range services {
 		selects := len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(podLabels)
 		if !selects || s.Namespace != w.meta.Namespace || done[objects[i]] {
 			continue
 		}
 		done[objects[i]] = true
-		if !first {
+		if name != "" {
 			objects[i].take("metadata", NotCarried, "an application has one Service: keep this one, with the selector app.kubernetes.io/instance: "+w.app.Name)
 			objects[i].take("spec", NotCarried, "an application has one Service: keep this one, with the selector app.kubernetes.io/instance: "+w.app.Name)
 			objects[i].review(w.review, "")
 			continue
 		}
-		first = false
+		name = s.Name
 		w.copyService(objects[i], s, c)
 	}
-	if first && len(listens) == 0 {
+	if name == "" && len(listens) == 0 {
 		w.portsOfContainer(c)
 	}
+	return name
 }
 
 // portsOfContainer declares the ports of the container, if neither a configuration nor a Service is known.
