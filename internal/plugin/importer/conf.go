@@ -79,7 +79,7 @@ func (c *conf) run(main []string) error {
 		}
 	}
 	if len(c.byPath) == 0 {
-		return fmt.Errorf("%w: %s", errNothing, strings.Join(main, ", "))
+		return fmt.Errorf("%w: %s", ErrNothing, strings.Join(main, ", "))
 	}
 	c.finishCertificates()
 	c.finishServers()
@@ -263,8 +263,8 @@ func isStream(server *syntax.Directive) bool {
 	return passes
 }
 
-// errNothing is returned for input without anything to import.
-var errNothing = errors.New("there is no configuration to import")
+// ErrNothing is returned for input without anything to import.
+var ErrNothing = errors.New("there is no configuration to import")
 
 // application returns the NginxOperator of the configuration, without its files.
 func (c *conf) application(name string) *v1alpha2.NginxOperator {

@@ -13,11 +13,14 @@ var annotations map[string]func(a *annotationReader, value string) (Outcome, str
 
 func init() {
 	annotations = map[string]func(*annotationReader, string) (Outcome, string){
-		"rewrite-target":          rewriteTarget,
-		"use-regex":               flag(func(s *settings, on bool) { s.useRegex = on }),
-		"ssl-redirect":            flag(func(s *settings, on bool) { s.sslRedirect = on }),
-		"force-ssl-redirect":      flag(func(s *settings, on bool) { s.forceSSLRedirect = on }),
-		"enable-access-log":       flag(func(s *settings, on bool) { s.accessLogOff = !on }),
+		"rewrite-target":     rewriteTarget,
+		"use-regex":          flag(func(s *settings, on bool) { s.useRegex = on }),
+		"ssl-redirect":       flag(func(s *settings, on bool) { s.sslRedirect = on }),
+		"force-ssl-redirect": flag(func(s *settings, on bool) { s.forceSSLRedirect = on }),
+		"enable-access-log":  flag(func(s *settings, on bool) { s.accessLogOff = !on }),
+		"preserve-trailing-slash": func(*annotationReader, string) (Outcome, string) {
+			return Carried, "a redirect to HTTPS keeps the path as it is"
+		},
 		"service-upstream":        func(*annotationReader, string) (Outcome, string) { return Carried, "requests always go to the Service" },
 		"canary":                  canary,
 		"app-root":                appRoot,
@@ -25,7 +28,7 @@ func init() {
 		"temporal-redirect":       redirect("temporal-redirect-code", "302"),
 		"backend-protocol":        backendProtocol,
 		"upstream-vhost":          word(func(s *settings, value string) { s.host = value }, "proxy_set_header Host"),
-		"x-forwarded-prefix":      word(func(s *settings, value string) { s.prefix = value }, "proxy_set_header X-Forwarded-Prefix"),
+		"x-forwarded-prefix":      forwardedPrefix,
 		"connection-proxy-header": word(func(s *settings, value string) { s.connection = value }, "proxy_set_header Connection"),
 		"server-alias":            serverAlias,
 		"from-to-www-redirect":    wwwRedirect,
@@ -45,33 +48,21 @@ func init() {
 		"limit-rpm":               limitRequests("r/m"),
 		"limit-connections":       limitConnections,
 	}
-	for main, names := range map[string][]string{
-		"permanent-redirect": {"permanent-redirect-code"}, "temporal-redirect": {"temporal-redirect-code"}, "proxy-redirect-from": {"proxy-redirect-to"},
-		"enable-cors":     {"cors-allow-origin", "cors-allow-methods", "cors-allow-headers", "cors-allow-credentials", "cors-expose-headers", "cors-max-age"},
-		"auth-type":       {"auth-secret", "auth-secret-type", "auth-realm"},
-		"auth-url":        {"auth-method", "auth-signin", "auth-response-headers", "auth-request-redirect", "auth-snippet", "auth-signin-redirect-param"},
-		"auth-tls-secret": {"auth-tls-verify-client", "auth-tls-verify-depth", "auth-tls-pass-certificate-to-upstream"},
-	} {
-		for _, name := range names {
-			annotations[name] = partOf(main)
-		}
-	}
-	annotations["limit-burst-multiplier"] = partOfOne("limit-rps", "limit-rpm")
-	annotations["limit-whitelist"] = partOfOne("limit-rps", "limit-rpm", "limit-connections")
 }
 
-// partOf returns the reader of an annotation that another one uses.
-func partOf(main string) func(*annotationReader, string) (Outcome, string) { return partOfOne(main) }
-
-func partOfOne(main ...string) func(*annotationReader, string) (Outcome, string) {
-	return func(a *annotationReader, _ string) (Outcome, string) {
-		for _, name := range main {
-			if value := a.settings.values[name]; value != "" && value != "false" {
-				return Changed, "see " + name
-			}
-		}
-		return NotCarried, "it has no effect without " + strings.Join(main, " or ")
-	}
+// mainOfPart are the annotations that use another one, by its name.
+var mainOfPart = map[string][]string{
+	"permanent-redirect-code": {"permanent-redirect"},
+	"temporal-redirect-code":  {"temporal-redirect"},
+	"proxy-redirect-to":       {"proxy-redirect-from"},
+	"cors-allow-origin":       {"enable-cors"}, "cors-allow-methods": {"enable-cors"}, "cors-allow-headers": {"enable-cors"},
+	"cors-allow-credentials": {"enable-cors"}, "cors-expose-headers": {"enable-cors"}, "cors-max-age": {"enable-cors"},
+	"auth-secret": {"auth-type"}, "auth-secret-type": {"auth-type"}, "auth-realm": {"auth-type"},
+	"auth-method": {"auth-url"}, "auth-signin": {"auth-url"}, "auth-signin-redirect-param": {"auth-url"}, "auth-response-headers": {"auth-url"},
+	"auth-request-redirect": {"auth-url"}, "auth-snippet": {"auth-url"},
+	"auth-tls-verify-client": {"auth-tls-secret"}, "auth-tls-verify-depth": {"auth-tls-secret"}, "auth-tls-pass-certificate-to-upstream": {"auth-tls-secret"},
+	"limit-burst-multiplier": {"limit-rps", "limit-rpm"},
+	"limit-whitelist":        {"limit-rps", "limit-rpm", "limit-connections"},
 }
 
 func flag(set func(*settings, bool)) func(*annotationReader, string) (Outcome, string) {
@@ -102,6 +93,14 @@ func rewriteTarget(a *annotationReader, value string) (Outcome, string) {
 	return Changed, "rewrite … " + value + " break"
 }
 
+// forwardedPrefix sets a header that ingress-nginx sends with rewrite-target only.
+func forwardedPrefix(a *annotationReader, value string) (Outcome, string) {
+	if a.settings.values["rewrite-target"] == "" {
+		return NotCarried, "it has no effect without rewrite-target"
+	}
+	return word(func(s *settings, value string) { s.prefix = value }, "proxy_set_header X-Forwarded-Prefix")(a, value)
+}
+
 func canary(_ *annotationReader, value string) (Outcome, string) {
 	if value != "true" {
 		return Carried, ""
@@ -119,8 +118,10 @@ func appRoot(a *annotationReader, value string) (Outcome, string) {
 
 func redirect(codeName, code string) func(*annotationReader, string) (Outcome, string) {
 	return func(a *annotationReader, value string) (Outcome, string) {
-		own := a.settings.values[codeName]
+		own, code := a.settings.values[codeName], code
 		switch {
+		case codeName == "permanent-redirect-code" && a.settings.values["temporal-redirect"] != "":
+			return NotCarried, "temporal-redirect takes precedence"
 		case !oneWord.MatchString(value):
 			return NotCarried, "the value is not a URL"
 		case own != "" && !regexp.MustCompile(`^30[0-8]$`).MatchString(own):

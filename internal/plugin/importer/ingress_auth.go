@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"example.com/nginx-operator/internal/instance/syntax"
 )
 
 // authType requires a password from a file of a Secret.
@@ -49,6 +51,12 @@ func authURL(a *annotationReader, value string) (Outcome, string) {
 	}
 	if m := s.values["auth-method"]; m != "" && !method.MatchString(m) {
 		return NotCarried, "auth-method is not a method"
+	}
+	if bad := syntax.Check(s.values["auth-snippet"]); bad != nil {
+		return NotCarried, "auth-snippet: " + bad.Error()
+	}
+	if to := s.values["auth-request-redirect"]; to != "" && !oneWord.MatchString(to) {
+		return NotCarried, "auth-request-redirect is not a URL"
 	}
 	location := "/_auth_" + s.id
 	s.location = append(s.location, "auth_request "+location+";")
@@ -100,13 +108,16 @@ func authLocation(s *settings, location, address, host string) string {
 		"location = " + location + " {", "    internal;", "    proxy_pass_request_body off;", `    proxy_set_header Content-Length "";`,
 		"    proxy_set_header Host " + host + ";", "    proxy_set_header X-Original-URL $scheme://$http_host$request_uri;",
 		"    proxy_set_header X-Original-Method $request_method;", "    proxy_set_header X-Real-IP $remote_addr;", "    proxy_set_header X-Forwarded-For $remote_addr;",
-		"    proxy_set_header X-Auth-Request-Redirect $request_uri;",
+		"    proxy_set_header X-Auth-Request-Redirect " + cmp.Or(s.values["auth-request-redirect"], "$request_uri") + ";",
 	}
 	if m := s.values["auth-method"]; m != "" {
 		lines = append(lines, "    proxy_method "+m+";")
 	}
 	if strings.HasPrefix(address, "https:") {
 		lines = append(lines, "    proxy_ssl_server_name on;")
+	}
+	if text := s.values["auth-snippet"]; text != "" {
+		lines = append(lines, "    "+strings.ReplaceAll(text, "\n", "\n    "))
 	}
 	return strings.Join(append(lines, "    proxy_pass "+address+";", "}"), "\n")
 }

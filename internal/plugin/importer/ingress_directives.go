@@ -11,7 +11,7 @@ type directive struct {
 	// format is the directive, with the value, and value matches the values that it may have.
 	format string
 	value  *regexp.Regexp
-	// inServer is set if it belongs into the server block, and inverted if "true" is "on".
+	// inServer is set if it belongs into the server block, and onOff if "true" means "on".
 	inServer, onOff bool
 }
 
@@ -79,6 +79,8 @@ var unsupported = map[string]string{
 	"affinity-mode":                            "see affinity",
 	"affinity-canary-behavior":                 "see affinity",
 	"upstream-hash-by":                         "the upstream is the Service, which chooses the pod: use a headless Service and hash in an upstream",
+	"upstream-hash-by-subset":                  "see upstream-hash-by",
+	"upstream-hash-by-subset-size":             "see upstream-hash-by",
 	"load-balance":                             "the upstream is the Service, which chooses the pod: use a headless Service and another method in an upstream",
 	"canary-by-header":                         "see canary",
 	"canary-by-header-value":                   "see canary",
@@ -115,7 +117,6 @@ var unsupported = map[string]string{
 	"global-rate-limit":                        "limits are those of each pod: use limit-rps",
 	"proxy-ssl-secret":                         "mount the Secret with spec.tls, and use proxy_ssl_certificate and proxy_ssl_trusted_certificate",
 	"fastcgi-params-configmap":                 "use fastcgi_param in the configuration",
-	"preserve-trailing-slash":                  "a redirect to HTTPS keeps the path as it is",
 	"auth-tls-error-page":                      "use error_page 495 496 in the configuration",
 	"auth-tls-match-cn":                        "compare $ssl_client_s_dn in the configuration",
 	"session-cookie-name":                      "see affinity",

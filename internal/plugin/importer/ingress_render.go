@@ -264,6 +264,10 @@ func (x *ingressImport) renderLocation(w *writer, h *host, l *location) {
 
 func (x *ingressImport) renderBody(w *writer, h *host, l *location) {
 	s := l.settings
+	if s.closed {
+		w.line("return 503;")
+		return
+	}
 	if s.forceSSLRedirect || s.sslRedirect && h.tls != "" {
 		w.line("if ($scheme = http) { return 308 https://$host$request_uri; }")
 	}

@@ -26,6 +26,8 @@ type settings struct {
 	connection        string
 	proxyHeaders      []string
 	accessLogOff      bool
+	// closed is set if an annotation that protects the paths is not carried over.
+	closed bool
 	// id is a part of the names of variables, and file has the lines of the locations.
 	id, file string
 	// values are annotations that are used together, by their names.
@@ -43,12 +45,15 @@ const (
 	certManagerPrefix = "cert-manager.io/"
 )
 
+// protecting are annotations without which anybody could reach the paths of an Ingress.
+var protecting = []string{"auth-type", "auth-url", "auth-tls-secret", "whitelist-source-range", "allowlist-source-range", "denylist-source-range"}
+
 // readAnnotations reads the annotations of an Ingress. It returns false if the Ingress is only a variant of another one.
 func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress) (*settings, bool) {
 	s := &settings{sslRedirect: true, protocol: "HTTP", values: map[string]string{}, id: strings.ReplaceAll(applicationName(ingress.Name), "-", "_")}
 	s.file = cmp.Or(applicationName(ingress.Name), "ingress") + ".include"
 	x.settings = append(x.settings, s)
-	a := &annotationReader{importer: x, settings: s}
+	a := &annotationReader{importer: x, settings: s, outcomes: map[string]Outcome{}, notes: map[string]string{}}
 	for key, value := range ingress.Annotations {
 		if name, ok := strings.CutPrefix(key, annotationPrefix); ok {
 			s.values[name] = strings.TrimSpace(value)
@@ -60,7 +65,15 @@ func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress)
 	}
 	slices.Sort(names)
 	for _, key := range names {
-		outcome, note := a.read(key)
+		a.outcomes[key], a.notes[key] = a.read(key)
+	}
+	for _, key := range names {
+		outcome, note := a.readPart(key)
+		if name := strings.TrimPrefix(key, annotationPrefix); outcome == NotCarried && slices.Contains(protecting, name) {
+			s.closed = true
+			x.review.step("Protect the paths of the Ingress %s, which answer 503 until then: the annotation %s is not carried over (%s).", ingress.Name, name, note)
+			note += "; until you replace it, the paths of the Ingress answer 503"
+		}
 		o.take(annotationPath(key), outcome, note)
 	}
 	return s, s.values["canary"] != "true"
@@ -70,6 +83,23 @@ func readAnnotations(x *ingressImport, o *object, ingress *networkingv1.Ingress)
 type annotationReader struct {
 	importer *ingressImport
 	settings *settings
+	// outcomes and notes are those of the annotations, by their keys.
+	outcomes map[string]Outcome
+	notes    map[string]string
+}
+
+// readPart returns what becomes of an annotation. One that another annotation uses has its outcome.
+func (a *annotationReader) readPart(key string) (Outcome, string) {
+	parts := mainOfPart[strings.TrimPrefix(key, annotationPrefix)]
+	if parts == nil || !strings.HasPrefix(key, annotationPrefix) {
+		return a.outcomes[key], a.notes[key]
+	}
+	for _, main := range parts {
+		if value := a.settings.values[main]; value != "" && value != "false" {
+			return a.outcomes[annotationPrefix+main], "see " + main
+		}
+	}
+	return NotCarried, "it has no effect without " + strings.Join(parts, " or ")
 }
 
 // read applies an annotation.
@@ -82,6 +112,8 @@ func (a *annotationReader) read(key string) (Outcome, string) {
 		return Changed, "spec.tls[].certificate.issuerRef"
 	case strings.HasPrefix(key, "external-dns.alpha.kubernetes.io/"):
 		return NotCarried, "set it in service.annotations"
+	case strings.HasPrefix(key, "nginx.org/") || strings.HasPrefix(key, "nginx.com/"):
+		return NotCarried, "the import knows the annotations of ingress-nginx, and not those of other controllers: write the directive into the configuration"
 	case !own:
 		return NotCarried, "it is for another controller: set it in service.annotations or podTemplate.annotations if that one reads it there"
 	}

@@ -30,7 +30,7 @@ func Manifests(documents []Document, o Options) (*Result, error) {
 	case len(s.ingresses()) > 0:
 		return s.importIngresses()
 	}
-	return nil, fmt.Errorf("%w: the manifests have neither a Deployment, StatefulSet, DaemonSet or Pod, nor an Ingress", errNothing)
+	return nil, fmt.Errorf("%w: the manifests have no Ingress, and no Deployment, StatefulSet, DaemonSet or Pod with a container that is called nginx, has an image of nginx, or mounts files into /etc/nginx", ErrNothing)
 }
 
 // inputs are the objects of an import.

@@ -30,7 +30,7 @@ func TestManifestsGolden(t *testing.T) {
 func TestManifestsRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		"kind: Ingress\nmetadata: {name: a}\n":                                        "document 1: apiVersion or kind is missing",
-		"apiVersion: v1\nkind: ConfigMap\n":                                           "neither a Deployment",
+		"apiVersion: v1\nkind: ConfigMap\n":                                           "the manifests have no Ingress",
 		"apiVersion: networking.k8s.io/v1\nkind: Ingress\nspec: {rule: []}\n":         `unknown field "spec.rule"`,
 		"apiVersion: v1\nkind: List\nitems: [1]\n":                                    "items[0] is not an object",
 		"apiVersion: v1\nkind: ConfigMap\nkind: Secret\n":                             "already set",

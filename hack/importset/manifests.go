@@ -1,0 +1,57 @@
+package main
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"example.com/nginx-operator/internal/plugin/importer"
+)
+
+var (
+	manifestName = regexp.MustCompile(`\.(yaml|yml|json)$`)
+	ingress      = regexp.MustCompile(`(?m)^\s*"?kind"?:\s*"?Ingress"?,?\s*$`)
+	workload     = regexp.MustCompile(`(?m)^\s*"?kind"?:\s*"?(Deployment|DaemonSet|StatefulSet|Pod)"?,?\s*$`)
+	nginx        = regexp.MustCompile(`image:\s*["']?\S*nginx`)
+	annotation   = regexp.MustCompile(`(?m)^\s*"?nginx\.ingress\.kubernetes\.io/[a-z0-9-]+"?\s*:`)
+)
+
+// manifests imports the files below a folder that have an Ingress, or a workload of nginx.
+func manifests(folder string, t *total) error {
+	return filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() || !manifestName.MatchString(name) {
+			return err
+		}
+		text, err := os.ReadFile(name)
+		switch {
+		case err != nil:
+			return err
+		case !ingress.Match(text) && !(workload.Match(text) && nginx.Match(text)):
+			return nil
+		case bytes.Contains(text, []byte("{{")):
+			t.skipped++
+			return nil
+		}
+		result, err := importer.Manifests([]importer.Document{{Name: name, Text: text}}, importer.Options{})
+		if errors.Is(err, importer.ErrNothing) {
+			return nil
+		}
+		t.manifests++
+		if err != nil {
+			t.refuse(name, err)
+			return nil
+		}
+		annotations := 0
+		for _, i := range result.Review.Items {
+			if i.Kind == importer.KindAnnotation {
+				annotations++
+			}
+		}
+		t.lost += max(len(annotation.FindAll(text, -1))-annotations, 0)
+		t.add(result)
+		return nil
+	})
+}
