@@ -29,6 +29,8 @@ var (
 	errNotReady = errors.New("not ready")
 	// errShown is an error that the output of the command shows.
 	errShown = fmt.Errorf("%w: see above", errNotReady)
+	// errRefusedShown is a refusal that the output of the command shows.
+	errRefusedShown = errors.New("refused: see above")
 )
 
 // NewCommand returns the command kubectl nginx.
@@ -53,7 +55,7 @@ func NewCommand(streams genericiooptions.IOStreams, version string) *cobra.Comma
 	for _, e := range edits() {
 		cmd.AddCommand(newEdit(c, e))
 	}
-	cmd.AddCommand(newSet(c), newImport(c))
+	cmd.AddCommand(newSet(c), newImport(c), newLint())
 	return cmd
 }
 
@@ -63,13 +65,13 @@ func Run(ctx context.Context, cmd *cobra.Command, errOut io.Writer) int {
 	if err == nil {
 		return 0
 	}
-	if !errors.Is(err, errShown) {
+	if !errors.Is(err, errShown) && !errors.Is(err, errRefusedShown) {
 		_, _ = fmt.Fprintln(errOut, "error: "+screen.Safe(err.Error())) // There is nowhere else to say that it fails.
 	}
 	switch {
 	case errors.Is(err, errNotReady):
 		return exitNotReady
-	case apierrors.IsForbidden(err), apierrors.IsInvalid(err):
+	case apierrors.IsForbidden(err), apierrors.IsInvalid(err), errors.Is(err, errRefusedShown):
 		return exitRefused
 	}
 	return exitError

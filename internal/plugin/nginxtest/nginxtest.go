@@ -1,0 +1,181 @@
+// Package nginxtest tests the configuration of an application with an nginx of this machine.
+//
+// It gives nginx what the pods have: the files around those of the user, and a certificate for each entry of spec.tls.
+// What only the cluster has, such as backends and mounted volumes, cannot be tested; nginx stops there, and the test says
+// so with a warning.
+package nginxtest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"example.com/nginx-operator/api/v1alpha2"
+	"example.com/nginx-operator/internal/instance/assemble"
+	"example.com/nginx-operator/internal/instance/problems"
+	"example.com/nginx-operator/internal/instanceapi"
+	"example.com/nginx-operator/internal/plugin/lint"
+)
+
+// timeout bounds a test.
+const timeout = 20 * time.Second
+
+// Nginx is a program of this machine.
+type Nginx struct {
+	path string
+	// configDir has the files that configurations include by relative names.
+	configDir string
+	// logsToStderr is set if the program has the flag -e, as nginx 1.19.5 and later.
+	logsToStderr bool
+}
+
+var (
+	version  = regexp.MustCompile(`version: \S+/(\d+)\.(\d+)\.(\d+)`)
+	confPath = regexp.MustCompile(`--conf-path=(\S+)`)
+)
+
+// New returns the nginx of a path.
+func New(ctx context.Context, path string) (*Nginx, error) {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	output, err := exec.CommandContext(ctx, path, "-V").CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("--nginx %s: it cannot be run: %w", path, err)
+	}
+	found := version.FindSubmatch(output)
+	if found == nil {
+		return nil, fmt.Errorf("--nginx %s: it is not nginx: -V shows no version", path)
+	}
+	n := &Nginx{path: path, configDir: "/etc/nginx"}
+	if conf := confPath.FindSubmatch(output); conf != nil {
+		n.configDir = filepath.Dir(string(conf[1]))
+	}
+	numbers := [3]int{}
+	for i := range numbers {
+		if numbers[i], err = strconv.Atoi(string(found[i+1])); err != nil {
+			return nil, fmt.Errorf("--nginx %s: %w", path, err)
+		}
+	}
+	n.logsToStderr = slices.Compare(numbers[:], []int{1, 19, 5}) >= 0
+	return n, nil
+}
+
+// Test implements lint.Tester.
+func (n *Nginx) Test(ctx context.Context, nginx *v1alpha2.NginxOperator, files map[string]string) (found []lint.Tested, err error) {
+	dir, err := os.MkdirTemp("", "kubectl-nginx-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	if err := n.prepare(dir, nginx, files); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	arguments := []string{"-t", "-c", filepath.Join(dir, assemble.MainFile)}
+	if n.logsToStderr {
+		arguments = append(arguments, "-e", "stderr")
+	}
+	output, err := exec.CommandContext(ctx, n.path, arguments...).CombinedOutput()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return nil, nil
+	case ctx.Err() != nil:
+		return nil, fmt.Errorf("%s did not test the configuration within %s", n.path, timeout)
+	case !errors.As(err, &exit):
+		return nil, err
+	}
+	return verdicts(dir, string(output)), nil
+}
+
+// prepare writes the files that nginx reads to a folder.
+func (n *Nginx) prepare(dir string, nginx *v1alpha2.NginxOperator, files map[string]string) error {
+	image := assemble.DefaultImage()
+	image.ConfigDir, image.MimeTypes = n.configDir, ""
+	if _, err := os.Stat(filepath.Join(n.configDir, "mime.types")); err == nil {
+		image.MimeTypes = filepath.Join(n.configDir, "mime.types")
+	}
+	assembled := assemble.Files(files, assemble.Settings{StateDir: dir, Workers: 1, DrainTimeout: time.Second, Image: image})
+	entries, err := os.ReadDir(n.configDir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		if _, own := assembled.Files[entry.Name()]; own || entry.Name() == "nginx.conf" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(n.configDir, entry.Name()), filepath.Join(dir, entry.Name())); err != nil {
+			return err
+		}
+	}
+	replace := strings.NewReplacer(replacements(dir, nginx)...)
+	for _, name := range slices.Sorted(maps.Keys(assembled.Files)) {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(replace.Replace(assembled.Files[name])), 0o600); err != nil {
+			return err
+		}
+	}
+	for _, c := range nginx.Spec.TLS {
+		if err := writePair(filepath.Join(dir, "tls", c.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replacements are what differs on this machine: the folder of the certificates, those that nginx writes to, and the values
+// of variables.
+func replacements(dir string, nginx *v1alpha2.NginxOperator) []string {
+	pairs := []string{instanceapi.DirTLS + "/", dir + "/tls/", "/var/cache/nginx/", dir + "/", "/var/lib/nginx/", dir + "/", "/run/", dir + "/", "/tmp/", dir + "/"}
+	if nginx.Spec.Config == nil {
+		return pairs
+	}
+	for _, v := range nginx.Spec.Config.Env {
+		value := "value"
+		if v.Value != nil {
+			value = *v.Value
+		}
+		pairs = append(pairs, "${"+v.Name+"}", value)
+	}
+	return pairs
+}
+
+var (
+	inFile = regexp.MustCompile(`^(.*) in (/\S+):(\d+)$`)
+	// cluster matches messages about what only the cluster has.
+	cluster = regexp.MustCompile(`^host not found in |^(cannot load certificate|BIO_new_file|open|opendir|stat|SSL_CTX_load_verify_locations)\b.*(No such file or directory|2: )`)
+	// machine matches messages about this machine, which come after nginx has accepted the configuration.
+	machine = regexp.MustCompile(`^(bind|mkdir|chown|socket|setrlimit|getpwnam)\(`)
+)
+
+// verdicts turns the messages of a test into problems.
+func verdicts(dir, output string) (found []lint.Tested) {
+	for text := range strings.Lines(output) {
+		line, ok := problems.ParseLine(text)
+		if !ok || !line.Severe() || line.Ignored() || machine.MatchString(line.Message) {
+			continue
+		}
+		tested := lint.Tested{Problem: instanceapi.Problem{Message: line.Message}, NotTested: cluster.MatchString(line.Message)}
+		if place := inFile.FindStringSubmatch(line.Message); place != nil {
+			tested.Message, tested.File = place[1], strings.TrimPrefix(place[2], dir+"/")
+			if number, err := strconv.Atoi(place[3]); err == nil {
+				tested.Line = number
+			}
+		}
+		tested.Message = strings.ReplaceAll(tested.Message, dir+"/", "")
+		if tested.NotTested {
+			tested.Message += ": only the cluster has it, so nginx could test the configuration up to here only"
+		}
+		found = append(found, tested)
+	}
+	return found
+}
