@@ -1,6 +1,8 @@
 package plugin
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -12,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"example.com/nginx-operator/internal/plugin/importer"
+	"example.com/nginx-operator/internal/plugin/lint"
 	"example.com/nginx-operator/internal/plugin/screen"
 )
 
@@ -67,6 +70,9 @@ func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
 	if err != nil {
 		return err
 	}
+	if err := checkResult(cmd.Context(), result); err != nil {
+		return err
+	}
 	if f.review != "none" && (!f.summary || f.review == "all") {
 		if err := result.Review.Write(cmd.ErrOrStderr(), f.review == "all", screen.Safe); err != nil {
 			return err
@@ -76,6 +82,25 @@ func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
 		return result.Review.Summary(cmd.OutOrStdout())
 	}
 	return result.Write(cmd.OutOrStdout(), f.output)
+}
+
+// checkResult checks the manifests as lint does, and makes a step of each problem: the input may have values that an
+// application cannot have.
+func checkResult(ctx context.Context, result *importer.Result) error {
+	var text bytes.Buffer
+	if err := result.Write(&text, "yaml"); err != nil {
+		return err
+	}
+	report, err := lint.Check(ctx, []lint.Document{{Name: "the manifests", Text: text.Bytes()}}, nil)
+	if err != nil {
+		return err
+	}
+	for _, p := range report.Problems {
+		if !p.Warning {
+			result.Review.Steps = append(result.Review.Steps, "Correct "+p.String())
+		}
+	}
+	return nil
 }
 
 // read imports what the path names.
