@@ -149,5 +149,5 @@ func (t *total) count(r *importer.Result, source importer.Source, dir string, re
 		t.files++
 		read[filepath.Join(dir, filepath.FromSlash(name))] = true
 	}
-	t.add(r)
+	t.add(dir, r)
 }

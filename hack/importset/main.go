@@ -6,12 +6,15 @@
 package main
 
 import (
+	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strings"
 
 	"example.com/nginx-operator/internal/plugin/importer"
+	"example.com/nginx-operator/internal/plugin/lint"
 )
 
 func main() {
@@ -39,9 +42,29 @@ type total struct {
 	skipped int
 	// lost is the number of statements and annotations that no review has.
 	lost int
+	// invalid are the manifests that lint refuses.
+	invalid []string
 }
 
-func (t *total) add(r *importer.Result) { t.review.Items = append(t.review.Items, r.Review.Items...) }
+// add adds the review of an import, and checks its manifests.
+func (t *total) add(name string, r *importer.Result) {
+	t.review.Items = append(t.review.Items, r.Review.Items...)
+	var text bytes.Buffer
+	if err := r.Write(&text, "yaml"); err != nil {
+		t.refuse(name, err)
+		return
+	}
+	report, err := lint.Check(context.Background(), []lint.Document{{Name: name, Text: text.Bytes()}}, nil)
+	if err != nil {
+		t.refuse(name, err)
+		return
+	}
+	for _, p := range report.Problems {
+		if !p.Warning {
+			t.invalid = append(t.invalid, p.String())
+		}
+	}
+}
 
 func (t *total) refuse(name string, err error) {
 	t.refused = append(t.refused, name+": "+strings.ReplaceAll(err.Error(), "\n", " "))
@@ -51,10 +74,13 @@ func (t *total) print() {
 	for _, r := range t.refused {
 		fmt.Fprintln(os.Stderr, "refused:", r)
 	}
+	for _, i := range t.invalid {
+		fmt.Fprintln(os.Stderr, "invalid:", i)
+	}
 	fmt.Printf("%d whole configurations, %d parts of others, %d files with manifests; %d files skipped as templates, %d refused\n\n",
 		t.configurations, t.parts, t.manifests, t.skipped, len(t.refused))
 	if err := t.review.Summary(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "importset:", err)
 	}
-	fmt.Printf("\nlost: %d\n", t.lost)
+	fmt.Printf("\nlost: %d; problems that lint finds in the manifests: %d\n", t.lost, len(t.invalid))
 }

@@ -51,7 +51,7 @@ func manifests(folder string, t *total) error {
 			}
 		}
 		t.lost += max(len(annotation.FindAll(text, -1))-annotations, 0)
-		t.add(result)
+		t.add(name, result)
 		return nil
 	})
 }

@@ -3,12 +3,14 @@ package importer
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/utils/ptr"
 
 	"example.com/nginx-operator/api/v1alpha2"
 )
@@ -52,17 +54,42 @@ func (w *workload) service(done map[*object]bool, listens []v1alpha2.Port) (name
 
 // portsOfContainer declares the ports of the container, if neither a configuration nor a Service is known.
 func (w *workload) portsOfContainer(c corev1.Container) {
-	for _, p := range c.Ports {
+	for i, p := range c.Ports {
 		name := p.Name
 		if name == "" {
 			name = fmt.Sprintf("port-%d", p.ContainerPort)
 		}
-		protocol := p.Protocol
-		if protocol == "" {
-			protocol = corev1.ProtocolTCP
+		port := v1alpha2.Port{Name: name, Port: p.ContainerPort, Protocol: protocolOf(p.Protocol)}
+		if why := w.cannotAdd(port); why != "" {
+			w.take(fmt.Sprintf("%s.containers[%d].ports[%d]", w.podPath, w.nginx, i), NotCarried, why)
+			continue
 		}
-		w.app.Spec.Ports = append(w.app.Spec.Ports, v1alpha2.Port{Name: name, Port: p.ContainerPort, Protocol: protocol})
+		w.app.Spec.Ports = append(w.app.Spec.Ports, port)
 	}
+}
+
+// protocolOf returns a protocol as the API has it.
+func protocolOf(p corev1.Protocol) corev1.Protocol {
+	if p == "" {
+		return corev1.ProtocolTCP
+	}
+	return corev1.Protocol(strings.ToUpper(string(p)))
+}
+
+// cannotAdd returns why spec.ports cannot have one more port, or "".
+func (w *workload) cannotAdd(port v1alpha2.Port) string {
+	listens := func(p v1alpha2.Port) int32 { return ptr.Deref(p.TargetPort, p.Port) }
+	switch {
+	case port.Protocol != corev1.ProtocolTCP && port.Protocol != corev1.ProtocolUDP:
+		return "a port of an application has the protocol TCP or UDP"
+	case port.Name == "metrics" || port.Protocol == corev1.ProtocolTCP && (port.Port == metricsPort || listens(port) == metricsPort):
+		return "the name metrics and port 9113 belong to the instance manager, which serves metrics there"
+	case slices.ContainsFunc(w.app.Spec.Ports, func(p v1alpha2.Port) bool { return p.Name == port.Name }):
+		return "another port has the name " + port.Name
+	case slices.ContainsFunc(w.app.Spec.Ports, func(p v1alpha2.Port) bool { return p.Protocol == port.Protocol && listens(p) == listens(port) }):
+		return "spec.ports has each port of nginx once: let nginx listen on another one, too"
+	}
+	return ""
 }
 
 // serviceFields are the fields of a Service that spec.service has, too.
@@ -110,10 +137,7 @@ func (w *workload) servicePorts(o *object, s *corev1.Service, c corev1.Container
 	w.app.Spec.Ports = nil
 	for i, p := range s.Spec.Ports {
 		at := fmt.Sprintf("spec.ports[%d]", i)
-		protocol := p.Protocol
-		if protocol == "" {
-			protocol = corev1.ProtocolTCP
-		}
+		protocol := protocolOf(p.Protocol)
 		target := p.Port
 		if p.TargetPort.String() != "0" {
 			target = containerPort(c, p.TargetPort)
@@ -129,6 +153,10 @@ func (w *workload) servicePorts(o *object, s *corev1.Service, c corev1.Container
 		}
 		if target != p.Port {
 			port.TargetPort = &target
+		}
+		if why := w.cannotAdd(port); why != "" {
+			o.take(at, NotCarried, why)
+			continue
 		}
 		if p.NodePort != 0 && s.Spec.Type != corev1.ServiceTypeClusterIP {
 			port.NodePort = &p.NodePort
