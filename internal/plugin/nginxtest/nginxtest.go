@@ -69,8 +69,46 @@ func New(ctx context.Context, path string) (*Nginx, error) {
 	return n, nil
 }
 
-// Test implements lint.Tester.
-func (n *Nginx) Test(ctx context.Context, nginx *v1alpha2.NginxOperator, files map[string]string) (found []lint.Tested, err error) {
+// maxHosts bounds how many names of backends are replaced, one after the other: nginx stops at the first one.
+const maxHosts = 100
+
+var unknownHost = regexp.MustCompile(`^host not found in [a-z ]+ "([^":]+)`)
+
+// Test implements lint.Tester. A name that only the cluster resolves is replaced by an address, so that nginx tests the rest.
+func (n *Nginx) Test(ctx context.Context, nginx *v1alpha2.NginxOperator, files map[string]string) ([]lint.Tested, error) {
+	var unresolved []lint.Tested
+	known := map[string]bool{}
+	texts, replace := map[string]string{}, strings.NewReplacer(values(nginx)...)
+	for name, text := range files {
+		texts[name] = replace.Replace(text)
+	}
+	for range maxHosts {
+		found, err := n.testOnce(ctx, nginx, texts)
+		if err != nil || len(found) == 0 {
+			return unresolved, err
+		}
+		host := unknownHost.FindStringSubmatch(found[0].Message)
+		if host == nil || known[host[1]] {
+			return append(unresolved, found...), nil
+		}
+		known[host[1]] = true
+		found[0].Message = fmt.Sprintf("%s is not known to this machine; the pods have to resolve it", host[1])
+		unresolved = append(unresolved, found[0])
+		for name, text := range texts {
+			texts[name] = replaceWord(text, host[1], "127.0.0.1")
+		}
+	}
+	return unresolved, nil
+}
+
+// replaceWord replaces a name where it is not a part of a longer one.
+func replaceWord(text, name, by string) string {
+	matcher := regexp.MustCompile(`(^|[^-.\w])` + regexp.QuoteMeta(name) + `([^-.\w]|$)`)
+	return matcher.ReplaceAllString(text, "${1}"+by+"${2}")
+}
+
+// testOnce tests a configuration, and returns why nginx refuses it.
+func (n *Nginx) testOnce(ctx context.Context, nginx *v1alpha2.NginxOperator, files map[string]string) (found []lint.Tested, err error) {
 	dir, err := os.MkdirTemp("", "kubectl-nginx-")
 	if err != nil {
 		return nil, err
@@ -105,7 +143,12 @@ func (n *Nginx) prepare(dir string, nginx *v1alpha2.NginxOperator, files map[str
 	if _, err := os.Stat(filepath.Join(n.configDir, "mime.types")); err == nil {
 		image.MimeTypes = filepath.Join(n.configDir, "mime.types")
 	}
-	assembled := assemble.Files(files, assemble.Settings{StateDir: dir, Workers: 1, DrainTimeout: time.Second, Image: image})
+	replace := strings.NewReplacer(replacements(dir)...)
+	texts := map[string]string{}
+	for name, text := range files {
+		texts[name] = replace.Replace(text)
+	}
+	assembled := assemble.Files(texts, assemble.Settings{StateDir: dir, Workers: 1, DrainTimeout: time.Second, Image: image})
 	entries, err := os.ReadDir(n.configDir)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return err
@@ -118,9 +161,8 @@ func (n *Nginx) prepare(dir string, nginx *v1alpha2.NginxOperator, files map[str
 			return err
 		}
 	}
-	replace := strings.NewReplacer(replacements(dir, nginx)...)
 	for _, name := range slices.Sorted(maps.Keys(assembled.Files)) {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(replace.Replace(assembled.Files[name])), 0o600); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(assembled.Files[name]), 0o600); err != nil {
 			return err
 		}
 	}
@@ -132,12 +174,15 @@ func (n *Nginx) prepare(dir string, nginx *v1alpha2.NginxOperator, files map[str
 	return nil
 }
 
-// replacements are what differs on this machine: the folder of the certificates, those that nginx writes to, and the values
-// of variables.
-func replacements(dir string, nginx *v1alpha2.NginxOperator) []string {
-	pairs := []string{instanceapi.DirTLS + "/", dir + "/tls/", "/var/cache/nginx/", dir + "/", "/var/lib/nginx/", dir + "/", "/run/", dir + "/", "/tmp/", dir + "/"}
+// replacements are the folders that differ on this machine: those of the certificates, and those that nginx writes to.
+func replacements(dir string) []string {
+	return []string{instanceapi.DirTLS + "/", dir + "/tls/", "/var/cache/nginx/", dir + "/", "/var/lib/nginx/", dir + "/", " unix:/run/", " unix:" + dir + "/"}
+}
+
+// values are the variables of the configuration with their values, or with some word if only the cluster has them.
+func values(nginx *v1alpha2.NginxOperator) (pairs []string) {
 	if nginx.Spec.Config == nil {
-		return pairs
+		return nil
 	}
 	for _, v := range nginx.Spec.Config.Env {
 		value := "value"
