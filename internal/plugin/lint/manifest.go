@@ -2,6 +2,7 @@ package lint
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -92,9 +93,13 @@ func parse(d Document) (found []*manifest, problems []Problem) {
 
 // decode decodes an object as the API server does: a number without a fraction is an integer.
 func decode(text []byte) (map[string]any, error) {
-	converted, err := yaml.YAMLToJSONStrict(text)
-	if err != nil {
-		return nil, err
+	converted := text
+	// Within JSON, some characters are text that are line breaks in YAML.
+	if !json.Valid(text) {
+		var err error
+		if converted, err = yaml.YAMLToJSONStrict(text); err != nil {
+			return nil, err
+		}
 	}
 	content := map[string]any{}
 	return content, utiljson.Unmarshal(converted, &content)

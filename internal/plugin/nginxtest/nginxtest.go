@@ -197,9 +197,9 @@ func values(nginx *v1alpha2.NginxOperator) (pairs []string) {
 var (
 	inFile = regexp.MustCompile(`^(.*) in (/\S+):(\d+)$`)
 	// cluster matches messages about what only the cluster has.
-	cluster = regexp.MustCompile(`^host not found in |^(cannot load certificate|BIO_new_file|open|opendir|stat|SSL_CTX_load_verify_locations)\b.*(No such file or directory|2: )`)
+	cluster = regexp.MustCompile(`^host not found in |^mkdir\(|^bind\(.*\((99|13): |^(cannot load certificate|BIO_new_file|open|opendir|stat|SSL_CTX_load_verify_locations)\b.*(No such file or directory|2: )`)
 	// machine matches messages about this machine, which come after nginx has accepted the configuration.
-	machine = regexp.MustCompile(`^(bind|mkdir|chown|socket|setrlimit|getpwnam)\(`)
+	machine = regexp.MustCompile(`^bind\(.*\(98: |^bind\(\) to \S+:(\d{1,3}|10[01]\d|102[0-3]) failed \(13: |^(chown|socket|setrlimit|getpwnam)\(`)
 )
 
 // verdicts turns the messages of a test into problems.
