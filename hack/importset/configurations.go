@@ -29,7 +29,7 @@ var (
 func configurations(folder string, t *total) error {
 	var roots, others []string
 	err := filepath.WalkDir(folder, func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || !entry.Type().IsRegular() || !configuration.MatchString(filepath.ToSlash(name)) {
+		if err != nil || !entry.Type().IsRegular() || !configuration.MatchString(filepath.ToSlash(name)) {
 			return err
 		}
 		text, err := os.ReadFile(name)
@@ -48,6 +48,12 @@ func configurations(folder string, t *total) error {
 	if err != nil {
 		return err
 	}
+	t.importAll(roots, others)
+	return nil
+}
+
+// importAll imports whole configurations, and then the other files that they do not read.
+func (t *total) importAll(roots, others []string) {
 	read := map[string]bool{}
 	for _, name := range roots {
 		t.configurations++
@@ -59,7 +65,6 @@ func configurations(folder string, t *total) error {
 			t.importPart(name, read)
 		}
 	}
-	return nil
 }
 
 // importFile imports a file with its includes.

@@ -26,32 +26,38 @@ func manifests(folder string, t *total) error {
 			return err
 		}
 		text, err := os.ReadFile(name)
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case !ingress.Match(text) && !(workload.Match(text) && nginx.Match(text)):
+		}
+		if isNginx := ingress.Match(text) || workload.Match(text) && nginx.Match(text); !isNginx {
 			return nil
-		case bytes.Contains(text, []byte("{{")):
+		}
+		if bytes.Contains(text, []byte("{{")) {
 			t.skipped++
 			return nil
 		}
-		result, err := importer.Manifests([]importer.Document{{Name: name, Text: text}}, importer.Options{})
-		if errors.Is(err, importer.ErrNothing) {
-			return nil
-		}
-		t.manifests++
-		if err != nil {
-			t.refuse(name, err)
-			return nil
-		}
-		annotations := 0
-		for _, i := range result.Review.Items {
-			if i.Kind == importer.KindAnnotation {
-				annotations++
-			}
-		}
-		t.lost += max(len(annotation.FindAll(text, -1))-annotations, 0)
-		t.add(name, result)
+		t.importManifest(name, text)
 		return nil
 	})
+}
+
+// importManifest imports a file with manifests.
+func (t *total) importManifest(name string, text []byte) {
+	result, err := importer.Manifests([]importer.Document{{Name: name, Text: text}}, importer.Options{})
+	if errors.Is(err, importer.ErrNothing) {
+		return
+	}
+	t.manifests++
+	if err != nil {
+		t.refuse(name, err)
+		return
+	}
+	annotations := 0
+	for _, i := range result.Review.Items {
+		if i.Kind == importer.KindAnnotation {
+			annotations++
+		}
+	}
+	t.lost += max(len(annotation.FindAll(text, -1))-annotations, 0)
+	t.add(name, result)
 }

@@ -60,11 +60,8 @@ func newImport(c *cluster) *cobra.Command {
 }
 
 func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
-	if f.output != "yaml" && f.output != "json" {
-		return fmt.Errorf("--output %s: use yaml or json", f.output)
-	}
-	if f.review != "changes" && f.review != "all" && f.review != "none" {
-		return fmt.Errorf("--review %s: use changes, all or none", f.review)
+	if err := f.validate(); err != nil {
+		return err
 	}
 	result, err := f.read(cmd.InOrStdin(), importer.Options{Name: f.name, Namespace: namespace})
 	if err != nil {
@@ -82,6 +79,16 @@ func (f *importFlags) run(cmd *cobra.Command, namespace string) error {
 		return result.Review.Summary(cmd.OutOrStdout())
 	}
 	return result.Write(cmd.OutOrStdout(), f.output)
+}
+
+func (f *importFlags) validate() error {
+	switch {
+	case f.output != "yaml" && f.output != "json":
+		return fmt.Errorf("--output %s: use yaml or json", f.output)
+	case f.review != "changes" && f.review != "all" && f.review != "none":
+		return fmt.Errorf("--review %s: use changes, all or none", f.review)
+	}
+	return nil
 }
 
 // checkResult checks the manifests as lint does, and makes a step of each problem: the input may have values that an

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -66,11 +67,11 @@ func (c *conf) mountSecretFiles(app *v1alpha2.NginxOperator) {
 	t.Volumes = append(t.Volumes, v1alpha2.Volume{Name: "files", Secret: &corev1.SecretVolumeSource{SecretName: name}})
 	t.VolumeMounts = append(t.VolumeMounts, v1alpha2.VolumeMount{Name: "files", MountPath: secretDir})
 	t.ReloadOn = append(t.ReloadOn, "files")
-	command := "kubectl create secret generic " + name
+	command := []string{"kubectl create secret generic " + name}
 	for _, key := range slices.Sorted(maps.Keys(c.secretFiles)) {
-		command += fmt.Sprintf(" --from-file=%s=%s", key, c.secretFiles[key])
+		command = append(command, "--from-file="+shellWord(key+"="+c.secretFiles[key]))
 	}
-	c.review.step("Create the Secret with the files that the configuration names: %s", command)
+	c.review.step("Create the Secret with the files that the configuration names: %s", strings.Join(command, " "))
 }
 
 // secretFile returns the path in the pods of a file that is not for a ConfigMap.

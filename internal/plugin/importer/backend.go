@@ -41,8 +41,8 @@ func (c *conf) finishBackends() {
 	names := map[string]bool{}
 	for _, b := range c.backends {
 		host, port, _ := strings.Cut(b.host, ":")
-		if strings.HasPrefix(b.host, "[") {
-			host, port, _ = strings.Cut(strings.TrimPrefix(b.host, "["), "]:")
+		if inside, ok := strings.CutPrefix(b.host, "["); ok {
+			host, port, _ = strings.Cut(inside, "]:")
 		}
 		switch {
 		case b.host == "" || strings.Contains(b.host, "$") || c.upstreams[b.host]:

@@ -239,7 +239,7 @@ func kindOf(f *file) (fileKind, error) {
 		switch {
 		case slices.Contains(mainDirectives, d.Name):
 			return wholeFile, nil
-		case d.Name == "location" || d.Name == "listen" || d.Name == "server_name" || d.Name == "if" || d.Name == "return" || d.Name == "rewrite":
+		case slices.Contains(serverDirectives, d.Name):
 			return httpFile, fmt.Errorf("%s:%d: %q belongs into a server block, and there is none: pass the nginx.conf that includes this file, or its folder", shown(f.path), d.Line, d.Name)
 		case d.Name == "server" && d.Opens && isStream(d):
 			kind = streamFile
@@ -250,6 +250,9 @@ func kindOf(f *file) (fileKind, error) {
 
 // mainDirectives are directives that only a whole configuration has.
 var mainDirectives = []string{"http", "events", "stream", "mail", "user", "worker_processes", "pid", "load_module", "daemon", "master_process"}
+
+// serverDirectives are directives that belong into a server block.
+var serverDirectives = []string{"location", "listen", "server_name", "if", "return", "rewrite"}
 
 // isStream reports whether a server block belongs into the stream context: it passes on connections itself.
 func isStream(server *syntax.Directive) bool {

@@ -48,7 +48,7 @@ func scriptImport(c *conf, v visit) (Outcome, string) {
 func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, string) {
 	located := locatePath(name)
 	switch {
-	case name == "" || name == "off" || strings.HasPrefix(name, "data:") || strings.HasPrefix(name, "engine:"):
+	case isNoFile(name):
 		return Carried, ""
 	case strings.Contains(name, "$"):
 		return Carried, "the path has variables: mount its files with podTemplate.volumes"
@@ -58,27 +58,42 @@ func (c *conf) dataFile(v visit, arg int, name string, secret bool) (Outcome, st
 		}
 		return Carried, "a mounted volume has the file"
 	}
-	f := c.byPath[located]
-	if f == nil && !secret {
-		text, err := c.source.Read(located)
-		switch {
-		case err == nil && hasPrivateKey(text):
-			secret = true
-		case err == nil:
-			f = c.newFile(located, text)
-			f.plain = true
-		case !missing(err):
-			return NotCarried, err.Error()
-		}
+	f, err := c.plainFile(located, secret)
+	switch {
+	case err != nil:
+		return NotCarried, err.Error()
+	case f == nil:
+		inPod := c.secretFile(name)
+		v.replaceArg(arg, inPod)
+		return Changed, "the file comes from a Secret: " + inPod
+	case f.name == name:
+		return Carried, "the file is one of the configuration"
 	}
-	if f != nil && !secret {
-		if f.name == name {
-			return Carried, "the file is one of the configuration"
-		}
-		v.replaceArg(arg, f.name)
-		return Changed, "the file is one of the configuration: " + f.name
+	v.replaceArg(arg, f.name)
+	return Changed, "the file is one of the configuration: " + f.name
+}
+
+// isNoFile reports whether an argument that can name a file does not.
+func isNoFile(name string) bool {
+	return name == "" || name == "off" || strings.HasPrefix(name, "data:") || strings.HasPrefix(name, "engine:")
+}
+
+// plainFile adds a file of the input to the application. It returns nil for one that is secret or is not in the input.
+func (c *conf) plainFile(located string, secret bool) (*file, error) {
+	if secret {
+		return nil, nil
 	}
-	inPod := c.secretFile(name)
-	v.replaceArg(arg, inPod)
-	return Changed, "the file comes from a Secret: " + inPod
+	if f := c.byPath[located]; f != nil {
+		return f, nil
+	}
+	text, err := c.source.Read(located)
+	switch {
+	case missing(err), err == nil && hasPrivateKey(text):
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	f := c.newFile(located, text)
+	f.plain = true
+	return f, nil
 }

@@ -39,7 +39,6 @@ type host struct {
 	lines     []string
 	locations []*location
 	regex     bool
-	fallback  string
 }
 
 // location is a path of an Ingress.
@@ -55,9 +54,9 @@ type location struct {
 func (s *inputs) importIngresses() (*Result, error) {
 	result := &Result{}
 	byNamespace := map[string][]*object{}
-	for _, o := range s.ingresses() {
-		namespace := o.typed.(*networkingv1.Ingress).Namespace //nolint:revive // Only Ingresses are here.
-		byNamespace[namespace] = append(byNamespace[namespace], o)
+	objects, ingresses := ofType[*networkingv1.Ingress](s)
+	for i, ingress := range ingresses {
+		byNamespace[ingress.Namespace] = append(byNamespace[ingress.Namespace], objects[i])
 	}
 	done := map[*object]bool{}
 	for _, namespace := range slices.Sorted(maps.Keys(byNamespace)) {

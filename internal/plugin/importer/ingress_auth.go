@@ -49,14 +49,8 @@ func authURL(a *annotationReader, value string) (Outcome, string) {
 	if err != nil || parsed.Host == "" || !oneWord.MatchString(value) {
 		return NotCarried, "the value is not a URL"
 	}
-	if m := s.values["auth-method"]; m != "" && !method.MatchString(m) {
-		return NotCarried, "auth-method is not a method"
-	}
-	if bad := syntax.Check(s.values["auth-snippet"]); bad != nil {
-		return NotCarried, "auth-snippet: " + bad.Error()
-	}
-	if to := s.values["auth-request-redirect"]; to != "" && !oneWord.MatchString(to) {
-		return NotCarried, "auth-request-redirect is not a URL"
+	if why := s.invalidAuth(); why != "" {
+		return NotCarried, why
 	}
 	location := "/_auth_" + s.id
 	s.location = append(s.location, "auth_request "+location+";")
@@ -77,6 +71,20 @@ func authURL(a *annotationReader, value string) (Outcome, string) {
 	}
 	s.server = append(s.server, authLocation(s, location, value, parsed.Host))
 	return Changed, "auth_request " + location + note
+}
+
+// invalidAuth returns why a part of auth-url is not valid, or "".
+func (s *settings) invalidAuth() string {
+	if m := s.values["auth-method"]; m != "" && !method.MatchString(m) {
+		return "auth-method is not a method"
+	}
+	if bad := syntax.Check(s.values["auth-snippet"]); bad != nil {
+		return "auth-snippet: " + bad.Error()
+	}
+	if to := s.values["auth-request-redirect"]; to != "" && !oneWord.MatchString(to) {
+		return "auth-request-redirect is not a URL"
+	}
+	return ""
 }
 
 // signIn redirects to the page for signing in.

@@ -52,17 +52,17 @@ func (a *annotationReader) limitKey() (string, bool) {
 	if a.settings.values["limit key"] != "" {
 		return key, true
 	}
-	entries := "default 1;"
+	entries := []string{"default 1;"}
 	for network := range strings.SplitSeq(list, ",") {
 		network = strings.TrimSpace(network)
 		if _, err := netip.ParsePrefix(network); err != nil {
 			return "", false
 		}
-		entries += " " + network + " 0;"
+		entries = append(entries, network+" 0;")
 	}
 	a.settings.values["limit key"] = "declared"
 	a.importer.http = append(a.importer.http,
-		fmt.Sprintf("geo $limited_%s { %s }", id, entries),
+		fmt.Sprintf("geo $limited_%s { %s }", id, strings.Join(entries, " ")),
 		fmt.Sprintf("map $limited_%s %s { 0 \"\"; 1 $binary_remote_addr; }", id, key))
 	return key, true
 }

@@ -105,17 +105,8 @@ func (a *annotationReader) readPart(key string) (Outcome, string) {
 // read applies an annotation.
 func (a *annotationReader) read(key string) (Outcome, string) {
 	name, own := strings.CutPrefix(key, annotationPrefix)
-	switch {
-	case key == classAnnotation:
-		return NotCarried, "the application serves the requests itself, without an Ingress controller"
-	case key == clusterIssuer || key == issuer:
-		return Changed, "spec.tls[].certificate.issuerRef"
-	case strings.HasPrefix(key, "external-dns.alpha.kubernetes.io/"):
-		return NotCarried, "set it in service.annotations"
-	case strings.HasPrefix(key, "nginx.org/") || strings.HasPrefix(key, "nginx.com/"):
-		return NotCarried, "the import knows the annotations of ingress-nginx, and not those of other controllers: write the directive into the configuration"
-	case !own:
-		return NotCarried, "it is for another controller: set it in service.annotations or podTemplate.annotations if that one reads it there"
+	if !own {
+		return foreign(key)
 	}
 	value := a.settings.values[name]
 	if strings.ContainsFunc(value, isControl) && !strings.HasSuffix(name, "-snippet") {
@@ -131,6 +122,21 @@ func (a *annotationReader) read(key string) (Outcome, string) {
 		return NotCarried, note
 	}
 	return NotCarried, "nginx has no counterpart that is known to this version: write it into the configuration"
+}
+
+// foreign returns what becomes of an annotation that is not one of ingress-nginx.
+func foreign(key string) (Outcome, string) {
+	switch {
+	case key == classAnnotation:
+		return NotCarried, "the application serves the requests itself, without an Ingress controller"
+	case key == clusterIssuer || key == issuer:
+		return Changed, "spec.tls[].certificate.issuerRef"
+	case strings.HasPrefix(key, "external-dns.alpha.kubernetes.io/"):
+		return NotCarried, "set it in service.annotations"
+	case strings.HasPrefix(key, "nginx.org/") || strings.HasPrefix(key, "nginx.com/"):
+		return NotCarried, "the import knows the annotations of ingress-nginx, and not those of other controllers: write the directive into the configuration"
+	}
+	return NotCarried, "it is for another controller: set it in service.annotations or podTemplate.annotations if that one reads it there"
 }
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -15,9 +16,7 @@ var rules map[string]rule
 func init() {
 	rules = map[string]rule{}
 	for _, table := range []map[string]rule{processRules, logRules, pathRules, fileRules(), certificateRules(), serverRules, backendRules} {
-		for name, r := range table {
-			rules[name] = r
-		}
+		maps.Copy(rules, table)
 	}
 }
 

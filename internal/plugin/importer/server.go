@@ -126,25 +126,29 @@ func listenOptions(s *server, v visit, a address, all *sockets) []string {
 	var args []string
 	key := a.key()
 	for _, arg := range v.Args[1:] {
-		name, _, _ := strings.Cut(arg, "=")
-		switch {
-		case arg == "reuseport" || arg == "spdy":
-			continue
-		case arg == "default_server" || arg == "default":
-			if all.merged[key] && all.defaults[key] {
-				continue
-			}
-			all.defaults[key] = true
-		case slices.Contains(socketOptions, name) && all.merged[key] && all.configured[key]:
-			continue
+		if all.accepts(key, arg) {
+			args = append(args, arg)
 		}
-		args = append(args, arg)
 	}
 	if s.sslOn != nil && !slices.Contains(args, "ssl") {
 		args = append(args, "ssl")
 	}
 	all.configured[key] = true
 	return args
+}
+
+// accepts reports whether nginx accepts one more option for an address, and remembers a default server.
+func (s *sockets) accepts(key, option string) bool {
+	name, _, _ := strings.Cut(option, "=")
+	switch {
+	case option == "reuseport" || option == "spdy":
+		return false
+	case option == "default_server" || option == "default":
+		again := s.merged[key] && s.defaults[key]
+		s.defaults[key] = true
+		return !again
+	}
+	return !(slices.Contains(socketOptions, name) && s.merged[key] && s.configured[key])
 }
 
 // socketOptions are options that nginx accepts in one listen directive of an address only.

@@ -1,6 +1,7 @@
 package importer
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -137,22 +138,13 @@ func (w *workload) servicePorts(o *object, s *corev1.Service, c corev1.Container
 	w.app.Spec.Ports = nil
 	for i, p := range s.Spec.Ports {
 		at := fmt.Sprintf("spec.ports[%d]", i)
-		protocol := protocolOf(p.Protocol)
-		target := p.Port
-		if p.TargetPort.String() != "0" {
-			target = containerPort(c, p.TargetPort)
-		}
-		served := slices.ContainsFunc(listens, func(l v1alpha2.Port) bool { return l.Port == target && l.Protocol == protocol })
-		if target == 0 || len(listens) > 0 && !served {
+		port := servicePort(p, c)
+		served := slices.ContainsFunc(listens, func(l v1alpha2.Port) bool {
+			return l.Port == ptr.Deref(port.TargetPort, port.Port) && l.Protocol == port.Protocol
+		})
+		if ptr.Deref(port.TargetPort, port.Port) == 0 || len(listens) > 0 && !served {
 			o.take(at, NotCarried, "no server of nginx listens on its targetPort")
 			continue
-		}
-		port := v1alpha2.Port{Name: p.Name, Port: p.Port, Protocol: protocol}
-		if port.Name == "" {
-			port.Name = "http"
-		}
-		if target != p.Port {
-			port.TargetPort = &target
 		}
 		if why := w.cannotAdd(port); why != "" {
 			o.take(at, NotCarried, why)
@@ -168,6 +160,17 @@ func (w *workload) servicePorts(o *object, s *corev1.Service, c corev1.Container
 			o.take(at+".appProtocol", NotCarried, "a port of an application has no such field")
 		}
 	}
+}
+
+// servicePort returns the port of an application for one of a Service. Its target is 0 if that is unknown.
+func servicePort(p corev1.ServicePort, c corev1.Container) v1alpha2.Port {
+	port := v1alpha2.Port{Name: cmp.Or(p.Name, "http"), Port: p.Port, Protocol: protocolOf(p.Protocol)}
+	if p.TargetPort.String() != "0" {
+		if target := containerPort(c, p.TargetPort); target != p.Port {
+			port.TargetPort = &target
+		}
+	}
+	return port
 }
 
 // budget copies a PodDisruptionBudget of the pods, and names an autoscaler of them.

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // Document is a file with manifests.
@@ -38,12 +39,8 @@ func (p Problem) String() string {
 	if p.Warning {
 		text += ": warning"
 	}
-	for _, part := range []string{p.Object, p.Field, p.Message} {
-		if part != "" {
-			text += ": " + part
-		}
-	}
-	return text
+	parts := []string{text, p.Object, p.Field, p.Message}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // Report is the result of a check.

@@ -141,6 +141,7 @@ func (m *manifest) addLines(path string, node *yamlv3.Node, offset int) {
 		m.lines[path] = node.Line + offset
 	}
 	switch node.Kind {
+	default:
 	case yamlv3.MappingNode:
 		for i := 0; i+1 < len(node.Content); i += 2 {
 			key, value := node.Content[i], node.Content[i+1]

@@ -149,17 +149,8 @@ func (n *Nginx) prepare(dir string, nginx *v1alpha2.NginxOperator, files map[str
 		texts[name] = replace.Replace(text)
 	}
 	assembled := assemble.Files(texts, assemble.Settings{StateDir: dir, Workers: 1, DrainTimeout: time.Second, Image: image})
-	entries, err := os.ReadDir(n.configDir)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	if err := n.linkFiles(dir, assembled.Files); err != nil {
 		return err
-	}
-	for _, entry := range entries {
-		if _, own := assembled.Files[entry.Name()]; own || entry.Name() == "nginx.conf" {
-			continue
-		}
-		if err := os.Symlink(filepath.Join(n.configDir, entry.Name()), filepath.Join(dir, entry.Name())); err != nil {
-			return err
-		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(assembled.Files)) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(assembled.Files[name]), 0o600); err != nil {
@@ -168,6 +159,23 @@ func (n *Nginx) prepare(dir string, nginx *v1alpha2.NginxOperator, files map[str
 	}
 	for _, c := range nginx.Spec.TLS {
 		if err := writePair(filepath.Join(dir, "tls", c.Name)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// linkFiles links the files that nginx has beside its nginx.conf, apart from those that the configuration has, too.
+func (n *Nginx) linkFiles(dir string, files map[string]string) error {
+	entries, err := os.ReadDir(n.configDir)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	for _, entry := range entries {
+		if _, own := files[entry.Name()]; own || entry.Name() == "nginx.conf" {
+			continue
+		}
+		if err := os.Symlink(filepath.Join(n.configDir, entry.Name()), filepath.Join(dir, entry.Name())); err != nil {
 			return err
 		}
 	}
