@@ -140,15 +140,15 @@ func listenOptions(s *server, v visit, a address, all *sockets) []string {
 // accepts reports whether nginx accepts one more option for an address, and remembers a default server.
 func (s *sockets) accepts(key, option string) bool {
 	name, _, _ := strings.Cut(option, "=")
-	switch {
-	case option == "reuseport" || option == "spdy":
+	switch option {
+	case "reuseport", "spdy":
 		return false
-	case option == "default_server" || option == "default":
+	case "default_server", "default":
 		again := s.merged[key] && s.defaults[key]
 		s.defaults[key] = true
 		return !again
 	}
-	return !(slices.Contains(socketOptions, name) && s.merged[key] && s.configured[key])
+	return !slices.Contains(socketOptions, name) || !s.merged[key] || !s.configured[key]
 }
 
 // socketOptions are options that nginx accepts in one listen directive of an address only.
