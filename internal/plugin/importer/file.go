@@ -40,7 +40,8 @@ func (f *file) result() string {
 		}
 		b.WriteString(f.text[at:span.Start])
 		b.WriteString(f.changes[span])
-		b.WriteString(strings.Repeat("\n", strings.Count(f.text[span.Start:span.End], "\n")))
+		lines := strings.Count(f.text[span.Start:span.End], "\n") - strings.Count(f.changes[span], "\n")
+		b.WriteString(strings.Repeat("\n", max(lines, 0)))
 		at = span.End
 	}
 	b.WriteString(f.text[at:])
@@ -80,5 +81,5 @@ func quoted(word string) string {
 	if plainWord.MatchString(word) {
 		return word
 	}
-	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`).Replace(word) + `"`
+	return `"` + strings.NewReplacer(`\`, `\\`, `"`, `\"`, "\n", `\n`, "\r", `\r`, "\t", `\t`).Replace(word) + `"`
 }

@@ -2,11 +2,13 @@ package importer
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 
 	"example.com/nginx-operator/test/golden"
 )
@@ -74,6 +76,55 @@ func TestConfigRefuses(t *testing.T) {
 			_, err := Config(tt.files, []string{"/etc/nginx/nginx.conf"}, Options{})
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("Config() error = %v, want one that says %q", err, tt.want)
+			}
+		})
+	}
+}
+
+// TestManyFiles: more files than an NginxOperator can hold are in a ConfigMap.
+func TestManyFiles(t *testing.T) {
+	source := Map{"/etc/nginx/nginx.conf": "events {} http { include sites/*; }"}
+	for i := range maxInlineFiles {
+		source[fmt.Sprintf("/etc/nginx/sites/%02d", i)] = fmt.Sprintf("server { listen %d; }", 8000+i)
+	}
+	result, err := Config(source, []string{"/etc/nginx/nginx.conf"}, Options{Name: "many"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	app := result.Applications[0]
+	if len(result.ConfigMaps) != 1 || len(result.ConfigMaps[0].Data) != maxInlineFiles+1 || app.Spec.Config.ConfigMap.Name != result.ConfigMaps[0].Name {
+		t.Errorf("%d ConfigMaps, config %+v", len(result.ConfigMaps), app.Spec.Config)
+	}
+	if len(app.Spec.Ports) != maxPorts || result.Review.Count(KindDirective, NotCarried) != maxInlineFiles-maxPorts {
+		t.Errorf("%d ports, %d directives are not carried over", len(app.Spec.Ports), result.Review.Count(KindDirective, NotCarried))
+	}
+}
+
+// TestRoot: with a root, files outside of the folder of nginx.conf are found, and without one they are named.
+func TestRoot(t *testing.T) {
+	config := fstest.MapFS{"nginx.conf": {Data: []byte("events {} http { include /etc/letsencrypt/options.conf; ssl_dhparam /etc/ssl/dh.pem; server { listen 443 ssl; } }")}}
+	root := fstest.MapFS{"etc/letsencrypt/options.conf": {Data: []byte("ssl_protocols TLSv1.3;")}, "etc/ssl/dh.pem": {Data: []byte("-----BEGIN PRIVATE KEY-----")}}
+	for name, tt := range map[string]struct {
+		source  Source
+		files   int
+		missing bool
+	}{
+		"with":    {Folder{Config: config, Root: root}, 2, false},
+		"without": {Folder{Config: config}, 1, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			result, err := Config(tt.source, []string{"/etc/nginx/nginx.conf"}, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := result.Applications[0].Spec.Config.Files
+			if len(text) != tt.files || (result.Review.Count(KindDirective, NotCarried) > 0) != tt.missing {
+				t.Errorf("files %v, review %v", text, result.Review.Items)
+			}
+			for name, content := range text {
+				if strings.Contains(string(content), "PRIVATE KEY") {
+					t.Errorf("%s has a private key", name)
+				}
 			}
 		})
 	}

@@ -12,8 +12,8 @@ var imageFiles = []string{"mime.types", "fastcgi_params", "fastcgi.conf", "uwsgi
 // include follows an include, and replaces its argument by the names that the files have in the application.
 func (c *conf) include(v visit, reading []*file) error {
 	pattern := locatePath(v.arg(0))
-	if len(v.Args) != 1 {
-		c.note(v, NotCarried, "an include has one argument; nginx refuses this one")
+	if len(v.Args) != 1 || v.Opens {
+		c.note(v, NotCarried, "an include has one argument and no block; nginx refuses this one")
 		return nil
 	}
 	isPattern := strings.ContainsAny(pattern, "*?[")
@@ -22,6 +22,7 @@ func (c *conf) include(v visit, reading []*file) error {
 		paths = c.source.Glob(pattern)
 	}
 	var included []*file
+	loops := false
 	for _, p := range paths {
 		f, err := c.open(p)
 		switch {
@@ -29,18 +30,22 @@ func (c *conf) include(v visit, reading []*file) error {
 		case err != nil:
 			return err
 		case slices.Contains(reading, f):
-			c.note(v, NotCarried, "the file includes itself; nginx refuses that")
-			return nil
+			loops = true
 		default:
 			included = append(included, f)
 		}
 	}
-	if len(included) == 0 {
+	switch {
+	case len(included) > 0:
+		c.renameIncluded(v, included)
+	case !loops:
 		outcome, note := c.includeMissing(v, pattern, isPattern)
 		c.note(v, outcome, note)
 		return nil
 	}
-	c.renameIncluded(v, included)
+	if loops {
+		c.note(v, NotCarried, "the file includes itself; nginx refuses that")
+	}
 	for _, f := range included {
 		if err := c.walk(f, reading, v.context); err != nil {
 			return err

@@ -50,9 +50,7 @@ var processRules = map[string]rule{
 // removed returns the rule for a directive that the pods do without. Nothing that nginx answers depends on it.
 func removed(why string) rule {
 	return func(_ *conf, v visit) (Outcome, string) {
-		if !v.Opens {
-			v.replace("")
-		}
+		v.replace("")
 		return NotCarried, why
 	}
 }

@@ -116,7 +116,11 @@ func (c *conf) finishListen(s *server, v visit, own map[string]bool, all *socket
 	if moved == a && slices.Equal(args, v.Args[1:]) {
 		return
 	}
-	statement := strings.Join(append([]string{"listen", quoted(moved.String())}, args...), " ")
+	words := []string{"listen", quoted(moved.String())}
+	for _, arg := range args {
+		words = append(words, quoted(arg))
+	}
+	statement := strings.Join(words, " ")
 	v.replace(statement + ";")
 	c.note(v, Changed, changeOfListen(s, v, a == moved)+": "+statement)
 }

@@ -55,8 +55,12 @@ func (v visit) replaceArg(i int, word string) {
 	}
 }
 
-// replace replaces the whole directive by statements, none for "".
+// replace replaces the whole directive by statements, none for "". It leaves one that wrongly opens a block for nginx to
+// refuse: without it, the content of the block would become part of the context around it.
 func (v visit) replace(statements string) {
+	if v.Opens {
+		return
+	}
 	v.file.replace(syntax.Span{Start: v.Start, End: v.End}, statements)
 }
 
